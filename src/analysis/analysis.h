@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "event/vocabulary.h"
+
+// What is said about a run: the report's schema (stallprof.report/1) as types, field for field.
+// std::nullopt is "not measured", never zero. Shares are 0..1. Built by `analyze`, then only read.
+namespace stallprof {
+
+template <class T>
+using Maybe = std::optional<T>;
+
+enum class Confidence : std::uint8_t { kLow, kMedium, kHigh, kVerified };
+[[nodiscard]] constexpr std::string_view nameOf(Confidence c) {
+  constexpr std::string_view kNames[] = {"low", "medium", "high", "verified"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+
+struct SourceLine {
+  Untrusted file, function;
+  std::uint32_t line = 0;
+  [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
+};
+
+struct LoaderInfo {
+  std::string kind, batching;
+  std::int32_t workers = 0;
+  Maybe<std::int64_t> batchSize;
+  Maybe<std::int32_t> prefetch;
+  bool pinMemory = false, persistent = false, inOrder = true;
+  SourceLine where;
+};
+
+struct RunInfo {
+  std::vector<Untrusted> command;
+  std::string startedAt;  // RFC 3339, UTC
+  Nanos wall{};
+  Maybe<int> exitCode, exitSignal;
+  bool ended = false;  // false: still running, or cut off (the report says so)
+  struct Host {
+    std::string cpuModel;
+    std::int32_t coresOnline = 0;
+    double coresUsable = 0;
+    std::int64_t memoryBytes = 0;
+    std::vector<std::string> gpus;
+  } host;
+  std::int64_t processes = 0;
+  Maybe<std::string> framework;  // "torch 1.13.1"
+  std::vector<LoaderInfo> loaders;
+};
+
+struct CoverageInfo {
+  std::string hostTier = "T0", gpuTier = "none";
+  struct Source {
+    std::string name;
+    Coverage state = Coverage::kAbsent;
+    std::string why;
+  };
+  std::vector<Source> sources;
+  std::vector<std::pair<std::string, std::uint64_t>> losses;
+  Maybe<std::uint32_t> recorderPid;
+  Maybe<double> recorderCpuRatio, effectiveHz;
+};
+
+struct Resources {
+  Maybe<double> cpuRatio;
+  std::vector<std::pair<std::string, double>> roleCpuRatio;  // role -> share of usable cores
+  Maybe<double> gpuBusyRatio, readBytesPerSecond, writeBytesPerSecond, netBytesPerSecond,
+      cacheHitRatio;
+  Maybe<std::int64_t> peakRssBytes, workerRssBytes, shmBytes;
+  Maybe<double> flopsPerSecond;
+  Maybe<std::string> flopsBasis;
+};
+
+struct StepTimes {
+  Nanos mean{}, p50{}, p95{}, p99{};
+};
+
+struct StepsInfo {
+  std::int64_t count = 0, windowCount = 0;
+  Maybe<std::string> source;  // marks | nvtx | hook | optimizer | inferred
+  Confidence confidence = Confidence::kLow;
+  std::int64_t optimizerSteps = 0;
+  Maybe<double> ratePerSecond, samplesPerSecond;
+  Nanos window{};
+  Maybe<StepTimes> time;
+};
+
+struct EpochInfo {
+  std::int64_t index = 0;
+  Nanos wall{};
+  std::int64_t steps = 0;
+  Maybe<double> dataWaitRatio, cacheHitRatio;
+};
+
+struct Breakdown {
+  std::string scope = "window";  // window | run
+  struct Ratio {
+    double compute = 0, dataWait = 0, load = 0, sync = 0, comm = 0, periodic = 0, other = 0;
+  };
+  struct BlameRatio {
+    double extract = 0, transform = 0, load = 0, startup = 0, unknown = 0;
+  };
+  struct PhaseRatio {
+    double extract = 0, transform = 0, load = 0, compute = 0, sync = 0, comm = 0, periodic = 0,
+           other = 0, unknown = 0;
+  };
+  Maybe<Ratio> ratio;       // sums to 1
+  Maybe<BlameRatio> blame;  // sums to ratio.dataWait
+  Maybe<PhaseRatio> phase;  // sums to 1
+  Maybe<double> hiddenWaitRatio;
+};
+
+struct Verdict {
+  std::string boundBy = "unknown";
+  Maybe<bool> healthy;
+  Confidence confidence = Confidence::kLow;
+  Maybe<double> stallRatio, auRatio;
+};
+
+struct Ceiling {
+  std::string stage;  // extract, transform, load, compute, cpu: what the ceiling is of
+  double stepsPerSecond = 0;
+  double gapRatio = 0;    // measured step time / ceiling's - 1
+  std::string limitedBy;  // in words: "2 workers", "4 cores", "device vda"
+  std::string basis = "inferred";
+};
+
+struct EvidenceItem {
+  std::string text;  // ready to print; names from the job already escaped
+  Maybe<double> value;
+  std::string unit;  // "", "ratio", "ns", "bytes", "bytes_per_s", "count", "per_s"
+};
+
+struct Prediction {
+  Maybe<double> speedup, low, high;  // old / new window time; 90 % interval
+};
+
+struct Advice {
+  std::string id;  // stable, "more_workers"
+  std::string text;
+  struct Change {
+    std::string kind;  // loader_arg | env | code | data | hardware
+    std::string name, from, to;
+  } change;
+  std::string diff;  // "- old\n+ new" lines; may be empty
+  Prediction predicted;
+  Maybe<double> measured;
+  std::string risk, verifyCommand;
+};
+
+struct Finding {
+  int rank = 0;    // 1 is first
+  std::string id;  // "transform.too_few_workers"
+  Phase phase = Phase::kUnknown;
+  double shareRatio = 0;
+  Maybe<std::string> within;
+  Confidence confidence = Confidence::kLow;
+  std::string title;
+  SourceLine where, hot;
+  std::vector<EvidenceItem> evidence;
+  std::vector<Advice> advice;
+};
+
+struct TrainerInfo {
+  std::uint32_t pid = 0;
+  Maybe<int> rank;
+  int attempt = 1;
+  StepsInfo steps;
+  Breakdown breakdown;
+  Verdict verdict;
+};
+
+// Money: `--price`. Not part of the schema's core; printed and given as an additive object.
+struct Cost {
+  double pricePerHour = 0;
+  Maybe<double> perEpoch, wastedPerEpoch;
+};
+
+struct Analysis {
+  RunInfo run;
+  CoverageInfo coverage;
+  Resources resources;
+  StepsInfo steps;
+  std::vector<EpochInfo> epochs;
+  Breakdown breakdown;
+  Verdict verdict;
+  std::vector<Ceiling> ceilings;
+  std::vector<Finding> findings;  // by rank
+  std::vector<TrainerInfo> trainers;
+  std::vector<std::string> notAProblem;
+  std::vector<std::string> notMeasured;
+  Maybe<Cost> cost;
+};
+
+}  // namespace stallprof

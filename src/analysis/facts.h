@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+// What `attribution` establishes about one trainer, and what ceilings, model and findings reason
+// from. Times are of the trainer's host clock.
+namespace stallprof {
+
+// How a data wait was spent by whoever owed the batch. Sums to the wait.
+struct Blame {
+  Nanos extract{}, transform{}, load{}, startup{}, unknown{};
+  [[nodiscard]] Nanos total() const { return extract + transform + load + startup + unknown; }
+  Blame& operator+=(const Blame& o) {
+    extract += o.extract, transform += o.transform, load += o.load, startup += o.startup,
+        unknown += o.unknown;
+    return *this;
+  }
+};
+
+// Where a stretch of the trainer thread's time went. Sums to the stretch.
+struct Split {
+  Nanos compute{}, wait{}, load{}, sync{}, comm{}, periodic{}, other{};
+  [[nodiscard]] Nanos total() const {
+    return compute + wait + load + sync + comm + periodic + other;
+  }
+  Split& operator+=(const Split& o) {
+    compute += o.compute, wait += o.wait, load += o.load, sync += o.sync, comm += o.comm,
+        periodic += o.periodic, other += o.other;
+    return *this;
+  }
+};
+
+// One step: from the start of its fetch to the start of the following one (the design's
+// definition).
+struct Step {
+  Nanos begin{}, end{};
+  Split split;      // sums to end - begin
+  Blame blame;      // sums to split.wait
+  Nanos cpu{};      // the trainer thread's CPU in the step
+  Nanos starved{};  // runnable without a CPU in the step
+  std::uint32_t pass = 0;
+  std::int64_t batch = -1;
+  std::int32_t ready = -1;  // batches that lay ready when the fetch began
+  bool boundary = false;    // first of its pass, last before a gap, or holding a periodic span:
+                            // kept in the window, set apart for steps.time_ns
+};
+
+// One batch as its producer made it: a worker, or the trainer itself with no workers.
+struct BatchWork {
+  std::uint32_t pass = 0;
+  std::int64_t batch = -1;
+  std::int32_t worker = -1;
+  Nanos begin{}, end{};  // the fetch, wall
+  Nanos put{};           // from `end` until handed to the queue
+  Nanos cpu{};           // demand: process CPU less the queue feeder's; all threads
+  Nanos threadCpu{};
+  Nanos extract{};  // blocked on file or socket
+  Nanos queued{};   // runnable without a CPU
+  Nanos blocked{};  // blocked otherwise (sleep, lock, pipe): end - begin less all the above
+  std::int64_t bytes = -1;
+};
+
+// One pass over the loader by the trainer.
+struct Pass {
+  std::uint32_t pass = 0;
+  Nanos begin{}, end{};
+  Nanos startup{};  // making the iterator, until the first worker had begun
+  std::uint64_t steps = 0;
+  Nanos wait{};
+  bool evaluation = false;
+};
+
+struct WorkerFacts {
+  ProcessId process;
+  std::int32_t worker = 0;
+  std::int64_t firstResident = -1, lastResident = -1, peakPrivate = -1;  // bytes
+  Nanos cpu{};                                                           // in the window
+  std::int32_t threads = 1;  // most at once, the queue feeder not counted
+};
+
+enum class StepSource : std::uint8_t { kNone, kMarks, kNvtx, kHook, kOptimizer, kInferred };
+
+struct TrainerFacts {
+  ProcessId process;
+  ThreadId thread;
+  StepSource source = StepSource::kNone;
+  int loader = -1;                   // index in Trace::loaders; -1: no loader
+  std::vector<Step> steps;           // all counted steps, warm-up included, by time
+  std::size_t warmup = 0;            // the first of the window's steps
+  Nanos windowBegin{}, windowEnd{};  // all of the run when there are no steps
+  Split split;                       // of the window; sums to it
+  Blame blame;                       // of the window's waits
+  Nanos cpu{}, starved{};            // of the trainer thread in the window
+  Nanos processCpu{};                // of the trainer's process in the window, workers not included
+  std::vector<BatchWork> works;      // batches of counted steps, by delivery
+  std::vector<Pass> passes;          // training passes, and evaluation ones marked so
+  std::vector<WorkerFacts> workers;
+  std::uint64_t optimizerSteps = 0;
+
+  [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
+  [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }
+};
+
+}  // namespace stallprof

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/facts.h"
+
+namespace stallprof {
+
+// What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
+// Shares and rates are of the trainer's window. nullopt: not measured.
+struct RunFacts {
+  double cores = 1;                // usable: affinity and cgroup quota
+  Maybe<double> externalCpuRatio;  // CPU used by others / usable cores
+  Maybe<double> jobCpuRatio;       // CPU used by the job / usable cores
+  Maybe<double> stealRatio, throttledRatio;
+  Maybe<double> readBytesPerSecond;      // from storage, whole job
+  Maybe<double> peakReadBytesPerSecond;  // best second of the run
+  Maybe<double> diskBusyRatio;           // of the busiest device the job reads from
+  Maybe<double> cacheHitRatio;           // 1 - read_bytes / rchar of the producers
+  Maybe<double> readCallsPerSecond, bytesPerReadCall, opensPerSecond, majorFaultsPerSecond;
+  Maybe<std::int64_t>
+      datasetBytes;  // estimate: storage bytes read in the first pass, or files seen
+  Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;
+  Maybe<double> memoryPressureRatio;  // PSI memory some, of the window
+  Maybe<double> swapPagesPerSecond;
+  std::vector<std::pair<std::string, double>> waitWhat;  // top files or mounts the producers were
+                                                         // blocked in: name, share of blocked time
+  std::string storageType;  // "ext4", "nfs4", ... of most of the blocked reads; may be ""
+};
+
+// Ceilings, gains and findings of one trainer, ranked as the design says; and the verdict's
+// bound_by, healthy and confidence. Pure.
+struct Judgement {
+  std::vector<Ceiling> ceilings;
+  std::vector<Finding> findings;
+  Verdict verdict;
+  std::vector<std::string> notAProblem, notMeasured;
+};
+[[nodiscard]] Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run,
+                              const std::string& recording);
+
+}  // namespace stallprof

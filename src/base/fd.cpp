@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace stallprof {
+
+void Fd::reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);  // never retried: on Linux the descriptor is gone even after EINTR
+  fd_ = fd;
+}
+
+Fd openAt(int dir, const char* path, int flags, unsigned mode) {
+  int fd = -1;
+  do fd = ::openat(dir, path, flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return Fd(fd);
+}
+
+bool writeAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+std::string_view preadSmall(int fd, std::span<char> buffer) {
+  ssize_t n = -1;
+  do n = ::pread(fd, buffer.data(), buffer.size(), 0);
+  while (n < 0 && errno == EINTR);
+  return n > 0 ? std::string_view(buffer.data(), static_cast<std::size_t>(n)) : std::string_view();
+}
+
+Result<std::string> readFile(const std::string& path, std::size_t limit) {
+  const Fd file = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
+  if (!file.valid()) return ioError("opening '" + path + "'", errno);
+  std::string text;
+  char chunk[16384];
+  for (;;) {
+    const ssize_t n = ::read(file.get(), chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ioError("reading '" + path + "'", errno);
+    if (n == 0) return text;
+    if (text.size() + static_cast<std::size_t>(n) > limit)
+      return Error{Error::Kind::kDamaged, "'" + path + "' is larger than expected"};
+    text.append(chunk, static_cast<std::size_t>(n));
+  }
+}
+
+std::string errnoText(int error) { return std::generic_category().message(error); }
+
+Error ioError(const std::string& what, int error) {
+  return Error{Error::Kind::kIo, what + ": " + errnoText(error)};
+}
+
+}  // namespace stallprof

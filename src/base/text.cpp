@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "base/text.h"
+
+#include <cstdint>
+
+namespace stallprof {
+namespace {
+
+struct Rune {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;  // 0: not valid UTF-8 here
+};
+
+// Strict decoder: rejects overlong forms, surrogates and values past U+10FFFF (RFC 3629).
+Rune decode(std::string_view s) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char lead = at(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (length == 0 || lead > 0xF4 || s.size() < length) return {};
+  std::uint32_t code = lead & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (at(i) & 0x3F);
+  }
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
+  return {code, length};
+}
+
+bool hostile(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069) || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+         c == 0x2029 || c == 0x061C || c == 0xFEFF;
+}
+
+void appendHex(std::string& out, unsigned char byte) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  out += "\\x";
+  out += kDigits[byte >> 4];
+  out += kDigits[byte & 15];
+}
+
+template <class Keep>
+std::string escape(std::string_view bytes, std::size_t limit, Keep keep) {
+  std::string out;
+  while (!bytes.empty()) {
+    const Rune rune = decode(bytes);
+    const std::size_t length = rune.bytes == 0 ? 1 : rune.bytes;
+    if (out.size() + length > limit) return out + "...";
+    if (rune.bytes != 0 && keep(rune.code))
+      out.append(bytes.substr(0, length));
+    else
+      for (std::size_t i = 0; i < length; ++i) appendHex(out, static_cast<unsigned char>(bytes[i]));
+    bytes.remove_prefix(length);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string escapeTerminal(std::string_view bytes, std::size_t limit) {
+  return escape(bytes, limit, [](std::uint32_t c) { return !hostile(c); });
+}
+
+std::string toUtf8(std::string_view bytes) {
+  return escape(bytes, std::string_view::npos - 8, [](std::uint32_t) { return true; });
+}
+
+std::string quoteShell(std::string_view bytes) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!bytes.empty() && bytes.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(bytes);
+  const std::string safe = escapeTerminal(bytes, std::string_view::npos - 8);
+  const bool controls = safe != bytes;
+  std::string out = controls ? "$'" : "'";
+  for (const char c : safe) {
+    if (c == '\'')
+      out += controls ? "\\'" : "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+}  // namespace stallprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stallprof {
+
+// Text that came from the job, a path or a recording: it may hold any byte. It has no implicit
+// conversion, so it reaches a sink only through that sink's escape below.
+class Untrusted {
+ public:
+  Untrusted() = default;
+  explicit Untrusted(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] const std::string& raw() const { return bytes_; }
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+  friend bool operator==(const Untrusted&, const Untrusted&) = default;
+  friend auto operator<=>(const Untrusted&, const Untrusted&) = default;
+
+ private:
+  std::string bytes_;
+};
+
+// For a terminal or a log line: C0, DEL, C1, bidirectional and zero-width controls and invalid
+// UTF-8 become \xNN (CVE-2024-58251 is what happens otherwise); at most `limit` bytes, then "...".
+[[nodiscard]] std::string escapeTerminal(std::string_view bytes, std::size_t limit = 4096);
+
+// Valid UTF-8 for a JSON string value: each byte that is not part of valid UTF-8 becomes U+FFFD
+// written as its escape \xNN in the text. The JSON library does the quoting.
+[[nodiscard]] std::string toUtf8(std::string_view bytes);
+
+// One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'.
+[[nodiscard]] std::string quoteShell(std::string_view bytes);
+
+}  // namespace stallprof

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+
+namespace stallprof {
+
+// Every duration and every instant. Instants are CLOCK_MONOTONIC of the recorded host unless a
+// name says otherwise; there is no raw integer for time outside the wire formats.
+using Nanos = std::chrono::nanoseconds;
+
+[[nodiscard]] Nanos now();          // CLOCK_MONOTONIC
+[[nodiscard]] Nanos realtimeNow();  // CLOCK_REALTIME, for naming and clock pairs only
+[[nodiscard]] Nanos boottimeNow();  // CLOCK_BOOTTIME: differs from now() by time suspended
+[[nodiscard]] Nanos processCpu();   // CPU time of this process so far
+
+[[nodiscard]] constexpr double seconds(Nanos t) { return static_cast<double>(t.count()) * 1e-9; }
+[[nodiscard]] constexpr Nanos fromSeconds(double s) {
+  return Nanos(static_cast<Nanos::rep>(s * 1e9));
+}
+
+}  // namespace stallprof

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers of the event kinds: what is on disk and in the event memory. C, because the hook's
+ * extension is C. A number is never reused; a new kind takes the next free one of its block. */
+#ifndef STALLPROF_EVENT_KINDS_H
+#define STALLPROF_EVENT_KINDS_H
+
+/* Identities */
+#define STALLPROF_KIND_PROCESS_SEEN 1
+#define STALLPROF_KIND_PROCESS_GONE 2
+#define STALLPROF_KIND_THREAD_SEEN 3
+#define STALLPROF_KIND_THREAD_GONE 4
+/* Sampled from outside */
+#define STALLPROF_KIND_THREAD_SLICE 10
+#define STALLPROF_KIND_PROCESS_USAGE 11
+#define STALLPROF_KIND_HOST_USAGE 12
+#define STALLPROF_KIND_DISK_USAGE 13
+#define STALLPROF_KIND_NETWORK_USAGE 14
+#define STALLPROF_KIND_CGROUP_USAGE 15
+#define STALLPROF_KIND_FILE_SEEN 16
+#define STALLPROF_KIND_SYSCALL_COUNT 17
+/* Reported by the hook, from inside */
+#define STALLPROF_KIND_FRAMEWORK_SEEN 30
+#define STALLPROF_KIND_LOADER_SEEN 31
+#define STALLPROF_KIND_ITERATOR_BEGIN 32
+#define STALLPROF_KIND_FETCH 33
+#define STALLPROF_KIND_WORKER_BEGIN 34
+#define STALLPROF_KIND_WORKER_TASK 35
+#define STALLPROF_KIND_OPTIMIZER_STEP 36
+#define STALLPROF_KIND_PHASE_SPAN 37
+/* About the recording itself */
+#define STALLPROF_KIND_CLOCK_PAIR 60
+#define STALLPROF_KIND_SOURCE_STATE 61
+#define STALLPROF_KIND_LOSS 62
+#define STALLPROF_KIND_GAP 63
+#define STALLPROF_KIND_COMMAND_END 64
+#define STALLPROF_KIND_RECORDER_USAGE 65
+#define STALLPROF_KIND_SIGNAL_FORWARDED 66
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stallprof {
+
+// What a thread was doing when it was not on a CPU, as seen from outside. kRunning means the slice
+// ended on a CPU or runnable; the exact split of the slice is in its times, not here.
+// Names (below) are the spelling in traces; order is on disk: append only.
+enum class Wait : std::uint8_t {
+  kUnknown,
+  kRunning,
+  kFileRead,   // read, pread, readv, io_uring... on a file that is not ours to name otherwise
+  kFileMeta,   // open, stat, getdents, close
+  kFileWrite,  // write, fsync, ftruncate
+  kPageFault,  // blocked outside a syscall: mapped file or swap
+  kSocket,     // receive, connect, accept, or poll on a network socket
+  kPipe,       // pipe, fifo, unix socket, eventfd: data between processes
+  kFutex,      // lock, condition, semaphore, join
+  kPoll,       // poll, select, epoll on descriptors of mixed or unknown kind
+  kSleep,      // nanosleep
+  kChild,      // wait4, waitid
+  kDevice,     // ioctl or poll on an accelerator's device file
+  kMemory,     // mmap, munmap, brk, madvise: usually the mmap lock
+  kStopped,    // job control
+  kOther,      // a syscall with no class
+};
+inline constexpr std::array<std::string_view, 16> kWaitNames = {
+    "unknown", "running", "file_read", "file_meta", "file_write", "page_fault", "socket",  "pipe",
+    "futex",   "poll",    "sleep",     "child",     "device",     "memory",     "stopped", "other"};
+
+// The phases of a thread's time; the design's table is the definition. Order is on disk.
+enum class Phase : std::uint8_t {
+  kUnknown,
+  kExtract,
+  kTransform,
+  kLoad,
+  kCompute,
+  kSync,
+  kComm,
+  kPeriodic,
+  kOther,
+};
+inline constexpr std::array<std::string_view, 9> kPhaseNames = {
+    "unknown", "extract", "transform", "load", "compute", "sync", "comm", "periodic", "other"};
+
+// Which witness an exact span comes from; a smaller number wins where they disagree.
+enum class SpanSource : std::uint8_t { kMark, kNvtx, kHook };
+inline constexpr std::array<std::string_view, 3> kSpanSourceNames = {"mark", "nvtx", "hook"};
+
+// How much of a source this run had.
+enum class Coverage : std::uint8_t { kAbsent, kPartial, kFull };
+inline constexpr std::array<std::string_view, 3> kCoverageNames = {"absent", "partial", "full"};
+
+// Every named way to lose data. Order is on disk.
+enum class LossKind : std::uint8_t {
+  kRingFull,        // hook or agent wrote faster than the recorder drained
+  kRingSlots,       // more processes than slots in the event memory
+  kRingDamaged,     // bytes in the event memory that cannot be an event
+  kTickMissed,      // the sampler was late by more than a period
+  kThreadsSkipped,  // the governor looked at fewer threads than there were
+  kShortLived,      // processes that came and went unseen (task events absent)
+  kPerfLost,        // the kernel dropped task events
+  kStringsFull,     // the interning budget is spent; names became "(other)"
+  kDiskFull,        // ENOSPC, EDQUOT or EFBIG: a gap in the recording
+  kWriteError,      // any other write error
+  kFrameTorn,       // reader: bytes after the last whole frame
+  kFrameDamaged,    // reader: a frame whose checksum or shape is wrong
+  kSegmentMissing,  // reader: a hole in the segment numbers
+  kEventUnknown,    // reader: an event kind this version does not know
+};
+inline constexpr std::array<std::string_view, 14> kLossNames = {
+    "ring_full",   "ring_slots",    "ring_damaged",    "tick_missed",  "threads_skipped",
+    "short_lived", "perf_lost",     "strings_full",    "disk_full",    "write_error",
+    "frame_torn",  "frame_damaged", "segment_missing", "event_unknown"};
+
+// The spelling of an enumerator; out-of-range values (a damaged recording) read as "unknown".
+[[nodiscard]] constexpr std::string_view nameOf(Wait w) {
+  const auto i = static_cast<std::size_t>(w);
+  return i < kWaitNames.size() ? kWaitNames[i] : kWaitNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(Phase p) {
+  const auto i = static_cast<std::size_t>(p);
+  return i < kPhaseNames.size() ? kPhaseNames[i] : kPhaseNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(SpanSource s) {
+  const auto i = static_cast<std::size_t>(s);
+  return i < kSpanSourceNames.size() ? kSpanSourceNames[i] : "unknown";
+}
+[[nodiscard]] constexpr std::string_view nameOf(Coverage c) {
+  const auto i = static_cast<std::size_t>(c);
+  return i < kCoverageNames.size() ? kCoverageNames[i] : kCoverageNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(LossKind k) {
+  const auto i = static_cast<std::size_t>(k);
+  return i < kLossNames.size() ? kLossNames[i] : "unknown";
+}
+
+}  // namespace stallprof

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace stallprof {
+
+// manifest.json of a recording: what was known before the command started. Written once, whole,
+// before the first event; what is learnt later is an event. Secrets are masked before this is made.
+struct Manifest {
+  std::string toolVersion;
+  std::vector<Untrusted> command;
+  Untrusted directory;                                         // the command's working directory
+  std::vector<std::pair<std::string, Untrusted>> environment;  // allowlisted names only
+  Nanos startedRealtime{}, startedMonotonic{};
+  std::uint32_t frontPid = 0, recorderPid = 0;
+  double hz = 0;  // asked for; what was had is an event
+  struct Host {
+    std::string name, kernel, cpuModel, bootId;
+    std::int32_t coresOnline = 0;
+    double coresUsable = 0;  // affinity and cgroup quota, whichever is less
+    std::int64_t memoryBytes = 0;
+    std::int64_t pageBytes = 4096, ticksPerSecond = 100;
+  } host;
+};
+
+[[nodiscard]] std::string manifestToJson(const Manifest& manifest);
+[[nodiscard]] Result<Manifest> manifestFromJson(const std::string& json);
+
+}  // namespace stallprof

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "event/event_out.h"
+#include "recording/manifest.h"
+
+namespace stallprof {
+
+// Writes one recording directory. The owner calls `tick` a few times a second; frames reach the
+// file at most `flushEvery` after their first event, and are fdatasynced from a thread of the
+// writer's own at most `syncEvery` later. Disk trouble never blocks or fails the caller: see
+// FORMAT.md, "When the disk is full". One thread at a time.
+class Writer : public EventOut {
+ public:
+  struct Options {
+    Nanos flushEvery = std::chrono::seconds(1);
+    Nanos syncEvery = std::chrono::seconds(5);
+    Nanos retryEvery = std::chrono::seconds(30);  // after ENOSPC; tests shorten it
+    std::size_t segmentBytes = 64u << 20;
+    std::size_t stringBytes = 32u << 20;  // interning budget; past it names are "(other)"
+  };
+
+  // Makes the directory (0700; must not exist) with manifest.json and the first segment (0600).
+  // Refuses symbolic links and existing names; never overwrites.
+  [[nodiscard]] static Result<std::unique_ptr<Writer>> create(const std::string& directory,
+                                                              const Manifest& manifest,
+                                                              const Options& options);
+  [[nodiscard]] static Result<std::unique_ptr<Writer>> create(const std::string& directory,
+                                                              const Manifest& manifest) {
+    return create(directory, manifest, Options{});
+  }
+
+  // Flushes a frame that is due; retries a full disk. Cheap when nothing is due.
+  virtual void tick(Nanos now) = 0;
+  // Flushes everything and marks a clean end. The recording is complete without it.
+  virtual void close() = 0;
+  [[nodiscard]] virtual std::int64_t bytesWritten() const = 0;
+};
+
+}  // namespace stallprof

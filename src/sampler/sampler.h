@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/time.h"
+#include "event/event_out.h"
+
+namespace stallprof {
+
+// One source of truth, looked at from outside. A sampler reads through a root directory given at
+// construction ("/" in life, a fixture in tests), never stops, signals or writes to what it
+// watches, and treats every file as optional: what is missing becomes a SourceState, once.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // How often `sample` is due; the loop may call it later, never earlier.
+  [[nodiscard]] virtual Nanos period() const = 0;
+  virtual void sample(Nanos now, EventOut& out) = 0;
+  // The command has ended or the recorder stops: give what is still held back (open slices).
+  virtual void finish(Nanos now, EventOut& out) { sample(now, out); }
+};
+
+}  // namespace stallprof

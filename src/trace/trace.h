@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "event/event.h"
+#include "event/strings.h"
+#include "recording/manifest.h"
+
+namespace stallprof {
+
+// An event with its time, in a table of its own kind.
+template <class P>
+struct Timed {
+  Nanos at{};
+  P data;
+  [[nodiscard]] Nanos end() const {
+    if constexpr (requires { data.duration; })
+      return at + data.duration;
+    else
+      return at;
+  }
+};
+template <class P>
+using Table = std::vector<Timed<P>>;
+
+struct ThreadLife {
+  ThreadId id;
+  ProcessId process;
+  std::uint32_t tid = 0;
+  StringId name;
+  Nanos seen{}, gone{Nanos::max()};
+  Table<ThreadSlice> slices;  // by time, not overlapping
+};
+
+struct ProcessLife {
+  ProcessId id, parent;
+  std::uint32_t pid = 0;
+  StringId comm, command, exe;  // of its last image
+  Nanos seen{}, gone{Nanos::max()};
+  std::vector<ThreadId> threads;
+  Table<ProcessUsage> usage;
+};
+
+// A recording in memory: tables sorted by time, sealed after `load`. Nothing is inferred here.
+struct Trace {
+  Manifest manifest;
+  bool cleanEnd = false;
+  Nanos begin{}, end{};  // first and last instant anything is known of
+  Strings strings;
+  std::vector<ProcessLife> processes;  // index = ProcessId - 1; every id up to the size is there
+  std::vector<ThreadLife> threads;     // index = ThreadId - 1
+
+  Table<HostUsage> host;
+  Table<DiskUsage> disks;
+  Table<NetworkUsage> networks;
+  Table<CgroupUsage> cgroups;
+  Table<FileSeen> files;
+  Table<SyscallCount> syscalls;
+  Table<FrameworkSeen> frameworks;
+  Table<LoaderSeen> loaders;
+  Table<IteratorBegin> iterators;
+  Table<Fetch> fetches;
+  Table<WorkerBegin> workers;
+  Table<WorkerTask> tasks;
+  Table<OptimizerStep> optimizerSteps;
+  Table<PhaseSpan> spans;
+  Table<ClockPair> clocks;
+  Table<SourceState> sources;
+  Table<Loss> losses;
+  Table<Gap> gaps;
+  Table<CommandEnd> ends;
+  Table<RecorderUsage> recorder;
+  Table<SignalForwarded> signals;
+
+  // None ids and ids out of range give an empty life, so damage never becomes a crash.
+  [[nodiscard]] const ProcessLife& process(ProcessId id) const;
+  [[nodiscard]] const ThreadLife& thread(ThreadId id) const;
+  [[nodiscard]] std::string_view text(StringId id) const { return strings.at(id); }
+};
+
+}  // namespace stallprof

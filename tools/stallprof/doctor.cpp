@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/command.h"
+
+namespace stallprof {
+int verbDoctor(const Words&) { return 2; }
+}  // namespace stallprof

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "stallprof/version.h"
+
+namespace stallprof {
+
+inline constexpr char kVersionLine[] = "stallprof " STALLPROF_VERSION;
+
+inline constexpr char kUsage[] =
+    R"(stallprof finds what holds a training run back.
+
+  stallprof run [options] -- COMMAND...   run a training command, watched; a report at the end
+  stallprof report RECORDING              the report of a recording, again or in another format
+  stallprof compare BASE... -- HEAD...    two sets of runs side by side
+  stallprof explain ID                    what a finding means, how it is found, when it is wrong
+  stallprof doctor                        what this host lets us see, and what would show more
+  stallprof --version
+
+Each command has its own --help.
+)";
+
+}  // namespace stallprof
