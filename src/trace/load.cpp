@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#include "trace/load.h"
+
+#include <utility>
+
+#include "recording/reader.h"
+#include "trace/trace_builder.h"
+
+namespace stallprof {
+
+Result<Trace> loadTrace(const std::string& directory) {
+  TraceBuilder builder;
+  Result<ReadSummary> read =
+      readRecording(directory, builder.strings(), [&](const Event& event) { builder.take(event); });
+  if (!read.ok()) return std::move(read).error();
+  builder.manifest() = std::move(read.value().manifest);
+  builder.setCleanEnd(read.value().cleanEnd);
+  return builder.seal();
+}
+
+}  // namespace stallprof

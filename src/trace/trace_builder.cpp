@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "trace/trace_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stallprof {
+namespace {
+
+// Half of what Nanos holds: the sum of two such times cannot overflow. 146 years of uptime.
+constexpr Nanos kLatest{Nanos::max() / 2};
+
+bool timeful(Nanos t) { return t >= Nanos{0} && t <= kLatest; }
+
+// Offsets of a task never decrease; a damaged one is pulled up rather than trusted.
+void repair(WorkerTask& task) {
+  task.fetchEnd = std::max(task.fetchEnd, task.fetchBegin);
+  task.putEnd = std::max(task.putEnd, task.fetchEnd);
+}
+
+bool credible(const WorkerTask& t) {
+  return timeful(t.fetchBegin) && timeful(t.fetchEnd) && timeful(t.putEnd);
+}
+
+template <class P>
+Nanos endOf(Nanos at, const P& payload) {
+  if constexpr (std::is_same_v<P, WorkerTask>)
+    return at + payload.putEnd;
+  else
+    return Timed<P>{at, payload}.end();
+}
+
+// The Table of Trace that holds kind P.
+template <class P>
+constexpr auto kTableOf = nullptr;
+template <>
+constexpr auto kTableOf<HostUsage> = &Trace::host;
+template <>
+constexpr auto kTableOf<DiskUsage> = &Trace::disks;
+template <>
+constexpr auto kTableOf<NetworkUsage> = &Trace::networks;
+template <>
+constexpr auto kTableOf<CgroupUsage> = &Trace::cgroups;
+template <>
+constexpr auto kTableOf<FileSeen> = &Trace::files;
+template <>
+constexpr auto kTableOf<SyscallCount> = &Trace::syscalls;
+template <>
+constexpr auto kTableOf<FrameworkSeen> = &Trace::frameworks;
+template <>
+constexpr auto kTableOf<LoaderSeen> = &Trace::loaders;
+template <>
+constexpr auto kTableOf<IteratorBegin> = &Trace::iterators;
+template <>
+constexpr auto kTableOf<Fetch> = &Trace::fetches;
+template <>
+constexpr auto kTableOf<WorkerBegin> = &Trace::workers;
+template <>
+constexpr auto kTableOf<WorkerTask> = &Trace::tasks;
+template <>
+constexpr auto kTableOf<OptimizerStep> = &Trace::optimizerSteps;
+template <>
+constexpr auto kTableOf<PhaseSpan> = &Trace::spans;
+template <>
+constexpr auto kTableOf<ClockPair> = &Trace::clocks;
+template <>
+constexpr auto kTableOf<SourceState> = &Trace::sources;
+template <>
+constexpr auto kTableOf<Loss> = &Trace::losses;
+template <>
+constexpr auto kTableOf<Gap> = &Trace::gaps;
+template <>
+constexpr auto kTableOf<CommandEnd> = &Trace::ends;
+template <>
+constexpr auto kTableOf<RecorderUsage> = &Trace::recorder;
+template <>
+constexpr auto kTableOf<SignalForwarded> = &Trace::signals;
+
+template <class P>
+void sortByTime(Table<P>& table) {
+  const auto earlier = [](const Timed<P>& a, const Timed<P>& b) { return a.at < b.at; };
+  if (!std::is_sorted(table.begin(), table.end(), earlier))
+    std::stable_sort(table.begin(), table.end(), earlier);
+}
+
+Nanos scaled(Nanos amount, Nanos part, Nanos whole) {
+  if (whole <= Nanos{0}) return Nanos{0};
+  return Nanos(static_cast<Nanos::rep>(static_cast<__int128>(amount.count()) * part.count() /
+                                       whole.count()));
+}
+
+// What a slice says twice is believed once: the earlier slice keeps its stretch.
+void removeOverlap(Table<ThreadSlice>& slices) {
+  sortByTime(slices);
+  Nanos covered = Nanos::min();
+  std::size_t kept = 0;
+  for (Timed<ThreadSlice>& slice : slices) {
+    const Nanos end = slice.end();
+    if (end <= covered) continue;
+    if (slice.at < covered) {
+      ThreadSlice& s = slice.data;
+      const Nanos left = end - covered;
+      s.run = scaled(s.run, left, s.duration), s.queued = scaled(s.queued, left, s.duration);
+      s.duration = left, slice.at = covered;
+    }
+    covered = end;
+    slices[kept++] = slice;
+  }
+  slices.resize(kept);
+}
+
+template <class Life, class LifeId>
+Life* growTo(std::vector<Life>& lives, LifeId id) {
+  if (id.none() || id.value > TraceBuilder::kMostLives) return nullptr;
+  while (lives.size() < id.value) {
+    lives.emplace_back();
+    lives.back().id = LifeId{static_cast<std::uint32_t>(lives.size())};
+    lives.back().seen = Nanos::max();
+  }
+  return &lives[id.value - 1];
+}
+
+}  // namespace
+
+ProcessLife* TraceBuilder::life(ProcessId id) { return growTo(trace_.processes, id); }
+ThreadLife* TraceBuilder::life(ThreadId id) { return growTo(trace_.threads, id); }
+
+void TraceBuilder::cover(Nanos begin, Nanos end) {
+  trace_.begin = covered_ ? std::min(trace_.begin, begin) : begin;
+  trace_.end = covered_ ? std::max(trace_.end, end) : end;
+  covered_ = true;
+}
+
+template <class P>
+void TraceBuilder::keep(Nanos at, const P& payload) {
+  (trace_.*kTableOf<P>).push_back({at, payload});
+}
+
+void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
+  ProcessLife* seen = life(p.process);
+  if (!seen) return void(++damaged_);
+  seen->seen = std::min(seen->seen, at);
+  if (!p.parent.none()) seen->parent = p.parent;
+  if (p.pid) seen->pid = p.pid;
+  if (!p.comm.none()) seen->comm = p.comm;
+  if (!p.command.none()) seen->command = p.command;
+  if (!p.exe.none()) seen->exe = p.exe;
+}
+
+void TraceBuilder::keep(Nanos at, const ProcessGone& p) {
+  if (ProcessLife* gone = life(p.process))
+    gone->gone = at;
+  else
+    ++damaged_;
+}
+
+void TraceBuilder::keep(Nanos at, const ThreadSeen& t) {
+  ThreadLife* seen = life(t.thread);
+  if (!seen) return void(++damaged_);
+  seen->seen = std::min(seen->seen, at);
+  if (!t.process.none()) seen->process = t.process;
+  if (t.tid) seen->tid = t.tid;
+  if (!t.name.none()) seen->name = t.name;
+}
+
+void TraceBuilder::keep(Nanos at, const ThreadGone& t) {
+  if (ThreadLife* gone = life(t.thread))
+    gone->gone = at;
+  else
+    ++damaged_;
+}
+
+void TraceBuilder::keep(Nanos at, const ThreadSlice& s) {
+  if (ThreadLife* of = life(s.thread))
+    of->slices.push_back({at, s});
+  else
+    ++damaged_;
+}
+
+void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
+  if (ProcessLife* of = life(u.process))
+    of->usage.push_back({at, u});
+  else
+    ++damaged_;
+}
+
+void TraceBuilder::take(const Event& event) {
+  std::visit(
+      [&](auto payload) {
+        using P = decltype(payload);
+        bool good = timeful(event.at);
+        if constexpr (requires { payload.duration; }) good = good && timeful(payload.duration);
+        if constexpr (std::is_same_v<P, WorkerTask>)
+          repair(payload), good = good && credible(payload);
+        if (!good) return void(++damaged_);
+        cover(event.at, endOf(event.at, payload));
+        keep(event.at, payload);
+      },
+      event.payload);
+}
+
+Trace TraceBuilder::seal() {
+  if (damaged_) trace_.losses.push_back({trace_.end, {LossKind::kFrameDamaged, damaged_, {}}});
+  [&]<class... P>(std::variant<P...>*) {
+    const auto sortTable = [&]<class K>(K*) {
+      if constexpr (!std::is_same_v<decltype(kTableOf<K>), const std::nullptr_t>)
+        sortByTime(trace_.*kTableOf<K>);
+    };
+    (sortTable(static_cast<P*>(nullptr)), ...);
+  }(static_cast<Payload*>(nullptr));
+  for (ThreadLife& thread : trace_.threads) {
+    if (thread.process.value > trace_.processes.size()) life(thread.process);
+    if (thread.seen == Nanos::max()) thread.seen = trace_.begin;
+    removeOverlap(thread.slices);
+  }
+  for (ProcessLife& process : trace_.processes) {
+    if (process.seen == Nanos::max()) process.seen = trace_.begin;
+    sortByTime(process.usage);
+  }
+  for (const ThreadLife& thread : trace_.threads)
+    if (!thread.process.none() && thread.process.value <= trace_.processes.size())
+      trace_.processes[thread.process.value - 1].threads.push_back(thread.id);
+  return std::move(trace_);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "trace/trace_builder.h"
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using namespace std::chrono_literals;
+
+namespace {
+
+ThreadSlice slice(std::uint32_t thread, Nanos duration, Nanos run) {
+  ThreadSlice s;
+  s.thread = ThreadId{thread}, s.duration = duration, s.run = run;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("events out of order are sorted by time within their table") {
+  TraceBuilder builder;
+  builder.take({30ns, Gap{5ns, {}}});
+  builder.take({10ns, Gap{1ns, {}}});
+  const Trace trace = builder.seal();
+  REQUIRE(trace.gaps.size() == 2);
+  CHECK(trace.gaps[0].at == 10ns);
+  CHECK(trace.begin == 10ns);
+  CHECK(trace.end == 35ns);
+}
+
+TEST_CASE("overlapping slices keep every instant once, and the times of what is left") {
+  TraceBuilder builder;
+  builder.take({100ns, slice(1, 100ns, 100ns)});
+  builder.take({150ns, slice(1, 100ns, 40ns)});  // half of it is told already
+  builder.take({160ns, slice(1, 10ns, 10ns)});   // all of it is
+  const Trace trace = builder.seal();
+  const Table<ThreadSlice>& slices = trace.thread(ThreadId{1}).slices;
+  REQUIRE(slices.size() == 2);
+  CHECK(slices[1].at == 200ns);
+  CHECK(slices[1].data.duration == 50ns);
+  CHECK(slices[1].data.run == 20ns);
+}
+
+TEST_CASE("a life is there for every id, announced or not, and none for a forged one") {
+  TraceBuilder builder;
+  builder.take({5ns, slice(3, 10ns, 0ns)});
+  builder.take({6ns, slice(0xffffffff, 10ns, 0ns)});
+  builder.take({7ns, ThreadSeen{ThreadId{2}, ProcessId{0xfffffff0}, 4, {}}});
+  const Trace trace = builder.seal();
+  REQUIRE(trace.threads.size() == 3);
+  CHECK(trace.threads[0].id == ThreadId{1});
+  CHECK(trace.thread(ThreadId{9}).slices.empty());
+  CHECK(trace.process(ProcessId{}).pid == 0);
+  REQUIRE(trace.losses.size() == 1);
+  CHECK(trace.losses[0].data.kind == LossKind::kFrameDamaged);
+  CHECK(trace.losses[0].data.count == 1);
+}
+
+TEST_CASE("times that cannot be are dropped and counted") {
+  TraceBuilder builder;
+  builder.take({-1ns, Gap{1ns, {}}});
+  builder.take({1ns, Gap{-1ns, {}}});
+  builder.take({Nanos::max(), Gap{1ns, {}}});
+  const Trace trace = builder.seal();
+  CHECK(trace.gaps.empty());
+  REQUIRE(trace.losses.size() == 1);
+  CHECK(trace.losses[0].data.count == 3);
+}
+
+TEST_CASE("a task whose offsets decrease is pulled straight") {
+  TraceBuilder builder;
+  WorkerTask task;
+  task.fetchBegin = 50ns, task.fetchEnd = 20ns, task.putEnd = 30ns;
+  builder.take({1ns, task});
+  const Trace trace = builder.seal();
+  REQUIRE(trace.tasks.size() == 1);
+  CHECK(trace.tasks[0].data.fetchEnd == 50ns);
+  CHECK(trace.tasks[0].data.putEnd == 50ns);
+}
+
+TEST_CASE("an identity told again keeps its first instant and its last name") {
+  TraceBuilder builder;
+  const StringId a = builder.strings().intern("sh"), b = builder.strings().intern("python3");
+  builder.take({10ns, ProcessSeen{ProcessId{1}, {}, 9, 0, a, {}, {}}});
+  builder.take({20ns, ProcessSeen{ProcessId{1}, {}, 9, 0, b, {}, {}}});
+  const Trace trace = builder.seal();
+  CHECK(trace.process(ProcessId{1}).seen == 10ns);
+  CHECK(trace.text(trace.process(ProcessId{1}).comm) == "python3");
+}

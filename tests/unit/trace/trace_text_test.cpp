@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "trace/trace_text.h"
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+Trace parsed(const std::string& text) {
+  Result<Trace> trace = parseTrace(text);
+  INFO((trace.ok() ? std::string() : trace.error().message));
+  REQUIRE(trace.ok());
+  return std::move(trace).value();
+}
+
+std::string reasonOf(const std::string& text) {
+  const Result<Trace> trace = parseTrace(text);
+  REQUIRE(!trace.ok());
+  return trace.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a line of text becomes the event it names, with units and enumerators") {
+  const Trace trace = parsed(
+      "1s process process=1 pid=100 comm=\"python3\"\n"
+      "1s thread thread=1 process=1 tid=100\n"
+      "1500ms slice thread=1 duration=12.5ms run=2ms wait=file_read what=\"/data/a b\"\n"
+      "2s span thread=1 duration=3us phase=periodic source=mark name=\"say \\\"x\\\"\"\n");
+  REQUIRE(trace.threads.size() == 1);
+  REQUIRE(trace.threads[0].slices.size() == 1);
+  const Timed<ThreadSlice>& slice = trace.threads[0].slices[0];
+  CHECK(slice.at == std::chrono::milliseconds(1500));
+  CHECK(slice.data.duration == std::chrono::microseconds(12500));
+  CHECK(slice.data.wait == Wait::kFileRead);
+  CHECK(trace.text(slice.data.what) == "/data/a b");
+  REQUIRE(trace.spans.size() == 1);
+  CHECK(trace.spans[0].data.phase == Phase::kPeriodic);
+  CHECK(trace.text(trace.spans[0].data.name) == "say \"x\"");
+  CHECK(trace.processes.at(0).threads == std::vector<ThreadId>{ThreadId{1}});
+}
+
+TEST_CASE("a trace written as text and read again is written the same") {
+  const std::string text =
+      "manifest command=\"python\"\n"
+      "manifest command=\"tr\\x0aain.py\"\n"
+      "manifest hz=99.5\n"
+      "manifest cores_usable=2\n"
+      "manifest env=\"OMP_NUM_THREADS=1\"\n"
+      "0 process process=1 pid=7 comm=\"p\\xff\"\n"
+      "0 thread thread=1 process=1 tid=7\n"
+      "5 fetch thread=1 loader=1 pass=1 duration=10 end=1\n"
+      "6 loader process=1 loader=1 workers=2 in_order=0\n"
+      "7 loss kind=disk_full count=18446744073709551615\n"
+      "clean_end\n";
+  CHECK(traceText(parsed(text)) == text);
+}
+
+TEST_CASE("repeat shifts times and grows values, round by round") {
+  const Trace trace = parsed(
+      "repeat 3 every 20ms\n"
+      "10ms fetch thread=1 batch=4+2*i duration=1ms+1ms*i  # later ones are slower\n"
+      "end\n");
+  REQUIRE(trace.fetches.size() == 3);
+  CHECK(trace.fetches[2].at == std::chrono::milliseconds(50));
+  CHECK(trace.fetches[2].data.batch == 8);
+  CHECK(trace.fetches[2].data.duration == std::chrono::milliseconds(3));
+}
+
+TEST_CASE("what is not in the grammar is refused with its line") {
+  CHECK(reasonOf("\n1s fetsch thread=1\n").find("line 2: no kind") == 0);
+  CHECK(reasonOf("1s fetch thred=1\n").find("'thred' is no field of fetch") != std::string::npos);
+  CHECK(reasonOf("1s fetch thread=-1\n").find("'-1' cannot be the thread") != std::string::npos);
+  CHECK(reasonOf("1s fetch end=2\n").find("cannot be") != std::string::npos);
+  CHECK(reasonOf("1s slice wait=nap\n").find("'nap' cannot be the wait") != std::string::npos);
+  CHECK(reasonOf("1h fetch\n").find("is no time") != std::string::npos);
+  CHECK(reasonOf("1s process comm=\"x\n").find("does not end") != std::string::npos);
+  CHECK(reasonOf("1s fetch duration=99999999999999999999s\n").find("cannot") != std::string::npos);
+  CHECK(reasonOf("repeat 2 every 1s\n1s fetch\n").find("repeat without end") == 0);
+  CHECK(reasonOf("repeat 9999999 every 1s\n1s fetch\nend\n").find("too long") != std::string::npos);
+  CHECK(reasonOf("end\n").find("end without repeat") != std::string::npos);
+  CHECK(reasonOf("manifest colour=\"red\"\n").find("'colour'") != std::string::npos);
+}
