@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "hook/around.h"
+
+#include <string.h>
+
+typedef struct {
+  PyObject_HEAD PyObject *original, *begin, *end; /* end: NULL where begin makes the arguments */
+} Around;
+
+static PyTypeObject* aroundType;
+static PyObject* methodType; /* types.MethodType */
+
+/* ---- whose error is it ---------------------------------------------------------------------- */
+
+/* Whether the innermost frame of `traceback` runs code of the package stallprof_hook. */
+static int raisedByUs(PyObject* traceback) {
+  int ours = 0;
+  Py_XINCREF(traceback);
+  while (traceback && traceback != Py_None) {
+    PyObject* next = PyObject_GetAttrString(traceback, "tb_next");
+    if (next == Py_None) {
+      PyObject* frame = PyObject_GetAttrString(traceback, "tb_frame");
+      PyObject* globals = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL;
+      PyObject* name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
+      PyObject* bytes = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;
+      const char* text = bytes ? PyBytes_AsString(bytes) : NULL;
+      ours = text && strncmp(text, "stallprof_hook", 14) == 0;
+      Py_XDECREF(bytes);
+      Py_XDECREF(name);
+      Py_XDECREF(globals);
+      Py_XDECREF(frame);
+    }
+    Py_DECREF(traceback);
+    traceback = next;
+  }
+  Py_XDECREF(traceback);
+  PyErr_Clear();
+  return ours;
+}
+
+/* Swallows the current error if it is ours; 0 when it must go on to the program. */
+static int swallowed(void) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  /* No traceback: raised by the interpreter before our code ran (memory, recursion). */
+  int ours =
+      PyErr_GivenExceptionMatches(type, PyExc_Exception) && (!traceback || raisedByUs(traceback));
+  if (!ours) {
+    PyErr_Restore(type, value, traceback);
+    return 0;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return 1;
+}
+
+/* ---- the call --------------------------------------------------------------------------------
+ */
+
+/* Calls `end`; consumes `result` (NULL: the original's error is set) and returns what the caller
+ * gets: `result`, or NULL with an error set. */
+static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject* result) {
+  PyObject *type = NULL, *value = NULL, *traceback = NULL;
+  if (!result) PyErr_Fetch(&type, &value, &traceback);
+  PyObject* done = PyObject_CallFunctionObjArgs(self->end, token, args, result ? result : Py_None,
+                                                result ? Py_True : Py_False, NULL);
+  if (!done && !swallowed()) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    Py_XDECREF(result);
+    return NULL;
+  }
+  Py_XDECREF(done);
+  if (!result) PyErr_Restore(type, value, traceback);
+  return result;
+}
+
+static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
+  Around* self = (Around*)object;
+  PyObject* token =
+      PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
+  if (!token && !swallowed()) return NULL;
+  int useArgs = token && !self->end && PyTuple_Check(token);
+  PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
+  if (token && token != Py_None && self->end) result = finish(self, token, args, result);
+  Py_XDECREF(token);
+  return result;
+}
+
+/* ---- looking like the original ---------------------------------------------------------------
+ */
+
+/* As for a function: on an instance a bound method, on a class itself. */
+static PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {
+  (void)owner;
+  if (!instance || instance == Py_None) return Py_INCREF(self), self;
+  return PyObject_CallFunctionObjArgs(methodType, self, instance, NULL);
+}
+
+/* These must lead to us: through the original's they would step around the wrapper. */
+static int isOwn(PyObject* name) {
+  static const char* const own[] = {"__call__", "__get__", "__reduce__", "__reduce_ex__"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
+    if (PyUnicode_CompareWithASCIIString(name, own[i]) == 0) return 1;
+  return 0;
+}
+
+static PyObject* getAttribute(PyObject* self, PyObject* name) {
+  if (isOwn(name)) return PyObject_GenericGetAttr(self, name);
+  return PyObject_GetAttr(((Around*)self)->original, name);
+}
+
+static int setAttribute(PyObject* self, PyObject* name, PyObject* value) {
+  return PyObject_SetAttr(((Around*)self)->original, name, value);
+}
+
+static PyObject* repr(PyObject* self) { return PyObject_Repr(((Around*)self)->original); }
+
+/* A string tells pickle and copy: a global of that name. */
+static PyObject* reduce(PyObject* self, PyObject* args) {
+  (void)args;
+  return PyObject_GetAttrString(((Around*)self)->original, "__qualname__");
+}
+
+static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  (void)kwargs;
+  PyObject *original, *begin, *end = NULL;
+  if (!PyArg_ParseTuple(args, "OO|O", &original, &begin, &end)) return NULL;
+  allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  Around* self = (Around*)allocate(type, 0);
+  if (!self) return NULL;
+  self->original = (Py_INCREF(original), original);
+  self->begin = (Py_INCREF(begin), begin);
+  self->end = end;
+  Py_XINCREF(end);
+  return (PyObject*)self;
+}
+
+static void drop(PyObject* object) {
+  Around* self = (Around*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  Py_XDECREF(self->original);
+  Py_XDECREF(self->begin);
+  Py_XDECREF(self->end);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL},
+                                {"__reduce_ex__", reduce, METH_O, NULL},
+                                {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, make},       {Py_tp_dealloc, drop},          {Py_tp_call, call},
+    {Py_tp_descr_get, bind}, {Py_tp_getattro, getAttribute}, {Py_tp_setattro, setAttribute},
+    {Py_tp_repr, repr},      {Py_tp_methods, methods},       {0, NULL}};
+
+/* METHOD_DESCRIPTOR: the interpreter may pass the instance as first argument instead of binding. */
+static PyType_Spec spec = {.name = "_stallprof_events.Around",
+                           .basicsize = sizeof(Around),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                           .slots = slots};
+
+int addAround(PyObject* module) {
+  PyObject* types = PyImport_ImportModule("types");
+  if (!types) return -1;
+  methodType = PyObject_GetAttrString(types, "MethodType");
+  Py_DECREF(types);
+  aroundType = (PyTypeObject*)PyType_FromSpec(&spec);
+  if (!methodType || !aroundType) return -1;
+  Py_INCREF((PyObject*)aroundType);
+  return PyModule_AddObject(module, "Around", (PyObject*)aroundType);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Around(original, begin, end): a function that cannot be told from `original`, but calls `begin`
+ * before it and `end` after it. Being native it adds no frame, so tracebacks, warnings' stack
+ * levels, the recursion limit and torch.compile see what they see without it. Every attribute is
+ * the original's, `__class__` too; pickling is by the original's name.
+ *
+ *   token = begin(args, kwargs)           None: not interested, `end` is not called
+ *   end(token, args, result, succeeded)   result None when the original raised
+ *   without an `end`, what `begin` returns (a tuple) are the arguments of the call
+ *
+ * An error of `begin` or `end` is swallowed if it is ours. One that a signal handler raised while
+ * they ran (KeyboardInterrupt, or raised in a file that is not ours) goes on to the program. */
+#ifndef STALLPROF_HOOK_AROUND_H
+#define STALLPROF_HOOK_AROUND_H
+
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x03080000
+#endif
+#include <Python.h>
+
+/* Adds the type to the module; 0 on success, else a Python error is set. */
+int addAround(PyObject* module);
+
+#endif

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Optimizer steps. torch 2.x has hooks for all optimizers; in 1.13 each class's step is wrapped
+where torch wraps it itself. A step that calls its base class's step is one step."""
+import sys
+import weakref
+
+from . import events
+from .events import Around, now, put
+
+_numbers = {}   # id(optimizer) -> (weak reference, number)
+_count = [0]
+
+
+def _number_of(optimizer):
+    key = id(optimizer)
+    known = _numbers.get(key)
+    if known is None or known[0]() is not optimizer:
+        _count[0] += 1
+        known = _numbers[key] = (weakref.ref(optimizer, lambda _: _numbers.pop(key, None)),
+                                 _count[0])
+    return known[1]
+
+
+def _put_step(optimizer, at):
+    put(events.OPTIMIZER_STEP, at, now() - at, _number_of(optimizer))
+
+
+# ---- 2.x ----------------------------------------------------------------------------------------
+
+def _make_hooks(is_compiling):
+    """torch.compile traces these hooks: it folds `is_compiling()` to True and sees no more."""
+    begun = {}   # id(optimizer) -> [begin, depth]
+
+    def before(optimizer, args, kwargs):
+        if is_compiling():
+            return None
+        open_step = begun.get(id(optimizer))
+        if open_step is not None and _within(sys._getframe(1)):
+            open_step[1] += 1
+        else:  # none, or one left behind by a step that raised
+            begun[id(optimizer)] = [now(), 0]
+        return None
+
+    def after(optimizer, args, kwargs):
+        if is_compiling():
+            return
+        open_step = begun.get(id(optimizer))
+        if open_step is None:
+            return
+        if open_step[1]:
+            open_step[1] -= 1
+            return
+        del begun[id(optimizer)]
+        _put_step(optimizer, open_step[0])
+
+    return before, after
+
+
+def _within(frame):
+    """Whether the code of `frame`, torch's wrapper of step, is also further up the stack."""
+    code, frame = frame.f_code, frame.f_back
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _compiling_check():
+    torch = sys.modules['torch']
+    compiler = getattr(torch, 'compiler', None) or sys.modules.get('torch.compiler')
+    return getattr(compiler, 'is_compiling', None) or sys.modules['torch._utils'].is_compiling
+
+
+def _install_hooks(module):
+    before, after = _make_hooks(_compiling_check())
+    module.register_optimizer_step_pre_hook(before)
+    module.register_optimizer_step_post_hook(after)
+
+
+# ---- 1.13 ---------------------------------------------------------------------------------------
+
+_depth = {}   # id(optimizer) -> steps of it on the stack
+
+
+def _step_begins(args, kwargs):
+    optimizer = args[0]
+    depth = _depth[id(optimizer)] = _depth.get(id(optimizer), 0) + 1
+    return optimizer, depth, now()
+
+
+def _step_done(token, args, result, succeeded):
+    optimizer, depth, at = token
+    if depth > 1:
+        _depth[id(optimizer)] = depth - 1
+        return
+    _depth.pop(id(optimizer), None)
+    if succeeded:
+        _put_step(optimizer, at)
+
+
+def _wrap_step(optimizer, args, result, succeeded):
+    kind = type(optimizer)
+    if type(kind.step) is not Around:
+        kind.step = Around(kind.step, _step_begins, _step_done)
+
+
+def _install_wrapping(module):
+    kind = module.Optimizer
+    kind._hook_for_profile = Around(kind._hook_for_profile, lambda args, kwargs: args[0],
+                                    _wrap_step)
+
+
+def install(module):
+    """`module` is torch.optim.optimizer, just executed."""
+    if hasattr(module, 'register_optimizer_step_post_hook'):
+        _install_hooks(module)
+    else:
+        _install_wrapping(module)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""torch.save: a checkpoint, so a stretch of phase periodic, with the user's line."""
+from . import events
+from .events import Around, now, put
+
+
+def _begin(args, kwargs):
+    return now()
+
+
+def _saved(at, args, result, succeeded):
+    end = now()
+    file, line = events.user_line('torch')
+    put(events.PHASE_SPAN, at, end - at, events.PERIODIC, events.BY_HOOK, 'torch.save', file, line)
+
+
+def install(module):
+    """`module` is torch.serialization, just executed: before torch takes `save` from it."""
+    module.save = Around(module.save, _begin, _saved)

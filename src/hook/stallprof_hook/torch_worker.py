@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""torch.utils.data in a worker process (1.13 to 2.x): its loop gets stand-ins for its two queues
+whose get() and put() tell when an index arrived and a batch was made. Fork, spawn, forkserver.
+
+CPU of a batch is the process's, so that decoder pools count, less that of the queue's feeder
+thread, which pickles the batch before while this one is made.
+"""
+import sys
+
+from . import events
+from .events import Around, mix, now, put, stamp_without
+from .torch_loader import pass_key
+
+_MOST_PARTS = 64   # of a batch looked at for its size; a batch of more parts is of unknown size
+
+
+class _StandIn:
+    """Anything but the wrapped methods is the real queue's."""
+
+    def __init__(self, queue, **methods):
+        self._queue = queue
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name):
+        return getattr(self._queue, name)
+
+
+class _Worker:
+    """One run of the worker loop."""
+
+    def __init__(self, seed, data_queue, worker, workers):
+        self.queue = data_queue
+        self.base = self.key = pass_key(seed, _parent_pid(), data_queue, 0)
+        self.worker, self.workers = worker, workers
+        self.resumes = 0
+        self.feeder = 0        # tid of the data queue's feeder thread
+        self.waiting = None    # when the wait for an index began
+        self.begun = None      # stamp at the index's arrival
+
+    def begin(self):
+        put(events.WORKER_BEGIN, now(), self.key, self.worker, self.workers)
+
+    def get_begins(self, args, kwargs):
+        if self.waiting is None:  # the loop asks again after each timeout: one wait
+            self.waiting = now()
+        return self
+
+    def got(self, token, args, task, succeeded):
+        if not succeeded or task is None:
+            return
+        if type(task) is tuple:
+            self.begun = stamp_without(self.feeder)
+        elif type(task).__name__ == '_ResumeIteration':
+            self.resumes += 1
+            self.key = mix(self.base, self.resumes)
+            self.waiting = self.begun = None
+            self.begin()
+
+    def put_begins(self, args, kwargs):
+        if self.begun is None:
+            return None
+        return stamp_without(self.feeder)
+
+    def done(self, made, args, result, succeeded):
+        end = now()
+        begun, at = self.begun, self.waiting
+        self.begun = self.waiting = None
+        index, data = args[0]
+        put(events.WORKER_TASK, at, self.key, self.worker, index, begun[0] - at, made[0] - at,
+            end - at, made[1] - begun[1], made[2] - begun[2], _bytes(data), made[3] - begun[3],
+            made[4] - begun[4])
+        if not self.feeder:
+            self.feeder = getattr(getattr(self.queue, '_thread', None), 'native_id', None) or 0
+
+
+def _parent_pid():
+    """Of the trainer: with forkserver the parent process is another. The same in 3.8 to 3.14."""
+    parent = sys.modules['multiprocessing.process']._parent_process
+    return getattr(parent, '_pid', None) or 0
+
+
+def _bytes(data):
+    """Bytes of the tensors and arrays in a batch, by exact types: no code of the user runs."""
+    tensor = sys.modules['torch'].Tensor
+    array = getattr(sys.modules.get('numpy'), 'ndarray', tensor)
+    total, parts, budget = 0, [data], _MOST_PARTS
+    while parts:
+        part = parts.pop()
+        kind = type(part)
+        budget -= 1
+        if kind is tensor:
+            total += part.numel() * part.element_size()
+        elif kind is array:
+            total += part.nbytes
+        elif kind is dict or kind is list or isinstance(part, tuple):
+            if len(part) > budget:
+                return -1
+            parts.extend(part.values() if kind is dict else tuple.__iter__(part)
+                         if isinstance(part, tuple) else part)
+    return total or -1
+
+
+def install(module):
+    """`module` is torch.utils.data._utils.worker, just executed."""
+    loop = module._worker_loop
+    code = loop.__code__
+    names = code.co_varnames[:code.co_argcount]
+    place = {name: names.index(name) for name in
+             ('index_queue', 'data_queue', 'base_seed', 'worker_id', 'num_workers')}
+
+    def begin(args, kwargs):
+        if len(args) < len(names) - 1:
+            return None
+        indexes, data = args[place['index_queue']], args[place['data_queue']]
+        worker = _Worker(args[place['base_seed']], data, args[place['worker_id']],
+                         args[place['num_workers']])
+        events.announce('torch')
+        worker.begin()
+        changed = list(args)
+        changed[place['index_queue']] = _StandIn(
+            indexes, get=Around(indexes.get, worker.get_begins, worker.got))
+        changed[place['data_queue']] = _StandIn(
+            data, put=Around(data.put, worker.put_begins, worker.done))
+        return tuple(changed)
+
+    module._worker_loop = Around(loop, begin)
