@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""What the scripts that measure share: one run with its costs, the host's state, a dated page."""
+
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STALLPROF = ROOT / "build/release/bin/stallprof"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def python_with_torch():
+    """The interpreter of the demo: Debian's, where it has torch, else the one on PATH."""
+    for python in ("/usr/bin/python3", "python3"):
+        probe = subprocess.run([python, "-c", "import torch"], capture_output=True)
+        if probe.returncode == 0:
+            return python
+    raise SystemExit("no python3 with torch here; run scripts/setup")
+
+
+@dataclasses.dataclass
+class Run:
+    wall: float          # seconds
+    cpu: float           # seconds, the command and all it waited for (ours included when wrapped)
+    queued: float        # seconds, run-queue wait of the whole host in the run
+    external: float      # share of all CPUs used by others
+    stdout: str
+    status: int
+    report: dict | None = None
+    recording_bytes: int = 0
+
+
+def host_cpu():
+    fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    busy = sum(int(f) for i, f in enumerate(fields[:8]) if i not in (3, 4))
+    return busy / TICK
+
+
+def host_queued():
+    try:
+        lines = pathlib.Path("/proc/schedstat").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return sum(int(line.split()[8]) for line in lines if line.startswith("cpu")) / 1e9
+
+
+def execute(command, environment=None):
+    busy, queued, began = host_cpu(), host_queued(), time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.monotonic() - began
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    cpu = usage.ru_utime + usage.ru_stime
+    external = max(0.0, host_cpu() - busy - cpu) / (wall * os.cpu_count())
+    return Run(wall, cpu, host_queued() - queued, external, text, child.returncode)
+
+
+def execute_profiled(command, *options, keep=None):
+    """The command under `stallprof run`; its report as JSON. `keep`: where to leave the recording."""
+    with tempfile.TemporaryDirectory(prefix="bench.") as scratch:
+        recording = str(keep or f"{scratch}/r.stallprof")
+        run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
+                       *options, "--", *command])
+        run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
+        report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
+                                capture_output=True, text=True)
+        if report.returncode != 0:
+            raise SystemExit(f"no report of {command}: {report.stderr.strip()}")
+        run.report = json.loads(report.stdout)
+    return run
+
+
+def abba(pairs, a, b):
+    """`pairs` runs of each, in the order a b b a a b b a ...: drift of the host falls on both."""
+    runs = {a: [], b: []}
+    for i in range(pairs):
+        for which in ((a, b) if i % 2 == 0 else (b, a)):
+            runs[which].append(which())
+    return runs[a], runs[b]
+
+
+def interval(values, statistic=statistics.median, rounds=2000, coverage=0.95):
+    """Percentile bootstrap interval of a statistic; fixed seed, so a page can be made again."""
+    rng = random.Random(1)
+    draws = sorted(statistic(rng.choices(values, k=len(values))) for _ in range(rounds))
+    tail = (1 - coverage) / 2
+    return draws[int(tail * rounds)], draws[int((1 - tail) * rounds) - 1]
+
+
+def provenance(script):
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
+                            capture_output=True, text=True).stdout.strip()
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
+                if line.startswith("model name")), "unknown")
+    return (f"Written by `{script}` on {datetime.date.today()}, commit {commit}. "
+            f"Host: {cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}, shared and not quiet.\n")
+
+
+def write_page(name, text):
+    path = ROOT / "reports" / name
+    path.write_text(text)
+    print(f"wrote {path.relative_to(ROOT)}")

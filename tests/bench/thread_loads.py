@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The three thread loads of the budgets, for scripts/bench_overhead.
+
+usage: thread_loads.py asleep|woken|gil SECONDS
+
+asleep: 100 threads blocked on one lock. woken: 100 threads that each sleep 10 ms, over and over.
+gil: 16 threads of pure Python, a fixed amount of work each (SECONDS is scaled to it)."""
+
+import sys
+import threading
+import time
+
+
+def asleep(seconds):
+    release = threading.Event()
+    threads = [threading.Thread(target=release.wait) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    release.set()
+    return threads
+
+
+def woken(seconds):
+    end = time.monotonic() + seconds
+
+    def nap():
+        while time.monotonic() < end:
+            time.sleep(0.01)
+
+    threads = [threading.Thread(target=nap) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def gil(seconds):
+    rounds = int(seconds * 1_500_000)  # about SECONDS of one core on a 2024 machine; fixed work
+
+    def spin():
+        total = 0
+        for i in range(rounds):
+            total += i * i
+        return total
+
+    threads = [threading.Thread(target=spin) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def main():
+    for thread in {"asleep": asleep, "woken": woken, "gil": gil}[sys.argv[1]](float(sys.argv[2])):
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()
