@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "launch/ending.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "launch/inherited.h"
+#include "launch/terminal.h"
+
+namespace stallprof {
+namespace {
+
+// A report that nobody asked for must not hold up who waits for the command.
+constexpr Nanos kDefaultReportLimit = std::chrono::seconds(5);
+
+struct Report {
+  std::vector<std::string> argv;  // as a user would type it
+  std::string file;               // empty: stderr
+  bool byDefault = false;
+};
+
+Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
+  Report report;
+  report.file = wanted.file;
+  report.byDefault = wanted.format == "text" && wanted.file.empty();
+  if (report.file.empty() && !report.byDefault)
+    report.file =
+        plan.recording.substr(0, plan.recording.rfind(".stallprof")) + ".report." + wanted.format;
+  report.argv = {"stallprof", "report", plan.recording};
+  if (!report.byDefault) {
+    report.argv.insert(report.argv.end(), {"--format", wanted.format, "-o", report.file});
+  }
+  if (!plan.price.empty()) report.argv.insert(report.argv.end(), {"--price", plan.price});
+  return report;
+}
+
+std::string typed(const std::vector<std::string>& argv) {
+  std::string line;
+  for (const std::string& word : argv) line += (line.empty() ? "" : " ") + quoteShell(word);
+  return line;
+}
+
+pid_t spawn(const std::vector<std::string>& argv) {
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  setSignalMask(0);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // nothing of ours goes to the job's stdout
+  ::execv("/proc/self/exe", words.data());
+  ::_exit(127);
+}
+
+// The report's exit code; none when it was stopped.
+std::optional<int> await(pid_t pid, std::optional<Nanos> deadline,
+                         const std::function<bool()>& interrupted) {
+  for (;;) {
+    int status = 0;
+    const pid_t done = ::waitpid(pid, &status, WNOHANG);
+    if (done == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (done < 0 && errno != EINTR) return 127;
+    if ((deadline && now() > *deadline) || interrupted()) {
+      ::kill(pid, SIGKILL);  // our own child, not yet reaped
+      ::waitpid(pid, &status, 0);
+      return std::nullopt;
+    }
+    ::poll(nullptr, 0, 10);
+  }
+}
+
+}  // namespace
+
+void writeReports(const EndingPlan& plan) {
+  bool stopped = false;
+  for (const LaunchOptions::Report& wanted : plan.reports) {
+    const Report report = planOf(plan, wanted);
+    const std::string later = "for the report: " + typed(report.argv);
+    if (stopped || (plan.hurry && report.byDefault)) {
+      say(later);
+      continue;
+    }
+    const pid_t pid = spawn(report.argv);
+    if (pid < 0) {
+      say("cannot start the report: " + later);
+      continue;
+    }
+    const auto limit =
+        report.byDefault ? std::optional<Nanos>(now() + kDefaultReportLimit) : std::nullopt;
+    const auto code = await(pid, limit, plan.interrupted);
+    if (!code) {
+      stopped = !limit || now() < *limit;
+      say(later);
+    } else if (*code != 0) {
+      say("the report failed; " + later);
+    }
+  }
+}
+
+void endAs(int code, int signal) {
+  if (signal <= 0) ::_exit(code);
+  // The command has left its core file already, where one was wanted; ours would overwrite it.
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  struct sigaction byDefault {};
+  byDefault.sa_handler = SIG_DFL;
+  ::sigaction(signal, &byDefault, nullptr);
+  ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+  setSignalMask(kAllSignals & ~signalBit(signal));
+  ::_exit(128 + signal);  // a signal that does not end a process by default
+}
+
+}  // namespace stallprof

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "launch/front.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "launch/inherited.h"
+
+namespace stallprof {
+namespace {
+
+ReceivedSignal describe(const signalfd_siginfo& info) {
+  ReceivedSignal signal;
+  signal.signal = static_cast<int>(info.ssi_signo);
+  signal.sender = info.ssi_pid;
+  signal.fromKernel = info.ssi_code > 0;  // SI_USER is 0, SI_QUEUE and SI_TKILL are below
+  signal.senderInGroup =
+      info.ssi_pid != 0 && ::getpgid(static_cast<pid_t>(info.ssi_pid)) == ::getpgrp();
+  signal.queued = info.ssi_code == SI_QUEUE;
+  signal.value = info.ssi_ptr;
+  return signal;
+}
+
+// A child's news, not a message: only a SIGCHLD that a user sent is one.
+bool isChildNews(const signalfd_siginfo& info) {
+  return info.ssi_signo == SIGCHLD && info.ssi_code > 0;
+}
+
+void deliver(pid_t command, const ReceivedSignal& signal) {
+  if (!signal.queued) {
+    ::kill(command, signal.signal);
+    return;
+  }
+  siginfo_t info{};  // the value that sigqueue sent along, and its sender
+  info.si_signo = signal.signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = static_cast<pid_t>(signal.sender);
+  info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
+  ::syscall(SYS_rt_sigqueueinfo, command, signal.signal, &info);
+}
+
+}  // namespace
+
+Front::Front(Control control, const Witness& witness, pid_t recorder, Fd signals)
+    : control_(std::move(control)),
+      witness_(witness),
+      recorder_(recorder),
+      signals_(std::move(signals)) {}
+
+void Front::beforeFork() {
+  early_ = readSignals();
+  judge_.begin(witness_.counts(true));
+}
+
+void Front::begin(pid_t command) {
+  command_ = command;
+  for (const ReceivedSignal& signal : early_) pass({signal, true});
+}
+
+CommandStatus Front::waitForCommand() {
+  for (;;) {
+    for (const ReceivedSignal& signal : readSignals())
+      judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
+    watchRecorder();
+    decide();
+    if (const auto ended = commandEnded()) return *ended;
+    // SIGCHLD wakes us for the command's end; a waiting verdict needs the witness asked again.
+    pollfd ready{signals_.get(), POLLIN, 0};
+    ::poll(&ready, 1, judge_.waiting() ? 1 : -1);
+  }
+}
+
+std::vector<ReceivedSignal> Front::readSignals() {
+  std::vector<ReceivedSignal> received;
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    const bool ours = static_cast<pid_t>(info.ssi_pid) == ::getpid();  // SIGPIPE, SIGXFSZ
+    if (!isChildNews(info) && !ours) received.push_back(describe(info));
+  }
+  return received;
+}
+
+void Front::decide() {
+  if (!judge_.waiting()) return;
+  const WitnessCounts counts = witness_.counts(recorderAlive_ && !recorderStopped_);
+  for (const SignalJudge::Verdict& verdict : judge_.decide(counts, now())) pass(verdict);
+}
+
+void Front::pass(const SignalJudge::Verdict& verdict) {
+  // The command is not reaped yet, so its pid cannot be another's.
+  if (verdict.forward) deliver(command_, verdict.received);
+  if (verdict.received.signal == SIGTERM) terminated_ = true;
+  control_.send(
+      {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count(), {}});
+}
+
+void Front::watchRecorder() {
+  int status = 0;
+  if (!recorderAlive_) return;
+  while (::waitpid(recorder_, &status, WNOHANG | WUNTRACED | WCONTINUED) == recorder_) {
+    recorderStopped_ = WIFSTOPPED(status);
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
+    recorderAlive_ = false;
+    return;
+  }
+}
+
+std::optional<CommandStatus> Front::commandEnded() const {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0)
+    return std::nullopt;
+  CommandStatus status;
+  (info.si_code == CLD_EXITED ? status.code : status.signal) = info.si_status;
+  status.at = now();
+  status.terminated = terminated_;
+  return status;
+}
+
+void Front::reap() {
+  int status = 0;
+  while (::waitpid(command_, &status, 0) < 0 && errno == EINTR) {
+  }
+  watchRecorder();
+}
+
+bool Front::interrupted() {
+  signalfd_siginfo info{};
+  bool wanted = false;
+  while (::read(signals_.get(), &info, sizeof info) > 0)
+    wanted =
+        wanted || (!isChildNews(info) && (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+                                          info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT));
+  return wanted;
+}
+
+}  // namespace stallprof

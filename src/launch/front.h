@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/fd.h"
+#include "launch/control.h"
+#include "launch/signal_judge.h"
+#include "launch/witness.h"
+
+namespace stallprof {
+
+// How the command ended.
+struct CommandStatus {
+  int code = -1, signal = -1;  // one of them is -1
+  Nanos at{};
+  bool terminated = false;  // SIGTERM was passed on: whoever sent it is waiting
+};
+
+// The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
+// never acts on the command in any other way. One thread, no allocation that matters.
+class Front {
+ public:
+  // `signals`: a signalfd of every signal that is blocked here.
+  Front(Control control, const Witness& witness, pid_t recorder, Fd signals);
+
+  Control& control() { return control_; }
+  // Right before the command is forked: what arrived until here cannot have reached it.
+  void beforeFork();
+  // Right after: passes that on.
+  void begin(pid_t command);
+  // Returns when the command has ended. Its process is kept as a zombie, so that the recorder can
+  // still read its last counters; `reap` lets it go.
+  [[nodiscard]] CommandStatus waitForCommand();
+  void reap();
+  // Between the command's end and ours: true once if someone wants us gone.
+  [[nodiscard]] bool interrupted();
+  [[nodiscard]] bool recorderAlive() const { return recorderAlive_; }
+  [[nodiscard]] int signalFd() const { return signals_.get(); }
+  [[nodiscard]] pid_t recorder() const { return recorder_; }
+
+ private:
+  [[nodiscard]] std::vector<ReceivedSignal> readSignals();
+  void decide();
+  void pass(const SignalJudge::Verdict& verdict);
+  void watchRecorder();
+  [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
+
+  Control control_;
+  Witness witness_;
+  pid_t recorder_, command_ = 0;
+  Fd signals_;
+  SignalJudge judge_;
+  std::vector<ReceivedSignal> early_;
+  bool recorderAlive_ = true, recorderStopped_ = false, terminated_ = false;
+};
+
+}  // namespace stallprof

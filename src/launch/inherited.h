@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/time.h>
+
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+
+namespace stallprof {
+
+// A set of signals as the kernel keeps it, bit N-1 for signal N. glibc's sigset_t calls hide
+// signals 32 and 33, which a caller may well block or send.
+using SignalMask = std::uint64_t;
+
+[[nodiscard]] constexpr SignalMask signalBit(int signal) { return SignalMask{1} << (signal - 1); }
+inline constexpr SignalMask kAllSignals = ~SignalMask{0};
+// Job control stays the kernel's: the terminal stops and resumes us together with the command.
+inline constexpr SignalMask kJobControl =
+    signalBit(SIGTSTP) | signalBit(SIGTTIN) | signalBit(SIGTTOU) | signalBit(SIGCONT);
+
+// Sets this thread's mask and returns the one before. Async-signal-safe.
+SignalMask setSignalMask(SignalMask mask);
+// A non-blocking, close-on-exec signalfd; -1 with errno.
+[[nodiscard]] int openSignalFd(SignalMask mask);
+
+// What our caller handed us and the command must receive unchanged, although the front itself needs
+// it otherwise. `take` comes first in a run; `giveBack` last in the child, right before exec.
+class Inherited {
+ public:
+  // Blocks every signal but job control; SIGCHLD to its default (else there is no status to wait
+  // for); stops interval timers (fork would lose them, and they are the command's); and puts
+  // close-on-exec placeholders where 0, 1 or 2 are closed, so that no descriptor of ours lands
+  // there.
+  [[nodiscard]] static Inherited take();
+  // Async-signal-safe.
+  void giveBack() const;
+
+ private:
+  SignalMask mask_ = 0;
+  struct sigaction child_ {};
+  itimerval timers_[3] = {};
+};
+
+}  // namespace stallprof

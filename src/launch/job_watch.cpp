@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "launch/job_watch.h"
+
+#include "sampler/cgroup.h"
+#include "sampler/host.h"
+#include "sampler/process_sampler.h"
+#include "sampler/process_tree.h"
+#include "sampler/sampler_loop.h"
+#include "sampler/syscall_count.h"
+#include "sampler/task_events.h"
+#include "sampler/thread_sampler.h"
+
+namespace stallprof {
+namespace {
+
+const std::string kRoot = "/";
+
+// 'Z' and 'X': nothing of it runs any more, its parent has just not asked yet.
+bool runs(std::uint32_t pid) {
+  const std::string stat = contentOf(processPath(kRoot, pid, "stat"), 4096);
+  const std::size_t comm = stat.rfind(')');
+  return comm != std::string::npos && comm + 2 < stat.size() && stat[comm + 2] != 'Z' &&
+         stat[comm + 2] != 'X';
+}
+
+}  // namespace
+
+struct JobWatch::Parts {
+  Parts(pid_t job, unsigned hz)
+      : command(job),
+        tree(kRoot, job),
+        threads(kRoot, tree, hz),
+        processes(kRoot, tree),
+        host(kRoot, &tree),
+        cgroup(kRoot, job),
+        calls(kRoot),
+        loop(hz) {
+    // The tree first: the others follow what it found.
+    for (Sampler* sampler :
+         std::initializer_list<Sampler*>{&tree, &threads, &processes, &host, &cgroup, &calls})
+      loop.add(*sampler);
+  }
+
+  pid_t command;
+  TaskEvents events;
+  ProcessTree tree;
+  ThreadSampler threads;
+  ProcessSampler processes;
+  HostSampler host;
+  CgroupSampler cgroup;
+  SyscallCounter calls;
+  SamplerLoop loop;
+};
+
+JobWatch::JobWatch(pid_t command, unsigned hz) : parts_(std::make_unique<Parts>(command, hz)) {}
+JobWatch::~JobWatch() = default;
+
+void JobWatch::arm(EventOut& out) {
+  if (parts_->events.open(parts_->command)) parts_->tree.follow(parts_->events);
+  emitSource(out, now(), "task_events", parts_->events.state(), parts_->events.why());
+  parts_->calls.open(parts_->command);
+  step(now(), out);
+}
+
+Nanos JobWatch::nextDue() const { return parts_->loop.nextDue(); }
+void JobWatch::step(Nanos t, EventOut& out) { parts_->loop.step(t, out); }
+void JobWatch::finish(Nanos t, EventOut& out) { parts_->loop.finish(t, out); }
+std::uint32_t JobWatch::milliHz() const { return parts_->loop.milliHz(); }
+
+EventMemory::Identities JobWatch::identities() {
+  ProcessTree& tree = parts_->tree;
+  return {[&tree](std::uint32_t pid, std::uint64_t start) { return tree.processOf(pid, start); },
+          [&tree](ProcessId process, std::uint32_t tid) { return tree.threadOf(process, tid); },
+          [&tree](std::uint32_t pid, std::uint64_t start) { return tree.gone(pid, start); }};
+}
+
+std::int64_t JobWatch::outlived() const {
+  std::int64_t count = 0;
+  for (const LiveProcess& process : parts_->tree.processes())
+    if (process.pid != static_cast<std::uint32_t>(parts_->command) && runs(process.pid)) ++count;
+  return count;
+}
+
+}  // namespace stallprof

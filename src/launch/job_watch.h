@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "event/event_out.h"
+#include "recording/ring.h"
+
+namespace stallprof {
+
+// Every sampler of a run, made for one command: the only file of the launcher that knows them by
+// name.
+class JobWatch {
+ public:
+  JobWatch(pid_t command, unsigned hz);
+  ~JobWatch();
+
+  // While the command is still held: opens the inherited task events on it, and takes a first look.
+  void arm(EventOut& out);
+  [[nodiscard]] Nanos nextDue() const;
+  void step(Nanos now, EventOut& out);
+  // The command ended: what samplers still hold back.
+  void finish(Nanos now, EventOut& out);
+
+  [[nodiscard]] EventMemory::Identities identities();
+  // Processes of the job still running, the command's own not counted.
+  [[nodiscard]] std::int64_t outlived() const;
+  [[nodiscard]] std::uint32_t milliHz() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace stallprof

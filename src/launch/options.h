@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stallprof {
+
+// What `stallprof run` was asked for.
+struct LaunchOptions {
+  struct Report {
+    std::string format;  // text, json, md or html
+    std::string file;    // empty: text goes to stderr, others beside the recording
+  };
+  std::vector<std::string> command;  // at least one word
+  std::string output;                // the recording, verbatim; empty: named after the command
+  std::vector<Report> reports;       // the default text report is one of them, unless `none`
+  unsigned hz = 100;
+  bool python = true;
+  std::string price;  // per hour, as written; empty: not given
+};
+
+}  // namespace stallprof

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "launch/recorder.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+
+#include "launch/clock_watch.h"
+#include "launch/descriptors.h"
+#include "launch/inherited.h"
+#include "launch/job_watch.h"
+#include "recording/ring.h"
+#include "recording/writer.h"
+
+namespace stallprof {
+namespace {
+
+// The ring of a process holds some 500 batches of a loader; at 50 ms it never fills below 10,000
+// batches a second.
+constexpr Nanos kDrainEvery = std::chrono::milliseconds(50);
+constexpr Nanos kUsageEvery = std::chrono::seconds(1);
+// Without pidfd_open (before Linux 5.3), how often to ask whether an orphaned command still runs.
+constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
+
+Nanos cpuOf(pid_t pid) {
+  clockid_t clock{};
+  timespec t{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return Nanos(-1);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+std::int64_t residentBytes() {
+  const auto text = readFile("/proc/self/statm", 256);
+  if (!text.ok()) return -1;
+  const std::size_t space = text.value().find(' ');
+  if (space == std::string::npos) return -1;
+  return std::strtoll(text.value().c_str() + space, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
+}
+
+class Recorder {
+ public:
+  Recorder(RecorderPlan plan, Control control)
+      : plan_(std::move(plan)), control_(std::move(control)) {}
+
+  bool prepare();
+  void run();
+
+ private:
+  void waitUntil(Nanos due);
+  void listen();
+  void take(const ControlMessage& message);
+  void takeCommand(pid_t command);
+  void work(Nanos now);
+  void tellUsage(Nanos now);
+  void finish();
+  void discard();
+  void source(std::string_view name, Coverage state, std::string_view why);
+  [[nodiscard]] Nanos nextDue() const;
+  [[nodiscard]] bool commandGone() const;
+
+  RecorderPlan plan_;
+  Control control_;
+  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<EventMemory> memory_;
+  std::unique_ptr<JobWatch> watch_;
+  EventMemory::Identities identities_;
+  ClockWatch clocks_;
+  pid_t command_ = 0;
+  Fd commandFd_;
+  Nanos nextDrain_{}, nextUsage_{}, planned_{}, frontCpu_{};
+  bool done_ = false, ended_ = false, discard_ = false;
+  CommandEnd end_;
+  Nanos endedAt_{};
+};
+
+bool Recorder::prepare() {
+  plan_.manifest.recorderPid = static_cast<std::uint32_t>(::getpid());
+  auto writer = Writer::create(plan_.directory, plan_.manifest);
+  if (!writer.ok()) {
+    control_.send({ControlMessage::Kind::kRefused, 0, false, 0, writer.error().message});
+    return false;
+  }
+  writer_ = std::move(writer).value();
+  ControlMessage ready{ControlMessage::Kind::kReady};
+  auto memory = EventMemory::create();
+  if (memory.ok()) {
+    memory_ = std::move(memory).value();
+    ready.text = memory_->path(plan_.manifest.recorderPid);
+  } else {
+    source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
+  }
+  if (!plan_.noHook.empty()) source("hook", Coverage::kAbsent, plan_.noHook);
+  (void)!::chdir("/");  // whatever happens to the job's directory, we do not keep it busy
+  return control_.send(ready);
+}
+
+void Recorder::source(std::string_view name, Coverage state, std::string_view why) {
+  writer_->emit(now(), SourceState{writer_->intern(name), state, writer_->intern(why)});
+}
+
+void Recorder::run() {
+  planned_ = now();
+  while (!done_) {
+    const Nanos t = now();
+    clocks_.look({t, realtimeNow(), boottimeNow()}, planned_, *writer_);
+    work(t);
+    listen();
+    if (control_.closed() && commandGone()) done_ = true;
+    if (!done_) waitUntil(nextDue());
+  }
+  discard_ ? discard() : finish();
+}
+
+Nanos Recorder::nextDue() const {
+  Nanos due = std::min(nextDrain_, nextUsage_);
+  if (watch_) due = std::min(due, watch_->nextDue());
+  return due;
+}
+
+void Recorder::waitUntil(Nanos due) {
+  planned_ = due;
+  const Nanos left = std::max(due - now(), Nanos(0));
+  const timespec limit{static_cast<time_t>(left.count() / 1'000'000'000),
+                       static_cast<long>(left.count() % 1'000'000'000)};
+  // The command's end matters to us only when there is no front to tell of it.
+  pollfd ready[2] = {{control_.fd(), POLLIN, 0}, {commandFd_.get(), POLLIN, 0}};
+  if (control_.closed())
+    ::ppoll(ready + 1, 1, &limit, nullptr);
+  else
+    ::ppoll(ready, 1, &limit, nullptr);
+}
+
+bool Recorder::commandGone() const {
+  if (command_ == 0) return true;
+  if (commandFd_.valid()) {
+    pollfd ready{commandFd_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) > 0;
+  }
+  return ::kill(command_, 0) != 0 && errno == ESRCH;
+}
+
+void Recorder::listen() {
+  if (control_.closed()) return;
+  while (const auto message = control_.receive()) take(*message);
+}
+
+void Recorder::take(const ControlMessage& message) {
+  switch (message.kind) {
+    case ControlMessage::Kind::kCommand:
+      return takeCommand(message.number);
+    case ControlMessage::Kind::kUninstrumented:
+      return source("hook", Coverage::kAbsent, message.text);
+    case ControlMessage::Kind::kSignal:
+      return writer_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
+    case ControlMessage::Kind::kEnded:
+      (message.flag ? end_.signal : end_.exitCode) = message.number;
+      endedAt_ = Nanos(message.wide);
+      done_ = true;
+      return;
+    case ControlMessage::Kind::kDiscard:
+      discard_ = done_ = true;
+      return;
+    default:
+      return;  // of a newer front
+  }
+}
+
+void Recorder::takeCommand(pid_t command) {
+  command_ = command;
+  commandFd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, command, 0)));
+  watch_ = std::make_unique<JobWatch>(command, plan_.hz);
+  watch_->arm(*writer_);
+  identities_ = watch_->identities();
+  control_.send({ControlMessage::Kind::kArmed});
+}
+
+void Recorder::work(Nanos t) {
+  if (watch_ && t >= watch_->nextDue()) watch_->step(t, *writer_);
+  if (t >= nextDrain_) {
+    if (memory_ && watch_) memory_->drain(t, identities_, *writer_);
+    writer_->tick(t);
+    nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
+  }
+  if (t >= nextUsage_) {
+    tellUsage(t);
+    nextUsage_ = t + kUsageEvery;
+  }
+}
+
+void Recorder::tellUsage(Nanos t) {
+  const Nanos front = cpuOf(static_cast<pid_t>(plan_.manifest.frontPid));
+  if (!control_.closed() && front >= Nanos(0)) frontCpu_ = front;  // a dead front keeps its last
+  RecorderUsage usage;
+  usage.cpu = processCpu() + frontCpu_;
+  usage.residentBytes = residentBytes();
+  usage.writtenBytes = writer_->bytesWritten();
+  usage.milliHz = watch_ ? watch_->milliHz() : 0;
+  usage.pid = plan_.manifest.recorderPid;
+  writer_->emit(t, usage);
+}
+
+void Recorder::finish() {
+  const Nanos t = now();
+  if (watch_) {
+    watch_->finish(t, *writer_);
+    if (memory_) memory_->drain(t, identities_, *writer_);
+    end_.outlived = watch_->outlived();
+  }
+  tellUsage(t);
+  writer_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
+  if (memory_) memory_->close();
+  writer_->close();
+  control_.send({ControlMessage::Kind::kClosed,
+                 static_cast<std::int32_t>(end_.outlived),
+                 false,
+                 writer_->bytesWritten(),
+                 {}});
+}
+
+void Recorder::discard() {
+  if (memory_) memory_->close();
+  writer_->close();
+  std::error_code error;
+  std::filesystem::remove_all(plan_.directory, error);  // made by us, minutes old, 0700
+  control_.send({ControlMessage::Kind::kClosed});
+}
+
+// The recorder's own limits and priority; the job's stay as they are.
+void becomeBackground() {
+  ::prctl(PR_SET_NAME, "stallprof-rec");
+  ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5);  // this thread only
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+}  // namespace
+
+void runRecorder(RecorderPlan plan, Control control, const Witness& witness) {
+  setSignalMask(kAllSignals);  // SIGXFSZ and SIGPIPE too: the writer sees EFBIG and EPIPE instead
+  control = Control(keepOnly(control.takeSocket()));
+  if (!witness.startCounting()) {
+    control.send({ControlMessage::Kind::kRefused, 0, false, 0, "cannot start the signal witness"});
+    ::_exit(1);
+  }
+  becomeBackground();
+  Recorder recorder(std::move(plan), std::move(control));
+  if (recorder.prepare()) recorder.run();
+  ::_exit(0);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "launch/control.h"
+#include "launch/witness.h"
+#include "recording/manifest.h"
+
+namespace stallprof {
+
+struct RecorderPlan {
+  std::string directory;  // absolute
+  Manifest manifest;
+  unsigned hz = 100;
+  std::string noHook;  // why the Python hook is not injected; empty: it is
+};
+
+// The recorder: a process of its own beside the front, so that nothing it meets reaches the job. It
+// blocks every signal, holds nothing of the caller's open, watches and writes until the front says
+// that the command ended. Without a front it goes on until the command's own process ends.
+// Called in the forked child; ends the process.
+[[noreturn]] void runRecorder(RecorderPlan plan, Control control, const Witness& witness);
+
+}  // namespace stallprof

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "launch/session.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "base/text.h"
+#include "launch/child_environment.h"
+#include "launch/descriptors.h"
+#include "launch/ending.h"
+#include "launch/facts_of_run.h"
+#include "launch/front.h"
+#include "launch/held_command.h"
+#include "launch/inherited.h"
+#include "launch/recorder.h"
+#include "launch/recording_name.h"
+#include "launch/terminal.h"
+
+namespace stallprof {
+namespace {
+
+constexpr int kOwnFailure = 125;
+// Creating the recording takes 1 ms on a local disk. A file system that does not answer for this
+// long would not take the recording either.
+constexpr Nanos kPrepareLimit = std::chrono::seconds(10);
+constexpr Nanos kArmLimit = std::chrono::seconds(2);
+constexpr Nanos kFinishLimit = std::chrono::seconds(2);
+// Whoever sent SIGTERM has the status within 2 s of the command's end.
+constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
+
+std::string inQuotes(std::string_view text) { return "'" + escapeTerminal(text, 512) + "'"; }
+
+int fail(const std::string& line) {
+  say(line);
+  return kOwnFailure;
+}
+
+// Reached only when exec failed.
+int runPlainly(const std::vector<std::string>& command, const Inherited* inherited) {
+  if (inherited != nullptr) inherited->giveBack();
+  const int error = execPlainly(command);
+  say(inQuotes(command[0]) + ": " + errnoText(error));
+  return execFailureStatus(error);
+}
+
+// An outer stallprof records us already, if its event memory can still be reached.
+bool insideAnotherRun(const std::vector<std::string>& environment) {
+  const std::string events(valueOf(environment, kEventsVariable));
+  return !events.empty() && ::access(events.c_str(), F_OK) == 0;
+}
+
+bool exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+// The directory's name, or why there can be none: found out before anything starts.
+Result<std::string> chooseRecording(const LaunchOptions& options,
+                                    const std::vector<std::string>& environment) {
+  std::string name = options.output;
+  if (name.empty()) {
+    name = recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment));
+    // Containers that share a directory may share pid and second.
+    const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
+    for (int i = 2; exists(name) && i < 100; ++i)
+      name = stem + "." + std::to_string(i) + ".stallprof";
+  }
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  if (exists(name))
+    return Error{Error::Kind::kUsage,
+                 inQuotes(name) + " exists; stallprof never overwrites: choose another with -o"};
+  const auto parent = std::filesystem::path(name).parent_path().string();
+  const char* directory = parent.empty() ? "." : parent.c_str();
+  if (::access(directory, W_OK | X_OK) != 0)
+    return Error{Error::Kind::kIo, "cannot write the recording into " + inQuotes(directory) + ": " +
+                                       errnoText(errno) + "; choose another place with -o"};
+  return name;
+}
+
+Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
+  for (const auto& report : reports) {
+    if (report.file.empty()) continue;
+    const auto parent = std::filesystem::path(report.file).parent_path().string();
+    if (std::filesystem::is_directory(report.file) ||
+        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
+      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
+                                         errnoText(errno == 0 ? EISDIR : errno)};
+  }
+  return Done{};
+}
+
+// One run, in the order in which it happens.
+class Session {
+ public:
+  Session(const LaunchOptions& options, std::vector<std::string> environment, std::string recording)
+      : options_(options),
+        environment_(std::move(environment)),
+        recording_(std::move(recording)),
+        inherited_(Inherited::take()) {}
+
+  int run();
+
+ private:
+  std::optional<int> startRecorder();
+  std::optional<int> startCommand();
+  void letGo();
+  void finishRecording(const CommandStatus& status);
+  void sayEnd(const CommandStatus& status, const std::optional<ControlMessage>& closed) const;
+  int plainly(const std::string& why);
+
+  const LaunchOptions& options_;
+  std::vector<std::string> environment_;
+  std::string recording_;
+  Inherited inherited_;
+  Injection injection_;
+  std::optional<Front> front_;
+  Nanos started_{};
+};
+
+int Session::plainly(const std::string& why) {
+  say(why + "; the command runs unrecorded");
+  return runPlainly(options_.command, &inherited_);
+}
+
+std::optional<int> Session::startRecorder() {
+  RecorderPlan plan;
+  plan.directory = std::filesystem::absolute(recording_).string();
+  plan.hz = options_.hz;
+  plan.manifest = factsOfRun(options_.command, environment_, options_.hz);
+  plan.manifest.frontPid = static_cast<std::uint32_t>(::getpid());
+  if (!options_.python) {
+    plan.noHook = "switched off with --no-python";
+  } else if (auto hook = findHook(); hook.ok()) {
+    injection_.hookDirectory = std::move(hook).value();
+  } else {
+    plan.noHook = hook.error().message;
+  }
+  injection_.recording = plan.directory;
+
+  auto witness = Witness::create();
+  auto sockets = Control::makePair();
+  Fd signals(openSignalFd(kAllSignals));
+  if (!witness.ok() || !sockets.ok() || !signals.valid())
+    return plainly("cannot start the recorder");
+  auto [ours, theirs] = std::move(sockets).value();
+  const pid_t recorder = ::fork();
+  if (recorder < 0) return plainly("cannot start the recorder: " + errnoText(errno));
+  if (recorder == 0) runRecorder(std::move(plan), std::move(theirs), witness.value());
+  theirs = Control();
+
+  const auto answer = ours.await(ControlMessage::Kind::kReady, ControlMessage::Kind::kRefused,
+                                 now() + kPrepareLimit);
+  if (answer && answer->kind == ControlMessage::Kind::kRefused) {
+    ::waitpid(recorder, nullptr, 0);
+    return fail(answer->text);
+  }
+  if (!answer) {
+    ::kill(recorder, SIGKILL);
+    ::waitpid(recorder, nullptr, ours.closed() ? 0 : WNOHANG);  // it may hang on a dead disk
+    return plainly("the recorder did not get ready");
+  }
+  injection_.events = answer->text;
+  if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
+  front_.emplace(std::move(ours), witness.value(), recorder, std::move(signals));
+  return std::nullopt;
+}
+
+std::optional<int> Session::startCommand() {
+  front_->beforeFork();
+  auto held = HeldCommand::fork(
+      {options_.command, withInjection(environment_, injection_), environment_}, inherited_);
+  Control& control = front_->control();
+  if (!held.ok()) {
+    control.send({ControlMessage::Kind::kDiscard});
+    (void)control.await(ControlMessage::Kind::kClosed, ControlMessage::Kind::kClosed,
+                        now() + kFinishLimit);
+    return fail(held.error().message);
+  }
+  HeldCommand& command = held.value();
+  front_->begin(command.pid());
+  control.send({ControlMessage::Kind::kCommand, command.pid()});
+  (void)control.await(ControlMessage::Kind::kArmed, ControlMessage::Kind::kArmed,
+                      now() + kArmLimit);
+  started_ = now();
+  const HeldCommand::Started started = command.release();
+  if (started.error != 0) {
+    front_->reap();
+    control.send({ControlMessage::Kind::kDiscard});
+    (void)control.await(ControlMessage::Kind::kClosed, ControlMessage::Kind::kClosed,
+                        now() + kFinishLimit);
+    say(inQuotes(options_.command[0]) + ": " + errnoText(started.error));
+    return execFailureStatus(started.error);
+  }
+  if (started.untouched)
+    control.send({ControlMessage::Kind::kUninstrumented, 0, false, 0,
+                  "the environment is too near its limit (E2BIG): started without the hook"});
+  return std::nullopt;
+}
+
+// What the command closes must be closed: we keep only stderr, for the report.
+void Session::letGo() {
+  closeDescriptors(3, {front_->control().fd(), front_->signalFd()});
+  silence(false);
+}
+
+void Session::sayEnd(const CommandStatus& status,
+                     const std::optional<ControlMessage>& closed) const {
+  char line[160];
+  const double wall = seconds(status.at - started_);
+  if (status.signal > 0)
+    std::snprintf(line, sizeof line, "the command was ended by signal %d (%s) after %.1f s",
+                  status.signal, ::strsignal(status.signal), wall);
+  else
+    std::snprintf(line, sizeof line, "the command ended with %d after %.1f s", status.code, wall);
+  std::string text = line;
+  if (!closed) {
+    text += front_->recorderAlive()
+                ? "; the recording " + inQuotes(recording_) + " is still written"
+                : "; warning: the recorder died before it, the recording " + inQuotes(recording_) +
+                      " holds what was seen until then";
+  } else if (closed->number > 0) {
+    text += "; " + std::to_string(closed->number) + " of its processes still run, unrecorded now";
+  }
+  say(text);
+}
+
+void Session::finishRecording(const CommandStatus& status) {
+  Control& control = front_->control();
+  control.send({ControlMessage::Kind::kEnded,
+                status.signal > 0 ? status.signal : status.code,
+                status.signal > 0,
+                status.at.count(),
+                {}});
+  const Nanos limit = status.terminated ? kFinishLimitInHurry : kFinishLimit;
+  const auto closed =
+      control.await(ControlMessage::Kind::kClosed, ControlMessage::Kind::kClosed, now() + limit);
+  if (closed) ::waitpid(front_->recorder(), nullptr, 0);  // its last act was that message
+  front_->reap();
+  sayEnd(status, closed);
+}
+
+int Session::run() {
+  if (const auto status = startRecorder()) return *status;
+  if (const auto status = startCommand()) return *status;
+  letGo();
+  say("recording to " + inQuotes(recording_));
+  const CommandStatus status = front_->waitForCommand();
+  finishRecording(status);
+  (void)front_->interrupted();  // what was sent to the command while it lived is not for us
+  writeReports({recording_, options_.reports, options_.price, status.terminated,
+                [this] { return front_->interrupted(); }});
+  if (status.signal > 0) endAs(0, status.signal);
+  return status.code;
+}
+
+}  // namespace
+
+int runSession(const LaunchOptions& options) {
+  auto environment = currentEnvironment();
+  if (valueOf(environment, kDisableVariable) == "1") return runPlainly(options.command, nullptr);
+  if (insideAnotherRun(environment)) {
+    say("inside another stallprof run: the command runs plainly, that run records it");
+    return runPlainly(options.command, nullptr);
+  }
+  auto recording = chooseRecording(options, environment);
+  if (!recording.ok()) return fail(recording.error().message);
+  if (const Status fit = checkReports(options.reports); !fit.ok()) return fail(fit.error().message);
+  return Session(options, std::move(environment), std::move(recording).value()).run();
+}
+
+}  // namespace stallprof

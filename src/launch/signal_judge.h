@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace stallprof {
+
+inline constexpr int kSignals = 65;  // 1..64; index 0 is unused
+
+// How often each signal reached the witness so far, and when last (CLOCK_MONOTONIC).
+struct WitnessCounts {
+  std::array<std::uint32_t, kSignals> count{};
+  std::array<Nanos, kSignals> last{};
+  bool alive = false;  // false: dead or stopped, what it counts means nothing
+};
+
+struct ReceivedSignal {
+  int signal = 0;
+  std::uint32_t sender = 0;    // pid; 0 from the kernel
+  bool fromKernel = false;     // the terminal, a timer: si_code is not a user's
+  bool senderInGroup = false;  // the sender is of our own process group
+  bool queued = false;         // sigqueue: `value` goes along
+  std::uint64_t value = 0;
+};
+
+// Decides which signals the front passes on, so that the command gets each exactly once.
+//
+// A signal sent to the process group, or to every pid of a job step, reaches the command by itself;
+// one sent to the front's pid does not. Both look the same here. The witness, a process of the same
+// group and session, tells them apart: what it gets too within the window was sent to all. Pure: no
+// clock, no descriptor.
+class SignalJudge {
+ public:
+  // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.
+  static constexpr Nanos kWindow = std::chrono::milliseconds(50);
+
+  struct Verdict {
+    ReceivedSignal received;
+    bool forward = false;
+  };
+
+  // Signals the witness had before the command existed say nothing about the command.
+  void begin(const WitnessCounts& counts) { seen_ = counts.count; }
+  void receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command);
+  // What is decided by now, in order of arrival.
+  [[nodiscard]] std::vector<Verdict> decide(const WitnessCounts& counts, Nanos now);
+  [[nodiscard]] bool waiting() const { return !waiting_.empty(); }
+
+ private:
+  struct Waiting {
+    ReceivedSignal received;
+    Nanos at{};
+  };
+  [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
+
+  std::array<std::uint32_t, kSignals> seen_{};
+  std::vector<Waiting> waiting_;
+};
+
+}  // namespace stallprof
