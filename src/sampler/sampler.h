@@ -6,6 +6,14 @@
 
 namespace stallprof {
 
+// How hard to look, as the governor allows: one look every `period`, at one of `turns` threads
+// each.
+struct Pace {
+  Nanos period{};
+  unsigned turns = 1;
+  friend bool operator==(const Pace&, const Pace&) = default;
+};
+
 // One source of truth, looked at from outside. A sampler reads through a root directory given at
 // construction ("/" in life, a fixture in tests), never stops, signals or writes to what it
 // watches, and treats every file as optional: what is missing becomes a SourceState, once.
@@ -17,6 +25,8 @@ class Sampler {
   virtual void sample(Nanos now, EventOut& out) = 0;
   // The command has ended or the recorder stops: give what is still held back (open slices).
   virtual void finish(Nanos now, EventOut& out) { sample(now, out); }
+  // The governor's wish. Only samplers whose cost grows with the number of threads heed it.
+  virtual void setPace(const Pace&) {}
 };
 
 }  // namespace stallprof

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "event/event_out.h"
+
+namespace stallprof {
+
+// How many descriptors a sampler may keep open: a share of the soft RLIMIT_NOFILE, so that all
+// samplers together stay below half of it and the recording never lacks one.
+[[nodiscard]] std::size_t keptFdLimit(double share);
+
+// Counts the descriptors kept open by one sampler.
+class FdBudget {
+ public:
+  explicit FdBudget(std::size_t limit) : limit_(limit) {}
+  [[nodiscard]] bool full() const { return used_ >= limit_; }
+  [[nodiscard]] std::size_t used() const { return used_; }
+  void take() { ++used_; }
+  void give() { --used_; }
+
+ private:
+  std::size_t limit_;
+  std::size_t used_ = 0;
+};
+
+// A small file read again and again. The descriptor is kept while the budget allows (a pread costs
+// a sixth of open+read+close on procfs); it stays pinned to the task it was opened for, so a reused
+// pid can never answer for the old one.
+class KeptFile {
+ public:
+  KeptFile() = default;
+  KeptFile(KeptFile&&) = default;
+  KeptFile& operator=(KeptFile&&) = default;
+
+  // The content, in `buffer`; empty on any error, with errno set (0 when the file is just empty).
+  [[nodiscard]] std::string_view read(const std::string& path, std::span<char> buffer,
+                                      FdBudget& budget);
+  [[nodiscard]] bool kept() const { return fd_.valid(); }
+  void close(FdBudget& budget);
+
+ private:
+  Fd fd_;
+};
+
+// Joins a root directory and an absolute path: ("/", "/proc") and ("/", "proc") are "/proc".
+[[nodiscard]] std::string under(const std::string& root, std::string_view path);
+[[nodiscard]] std::string processPath(const std::string& root, std::uint32_t pid,
+                                      std::string_view file);
+[[nodiscard]] std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,
+                                     std::string_view file);
+
+// readlink, bounded; empty on error with errno set.
+[[nodiscard]] std::string readLink(const std::string& path);
+
+// The whole of a small file, empty when it cannot be read.
+[[nodiscard]] std::string contentOf(const std::string& path, std::size_t limit = 1u << 20);
+
+// True for "/": only there may clocks and perf be asked, a fixture's pids are not this host's.
+[[nodiscard]] inline bool isLive(const std::string& root) { return root == "/" || root.empty(); }
+
+void emitSource(EventOut& out, Nanos now, std::string_view name, Coverage state,
+                std::string_view why = {});
+
+}  // namespace stallprof

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/fd.h"
+#include "sampler/job_cpu.h"
+#include "sampler/proc_file.h"
+#include "sampler/proc_text.h"
+#include "sampler/sampler.h"
+#include "sampler/task_events.h"
+
+namespace stallprof {
+
+struct LiveThread {
+  ThreadId id;
+  std::uint32_t tid = 0;
+  Nanos since{};  // birth: exact with task events, else to a tick
+};
+
+// A process of the job that is alive. `threads` is in order of discovery.
+struct LiveProcess {
+  ProcessId id, parent;
+  std::uint32_t pid = 0;
+  std::uint64_t startTicks = 0;
+  std::string comm, exe;
+  Nanos since{};
+  std::vector<LiveThread> threads;
+};
+
+// The processes and threads of the job, by identity (pid and start time): once seen, a process
+// stays of the job through setsid, double forks and the death of its parents. Task events tell of
+// every birth, exec and death; without them /proc is looked at when its counters say that some task
+// was born. One thread only.
+class ProcessTree : public Sampler {
+ public:
+  // `root` is "/" or a fixture; `rootPid` the command. The tree begins with the first sample.
+  ProcessTree(std::string root, pid_t rootPid);
+  // Take births and deaths from `events`, which must outlive the tree. Before the first sample.
+  void follow(TaskEvents& events) { events_ = &events; }
+
+  [[nodiscard]] Nanos period() const override { return std::chrono::milliseconds(20); }
+  void sample(Nanos now, EventOut& out) override;
+  // Everything still alive stays without a ProcessGone: it outlives the recording.
+  void finish(Nanos now, EventOut& out) override;
+
+  // Names for records that come from inside the job (hook, agent): dead lives are found too. A pid
+  // not seen yet is registered and announced through the EventOut of the last sample. startTicks 0:
+  // not known, the latest life of that pid.
+  ProcessId processOf(std::uint32_t pid, std::uint64_t startTicks);
+  ThreadId threadOf(ProcessId process, std::uint32_t tid);
+  // That life of the pid has ended (or cannot be found alive).
+  [[nodiscard]] bool gone(std::uint32_t pid, std::uint64_t startTicks) const;
+
+  // Valid until the next non-const call. `generation` changes whenever a process or thread came or
+  // went, so that others rebuild their lists only then.
+  [[nodiscard]] const std::vector<LiveProcess>& processes() const { return live_; }
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+  [[nodiscard]] std::int64_t alive() const { return static_cast<std::int64_t>(live_.size()); }
+
+  // CPU of the job, dead included, as far as told by accountCpu (ProcessSampler does, once a
+  // second).
+  [[nodiscard]] Nanos jobCpu() const { return cpu_.total(); }
+  void accountCpu(const LiveProcess& process, Nanos own, Nanos waitedFor) {
+    cpu_.set(process.id, process.parent, own, waitedFor);
+  }
+  // Another sampler found a task of this process gone: look at it at the next sample.
+  void suspect(std::uint32_t pid);
+  // Applies one event; sample() does this with what it drains. Any order is accepted.
+  void take(const TaskEvent& event);
+
+ private:
+  struct Dead {
+    ProcessId id;
+    std::uint32_t pid = 0;
+    std::uint64_t startTicks = 0;
+    std::vector<LiveThread> threads;
+  };
+  // What the tree keeps beside each LiveProcess, at the same index.
+  struct Watch {
+    Fd taskDir;               // fstat's st_nlink - 2 is the number of threads
+    std::uint64_t links = 0;  // at the last look; 0: list the threads
+    std::uint64_t stack = 0;  // of the image that was announced
+    bool suspect = false, announced = false, imageRead = false;
+  };
+  [[nodiscard]] LiveProcess* find(std::uint32_t pid);
+  [[nodiscard]] LiveProcess* find(ProcessId id);
+  [[nodiscard]] const LiveProcess* find(std::uint32_t pid) const;
+  [[nodiscard]] Watch& watchOf(const LiveProcess& process);
+  [[nodiscard]] std::optional<ProcStat> statOf(std::uint32_t pid) const;
+
+  LiveProcess& add(const ProcStat& stat, Nanos since);
+  ThreadId addThread(LiveProcess& process, std::uint32_t tid, Nanos since, std::string_view name);
+  void remove(std::uint32_t pid, Nanos at);
+  void removeThread(LiveProcess& process, std::uint32_t tid, Nanos at);
+  void readImage(LiveProcess& process, bool exec);
+  void announce(LiveProcess& process);
+  void announceThread(const LiveProcess& process, const LiveThread& thread, std::string_view name);
+  void listThreads(LiveProcess& process);
+
+  void begin();
+  void takeEvents();
+  void takeFork(const TaskEvent& event);
+  void takeExit(const TaskEvent& event);
+  void takeName(const TaskEvent& event);
+  void announceNew();
+  void lookAround();
+  void checkProcesses(bool all);
+  void checkProcess(std::size_t index, bool all);
+  bool tasksWereBorn();
+  void lookForChildren();
+  bool childrenFromFiles();
+  void scanProc();
+  void tellSources();
+  void keepDead(LiveProcess& process);
+  [[nodiscard]] Nanos bornAt(std::uint64_t startTicks) const;
+
+  template <class P>
+  void emit(Nanos at, const P& payload) {
+    if (out_ != nullptr) out_->emit(at, payload);
+  }
+
+  std::string root_;
+  pid_t rootPid_;
+  TaskEvents* events_ = nullptr;
+  std::vector<TaskEvent> drained_;
+  std::unordered_set<std::uint32_t> earlyExits_;
+
+  std::vector<LiveProcess> live_;
+  std::vector<Watch> watches_;
+  std::unordered_map<std::uint32_t, std::size_t> byPid_;
+  std::deque<Dead> dead_;
+  std::unordered_map<std::uint32_t, std::uint64_t> foreign_;  // pids of others, by scan number
+  std::uint64_t scans_ = 0, generation_ = 0;
+  std::uint32_t nextProcess_ = 1, nextThread_ = 1;
+  std::string lastPid_;
+  bool begun_ = false, childrenFiles_ = true, born_ = false;
+  Nanos now_{}, nextScan_{}, nextCheck_{};
+  FdBudget fds_;
+  JobCpu cpu_;
+  EventOut* out_ = nullptr;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/sampler_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+
+}  // namespace
+
+SamplerLoop::SamplerLoop(unsigned hz)
+    : governor_(kSecond / std::clamp(hz, 1u, 1000u)),
+      pace_(governor_.pace()),
+      cpuClock_(processCpu) {}
+
+void SamplerLoop::add(Sampler& sampler) {
+  sampler.setPace(pace_);
+  entries_.push_back({&sampler, Nanos{-1}, Nanos::zero()});
+}
+
+Nanos SamplerLoop::nextDue() const {
+  Nanos next = Nanos::max();
+  for (const Entry& entry : entries_) next = std::min(next, entry.due);
+  return next;
+}
+
+// xorshift64: any sequence will do that is not in step with the job.
+Nanos SamplerLoop::jitter(Nanos period) {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  const Nanos::rep tenth = std::max<Nanos::rep>(period.count() / 10, 1);
+  return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * tenth)) - tenth);
+}
+
+void SamplerLoop::plan(Entry& entry, Nanos now) {
+  const Nanos period = std::max(entry.sampler->period(), Nanos(1'000'000));
+  if (entry.planned < Nanos::zero()) entry.planned = now;
+  entry.planned += period;
+  if (entry.planned <= now) {  // behind by a whole period: skip, do not catch up
+    const auto behind = (now - entry.planned) / period + 1;
+    missed_ += static_cast<std::uint64_t>(behind);
+    entry.planned += behind * period;
+  }
+  entry.due = std::max(entry.planned + jitter(period), now + Nanos(1));
+}
+
+void SamplerLoop::step(Nanos now, EventOut& out) {
+  for (Entry& entry : entries_) {
+    if (now < entry.due) continue;
+    entry.sampler->sample(now, out);
+    plan(entry, now);
+  }
+  govern(now);
+  tellMissed(now, out);
+}
+
+void SamplerLoop::finish(Nanos now, EventOut& out) {
+  for (Entry& entry : entries_) entry.sampler->finish(now, out);
+  missedToldAt_ = now - kSecond;
+  tellMissed(now, out);
+}
+
+void SamplerLoop::govern(Nanos now) {
+  if (governedAt_ >= Nanos::zero() && now - governedAt_ < kSecond) return;
+  const Nanos cpu = cpuClock_();
+  const bool first = governedAt_ < Nanos::zero();
+  const Nanos wall = now - std::exchange(governedAt_, now);
+  const Nanos spent = cpu - std::exchange(cpuThen_, cpu);
+  if (first) return;
+  const Pace pace = governor_.update(wall, spent);
+  if (pace == std::exchange(pace_, pace)) return;
+  for (const Entry& entry : entries_) entry.sampler->setPace(pace);
+}
+
+void SamplerLoop::tellMissed(Nanos now, EventOut& out) {
+  if (missed_ == 0 || now - missedToldAt_ < kSecond) return;
+  missedToldAt_ = now;
+  out.emit(now, Loss{LossKind::kTickMissed, std::exchange(missed_, 0), {}});
+}
+
+std::uint32_t SamplerLoop::milliHz() const {
+  return static_cast<std::uint32_t>(1e12 / static_cast<double>(pace_.period.count()) /
+                                    static_cast<double>(pace_.turns));
+}
+
+}  // namespace stallprof

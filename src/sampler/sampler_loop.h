@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sampler/governor.h"
+#include "sampler/sampler.h"
+
+namespace stallprof {
+
+// Calls each sampler when it is due, on an absolute schedule with +-10 % jitter (so that it never
+// runs in step with the job). Late by more than a period: the missed looks are skipped and told as
+// Loss kTickMissed, once a second. Does not sleep: the owner waits until nextDue(), then step()s.
+// Samplers are called in the order they were added; put the ProcessTree first.
+class SamplerLoop {
+ public:
+  // `hz`: looks a second at an active thread, the pace the governor starts with.
+  explicit SamplerLoop(unsigned hz);
+  // Not owned; must outlive the loop.
+  void add(Sampler& sampler);
+
+  [[nodiscard]] Nanos nextDue() const;
+  void step(Nanos now, EventOut& out);
+  // The last call: every sampler gives what it holds back.
+  void finish(Nanos now, EventOut& out);
+
+  // Looks a second at an active thread as the governor allows now, in thousandths.
+  [[nodiscard]] std::uint32_t milliHz() const;
+  // For tests: where the CPU of this process is read.
+  void setCpuClock(std::function<Nanos()> clock) { cpuClock_ = std::move(clock); }
+
+ private:
+  struct Entry {
+    Sampler* sampler = nullptr;
+    Nanos planned{};  // on the grid
+    Nanos due{};      // with jitter
+  };
+  void plan(Entry& entry, Nanos now);
+  [[nodiscard]] Nanos jitter(Nanos period);
+  void govern(Nanos now);
+  void tellMissed(Nanos now, EventOut& out);
+
+  std::vector<Entry> entries_;
+  Governor governor_;
+  Pace pace_;
+  std::function<Nanos()> cpuClock_;
+  Nanos governedAt_{-1}, cpuThen_{}, missedToldAt_{};
+  std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "event/event_out.h"
+
+namespace stallprof {
+
+// What a look at a thread found.
+struct Seen {
+  Wait wait = Wait::kUnknown;
+  StringId what;
+  friend bool operator==(const Seen&, const Seen&) = default;
+  [[nodiscard]] bool blocked() const { return wait != Wait::kRunning && wait != Wait::kUnknown; }
+};
+
+// The looks at one thread as ThreadSlices that lie end to end: run, queued and duration sum to what
+// schedstat and the clock said, to the nanosecond. Pure but for the EventOut.
+//
+// A look labels the time since the one before. One label is one slice, ended when the label changes
+// or after `longest`. With a `window`, labels that alternate faster than that are gathered: the
+// window's slices are emitted one a label, end to end in order of first appearance, so that a
+// thread woken 100 times a second costs a few slices a second instead of 100; their sums stay
+// exact, only the order within the window is lost.
+//
+// schedstat shows the time of a running thread in tick-sized jumps, so a figure may exceed the
+// slice it arrives in: the excess is carried to the next one.
+class SliceBuilder {
+ public:
+  static constexpr Nanos kLongest{1'000'000'000};
+
+  void start(ThreadId thread, Nanos at);
+  // `run` and `queued`: since the last look. `now` not after the last look adds no time.
+  void look(Nanos now, Nanos run, Nanos queued, const Seen& seen, EventOut& out);
+  // Emits what is held back.
+  void flush(EventOut& out);
+  void setWindow(Nanos window) { window_ = window; }
+  void setLongest(Nanos longest) { longest_ = longest; }
+  // Time that no look can explain: the end of a thread that died since.
+  void lose(Nanos now, EventOut& out);
+
+  [[nodiscard]] Nanos last() const { return last_; }
+  // Slices emitted since the last call.
+  [[nodiscard]] std::size_t takeEmitted();
+
+ private:
+  struct Part {
+    Seen seen;
+    Nanos duration{}, run{}, queued{};
+    std::uint32_t looks = 0;
+  };
+  [[nodiscard]] Seen labelOf(const Seen& seen, Nanos blocked) const;
+  void add(const Seen& seen, Nanos duration, Nanos run, Nanos queued);
+  void emit(Part& part, EventOut& out);
+
+  ThreadId thread_;
+  Nanos begin_{}, last_{}, window_{}, longest_ = kLongest;
+  Nanos run_{}, queued_{};  // carried: told by the kernel, not yet placed in a slice
+  Seen previous_;
+  std::array<Part, 4> parts_;
+  std::size_t used_ = 0, emitted_ = 0;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/thread_sampler.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+// Back-off of a thread that has not run: its blocked time stays exact, since the count that stands
+// still proves all of it.
+constexpr Nanos kRestingAfter = kSecond, kRestingEvery = std::chrono::milliseconds(50);
+constexpr Nanos kAsleepAfter = 10 * kSecond, kAsleepEvery = std::chrono::milliseconds(200);
+// A stopped or dead thread looks blocked; its state is read once in an episode this long.
+constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
+// 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
+// are gathered over a window; it shrinks again below half.
+constexpr std::size_t kSlicesPerSecond = 400;
+constexpr Nanos kWindows[] = {Nanos{0}, Nanos{100'000'000}, Nanos{300'000'000}, kSecond};
+
+bool refused(int error) { return error == EPERM || error == EACCES; }
+
+}  // namespace
+
+ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
+    : root_(std::move(root)),
+      tree_(tree),
+      pace_{kSecond / std::clamp(hz, 1u, 1000u), 1},
+      fds_(keptFdLimit(0.35)),
+      mounts_(under(root_, "proc/self/mountinfo")),
+      files_(mounts_),
+      classifier_(root_, mounts_) {}
+
+void ThreadSampler::setPace(const Pace& pace) { pace_ = pace; }
+
+std::uint32_t ThreadSampler::milliHz() const {
+  return static_cast<std::uint32_t>(1e12 / static_cast<double>(pace_.period.count()) /
+                                    static_cast<double>(pace_.turns));
+}
+
+// ---- which threads ------------------------------------------------------------------------------
+
+void ThreadSampler::follow(Nanos now, EventOut& out) {
+  if (generation_ == tree_.generation()) return;
+  generation_ = tree_.generation();
+  for (auto& [id, thread] : threads_) thread.listed = false;
+  for (const LiveProcess& process : tree_.processes()) {
+    for (const LiveThread& live : process.threads) {
+      const auto [found, fresh] = threads_.try_emplace(live.id);
+      Watched& thread = found->second;
+      thread.listed = true;
+      if (!fresh) continue;
+      thread.pid = process.pid;
+      thread.tid = live.tid;
+      thread.process = process.id;
+      thread.slice.start(live.id, std::min(live.since, now));
+      thread.slice.setWindow(window_);
+    }
+  }
+  for (auto& [id, thread] : threads_)
+    if (!thread.listed) drop(thread, now, out);
+  std::erase_if(threads_, [](const auto& entry) { return !entry.second.listed; });
+  order_.clear();
+  for (auto& [id, thread] : threads_) order_.push_back(&thread);
+}
+
+void ThreadSampler::drop(Watched& thread, Nanos now, EventOut& out) {
+  if (thread.stat.count >= 0) thread.slice.lose(now, out);
+  thread.sched.close(fds_);
+  thread.call.close(fds_);
+}
+
+// ---- one look -----------------------------------------------------------------------------------
+
+// The budget is spent: of a few threads taken at random the longest unused gives up its
+// descriptors.
+void ThreadSampler::makeRoom(Watched& thread) {
+  if (!fds_.full() || thread.sched.kept()) return;
+  Watched* oldest = nullptr;
+  for (int i = 0; i < 8; ++i) {
+    random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
+    Watched* other = order_[(random_ >> 33) % order_.size()];
+    if (other->sched.kept() && (oldest == nullptr || other->used < oldest->used)) oldest = other;
+  }
+  if (oldest == nullptr) return;
+  oldest->sched.close(fds_);
+  oldest->call.close(fds_);
+}
+
+void ThreadSampler::look(Watched& thread, Nanos now, EventOut& out) {
+  makeRoom(thread);
+  thread.used = now;
+  char buffer[128];
+  const std::string path =
+      thread.sched.kept() ? std::string() : threadPath(root_, thread.pid, thread.tid, "schedstat");
+  const auto stat = parseSchedStat(thread.sched.read(path, buffer, fds_));
+  if (!stat) {  // ESRCH from a kept descriptor, ENOENT else: it has ended
+    thread.gone = true;
+    tree_.suspect(thread.pid);
+    return;
+  }
+  lookAgain(thread, *stat, now, out);
+  planNext(thread, now);
+}
+
+void ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out) {
+  const bool first = thread.stat.count < 0;
+  const bool stood = !first && stat.count == thread.stat.count && thread.seen.blocked();
+  if (!stood) {
+    thread.seen = see(thread, now, out);
+    thread.unchangedSince = now;
+    thread.confirmed = false;
+  } else if (!thread.confirmed && now - thread.unchangedSince > kConfirmAfter) {
+    confirm(thread);
+  }
+  // Counters that went back are another task's: an exec from a second thread took the number over.
+  const Nanos run = first ? stat.run : std::max(stat.run - thread.stat.run, Nanos::zero());
+  const Nanos queued =
+      first ? stat.queued : std::max(stat.queued - thread.stat.queued, Nanos::zero());
+  thread.slice.look(now, run, queued, thread.seen, out);
+  thread.stat = stat;
+}
+
+void ThreadSampler::planNext(Watched& thread, Nanos now) {
+  const Nanos still = now - thread.unchangedSince;
+  const Nanos rest = !thread.seen.blocked() || still < kRestingAfter ? Nanos::zero()
+                     : still < kAsleepAfter                          ? kRestingEvery
+                                                                     : kAsleepEvery;
+  // Half a period early: the loop's own jitter must not cost a whole turn.
+  thread.due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
+}
+
+// ---- what a thread is blocked in
+// ------------------------------------------------------------------
+
+char ThreadSampler::stateOf(const Watched& thread) const {
+  const auto stat = parseStat(contentOf(threadPath(root_, thread.pid, thread.tid, "stat"), 4096));
+  return stat ? stat->state : '?';
+}
+
+void ThreadSampler::confirm(Watched& thread) {
+  thread.confirmed = true;
+  switch (stateOf(thread)) {
+    case 'T':
+    case 't':
+      thread.seen = {Wait::kStopped, {}};
+      break;
+    case 'Z':
+    case 'X':
+    case '?':
+      tree_.suspect(thread.pid);
+      break;
+    default:
+      break;
+  }
+}
+
+Seen ThreadSampler::see(Watched& thread, Nanos now, EventOut& out) {
+  if (syscallDenied_) return seeWithoutSyscall(thread, out);
+  char buffer[256];
+  const std::string path =
+      thread.call.kept() ? std::string() : threadPath(root_, thread.pid, thread.tid, "syscall");
+  const std::string_view text = thread.call.read(path, buffer, fds_);
+  // A program that gave up being dumpable is refused alone.
+  if (text.empty() && refused(errno)) return seeWithoutSyscall(thread, out);
+  const auto line = parseSyscall(text);
+  if (!line) return seeWithoutSyscall(thread, out);
+  if (line->kind == SyscallLine::Kind::kRunning) return {Wait::kRunning, {}};
+  if (line->kind == SyscallLine::Kind::kCall) return seeCall(thread, *line, now, out);
+  switch (stateOf(thread)) {
+    case 'D':
+      return {Wait::kPageFault, {}};
+    case 'T':
+    case 't':
+      return {Wait::kStopped, {}};
+    case 'R':
+      return {Wait::kRunning, {}};
+    default:
+      return {Wait::kOther, {}};
+  }
+}
+
+Seen ThreadSampler::seeCall(Watched& thread, const SyscallLine& line, Nanos now, EventOut& out) {
+  const CallClass call = classOfCall(line.number);
+  const StringId name = call.name.empty() ? StringId{} : out.intern(call.name);
+  switch (call.kind) {
+    case CallKind::kFdRead:
+    case CallKind::kFdWrite:
+    case CallKind::kFdAny:
+    case CallKind::kSocket:
+    case CallKind::kEpoll:
+      return seeDescriptor(thread, call, line.args[call.fdArg], now, out);
+    case CallKind::kPoll:
+      // With no descriptor at all it is how programs sleep (Python's time.sleep up to 3.10).
+      if (call.countArg >= 0 && line.args[static_cast<std::size_t>(call.countArg)] == 0)
+        return {Wait::kSleep, name};
+      return {Wait::kPoll, name};
+    case CallKind::kOther:
+      if (name.none()) return {Wait::kOther, out.intern("call " + std::to_string(line.number))};
+      return {Wait::kOther, name};
+    default:
+      return {waitOf(call.kind, FdKind::kUnknown), name};
+  }
+}
+
+Seen ThreadSampler::seeDescriptor(Watched& thread, const CallClass& call, std::uint64_t fd,
+                                  Nanos now, EventOut& out) {
+  const FdTarget target = classifier_.look(thread.pid, fd, now);
+  const Wait wait = waitOf(call.kind, target.kind);
+  if (target.kind == FdKind::kFile && (wait == Wait::kFileRead || wait == Wait::kFileWrite))
+    return {wait, files_.waited(thread.process, target, now, out)};
+  if (target.kind == FdKind::kUnknown || wait == Wait::kPoll) return {wait, out.intern(call.name)};
+  return {wait, out.intern(target.name)};
+}
+
+// /proc/TID/syscall is refused (Yama, another user's program): the kernel's wait channel, else the
+// state letter, which tells running from blocked and no more.
+Seen ThreadSampler::seeWithoutSyscall(const Watched& thread, EventOut& out) {
+  const char state = stateOf(thread);
+  if (state == 'R') return {Wait::kRunning, {}};
+  if (state == 'T' || state == 't') return {Wait::kStopped, {}};
+  if (wchanDenied_) return {};
+  const std::string wchan = contentOf(threadPath(root_, thread.pid, thread.tid, "wchan"), 128);
+  const Wait wait = waitOfChannel(wchan);
+  return wait == Wait::kUnknown ? Seen{} : Seen{wait, out.intern(wchan)};
+}
+
+// ---- Sampler ------------------------------------------------------------------------------------
+
+void ThreadSampler::sample(Nanos now, EventOut& out) {
+  follow(now, out);
+  if (!probed_ && !order_.empty()) probe(now, out);
+  ++tick_;
+  const std::size_t turns = std::max(1u, pace_.turns);
+  for (std::size_t i = tick_ % turns; i < order_.size(); i += turns)
+    if (!order_[i]->gone && now >= order_[i]->due) look(*order_[i], now, out);
+  if (turns > 1) skipped_ += order_.size() - order_.size() / turns;
+  if (now - second_ >= kSecond) eachSecond(now, out);
+}
+
+// Keeps the number of slices bounded, and tells of looks that were left out.
+void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
+  second_ = now;
+  std::size_t emitted = 0;
+  for (Watched* thread : order_) emitted += thread->slice.takeEmitted();
+  const Nanos* level = std::find(std::begin(kWindows), std::end(kWindows), window_);
+  const std::size_t allowed = std::max(kSlicesPerSecond, 2 * order_.size());
+  if (emitted > allowed && level + 1 != std::end(kWindows)) ++level;
+  if (emitted < allowed / 2 && level != std::begin(kWindows)) --level;
+  window_ = *level;
+  for (Watched* thread : order_) thread->slice.setWindow(window_);
+  if (skipped_ == 0) return;
+  out.emit(now, Loss{LossKind::kThreadsSkipped, std::exchange(skipped_, 0), {}});
+}
+
+// What may be read of the job's first thread may be read of all.
+void ThreadSampler::probe(Nanos now, EventOut& out) {
+  probed_ = true;
+  const Watched& first = *order_.front();
+  const auto why = [&](std::string_view file) -> std::string {
+    errno = 0;
+    char buffer[256];
+    const Fd fd = openAt(AT_FDCWD, threadPath(root_, first.pid, first.tid, file).c_str(), 0);
+    if (fd.valid() && !preadSmall(fd.get(), buffer).empty()) return {};
+    return errno == 0 ? "empty" : errnoText(errno);
+  };
+  const std::string sched = why("schedstat"), call = why("syscall"), wchan = why("wchan");
+  emitSource(
+      out, now, "thread_state", sched.empty() ? Coverage::kFull : Coverage::kAbsent,
+      sched.empty() ? "" : "schedstat: " + sched + "; a kernel with CONFIG_SCHED_INFO has it");
+  syscallDenied_ = !call.empty();
+  emitSource(out, now, "thread_syscall", call.empty() ? Coverage::kFull : Coverage::kAbsent,
+             call.empty() ? ""
+                          : "syscall: " + call +
+                                "; running stallprof as root, or 'sysctl "
+                                "kernel.yama.ptrace_scope=0', would name calls and files");
+  wchanDenied_ = !wchan.empty();
+  emitSource(out, now, "thread_wchan", wchan.empty() ? Coverage::kFull : Coverage::kAbsent,
+             wchan.empty() ? "" : "wchan: " + wchan);
+}
+
+void ThreadSampler::finish(Nanos now, EventOut& out) {
+  follow(now, out);
+  for (Watched* thread : order_) {
+    if (!thread->gone) look(*thread, now, out);
+    thread->slice.flush(out);
+  }
+  eachSecond(now, out);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sampler/file_log.h"
+#include "sampler/mounts.h"
+#include "sampler/proc_file.h"
+#include "sampler/process_tree.h"
+#include "sampler/sampler.h"
+#include "sampler/slice_builder.h"
+#include "sampler/wait_class.h"
+
+namespace stallprof {
+
+// Every thread of the job, `hz` times a second: exact run and queue time from schedstat, and what
+// it is blocked in. A thread that has not run since it was last seen blocked (its schedstat count
+// stands still) is known to be blocked in the same call and costs one read; after a second of that
+// it is looked at 20 times a second, after ten, 5 times.
+class ThreadSampler : public Sampler {
+ public:
+  ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
+
+  [[nodiscard]] Nanos period() const override { return pace_.period; }
+  void sample(Nanos now, EventOut& out) override;
+  void finish(Nanos now, EventOut& out) override;
+  void setPace(const Pace& pace) override;
+  // Looks a second at an active thread, in thousandths: RecorderUsage.milliHz.
+  [[nodiscard]] std::uint32_t milliHz() const;
+  [[nodiscard]] std::size_t threads() const { return threads_.size(); }
+
+ private:
+  struct Watched {
+    std::uint32_t pid = 0, tid = 0;
+    ProcessId process;
+    KeptFile sched, call;
+    SliceBuilder slice;
+    SchedStat stat{Nanos{}, Nanos{}, -1};  // at the last look; count -1: none yet
+    Seen seen;
+    Nanos unchangedSince{}, due{}, used{};
+    bool confirmed = false;  // its state was checked during this blocking episode
+    bool listed = true, gone = false;
+  };
+  void follow(Nanos now, EventOut& out);
+  void drop(Watched& thread, Nanos now, EventOut& out);
+  void look(Watched& thread, Nanos now, EventOut& out);
+  void lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out);
+  [[nodiscard]] Seen see(Watched& thread, Nanos now, EventOut& out);
+  [[nodiscard]] Seen seeCall(Watched& thread, const SyscallLine& line, Nanos now, EventOut& out);
+  [[nodiscard]] Seen seeDescriptor(Watched& thread, const CallClass& call, std::uint64_t fd,
+                                   Nanos now, EventOut& out);
+  [[nodiscard]] Seen seeWithoutSyscall(const Watched& thread, EventOut& out);
+  [[nodiscard]] char stateOf(const Watched& thread) const;
+  void confirm(Watched& thread);
+  void makeRoom(Watched& thread);
+  void planNext(Watched& thread, Nanos now);
+  void eachSecond(Nanos now, EventOut& out);
+  void probe(Nanos now, EventOut& out);
+
+  std::string root_;
+  ProcessTree& tree_;
+  Pace pace_;
+  std::uint64_t generation_ = ~0ull, tick_ = 0, skipped_ = 0;
+  std::unordered_map<ThreadId, Watched> threads_;
+  std::vector<Watched*> order_;  // threads_ in a fixed order, for turns
+  FdBudget fds_;
+  Mounts mounts_;
+  FileLog files_;
+  FdClassifier classifier_;
+  bool probed_ = false, syscallDenied_ = false, wchanDenied_ = false;
+  Nanos second_{}, window_{};
+  std::uint64_t random_ = 88172645463325252ull;
+};
+
+}  // namespace stallprof
