@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Trains a light head on heavily augmented images with one worker, which cannot keep up while half
+of the machine idles. `--workers 2` is the fix."""
+import argparse
+
+import torch
+from torchvision import datasets, transforms
+
+from model import small_cnn
+from stopwatch import Stopwatch
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--data', default='demo-data/images')
+    parser.add_argument('--epochs', type=int, default=5)
+    parser.add_argument('--batch-size', type=int, default=16)
+    parser.add_argument('--workers', type=int, default=1)
+    args = parser.parse_args()
+
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    augment = transforms.Compose([
+        transforms.Resize(256), transforms.RandomCrop(192), transforms.RandomRotation(15),
+        transforms.ColorJitter(0.4, 0.4, 0.4, 0.1), transforms.Resize(64),
+        transforms.ToTensor()])
+    data = datasets.ImageFolder(args.data, augment)
+    loader = torch.utils.data.DataLoader(data, batch_size=args.batch_size, shuffle=True,
+                                         num_workers=args.workers,
+                                         persistent_workers=args.workers > 0)
+    model = small_cnn(width=8)
+    optimizer = torch.optim.Adam(model.parameters())
+    loss_of = torch.nn.CrossEntropyLoss()
+
+    watch = Stopwatch()
+    for epoch in range(args.epochs):
+        for images, labels in watch.batches(loader):
+            optimizer.zero_grad()
+            loss = loss_of(model(images), labels)
+            loss.backward()
+            optimizer.step()
+        print('epoch %d  loss %.3f' % (epoch, loss.item()))
+    watch.print()
+
+
+if __name__ == '__main__':
+    main()
