@@ -31,7 +31,7 @@ struct ControlMessage {
   std::int32_t number = 0;
   bool flag = false;
   std::int64_t wide = 0;
-  std::string text;  // cut to what fits a datagram
+  std::string text{};  // cut to what fits a datagram
 };
 
 class Control {

@@ -15,9 +15,9 @@ constexpr std::size_t kScriptLimit = 64;  // with the rest well under NAME_MAX
 std::string scriptOf(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (i > 0 && command[i - 1] == "-m") return command[i];
+    if (i > 0 && command[i - 1] == "-c") break;  // program text: no word of it is a script
     if (command[i].size() > 3 && command[i].ends_with(".py"))
       return std::filesystem::path(command[i]).stem().string();
-    if (i > 0 && command[i - 1] == "-c") break;  // program text: no word of it is a script
   }
   return command.empty() ? "" : std::filesystem::path(command[0]).filename().string();
 }

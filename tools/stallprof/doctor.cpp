@@ -1,6 +1,52 @@
 // SPDX-License-Identifier: MIT
+#include <cstdio>
+
+#include "base/text.h"
+#include "launch/capability.h"
+#include "launch/child_environment.h"
 #include "stallprof/command.h"
 
 namespace stallprof {
-int verbDoctor(const Words&) { return 2; }
+namespace {
+
+void printSource(const SourceReport& source) {
+  std::printf("  %-14s %-8s %s\n", source.name.c_str(), std::string(nameOf(source.state)).c_str(),
+              escapeTerminal(source.why, 400).c_str());
+}
+
+SourceReport hookSource() {
+  const auto hook = findHook();
+  if (hook.ok()) return {"hook", Coverage::kFull, "exact batches and steps, from " + hook.value()};
+  return {"hook", Coverage::kAbsent, hook.error().message};
+}
+
+}  // namespace
+
+int verbDoctor(const Words& words) {
+  if (!words.before.empty() || words.dashes) {
+    const bool help =
+        words.before.size() == 1 && (words.before[0] == "--help" || words.before[0] == "-h");
+    std::fputs(
+        "stallprof doctor: what this host lets stallprof see, and the one setting that would "
+        "show more; takes no options\n",
+        help ? stdout : stderr);
+    return help ? 0 : 2;
+  }
+  const Probe probe = probeFromOutside();
+  std::printf(
+      "host tier %s (T0 scheduling, T1 waits and bytes, T2 system calls, T3 memory, "
+      "T4 perf events, T5 kernel side)\n",
+      hostTier(probe).c_str());
+  printSource(hookSource());
+  for (const SourceReport& source : describe(probe)) printSource(source);
+  std::printf("settings: perf_event_paranoid %s, yama ptrace_scope %s, %s\n",
+              probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
+              probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
+              probe.root ? "root" : "ordinary user");
+  const std::string setting = oneSetting(probe);
+  std::printf("%s\n",
+              setting.empty() ? "nothing would show more" : ("to see more: " + setting).c_str());
+  return 0;
+}
+
 }  // namespace stallprof

@@ -23,7 +23,9 @@ struct Raw {
 
 void declare(CLI::App& app, Raw& raw) {
   app.name("stallprof run");
-  app.usage("Usage: stallprof run [options] [--] COMMAND [ARG...]");
+  app.description(
+      "Runs a command, watched, and ends with the report. Options come before the command.");
+  app.footer("stallprof run [options] [--] COMMAND [ARG...]");
   app.add_option("-o,--output", raw.output,
                  "the recording's directory (default: SCRIPT.TIME.pPID.stallprof here)");
   app.add_option("--report", raw.reports,

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "launch/capability.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const SourceReport& named(const std::vector<SourceReport>& sources, const std::string& name) {
+  const auto found = std::find_if(sources.begin(), sources.end(),
+                                  [&](const auto& source) { return source.name == name; });
+  REQUIRE(found != sources.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a host that permits all is of tier T5 and needs no setting") {
+  Probe probe;
+  CHECK(hostTier(probe) == "T5");
+  CHECK(oneSetting(probe).empty());
+}
+
+TEST_CASE("a tier counts only with all tiers below it") {
+  Probe probe;
+  probe.syscall = EPERM;
+  CHECK(hostTier(probe) == "T1");
+  probe.io = EACCES;
+  CHECK(hostTier(probe) == "T0");
+}
+
+TEST_CASE("Debian's paranoid level 3 is named as the one setting") {
+  Probe probe;
+  probe.perfParanoid = 3;
+  probe.taskEvents = probe.userSamples = probe.kernelSamples = probe.systemWide = EACCES;
+  CHECK(hostTier(probe) == "T3");
+  CHECK_THAT(oneSetting(probe), Contains("perf_event_paranoid=2"));
+}
+
+TEST_CASE("a filter that refuses perf although the level allows it is told apart") {
+  Probe probe;
+  probe.perfParanoid = 2;
+  probe.taskEvents = probe.userSamples = EPERM;
+  CHECK_THAT(oneSetting(probe), Contains("--cap-add=PERFMON"));
+}
+
+TEST_CASE("memory is read through /proc where process_vm_readv is refused") {
+  Probe probe;
+  probe.processMemory = EPERM;
+  CHECK(hostTier(probe) == "T5");
+  CHECK(named(describe(probe), "memory").state == Coverage::kFull);
+  probe.memoryFile = EACCES;
+  probe.yamaScope = 1;
+  CHECK(hostTier(probe) == "T2");
+  CHECK(named(describe(probe), "memory").state == Coverage::kAbsent);
+  CHECK_THAT(oneSetting(probe), Contains("ptrace_scope"));
+}
+
+TEST_CASE("the probe of this host sees at least the state of its own processes") {
+  const Probe probe = probeFromOutside();
+  CHECK(probe.stat == 0);
+  CHECK(probe.perfParanoid >= -1);
+  CHECK(probe.root == (::geteuid() == 0));
+}

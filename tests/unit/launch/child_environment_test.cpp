@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "launch/child_environment.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const Injection kInjection{"/opt/hook", "/proc/5/fd/9", "/data/a.stallprof"};
+
+}  // namespace
+
+TEST_CASE("the command's environment keeps its words and order and gains ours") {
+  CHECK(withInjection({"B=2", "A=1", "odd", "=x"}, kInjection) ==
+        Words{"B=2", "A=1", "odd", "=x", "PYTHONPATH=/opt/hook", "STALLPROF_EVENTS=/proc/5/fd/9",
+              "STALLPROF_RECORDING=/data/a.stallprof"});
+}
+
+TEST_CASE("the user's PYTHONPATH follows ours, byte for byte") {
+  const auto path = [](const std::string& old) {
+    const Words words = withInjection({"PYTHONPATH=" + old}, kInjection);
+    return std::string(valueOf(words, "PYTHONPATH"));
+  };
+  CHECK(path("/a:/b") == "/opt/hook:/a:/b");
+  CHECK(path("") == "/opt/hook");
+  CHECK(path("/a:") == "/opt/hook:/a:");  // an empty entry is the working directory
+  CHECK(path(":/a") == "/opt/hook::/a");
+}
+
+TEST_CASE("what an earlier run left behind is replaced, not piled up") {
+  const Words once = withInjection({"PYTHONPATH=/a"}, kInjection);
+  CHECK(withInjection(once, kInjection) == once);
+}
+
+TEST_CASE("without a hook PYTHONPATH is not touched") {
+  Injection injection = kInjection;
+  injection.hookDirectory.clear();
+  CHECK(valueOf(withInjection({"PYTHONPATH=/a:"}, injection), "PYTHONPATH") == "/a:");
+}
+
+TEST_CASE("a hook directory that others can write to is refused") {
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("stallprof-hook-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  const std::string script = (directory / "sitecustomize.py").string();
+  std::ofstream(script) << "pass\n";
+  ::chmod(directory.c_str(), 0755);
+  ::chmod(script.c_str(), 0644);
+  CHECK(checkHook(directory.string()).ok());
+  ::chmod(script.c_str(), 0666);
+  CHECK_FALSE(checkHook(directory.string()).ok());
+  ::chmod(script.c_str(), 0644);
+  ::chmod(directory.c_str(), 0775);
+  CHECK_FALSE(checkHook(directory.string()).ok());
+  std::filesystem::remove_all(directory);
+  CHECK_FALSE(checkHook(directory.string()).ok());
+  CHECK_FALSE(checkHook("/a:b").ok());
+}

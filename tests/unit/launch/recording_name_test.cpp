@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "launch/recording_name.h"
+
+#include <cstdlib>
+#include <ctime>
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+std::string name(const std::vector<std::string>& command, std::string_view rank = "") {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  return recordingName(command, std::chrono::seconds(1'700'000'000), 42, rank);
+}
+
+}  // namespace
+
+TEST_CASE("a recording is named after the script, the time and the pid") {
+  CHECK(name({"python", "train.py", "--lr", "1"}) == "train.20231114-221320.p42.stallprof");
+  CHECK(name({"python3", "-u", "/a/b/fit.py"}) == "fit.20231114-221320.p42.stallprof");
+  CHECK(name({"python", "-m", "pkg.train"}) == "pkg.train.20231114-221320.p42.stallprof");
+  CHECK(name({"torchrun", "--nproc", "2", "t.py"}) == "t.20231114-221320.p42.stallprof");
+  CHECK(name({"/usr/bin/sleep", "1"}) == "sleep.20231114-221320.p42.stallprof");
+  CHECK(name({"bash", "-c", "python x.py"}) == "bash.20231114-221320.p42.stallprof");
+}
+
+TEST_CASE("a rank is part of the name") {
+  CHECK(name({"t.py"}, "3") == "t.20231114-221320.p42.r3.stallprof");
+  CHECK(rankOf({"SLURM_PROCID=4", "RANK=1"}) == "1");
+  CHECK(rankOf({"OMPI_COMM_WORLD_RANK=2"}) == "2");
+  CHECK(rankOf({"RANK="}).empty());
+}
+
+TEST_CASE("a hostile script name becomes a plain file name") {
+  CHECK(name({"-x/..;\n\x1b[2J.py"}) == "_.____2J.20231114-221320.p42.stallprof");
+  CHECK(name({".hidden.py"}) == "_hidden.20231114-221320.p42.stallprof");
+  CHECK(name({""}) == "run.20231114-221320.p42.stallprof");
+  CHECK(name({std::string(5000, 'a')}).size() < 120);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "launch/signal_judge.h"
+
+#include <csignal>
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::uint32_t kCommand = 100, kStranger = 7;
+constexpr Nanos kStart = std::chrono::seconds(1000);
+
+// The world around the judge: a clock, a witness, and the signals sent.
+struct World {
+  SignalJudge judge;
+  WitnessCounts witness;
+  Nanos time = kStart;
+
+  World() { witness.alive = true; }
+  void toFront(int signal, std::uint32_t sender = kStranger) {
+    ReceivedSignal received;
+    received.signal = signal;
+    received.sender = sender;
+    judge.receive(received, time, kCommand);
+  }
+  void toWitness(int signal) {
+    ++witness.count[static_cast<std::size_t>(signal)];
+    witness.last[static_cast<std::size_t>(signal)] = time;
+  }
+  // Decides every millisecond until `wait` has passed; how many were passed on to the command.
+  int forwardedWithin(Nanos wait) {
+    int forwarded = 0;
+    for (const Nanos end = time + wait; time <= end; time += milliseconds(1))
+      for (const auto& verdict : judge.decide(witness, time)) forwarded += verdict.forward ? 1 : 0;
+    return forwarded;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a signal that only the front got is passed on once, within 60 ms") {
+  World world;
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(49)) == 0);
+  CHECK(world.forwardedWithin(milliseconds(10)) == 1);
+  CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+  CHECK_FALSE(world.judge.waiting());
+}
+
+TEST_CASE("a signal to the whole group is not passed on, whoever sees it first") {
+  World world;
+  SECTION("the witness first") {
+    world.toWitness(SIGINT);
+    world.toFront(SIGINT);
+  }
+  SECTION("the front first, the witness 20 ms later") {
+    world.toFront(SIGINT);
+    CHECK(world.forwardedWithin(milliseconds(20)) == 0);
+    world.toWitness(SIGINT);
+  }
+  CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+}
+
+TEST_CASE("a signal to the witness alone says nothing about a later one to the front alone") {
+  World world;
+  world.toWitness(SIGTERM);
+  world.time += milliseconds(200);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("what the witness had before the command existed does not count") {
+  World world;
+  world.toWitness(SIGHUP);
+  world.judge.begin(world.witness);
+  world.toFront(SIGHUP);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("a group signal followed by one to the front alone gives one forward") {
+  World world;
+  world.toFront(SIGUSR1);
+  world.toWitness(SIGUSR1);
+  CHECK(world.forwardedWithin(milliseconds(10)) == 0);
+  world.toFront(SIGUSR1);
+  CHECK(world.forwardedWithin(milliseconds(100)) == 1);
+}
+
+TEST_CASE("one merged signal at the front stands for two at the witness") {
+  World world;
+  world.toWitness(SIGTERM);
+  world.toWitness(SIGTERM);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 0);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("real-time signals are counted one by one") {
+  World world;
+  const int signal = SIGRTMIN + 3;
+  for (int i = 0; i < 3; ++i) world.toFront(signal);
+  for (int i = 0; i < 2; ++i) world.toWitness(signal);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("what the command itself sends is never sent back to it") {
+  World world;
+  world.toFront(SIGTERM, kCommand);
+  CHECK_FALSE(world.judge.waiting());
+}
+
+TEST_CASE("without a witness the terminal and our own group are left alone") {
+  World world;
+  world.witness.alive = false;
+  ReceivedSignal signal;
+  signal.signal = SIGINT;
+  SECTION("from the terminal") { signal.fromKernel = true; }
+  SECTION("from our own group") { signal.senderInGroup = true; }
+  world.judge.receive(signal, world.time, kCommand);
+  CHECK(world.forwardedWithin(milliseconds(1)) == 0);
+  CHECK_FALSE(world.judge.waiting());
+  world.toFront(SIGINT);
+  CHECK(world.forwardedWithin(milliseconds(1)) == 1);
+}
+
+TEST_CASE("a witness that dies while a signal waits does not swallow it") {
+  World world;
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(10)) == 0);
+  world.witness.alive = false;
+  CHECK(world.forwardedWithin(milliseconds(1)) == 1);
+}
