@@ -242,8 +242,8 @@ struct LoaderSeen {
 
 // iter(loader): an epoch begins. `at` + `duration` covers the making of the iterator: where workers
 // are started. `pass` counts from 1 within the process; `key` is equal in the pass's workers.
-// With persistent workers (`reused`) each pass has a key of its own, and its workers say WorkerBegin
-// again with that key: (key, batch) names one WorkerTask and one Fetch of the process.
+// With persistent workers (`reused`) each pass has a key of its own, and its workers say
+// WorkerBegin again with that key: (key, batch) names one WorkerTask and one Fetch of the process.
 struct IteratorBegin {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_ITERATOR_BEGIN;
   static constexpr const char* kName = "iterator";

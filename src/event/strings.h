@@ -24,6 +24,12 @@ class Strings {
     return id;
   }
 
+  // The id `text` has, none if it was never interned.
+  [[nodiscard]] StringId find(std::string_view text) const {
+    const auto found = ids_.find(text);
+    return found == ids_.end() ? StringId{} : found->second;
+  }
+
   // An id this table never gave (a damaged recording) reads as the empty string.
   [[nodiscard]] std::string_view at(StringId id) const {
     if (id.none() || id.value > texts_.size()) return {};

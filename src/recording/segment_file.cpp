@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "recording/segment_file.h"
+
+#include <cerrno>
+
+namespace stallprof {
+namespace {
+
+// Kept free behind the last frame for the last words of a full disk: two frames of under 200 bytes
+// and, on a file system with blocks of 4 KiB, the blocks they may straddle.
+constexpr std::uint64_t kReserve = 12u << 10;
+
+}  // namespace
+
+int SegmentFiles::open(std::string_view manifest) {
+  close();
+  const std::string name = format::segmentName(number_ + 1);
+  Fd file;
+  int error = storage_.makeFile(directory_.get(), name, file);
+  if (error == EEXIST) ++number_;  // left by an attempt that could not be undone: skipped
+  if (error != 0) return error;
+  file_ = std::make_shared<const Fd>(std::move(file));
+  const format::SegmentHeader header = format::segmentHeader(number_ + 1);
+  error = storage_.write(file_->get(), format::bytesOf(header), 0);
+  size_ = sizeof header;
+  if (error == 0) error = append(format::FrameType::kManifest, manifest);
+  if (error != 0) {
+    close();
+    storage_.remove(directory_.get(), name);
+    return error;
+  }
+  ++number_;
+  bytesWritten_ += static_cast<std::int64_t>(sizeof header);
+  return 0;
+}
+
+int SegmentFiles::append(format::FrameType type, std::string_view payload) {
+  if (!isOpen()) return EBADF;
+  const std::uint64_t bytes = sizeof(format::FrameHeader) + payload.size();
+  if (const int error = storage_.reserve(file_->get(), size_, bytes + kReserve); error != 0)
+    return error;
+  return appendReserved(type, payload);
+}
+
+int SegmentFiles::appendReserved(format::FrameType type, std::string_view payload) {
+  if (!isOpen()) return EBADF;
+  const format::FrameHeader header = format::frameHeader(type, sequence_ + 1, payload);
+  scratch_.assign(format::bytesOf(header));
+  scratch_.append(payload);
+  if (const int error = storage_.write(file_->get(), scratch_, size_); error != 0) {
+    storage_.truncate(file_->get(), size_);  // a torn frame that stays is overwritten or skipped
+    return error;
+  }
+  ++sequence_;
+  size_ += scratch_.size();
+  bytesWritten_ += static_cast<std::int64_t>(scratch_.size());
+  return 0;
+}
+
+void SegmentFiles::close() {
+  if (isOpen()) storage_.truncate(file_->get(), size_);
+  file_.reset();
+  size_ = 0;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "recording/storage.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace stallprof {
+
+int Storage::makeDirectory(const std::string& path, Fd& directory) {
+  if (::mkdir(path.c_str(), 0700) != 0) return errno;
+  // O_PATH needs no permission on the directory itself, which a umask of 0777 took away.
+  const Fd made = openAt(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (!made.valid()) return errno;
+  struct stat status {};
+  if (::fstat(made.get(), &status) != 0) return errno;
+  if (status.st_uid != ::geteuid()) return EPERM;  // somebody put another in its place
+  const std::string itself = "/proc/self/fd/" + std::to_string(made.get());
+  if ((status.st_mode & 0777) != 0700 && ::chmod(itself.c_str(), 0700) != 0) return errno;
+  directory = openAt(made.get(), ".", O_RDONLY | O_DIRECTORY);
+  return directory.valid() ? 0 : errno;
+}
+
+int Storage::makeFile(int directory, const std::string& name, Fd& file) {
+  file = openAt(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!file.valid()) return errno;
+  return ::fchmod(file.get(), 0600) == 0 ? 0 : errno;
+}
+
+int Storage::remove(int directory, const std::string& name) {
+  return ::unlinkat(directory, name.c_str(), 0) == 0 ? 0 : errno;
+}
+
+int Storage::write(int file, std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return ENOSPC;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+int Storage::reserve(int file, std::uint64_t offset, std::uint64_t size) {
+  if (::fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(size)) == 0)
+    return 0;
+  return errno == ENOSPC || errno == EDQUOT ? errno : 0;
+}
+
+int Storage::truncate(int file, std::uint64_t size) {
+  return ::ftruncate(file, static_cast<off_t>(size)) == 0 ? 0 : errno;
+}
+
+int Storage::sync(int file) { return ::fdatasync(file) == 0 ? 0 : errno; }
+
+}  // namespace stallprof

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace stallprof {
+
+// What the writer asks of a file system; tests replace it to fail the Nth call. Every call returns
+// 0 or an errno. Files and directories belong to the user alone (0600, 0700) whatever the umask.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  // Makes and opens `path`, which must not exist. Symbolic links are never followed.
+  virtual int makeDirectory(const std::string& path, Fd& directory);
+  virtual int makeFile(int directory, const std::string& name, Fd& file);
+  virtual int remove(int directory, const std::string& name);
+  // Writes all of `bytes` at `offset`; after an error any part may be there.
+  virtual int write(int file, std::string_view bytes, std::uint64_t offset);
+  // Makes sure that `size` bytes at `offset` can be written, without growing the file. 0 also where
+  // the file system cannot promise that.
+  virtual int reserve(int file, std::uint64_t offset, std::uint64_t size);
+  virtual int truncate(int file, std::uint64_t size);
+  virtual int sync(int file);
+};
+
+}  // namespace stallprof

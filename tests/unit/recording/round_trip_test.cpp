@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <sys/stat.h>
+
+#include "sample_events.h"
+#include "temporary_directory.h"
+#include "tests/catch.h"
+
+namespace stallprof {
+namespace {
+
+using testing::describe;
+using testing::EventList;
+using testing::readAll;
+using testing::sampleManifest;
+using testing::TemporaryDirectory;
+
+std::unique_ptr<Writer> makeWriter(const std::string& path, Writer::Options options = {}) {
+  auto writer = Writer::create(path, sampleManifest(), options);
+  REQUIRE(writer.ok());
+  return std::move(writer).value();
+}
+
+TEST_CASE("every kind of event comes back as it was written, in order") {
+  const TemporaryDirectory directory;
+  EventList wanted;
+  {
+    auto writer = makeWriter(directory / "a.stallprof");
+    for (const Event& event : testing::oneOfEachKind(*writer)) writer->put(event);
+    writer->close();
+  }
+  wanted.events = testing::oneOfEachKind(wanted);
+  const auto reading = readAll(directory / "a.stallprof");
+  CHECK(reading.described == wanted.described());
+  CHECK(reading.summary.cleanEnd);
+  CHECK(reading.summary.lostBytes == 0);
+}
+
+TEST_CASE("the manifest comes back as it was written") {
+  const TemporaryDirectory directory;
+  makeWriter(directory / "a.stallprof")->close();
+  const Manifest read = readAll(directory / "a.stallprof").summary.manifest;
+  CHECK(manifestToJson(read) == manifestToJson(sampleManifest()));
+  CHECK(read.host.coresUsable == 3.5);
+  CHECK(read.command.at(1) == Untrusted("train.py"));
+}
+
+TEST_CASE("times before, after and far from each other survive delta coding") {
+  const TemporaryDirectory directory;
+  const std::vector<Nanos> times = {Nanos(0),     Nanos(-1),        Nanos::max(),
+                                    Nanos::min(), Nanos(123456789), Nanos::max()};
+  {
+    auto writer = makeWriter(directory / "a.stallprof");
+    for (const Nanos at : times) writer->emit(at, SyscallCount{writer->intern("read"), 7});
+    writer->close();
+  }
+  std::vector<Nanos> read;
+  for (const Event& event : readAll(directory / "a.stallprof").events) read.push_back(event.at);
+  CHECK(read == times);
+}
+
+TEST_CASE("a recording without a clean end is whole up to its last flush") {
+  const TemporaryDirectory directory;
+  auto writer = makeWriter(directory / "a.stallprof");
+  writer->tick(Nanos(1));
+  writer->emit(Nanos(10), SyscallCount{writer->intern("read"), 1});
+  writer->tick(std::chrono::seconds(2));
+  writer->emit(Nanos(20), SyscallCount{writer->intern("read"), 2});
+  const auto reading = readAll(directory / "a.stallprof");
+  CHECK_FALSE(reading.summary.cleanEnd);
+  CHECK(reading.described == std::vector<std::string>{"10 syscalls name='read' count=1"});
+}
+
+TEST_CASE("only the user may enter and read a recording, whatever the umask") {
+  const TemporaryDirectory directory;
+  for (const mode_t mask : {0000, 0022, 0777}) {
+    const mode_t before = ::umask(mask);
+    auto writer = makeWriter(directory / std::to_string(mask));
+    ::umask(before);
+    struct stat status {};
+    REQUIRE(::stat((directory / std::to_string(mask)).c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777) == 0700);
+    for (const char* name : {"/manifest.json", "/events-000001.seg"}) {
+      REQUIRE(::stat((directory / std::to_string(mask) + name).c_str(), &status) == 0);
+      CHECK((status.st_mode & 07777) == 0600);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stallprof
