@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// How findings and the fixes they share are put together.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/findings/rules.h"
+#include "analysis/findings/wording.h"
+
+namespace stallprof {
+namespace {
+
+// What receiving a batch from a worker costs the trainer: a few descriptors and an unpickle, about
+// 0.3 ms for an image batch, and the bytes once through memory (1 to 5 GB/s; research 05 3.6).
+constexpr double kHandoffSeconds = 0.3e-3;
+constexpr double kHandoffBytesPerSecond = 2e9;
+constexpr double kNoGain = 1.01;
+
+double speedupOf(const Advice& a) { return a.predicted.speedup.value_or(0); }
+
+std::string workersRisk(const Evidence& e, int more) {
+  std::string risk = "+" + countOf(more, "process");
+  if (more != 1) risk = "+" + std::to_string(more) + " processes";
+  if (e.workerBytes > 0)
+    risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
+            byteSize(more * e.workerBytes) + " RSS";
+  if (e.run.memoryAvailable)
+    risk += "; " + byteSize(static_cast<double>(*e.run.memoryAvailable)) + " free";
+  return risk;
+}
+
+}  // namespace
+
+Finding findingOf(const Evidence& e, const char* id, Phase phase, double share, std::string title) {
+  Finding f;
+  f.id = id;
+  f.phase = phase;
+  f.shareRatio = std::clamp(share, 0.0, 1.0);
+  f.title = std::move(title);
+  f.confidence = trustIn(e).level;
+  if (phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad)
+    f.where = e.loaderLine();
+  return f;
+}
+
+void tell(Finding& to, std::string text, Maybe<double> value, const char* unit) {
+  to.evidence.push_back({std::move(text), value, unit});
+}
+
+// Best first, so that the first fix shown is the one the finding is ranked by.
+void offer(Finding& to, Advice advice) {
+  const auto before = std::find_if(to.advice.begin(), to.advice.end(), [&](const Advice& a) {
+    return speedupOf(a) < speedupOf(advice);
+  });
+  to.advice.insert(before, std::move(advice));
+}
+
+Advice adviceOf(const char* id, Advice::Change change, Prediction predicted, std::string risk) {
+  Advice a;
+  a.id = id;
+  a.change = std::move(change);
+  a.predicted = predicted;
+  a.risk = std::move(risk);
+  return a;
+}
+
+Maybe<Advice> moreWorkers(const Evidence& e) {
+  if (!e.loader) return std::nullopt;
+  const int now = e.workers();
+  const WorkerLimit limit = workerLimit(e);
+  if (limit.workers <= now) return std::nullopt;
+  PipelineSettings s = e.gains.base();
+  if (now == 0) {
+    s.singleThreaded = true;  // PyTorch sets one thread in each worker
+    s.persistent = true;
+    s.handoff = kHandoffSeconds + e.gains.workload().batchBytes / kHandoffBytesPerSecond;
+  }
+  const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit.workers)
+                                    : std::min(limit.workers, std::max(1, 2 * now));
+  if (chosen <= now) return std::nullopt;
+  s.workers = chosen;
+  const Prediction p = e.gains.predict(s);
+  if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
+  return adviceOf("more_workers",
+                  {"loader_arg", "num_workers", std::to_string(now), std::to_string(chosen)}, p,
+                  workersRisk(e, chosen - now));
+}
+
+Maybe<Advice> cacheInRam(const Evidence& e) {
+  if (!e.run.datasetBytes || !e.run.memoryAvailable || *e.run.datasetBytes <= 0) return {};
+  const auto data = static_cast<double>(*e.run.datasetBytes);
+  double room = static_cast<double>(*e.run.memoryAvailable);
+  if (e.run.cgroupHeadroom) room = std::min(room, static_cast<double>(*e.run.cgroupHeadroom));
+  if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
+  PipelineSettings all = e.gains.base(), most = all;
+  all.ioScale = 0, most.ioScale = 0.2;
+  return adviceOf("cache_in_ram", {"data", "dataset", "storage", "memory"},
+                  e.gains.predict(all, most, all),
+                  byteSize(data) + " of memory; " + byteSize(room) + " free");
+}
+
+// Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
+Advice sequentialShards(const Evidence& e) {
+  PipelineSettings likely = e.gains.base(), least = likely, most = likely;
+  likely.ioScale = 1 / 4.0, least.ioScale = 1 / 1.4, most.ioScale = 1 / 9.0;
+  return adviceOf("sequential_shards", {"data", "dataset", "files", "shards"},
+                  e.gains.predict(likely, least, most),
+                  "a second copy of the data; shuffling becomes by shard and buffer");
+}
+
+// How much of the CPU is before the first random operation is not known: half, within wide bounds.
+Advice offlinePreprocess(const Evidence& e) {
+  PipelineSettings likely = e.gains.base(), least = likely, most = likely;
+  likely.cpuScale = 0.5, least.cpuScale = 0.9, most.cpuScale = 0.1;
+  return adviceOf("offline_preprocess", {"data", "dataset", "raw", "preprocessed"},
+                  e.gains.predict(likely, least, most),
+                  "a second copy of the data, often larger; only steps without randomness move");
+}
+
+Advice moreCores(const Evidence& e) {
+  const double now = std::max(1.0, std::floor(e.run.cores));
+  PipelineSettings s = e.gains.base();
+  s.cores = coresLeft(2 * now, e.external / 2);
+  // More cores serve more workers: the fix is both.
+  if (s.workers > 0)
+    s.workers = e.gains.bestWorkers(s, s.workers, std::max(s.workers, static_cast<int>(2 * now)));
+  return adviceOf("more_cores", {"hardware", "cores", number(now), number(2 * now)},
+                  e.gains.predict(s),
+                  "a larger host, with num_workers " + std::to_string(s.workers) + " on it");
+}
+
+Maybe<Advice> morePrefetch(const Evidence& e) {
+  if (e.workers() < 1) return {};
+  PipelineSettings s = e.gains.base();
+  s.prefetch = std::max(4, 2 * e.prefetch());
+  const double bytes = e.gains.workload().batchBytes * (s.prefetch - e.prefetch()) * e.workers();
+  if (e.run.shmFree && bytes > 0.8 * static_cast<double>(*e.run.shmFree)) return {};
+  const Prediction p = e.gains.predict(s);
+  if (p.speedup && *p.speedup < kNoGain) return {};
+  std::string risk = "more batches lie ready";
+  if (bytes > 0) risk += ": +" + byteSize(bytes) + " of shared memory";
+  return adviceOf(
+      "more_prefetch",
+      {"loader_arg", "prefetch_factor", std::to_string(e.prefetch()), std::to_string(s.prefetch)},
+      p, risk);
+}
+
+Maybe<Advice> outOfOrder(const Evidence& e) {
+  if (e.workers() < 2 || !e.gains.base().inOrder) return {};
+  PipelineSettings s = e.gains.base();
+  s.inOrder = false;
+  const Prediction p = e.gains.predict(s);
+  if (p.speedup && *p.speedup < kNoGain) return {};
+  return adviceOf("out_of_order", {"loader_arg", "in_order", "True", "False"}, p,
+                  "needs PyTorch 2.6; batches come in another order from run to run");
+}
+
+}  // namespace stallprof

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/findings/wording.h"
+
+namespace stallprof {
+namespace {
+
+const LoaderSeen* loaderOf(const Trace& trace, const TrainerFacts& t) {
+  if (t.loader < 0 || static_cast<std::size_t>(t.loader) >= trace.loaders.size()) return nullptr;
+  return &trace.loaders[static_cast<std::size_t>(t.loader)].data;
+}
+
+PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, double external) {
+  PipelineSettings s;
+  s.cores = coresLeft(run.cores, external);
+  if (!loader) return s;
+  // A damaged recording may claim anything; PyTorch itself is unusable past a few hundred.
+  s.workers = std::clamp(loader->workers, 0, 1024);
+  s.prefetch = std::clamp(loader->prefetch, 1, 1024);
+  if (loader->prefetch < 1) s.prefetch = 2;  // PyTorch's default
+  s.inOrder = loader->inOrder;
+  s.persistent = loader->persistent;
+  return s;
+}
+
+double externalOf(const RunFacts& run) {
+  return std::clamp(run.externalCpuRatio.value_or(0) + run.stealRatio.value_or(0), 0.0, 1.0);
+}
+
+double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
+  const Nanos inside = std::min(end, t.windowEnd) - std::max(begin, t.windowBegin);
+  return std::max(0.0, seconds(inside));
+}
+
+double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
+  double all = 0;
+  for (const auto& span : trace.spans)
+    if (span.data.phase == Phase::kPeriodic && span.data.thread == t.thread)
+      all += overlapSeconds(span.at, span.end(), t);
+  return all;
+}
+
+double evaluationSeconds(const TrainerFacts& t) {
+  double all = 0;
+  for (const Pass& p : t.passes)
+    if (p.evaluation) all += overlapSeconds(p.begin, p.end, t);
+  return all;
+}
+
+double workersBusy(const TrainerFacts& t, int workers) {
+  if (workers < 1 || t.window() <= Nanos{}) return 0;
+  double busy = 0;
+  for (const BatchWork& w : t.works) busy += overlapSeconds(w.begin, w.end + w.put, t);
+  return std::min(1.0, busy / (seconds(t.window()) * workers));
+}
+
+// What a worker holds that its parent does not: measured where there are workers; else the
+// trainer's private memory, the most a forked copy can come to own.
+void addWorkerBytes(Evidence& e) {
+  for (const WorkerFacts& w : e.trainer.workers) {
+    const auto bytes = std::max({w.peakPrivate, std::int64_t{0}});
+    e.workerBytes = std::max(e.workerBytes, static_cast<double>(bytes));
+  }
+  e.workerBytesMeasured = e.workerBytes > 0;
+  if (e.workerBytesMeasured) return;
+  for (const auto& u : e.trace.process(e.trainer.process).usage)
+    if (u.data.residentBytes > 0)
+      e.workerBytes = std::max(e.workerBytes,
+                               static_cast<double>(u.data.residentBytes -
+                                                   std::max<std::int64_t>(0, u.data.sharedBytes)));
+}
+
+void addShares(Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  e.window = seconds(t.window());
+  if (e.window <= 0) return;
+  const auto share = [&](Nanos part) { return std::max(0.0, seconds(part)) / e.window; };
+  e.wait = share(t.split.wait);
+  e.extract = share(t.blame.extract), e.transform = share(t.blame.transform);
+  e.loadBlame = share(t.blame.load), e.startup = share(t.blame.startup);
+  e.unknownWait = share(t.blame.unknown);
+  e.compute = share(t.split.compute), e.ownLoad = share(t.split.load);
+  e.periodic = share(t.split.periodic), e.other = share(t.split.other);
+  e.starved = share(t.starved);
+  e.evaluation = std::min(e.periodic, evaluationSeconds(t) / e.window);
+  e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);
+}
+
+}  // namespace
+
+SourceLine Evidence::loaderLine() const {
+  SourceLine line;
+  if (!loader) return line;
+  line.file = Untrusted(std::string(trace.text(loader->file)));
+  line.line = loader->line;
+  return line;
+}
+
+Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) {
+  const LoaderSeen* loader = loaderOf(trace, t);
+  const double external = externalOf(run);
+  const auto steps = static_cast<double>(t.windowSteps());
+  const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
+  const bool hasWorkers = loader && loader->workers > 0;
+  Evidence e{
+      trace, t,
+      run,   Gains(workloadOf(t, hasWorkers), settingsOf(loader, run, external), perStep, external),
+      {},    loader};
+  e.perStep = perStep;
+  e.external = external;
+  addShares(e);
+  e.ceilings = steps > 0 ? ceilingsOf(e.gains, run) : std::vector<Ceiling>{};
+  e.workersBusy = workersBusy(t, e.workers());
+  const Demand& d = e.gains.demand();
+  const double byDemand =
+      perStep > 0 ? (d.batchCpu + d.trainerCpu) / perStep / std::max(0.25, run.cores) : 0;
+  e.coresBusy = std::min(1.0, run.jobCpuRatio.value_or(byDemand) + external);
+  addWorkerBytes(e);
+  return e;
+}
+
+WorkerLimit workerLimit(const Evidence& e) {
+  const Demand& d = e.gains.demand();
+  const double cores = std::max(1.0, std::floor(e.run.cores));
+  const double busy = d.batch.alone() > 0 ? std::max(0.1, d.batchCpu / d.batch.alone()) : 1;
+  // Four a core and 64 in all: past that, process overhead is what one would measure.
+  WorkerLimit limit{static_cast<int>(std::min({std::ceil(cores / busy), 4 * cores, 64.0})),
+                    "cores"};
+  const auto lower = [&](double most, const char* by) {
+    if (most < limit.workers) limit = {static_cast<int>(std::max(0.0, most)), by};
+  };
+  double memory = -1;
+  for (const auto& room : {e.run.memoryAvailable, e.run.cgroupHeadroom})
+    if (room)
+      memory =
+          memory < 0 ? static_cast<double>(*room) : std::min(memory, static_cast<double>(*room));
+  // A fifth is left over: the page cache and the trainer grow too.
+  if (memory >= 0 && e.workerBytes > 0)
+    lower(e.workers() + std::floor(0.8 * memory / e.workerBytes), "memory");
+  const double outstanding = e.gains.workload().batchBytes * e.prefetch();
+  if (e.run.shmFree && outstanding > 0)
+    lower(e.workers() + std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding),
+          "shared memory");
+  if (limit.workers < e.workers()) limit.workers = e.workers();
+  return limit;
+}
+
+Confidence lowered(Confidence c) {
+  return c == Confidence::kHigh ? Confidence::kMedium : Confidence::kLow;
+}
+
+Trust trustIn(const Evidence& e) {
+  Trust trust;
+  const auto miss = [&](bool missing, std::string why) {
+    if (!missing) return;
+    trust.level = lowered(trust.level);
+    trust.notes.push_back(std::move(why));
+  };
+  if (!e.gains.fits()) {
+    trust.level = Confidence::kLow;
+    trust.notes.push_back(e.gains.workload().batches.empty()
+                              ? "no batch's own times were seen, so no gain is predicted"
+                              : "the model misses the measured step time by " +
+                                    percent(e.gains.gap()) + ", so no gain is predicted");
+    return trust;
+  }
+  miss(std::abs(e.gains.gap()) > 0.10, "the model is off by " + percent(e.gains.gap()));
+  miss(nearTie(e.ceilings), "the next ceiling is within 10 %");
+  miss(e.trainer.windowSteps() < 100,
+       "only " + std::to_string(e.trainer.windowSteps()) + " steps after warm-up");
+  miss(e.gains.demand().batchCv > 0.30, "batch times vary by " + percent(e.gains.demand().batchCv));
+  miss(e.external > 0.05, "others used " + percent(e.external) + " of the CPU");
+  return trust;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "analysis/findings.h"
+#include "analysis/model/ceilings.h"
+#include "analysis/model/gains.h"
+
+namespace stallprof {
+
+// All that a rule may reason from, worked out once: shares of the window, the trainer's loader,
+// what a step and a batch ask for, and the model. Lives as long as the trace and facts it names.
+struct Evidence {
+  const Trace& trace;
+  const TrainerFacts& trainer;
+  const RunFacts& run;
+  Gains gains;
+  std::vector<Ceiling> ceilings;
+  const LoaderSeen* loader = nullptr;  // null: none was seen
+
+  double window = 0;   // seconds
+  double perStep = 0;  // seconds of the window a step
+  // Shares of the window.
+  double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
+  double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
+  double checkpoint = 0;   // spans of saving on the trainer's thread
+  double evaluation = 0;   // passes without training
+  double workersBusy = 0;  // share of the workers' time spent making batches; 0 without workers
+  double coresBusy = 0;    // of the usable cores, by the job and the others
+  double external = 0;     // of the usable cores, by others and the hypervisor
+  double workerBytes = 0;  // memory one more worker would take; 0: not known
+  bool workerBytesMeasured = false;
+
+  [[nodiscard]] int workers() const { return loader ? std::max(0, loader->workers) : 0; }
+  [[nodiscard]] int prefetch() const { return gains.base().prefetch; }
+  // Waiting for anything but the start of workers.
+  [[nodiscard]] double steadyWait() const { return wait - startup; }
+  [[nodiscard]] SourceLine loaderLine() const;
+};
+
+[[nodiscard]] Evidence gather(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
+
+// How many workers this host can hold: by CPU demand (what blocks leaves its core to others), by
+// memory and by /dev/shm. Never less than there are now.
+struct WorkerLimit {
+  int workers = 0;
+  std::string by;  // "cores", "memory", "shared memory"
+};
+[[nodiscard]] WorkerLimit workerLimit(const Evidence& e);
+
+// The design's words: high needs a model within 10 %, the next term more than 10 % away, 100 steps
+// in the window, CV up to 30 % and a quiet host; each one missing costs a level. `notes` says
+// which.
+struct Trust {
+  Confidence level = Confidence::kHigh;
+  std::vector<std::string> notes;
+};
+[[nodiscard]] Trust trustIn(const Evidence& e);
+[[nodiscard]] Confidence lowered(Confidence c);
+
+}  // namespace stallprof

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/rank.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/findings/rules.h"
+#include "analysis/findings/wording.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kWorthIt = 1.05;                    // a fix below this is no fix (design: 5 %)
+constexpr double kTie = 0.90;                        // within 10 % of the first
+constexpr std::size_t kFewestSteps = 20;             // below: no verdict
+constexpr double kMostUnexplained = 0.15;            // above: no verdict
+constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
+
+std::string phaseName(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
+
+// A finding that lies inside another one's time, widest parent first.
+const char* const kParents[][2] = {{"transform.in_process", "extract."},
+                                   {"transform.in_process", "transform."},
+                                   {"transform.cpu_saturated", "transform."},
+                                   {"transform.too_few_workers", "transform."},
+                                   {"transform.too_few_workers", "load.no_prefetch"},
+                                   {"transform.cpu_saturated", "load.no_prefetch"},
+                                   {"transform.stragglers", "load.no_prefetch"},
+                                   {"extract.storage_bandwidth", "extract."},
+                                   {"extract.random_access", "extract."},
+                                   {"extract.small_files", "extract."},
+                                   {"host.cpu_throttled", "compute.contention"}};
+
+void nameParents(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    for (const auto& [parent, child] : kParents) {
+      if (f.within || f.id == parent || !std::string_view(f.id).starts_with(child)) continue;
+      for (const Finding& p : findings)
+        if (p.id == parent && p.shareRatio >= f.shareRatio && p.within != Maybe<std::string>(f.id))
+          f.within = p.id;
+    }
+}
+
+void sayTies(std::vector<Finding>& findings) {
+  if (findings.size() < 2) return;
+  const double first = scoreOf(findings[0]);
+  for (std::size_t i = 1; i < findings.size(); ++i)
+    if (first > 0 && scoreOf(findings[i]) >= kTie * first)
+      tell(findings[i], "a tie: its gain is within 10 % of rank 1's");
+}
+
+bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
+
+double unexplained(const Evidence& e) { return e.other + e.unknownWait; }
+
+bool pythonSeen(const Evidence& e) {
+  return e.loader != nullptr &&
+         (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
+          e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
+}
+
+bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
+  if (e.external <= 0.05 || findings.empty()) return false;
+  // The neighbour is itself in the list; it is the first two of the job's own that compete.
+  std::vector<double> gains;
+  for (const Finding& f : findings)
+    if (phaseName(f) != "host")
+      gains.push_back(std::max(gainOf(f), f.id == "compute.cpu_bound" ? f.shareRatio : 0.0));
+  if (gains.empty()) return true;
+  const double margin = gains[0] - (gains.size() > 1 ? gains[1] : 0);
+  return e.external > margin;
+}
+
+}  // namespace
+
+double gainOf(const Finding& f) {
+  double best = 0;
+  bool predicted = false;
+  for (const Advice& a : f.advice)
+    if (a.predicted.speedup && *a.predicted.speedup > 0)
+      best = std::max(best, 1 - 1 / *a.predicted.speedup), predicted = true;
+  return predicted ? best : f.shareRatio;
+}
+
+double scoreOf(const Finding& f) {
+  return gainOf(f) * kWeights[static_cast<std::size_t>(f.confidence)];
+}
+
+void rankFindings(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return scoreOf(a) > scoreOf(b); });
+  sayTies(findings);
+  nameParents(findings);
+  for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
+}
+
+Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
+  Verdict v;
+  if (e.window > 0 && !e.trainer.steps.empty()) v.auRatio = e.compute;
+  rankFindings(findings);
+  const bool anyFix = std::any_of(findings.begin(), findings.end(), worthIt);
+  const bool tooFew = e.trainer.steps.size() < kFewestSteps;
+  if (!anyFix && !e.trainer.steps.empty()) {
+    findings.insert(findings.begin(), cpuBound(e));
+    for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
+  }
+  if (findings.empty() || tooFew || unexplained(e) > kMostUnexplained ||
+      silencedByOthers(e, findings)) {
+    for (Finding& f : findings)
+      if (tooFew) f.confidence = Confidence::kLow;
+    return v;
+  }
+  v.confidence = findings[0].confidence;
+  v.boundBy = phaseName(findings[0]);
+  if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&
+      gainOf(findings[1]) >= kTie * gainOf(findings[0]))
+    v.boundBy = "mixed";
+  if (pythonSeen(e)) v.healthy = !anyFix;
+  return v;
+}
+
+}  // namespace stallprof

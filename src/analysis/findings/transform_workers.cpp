@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// transform.in_process, transform.too_few_workers, transform.cpu_saturated: is the making of
+// batches arranged for the cores there are?
+#include <algorithm>
+
+#include "analysis/findings/rules.h"
+#include "analysis/findings/wording.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kCoresFull = 0.90;    // research 05 section 6, rule 4
+constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this (section 3.4)
+
+void tellBatch(Finding& f, const Evidence& e) {
+  const Demand& d = e.gains.demand();
+  if (d.batch.alone() <= 0) return;
+  tell(f,
+       "making a batch takes " + duration(d.batch.alone()) + ", of which CPU " +
+           duration(d.batchCpu),
+       d.batch.alone() * 1e9, "ns");
+}
+
+void tellCores(Finding& f, const Evidence& e) {
+  tell(f, "CPU in use: " + percent(e.coresBusy) + " of " + number(e.run.cores) + " usable cores",
+       e.coresBusy, "ratio");
+}
+
+void tellWait(Finding& f, const Evidence& e) {
+  tell(f,
+       "waits " + duration(e.wait * e.perStep) + " of " + duration(e.perStep) + " a step for data",
+       e.wait, "ratio");
+}
+
+// With no workers, cores can only be short if adding workers does not help.
+bool coresShort(const Evidence& e) {
+  if (e.coresBusy < kCoresFull) return false;
+  if (e.workers() > 0) return true;
+  const auto more = moreWorkers(e);
+  return !more || more->predicted.speedup.value_or(1) < 1.05;
+}
+
+}  // namespace
+
+Maybe<Finding> inProcess(const Evidence& e) {
+  if (!e.loader || e.workers() > 0 || e.wait <= kNotable) return {};
+  Finding f = findingOf(e, "transform.in_process", Phase::kTransform, e.wait,
+                        "Batches are made in the training process, between steps");
+  tell(f, "num_workers is 0: every fetch holds up the step", 0, "count");
+  tellWait(f, e);
+  tellBatch(f, e);
+  tellCores(f, e);
+  if (auto more = moreWorkers(e)) offer(f, std::move(*more));
+  if (e.transform > kNotable) offer(f, offlinePreprocess(e));
+  return f;
+}
+
+Maybe<Finding> tooFewWorkers(const Evidence& e) {
+  if (e.workers() < 1 || e.transform <= kNotable || e.transform < e.extract) return {};
+  if (e.workersBusy < kWorkersBusy || e.coresBusy >= kCoresFull) return {};
+  auto more = moreWorkers(e);
+  if (!more) return {};
+  Finding f = findingOf(e, "transform.too_few_workers", Phase::kTransform, e.steadyWait(),
+                        "Too few workers: they are busy while cores are idle");
+  tellWait(f, e);
+  tell(f, countOf(e.workers(), "worker") + " busy " + percent(e.workersBusy) + " of the time",
+       e.workersBusy, "ratio");
+  tellBatch(f, e);
+  tellCores(f, e);
+  offer(f, std::move(*more));
+  return f;
+}
+
+Maybe<Finding> cpuSaturated(const Evidence& e) {
+  if (!e.loader || e.transform <= kNotable || !coresShort(e)) return {};
+  if (e.workers() > 0 && e.workersBusy < kWorkersBusy) return {};
+  Finding f = findingOf(e, "transform.cpu_saturated", Phase::kTransform, e.transform,
+                        "Making batches needs more CPU than the host has");
+  tellWait(f, e);
+  tellCores(f, e);
+  const Demand& d = e.gains.demand();
+  tell(f,
+       "a step asks for " + duration(d.batchCpu + d.trainerCpu) + " of CPU: batch " +
+           duration(d.batchCpu) + ", training process " + duration(d.trainerCpu),
+       (d.batchCpu + d.trainerCpu) * 1e9, "ns");
+  tell(f, "more workers would share the same cores");
+  offer(f, offlinePreprocess(e));
+  offer(f, moreCores(e));
+  return f;
+}
+
+}  // namespace stallprof

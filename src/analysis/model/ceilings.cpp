@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/model/ceilings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/findings/wording.h"
+
+namespace stallprof {
+namespace {
+
+void add(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double stepSeconds,
+         std::string limitedBy, const char* basis = "inferred") {
+  if (stepSeconds <= 0) return;
+  const double whole = stepSeconds + gains.demand().step.periodic;
+  to.push_back({stage, 1 / whole, gains.measured() / whole - 1, std::move(limitedBy), basis});
+}
+
+const char* producersStage(const BatchDemand& b) {
+  return b.io + b.blocked > b.cpu ? "extract" : "transform";
+}
+
+}  // namespace
+
+double headOfLineEfficiency(const Gains& gains) {
+  PipelineSettings s = gains.base();
+  if (s.workers < 1 || gains.workload().batches.empty()) return 1;
+  Workload starving = gains.workload();
+  starving.steps = {StepDemand{}};
+  starving.stepsPerPass = 0;
+  s.cores = 1e6;  // the discipline alone, no contention
+  const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);
+  const double time = simulate(starving, s, draw);
+  double work = 0;
+  for (const auto i : draw) work += starving.batches[i].alone();
+  const double ideal = work / static_cast<double>(draw.size()) / s.workers;
+  return time > 0 ? std::clamp(ideal / time, 0.05, 1.0) : 1;
+}
+
+std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
+  std::vector<Ceiling> all;
+  const Demand& d = gains.demand();
+  const int workers = gains.base().workers;
+  const double own = d.step.own + d.step.load;
+  add(all, gains, "compute", own, "one training process");
+  if (d.batch.alone() > 0) {
+    if (workers == 0) {
+      add(all, gains, producersStage(d.batch), own + d.batch.alone(),
+          "num_workers=0: fetch and compute take turns");
+    } else {
+      const double eta = headOfLineEfficiency(gains);
+      add(all, gains, producersStage(d.batch), d.batch.alone() / (workers * eta),
+          countOf(workers, "worker") +
+              (eta < 0.97 ? ", " + percent(eta) + " usable under in-order delivery" : ""));
+    }
+    add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
+        number(gains.base().cores) + " usable cores");
+  }
+  // A steady run is always near its own best second: only a device that was busy is a bound.
+  if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&
+      *run.peakReadBytesPerSecond > 0)
+    add(all, gains, "extract",
+        gains.measured() * *run.readBytesPerSecond / *run.peakReadBytesPerSecond,
+        "storage at its best second, " + bytesPerSecond(*run.peakReadBytesPerSecond), "measured");
+  if (d.step.load > 0.01 * gains.measured())
+    add(all, gains, "load", d.step.load, "one process receiving batches");
+  std::stable_sort(all.begin(), all.end(), [](const Ceiling& a, const Ceiling& b) {
+    return a.stepsPerSecond < b.stepsPerSecond;
+  });
+  return all;
+}
+
+bool nearTie(const std::vector<Ceiling>& c) {
+  double first = 0;
+  for (const Ceiling& each : c) {
+    if (each.basis != "inferred" || each.stepsPerSecond <= 0) continue;
+    if (first > 0) return each.stepsPerSecond / first < 1.1;
+    first = each.stepsPerSecond;
+  }
+  return false;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings.h"
+#include "analysis/model/gains.h"
+
+namespace stallprof {
+
+// The bounds no arrangement of the same work can beat: T* = max of them (research 05 section 3.2).
+// One entry a stage, slowest first, in steps a second, each with its gap to what was measured.
+// Checkpoints and evaluation add to every one: a trainer that saves makes no steps meanwhile.
+[[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run);
+
+// Share of W workers' time that in-order delivery leaves usable when the trainer is not the limit:
+// 1 with steady batches, 0.4 to 0.8 with heavy tails (research 05 section 3.4).
+[[nodiscard]] double headOfLineEfficiency(const Gains& gains);
+
+// True where the two tightest ceilings are within 10 %: fixing one alone gains little.
+[[nodiscard]] bool nearTie(const std::vector<Ceiling>& ceilings);
+
+}  // namespace stallprof

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/model/gains.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kLargestGap = 0.15;       // research 05 section 3.2: beyond it the model is wrong
+constexpr std::size_t kDraws = 20;         // 5 % and 95 % quantiles need 20
+constexpr std::size_t kDrawsToChoose = 5;  // to compare settings on common draws
+constexpr std::size_t kStepsADraw = 400;   // 20 draws of 400 steps cost about 3 ms a setting
+constexpr std::size_t kBlock = 20;         // research 05 section 5.2: the block of its bootstrap
+// 19 of 20 measured settings were within 4.6 % of the model (research 05 section 3.5).
+constexpr double kModelError = 0.046;
+constexpr std::uint64_t kSeed = 20261121;
+constexpr double kGoodEnough = 1.02;  // settings within 2 % are not worth more processes
+
+double sum(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+
+}  // namespace
+
+double coresLeft(double cores, double external) {
+  return std::max(0.25, cores * (1 - std::clamp(external, 0.0, 0.95)));
+}
+
+Gains::Gains(Workload workload, PipelineSettings base, double measured, double external)
+    : workload_(std::move(workload)),
+      base_(base),
+      demand_(demandOf(workload_)),
+      measured_(measured),
+      external_(external) {
+  const std::size_t have = std::min(workload_.batches.size(), workload_.steps.size());
+  if (have == 0 || measured_ <= 0) return;
+  for (std::size_t i = 0; i < kDraws; ++i)
+    draws_.push_back(
+        drawBlocks(have, std::clamp<std::size_t>(have, 60, kStepsADraw), kBlock, kSeed + i));
+  baseTimes_ = play(base_, kDraws);
+  const double modelled = sum(baseTimes_) / static_cast<double>(kDraws);
+  if (modelled <= 0) return;
+  gap_ = measured_ / modelled - 1;
+  fits_ = std::abs(gap_) <= kLargestGap;
+}
+
+std::vector<double> Gains::play(const PipelineSettings& s, std::size_t draws) const {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < std::min(draws, draws_.size()); ++i)
+    times.push_back(simulate(workload_, s, draws_[i]));
+  return times;
+}
+
+double Gains::speedup(const PipelineSettings& changed) const {
+  if (!fits_) return 1;
+  const double then = sum(play(changed, kDraws));
+  return then > 0 ? sum(baseTimes_) / then : 1;
+}
+
+double Gains::widening() const {
+  const double half = gap_ / 2;  // a misfit may or may not survive the change
+  return std::sqrt(kModelError * kModelError + half * half) + std::max(0.0, external_);
+}
+
+Prediction Gains::predict(const PipelineSettings& changed) const {
+  Prediction p;
+  if (!fits_) return p;
+  const std::vector<double> times = play(changed, kDraws);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (times[i] > 0) ratios.push_back(baseTimes_[i] / times[i]);
+  if (ratios.empty()) return p;
+  p.speedup = sum(baseTimes_) / sum(times);
+  p.low = std::min(*p.speedup, quantile(ratios, 0.05)) * (1 - std::min(0.9, widening()));
+  p.high = std::max(*p.speedup, quantile(ratios, 0.95)) * (1 + widening());
+  return p;
+}
+
+Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings& least,
+                          const PipelineSettings& most) const {
+  Prediction p = predict(likely);
+  if (!p.speedup) return p;
+  p.low = std::min(*p.low, *predict(least).low);
+  p.high = std::max(*p.high, *predict(most).high);
+  return p;
+}
+
+int Gains::bestWorkers(PipelineSettings changed, int least, int most) const {
+  if (!fits_ || most <= least) return least;
+  std::vector<std::pair<int, double>> tried;
+  double best = 0;
+  for (int w = least; w <= most; w = std::max(w + 1, w * 5 / 4)) {
+    changed.workers = w;
+    const double time = sum(play(changed, kDrawsToChoose));
+    tried.emplace_back(w, time);
+    if (best == 0 || time < best) best = time;
+  }
+  for (const auto& [workers, time] : tried)
+    if (time <= best * kGoodEnough) return workers;
+  return least;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/model/pipeline_model.h"
+
+namespace stallprof {
+
+// The pipeline model fitted to one trainer: what a change of settings would gain. The model is
+// calibrated: a prediction is the ratio of two simulations, so a base that is off by a factor
+// cancels; a base off by more than 15 % is not believed and predicts nothing.
+class Gains {
+ public:
+  // `measured`: seconds a step; `external`: share of the cores used by others.
+  Gains(Workload workload, PipelineSettings base, double measured, double external);
+
+  [[nodiscard]] const PipelineSettings& base() const { return base_; }
+  [[nodiscard]] const Workload& workload() const { return workload_; }
+  [[nodiscard]] const Demand& demand() const { return demand_; }
+  [[nodiscard]] double measured() const { return measured_; }
+  [[nodiscard]] double gap() const { return gap_; }  // measured / modelled - 1
+  [[nodiscard]] bool fits() const { return fits_; }
+
+  // Old / new step time, or 1 where the model does not fit.
+  [[nodiscard]] double speedup(const PipelineSettings& changed) const;
+  // The same with its 90 % interval: the quantiles over resampled blocks of steps, widened by what
+  // the model misses and by other tenants. All null where the model does not fit.
+  [[nodiscard]] Prediction predict(const PipelineSettings& changed) const;
+  // For a change whose size is known only within bounds: the interval spans both ends.
+  [[nodiscard]] Prediction predict(const PipelineSettings& likely, const PipelineSettings& least,
+                                   const PipelineSettings& most) const;
+  // The fewest workers within 2 % of the best the model finds up to `most`.
+  [[nodiscard]] int bestWorkers(PipelineSettings changed, int least, int most) const;
+
+ private:
+  [[nodiscard]] std::vector<double> play(const PipelineSettings& s, std::size_t draws) const;
+  [[nodiscard]] double widening() const;
+
+  Workload workload_;
+  PipelineSettings base_;
+  Demand demand_;
+  double measured_, external_, gap_ = 0;
+  bool fits_ = false;
+  std::vector<Draw> draws_;
+  std::vector<double> baseTimes_;
+};
+
+// `cores` that are ours while others use `external` of them.
+[[nodiscard]] double coresLeft(double cores, double external);
+
+}  // namespace stallprof

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/model/workload.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+double positive(Nanos t) { return std::max(0.0, seconds(t)); }
+
+BatchDemand demandOf(const BatchWork& work) {
+  BatchDemand d;
+  d.io = positive(work.extract);
+  d.blocked = positive(work.blocked);
+  d.put = positive(work.put);
+  const double all = std::max(positive(work.cpu), positive(work.threadCpu));
+  d.cpu = work.threadCpu > Nanos{} ? std::min(positive(work.threadCpu), all) : all;
+  d.pool = d.cpu > 0 ? std::max(1.0, all / d.cpu) : 1;
+  return d;
+}
+
+Nanos overlap(Nanos begin, Nanos end, Nanos otherBegin, Nanos otherEnd) {
+  return std::max(Nanos{}, std::min(end, otherEnd) - std::max(begin, otherBegin));
+}
+
+// Making an iterator falls inside the step before it. The model adds it per pass, so what of it
+// was booked as the trainer's own time leaves the step.
+Nanos startupInside(const Step& step, const std::vector<Pass>& passes) {
+  Nanos inside{};
+  for (const Pass& p : passes)
+    if (!p.evaluation) inside += overlap(step.begin, step.end, p.begin, p.begin + p.startup);
+  return std::max(Nanos{}, inside - step.blame.startup);
+}
+
+StepDemand demandOf(const Step& step, Nanos startup) {
+  const Split& s = step.split;
+  const double load = positive(s.load);
+  const double own = positive(s.compute + s.sync + s.comm + s.other);
+  // Runnable without a core is contention, not demand: the model puts it back. So is start-up.
+  const double less = positive(step.starved) + positive(startup);
+  const double total = own + load;
+  const double keep = total > 0 ? std::max(0.0, total - less) / total : 0;
+  return {own * keep, load * keep, positive(s.periodic)};
+}
+
+void addPasses(const TrainerFacts& t, Workload& w) {
+  std::map<std::uint32_t, Nanos> blamed;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
+    blamed[t.steps[i].pass] += t.steps[i].blame.startup;
+  double begun = 0, startup = 0;
+  for (const Pass& p : t.passes) {
+    if (p.evaluation || p.begin < t.windowBegin || p.begin >= t.windowEnd) continue;
+    begun += 1;
+    const auto found = blamed.find(p.pass);
+    const Nanos seen = found == blamed.end() ? Nanos{} : found->second;
+    startup += positive(std::max(p.startup, seen));
+  }
+  if (begun == 0 || t.windowSteps() == 0) return;
+  w.stepsPerPass = static_cast<double>(t.windowSteps()) / begun;
+  w.startup = startup / begun;
+}
+
+}  // namespace
+
+Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
+  Workload w;
+  double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
+    const Nanos startup = startupInside(t.steps[i], t.passes);
+    w.steps.push_back(demandOf(t.steps[i], startup));
+    mine += w.steps.back().own + w.steps.back().load;
+  }
+  for (const BatchWork& work : t.works) {
+    if (work.end <= t.windowBegin || work.begin >= t.windowEnd) continue;
+    w.batches.push_back(demandOf(work));
+    fetchCpu += w.batches.back().coreSeconds();
+    if (work.bytes >= 0) bytes += static_cast<double>(work.bytes), sized += 1;
+  }
+  if (sized > 0) w.batchBytes = bytes / sized;
+  // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
+  const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);
+  if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
+  addPasses(t, w);
+  return w;
+}
+
+Demand demandOf(const Workload& w) {
+  Demand d;
+  std::vector<double> alone;
+  for (const BatchDemand& b : w.batches) {
+    const double n = static_cast<double>(w.batches.size());
+    d.batch.io += b.io / n, d.batch.blocked += b.blocked / n, d.batch.cpu += b.cpu / n;
+    d.batch.put += b.put / n, d.batchCpu += b.coreSeconds() / n;
+    alone.push_back(b.alone());
+  }
+  d.batch.pool = d.batch.cpu > 0 ? d.batchCpu / d.batch.cpu : 1;
+  for (const StepDemand& s : w.steps) {
+    const double n = static_cast<double>(w.steps.size());
+    d.step.own += s.own / n, d.step.load += s.load / n, d.step.periodic += s.periodic / n;
+  }
+  d.trainerCpu = (d.step.own + d.step.load) * w.trainerCpuRatio;
+  if (alone.size() > 1 && mean(alone) > 0) {
+    d.batchCv = sampleDeviation(alone) / mean(alone);
+    const double middle = median(alone);
+    const double most = *std::max_element(alone.begin(), alone.end());
+    d.batchMaxOverMedian = middle > 0 ? most / middle : 0;
+  }
+  return d;
+}
+
+}  // namespace stallprof

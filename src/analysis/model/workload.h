@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "analysis/facts.h"
+
+// What a training run asks of its machine, apart from how it was arranged: the model's input.
+// All times are seconds. CPU is demand (what the work takes with a core to itself), never the wall
+// time it took under contention.
+namespace stallprof {
+
+// One batch, as its producer has to make it.
+struct BatchDemand {
+  double io = 0;       // blocked on storage or network
+  double blocked = 0;  // blocked otherwise: sleep, lock
+  double cpu = 0;      // wall time of its CPU part with the cores it asks for
+  double pool = 1;     // cores it keeps busy meanwhile: above 1 with OpenMP or BLAS pools
+  double put = 0;      // handing the batch to the queue
+  [[nodiscard]] double alone() const { return io + blocked + cpu + put; }
+  [[nodiscard]] double coreSeconds() const { return cpu * pool; }
+};
+
+// One step of the trainer, its data ready and its cores free.
+struct StepDemand {
+  double own = 0;       // compute, sync, comm and what no rule claims
+  double load = 0;      // its CPU inside next(): unpickling, pinning
+  double periodic = 0;  // checkpoint, evaluation, logging
+};
+
+struct Workload {
+  std::vector<BatchDemand> batches;  // of the window, by delivery
+  std::vector<StepDemand> steps;     // of the window
+  double trainerCpuRatio = 1;        // cores the trainer's process keeps busy in own + load
+  double stepsPerPass = 0;           // 0: no pass began in the window
+  double startup = 0;                // a pass's start: until the first worker runs
+  double batchBytes = 0;             // mean; 0: not known
+};
+
+[[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, bool hasWorkers);
+
+// Means over the window, for ceilings and evidence.
+struct Demand {
+  BatchDemand batch;
+  StepDemand step;
+  double batchCpu = 0;    // core seconds a batch
+  double trainerCpu = 0;  // core seconds a step, periodic work not counted
+  double batchCv = 0;     // of alone(): sample deviation over mean
+  double batchMaxOverMedian = 0;
+};
+[[nodiscard]] Demand demandOf(const Workload& workload);
+
+}  // namespace stallprof
