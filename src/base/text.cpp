@@ -31,7 +31,8 @@ Rune decode(std::string_view s) {
 bool hostile(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069) || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
-         c == 0x2029 || c == 0x061C || c == 0xFEFF;
+         c == 0x2029 || c == 0x061C || c == 0xFEFF || (c >= 0x2060 && c <= 0x2064) ||
+         (c >= 0xE0000 && c <= 0xE007F);
 }
 
 void appendHex(std::string& out, unsigned char byte) {
@@ -39,6 +40,21 @@ void appendHex(std::string& out, unsigned char byte) {
   out += "\\x";
   out += kDigits[byte >> 4];
   out += kDigits[byte & 15];
+}
+
+// The inside of $'...': there a backslash and a quote need a backslash of their own.
+std::string escapeQuoted(std::string_view bytes) {
+  std::string out;
+  while (!bytes.empty()) {
+    const Rune rune = decode(bytes);
+    const std::size_t length = rune.bytes == 0 ? 1 : rune.bytes;
+    const bool keep = rune.bytes != 0 && !hostile(rune.code);
+    if (rune.code == '\\' || rune.code == '\'') out += '\\';
+    for (const char c : bytes.substr(0, length))
+      keep ? void(out += c) : appendHex(out, static_cast<unsigned char>(c));
+    bytes.remove_prefix(length);
+  }
+  return out;
 }
 
 template <class Keep>
@@ -72,16 +88,21 @@ std::string quoteShell(std::string_view bytes) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   if (!bytes.empty() && bytes.find_first_not_of(kPlain) == std::string_view::npos)
     return std::string(bytes);
-  const std::string safe = escapeTerminal(bytes, std::string_view::npos - 8);
-  const bool controls = safe != bytes;
-  std::string out = controls ? "$'" : "'";
-  for (const char c : safe) {
-    if (c == '\'')
-      out += controls ? "\\'" : "'\\''";
-    else
-      out += c;
+  if (escapeTerminal(bytes, std::string_view::npos - 8) == bytes) {
+    std::string out = "'";
+    for (const char c : bytes) c == '\'' ? out += "'\\''" : out += c;
+    return out + "'";
   }
-  return out + "'";
+  return "$'" + escapeQuoted(bytes) + "'";
+}
+
+std::string joinShell(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += quoteShell(word);
+  }
+  return line;
 }
 
 }  // namespace stallprof

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stallprof {
 
@@ -29,7 +30,10 @@ class Untrusted {
 // written as its escape \xNN in the text. The JSON library does the quoting.
 [[nodiscard]] std::string toUtf8(std::string_view bytes);
 
-// One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'.
+// One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'. bash, zsh and
+// ksh read the very bytes back.
 [[nodiscard]] std::string quoteShell(std::string_view bytes);
+// A whole command line: each word quoted, one space between.
+[[nodiscard]] std::string joinShell(const std::vector<std::string>& words);
 
 }  // namespace stallprof

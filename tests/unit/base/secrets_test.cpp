@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "base/secrets.h"
+
+#include "base/text.h"
+#include "tests/catch.h"
+
+namespace stallprof {
+namespace {
+
+// Every planted secret holds this; not one byte of it may be left.
+constexpr const char* kCanary = "CaNaRy";
+
+std::string masked(const std::vector<std::string>& argv) { return joinShell(maskSecrets(argv)); }
+
+TEST_CASE("forty planted secrets leave no trace in a recorded command") {
+  const std::string jwt = "eyJhbGciCaNaRy.eyJzdWIiOiCaNaRy.c2lnbmF0dXJlCaNaRy";
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", "--password", "CaNaRy"},
+      {"train", "--password=CaNaRy"},
+      {"train", "-password", "CaNaRy"},
+      {"train", "--db-passwd", "CaNaRy"},
+      {"train", "--token", "CaNaRy"},
+      {"train", "--hf_token=CaNaRy"},
+      {"train", "--apiKey", "CaNaRy"},
+      {"train", "--api-key=CaNaRy"},
+      {"train", "api_key=CaNaRy"},
+      {"train", "+logger.wandb.api_key=CaNaRy"},
+      {"train", "--client-secret", "CaNaRy"},
+      {"train", "--secret", "--token", "CaNaRy"},
+      {"train", "--aws-secret-access-key=CaNaRy"},
+      {"env", "AWS_ACCESS_KEY_ID=CaNaRy", "train"},
+      {"env", "MYSQL_PWD=CaNaRy", "train"},
+      {"env", "WANDB_API_KEY=CaNaRy", "train"},
+      {"env", "SSHPASS=CaNaRy", "train"},
+      {"train", "--credentials", "CaNaRy"},
+      {"train", "--private_key", "CaNaRy"},
+      {"train", "--session-cookie=CaNaRy"},
+      {"train", "https://user:CaNaRy@host/data"},
+      {"train", "s3+https://CaNaRy@host"},
+      {"train", "redis://:CaNaRy@host:6379/0"},
+      {"train", "postgres://u:p@CaNaRy@host/db"},
+      {"train", "https://host/x?a=1&access_token=CaNaRy&b=2"},
+      {"train", "https://host/x?X-Amz-Signature=CaNaRy"},
+      {"train", "https://account.blob/x?sv=2020&sig=CaNaRy"},
+      {"curl", "-H", "Authorization: Basic CaNaRy CaNaRy"},
+      {"curl", "-H", "authorization: Bearer CaNaRy"},
+      {"curl", "-H", "Cookie: a=CaNaRy; b=CaNaRy"},
+      {"curl", "-H", "X-Api-Key: CaNaRy"},
+      {"curl", "-u", "me:CaNaRy", "host"},
+      {"sh", "-c", "export HF_TOKEN=CaNaRy; python train.py"},
+      {"sh", "-c", "mysql --password CaNaRy -e 'select 1'"},
+      {"sh", "-c", "PASSWORD=\"two CaNaRy words\" python train.py"},
+      {"train", "{\"api_key\": \"CaNaRy\", \"lr\": 0.1}"},
+      {"train", "{'password':'CaNaRy'}"},
+      {"train", "sk-CaNaRyCaNaRyCaNaRyCaNaRy"},
+      {"train", "hf_CaNaRyCaNaRyCaNaRyCaNaRyCaNaRy"},
+      {"train", "ghp_CaNaRyCaNaRyCaNaRyCaNaRyCaNaRyCaNaRy"},
+      {"train", "--id", "AKIACaNaRyCaNaRyCaNaRy"},
+      {"train", "--x=glpat-CaNaRyCaNaRyCaNaRy"},
+      {"train", "--note", jwt},
+      {"train", "Server=db;Uid=me;Pwd=CaNaRy;Timeout=3"},
+      {"train", "-----BEGIN RSA PRIVATE KEY-----\nCaNaRy\n-----END RSA PRIVATE KEY-----"},
+  };
+  REQUIRE(commands.size() >= 40);
+  for (const auto& command : commands) {
+    const std::string line = masked(command);
+    INFO(joinShell(command) << "  ->  " << line);
+    CHECK(line.find(kCanary) == std::string::npos);
+    CHECK(line.find("***") != std::string::npos);
+  }
+}
+
+TEST_CASE("a training's usual words are recorded as they are") {
+  const std::vector<std::vector<std::string>> commands = {
+      {"python", "-u", "train.py", "--epochs=3", "--data", "/data/imagenet", "--lr", "1e-3"},
+      {"train", "--tokenizer", "bert-base-uncased", "--max-tokens", "512"},
+      {"train", "--num_tokens_per_batch=4096", "--pad-token", "<pad>", "--author", "me"},
+      {"torchrun", "--rdzv-endpoint", "host:29500", "--nproc-per-node=8", "train.py"},
+      {"train", "https://host/path?size=3", "s3://bucket/key", "C:x", "a=b", "model:resnet50"},
+      {"train", "sk-short", "eyJust.a.word", "--workers", "4", "time=12:30:00"},
+      {"sh", "-c", "cd /data && python train.py --batch-size 64"},
+  };
+  for (const auto& command : commands) CHECK(maskSecrets(command) == command);
+}
+
+TEST_CASE("what is around a secret stays") {
+  CHECK(masked({"t", "https://me:pw@host/x?token=1&y=2"}) ==
+        "t 'https://***@host/x?token=***&y=2'");
+  CHECK(masked({"t", "--token", "x", "--lr", "1"}) == "t --token '***' --lr 1");
+  CHECK(masked({"t", "--token=x", "y"}) == "t '--token=***' y");
+}
+
+TEST_CASE("a word of two megabytes is masked in its part that is kept") {
+  std::string word;
+  while (word.size() < 2'000'000) word += "token=CaNaRy ";
+  const std::string line = maskSecrets({word}).at(0);
+  CHECK(line.size() < 70'000);
+  CHECK(line.find(kCanary) == std::string::npos);
+}
+
+TEST_CASE("only listed environment variables are recorded, and none named as a secret") {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NCCL_DEBUG", "RANK",
+                           "SLURM_JOB_ID", "TOKENIZERS_PARALLELISM"})
+    CHECK(environmentRecorded(name));
+  for (const char* name : {"HOME", "PATH", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "SLURM_JWT",
+                           "TORCH_HUB_TOKEN", "CUDA", "", "ranking"})
+    CHECK_FALSE(environmentRecorded(name));
+  CHECK(maskSecret("SLURM_JWT", "abc") == "***");
+  CHECK(maskSecret("TORCH_HOME", "https://u:p@h/x") == "https://***@h/x");
+  CHECK(maskSecret("OMP_NUM_THREADS", "4") == "4");
+}
+
+}  // namespace
+}  // namespace stallprof
