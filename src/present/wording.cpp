@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+#include "present/wording.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "present/units.h"
+#include "stallprof/version.h"
+
+namespace stallprof {
+namespace {
+
+// Below this predicted gain a finding is named but not unfolded (research 06, section 2.6).
+constexpr double kMinorGain = 1.03;
+constexpr double kMinorShare = 0.03;  // the same, where no gain could be predicted
+// The design's limits for a verdict.
+constexpr std::int64_t kVerdictSteps = 20;
+constexpr double kVerdictUnexplained = 0.15;
+constexpr double kTie = 0.9;  // ties are within 10 %
+
+// Of the change that is advised first and could be predicted.
+Prediction predictionOf(const Finding& finding) {
+  for (const Advice& advice : finding.advice)
+    if (advice.predicted.speedup) return advice.predicted;
+  return {};
+}
+
+// Predicted seconds saved, as a share of the window, x confidence: what findings are ranked by.
+double rankWeight(const Finding& finding) {
+  const double speedup = predictionOf(finding).speedup.value_or(1);
+  if (!(speedup > 1)) return 0;
+  const double trust = finding.confidence == Confidence::kLow      ? 0.4
+                       : finding.confidence == Confidence::kMedium ? 0.7
+                                                                   : 1.0;
+  return (1 - 1 / speedup) * trust;
+}
+
+std::string rankOf(const Analysis& a, const std::string& id) {
+  for (const Finding& f : a.findings)
+    if (f.id == id) return std::to_string(f.rank);
+  return id;
+}
+
+std::string trainersText(const Analysis& a) {
+  if (a.trainers.empty()) return "no trainer found";
+  const bool ranks = std::all_of(a.trainers.begin(), a.trainers.end(),
+                                 [](const TrainerInfo& t) { return t.rank.has_value(); });
+  return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");
+}
+
+std::string hostText(const RunInfo::Host& host) {
+  std::string text = host.cpuModel.empty() ? "unknown CPU" : host.cpuModel;
+  if (host.coresOnline > 0) {
+    const bool some = host.coresUsable > 0 && host.coresUsable < host.coresOnline - 0.01;
+    text += ", " + (some ? numberText(host.coresUsable) + " of " : "") +
+            countOf(host.coresOnline, "core");
+  }
+  for (const std::string& gpu : host.gpus) text += ", " + gpu;
+  return text;
+}
+
+std::string why(const std::string& source) {
+  if (source == "marks") return "from marks in the program";
+  if (source == "nvtx") return "from NVTX ranges";
+  if (source == "hook") return "from the data loader";
+  if (source == "optimizer") return "from optimizer steps";
+  if (source == "inferred") return "inferred from repeating behaviour";
+  return "from " + source;
+}
+
+std::uint64_t lost(const Analysis& a, std::string_view name) {
+  for (const auto& [what, count] : a.coverage.losses)
+    if (what == name) return count;
+  return 0;
+}
+
+bool unexplained(const Breakdown& b) {
+  return b.phase && b.phase->other + b.phase->unknown > kVerdictUnexplained;
+}
+
+std::string noVerdictReason(const Analysis& a) {
+  if (a.steps.count == 0) return "no training step was seen";
+  if (a.steps.windowCount < kVerdictSteps)
+    return countOf(a.steps.windowCount, "step") + " in the window, " +
+           std::to_string(kVerdictSteps) + " are needed";
+  if (unexplained(a.breakdown))
+    return percentText(a.breakdown.phase->other + a.breakdown.phase->unknown) +
+           " of the time is unexplained";
+  return "the evidence does not single out a cause";
+}
+
+void add(std::vector<Share>& shares, const char* name, char glyph, double ratio, const char* note,
+         bool always = false) {
+  if (always || ratio > 0) shares.push_back({name, glyph, ratio, note});
+}
+
+}  // namespace
+
+std::string commandText(const RunInfo& run) {
+  std::string text;
+  for (const Untrusted& word : run.command)
+    text += (text.empty() ? "" : " ") + quoteShell(word.raw());
+  return text.empty() ? "(command unknown)" : text;
+}
+
+std::string lineText(const SourceLine& line) {
+  std::string text = line.function.empty() ? "" : line.function.raw() + "()";
+  if (line.file.empty()) return text;
+  if (!text.empty()) text += " in ";
+  text += line.file.raw();
+  return line.line == 0 ? text : text + ":" + std::to_string(line.line);
+}
+
+std::vector<std::string> headline(const Analysis& a) {
+  std::vector<std::string> parts = {"stallprof " STALLPROF_VERSION, commandText(a.run),
+                                    trainersText(a), hostText(a.run.host)};
+  if (a.run.framework) parts.push_back(*a.run.framework);
+  return parts;
+}
+
+std::vector<std::string> warnings(const Analysis& a) {
+  std::vector<std::string> out;
+  if (!a.run.ended)
+    out.push_back(
+        "The recording has no end: the run is still going, or the recorder was cut off. "
+        "All that was recorded counts.");
+  std::string damage;
+  for (const char* name : {"frame_torn", "frame_damaged", "segment_missing"})
+    if (const std::uint64_t n = lost(a, name); n != 0)
+      damage += (damage.empty() ? "" : ", ") + std::string(name) + " " +
+                countText(static_cast<std::int64_t>(n));
+  if (!damage.empty()) out.push_back("Damaged recording (" + damage + "): the rest of it counts.");
+  if (lost(a, "disk_full") + lost(a, "write_error") != 0)
+    out.push_back("The recording has gaps: its disk refused writes for a while.");
+  if (a.run.exitSignal)
+    out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
+  else if (a.run.exitCode.value_or(0) != 0)
+    out.push_back("The command failed: exit status " + std::to_string(*a.run.exitCode) + ".");
+  return out;
+}
+
+std::string verdictText(const Analysis& a) {
+  const Verdict& v = a.verdict;
+  const std::string sure = " (" + std::string(nameOf(v.confidence)) + " confidence)";
+  if (v.healthy.value_or(false)) {
+    const std::string bound = v.boundBy == "unknown" ? "" : ": " + v.boundBy + "-bound";
+    return "Nothing to fix in the input pipeline" + bound + sure + ".";
+  }
+  if (v.boundBy == "unknown") return "No verdict: " + noVerdictReason(a) + ".";
+  const bool mixed = v.boundBy == "mixed";
+  std::string text = (mixed ? "Mixed" : v.boundBy + "-bound") + sure;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (a.findings.empty()) return text + ".";
+  text += mixed ? ": findings 1 and 2 weigh about the same. 1: " : ": ";
+  text += a.findings[0].title + ".";
+  const std::string gain = gainText(predictionOf(a.findings[0]));
+  return gain == "not predicted"
+             ? text
+             : text + " Fixing it is predicted to make the run " + gain + " as fast.";
+}
+
+std::vector<std::string> captureParts(const Analysis& a) {
+  std::vector<std::string> parts;
+  if (a.steps.count > 0) {
+    const std::int64_t warm = std::max<std::int64_t>(0, a.steps.count - a.steps.windowCount);
+    parts.push_back(countOf(a.steps.count, "step") + ", " + countText(a.steps.windowCount) +
+                    " in the window (" + countText(warm) + " warm-up apart), " +
+                    why(a.steps.source.value_or("an unknown source")));
+  }
+  parts.push_back(a.coverage.recorderCpuRatio
+                      ? "recorder " + fmt::format("{:.1f}%", *a.coverage.recorderCpuRatio * 100) +
+                            " of one core"
+                      : "recorder's cost not measured");
+  std::string losses;
+  for (const auto& [name, count] : a.coverage.losses)
+    losses += (losses.empty() ? "lost: " : ", ") + name + " " +
+              countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));
+  parts.push_back(losses.empty() ? "nothing lost" : losses);
+  return parts;
+}
+
+std::string stepTimeText(const StepsInfo& steps) {
+  std::string text = !steps.time ? std::string(kNotMeasured)
+                                 : "p50 " + durationText(steps.time->p50) + "   p95 " +
+                                       durationText(steps.time->p95) + "   p99 " +
+                                       durationText(steps.time->p99) + "   mean " +
+                                       durationText(steps.time->mean);
+  if (steps.samplesPerSecond) text += "   " + rateText(*steps.samplesPerSecond, "samples");
+  return text;
+}
+
+std::vector<std::string> useParts(const Analysis& a) {
+  const Resources& r = a.resources;
+  std::vector<std::string> parts;
+  if (a.steps.ratePerSecond) parts.push_back(rateText(*a.steps.ratePerSecond, "steps"));
+  if (a.steps.samplesPerSecond) parts.push_back(rateText(*a.steps.samplesPerSecond, "samples"));
+  const auto named = [&](const char* name, const std::string& text) {
+    parts.push_back(std::string(name) + " " + text);
+  };
+  named("CPU", r.cpuRatio ? percentText(*r.cpuRatio) : kNotMeasured);
+  if (!a.run.host.gpus.empty() || r.gpuBusyRatio)
+    named("GPU", r.gpuBusyRatio ? percentText(*r.gpuBusyRatio) : kNotMeasured);
+  named("read", r.readBytesPerSecond ? rateText(*r.readBytesPerSecond, "bytes") : kNotMeasured);
+  if (r.cacheHitRatio) named("cache hits", percentText(*r.cacheHitRatio));
+  named("peak RSS",
+        r.peakRssBytes ? bytesText(static_cast<double>(*r.peakRssBytes)) : kNotMeasured);
+  return parts;
+}
+
+std::vector<Share> trainerShares(const Breakdown& b) {
+  std::vector<Share> shares;
+  if (!b.ratio) return shares;
+  add(shares, "compute", '#', b.ratio->compute, "", true);
+  add(shares, "waiting for data", '.', b.ratio->dataWait, "", true);
+  add(shares, "load", '=', b.ratio->load, "");
+  add(shares, "sync", '~', b.ratio->sync, "");
+  add(shares, "comm", '+', b.ratio->comm, "");
+  add(shares, "periodic", '-', b.ratio->periodic, "");
+  add(shares, "other", '?', b.ratio->other, "", true);
+  return shares;
+}
+
+std::vector<Share> phaseShares(const Breakdown& b) {
+  std::vector<Share> shares;
+  if (!b.phase) return shares;
+  const Breakdown::PhaseRatio& p = *b.phase;
+  add(shares, "extract", '#', p.extract, "open, read and receive samples", true);
+  add(shares, "transform", '#', p.transform, "decode, augment, collate", true);
+  add(shares, "load", '#', p.load, "hand ready batches to compute", true);
+  add(shares, "compute", '#', p.compute, "forward, backward, optimizer", true);
+  add(shares, "sync", '#', p.sync, "wait for the device");
+  add(shares, "comm", '#', p.comm, "wait for other ranks");
+  add(shares, "periodic", '#', p.periodic, "checkpoint, evaluation, logging");
+  add(shares, "other", '#', p.other, "trainer time that no rule claims", true);
+  add(shares, "unknown", '#', p.unknown, "waiting that nobody claims", true);
+  return shares;
+}
+
+std::vector<double> ratiosOf(const std::vector<Share>& shares) {
+  std::vector<double> ratios;
+  for (const Share& s : shares) ratios.push_back(s.ratio);
+  return ratios;
+}
+
+std::vector<std::string> blameParts(const Breakdown& b) {
+  if (!b.ratio || !b.blame || b.ratio->dataWait < 0.005) return {};
+  std::vector<std::string> parts;
+  const auto part = [&](const char* name, double ratio) {
+    if (ratio >= 0.0005) parts.push_back(std::string(name) + " " + percentText(ratio));
+  };
+  part("extract", b.blame->extract);
+  part("transform", b.blame->transform);
+  part("load", b.blame->load);
+  part("worker start-up", b.blame->startup);
+  part("unknown", b.blame->unknown);
+  if (parts.empty()) return {};
+  parts[0] = percentText(b.ratio->dataWait) + " waiting for data, blamed on " + parts[0];
+  if (b.hiddenWaitRatio.value_or(0) >= 0.005)
+    parts.push_back(percentText(*b.hiddenWaitRatio) + " more hidden behind device work");
+  return parts;
+}
+
+std::vector<FindingRow> findingRows(const Analysis& a) {
+  std::vector<FindingRow> rows;
+  for (const Finding& f : a.findings) {
+    FindingRow row{&f, percentText(f.shareRatio), "", std::string(nameOf(f.confidence)), false};
+    if (f.within) row.share += " (in " + rankOf(a, *f.within) + ")";
+    const Prediction best = predictionOf(f);
+    row.gain = gainText(best);
+    row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
+    // The answer of a healthy run is not a thing to fix: it has no gain and is always told.
+    if (a.verdict.healthy.value_or(false) && f.rank == 1) {
+      row.minor = false;
+      if (!best.speedup) row.gain = "-";
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string tieText(const Analysis& a) {
+  std::string tied;
+  for (std::size_t i = 1; i < a.findings.size(); ++i) {
+    const double before = rankWeight(a.findings[i - 1]), here = rankWeight(a.findings[i]);
+    if (here <= 0 || here < kTie * before) break;
+    if (tied.empty()) tied = std::to_string(a.findings[0].rank);
+    tied += " and " + std::to_string(a.findings[i].rank);
+  }
+  return tied.empty() ? "" : tied + " are tied: their predicted gains are within 10% of each other";
+}
+
+std::string adviceText(const Advice& advice) {
+  std::string text = advice.text;
+  const std::string gain = gainText(advice.predicted);
+  if (gain != "not predicted") text += "   [" + gain + "]";
+  if (advice.measured) text += fmt::format("   [measured {:.2f}x]", *advice.measured);
+  return text;
+}
+
+std::string gapText(const Ceiling& c) {
+  if (!std::isfinite(c.gapRatio)) return kNotMeasured;
+  return (c.gapRatio < 0 ? "" : "+") + percentText(c.gapRatio);
+}
+
+std::string epochText(const EpochInfo& e) {
+  const auto ratio = [](const Maybe<double>& r) { return r ? percentText(*r) : kNotMeasured; };
+  return durationText(e.wall) + ", " + countOf(e.steps, "step") + ", waiting for data " +
+         ratio(e.dataWaitRatio) + ", cache hits " + ratio(e.cacheHitRatio);
+}
+
+std::string trainerText(const TrainerInfo& t) {
+  std::string text = t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid);
+  if (t.attempt > 1) text += " (attempt " + std::to_string(t.attempt) + ")";
+  text += ": " + countOf(t.steps.count, "step");
+  if (t.steps.time) text += ", p50 " + durationText(t.steps.time->p50);
+  if (t.breakdown.ratio)
+    text += ", waiting for data " + percentText(t.breakdown.ratio->dataWait) + ", compute " +
+            percentText(t.breakdown.ratio->compute);
+  return text + ", bound by " + t.verdict.boundBy;
+}
+
+std::string costText(const Cost& cost) {
+  const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
+  std::string text = "at " + money(cost.pricePerHour) + " an hour: ";
+  text += cost.perEpoch ? money(*cost.perEpoch) + " per epoch" : "cost per epoch not measured";
+  if (cost.wastedPerEpoch) text += ", " + money(*cost.wastedPerEpoch) + " of it not computing";
+  return text;
+}
+
+std::string loaderText(const LoaderInfo& l) {
+  std::string text = l.kind.empty() ? "loader" : l.kind;
+  text += ": num_workers=" + std::to_string(l.workers);
+  if (l.batchSize) text += ", batch_size=" + std::to_string(*l.batchSize);
+  if (l.prefetch) text += ", prefetch_factor=" + std::to_string(*l.prefetch);
+  if (l.pinMemory) text += ", pin_memory";
+  if (l.persistent) text += ", persistent_workers";
+  const std::string where = lineText(l.where);
+  return where.empty() ? text : text + "  " + where;
+}
+
+std::vector<std::string> notMeasured(const Analysis& a) {
+  std::vector<std::string> out = a.notMeasured;
+  for (const CoverageInfo::Source& s : a.coverage.sources) {
+    if (s.state == Coverage::kFull) continue;
+    out.push_back(s.name + (s.state == Coverage::kPartial ? " only in part" : " absent") +
+                  (s.why.empty() ? "" : " (" + s.why + ")"));
+  }
+  return out;
+}
+
+std::vector<std::string> nextCommands(const Analysis& a, const PresentOptions& options) {
+  std::vector<std::string> out;
+  if (!options.recording.empty())
+    out.push_back("stallprof report " + quoteShell(options.recording) + " --format json");
+  for (const Finding& f : a.findings) {
+    out.push_back("stallprof explain " + f.id);
+    break;
+  }
+  out.emplace_back("stallprof doctor");
+  return out;
+}
+
+}  // namespace stallprof
