@@ -18,6 +18,7 @@ namespace {
 // Records of the hook may be read seconds after their writer died; 8,192 dead lives are a minute of
 // 130 short-lived children a second, and 1 MB.
 constexpr std::size_t kDeadKept = 8192;
+constexpr std::size_t kEndedKept = 1u << 16;
 constexpr std::size_t kCommandBytes = 4096;
 constexpr std::size_t kEarlyExits = 4096;
 constexpr Nanos kScanEvery = std::chrono::milliseconds(200);     // all of /proc
@@ -132,7 +133,7 @@ void ProcessTree::remove(std::uint32_t pid, Nanos at) {
   const std::size_t index = found->second;
   LiveProcess& process = live_[index];
   if (!watches_[index].announced) announce(process);
-  for (const LiveThread& thread : process.threads) emit(at, ThreadGone{thread.id});
+  for (const LiveThread& thread : process.threads) end(thread, at);
   emit(at, ProcessGone{process.id});
   cpu_.gone(process.id);
   if (watches_[index].taskDir.valid()) fds_.give();
@@ -148,12 +149,18 @@ void ProcessTree::remove(std::uint32_t pid, Nanos at) {
   ++generation_;
 }
 
+void ProcessTree::end(const LiveThread& thread, Nanos at) {
+  emit(at, ThreadGone{thread.id});
+  if (ended_.size() >= kEndedKept) ended_.clear();  // nobody reads them
+  ended_.push_back({thread.id, at});
+}
+
 void ProcessTree::removeThread(LiveProcess& process, std::uint32_t tid, Nanos at) {
   const auto found = std::find_if(process.threads.begin(), process.threads.end(),
                                   [&](const LiveThread& t) { return t.tid == tid; });
   if (found == process.threads.end()) return;
   if (!watchOf(process).announced) announce(process);
-  emit(at, ThreadGone{found->id});
+  end(*found, at);
   process.threads.erase(found);
   ++generation_;
 }
@@ -284,7 +291,10 @@ void ProcessTree::takeName(const TaskEvent& event) {
   }
   if (event.tid == event.pid) process->comm = event.comm;
   Watch& watch = watchOf(*process);
-  if (!watch.announced) return;  // will be, with its latest name
+  if (!watch.announced) {  // will be, with its latest name
+    if (exec) process->exe.clear();
+    return;
+  }
   if (exec) {
     readImage(*process, true);
     process->comm = event.comm;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -25,6 +26,11 @@ struct LiveThread {
   ThreadId id;
   std::uint32_t tid = 0;
   Nanos since{};  // birth: exact with task events, else to a tick
+};
+
+struct EndedThread {
+  ThreadId id;
+  Nanos at{};  // exact with task events, else when it was noticed
 };
 
 // A process of the job that is alive. `threads` is in order of discovery.
@@ -73,6 +79,8 @@ class ProcessTree : public Sampler {
   void accountCpu(const LiveProcess& process, Nanos own, Nanos waitedFor) {
     cpu_.set(process.id, process.parent, own, waitedFor);
   }
+  // Threads that ended since the last call, and when. For one reader: the ThreadSampler.
+  [[nodiscard]] std::vector<EndedThread> takeEnded() { return std::exchange(ended_, {}); }
   // Another sampler found a task of this process gone: look at it at the next sample.
   void suspect(std::uint32_t pid);
   // Applies one event; sample() does this with what it drains. Any order is accepted.
@@ -102,6 +110,7 @@ class ProcessTree : public Sampler {
   ThreadId addThread(LiveProcess& process, std::uint32_t tid, Nanos since, std::string_view name);
   void remove(std::uint32_t pid, Nanos at);
   void removeThread(LiveProcess& process, std::uint32_t tid, Nanos at);
+  void end(const LiveThread& thread, Nanos at);
   void readImage(LiveProcess& process, bool exec);
   void announce(LiveProcess& process);
   void announceThread(const LiveProcess& process, const LiveThread& thread, std::string_view name);
@@ -139,6 +148,7 @@ class ProcessTree : public Sampler {
   std::vector<Watch> watches_;
   std::unordered_map<std::uint32_t, std::size_t> byPid_;
   std::deque<Dead> dead_;
+  std::vector<EndedThread> ended_;
   std::unordered_map<std::uint32_t, std::uint64_t> foreign_;  // pids of others, by scan number
   std::uint64_t scans_ = 0, generation_ = 0;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;

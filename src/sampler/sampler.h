@@ -20,7 +20,8 @@ struct Pace {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  // How often `sample` is due; the loop may call it later, never earlier.
+  // How often `sample` is due, asked again after each call. The loop may call it late, or early by
+  // up to a quarter.
   [[nodiscard]] virtual Nanos period() const = 0;
   virtual void sample(Nanos now, EventOut& out) = 0;
   // The command has ended or the recorder stops: give what is still held back (open slices).

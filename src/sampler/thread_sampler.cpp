@@ -35,6 +35,10 @@ ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
       files_(mounts_),
       classifier_(root_, mounts_) {}
 
+Nanos ThreadSampler::period() const {
+  return resting_ ? std::max(pace_.period, kRestingEvery) : pace_.period;
+}
+
 void ThreadSampler::setPace(const Pace& pace) { pace_ = pace; }
 
 std::uint32_t ThreadSampler::milliHz() const {
@@ -61,15 +65,16 @@ void ThreadSampler::follow(Nanos now, EventOut& out) {
       thread.slice.setWindow(window_);
     }
   }
-  for (auto& [id, thread] : threads_)
-    if (!thread.listed) drop(thread, now, out);
+  for (const EndedThread& ended : tree_.takeEnded())
+    if (const auto found = threads_.find(ended.id); found != threads_.end())
+      drop(found->second, std::min(ended.at, now), out);
   std::erase_if(threads_, [](const auto& entry) { return !entry.second.listed; });
   order_.clear();
   for (auto& [id, thread] : threads_) order_.push_back(&thread);
 }
 
-void ThreadSampler::drop(Watched& thread, Nanos now, EventOut& out) {
-  if (thread.stat.count >= 0) thread.slice.lose(now, out);
+void ThreadSampler::drop(Watched& thread, Nanos at, EventOut& out) {
+  if (thread.stat.count >= 0) thread.slice.lose(at, out);
   thread.sched.close(fds_);
   thread.call.close(fds_);
 }
@@ -236,8 +241,13 @@ void ThreadSampler::sample(Nanos now, EventOut& out) {
   if (!probed_ && !order_.empty()) probe(now, out);
   ++tick_;
   const std::size_t turns = std::max(1u, pace_.turns);
-  for (std::size_t i = tick_ % turns; i < order_.size(); i += turns)
-    if (!order_[i]->gone && now >= order_[i]->due) look(*order_[i], now, out);
+  resting_ = true;
+  for (std::size_t i = tick_ % turns; i < order_.size(); i += turns) {
+    Watched& thread = *order_[i];
+    if (thread.gone) continue;
+    if (now >= thread.due) look(thread, now, out);
+    resting_ = resting_ && thread.due > now;
+  }
   if (turns > 1) skipped_ += order_.size() - order_.size() / turns;
   if (now - second_ >= kSecond) eachSecond(now, out);
 }

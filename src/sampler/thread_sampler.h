@@ -24,7 +24,8 @@ class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
 
-  [[nodiscard]] Nanos period() const override { return pace_.period; }
+  // Longer than the pace while every thread rests.
+  [[nodiscard]] Nanos period() const override;
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
   void setPace(const Pace& pace) override;
@@ -45,7 +46,7 @@ class ThreadSampler : public Sampler {
     bool listed = true, gone = false;
   };
   void follow(Nanos now, EventOut& out);
-  void drop(Watched& thread, Nanos now, EventOut& out);
+  void drop(Watched& thread, Nanos at, EventOut& out);
   void look(Watched& thread, Nanos now, EventOut& out);
   void lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out);
   [[nodiscard]] Seen see(Watched& thread, Nanos now, EventOut& out);
@@ -70,7 +71,7 @@ class ThreadSampler : public Sampler {
   Mounts mounts_;
   FileLog files_;
   FdClassifier classifier_;
-  bool probed_ = false, syscallDenied_ = false, wchanDenied_ = false;
+  bool probed_ = false, resting_ = false, syscallDenied_ = false, wchanDenied_ = false;
   Nanos second_{}, window_{};
   std::uint64_t random_ = 88172645463325252ull;
 };
