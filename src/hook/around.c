@@ -55,8 +55,7 @@ static int swallowed(void) {
   return 1;
 }
 
-/* ---- the call --------------------------------------------------------------------------------
- */
+/* ---- the call --------------------------------------------------------------------------- */
 
 /* Calls `end`; consumes `result` (NULL: the original's error is set) and returns what the caller
  * gets: `result`, or NULL with an error set. */
@@ -77,10 +76,17 @@ static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject*
   return result;
 }
 
+/* begin's answer; without a begin, the first argument (True if none). NULL with an error set. */
+static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
+  if (self->begin != Py_None)
+    return PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
+  PyObject* first = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : Py_True;
+  return Py_INCREF(first), first;
+}
+
 static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
-  PyObject* token =
-      PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
+  PyObject* token = begin(self, args, kwargs);
   if (!token && !swallowed()) return NULL;
   int useArgs = token && !self->end && PyTuple_Check(token);
   PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
@@ -89,8 +95,7 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-/* ---- looking like the original ---------------------------------------------------------------
- */
+/* ---- looking like the original ---------------------------------------------------------- */
 
 /* As for a function: on an instance a bound method, on a class itself. */
 static PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {

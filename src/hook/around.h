@@ -6,6 +6,7 @@
  * the original's, `__class__` too; pickling is by the original's name.
  *
  *   token = begin(args, kwargs)           None: not interested, `end` is not called
+ *   begin is None: the token is the first argument, the instance of a method
  *   end(token, args, result, succeeded)   result None when the original raised
  *   without an `end`, what `begin` returns (a tuple) are the arguments of the call
  *

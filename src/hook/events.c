@@ -27,11 +27,13 @@
 static struct stallprof_memory_header* memory; /* NULL: off */
 static struct stallprof_slot* slot;            /* this process's; NULL: not claimed yet */
 static uint32_t putsToSkip;
+static __thread uint32_t threadId; /* gettid(), once asked */
 
 /* The child of a fork shares the mapping but not its parent's slot. */
 static void forgetSlot(void) {
   slot = NULL;
   putsToSkip = 0;
+  threadId = 0;
 }
 
 static uint64_t clockNs(clockid_t id) {
@@ -118,8 +120,7 @@ static uint8_t* reserve(uint32_t size, uint64_t* next) {
   return slot->data + at;
 }
 
-/* ---- put ---------------------------------------------------------------------------------------
- */
+/* ---- put -------------------------------------------------------------------------------- */
 
 enum { kMaxValues = 24, kMaxTexts = 8 };
 
@@ -162,7 +163,8 @@ static void store(uint16_t kind, uint64_t at, const struct value* values, uint16
     __atomic_store_n(&slot->dropped, slot->dropped + 1, __ATOMIC_RELAXED);
     return;
   }
-  struct stallprof_record record = {size, kind, count, (uint32_t)syscall(SYS_gettid), 0, at};
+  if (!threadId) threadId = (uint32_t)syscall(SYS_gettid);
+  struct stallprof_record record = {size, kind, count, threadId, 0, at};
   memcpy(out, &record, sizeof record);
   out += sizeof record;
   for (uint16_t i = 0; i < count; ++i) {
@@ -213,40 +215,45 @@ static PyObject* openMemory(PyObject* self, PyObject* path) {
   return PyBool_FromLong(memory != NULL);
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------
- */
+/* ---- clocks ----------------------------------------------------------------------------- */
 
 static PyObject* now(PyObject* self, PyObject* none) {
   (void)self, (void)none;
   return PyLong_FromUnsignedLongLong(clockNs(CLOCK_MONOTONIC));
 }
 
-/* (CLOCK_MONOTONIC, this thread's CPU, the whole process's CPU), ns. */
+/* (CLOCK_MONOTONIC, this thread's CPU), ns. */
 static PyObject* stamp(PyObject* self, PyObject* none) {
   (void)self, (void)none;
   uint64_t at = clockNs(CLOCK_MONOTONIC);
-  return Py_BuildValue("KKK", (unsigned long long)at,
-                       (unsigned long long)clockNs(CLOCK_THREAD_CPUTIME_ID),
-                       (unsigned long long)clockNs(CLOCK_PROCESS_CPUTIME_ID));
+  return Py_BuildValue("KK", (unsigned long long)at,
+                       (unsigned long long)clockNs(CLOCK_THREAD_CPUTIME_ID));
+}
+
+static PyObject* processCpu(PyObject* self, PyObject* none) {
+  (void)self, (void)none;
+  return PyLong_FromUnsignedLongLong(clockNs(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 /* The CPU clock of a thread of this process: the kernel's encoding (posix-timers_types.h), which
  * pthread_getcpuclockid also gives; by tid, so no pthread_t has to be found. */
 static clockid_t threadClock(long tid) { return (clockid_t)((~(clockid_t)tid << 3) | 6); }
 
-/* stampWithout(tid): (CLOCK_MONOTONIC, this thread's CPU, the process's CPU less thread `tid`'s,
+/* others(*tids): (CLOCK_MONOTONIC, this thread's CPU, CPU of all threads but this one and those,
  * this thread's major faults, its blocks read). tid 0: no such thread. */
-static PyObject* stampWithout(PyObject* self, PyObject* tidObject) {
+static PyObject* others(PyObject* self, PyObject* tids) {
   (void)self;
   uint64_t at = clockNs(CLOCK_MONOTONIC), thread = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  uint64_t process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
-  long tid = PyLong_Check(tidObject) ? PyLong_AsLong(tidObject) : 0;
+  uint64_t rest = clockNs(CLOCK_PROCESS_CPUTIME_ID) - thread;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tids); ++i) {
+    long tid = PyLong_AsLong(PyTuple_GetItem(tids, i));
+    if (tid > 0) rest -= clockNs(threadClock(tid));
+  }
   PyErr_Clear();
-  uint64_t other = tid > 0 ? clockNs(threadClock(tid)) : 0;
   struct rusage usage = {0};
   getrusage(RUSAGE_THREAD, &usage);
-  return Py_BuildValue("KKKll", (unsigned long long)at, (unsigned long long)thread,
-                       (unsigned long long)(process - other), usage.ru_majflt, usage.ru_inblock);
+  return Py_BuildValue("KKLll", (unsigned long long)at, (unsigned long long)thread, (long long)rest,
+                       usage.ru_majflt, usage.ru_inblock);
 }
 
 /* mix(*values): a 64-bit key equal in every process that mixes the same (FNV-1a). */
@@ -268,9 +275,11 @@ static PyMethodDef methods[] = {
     {"open", openMemory, METH_O, "open(path): map the event memory; whether it is there"},
     {"put", put, METH_VARARGS, "put(kind, at, *values): store one event"},
     {"now", now, METH_NOARGS, "CLOCK_MONOTONIC, ns"},
-    {"stamp", stamp, METH_NOARGS, "(monotonic, thread CPU, process CPU), ns"},
-    {"stamp_without", stampWithout, METH_O,
-     "(monotonic, thread CPU, process CPU less thread tid's, major faults, blocks read)"},
+    {"stamp", stamp, METH_NOARGS, "(monotonic, thread CPU), ns"},
+    {"process_cpu", processCpu, METH_NOARGS, "CPU of all threads of the process, ns"},
+    {"others", others, METH_VARARGS,
+     "others(*tids): (monotonic, thread CPU, CPU of all threads but this one and those, major "
+     "faults, blocks read)"},
     {"mix", mix, METH_VARARGS, "mix(*values): 64-bit key of integers and texts"},
     {NULL, NULL, 0, NULL}};
 

@@ -3,9 +3,10 @@
 import os
 import sys
 
-from ._stallprof_events import Around, mix, now, open as _open, put, stamp, stamp_without
+from ._stallprof_events import (Around, mix, now, open as _open, others, process_cpu, put,
+                                stamp)
 
-__all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'stamp_without', 'ready', 'announce',
+__all__ = ['Around', 'mix', 'now', 'others', 'process_cpu', 'put', 'stamp', 'ready', 'announce',
            'user_line']
 
 FRAMEWORK_SEEN = 30

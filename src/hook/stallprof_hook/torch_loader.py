@@ -9,7 +9,7 @@ import sys
 import weakref
 
 from . import events
-from .events import Around, mix, now, put, stamp
+from .events import Around, mix, now, process_cpu, put, stamp
 
 _loaders = {}        # id(loader) -> (weak reference, number)
 _count = {'loader': 0, 'pass': 0}
@@ -17,14 +17,16 @@ _count = {'loader': 0, 'pass': 0}
 
 class _Pass:
     """What we keep with an iterator: identity of the current pass and who owes which batch."""
-    __slots__ = ('loader', 'number', 'key', 'base', 'resumes', 'owners', 'last', 'arrived')
+    __slots__ = ('loader', 'number', 'key', 'base', 'resumes', 'owners', 'last', 'arrived',
+                 'any_order')
 
     def __init__(self, loader):
         self.loader = loader
         self.number = self.key = self.base = self.resumes = 0
         self.owners = {}     # index of a batch on its way -> worker
         self.last = -1       # index that came out of the data queue last
-        self.arrived = None  # counts batches that lie in the data queue
+        self.arrived = None  # counts batches that lie in the data queue; None: no workers
+        self.any_order = False
 
     def begin(self):
         _count['pass'] += 1
@@ -109,13 +111,14 @@ def _pass_begins(args, kwargs):
 
 
 def _pass_begun(token, args, result, succeeded):
-    state, (at, cpu, _) = token
+    state, (at, cpu) = token
     if not succeeded:
         return
     iterator = args[0]
     queue = getattr(iterator, '_worker_result_queue', None)
     state.base = state.key = pass_key(iterator._base_seed, None, queue, state.number)
     state.arrived = _arrived_counter(iterator)
+    state.any_order = not getattr(iterator, '_in_order', True)
     _put_pass(state, at, cpu, False)
 
 
@@ -129,7 +132,7 @@ def _reset_begins(args, kwargs):
 
 
 def _reset_done(token, args, result, succeeded):
-    state, (at, cpu, _) = token
+    state, (at, cpu) = token
     state.resumes += 1
     state.key = mix(state.base, state.resumes)
     if succeeded:
@@ -137,7 +140,7 @@ def _reset_done(token, args, result, succeeded):
 
 
 def _put_pass(state, at, cpu, reused):
-    end, cpu_end, _ = stamp()
+    end, cpu_end = stamp()
     put(events.ITERATOR_BEGIN, at, state.loader, state.number, state.key, end - at, cpu_end - cpu,
         reused)
 
@@ -178,36 +181,28 @@ def _next_begins(args, kwargs):
     state = iterator.__dict__.get('_stallprof')
     if state is None:
         return None
-    arrived = state.arrived
-    if arrived is None:
-        return state, -1, stamp()
-    stashed = len(iterator._task_info) - iterator._tasks_outstanding
-    if stashed and iterator._dataset_kind == 1:  # an ended worker's last task is no batch
-        stashed = sum(len(info) == 2 for info in iterator._task_info.values())
-    return state, stashed + arrived(), stamp()
+    if state.arrived is None:
+        return state, process_cpu(), stamp()
+    ready = len(iterator._task_info) - iterator._tasks_outstanding
+    if ready and iterator._dataset_kind == 1:  # an ended worker's last task is no batch
+        ready = sum(len(info) == 2 for info in iterator._task_info.values())
+    return state, ready + state.arrived(), stamp()
 
 
 def _next_done(token, args, result, succeeded):
-    end, cpu_end, process_end = stamp()
-    state, ready, (at, cpu, process) = token
+    end, cpu_end = stamp()
+    state, ready, (at, cpu) = token
     iterator = args[0]
-    batch = worker = -1
+    batch = worker = process = -1
     if state.arrived is None:
-        process_cpu = process_end - process
+        process, ready = process_cpu() - ready, -1
         if succeeded:
             batch = iterator._num_yielded - 1
-    else:
-        process_cpu = -1
-        if succeeded:
-            in_order = getattr(iterator, '_in_order', True)
-            batch = iterator._rcvd_idx - 1 if in_order else state.last
-            worker = state.owners.pop(batch, -1)
+    elif succeeded:
+        batch = state.last if state.any_order else iterator._rcvd_idx - 1
+        worker = state.owners.pop(batch, -1)
     put(events.FETCH, at, state.loader, state.number, end - at, cpu_end - cpu, batch, worker,
-        ready, not succeeded, process_cpu)
-
-
-def _index_begins(args, kwargs):
-    return args[0]
+        ready, not succeeded, process)
 
 
 def _index_put(iterator, args, result, succeeded):
@@ -218,19 +213,11 @@ def _index_put(iterator, args, result, succeeded):
         state.owners[index] = info[0]
 
 
-def _data_begins(args, kwargs):
-    """With in_order=False any index may be delivered: the one got last is."""
-    return None if getattr(args[0], '_in_order', True) else args[0]
-
-
 def _data_got(iterator, args, result, succeeded):
+    """With in_order=False any index may be delivered: the one got last is."""
     state = iterator.__dict__.get('_stallprof')
     if succeeded and state is not None:
         state.last = result[0]
-
-
-def _first(args, kwargs):
-    return args[0]
 
 
 def install(module):
@@ -238,12 +225,12 @@ def install(module):
     base, many = module._BaseDataLoaderIter, module._MultiProcessingDataLoaderIter
     one = module._SingleProcessDataLoaderIter
     for owner, name, begin, end in (
-            (module.DataLoader, '__init__', _first, _loader_made),
+            (module.DataLoader, '__init__', None, _loader_made),
             (one, '__init__', _pass_begins, _pass_begun),
             (many, '__init__', _pass_begins, _pass_begun),
             (many, '_reset', _reset_begins, _reset_done),
             (base, '__next__', _next_begins, _next_done),
-            (many, '_try_put_index', _index_begins, _index_put),
-            (many, '_get_data', _data_begins, _data_got)):
+            (many, '_try_put_index', None, _index_put),
+            (many, '_get_data', None, _data_got)):
         setattr(owner, name, Around(owner.__dict__[name], begin, end))
     events.announce('torch')
