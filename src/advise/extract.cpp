@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "advise/catalogue.h"
+
+namespace stallprof {
+
+std::string extractText(const AdviceContext& c) {
+  const std::string& id = c.advice.id;
+  const bool storage = c.finding.phase == Phase::kExtract;
+  if (id == "more_workers" && storage)
+    return "Raise num_workers from " + c.advice.change.from + " to " + c.advice.change.to +
+           atLine(c.finding.where) +
+           ": the workers are blocked, not computing, so more of them overlap more reads.";
+  if (id == "cache_in_ram")
+    return "Keep the data set in memory: copy it to a tmpfs, or read it once before training "
+           "(`cat FILES > /dev/null`) so that the page cache holds it.";
+  if (id == "sequential_shards")
+    return "Pack the samples into large files that are read from front to back (WebDataset, "
+           "TFRecord, Arrow, LMDB), at 100 MB and more a shard.";
+  if (id == "faster_storage")
+    return "Copy the data set to faster storage, such as a local SSD, before training; or read "
+           "fewer bytes: stronger compression or smaller originals.";
+  return {};
+}
+
+}  // namespace stallprof

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "advise/catalogue.h"
+
+namespace stallprof {
+
+std::string transformText(const AdviceContext& c) {
+  const std::string& id = c.advice.id;
+  const auto& change = c.advice.change;
+  if (id == "more_workers" && change.from == "0")
+    return "Set num_workers=" + change.to + " and persistent_workers=True" +
+           atLine(c.finding.where) +
+           ": batches are then made while the step computes, not between steps.";
+  if (id == "more_workers")
+    return "Raise num_workers from " + change.from + " to " + change.to + atLine(c.finding.where) +
+           ": the workers there are do nothing but make batches, and cores are idle.";
+  if (id == "offline_preprocess")
+    return "Do once what is done for every sample again: store images resized to what the model "
+           "sees, tokenised text, decoded audio. Move every step before the first random one.";
+  if (id == "more_cores")
+    return "Run on a host with " + change.to + " cores (now " + change.from +
+           "), and raise num_workers with them.";
+  if (id == "single_thread_workers")
+    return "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
+           "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn.";
+  if (id == "out_of_order")
+    return "Pass in_order=False" + atLine(c.finding.where) +
+           ": a ready batch is used at once instead of waiting for a slow earlier one.";
+  return {};
+}
+
+}  // namespace stallprof
