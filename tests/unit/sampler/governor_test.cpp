@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/governor.h"
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
+double looks(const Pace& pace) { return 1 / seconds(pace.period) / pace.turns; }
+
+// A recorder whose cost is `fixed` plus `perLook` for each look a second at one thread.
+Pace settle(Governor& governor, double fixedMs, double perLookMs, int secondsLong) {
+  Pace pace = governor.pace();
+  for (int i = 0; i < secondsLong; ++i)
+    pace = governor.update(kSecond, ms(fixedMs + perLookMs * looks(pace)));
+  return pace;
+}
+
+}  // namespace
+
+TEST_CASE("a cheap recorder keeps its pace") {
+  Governor governor(ms(10));
+  CHECK(settle(governor, 1, 0.04, 60) == Pace{ms(10), 1});
+}
+
+TEST_CASE("a burst at the start is let pass") {
+  Governor governor(ms(10));
+  CHECK(governor.update(kSecond, ms(45)) == Pace{ms(10), 1});
+  CHECK(settle(governor, 1, 0.04, 10) == Pace{ms(10), 1});
+}
+
+TEST_CASE("a dear recorder is slowed until it costs at most one percent") {
+  for (const double perLook : {0.2, 0.5, 2.0, 9.0, 50.0, 1000.0}) {
+    Governor governor(ms(10));
+    const Pace pace = settle(governor, 0.5, perLook, 60);
+    CHECK(0.5 + perLook * looks(pace) <= 10);
+  }
+}
+
+TEST_CASE("below one look a second the threads take turns") {
+  Governor governor(ms(10));
+  const Pace pace = settle(governor, 0, 100, 60);
+  CHECK(pace.period == kSecond);
+  CHECK(pace.turns >= 8);
+}
+
+TEST_CASE("the pace comes back when the load is gone, and does not swing") {
+  Governor governor(ms(10));
+  settle(governor, 1, 5, 30);
+  CHECK(settle(governor, 1, 0.01, 60) == Pace{ms(10), 1});
+  settle(governor, 1, 0.15, 30);
+  int changes = 0;
+  Pace last = governor.pace();
+  for (int i = 0; i < 100; ++i) {
+    const Pace pace = settle(governor, 1, 0.15, 1);
+    changes += pace == last ? 0 : 1;
+    last = pace;
+  }
+  CHECK(changes == 0);
+}
+
+TEST_CASE("no cost stops it altogether") {
+  Governor governor(ms(10));
+  for (int i = 0; i < 100; ++i) governor.update(kSecond, kSecond);
+  CHECK(governor.pace().period == kSecond);
+  CHECK(governor.pace().turns <= 1024);
+  CHECK(governor.update(Nanos(0), kSecond) == governor.pace());
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/sampler_loop.h"
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
+
+class Counting : public Sampler {
+ public:
+  explicit Counting(Nanos period) : period_(period) {}
+  [[nodiscard]] Nanos period() const override { return period_; }
+  void sample(Nanos now, EventOut&) override { at.push_back(now); }
+  void finish(Nanos, EventOut&) override { finished = true; }
+  void setPace(const Pace& wished) override { pace = wished; }
+  std::vector<Nanos> at;
+  Pace pace;
+  bool finished = false;
+
+ private:
+  Nanos period_;
+};
+
+// Runs the loop as its owner does, on a clock of its own.
+void runUntil(SamplerLoop& loop, Nanos& clock, Nanos end, EventOut& out) {
+  while (true) {
+    const Nanos next = std::max(loop.nextDue(), clock);
+    if (next > end) return;
+    clock = next;
+    loop.step(clock, out);
+  }
+}
+
+std::uint64_t missed(const EventList& list) {
+  std::uint64_t sum = 0;
+  for (const Loss& loss : list.all<Loss>())
+    if (loss.kind == LossKind::kTickMissed) sum += loss.count;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("each sampler keeps its own rate") {
+  Counting fast(ms(10)), slow(ms(1000));
+  SamplerLoop loop(100);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(fast);
+  loop.add(slow);
+  EventList out;
+  Nanos clock = ms(500);
+  runUntil(loop, clock, ms(10'500), out);
+  CHECK(fast.at.size() > 995);
+  CHECK(fast.at.size() < 1010);
+  CHECK(slow.at.size() >= 10);
+  CHECK(slow.at.size() <= 11);
+  CHECK(missed(out) == 0);
+}
+
+TEST_CASE("looks are jittered but do not drift") {
+  Counting fast(ms(10));
+  SamplerLoop loop(100);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(fast);
+  EventList out;
+  Nanos clock = ms(0);
+  runUntil(loop, clock, ms(5000), out);
+  bool jittered = false;
+  for (std::size_t i = 1; i < fast.at.size(); ++i) {
+    const Nanos off = fast.at[i] - ms(10.0 * static_cast<double>(i));
+    CHECK(off <= ms(1));
+    CHECK(off >= ms(-1));
+    jittered = jittered || off > ms(0.2) || off < ms(-0.2);
+  }
+  CHECK(jittered);
+}
+
+TEST_CASE("late by many periods: looks are skipped and told, not caught up") {
+  Counting fast(ms(10));
+  SamplerLoop loop(100);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(fast);
+  EventList out;
+  Nanos clock = ms(0);
+  runUntil(loop, clock, ms(1000), out);
+  const std::size_t before = fast.at.size();
+  loop.step(ms(2000), out);
+  CHECK(fast.at.size() == before + 1);
+  clock = ms(2000);
+  runUntil(loop, clock, ms(4000), out);
+  CHECK(missed(out) >= 98);
+  CHECK(missed(out) <= 101);
+  CHECK(fast.at.size() <= before + 203);
+}
+
+TEST_CASE("the governor slows the samplers when this process costs too much") {
+  Counting fast(ms(10));
+  SamplerLoop loop(100);
+  Nanos clock = ms(0);
+  loop.setCpuClock([&] { return clock / 20; });  // 5 % of a core
+  loop.add(fast);
+  CHECK(fast.pace == Pace{ms(10), 1});
+  CHECK(loop.milliHz() == 100'000);
+  EventList out;
+  runUntil(loop, clock, ms(8000), out);
+  CHECK(fast.pace.period > ms(10));
+  CHECK(loop.milliHz() < 100'000);
+}
+
+TEST_CASE("the end reaches every sampler") {
+  Counting a(ms(10)), b(ms(1000));
+  SamplerLoop loop(100);
+  loop.add(a);
+  loop.add(b);
+  EventList out;
+  loop.finish(ms(5), out);
+  CHECK(a.finished);
+  CHECK(b.finished);
+}

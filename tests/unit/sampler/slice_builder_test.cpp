@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/slice_builder.h"
+
+#include <map>
+#include <random>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
+const Seen kRunning{Wait::kRunning, {}}, kPipe{Wait::kPipe, {}}, kFutex{Wait::kFutex, {}};
+
+struct Sums {
+  Nanos duration{}, run{}, queued{};
+  bool endToEnd = true, sane = true;
+};
+
+Sums sumsOf(const EventList& list, Nanos begin) {
+  Sums sums;
+  Nanos expected = begin;
+  for (const Event& event : list.events) {
+    const auto& slice = std::get<ThreadSlice>(event.payload);
+    sums.endToEnd = sums.endToEnd && event.at == expected;
+    sums.sane = sums.sane && slice.run >= Nanos::zero() && slice.queued >= Nanos::zero() &&
+                slice.run + slice.queued <= slice.duration;
+    expected += slice.duration;
+    sums.duration += slice.duration;
+    sums.run += slice.run;
+    sums.queued += slice.queued;
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("looks that see the same become one slice") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  for (int i = 1; i <= 50; ++i) builder.look(ms(10 * i), ms(0), ms(0), kPipe, list);
+  builder.flush(list);
+  const auto slices = list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 1);
+  CHECK(slices[0].duration == ms(500));
+  CHECK(slices[0].looks == 50);
+  CHECK(slices[0].wait == Wait::kPipe);
+}
+
+TEST_CASE("a slice is never longer than a second") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  for (int i = 1; i <= 350; ++i) builder.look(ms(10 * i), ms(0), ms(0), kPipe, list);
+  builder.flush(list);
+  for (const ThreadSlice& slice : list.all<ThreadSlice>()) CHECK(slice.duration <= ms(1000));
+  CHECK(sumsOf(list, ms(0)).duration == ms(3500));
+}
+
+TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.look(ms(10), ms(3), ms(1), kPipe, list);
+  builder.flush(list);
+  const auto slices = list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 1);
+  CHECK(slices[0].wait == Wait::kPipe);
+  CHECK(slices[0].run == ms(3));
+  CHECK(slices[0].queued == ms(1));
+}
+
+TEST_CASE("time blocked before a look at a running thread goes to what it was blocked in") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.look(ms(10), ms(0), ms(0), kFutex, list);
+  builder.look(ms(20), ms(1), ms(0), kRunning, list);  // 9 ms of it blocked
+  builder.look(ms(30), ms(10), ms(0), kRunning, list);
+  builder.flush(list);
+  const auto slices = list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 2);
+  CHECK(slices[0].wait == Wait::kFutex);
+  CHECK(slices[0].duration == ms(20));
+  CHECK(slices[1].wait == Wait::kRunning);
+  CHECK(slices[1].run == ms(10));
+}
+
+TEST_CASE("run time that the kernel tells late is carried, not lost and not more than the wall") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.look(ms(10), ms(8), ms(0), kRunning, list);
+  builder.look(ms(20), ms(12), ms(0), kPipe, list);  // 2 ms of these belong to the time before
+  builder.look(ms(30), ms(0), ms(0), kPipe, list);
+  builder.flush(list);
+  const Sums sums = sumsOf(list, ms(0));
+  CHECK(sums.run == ms(20));
+  CHECK(sums.duration == ms(30));
+  CHECK(sums.sane);
+}
+
+TEST_CASE("sums are exact for any script of looks, with and without a window") {
+  for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+      std::mt19937 random(seed);
+      const auto pick = [&](int n) {
+        return static_cast<int>(random() % static_cast<unsigned>(n));
+      };
+      EventList list;
+      SliceBuilder builder;
+      builder.start(ThreadId{1}, ms(5));
+      builder.setWindow(window);
+      Nanos now = ms(5), run{}, queued{}, late{};
+      const Wait waits[] = {Wait::kRunning, Wait::kPipe,    Wait::kFutex, Wait::kFileRead,
+                            Wait::kPoll,    Wait::kUnknown, Wait::kSleep};
+      for (int i = 0; i < 400; ++i) {
+        const Nanos step = ms(1 + pick(30));
+        const Nanos ran = step * pick(101) / 100;
+        const Nanos waited = (step - ran) * pick(101) / 100;
+        // The kernel shows a part of the run time with the next look only.
+        const Nanos told = late + ran * pick(2);
+        late += ran - told;
+        now += step;
+        run += told;
+        queued += waited;
+        const Seen seen{waits[pick(7)], StringId{static_cast<std::uint32_t>(pick(3))}};
+        builder.look(now, told, waited, seen, list);
+      }
+      now += ms(10'000);  // long asleep: room for all that was carried
+      builder.look(now, late, ms(0), kPipe, list);
+      run += late;
+      builder.flush(list);
+      const Sums sums = sumsOf(list, ms(5));
+      REQUIRE(sums.endToEnd);
+      REQUIRE(sums.sane);
+      REQUIRE(sums.duration == now - ms(5));
+      REQUIRE(sums.run == run);
+      REQUIRE(sums.queued == queued);
+    }
+  }
+}
+
+TEST_CASE("a window gathers alternating labels into one slice each") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.setWindow(ms(1000));
+  for (int i = 1; i <= 100; ++i)
+    builder.look(ms(10 * i), i % 2 == 0 ? ms(10) : ms(0), ms(0), i % 2 == 0 ? kRunning : kPipe,
+                 list);
+  builder.flush(list);
+  std::map<Wait, Nanos> time;
+  for (const ThreadSlice& slice : list.all<ThreadSlice>()) time[slice.wait] += slice.duration;
+  CHECK(list.events.size() <= 4);
+  CHECK(time[Wait::kPipe] == ms(500));
+  CHECK(time[Wait::kRunning] == ms(500));
+}
+
+TEST_CASE("a window with more labels than it can hold keeps the time and drops names first") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.setWindow(ms(1000));
+  for (std::uint32_t i = 1; i <= 90; ++i)
+    builder.look(ms(10.0 * i), ms(0), ms(0), Seen{Wait::kFileRead, StringId{i}}, list);
+  builder.flush(list);
+  Nanos read{};
+  for (const ThreadSlice& slice : list.all<ThreadSlice>())
+    if (slice.wait == Wait::kFileRead) read += slice.duration;
+  CHECK(read == ms(900));
+  CHECK(list.events.size() <= 4);
+}
+
+TEST_CASE("the end of a thread that died between looks is unknown, not blocked") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(0));
+  builder.look(ms(10), ms(0), ms(0), kPipe, list);
+  builder.lose(ms(25), list);
+  const auto slices = list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 2);
+  CHECK(slices[1].wait == Wait::kUnknown);
+  CHECK(slices[1].duration == ms(15));
+  CHECK(slices[1].looks == 0);
+}
+
+TEST_CASE("a look that is not later than the last adds no time") {
+  EventList list;
+  SliceBuilder builder;
+  builder.start(ThreadId{1}, ms(10));
+  builder.look(ms(10), ms(2), ms(0), kPipe, list);
+  builder.look(ms(9), ms(0), ms(0), kPipe, list);
+  builder.look(ms(20), ms(0), ms(0), kPipe, list);
+  builder.flush(list);
+  const Sums sums = sumsOf(list, ms(10));
+  CHECK(sums.duration == ms(10));
+  CHECK(sums.run == ms(2));
+}
