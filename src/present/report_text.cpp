@@ -37,12 +37,12 @@ std::string barOf(const std::vector<Share>& shares) {
   return "|" + padded(bar, kBar) + "|";
 }
 
-// "# compute 51%", ...
+// "# compute 51 %", ...
 std::vector<std::string> legendOf(const std::vector<Share>& shares) {
   std::vector<std::string> parts = percentTexts(ratiosOf(shares));
   for (std::size_t i = 0; i < shares.size(); ++i)
     parts[i] = std::string(1, shares[i].glyph) + " " + shares[i].name + " " + parts[i];
-  parts.emplace_back("(adds up to 100%)");
+  parts.emplace_back("(adds up to 100 %)");
   return parts;
 }
 
@@ -91,7 +91,7 @@ void phases(Page& page, const Analysis& a) {
   const double step = perStep ? static_cast<double>(a.steps.window.count()) /
                                     static_cast<double>(a.steps.windowCount)
                               : 0;
-  page.line(padded("WHERE TIME WENT", 20) + "  share" +
+  page.line(padded("WHERE TIME WENT", 20) + "   share" +
                 (perStep ? "  per step"
                  : run   ? "  of the whole run"
                          : ""),
@@ -101,7 +101,7 @@ void phases(Page& page, const Analysis& a) {
     const Share& s = shares[i];
     const auto bar = static_cast<std::size_t>(std::lround(std::clamp(s.ratio, 0.0, 1.0) * 25));
     const std::string time = perStep ? durationText(Nanos(std::llround(step * s.ratio))) : "";
-    page.line("  " + padded(s.name, 18) + rightAligned(percents[i], 7) +
+    page.line("  " + padded(s.name, 18) + rightAligned(percents[i], 8) +
               (perStep ? rightAligned(time, 10) : "") + "  " + padded(std::string(bar, '#'), 25) +
               "  " + s.note);
   }

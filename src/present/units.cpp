@@ -81,8 +81,8 @@ std::string rateText(double perSecond, const std::string& what) {
 std::string percentText(double ratio) {
   if (!std::isfinite(ratio)) return kNotMeasured;
   const double percent = ratio * 100;
-  if (percent > 0 && percent < 0.5) return "<1%";
-  return countText(std::llround(std::clamp(percent, -9e15, 9e15))) + "%";
+  if (percent > 0 && percent < 0.5) return "<1 %";
+  return countText(std::llround(std::clamp(percent, -9e15, 9e15))) + " %";
 }
 
 std::string gainText(const Prediction& predicted) {
@@ -128,8 +128,8 @@ std::vector<int> apportioned(std::span<const double> ratios, int units) {
 std::vector<std::string> percentTexts(std::span<const double> ratios) {
   std::vector<std::string> texts;
   for (const int percent : apportioned(ratios, 100))
-    texts.push_back(percent == 0 && ratios[texts.size()] > 0 ? "<1%"
-                                                             : std::to_string(percent) + "%");
+    texts.push_back(percent == 0 && ratios[texts.size()] > 0 ? "<1 %"
+                                                             : std::to_string(percent) + " %");
   return texts;
 }
 
@@ -137,8 +137,8 @@ std::vector<std::string> tenthTexts(std::span<const double> ratios) {
   std::vector<std::string> texts;
   for (const int tenths : apportioned(ratios, 1000))
     texts.push_back(tenths == 0 && ratios[texts.size()] > 0
-                        ? "<0.1%"
-                        : fmt::format("{}.{}%", tenths / 10, tenths % 10));
+                        ? "<0.1 %"
+                        : fmt::format("{}.{} %", tenths / 10, tenths % 10));
   return texts;
 }
 

@@ -19,7 +19,7 @@ inline constexpr char kNotMeasured[] = "not measured";
 [[nodiscard]] std::string bytesText(double bytes);       // "3.1 GB", "780 MB"
 [[nodiscard]] std::string rateText(double perSecond,
                                    const std::string& what);  // "155 samples/s"
-[[nodiscard]] std::string percentText(double ratio);          // "38%", "<1%", "0%"
+[[nodiscard]] std::string percentText(double ratio);          // "38 %", "<1 %", "0 %"
 [[nodiscard]] std::string countText(std::int64_t count);      // "12,345"
 [[nodiscard]] std::string numberText(double number);          // "2.43", "155", "1,310"
 [[nodiscard]] std::string countOf(std::int64_t count, const std::string& one);  // "2 runs"
@@ -35,7 +35,7 @@ inline constexpr char kNotMeasured[] = "not measured";
 [[nodiscard]] std::vector<int> apportioned(std::span<const double> ratios, int units);
 
 // The parts in whole percents, and in tenths of a percent. A part that is not nothing but was
-// rounded to 0 reads "<1%", "<0.1%".
+// rounded to 0 reads "<1 %", "<0.1 %".
 [[nodiscard]] std::vector<std::string> percentTexts(std::span<const double> ratios);
 [[nodiscard]] std::vector<std::string> tenthTexts(std::span<const double> ratios);
 

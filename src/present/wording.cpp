@@ -171,7 +171,7 @@ std::vector<std::string> captureParts(const Analysis& a) {
                     why(a.steps.source.value_or("an unknown source")));
   }
   parts.push_back(a.coverage.recorderCpuRatio
-                      ? "recorder " + fmt::format("{:.1f}%", *a.coverage.recorderCpuRatio * 100) +
+                      ? "recorder " + fmt::format("{:.1f} %", *a.coverage.recorderCpuRatio * 100) +
                             " of one core"
                       : "recorder's cost not measured");
   std::string losses;
@@ -289,7 +289,8 @@ std::string tieText(const Analysis& a) {
     if (tied.empty()) tied = std::to_string(a.findings[0].rank);
     tied += " and " + std::to_string(a.findings[i].rank);
   }
-  return tied.empty() ? "" : tied + " are tied: their predicted gains are within 10% of each other";
+  return tied.empty() ? ""
+                      : tied + " are tied: their predicted gains are within 10 % of each other";
 }
 
 std::string adviceText(const Advice& advice) {
@@ -326,7 +327,8 @@ std::string costText(const Cost& cost) {
   const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
   std::string text = "at " + money(cost.pricePerHour) + " an hour: ";
   text += cost.perEpoch ? money(*cost.perEpoch) + " per epoch" : "cost per epoch not measured";
-  if (cost.wastedPerEpoch) text += ", " + money(*cost.wastedPerEpoch) + " of it not computing";
+  if (cost.wastedPerEpoch)
+    text += ", " + money(*cost.wastedPerEpoch) + " of it saved by the first fix";
   return text;
 }
 

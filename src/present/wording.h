@@ -19,7 +19,7 @@ struct Share {
 
 struct FindingRow {
   const Finding* finding = nullptr;
-  std::string share;       // "38%", or "24% (in 1)" inside another finding
+  std::string share;       // "38 %", or "24 % (in 1)" inside another finding
   std::string gain;        // "1.42x - 1.61x"
   std::string confidence;  // "high"
   bool minor = false;      // predicted below 3 %: named, not unfolded
@@ -42,14 +42,14 @@ struct FindingRow {
 [[nodiscard]] std::vector<Share> trainerShares(const Breakdown& b);
 [[nodiscard]] std::vector<Share> phaseShares(const Breakdown& b);
 [[nodiscard]] std::vector<double> ratiosOf(const std::vector<Share>& shares);
-// "38% waiting for data, blamed on transform 26%", ...; empty when there is no wait or no blame.
+// "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.
 [[nodiscard]] std::vector<std::string> blameParts(const Breakdown& b);
 
 [[nodiscard]] std::vector<FindingRow> findingRows(const Analysis& a);
 [[nodiscard]] std::string tieText(const Analysis& a);  // empty: no ties
 [[nodiscard]] std::string adviceText(const Advice& advice);
 
-[[nodiscard]] std::string gapText(const Ceiling& ceiling);  // "+92%": above the pace now
+[[nodiscard]] std::string gapText(const Ceiling& ceiling);  // "+92 %": above the pace now
 [[nodiscard]] std::string epochText(const EpochInfo& epoch);
 [[nodiscard]] std::string trainerText(const TrainerInfo& trainer);
 [[nodiscard]] std::string costText(const Cost& cost);

@@ -1,6 +1,59 @@
 // SPDX-License-Identifier: MIT
-#include "stallprof/command.h"
+#include <cstdio>
+#include <sstream>
+
+#include "present/exporter.h"
+#include "stallprof/arguments.h"
+#include "stallprof/output.h"
+#include "stallprof/reading.h"
 
 namespace stallprof {
-int verbReport(const Words&) { return 2; }
+namespace {
+
+int fail(const Error& error, int status) {
+  std::fprintf(stderr, "stallprof: %s\n", error.message.c_str());
+  return status;
+}
+
+}  // namespace
+
+int verbReport(const Words& words) {
+  std::string recording, format = "text", file, price, colour = "auto";
+  const auto status = parseArguments(
+      "report", "The report of a recording; of a run still going, up to now.",
+      {{"recording", "the recording's directory, NAME.stallprof", &recording, nullptr, {}, true},
+       {"--format", "text (default), json, md", &format, nullptr, {"text", "json", "md", "html"}},
+       {"-o,--output", "write to this file instead of stdout", &file},
+       {"--price",
+        "price of an hour on this machine: gives costs",
+        &price,
+        nullptr,
+        {},
+        false,
+        true},
+       {"--color", "auto (default), always, never", &colour, nullptr, {"auto", "always", "never"}}},
+      joinedWords(words));
+  if (status) return *status;
+
+  PresentOptions options;
+  options.recording = recording;
+  if (!price.empty()) options.pricePerHour = std::stod(price);
+  const bool toStdout = file.empty() || file == "-";
+  options.colour = toStdout ? stdoutColour(colour) : colour == "always";
+  if (toStdout) options.width = stdoutColumns();
+
+  // The format is settled before a long recording is read.
+  Analysis analysis;
+  const auto exporter = makeExporter(format, analysis, options);
+  if (!exporter.ok()) return fail(exporter.error(), 2);
+  Result<Analysis> read = readAnalysis(recording, options.pricePerHour);
+  if (!read.ok()) return fail(read.error(), 1);
+  analysis = std::move(read).value();
+
+  std::ostringstream out;
+  exporter.value()->write(out);
+  const Status written = writeOutput(file, out.str());
+  return written.ok() ? 0 : fail(written.error(), 1);
+}
+
 }  // namespace stallprof

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+// P(|T| < t). With t = sqrt(freedom) tan(a) the density becomes cos(a)^(freedom - 1): smooth and on
+// a bounded range, so Simpson's rule is exact to far more digits than runs can tell apart.
+double studentWithin(double t, double freedom) {
+  constexpr int kPieces = 512;
+  const double end = std::atan(t / std::sqrt(freedom)), width = end / kPieces;
+  const auto density = [&](double a) { return std::pow(std::cos(a), freedom - 1); };
+  double sum = density(0) + density(end);
+  for (int i = 1; i < kPieces; ++i) sum += (i % 2 == 1 ? 4 : 2) * density(i * width);
+  // The integral up to a right angle, by the Beta function.
+  const double whole = std::sqrt(std::numbers::pi) / 2 *
+                       std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom + 1) / 2));
+  return sum * width / 3 / whole;
+}
+
+bool allPositive(std::span<const double> values) {
+  return !values.empty() && std::all_of(values.begin(), values.end(),
+                                        [](double v) { return std::isfinite(v) && v > 0; });
+}
+
+std::vector<double> logs(std::span<const double> values) {
+  std::vector<double> out;
+  for (const double v : values) out.push_back(std::log(v));
+  return out;
+}
+
+// A side's values at `path`; empty where a run lacks it.
+std::vector<double> valuesOf(std::span<const RunNumbers> runs, const std::string& path) {
+  std::vector<double> values;
+  for (const RunNumbers& run : runs) {
+    const auto found = run.find(path);
+    if (found == run.end()) return {};
+    values.push_back(found->second);
+  }
+  return values;
+}
+
+}  // namespace
+
+double studentQuantile(double confidence, double freedom) {
+  double low = 0, high = 1;
+  while (high < 1e6 && studentWithin(high, freedom) < confidence) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (studentWithin(middle, freedom) < confidence ? low : high) = middle;
+  }
+  return high;
+}
+
+Maybe<Interval> welchRatio(std::span<const double> base, std::span<const double> head,
+                           double confidence) {
+  if (base.size() < 2 || head.size() < 2 || !allPositive(base) || !allPositive(head)) return {};
+  const std::vector<double> b = logs(base), h = logs(head);
+  const auto nb = static_cast<double>(b.size()), nh = static_cast<double>(h.size());
+  const double vb = std::pow(sampleDeviation(b), 2) / nb, vh = std::pow(sampleDeviation(h), 2) / nh;
+  const double centre = mean(h) - mean(b), error = std::sqrt(vb + vh);
+  if (!(error > 0)) return Interval{std::exp(centre), std::exp(centre)};
+  // Welch and Satterthwaite; at least the smaller side's own degrees of freedom, so at least 1.
+  const double freedom = std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1));
+  const double reach = studentQuantile(confidence, std::max(1.0, freedom)) * error;
+  return Interval{std::exp(centre - reach), std::exp(centre + reach)};
+}
+
+Comparison compareRuns(std::span<const RunNumbers> base, std::span<const RunNumbers> head,
+                       std::span<const std::string> paths) {
+  Comparison out{base.size(), head.size(), {}};
+  for (const std::string& path : paths) {
+    const std::vector<double> b = valuesOf(base, path), h = valuesOf(head, path);
+    MetricComparison metric{path, {}, {}, {}, welchRatio(b, h)};
+    if (!b.empty()) metric.base = median(b);
+    if (!h.empty()) metric.head = median(h);
+    if (allPositive(b) && allPositive(h)) metric.ratio = std::exp(mean(logs(h)) - mean(logs(b)));
+    out.metrics.push_back(std::move(metric));
+  }
+  return out;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/output.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+Status failed(const std::string& file, int error) {
+  return ioError("cannot write '" + escapeTerminal(file, 400) + "'", error);
+}
+
+Status writeBeside(const std::string& file, std::string_view content) {
+  const std::string beside = file + ".tmp." + std::to_string(getpid());
+  Fd fd = openAt(AT_FDCWD, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (!fd.valid()) return failed(file, errno);
+  const bool written = writeAll(fd.get(), content) && fsync(fd.get()) == 0;
+  const int error = errno;
+  if (written && rename(beside.c_str(), file.c_str()) == 0) return Done{};
+  const int reason = written ? errno : error;
+  unlink(beside.c_str());
+  return failed(file, reason);
+}
+
+bool set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && value[0] != '\0';
+}
+
+}  // namespace
+
+Status writeOutput(const std::string& file, std::string_view content) {
+  if (file.empty() || file == "-") {
+    if (writeAll(STDOUT_FILENO, content)) return Done{};
+    return failed("standard output", errno);
+  }
+  struct stat target {
+  }, link{};
+  const bool exists = stat(file.c_str(), &target) == 0;
+  if (exists && (S_ISCHR(target.st_mode) || S_ISFIFO(target.st_mode))) {
+    const Fd fd = openAt(AT_FDCWD, file.c_str(), O_WRONLY);
+    if (fd.valid() && writeAll(fd.get(), content)) return Done{};
+    return failed(file, errno);
+  }
+  if (lstat(file.c_str(), &link) == 0 && S_ISLNK(link.st_mode))
+    return Error{Error::Kind::kIo, "cannot write '" + escapeTerminal(file, 400) +
+                                       "': it is a symbolic link; name the file itself"};
+  if (exists && !S_ISREG(target.st_mode))
+    return failed(file, S_ISDIR(target.st_mode) ? EISDIR : EEXIST);
+  return writeBeside(file, content);
+}
+
+bool stdoutColour(const std::string& choice) {
+  if (choice != "auto") return choice == "always";
+  if (set("NO_COLOR")) return false;
+  if (set("FORCE_COLOR") || set("CLICOLOR_FORCE")) return true;
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+int stdoutColumns() {
+  constexpr int kNarrow = 80, kUsual = 100, kWide = 120;
+  const char* columns = std::getenv("COLUMNS");
+  if (const int n = columns == nullptr ? 0 : std::atoi(columns); n > 0)
+    return std::clamp(n, kNarrow, kWide);
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::clamp<int>(size.ws_col, kNarrow, kWide);
+  return kUsual;
+}
+
+}  // namespace stallprof

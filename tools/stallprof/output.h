@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stallprof {
+
+// `content` to `file`, whole or not at all: written beside it and renamed. "" and "-" are stdout; a
+// device or a pipe is written to as it stands. A symbolic link to a file is refused: renaming would
+// replace the link, following it would write where nobody looked.
+[[nodiscard]] Status writeOutput(const std::string& file, std::string_view content);
+
+// Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then
+// FORCE_COLOR and CLICOLOR_FORCE, then the terminal (research 06, section 1, row 20).
+[[nodiscard]] bool stdoutColour(const std::string& choice);
+
+// Columns for a report on stdout: COLUMNS, else the terminal's, else 100; within 80 and 120.
+[[nodiscard]] int stdoutColumns();
+
+}  // namespace stallprof

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/reading.h"
+
+#include <sys/stat.h>
+
+#include "advise/advise.h"
+#include "analysis/analyze.h"
+#include "base/fd.h"
+#include "present/report_json.h"
+#include "trace/load.h"
+
+namespace stallprof {
+namespace {
+
+// A report is kilobytes; a file far above that is something else.
+constexpr std::size_t kLargestReport = 64u << 20;
+
+std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
+
+// Names the path once, whoever named it first.
+Error about(const std::string& path, Error error) {
+  if (error.message.find(path) != std::string::npos) return error;
+  return std::move(error).within(quoted(path));
+}
+
+}  // namespace
+
+Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour) {
+  const Result<Trace> trace = loadTrace(path);
+  if (!trace.ok()) return about(path, trace.error());
+  Analysis analysis = analyze(trace.value(), {pricePerHour, path});
+  advise(analysis, {path, pricePerHour});
+  return analysis;
+}
+
+Result<RunNumbers> readNumbers(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    const Result<std::string> json = readFile(path, kLargestReport);
+    if (!json.ok()) return about(path, json.error());
+    Result<RunNumbers> numbers = reportNumbers(json.value());
+    if (!numbers.ok()) return about(path, numbers.error());
+    return numbers;
+  }
+  const Result<Analysis> analysis = readAnalysis(path, {});
+  if (!analysis.ok()) return analysis.error();
+  return reportNumbers(reportJson(analysis.value()));
+}
+
+}  // namespace stallprof
