@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <set>
+
+#include "sampler/file_log.h"
+#include "sampler/mounts.h"
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+constexpr char kMountInfo[] =
+    "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+    "30 22 0:40 / /data rw shared:5 - nfs4 server:/export rw,vers=4.2\n"
+    "31 30 0:41 / /data/scratch rw - tmpfs tmpfs rw\n"
+    "32 22 0:42 / /mnt/with\\040blank rw - fuse.sshfs host: rw\n"
+    "33 22 0:43 / /data rw - ext4 /dev/vdb rw\n"
+    "34 22 broken\n";
+
+}  // namespace
+
+TEST_CASE("a path belongs to its longest mount point, the latest of equals") {
+  Machine machine;
+  machine.file("proc/self/mountinfo", kMountInfo);
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  const auto type = [&](const char* path) {
+    const Mount* mount = mounts.find(path, kSecond);
+    return mount == nullptr ? std::string("none") : mount->fsType;
+  };
+  CHECK(type("/data/train/1.jpg") == "ext4");
+  CHECK(mounts.find("/data/train/1.jpg", kSecond)->source == "/dev/vdb");
+  CHECK(type("/data/scratch/x") == "tmpfs");
+  CHECK(type("/data/scratchpad") == "ext4");
+  CHECK(type("/database") == "ext4");
+  CHECK(mounts.find("/database", kSecond)->point == "/");
+  CHECK(type("/mnt/with blank/x") == "fuse.sshfs");
+  CHECK(type("relative") == "none");
+}
+
+TEST_CASE("mounts that may hang are known as remote") {
+  CHECK(Mount{"/", "nfs4", ""}.remote());
+  CHECK(Mount{"/", "fuse.gcsfuse", ""}.remote());
+  CHECK(Mount{"/", "lustre", ""}.remote());
+  CHECK_FALSE(Mount{"/", "ext4", ""}.remote());
+  CHECK_FALSE(Mount{"/", "overlay", ""}.remote());
+}
+
+TEST_CASE("no mountinfo: nothing is known, nothing breaks") {
+  Mounts mounts("/nonexistent");
+  CHECK(mounts.find("/data", kSecond) == nullptr);
+}
+
+TEST_CASE("a descriptor is a file with its size and offset") {
+  Machine machine;
+  machine.file("proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/vda rw\n");
+  machine.file("data.bin", std::string(5000, 'x'));
+  machine.link("proc/9/fd/3", machine.root() + "/data.bin");
+  machine.file("proc/9/fdinfo/3", "pos:\t4096\nflags:\t0100000\n");
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  FdClassifier classifier(machine.root(), mounts);
+  const FdTarget target = classifier.look(9, 3, kSecond);
+  CHECK(target.kind == FdKind::kFile);
+  CHECK(target.name == machine.root() + "/data.bin");
+  CHECK(target.size == 5000);
+  CHECK(target.offset == 4096);
+}
+
+TEST_CASE("a file on a remote mount is not asked for its size") {
+  Machine machine;
+  machine.file("proc/self/mountinfo", "1 0 0:1 / / rw - nfs4 server:/ rw\n");
+  machine.file("data.bin", "x");
+  machine.link("proc/9/fd/3", machine.root() + "/data.bin");
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  FdClassifier classifier(machine.root(), mounts);
+  CHECK(classifier.look(9, 3, kSecond).kind == FdKind::kFile);
+  CHECK(classifier.look(9, 3, kSecond).size == -1);
+}
+
+TEST_CASE("a socket is inet if the socket tables name it, else local") {
+  Machine machine;
+  machine.file("proc/9/net/tcp",
+               "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+               "timeout inode\n"
+               "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0   0 "
+               "7001 1 0 100 0 0 10 0\n");
+  machine.link("proc/9/fd/4", "socket:[7001]");
+  machine.link("proc/9/fd/5", "socket:[7002]");
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  FdClassifier classifier(machine.root(), mounts);
+  CHECK(classifier.look(9, 4, kSecond).kind == FdKind::kSocket);
+  CHECK(classifier.look(9, 5, kSecond).kind == FdKind::kUnixSocket);
+}
+
+TEST_CASE("epoll is what all its descriptors are, or just a poll") {
+  Machine machine;
+  machine.link("proc/9/fd/6", "anon_inode:[eventpoll]");
+  machine.link("proc/9/fd/7", "pipe:[1]");
+  machine.link("proc/9/fd/8", "/dev/nvidia0");
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  FdClassifier classifier(machine.root(), mounts);
+  const std::string one = "pos:\t0\ntfd:        7 events:       19 data: 7  pos:0 ino:1 sdev:b\n";
+  machine.file("proc/9/fdinfo/6", one);
+  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kPipe);
+  machine.file("proc/9/fdinfo/6", one + "tfd:        8 events:       19 data: 8\n");
+  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kEpoll);
+  // One that watches itself must not make us follow it for ever.
+  machine.file("proc/9/fdinfo/6", "tfd:        6 events:       19 data: 6\n");
+  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kEpoll);
+}
+
+TEST_CASE("arguments that are no descriptor are unknown") {
+  Machine machine;
+  Mounts mounts("/nonexistent");
+  FdClassifier classifier(machine.root(), mounts);
+  CHECK(classifier.look(9, 0xffffffffffffff9cull, kSecond).kind == FdKind::kUnknown);
+  CHECK(classifier.look(9, 77, kSecond).kind == FdKind::kUnknown);
+}
+
+TEST_CASE("a file is told at most once a second, with the looks since") {
+  Mounts mounts("/nonexistent");
+  FileLog log(mounts);
+  EventList list;
+  const FdTarget file{FdKind::kFile, "/data/a.bin", 100, 50};
+  for (int i = 0; i < 30; ++i)
+    log.waited(ProcessId{1}, file, kSecond + std::chrono::milliseconds(100 * i), list);
+  const auto seen = list.all<FileSeen>();
+  REQUIRE(seen.size() == 3);
+  CHECK(list.text(seen[0].path) == "/data/a.bin");
+  CHECK(seen[0].waits == 1);
+  CHECK(seen[1].waits == 10);
+  CHECK(seen[2].size == 100);
+}
+
+TEST_CASE("a data set of many files fills neither the file list nor the names") {
+  Mounts mounts("/nonexistent");
+  FileLog log(mounts);
+  EventList list;
+  std::set<std::uint32_t> names;
+  StringId last;
+  for (int i = 0; i < 20'000; ++i) {
+    const FdTarget file{FdKind::kFile, "/data/train/" + std::to_string(i) + ".jpg", 100, 0};
+    last = log.waited(ProcessId{1}, file, kSecond + std::chrono::milliseconds(i), list);
+    names.insert(last.value);
+  }
+  CHECK(list.text(last) == "/data/train/*");
+  CHECK(names.size() <= FileLog::kNamed + 1);
+  CHECK(list.all<FileSeen>().size() <= 21 * FileLog::kPerSecond);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/wait_class.h"
+
+#include <sys/syscall.h>
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+TEST_CASE("a read is classed by what it reads from") {
+  const CallClass read = classOfCall(SYS_read);
+  CHECK(read.kind == CallKind::kFdRead);
+  CHECK(read.name == "read");
+  CHECK(waitOf(read.kind, FdKind::kFile) == Wait::kFileRead);
+  CHECK(waitOf(read.kind, FdKind::kPipe) == Wait::kPipe);
+  CHECK(waitOf(read.kind, FdKind::kSharedMemory) == Wait::kPipe);
+  CHECK(waitOf(read.kind, FdKind::kUnixSocket) == Wait::kPipe);
+  CHECK(waitOf(read.kind, FdKind::kSocket) == Wait::kSocket);
+  CHECK(waitOf(read.kind, FdKind::kDevice) == Wait::kDevice);
+  CHECK(waitOf(read.kind, FdKind::kUnknown) == Wait::kOther);
+}
+
+TEST_CASE("calls have the class of what they wait for") {
+  const auto wait = [](long number, FdKind fd = FdKind::kUnknown) {
+    return waitOf(classOfCall(number).kind, fd);
+  };
+  CHECK(wait(SYS_write, FdKind::kFile) == Wait::kFileWrite);
+  CHECK(wait(SYS_write, FdKind::kPipe) == Wait::kPipe);
+  CHECK(wait(SYS_fsync) == Wait::kFileWrite);
+  CHECK(wait(SYS_openat) == Wait::kFileMeta);
+  CHECK(wait(SYS_newfstatat) == Wait::kFileMeta);
+  CHECK(wait(SYS_getdents64) == Wait::kFileMeta);
+  CHECK(wait(SYS_futex) == Wait::kFutex);
+  CHECK(wait(SYS_clock_nanosleep) == Wait::kSleep);
+  CHECK(wait(SYS_wait4) == Wait::kChild);
+  CHECK(wait(SYS_waitid) == Wait::kChild);
+  CHECK(wait(SYS_ppoll) == Wait::kPoll);
+  CHECK(wait(SYS_epoll_pwait) == Wait::kPoll);
+  CHECK(wait(SYS_epoll_pwait, FdKind::kSocket) == Wait::kSocket);
+  CHECK(wait(SYS_mmap) == Wait::kMemory);
+  CHECK(wait(SYS_munmap) == Wait::kMemory);
+  CHECK(wait(SYS_ioctl, FdKind::kDevice) == Wait::kDevice);
+  CHECK(wait(SYS_ioctl, FdKind::kOther) == Wait::kOther);
+  CHECK(wait(SYS_recvfrom, FdKind::kSocket) == Wait::kSocket);
+  CHECK(wait(SYS_recvfrom, FdKind::kUnixSocket) == Wait::kPipe);
+  CHECK(wait(SYS_io_uring_enter) == Wait::kFileRead);
+  CHECK(wait(SYS_sched_yield) == Wait::kRunning);
+  CHECK(classOfCall(SYS_sendfile).fdArg == 1);
+}
+
+TEST_CASE("numbers that are no call of ours have no class and do not crash") {
+  for (const std::int64_t number : {-1l, 511l, 512l, 100'000l, 1l << 62})
+    CHECK(classOfCall(number).kind == CallKind::kOther);
+}
+
+TEST_CASE("descriptors are told by their link") {
+  CHECK(kindOfLink("/data/train/1.jpg") == FdKind::kFile);
+  CHECK(kindOfLink("/data/gone.jpg (deleted)") == FdKind::kFile);
+  CHECK(kindOfLink("/dev/shm/torch_42") == FdKind::kSharedMemory);
+  CHECK(kindOfLink("/memfd:x (deleted)") == FdKind::kSharedMemory);
+  CHECK(kindOfLink("pipe:[123]") == FdKind::kPipe);
+  CHECK(kindOfLink("anon_inode:[eventfd]") == FdKind::kPipe);
+  CHECK(kindOfLink("anon_inode:[eventpoll]") == FdKind::kEpoll);
+  CHECK(kindOfLink("anon_inode:[timerfd]") == FdKind::kTimer);
+  CHECK(kindOfLink("anon_inode:inotify") == FdKind::kOther);
+  CHECK(kindOfLink("socket:[99]") == FdKind::kUnknown);
+  CHECK(kindOfLink("/dev/nvidia0") == FdKind::kDevice);
+  CHECK(kindOfLink("/dev/nvidia-uvm") == FdKind::kDevice);
+  CHECK(kindOfLink("/dev/pts/3") == FdKind::kOther);
+  CHECK(kindOfLink("") == FdKind::kUnknown);
+}
+
+TEST_CASE("wait channels of several kernels are known by their beginning") {
+  CHECK(waitOfChannel("futex_wait_queue_me") == Wait::kFutex);
+  CHECK(waitOfChannel("futex_do_wait") == Wait::kFutex);
+  CHECK(waitOfChannel("pipe_read") == Wait::kPipe);
+  CHECK(waitOfChannel("anon_pipe_read") == Wait::kPipe);
+  CHECK(waitOfChannel("folio_wait_bit_common") == Wait::kFileRead);
+  CHECK(waitOfChannel("rpc_wait_bit_killable") == Wait::kFileRead);
+  CHECK(waitOfChannel("request_wait_answer") == Wait::kFileRead);
+  CHECK(waitOfChannel("filemap_fault") == Wait::kPageFault);
+  CHECK(waitOfChannel("hrtimer_nanosleep") == Wait::kSleep);
+  CHECK(waitOfChannel("do_wait") == Wait::kChild);
+  CHECK(waitOfChannel("do_signal_stop") == Wait::kStopped);
+  CHECK(waitOfChannel("0") == Wait::kUnknown);
+  CHECK(waitOfChannel("") == Wait::kUnknown);
+  CHECK(waitOfChannel("a_name_of_next_year") == Wait::kOther);
+}
