@@ -43,10 +43,14 @@ std::optional<std::uint32_t> segmentNumber(std::string_view fileName) {
   return number;
 }
 
+std::uint32_t checksumOf(const SegmentHeader& header) {
+  return crc32c(&header, offsetof(SegmentHeader, crc));
+}
+
 SegmentHeader segmentHeader(std::uint32_t number) {
   SegmentHeader header;
   header.number = number;
-  header.crc = crc32c(&header, offsetof(SegmentHeader, crc));
+  header.crc = checksumOf(header);
   return header;
 }
 

@@ -61,6 +61,7 @@ inline constexpr std::size_t kSegmentCount = 1u << 20;
 [[nodiscard]] std::string segmentName(std::uint32_t number);
 [[nodiscard]] std::optional<std::uint32_t> segmentNumber(std::string_view fileName);
 
+[[nodiscard]] std::uint32_t checksumOf(const SegmentHeader& header);
 [[nodiscard]] SegmentHeader segmentHeader(std::uint32_t number);
 [[nodiscard]] FrameHeader frameHeader(FrameType type, std::uint32_t sequence,
                                       std::string_view payload);

@@ -15,12 +15,13 @@ constexpr std::size_t kWindow = format::kFrameLimit + (64u << 10);
 
 // At least `wanted` bytes from here on, fewer at the end of the segment.
 std::span<const std::uint8_t> FrameScanner::ahead(std::size_t wanted) {
-  if (end_ - begin_ < wanted) {
+  if (end_ - begin_ < wanted && !ended_) {
     window_.resize(kWindow);
     std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
     const std::size_t got = read_(std::span(window_).subspan(end_));
+    ended_ = got < window_.size() - end_;
     end_ += got;
     bytesRead_ += static_cast<std::int64_t>(got);
   }

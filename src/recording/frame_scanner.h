@@ -44,6 +44,7 @@ class FrameScanner {
   std::vector<std::uint8_t> window_;
   std::size_t begin_ = 0, end_ = 0;  // of the bytes read and not consumed, in the window
   std::int64_t bytesRead_ = 0;
+  bool ended_ = false;  // asked once: a file that grows on is read up to where it was
 };
 
 }  // namespace stallprof

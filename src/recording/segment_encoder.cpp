@@ -75,7 +75,7 @@ void SegmentEncoder::define(StringId id) {
   std::uint32_t& local = local_[id.value - 1];
   if (local != 0) return;
   local = ++defined_;
-  encodeString(local, strings_.at(id), payload_);
+  encodeString(local, strings_.at(id), open_.payload);
 }
 
 void SegmentEncoder::announce(ProcessId id) {
@@ -99,19 +99,41 @@ void SegmentEncoder::announceAll() {
 }
 
 void SegmentEncoder::append(const Event& event) {
-  encodeEvent(event, previous_, local_, payload_);
+  if (!pending()) open_.since = event.at;
+  encodeEvent(event, previous_, local_, open_.payload);
   previous_ = event.at;
-  ++events_;
+  ++open_.events;
+  if (open_.payload.size() >= frameBytes_) cut();
 }
 
-void SegmentEncoder::clear() {
-  payload_.clear();
-  events_ = 0;
+void SegmentEncoder::cut() {
+  if (!pending()) return;
+  cutBytes_ += open_.payload.size();
+  frames_.push_back(std::move(open_));
+  open_ = Frame{std::move(spare_), 0, {}};
+  open_.payload.clear();
+  spare_.clear();
   previous_ = {};
 }
 
+void SegmentEncoder::popFrame() {
+  cutBytes_ -= frames_.front().payload.size();
+  spare_ = std::move(frames_.front().payload);
+  frames_.pop_front();
+}
+
+std::uint64_t SegmentEncoder::events() const {
+  std::uint64_t count = open_.events;
+  for (const Frame& frame : frames_) count += frame.events;
+  return count;
+}
+
 void SegmentEncoder::beginSegment() {
-  clear();
+  frames_.clear();
+  cutBytes_ = 0;
+  open_.payload.clear();
+  open_.events = 0;
+  previous_ = {};
   std::fill(local_.begin(), local_.end(), 0);
   defined_ = 0;
   forgetGone(processes_);

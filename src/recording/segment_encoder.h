@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,7 +18,16 @@ namespace stallprof {
 // and a process or thread announced before its first use in the segment. Knows nothing of files.
 class SegmentEncoder {
  public:
-  explicit SegmentEncoder(std::size_t stringBytes) : stringBytes_(stringBytes) {}
+  // `stringBytes`: budget of memory for strings. `frameBytes`: a frame is cut at this size.
+  SegmentEncoder(std::size_t stringBytes, std::size_t frameBytes)
+      : stringBytes_(stringBytes), frameBytes_(frameBytes) {}
+
+  // The payload of one frame, `events` events, the first of them at `since`.
+  struct Frame {
+    std::string payload;
+    std::uint64_t events = 0;
+    Nanos since{};
+  };
 
   [[nodiscard]] StringId intern(std::string_view text);
   // Notes what an event says of identities, without encoding it: due also for dropped events.
@@ -26,11 +36,17 @@ class SegmentEncoder {
   // Encodes every identity alive that this segment lacks: after events were dropped.
   void announceAll();
 
-  // The payload so far; `clear` begins the next frame.
-  [[nodiscard]] const std::string& payload() const { return payload_; }
-  [[nodiscard]] std::uint64_t events() const { return events_; }
-  void clear();
-  // Begins the next segment: nothing is defined, identities that ended are forgotten.
+  // Frames that are cut, oldest first, for the owner to write; `popFrame` when one is written.
+  [[nodiscard]] const std::deque<Frame>& frames() const { return frames_; }
+  void popFrame();
+  // Cuts what is encoded so far, if anything, into a frame.
+  void cut();
+  [[nodiscard]] bool pending() const { return open_.events > 0; }
+  // All that is encoded and not popped.
+  [[nodiscard]] std::size_t bytes() const { return cutBytes_ + open_.payload.size(); }
+  [[nodiscard]] std::uint64_t events() const;
+  // Begins the next segment: nothing is defined, identities that ended are forgotten, and so are
+  // frames of the former one that were not popped.
   void beginSegment();
 
   // Names that became "(other)" since the last call.
@@ -54,14 +70,16 @@ class SegmentEncoder {
   void append(const Event& event);
 
   Strings strings_;
-  std::size_t stringBytes_;
+  const std::size_t stringBytes_, frameBytes_;
   std::uint64_t stringsOver_ = 0;
   std::vector<std::uint32_t> local_;  // index: StringId - 1; 0: not defined in this segment
   std::uint32_t defined_ = 0;
   Identities<ProcessSeen> processes_;
   Identities<ThreadSeen> threads_;
-  std::string payload_;
-  std::uint64_t events_ = 0;
+  std::deque<Frame> frames_;
+  std::size_t cutBytes_ = 0;
+  Frame open_;
+  std::string spare_;  // a written frame's buffer, for the next one
   Nanos previous_{};
 };
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
+#include <initializer_list>
 #include <utility>
 
 #include "base/text.h"
@@ -20,13 +20,16 @@
 namespace stallprof {
 namespace {
 
-// A frame is sealed at this size at the latest; a quarter of what a reader accepts, because one
-// event may bring identities and strings with it.
+// A frame is cut at this size at the latest; an eighth of what a reader accepts, because the last
+// event may bring strings with it.
 constexpr std::size_t kFrameBytes = 128u << 10;
 // Frames held while the disk is full: minutes of a usual job (budget: 50 MB an hour).
 constexpr std::size_t kHeldBytes = 4u << 20;
 
-bool isFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+LossKind lossKind(int error) {
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return full ? LossKind::kDiskFull : LossKind::kWriteError;
+}
 // The file cannot go on, but another can: too large for a limit, or its content unknown after EIO.
 bool needsNewFile(int error) { return error != ENOSPC && error != EDQUOT; }
 
@@ -44,7 +47,7 @@ class DirectoryWriter final : public Writer {
         segmentBytes_(segmentLimit(options.segmentBytes)),
         frameBytes_(std::clamp<std::size_t>(segmentBytes_ / 4, 256, kFrameBytes)),
         manifest_(std::move(manifest)),
-        encoder_(options.stringBytes),
+        encoder_(options.stringBytes, frameBytes_),
         files_(storage, std::move(directory)),
         sync_(storage) {}
   ~DirectoryWriter() override = default;
@@ -58,19 +61,15 @@ class DirectoryWriter final : public Writer {
   std::int64_t bytesWritten() const override { return files_.bytesWritten(); }
 
  private:
-  struct Frame {
-    std::string payload;
-    std::uint64_t events = 0;
-  };
-
-  void seal();
+  void flush();
   void writeFrames();
   void rollWhenFull();
   void fail(int error);
-  void lastWords();
+  void lastWords(std::initializer_list<Payload> words);
+  [[nodiscard]] Nanos heldSince() const;
   void resume();
-  void drop(std::uint64_t events);
-  void reportDropped();
+  void drop(std::uint64_t events, Nanos since);
+  void reportDropped(int error);
   void reportStrings();
   void syncWhenDue();
 
@@ -80,14 +79,13 @@ class DirectoryWriter final : public Writer {
   SegmentEncoder encoder_;
   SegmentFiles files_;
   SyncThread sync_;
-  std::deque<Frame> frames_;  // sealed, not yet in the file
-  std::size_t heldBytes_ = 0;
   Nanos clock_{};               // the latest instant heard of, by a tick or an event
   Nanos lastTick_{}, begun_{};  // the tick before the first event of the frame
   Nanos lastSync_{}, retryAt_{};
   Nanos droppedSince_{};
   std::uint64_t dropped_ = 0;
-  int error_ = 0;  // why nothing is being written now; 0: all is well
+  int error_ = 0;         // why nothing is being written now; 0: all is well
+  bool saidWhy_ = false;  // once a pause: the space kept for last words is small
   bool unsynced_ = false, closed_ = false;
 };
 
@@ -95,42 +93,34 @@ void DirectoryWriter::put(const Event& event) {
   if (closed_) return;
   clock_ = std::max(clock_, event.at);
   encoder_.note(event);
-  if (error_ != 0 && heldBytes_ + encoder_.payload().size() >= kHeldBytes) return drop(1);
-  if (encoder_.events() == 0) begun_ = lastTick_;
+  if (error_ != 0 && encoder_.bytes() >= kHeldBytes) return drop(1, event.at);
+  if (!encoder_.pending()) begun_ = lastTick_;
   encoder_.encode(event);
-  if (encoder_.payload().size() < frameBytes_) return;
-  seal();
-  writeFrames();
+  if (!encoder_.frames().empty()) writeFrames();
 }
 
 void DirectoryWriter::tick(Nanos now) {
   if (closed_) return;
   clock_ = std::max(clock_, now);
   if (error_ != 0 && now >= retryAt_) resume();
-  if (encoder_.events() > 0 && now - begun_ >= options_.flushEvery) {
-    reportStrings();
-    seal();
-    writeFrames();
-  }
+  if (encoder_.pending() && now - begun_ >= options_.flushEvery) flush();
   lastTick_ = now;
   syncWhenDue();
 }
 
-void DirectoryWriter::seal() {
-  if (encoder_.events() == 0) return;
-  frames_.push_back({encoder_.payload(), encoder_.events()});
-  heldBytes_ += encoder_.payload().size();
-  encoder_.clear();
+void DirectoryWriter::flush() {
+  reportStrings();
+  encoder_.cut();
+  writeFrames();
 }
 
 void DirectoryWriter::writeFrames() {
   if (error_ != 0) return;
-  while (!frames_.empty()) {
-    const Frame& frame = frames_.front();
-    if (const int error = files_.append(format::FrameType::kEvents, frame.payload); error != 0)
+  while (!encoder_.frames().empty()) {
+    const std::string& payload = encoder_.frames().front().payload;
+    if (const int error = files_.append(format::FrameType::kEvents, payload); error != 0)
       return fail(error);
-    heldBytes_ -= frame.payload.size();
-    frames_.pop_front();
+    encoder_.popFrame();
     unsynced_ = true;
   }
   rollWhenFull();
@@ -138,7 +128,7 @@ void DirectoryWriter::writeFrames() {
 
 // Only between frames: what is encoded already belongs to the segment that is open.
 void DirectoryWriter::rollWhenFull() {
-  if (encoder_.events() > 0 || files_.size() + frameBytes_ <= segmentBytes_) return;
+  if (encoder_.pending() || files_.size() + frameBytes_ <= segmentBytes_) return;
   if (unsynced_) sync_.request(files_.file());
   encoder_.beginSegment();
   if (const int error = files_.open(manifest_); error != 0) fail(error);
@@ -147,53 +137,54 @@ void DirectoryWriter::rollWhenFull() {
 void DirectoryWriter::fail(int error) {
   error_ = error;
   retryAt_ = clock_ + options_.retryEvery;
-  if (files_.isOpen()) lastWords();
+  if (!std::exchange(saidWhy_, true)) lastWords({Loss{lossKind(error), 0, {}}});
   if (!needsNewFile(error)) return;
   // Frames of the old segment mean nothing in another: they are lost, and counted.
   files_.close();
-  std::uint64_t lost = encoder_.events();
-  for (const Frame& frame : frames_) lost += frame.events;
-  if (lost > 0) drop(lost);
-  frames_.clear();
-  heldBytes_ = 0;
+  if (const std::uint64_t lost = encoder_.events(); lost > 0) drop(lost, heldSince());
   encoder_.beginSegment();
   if (error == EFBIG) retryAt_ = clock_;  // a new file may be all it takes
 }
 
-// Why the recording stops here, for the case that it never goes on. In the space kept for it, and
-// without strings: those of this segment may be in frames that are not written.
-void DirectoryWriter::lastWords() {
-  std::string words;
-  const LossKind kind = isFull(error_) ? LossKind::kDiskFull : LossKind::kWriteError;
-  encodeEvent(Event{clock_, Loss{kind, 0, {}}}, Nanos{}, {}, words);
-  (void)files_.appendReserved(format::FrameType::kEvents, words);
+// What must still be said when the disk is full, in the space kept for it. Without strings: those
+// of this segment may be in frames that are not written.
+void DirectoryWriter::lastWords(std::initializer_list<Payload> words) {
+  std::string payload;
+  Nanos previous{};
+  for (const Payload& word : words) {
+    const Nanos at = std::holds_alternative<Gap>(word) ? droppedSince_ : clock_;
+    encodeEvent(Event{at, word}, previous, {}, payload);
+    previous = at;
+  }
+  (void)files_.appendReserved(format::FrameType::kEvents, payload);
+}
+
+Nanos DirectoryWriter::heldSince() const {
+  return encoder_.frames().empty() ? clock_ : encoder_.frames().front().since;
 }
 
 void DirectoryWriter::resume() {
-  if (!files_.isOpen())
-    if (const int error = files_.open(manifest_); error != 0) {
-      retryAt_ = clock_ + options_.retryEvery;
-      return;
-    }
-  const int before = std::exchange(error_, 0);
+  if (!files_.isOpen() && files_.open(manifest_) != 0) {
+    retryAt_ = clock_ + options_.retryEvery;
+    return;
+  }
+  const int was = std::exchange(error_, 0);
   writeFrames();
-  if (error_ != 0 || dropped_ == 0) return;
-  error_ = before;
-  reportDropped();
-  error_ = 0;
-  encoder_.announceAll();
+  if (error_ != 0) return;
+  saidWhy_ = false;
+  if (dropped_ > 0) reportDropped(was);
 }
 
-void DirectoryWriter::drop(std::uint64_t events) {
-  if (dropped_ == 0) droppedSince_ = clock_;
+void DirectoryWriter::drop(std::uint64_t events, Nanos since) {
+  droppedSince_ = dropped_ == 0 ? since : std::min(droppedSince_, since);
   dropped_ += events;
 }
 
-void DirectoryWriter::reportDropped() {
-  const LossKind kind = isFull(error_) ? LossKind::kDiskFull : LossKind::kWriteError;
-  const StringId why = encoder_.intern(errnoText(error_));
+void DirectoryWriter::reportDropped(int error) {
+  const StringId why = encoder_.intern(errnoText(error));
   encoder_.encode(Event{droppedSince_, Gap{clock_ - droppedSince_, why}});
-  encoder_.encode(Event{clock_, Loss{kind, dropped_, why}});
+  encoder_.encode(Event{clock_, Loss{lossKind(error), dropped_, why}});
+  encoder_.announceAll();
   dropped_ = 0;
 }
 
@@ -204,8 +195,7 @@ void DirectoryWriter::reportStrings() {
 
 void DirectoryWriter::syncWhenDue() {
   if (const int error = sync_.takeError(); error != 0 && error_ == 0) {
-    seal();
-    writeFrames();
+    flush();
     if (error_ == 0) fail(needsNewFile(error) ? error : EIO);
     retryAt_ = clock_;
     return;
@@ -218,22 +208,14 @@ void DirectoryWriter::syncWhenDue() {
 
 void DirectoryWriter::close() {
   if (std::exchange(closed_, true)) return;
-  reportStrings();
-  seal();
   if (error_ != 0) resume();
-  seal();
-  writeFrames();
-  if (!files_.isOpen()) return;
-  if (error_ != 0) {  // still full: say what is lost, in the space kept for it
-    for (const Frame& frame : frames_) drop(frame.events);
-    std::string words;
-    const LossKind kind = isFull(error_) ? LossKind::kDiskFull : LossKind::kWriteError;
-    encodeEvent(Event{droppedSince_, Gap{clock_ - droppedSince_, {}}}, Nanos{}, {}, words);
-    encodeEvent(Event{clock_, Loss{kind, dropped_, {}}}, droppedSince_, {}, words);
-    (void)files_.appendReserved(format::FrameType::kEvents, words);
+  flush();
+  if (error_ != 0) {
+    if (const std::uint64_t lost = encoder_.events(); lost > 0) drop(lost, heldSince());
+    lastWords({Gap{clock_ - droppedSince_, {}}, Loss{lossKind(error_), dropped_, {}}});
   }
   (void)files_.appendReserved(format::FrameType::kEnd, {});
-  sync_.request(files_.file());
+  if (files_.isOpen()) sync_.request(files_.file());
   files_.close();
 }
 
