@@ -12,47 +12,52 @@ static PyObject* methodType; /* types.MethodType */
 
 /* ---- whose error is it ---------------------------------------------------------------------- */
 
-/* Whether the innermost frame of `traceback` runs code of the package stallprof_hook. */
-static int raisedByUs(PyObject* traceback) {
-  int ours = 0;
-  Py_XINCREF(traceback);
-  while (traceback && traceback != Py_None) {
-    PyObject* next = PyObject_GetAttrString(traceback, "tb_next");
-    if (next == Py_None) {
-      PyObject* frame = PyObject_GetAttrString(traceback, "tb_frame");
-      PyObject* globals = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL;
-      PyObject* name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
-      PyObject* bytes = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;
-      const char* text = bytes ? PyBytes_AsString(bytes) : NULL;
-      ours = text && strncmp(text, "stallprof_hook", 14) == 0;
-      Py_XDECREF(bytes);
-      Py_XDECREF(name);
-      Py_XDECREF(globals);
-      Py_XDECREF(frame);
-    }
-    Py_DECREF(traceback);
-    traceback = next;
-  }
-  Py_XDECREF(traceback);
+/* Whether this entry of a traceback is a frame of the package stallprof_hook. */
+static int isOurFrame(PyObject* traceback) {
+  PyObject* frame = PyObject_GetAttrString(traceback, "tb_frame");
+  PyObject* globals = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL;
+  PyObject* name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
+  PyObject* bytes = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;
+  const char* text = bytes ? PyBytes_AsString(bytes) : NULL;
+  int ours = text && strncmp(text, "stallprof_hook", 14) == 0;
+  Py_XDECREF(bytes);
+  Py_XDECREF(name);
+  Py_XDECREF(globals);
+  Py_XDECREF(frame);
   PyErr_Clear();
   return ours;
 }
 
-/* Swallows the current error if it is ours; 0 when it must go on to the program. */
+/* What is left of a traceback (consumed) without the frames of ours it begins with; NULL: none. */
+static PyObject* withoutOurs(PyObject* traceback) {
+  while (traceback && traceback != Py_None && isOurFrame(traceback)) {
+    PyObject* next = PyObject_GetAttrString(traceback, "tb_next");
+    Py_DECREF(traceback);
+    traceback = next;
+  }
+  PyErr_Clear();
+  if (traceback != Py_None) return traceback;
+  Py_DECREF(traceback);
+  return NULL;
+}
+
+/* Swallows the current error if it is ours; 0 when it must go on to the program. It is ours if it
+ * is an Exception that no frame but ours has seen (nothing we call from there is Python code that
+ * may raise), or none at all: then the interpreter raised it before our code ran. What goes on was
+ * raised by a signal handler, and looks as if that had run before or after the call. */
 static int swallowed(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  /* No traceback: raised by the interpreter before our code ran (memory, recursion). */
-  int ours =
-      PyErr_GivenExceptionMatches(type, PyExc_Exception) && (!traceback || raisedByUs(traceback));
-  if (!ours) {
-    PyErr_Restore(type, value, traceback);
-    return 0;
+  PyErr_NormalizeException(&type, &value, &traceback);
+  traceback = withoutOurs(traceback);
+  if (!traceback && PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    return 1;
   }
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-  return 1;
+  if (value) PyException_SetTraceback(value, traceback ? traceback : Py_None);
+  PyErr_Restore(type, value, traceback);
+  return 0;
 }
 
 /* ---- the call --------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@ import os
 import struct
 import subprocess
 
+HOOK = os.environ.get('STALLPROF_HOOK', '')  # the built hook's directory
+
 MAGIC = 0x31304D454D505453
 VERSION, SLOTS, RING, PAGE = 1, 512, 65536, 4096
 SLOT_BYTES = PAGE + RING
@@ -96,10 +98,10 @@ def record(ring, owner, at, size, kind, count):
 class Run:
     """A program that ran with the hook: its status, output and events, by kind in `run.fetch` ..."""
 
-    def __init__(self, command, hook, memory=None, environment=None, path_after=(), cwd=None):
+    def __init__(self, command, memory=None, environment=None, path_after=(), cwd=None):
         memory = memory or EventMemory()
         env = dict(os.environ, STALLPROF_EVENTS=memory.path)
-        env['PYTHONPATH'] = os.pathsep.join([hook] + list(path_after))
+        env['PYTHONPATH'] = os.pathsep.join([HOOK] + list(path_after))
         env.update(environment or {})
         done = subprocess.run(command, env=env, cwd=cwd, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=120)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""What happens when a watched module is imported: its loader is replaced until the module has been
+executed, then its adapter is put in. The module itself never sees another loader."""
+import sys
+
+from . import ADAPTERS
+
+_waiting = dict(ADAPTERS)
+
+
+def marked_spec(watcher, name, path, target):
+    """The spec the other finders find, marked if this is the module's first import."""
+    spec = _spec_of_others(watcher, name, path, target)
+    if spec is not None and name in _waiting and hasattr(spec.loader, 'exec_module'):
+        try:
+            _mark(watcher, spec)
+        except Exception:  # no extension for this interpreter, or a loader of an unknown kind
+            _remove(watcher)
+    return spec
+
+
+def adapt_loaded(watcher):
+    from . import events
+    for name in list(_waiting):
+        if name in sys.modules and events.ready():
+            _adapt(watcher, sys.modules[name])
+
+
+def _spec_of_others(watcher, name, path, target):
+    for finder in list(sys.meta_path):
+        find = getattr(finder, 'find_spec', None)
+        spec = find(name, path, target) if find and finder is not watcher else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def _mark(watcher, spec):
+    from . import events
+    if not events.ready():
+        return _remove(watcher)
+    loader = spec.loader
+
+    def begin(args, kwargs):
+        module = args[0]
+        module.__spec__.loader = module.__loader__ = loader
+        return module
+
+    def end(module, args, result, succeeded):
+        if succeeded:
+            _adapt(watcher, sys.modules.get(module.__name__, module))
+
+    spec.loader = _MarkedLoader(loader, events.Around(loader.exec_module, begin, end))
+
+
+class _MarkedLoader:
+    def __init__(self, loader, exec_module):
+        self._loader, self.exec_module = loader, exec_module
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+
+def _adapt(watcher, module):
+    adapter = _waiting.pop(module.__name__, None)
+    if adapter is not None:
+        __import__(__package__ + '.' + adapter)
+        sys.modules[__package__ + '.' + adapter].install(module)
+    if not _waiting:
+        _remove(watcher)
+
+
+def _remove(watcher):
+    _waiting.clear()
+    if watcher in sys.meta_path:
+        sys.meta_path.remove(watcher)

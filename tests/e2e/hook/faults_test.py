@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: MIT
+"""Nothing of ours shows in the program: not when it fails, forks, closes everything or is
+interrupted, and not when the event memory is missing, garbage, full or closed."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+from harness import HOOK, MEMORY_BYTES, RING, SLOTS, EventMemory, Run
+from loader_test import PYTHON, TORCH, TRAIN
+
+FAILING = '''
+import sys, torch, warnings
+from torch.utils.data import DataLoader, Dataset
+class Broken(Dataset):
+    def __len__(self): return 9
+    def __getitem__(self, i):
+        if i == 5: raise ValueError('sample %d is broken' % i)
+        return i
+for batch in DataLoader(Broken(), batch_size=2, num_workers=int(sys.argv[1])):
+    print(batch.tolist())
+'''
+
+
+def run_twice(text, *arguments):
+    """(with the hook, without): status, output and errors of the same program."""
+    with tempfile.NamedTemporaryFile('w', suffix='.py') as file:
+        file.write(textwrap.dedent(text))
+        file.flush()
+        command = [PYTHON, file.name] + list(arguments)
+        hooked = Run(command)
+        env = {k: v for k, v in os.environ.items() if k not in ('STALLPROF_EVENTS', 'PYTHONPATH')}
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pids = re.compile(r'(pid|Process)[ =:]*\d+|0x[0-9a-f]+')
+    clean = [[pids.sub('', text) for text in pair] for pair in (
+        (hooked.out, hooked.err), (done.stdout.decode(), done.stderr.decode()))]
+    return (hooked.status, *clean[0]), (done.returncode, *clean[1]), hooked
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Unseen(unittest.TestCase):
+    def same(self, text, *arguments):
+        hooked, alone, run = run_twice(text, *arguments)
+        self.assertEqual(hooked, alone)
+        return run
+
+    def test_exceptions_and_their_tracebacks(self):
+        for workers in ('0', '2'):
+            run = self.same(FAILING, workers)
+            self.assertEqual(run.status, 1)
+            self.assertIn('sample 5 is broken', run.err)
+            self.assertEqual([f.end for f in run.fetch], [0, 0, 1])
+
+    def test_a_worker_that_is_killed(self):
+        """torch's SIGCHLD handler raises in whatever Python code runs then: ours must not show."""
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import os, torch
+            from torch.utils.data import DataLoader, Dataset
+            class Deadly(Dataset):
+                def __len__(self): return 9
+                def __getitem__(self, i):
+                    if i == 4: os.kill(os.getpid(), 9)
+                    return i
+            for batch in DataLoader(Deadly(), num_workers=1): pass
+            ''')])
+        self.assertEqual(run.status, 1)
+        self.assertNotIn('stallprof', run.err)
+
+    def test_warnings_name_the_same_lines(self):
+        run = self.same('''
+            import warnings, torch
+            warnings.simplefilter('always')
+            from torch.utils.data import DataLoader, IterableDataset
+            class Long(IterableDataset):
+                def __len__(self): return 2
+                def __iter__(self): return iter(range(5))
+            loader = DataLoader(Long(), num_workers=512) if 0 else DataLoader([1], num_workers=99)
+            loader = DataLoader(Long())
+            len(loader)
+            for _ in loader: pass
+            ''')
+        self.assertIn('UserWarning', run.err)
+
+    def test_introspection(self):
+        self.same('''
+            import inspect, pickle, torch, copy
+            from torch.utils.data import DataLoader, dataloader
+            print(inspect.signature(DataLoader), inspect.signature(DataLoader.__init__))
+            print(inspect.getsource(dataloader._BaseDataLoaderIter.__next__))
+            print(inspect.signature(torch.save), torch.save.__module__, repr(torch.save)[:14])
+            print(torch.save is torch.serialization.save, inspect.isfunction(torch.save))
+            loop = torch.utils.data._utils.worker._worker_loop
+            print(pickle.dumps(loop), copy.deepcopy(loop) is loop)
+            print(torch.serialization.__spec__.loader.__class__, torch.serialization.__loader__)
+            loader = DataLoader([1, 2])
+            print(sorted(vars(loader)), repr(type(loader)), [b.tolist() for b in loader])
+            print(sorted(vars(torch.optim.SGD([torch.zeros(1)], lr=1))))
+            bound = iter(loader).__next__
+            print(bound.__name__, bound.__func__.__qualname__, bound().tolist())
+            ''')
+
+    def test_a_seeded_training_gives_the_same_weights(self):
+        self.same('''
+            import torch
+            from torch.utils.data import DataLoader, TensorDataset
+            torch.manual_seed(3)
+            model = torch.nn.Linear(4, 1)
+            data = TensorDataset(torch.rand(64, 4))
+            optimizer = torch.optim.Adam(model.parameters())
+            for epoch in range(2):
+                for x, in DataLoader(data, batch_size=8, shuffle=True, num_workers=2):
+                    optimizer.zero_grad()
+                    loss = (model(x) ** 2).mean()
+                    loss.backward()
+                    optimizer.step()
+                print(loss.item())
+            print(model.weight.tolist(), torch.get_num_threads())
+            ''')
+
+    def test_no_descriptor_is_left(self):
+        self.same('''
+            import os, torch
+            from torch.utils.data import DataLoader
+            list(DataLoader([1, 2, 3]))
+            print(sorted(os.readlink('/proc/self/fd/' + f) for f in os.listdir('/proc/self/fd')
+                         if os.path.exists('/proc/self/fd/' + f) and int(f) > 2))
+            print(os.open('/dev/null', os.O_RDONLY))
+            ''')
+
+    def test_after_closing_every_descriptor(self):
+        run = self.same('''
+            import os, torch
+            from torch.utils.data import DataLoader
+            os.closerange(3, 4096)
+            print(len(list(DataLoader(list(range(8)), num_workers=1))))
+            ''')
+        self.assertEqual(sum(not f.end for f in run.fetch), 8)
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Forks(unittest.TestCase):
+    def test_a_fork_in_the_middle_writes_to_its_own_slot(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import os, torch
+            from torch.utils.data import DataLoader
+            it = iter(DataLoader(list(range(10))))
+            next(it); next(it)
+            pid = os.fork()
+            for _ in range(3): next(it)
+            if pid: os.waitpid(pid, 0)
+            ''')])
+        self.assertEqual((run.status, run.err), (0, ''))
+        first, second = sorted({f.pid for f in run.fetch})
+        count = {pid: sum(f.pid == pid for f in run.fetch) for pid in (first, second)}
+        self.assertEqual(count, {first: 5, second: 3})
+
+    def test_slots_carry_the_start_of_their_owner(self):
+        run = Run([PYTHON, '-c', 'import torch; print(open("/proc/self/stat").read())'])
+        owner, ticks = run.memory.owners()[0]
+        fields = run.out.rpartition(')')[2].split()
+        self.assertEqual((owner, ticks), (int(run.out.split()[0]), int(fields[19])))
+
+
+class Interrupted(unittest.TestCase):
+    """Signal handlers run wherever Python code runs, our callbacks too: what they raise is the
+    program's. A timer fires every 50 us and counts; each of its exceptions must arrive."""
+
+    def test_no_exception_of_a_signal_handler_is_lost(self):
+        for error in ('KeyboardInterrupt', 'TimeoutError'):
+            run = Run([PYTHON, '-c', textwrap.dedent('''
+                import signal, sys, time
+                import stallprof_hook
+                from stallprof_hook import events
+                raised = caught = 0
+                def handler(*_):
+                    global raised
+                    raised += 1
+                    raise %s
+                exec(compile("""def begin(args, kwargs): return sum(range(100)) or 1
+                def end(token, args, result, ok): sum(range(100))
+                """.replace(' ' * 16, ''), 'stallprof_hook/x.py', 'exec'),
+                     {'__name__': 'stallprof_hook.x'}, globals())
+                f = events.Around(lambda: None, begin, end)
+                signal.signal(signal.SIGALRM, handler)
+                while raised < 100:
+                    try:
+                        signal.setitimer(signal.ITIMER_REAL, 0.00005)
+                        for _ in range(20): f()
+                        signal.setitimer(signal.ITIMER_REAL, 0)
+                    except %s as e:
+                        caught += 1
+                        while e.__traceback__:
+                            assert 'stallprof' not in e.__traceback__.tb_frame.f_code.co_filename
+                            e.__traceback__ = e.__traceback__.tb_next
+                assert raised == caught, (raised, caught)
+                ''' % (error, error))])
+            self.assertEqual((run.status, run.err), (0, ''))
+
+    def test_our_own_errors_are_swallowed(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            from stallprof_hook import events
+            exec("def wrong(*a): raise ValueError", {'__name__': 'stallprof_hook.test'}, globals())
+            assert events.Around(lambda a: a + 1, wrong, wrong)(1) == 2
+            assert events.Around(lambda a: a + 1, None, wrong)(1) == 2
+            try: events.Around(lambda: 1 / 0, lambda a, k: 1, wrong)()
+            except ZeroDivisionError: print('theirs')
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, 'theirs\n', ''))
+
+    @unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+    def test_ctrl_c_in_a_wait(self):
+        child = ('import torch, time\nfrom torch.utils.data import DataLoader\n'
+                 'class Slow(torch.utils.data.Dataset):\n'
+                 '  def __len__(self): return 9\n'
+                 '  def __getitem__(self, i): print("in", flush=True); time.sleep(60)\n'
+                 'for _ in DataLoader(Slow()): pass\n')
+        memory = EventMemory()
+        env = dict(os.environ, STALLPROF_EVENTS=memory.path, PYTHONPATH=HOOK)
+        with subprocess.Popen([PYTHON, '-c', child], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            error = process.stderr.read().decode()
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertNotIn('stallprof', error)
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class EventMemoryTrouble(unittest.TestCase):
+    def quiet(self, path, **more):
+        run = Run([PYTHON, TRAIN, '--samples', '16', '--epochs', '1', '--workers', '1'],
+                  environment={'STALLPROF_EVENTS': path}, **more)
+        self.assertEqual((run.status, run.err), (0, ''), path)
+        return run
+
+    def test_missing_or_of_another_kind(self):
+        with tempfile.NamedTemporaryFile() as file:
+            for path in ('/proc/self/fd/900', '/proc/1/fd/0', '/proc/self/mem', '/nowhere',
+                         '/dev/null', 'relative', file.name, '/proc/self', '\udce9' * 300):
+                self.quiet(path)
+
+    def test_garbage_and_wrong_sizes(self):
+        for size, head in ((0, b''), (4096, b'x' * 4096), (MEMORY_BYTES, b'x' * 4096),
+                           (MEMORY_BYTES - 1, None), (MEMORY_BYTES, b'')):
+            memory = EventMemory()
+            os.ftruncate(memory.fd, size)
+            if head is not None:
+                os.pwrite(memory.fd, head or bytes(min(size, 24)), 0)
+            self.quiet(memory.path)
+
+    def test_garbage_in_a_slot(self):
+        memory = EventMemory()
+        for i in range(SLOTS):  # head and tail that cannot be
+            at = 4096 + i * (4096 + RING)
+            os.pwrite(memory.fd, b'\xff' * 8, at + 16)
+            os.pwrite(memory.fd, b'\x01' * 8, at + 64)
+        env = {'STALLPROF_EVENTS': memory.path}
+        done = subprocess.run([PYTHON, TRAIN, '--samples', '8'], stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=HOOK, **env))
+        self.assertEqual((done.returncode, done.stderr), (0, b''))
+
+    def test_closed_by_the_recorder(self):
+        memory = EventMemory()
+        memory.close_for_writers()
+        self.assertEqual(self.quiet(memory.path, memory=memory).events, [])
+
+    def test_no_free_slot(self):
+        memory = EventMemory()
+        for i in range(SLOTS):
+            os.pwrite(memory.fd, b'\x01\x00\x00\x00', 4096 + i * (4096 + RING))
+        self.assertEqual(self.quiet(memory.path, memory=memory).events, [])
+
+    def test_a_full_ring_drops_and_counts_and_wraps_whole(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            from stallprof_hook import events
+            events.ready()
+            for i in range(3000):
+                events.put(events.FRAMEWORK_SEEN, i, 'n' * (i % 50), 'v')
+            ''')])
+        count = len(run.framework)
+        self.assertEqual(count + run.memory.dropped(), 3000)
+        self.assertGreater(count, 800)  # 65,536 bytes of at most 88
+        self.assertTrue(all(f.name == 'n' * (f.at % 50) for f in run.framework))
+
+    def test_a_drained_ring_goes_round(self):
+        memory, seen = EventMemory(), []
+        env = dict(os.environ, STALLPROF_EVENTS=memory.path, PYTHONPATH=HOOK)
+        child = ('from stallprof_hook import events; import time; events.ready()\n'
+                 'for i in range(6000):\n'
+                 '  events.put(events.FRAMEWORK_SEEN, i, "n" * (i % 70), "v")\n'
+                 '  if i % 100 == 0: time.sleep(0.005)\n')
+        with subprocess.Popen([PYTHON, '-c', child], env=env) as process:
+            while process.poll() is None:
+                seen += memory.drain()
+                time.sleep(0.001)
+        seen += memory.drain()
+        self.assertEqual(len(seen) + memory.dropped(), 6000)
+        self.assertTrue(all(e.name == 'n' * (e.at % 70) for e in seen))
+
+
+if __name__ == '__main__':
+    unittest.main()

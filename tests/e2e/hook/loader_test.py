@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: MIT
+"""What the hook says of real DataLoaders, against what the program itself counted and timed."""
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import unittest
+
+from harness import Run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.environ.get('STALLPROF_TORCH', sys.executable)
+TRAIN = os.path.join(HERE, 'train.py')
+TORCH = subprocess.run([PYTHON, '-c', 'import torch; print(torch.__version__)'],
+                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().strip()
+
+
+def train(*arguments):
+    run = Run([PYTHON, TRAIN] + [str(a) for a in arguments])
+    if run.status != 0:
+        raise AssertionError(run.err)
+    run.own = json.loads(run.out)
+    run.batches = [f for f in run.fetch if not f.end]
+    return run
+
+
+def script(text, *arguments):
+    run = Run([PYTHON, '-c', textwrap.dedent(text)] + list(arguments))
+    if run.status != 0:
+        raise AssertionError(run.err)
+    return run
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Case(unittest.TestCase):
+    def check_waits(self, run):
+        """Each next() is timed inside the program's own timer, and nearly as long."""
+        self.assertEqual(len(run.batches), len(run.own['waits']))
+        self.assertEqual(run.memory.dropped(), 0)
+        for fetch, own in zip(run.batches, run.own['waits']):
+            self.assertLessEqual(fetch.duration, own)
+        lost = sum(run.own['waits']) - sum(f.duration for f in run.batches)
+        self.assertLess(lost / len(run.batches), 1e6)
+
+    def check_tasks(self, run, batches):
+        """Every delivered batch has its one task, made by the worker that the fetch names."""
+        keys = {(i.pid, i.pass_): i.key for i in run.iterator}
+        tasks = {(t.key, t.batch): t for t in run.task}
+        self.assertEqual(len(tasks), len(run.task))
+        for fetch in run.batches:
+            task = tasks[keys[fetch.pid, fetch.pass_], fetch.batch]
+            self.assertEqual(task.worker, fetch.worker)
+            self.assertTrue(0 <= task.fetch_begin <= task.fetch_end <= task.put_end)
+            self.assertLess(task.at + task.fetch_end, fetch.at + fetch.duration)
+            self.assertLessEqual(task.cpu, task.fetch_end - task.fetch_begin + 100000)
+            self.assertEqual(task.bytes, 4 * 16 * 4)
+        self.assertEqual(len(run.batches), batches)
+
+
+class Counts(Case):
+    pass
+
+
+def add_count_case(workers, method, kind):
+    def test(self):
+        more = ['--method', method] if method else []
+        run = train('--workers', workers, '--kind', kind, *more)
+        self.check_waits(run)
+        self.assertEqual(len(run.batches), 32)  # 64 samples / 4, twice
+        self.assertEqual(sum(f.end for f in run.fetch), 2)
+        self.assertEqual(len(run.optimizer), 32)
+        self.assertEqual([i.pass_ for i in run.iterator], [1, 2])
+        loader, = run.loader
+        self.assertEqual((loader.workers, loader.start_method), (workers, method or ''))
+        self.assertEqual((loader.iterable, loader.in_order), (kind == 'iterable', 1))
+        if workers:
+            self.check_tasks(run, 32)
+            self.assertEqual(len(run.worker), 4)
+            self.assertEqual(len({w.pid for w in run.worker}), 4)
+        else:
+            self.assertEqual([f.batch for f in run.batches], list(range(16)) * 2)
+            for fetch in run.batches:
+                self.assertEqual((fetch.worker, fetch.ready), (-1, -1))
+                self.assertGreaterEqual(fetch.process_cpu, 4 * 500000)
+                self.assertGreaterEqual(fetch.cpu, 4 * 500000)
+    return test
+
+
+for _kind in ('map', 'iterable'):
+    for _workers, _method in ((0, ''), (2, 'fork'), (2, 'spawn'), (2, 'forkserver')):
+        setattr(Counts, 'test_%s_%d_workers_%s' % (_kind, _workers, _method),
+                add_count_case(_workers, _method, _kind))
+
+
+class Passes(Case):
+    def test_persistent_workers_have_a_new_key_each_pass(self):
+        run = train('--workers', 2, '--persistent', '--epochs', 3)
+        self.check_waits(run)
+        self.check_tasks(run, 48)
+        self.assertEqual([i.reused for i in run.iterator], [0, 1, 1])
+        self.assertEqual(len({i.key for i in run.iterator}), 3)
+        self.assertEqual(len({w.pid for w in run.worker}), 2)
+        self.assertEqual({w.key for w in run.worker}, {i.key for i in run.iterator})
+
+    def test_the_same_seed_each_epoch_still_gives_different_keys(self):
+        for method in ('fork', 'spawn'):
+            run = train('--workers', 2, '--seed-each-epoch', '--method', method)
+            self.assertEqual(len({i.key for i in run.iterator}), 2)
+            self.check_tasks(run, 32)
+
+    def test_more_workers_than_batches(self):
+        run = train('--workers', 4, '--samples', 8, '--epochs', 1)
+        self.check_tasks(run, 2)
+
+    def test_two_loaders_zipped(self):
+        run = script('''
+            import torch
+            from torch.utils.data import DataLoader, TensorDataset
+            data = TensorDataset(torch.zeros(12, 2))
+            a, b = DataLoader(data, batch_size=2, num_workers=1), DataLoader(data, batch_size=3)
+            assert sum(1 for _ in zip(a, b)) == 4
+            ''')
+        self.assertEqual([loader.loader for loader in run.loader], [1, 2])
+        count = {n: sum(f.loader == n and not f.end for f in run.fetch) for n in (1, 2)}
+        self.assertEqual(count, {1: 5, 2: 4})  # zip fetches one more of the first
+
+    def test_what_lies_ready(self):
+        run = script('''
+            import time, torch
+            from torch.utils.data import DataLoader, TensorDataset
+            data = TensorDataset(torch.zeros(40, 2))
+            for i, _ in enumerate(DataLoader(data, batch_size=4, num_workers=2)):
+                time.sleep(0.3 if i == 4 else 0)
+            ''')
+        fetches = [f for f in run.fetch if not f.end]
+        self.assertEqual(fetches[0].ready, 0)
+        self.assertEqual(fetches[5].ready, 4)
+
+    def test_out_of_order(self):
+        if tuple(int(v) for v in TORCH.split('.')[:2]) < (2, 6):
+            self.skipTest('torch %s has no in_order' % TORCH)
+        for kind in ('map', 'iterable'):
+            run = train('--workers', 2, '--out-of-order', '--kind', kind)
+            self.check_waits(run)
+            self.check_tasks(run, 32)
+            self.assertEqual(run.loader[0].in_order, 0)
+
+
+class Settings(Case):
+    def test_every_setting_and_the_line(self):
+        run = script('''\
+            import torch
+            from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, TensorDataset
+            data = TensorDataset(torch.zeros(10, 2))
+            DataLoader(data, batch_size=4, shuffle=True, drop_last=True)
+            DataLoader(data, batch_size=4, shuffle=True, num_workers=2, prefetch_factor=5,
+                       persistent_workers=True, multiprocessing_context='spawn')
+            DataLoader(data, batch_sampler=BatchSampler(SequentialSampler(data), 3, False))
+            DataLoader(data, batch_size=None)
+            class Mine(DataLoader):
+                def __init__(self, *args):
+                    super().__init__(*args)
+            Mine(data, 2)
+            ''')
+        first, second, third, fourth, fifth = run.loader
+        self.assertEqual((first.batching, first.batch_size, first.length, first.prefetch),
+                         ('auto', 4, 2, -1))
+        self.assertEqual((first.file, first.line), ('<string>', 4))
+        self.assertEqual((second.workers, second.prefetch, second.persistent, second.length,
+                          second.start_method), (2, 5, 1, 3, 'spawn'))
+        self.assertEqual((third.batching, third.batch_size), ('batch_sampler', 3))
+        self.assertEqual((fourth.batching, fourth.batch_size), ('none', 1))
+        self.assertEqual((fifth.dataset, fifth.batch_size), ('TensorDataset', 2))
+        self.assertEqual({loader.kind for loader in run.loader}, {'torch.DataLoader'})
+
+    def test_asking_for_settings_fixes_no_start_method(self):
+        run = script('''
+            import torch, multiprocessing
+            from torch.utils.data import DataLoader
+            loader = DataLoader([1, 2], num_workers=1)
+            multiprocessing.set_start_method('spawn')   # raises once a method is fixed
+            print('fine')
+            ''')
+        self.assertEqual(run.out, 'fine\n')
+
+    def test_the_data_set_is_not_asked_for_its_length(self):
+        run = script('''
+            from torch.utils.data import DataLoader, Dataset
+            class Lazy(Dataset):
+                def __len__(self): raise SystemExit('opened early')
+            DataLoader(Lazy())
+            print('fine')
+            ''')
+        self.assertEqual(run.out, 'fine\n')
+
+    def test_a_loader_that_came_by_pickle_is_announced_at_its_first_pass(self):
+        run = script('''
+            import pickle, torch
+            from torch.utils.data import DataLoader
+            text = pickle.dumps(DataLoader([1, 2, 3]))
+            loader = pickle.loads(text)
+            assert len(list(loader)) == 3
+            ''')
+        self.assertEqual({f.loader for f in run.fetch}, {run.loader[-1].loader})
+
+
+class Workers(Case):
+    def test_cpu_of_pools_counts_and_that_of_the_feeder_does_not(self):
+        run = script('''
+            import hashlib, threading, torch
+            from torch.utils.data import DataLoader, Dataset
+            blob = bytes(8 << 20)
+            class Pooled(Dataset):
+                def __len__(self): return 12
+                def __getitem__(self, i):
+                    if i % 2:
+                        t = threading.Thread(target=hashlib.sha256, args=(blob,))
+                        t.start(); t.join()
+                    return torch.zeros(1 << 20)
+            for _ in DataLoader(Pooled(), batch_size=1, num_workers=1): pass
+            ''')
+        pool = {t.batch: t.process_cpu - t.cpu for t in run.task}
+        alone = max(cpu for batch, cpu in pool.items() if batch % 2 == 0 and batch > 1)
+        helped = min(cpu for batch, cpu in pool.items() if batch % 2)
+        self.assertGreater(helped, 2e6)
+        self.assertLess(alone, 1e6)
+
+    def test_reads_of_the_disk_are_counted(self):
+        run = script('''
+            import os, sys, tempfile, torch
+            from torch.utils.data import DataLoader, Dataset
+            file = tempfile.NamedTemporaryFile(dir='.')
+            file.write(os.urandom(8 << 20)); file.flush(); os.fsync(file.fileno())
+            class Disk(Dataset):
+                def __len__(self): return 8
+                def __getitem__(self, i):
+                    fd = os.open(file.name, os.O_RDONLY)
+                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                    n = len(os.pread(fd, 1 << 20, i << 20))
+                    os.close(fd)
+                    return n
+            for _ in DataLoader(Disk(), num_workers=1): pass
+            print(os.statvfs('.').f_fsid)
+            ''')
+        self.assertTrue(all(t.majflt >= 0 and t.inblock >= 0 for t in run.task))
+        if not any(t.inblock for t in run.task):
+            self.skipTest('this file system does no block reads')
+        self.assertGreaterEqual(sum(t.inblock for t in run.task), 4 * 2048)
+
+
+class OtherEvents(Case):
+    def test_checkpoints_carry_the_users_line(self):
+        run = script('''\
+            import io, torch
+            torch.save(torch.zeros(3), io.BytesIO())
+            ''')
+        span, = run.span
+        self.assertEqual((span.name, span.file, span.line, span.phase, span.source),
+                         ('torch.save', '<string>', 2, 7, 2))
+
+    def test_optimizers_count_once_a_step(self):
+        run = script('''
+            import copy, torch
+            class Mine(torch.optim.Adam):
+                def step(self, closure=None):
+                    return super().step(closure)
+            p = torch.zeros(2, requires_grad=True)
+            a, b = torch.optim.SGD([p], lr=0.1), Mine([p])
+            schedule = torch.optim.lr_scheduler.StepLR(a, 1)
+            for _ in range(3):
+                p.sum().backward(); a.step(); schedule.step()
+            b.step()
+            c = torch.optim.LBFGS([p])
+            c.step(lambda: p.sum())
+            d = copy.deepcopy(a); d.step()
+            class Broken(torch.optim.SGD):
+                def step(self, closure=None): raise ValueError
+            e = Broken([p], lr=1)
+            for _ in range(2):
+                try: e.step()
+                except ValueError: pass
+            a.step()
+            ''')
+        self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
+
+    def test_every_process_with_torch_says_so(self):
+        run = train('--workers', 2, '--epochs', 1)
+        self.assertEqual(len({f.pid for f in run.framework}), 3)
+        self.assertEqual({f.version for f in run.framework}, {run.own['torch']})
+
+
+if __name__ == '__main__':
+    unittest.main()
