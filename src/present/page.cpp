@@ -108,7 +108,9 @@ std::size_t columnsOf(std::string_view text) {
 std::string cut(std::string_view text, std::size_t columns) {
   if (columnsOf(text) <= columns) return std::string(text);
   if (columns <= 3) return std::string(columns, '.');
-  return std::string(trimmed(text.substr(0, bytesWithin(text, columns - 3)))) + "...";
+  std::string_view kept = text.substr(0, bytesWithin(text, columns - 3));
+  while (kept.ends_with(' ')) kept.remove_suffix(1);
+  return std::string(kept) + "...";
 }
 
 std::string padded(std::string_view text, std::size_t columns) {

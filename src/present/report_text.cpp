@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLabel = 12;       // "STEP TIME   "
 constexpr std::size_t kInnerLabel = 13;  // "   evidence  "
 constexpr std::size_t kBar = 50;
+constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none
 
 // How much is told; the fullest that fits into kTextLines is taken.
 struct Detail {
@@ -101,9 +102,10 @@ void phases(Page& page, const Analysis& a) {
     const Share& s = shares[i];
     const auto bar = static_cast<std::size_t>(std::lround(std::clamp(s.ratio, 0.0, 1.0) * 25));
     const std::string time = perStep ? durationText(Nanos(std::llround(step * s.ratio))) : "";
-    page.line("  " + padded(s.name, 18) + rightAligned(percents[i], 8) +
-              (perStep ? rightAligned(time, 10) : "") + "  " + padded(std::string(bar, '#'), 25) +
-              "  " + s.note);
+    std::string line = "  " + padded(s.name, 18) + rightAligned(percents[i], 8);
+    if (perStep) line += rightAligned(time, 10);
+    line += "  " + padded(std::string(bar, '#'), 25) + "  ";
+    page.line(columnsOf(line) + kLongestNote <= page.width() ? line + s.note : line);
   }
   page.flow("", 2, blameParts(a.breakdown), ", ", 2);
   page.blank();

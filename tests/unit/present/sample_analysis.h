@@ -75,8 +75,8 @@ inline Analysis inputBound() {
   workers.title = "The workers cannot keep up with the trainer";
   workers.where = at("train.py", 88), workers.hot = at("PIL/Image.py", 1234, "resize");
   workers.evidence = {
-      {"2 workers at 99% CPU, 5 of 8 cores idle", 0.99, "ratio"},
-      {"no batch lay ready at 97% of the fetches", 0.97, "ratio"},
+      {"2 workers at 99 % CPU, 5 of 8 cores idle", 0.99, "ratio"},
+      {"no batch lay ready at 97 % of the fetches", 0.97, "ratio"},
       {"a batch costs 815 ms of CPU, the trainer needs one each 256 ms", 8.15e8, "ns"}};
   workers.advice = {
       {"more_workers",
@@ -145,7 +145,7 @@ inline Analysis healthy() {
   bound.rank = 1, bound.id = "compute.cpu_bound", bound.phase = Phase::kCompute;
   bound.shareRatio = 0.966, bound.confidence = Confidence::kHigh;
   bound.title = "The model's own computation sets the pace";
-  bound.evidence = {{"batches lay ready at 99% of the fetches", 0.99, "ratio"}};
+  bound.evidence = {{"batches lay ready at 99 % of the fetches", 0.99, "ratio"}};
   a.findings = {bound};
   a.epochs.clear();
   a.ceilings = {{"compute", 2.43, 0.0, "the trainer's own time", "inferred"}};
@@ -212,15 +212,15 @@ inline Analysis hostile() {
   a.run.loaders[0].kind = bytes, a.run.loaders[0].where = {name, name, 7};
   a.coverage.sources.assign(60, {bytes, Coverage::kPartial, bytes});
   a.coverage.losses.assign(60, {bytes, 1});
-  a.ceilings.assign(60, {bytes, 1, 1, bytes, bytes});
+  a.ceilings.assign(60, {bytes, 1, 1, bytes, "inferred"});
   Finding finding = a.findings[0];
   finding.title = bytes, finding.where = finding.hot = {name, name, 7};
   finding.evidence.assign(60, {bytes, 1.0, bytes});
   Advice advice = finding.advice[0];
   advice.id = advice.text = advice.risk = advice.verifyCommand = bytes;
-  advice.change = {bytes, bytes, bytes, bytes};
+  advice.change = {"code", bytes, bytes, bytes};
   advice.diff = "- " + bytes + "\n+ " + bytes;
-  finding.advice.assign(60, advice);
+  finding.advice.assign(6, advice);
   a.findings.clear();
   for (int rank = 1; rank <= 60; ++rank) {
     finding.rank = rank;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "present/exporter.h"
+#include "present/page.h"
+#include "present/report_json.h"
+#include "present/report_markdown.h"
+#include "present/report_text.h"
+#include "stallprof/version.h"
+#include "tests/catch.h"
+#include "tests/unit/present/sample_analysis.h"
+
+namespace stallprof {
+namespace {
+
+PresentOptions wide(int width) {
+  PresentOptions options;
+  options.width = width;
+  options.recording = "run.stallprof";
+  return options;
+}
+
+std::vector<std::string> linesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Compares with tests/unit/present/golden/NAME; STALLPROF_REFRESH_GOLDENS=1 writes it instead.
+void checkGolden(const std::string& name, std::string text) {
+  const std::string version = STALLPROF_VERSION;
+  for (std::size_t at; (at = text.find(version)) != std::string::npos;)
+    text.replace(at, version.size(), "VERSION");
+  const std::string path = std::string(STALLPROF_TESTS_DIR) + "/unit/present/golden/" + name;
+  if (std::getenv("STALLPROF_REFRESH_GOLDENS") != nullptr) std::ofstream(path) << text;
+  std::ifstream in(path);
+  std::stringstream golden;
+  golden << in.rdbuf();
+  INFO(path);
+  CHECK(text == golden.str());
+}
+
+// No byte a terminal, an editor or a browser would act upon; bidirectional controls included.
+void checkClean(const std::string& text, bool ascii) {
+  const auto acts = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\n') || byte == 0x7f || (ascii && byte > 0x7f);
+  };
+  const auto bad = std::find_if(text.begin(), text.end(), acts);
+  INFO("at byte " << bad - text.begin() << " of " << text.size());
+  CHECK(bad == text.end());
+  for (const char* control : {"\xe2\x80\xae", "\xe2\x80\x8b", "\xc2\x9b"})
+    CHECK(!contains(text, control));
+}
+
+const std::pair<const char*, Analysis (*)()> kSamples[] = {
+    {"nothing", samples::nothing}, {"input_bound", samples::inputBound},
+    {"healthy", samples::healthy}, {"no_steps", samples::noSteps},
+    {"damaged", samples::damaged}, {"tied", samples::tied},
+    {"hostile", samples::hostile}};
+
+}  // namespace
+
+TEST_CASE("the terminal report reads as reviewed") {
+  checkGolden("input_bound.txt", reportText(samples::inputBound(), wide(100)));
+  checkGolden("input_bound_80.txt", reportText(samples::inputBound(), wide(80)));
+  checkGolden("healthy.txt", reportText(samples::healthy(), wide(100)));
+  checkGolden("no_steps.txt", reportText(samples::noSteps(), wide(100)));
+  checkGolden("nothing.txt", reportText(samples::nothing(), wide(100)));
+  checkGolden("damaged.txt", reportText(samples::damaged(), wide(100)));
+  checkGolden("tied.txt", reportText(samples::tied(), wide(100)));
+}
+
+TEST_CASE("the Markdown report reads as reviewed") {
+  checkGolden("input_bound.md", reportMarkdown(samples::inputBound(), wide(100)));
+}
+
+TEST_CASE("the terminal report keeps to its lines and columns whatever the recording holds") {
+  for (const auto& [name, make] : kSamples)
+    for (const int width : {1, 80, 93, 100, 120, 500}) {
+      INFO(name << " at " << width);
+      const std::vector<std::string> lines = linesOf(reportText(make(), wide(width)));
+      CHECK(lines.size() <= kTextLines);
+      const auto columns = static_cast<std::size_t>(std::clamp(width, 80, 120));
+      for (const std::string& line : lines) CHECK(columnsOf(line) <= columns);
+    }
+}
+
+TEST_CASE("nothing from the job acts upon a terminal, an editor or a parser") {
+  const Analysis a = samples::hostile();
+  checkClean(reportText(a, wide(100)), false);
+  checkClean(reportMarkdown(a, wide(100)), false);
+  checkClean(reportJson(a), true);
+}
+
+TEST_CASE("our own words are ASCII") {
+  for (const auto& [name, make] : kSamples)
+    if (std::string_view(name) != "hostile") checkClean(reportText(make(), wide(100)), true);
+}
+
+TEST_CASE("what was not measured is said, never shown as zero") {
+  const std::string text = reportText(samples::nothing(), wide(100));
+  CHECK(contains(text, "CPU not measured"));
+  CHECK(contains(text, "WHERE TIME WENT  not measured"));
+  CHECK(!contains(text, "0 %"));
+  CHECK(!contains(text, "0 ns"));
+}
+
+TEST_CASE("a healthy run is told so before anything else is") {
+  const std::string text = reportText(samples::healthy(), wide(100));
+  CHECK(text.find("Nothing to fix in the input pipeline: compute-bound") < text.find("STEP TIME"));
+}
+
+TEST_CASE("other and unknown are always shown") {
+  const std::string text = reportText(samples::healthy(), wide(100));
+  CHECK(contains(text, "  other  "));
+  CHECK(contains(text, "  unknown  "));
+}
+
+TEST_CASE("without steps the whole run is broken down and no verdict is given") {
+  const std::string text = reportText(samples::noSteps(), wide(100));
+  CHECK(contains(text, "steps unknown"));
+  CHECK(contains(text, "of the whole run"));
+  CHECK(contains(text, "No verdict: no training step was seen."));
+}
+
+TEST_CASE("the reason for no verdict is the one that holds") {
+  Analysis a = samples::inputBound();
+  a.verdict.boundBy = "unknown", a.steps.windowCount = 12;
+  CHECK(contains(reportText(a, wide(100)), "12 steps in the window, 20 are needed"));
+  a.steps.windowCount = 100, a.breakdown.phase->unknown = 0.2;
+  CHECK(contains(reportText(a, wide(100)), "23 % of the time is unexplained"));
+}
+
+TEST_CASE("an unfinished, damaged or failed run is told so above the verdict") {
+  const std::string text = reportText(samples::damaged(), wide(100));
+  for (const char* words : {"! The recording has no end", "! Damaged recording (frame_torn 1",
+                            "! The command was ended by signal 9."}) {
+    CHECK(contains(text, words));
+    CHECK(text.find(words) < text.find("VERDICT"));
+  }
+}
+
+TEST_CASE("gains within ten percent of each other are said to be tied") {
+  CHECK(contains(reportText(samples::tied(), wide(100)), "1 and 2 are tied"));
+  CHECK(!contains(reportText(samples::inputBound(), wide(100)), "tied"));
+}
+
+TEST_CASE("a finding inside another names it, and one of small gain is not unfolded") {
+  const std::string text = reportText(samples::inputBound(), wide(100));
+  CHECK(contains(text, "7 % (in 1)"));
+  CHECK(contains(text, "smaller: periodic.checkpoint 3 %"));
+  CHECK(!contains(text, "save in a background thread"));
+}
+
+TEST_CASE("the machine-readable report is one object that ends in a line") {
+  for (const auto& [name, make] : kSamples) {
+    INFO(name);
+    const std::string json = reportJson(make());
+    CHECK(json.front() == '{');
+    CHECK(json.substr(json.size() - 2) == "}\n");
+    CHECK(reportNumbers(json).ok());
+  }
+}
+
+TEST_CASE("numbers of a report are found by their JSON path") {
+  const auto read = reportNumbers(reportJson(samples::inputBound()));
+  REQUIRE(read.ok());
+  CHECK(read.value().at("steps.time_ns.p50") == 408e6);
+  CHECK(read.value().at("breakdown.ratio.data_wait") == 0.381);
+  CHECK(read.value().count("resources.gpu_busy_ratio") == 0);
+}
+
+TEST_CASE("an object that sums is null as a whole once a part is not a number") {
+  Analysis a = samples::inputBound();
+  a.breakdown.ratio->other = std::numeric_limits<double>::quiet_NaN();
+  const auto read = reportNumbers(reportJson(a));
+  REQUIRE(read.ok());
+  CHECK(read.value().count("breakdown.ratio.compute") == 0);
+  CHECK(read.value().count("breakdown.phase_ratio.compute") == 1);
+}
+
+TEST_CASE("what is no report of ours is refused with the reason") {
+  for (const char* text : {"", "[]", "{", "null", "{\"schema\": 3}", "\xff\xfe"}) {
+    const auto read = reportNumbers(text);
+    REQUIRE(!read.ok());
+    CHECK(read.error().kind == Error::Kind::kDamaged);
+  }
+  const auto other = reportNumbers("{\"schema\": \"stallprof.report/9\"}");
+  REQUIRE(!other.ok());
+  CHECK(other.error().kind == Error::Kind::kUnsupported);
+  CHECK(contains(other.error().message, "stallprof.report/9"));
+}
+
+TEST_CASE("a deeply nested text is read without exhausting the stack") {
+  const std::string deep = "{\"schema\":\"stallprof.report/1\",\"a\":" + std::string(100'000, '[') +
+                           std::string(100'000, ']') + "}";
+  CHECK(reportNumbers(deep).ok());
+}
+
+TEST_CASE("each format is made by its name, others are refused") {
+  const Analysis a = samples::nothing();
+  const PresentOptions options = wide(100);
+  for (const char* format : {"text", "json", "md"}) {
+    const auto made = makeExporter(format, a, options);
+    REQUIRE(made.ok());
+    CHECK(made.value()->name() == format);
+  }
+  CHECK(makeExporter("html", a, options).error().kind == Error::Kind::kUnsupported);
+  CHECK(makeExporter("pdf", a, options).error().kind == Error::Kind::kUsage);
+}
+
+TEST_CASE("Markdown text cannot become markup") {
+  CHECK(escapeMarkdown("<b>&[x](y)|`*_") == "&lt;b&gt;&amp;\\[x\\](y)\\|\\`\\*\\_");
+  CHECK(escapeMarkdown("a\x1b[2Jb") == "a\\\\x1b\\[2Jb");
+}
+
+}  // namespace stallprof
