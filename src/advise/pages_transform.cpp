@@ -27,8 +27,8 @@ The workers make batches all the time, the trainer waits for them, and cores are
   more workers would use them.
 
 Fires when: more than 5 % of the window is blamed on making batches, more than on
-  reading; workers are busy over 70 % of the time, the cores under 90 %, and the model
-  finds a gain.
+  reading; workers are busy over 70 % of the time or the model gains 5 % with more, and
+  the cores are under 90 % in use.
 
 Fixes:
 - Raise num_workers to the number the model found; it never exceeds cores or memory.
@@ -43,9 +43,8 @@ When it is wrong: the idle cores are hyper-threads (worth about a quarter of a c
 Making batches needs more CPU than there is. More workers would only share the same
   cores.
 
-Fires when: more than 5 % of the window is blamed on making batches, the cores are over
-  90 % in use and the workers busy; with no workers, only when adding them gains under 5
-  %.
+Fires when: more than 5 % of the window is blamed on making batches, and the cores are
+  over 90 % in use; with no workers, only when adding them gains under 5 %.
 
 Fixes:
 - Do deterministic work once, before training: resize, tokenise, decode.

@@ -15,7 +15,19 @@ constexpr double kHandoffSeconds = 0.3e-3;
 constexpr double kHandoffBytesPerSecond = 2e9;
 constexpr double kNoGain = 1.01;
 
-double speedupOf(const Advice& a) { return a.predicted.speedup.value_or(0); }
+// What a change asks of its reader: a loader's argument is tried in a minute, new hardware is not.
+// A fix goes first by its gain weighed with that.
+double easeOf(const std::string& kind) {
+  if (kind == "loader_arg") return 1;
+  if (kind == "env") return 0.9;
+  if (kind == "code") return 0.8;
+  return kind == "data" ? 0.6 : 0.5;
+}
+
+double worthOf(const Advice& a) {
+  const double speedup = a.predicted.speedup.value_or(1);
+  return speedup > 0 ? (1 - 1 / speedup) * easeOf(a.change.kind) : 0;
+}
 
 std::string workersRisk(const Evidence& e, int more) {
   std::string risk = "+" + countOf(more, "process");
@@ -46,11 +58,10 @@ void tell(Finding& to, std::string text, Maybe<double> value, const char* unit) 
   to.evidence.push_back({std::move(text), value, unit});
 }
 
-// Best first, so that the first fix shown is the one the finding is ranked by.
+// Most worth trying first: that fix is the one the finding is ranked by.
 void offer(Finding& to, Advice advice) {
-  const auto before = std::find_if(to.advice.begin(), to.advice.end(), [&](const Advice& a) {
-    return speedupOf(a) < speedupOf(advice);
-  });
+  const auto before = std::find_if(to.advice.begin(), to.advice.end(),
+                                   [&](const Advice& a) { return worthOf(a) < worthOf(advice); });
   to.advice.insert(before, std::move(advice));
 }
 

@@ -90,7 +90,12 @@ void tellStorage(Finding& f, const Evidence& e) {
 // Where storage is what is waited for, more requests under way are a fix of it: the cores are idle.
 void offerConcurrency(Finding& f, const Evidence& e) {
   if (e.workers() < 1 || e.extract < e.transform) return;
-  if (auto more = moreWorkers(e)) offer(f, std::move(*more));
+  auto more = moreWorkers(e);
+  if (!more) return;
+  // Storage that is at its limit gives more requests no more bytes: then nothing is gained.
+  if (patternOf(e) == Pattern::kBandwidth && more->predicted.low)
+    more->predicted.low = std::min(1.0, *more->predicted.low);
+  offer(f, std::move(*more));
 }
 
 // Twice the storage: half the time blocked.

@@ -64,6 +64,9 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
   missing(e.loader && e.gains.workload().batches.empty(),
           "the making of batches (the hook did not see the producers)");
+  if (!e.gains.fits() && !e.gains.workload().batches.empty())
+    lines.push_back("predicted gains (the model misses the measured step time by " +
+                    percent(e.gains.gap()) + ")");
   missing(!e.loader && !e.trainer.steps.empty(),
           "data loading (no loader was seen: it is part of compute and other)");
   missing(true, "stall ratio (needs a replay with data always ready)");

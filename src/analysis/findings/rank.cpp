@@ -74,12 +74,10 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
 }  // namespace
 
 double gainOf(const Finding& f) {
-  double best = 0;
-  bool predicted = false;
   for (const Advice& a : f.advice)
     if (a.predicted.speedup && *a.predicted.speedup > 0)
-      best = std::max(best, 1 - 1 / *a.predicted.speedup), predicted = true;
-  return predicted ? best : f.shareRatio;
+      return std::max(0.0, 1 - 1 / *a.predicted.speedup);
+  return f.shareRatio;
 }
 
 double scoreOf(const Finding& f) {
@@ -108,6 +106,11 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
       silencedByOthers(e, findings)) {
     for (Finding& f : findings)
       if (tooFew) f.confidence = Confidence::kLow;
+    return v;
+  }
+  // Waiting that no rule explains is not health: say nothing rather than "all is well".
+  if (!anyFix && e.steadyWait() > kMostUnexplained) {
+    findings[0].confidence = Confidence::kLow;
     return v;
   }
   v.confidence = findings[0].confidence;

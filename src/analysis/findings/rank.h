@@ -7,7 +7,7 @@
 
 namespace stallprof {
 
-// The gain a finding is ranked by: the share of the window its best fix saves; where nothing is
+// The gain a finding is ranked by: the share of the window its first fix saves; where nothing is
 // predicted, its own share, as the most any fix could save.
 [[nodiscard]] double gainOf(const Finding& finding);
 [[nodiscard]] double scoreOf(const Finding& finding);  // gain x confidence

@@ -57,9 +57,11 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
   if (e.workers() < 1 || e.transform <= kNotable || e.transform < e.extract) return {};
-  if (e.workersBusy < kWorkersBusy || e.coresBusy >= kCoresFull) return {};
+  if (e.coresBusy >= kCoresFull) return {};
   auto more = moreWorkers(e);
   if (!more) return {};
+  // Workers that rest now and then (between passes) are still too few where the model says so.
+  if (e.workersBusy < kWorkersBusy && more->predicted.speedup.value_or(1) < 1.05) return {};
   Finding f = findingOf(e, "transform.too_few_workers", Phase::kTransform, e.steadyWait(),
                         "Too few workers: they are busy while cores are idle");
   tellWait(f, e);
@@ -73,7 +75,6 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
 
 Maybe<Finding> cpuSaturated(const Evidence& e) {
   if (!e.loader || e.transform <= kNotable || !coresShort(e)) return {};
-  if (e.workers() > 0 && e.workersBusy < kWorkersBusy) return {};
   Finding f = findingOf(e, "transform.cpu_saturated", Phase::kTransform, e.transform,
                         "Making batches needs more CPU than the host has");
   tellWait(f, e);

@@ -201,7 +201,7 @@ class Pipeline {
     if (trainer_ == Doing::kFetching) return step();
     if (trainer_ == Doing::kStarting) {
       const auto outstanding = static_cast<std::size_t>(std::max(1, settings_.prefetch));
-      for (std::size_t i = 0; i < outstanding * workerCount(); ++i) dispatch();
+      for (std::size_t i = 0; i < outstanding * workerCount() && sent_ < length_; ++i) dispatch();
       return fetch();
     }
     marks_.push_back(machine_.now());

@@ -23,7 +23,7 @@ struct Training {
   // A step of the trainer, in ms.
   double compute = 10, load = 0, periodic = 0, other = 0, starved = 0;
   double trainerCpu = -1;  // below 0: all of compute + load
-  double waitExtract = 0, waitTransform = 0, waitLoad = 0, waitStartup = 0, waitUnknown = 0;
+  double waitExtract = 0, waitTransform = 0, waitLoad = 0, waitUnknown = 0;
   int ready = 0;
   // A batch of its producer, in ms.
   double batchCpu = 10, batchIo = 0, batchBlocked = 0, pool = 1;
@@ -35,9 +35,7 @@ struct Training {
   int saveEvery = 0;     // torch.save spans of `saveMs`, inside `periodic`
   double saveMs = 0;
 
-  [[nodiscard]] double wait() const {
-    return waitExtract + waitTransform + waitLoad + waitStartup + waitUnknown;
-  }
+  [[nodiscard]] double wait() const { return waitExtract + waitTransform + waitLoad + waitUnknown; }
   [[nodiscard]] double step() const { return compute + load + periodic + other + wait(); }
 };
 
@@ -69,10 +67,11 @@ inline void addLoader(Facts& f, const Training& t) {
 inline Step stepAt(const Training& t, Nanos at, int index) {
   Step s;
   s.begin = at;
+  const bool first = t.stepsPerPass > 0 && index % t.stepsPerPass == 0;
+  const Nanos startup = first ? ms(t.startup) : Nanos{};
   s.split.compute = ms(t.compute), s.split.load = ms(t.load), s.split.other = ms(t.other);
-  s.split.periodic = ms(t.periodic), s.split.wait = ms(t.wait());
-  s.blame = {ms(t.waitExtract), ms(t.waitTransform), ms(t.waitLoad), ms(t.waitStartup),
-             ms(t.waitUnknown)};
+  s.split.periodic = ms(t.periodic), s.split.wait = ms(t.wait()) + startup;
+  s.blame = {ms(t.waitExtract), ms(t.waitTransform), ms(t.waitLoad), startup, ms(t.waitUnknown)};
   s.starved = ms(t.starved);
   s.end = at + s.split.total();
   s.batch = index;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "advise/advise.h"
+
+#include <cmath>
+
+#include "advise/cost.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+Analysis one(const char* finding, const char* id, Advice::Change change,
+             Phase phase = Phase::kTransform) {
+  Analysis a;
+  a.run.command = {Untrusted("python"), Untrusted("my train.py"), Untrusted("--name=it's")};
+  LoaderInfo l;
+  l.kind = "torch.DataLoader";
+  l.workers = 0;
+  l.batchSize = 32;
+  l.where.file = Untrusted("train.py");
+  l.where.line = 88;
+  a.run.loaders.push_back(l);
+  Finding f;
+  f.rank = 1, f.id = finding, f.phase = phase, f.where = l.where;
+  Advice advice;
+  advice.id = id, advice.change = std::move(change);
+  advice.predicted.speedup = 2;
+  f.advice.push_back(advice);
+  a.findings.push_back(f);
+  return a;
+}
+
+const Advice& advised(Analysis& a) {
+  advise(a, {"runs/before.stallprof", {}});
+  return a.findings[0].advice[0];
+}
+
+bool holds(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("first workers: the text names number and line, the diff keeps them alive") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  const Advice& w = advised(a);
+  CHECK(holds(w.text, "num_workers=3"));
+  CHECK(holds(w.text, "train.py:88"));
+  CHECK(w.diff ==
+        "- DataLoader(..., batch_size=32, num_workers=0)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=3, persistent_workers=True)");
+}
+
+TEST_CASE("more workers under storage say why more of them help there") {
+  Analysis a = one("extract.small_files", "more_workers", {"loader_arg", "num_workers", "2", "6"},
+                   Phase::kExtract);
+  a.run.loaders[0].workers = 2;
+  const Advice& w = advised(a);
+  CHECK(holds(w.text, "blocked"));
+  CHECK(w.diff ==
+        "- DataLoader(..., batch_size=32, num_workers=2)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=6)");
+}
+
+TEST_CASE("each loader argument changes in the diff, and nothing else does") {
+  const auto diff = [](const char* name, const char* from, const char* to) {
+    Analysis a = one("load.no_prefetch", "x", {"loader_arg", name, from, to}, Phase::kLoad);
+    a.run.loaders[0].workers = 4;
+    a.run.loaders[0].prefetch = 2;
+    return advised(a).diff;
+  };
+  CHECK(diff("prefetch_factor", "2", "4") ==
+        "- DataLoader(..., batch_size=32, num_workers=4, prefetch_factor=2)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=4, prefetch_factor=4)");
+  CHECK(diff("in_order", "True", "False") ==
+        "- DataLoader(..., batch_size=32, num_workers=4, in_order=True)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=4, in_order=False)");
+  CHECK(diff("persistent_workers", "False", "True") ==
+        "- DataLoader(..., batch_size=32, num_workers=4)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=4, persistent_workers=True)");
+}
+
+TEST_CASE("the verify line runs the command again, quoted, and compares") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  const std::string line = advised(a).verifyCommand;
+  CHECK(line.starts_with("stallprof run -o after.stallprof -- python "));
+  CHECK(holds(line, quoteShell("my train.py").c_str()));
+  CHECK(holds(line, quoteShell("--name=it's").c_str()));
+  CHECK(line.ends_with(" && stallprof compare runs/before.stallprof -- after.stallprof"));
+}
+
+TEST_CASE("an environment change is part of the verify line") {
+  Analysis a =
+      one("transform.oversubscribed", "single_thread_workers", {"env", "OMP_NUM_THREADS", "", "1"});
+  const Advice& w = advised(a);
+  CHECK(w.verifyCommand.starts_with("OMP_NUM_THREADS=1 stallprof run "));
+  CHECK(w.diff == "+ export OMP_NUM_THREADS=1");
+}
+
+TEST_CASE("bytes from the job are escaped in the text and quoted in the command") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  a.run.loaders[0].where.file = a.findings[0].where.file = Untrusted("t\x1b[31m.py");
+  a.run.command = {Untrusted("python"), Untrusted("a\nb; rm -rf x")};
+  const Advice& w = advised(a);
+  CHECK(w.text.find('\x1b') == std::string::npos);
+  CHECK(w.verifyCommand.find('\n') == std::string::npos);
+  CHECK(holds(w.verifyCommand, quoteShell("a\nb; rm -rf x").c_str()));
+}
+
+TEST_CASE("every advice the rules give has words") {
+  for (const char* id : {"more_workers",
+                         "cache_in_ram",
+                         "sequential_shards",
+                         "faster_storage",
+                         "offline_preprocess",
+                         "more_cores",
+                         "single_thread_workers",
+                         "out_of_order",
+                         "more_prefetch",
+                         "persistent_workers",
+                         "uint8_batches",
+                         "tensors_once",
+                         "plain_arrays",
+                         "more_shared_memory",
+                         "faster_compute",
+                         "fewer_workers",
+                         "background_checkpoints",
+                         "rarer_checkpoints",
+                         "raise_cpu_limit",
+                         "quiet_host",
+                         "free_memory"}) {
+    Analysis a = one("transform.in_process", id, {"code", "x", "1", "2"});
+    CAPTURE(id);
+    CHECK_FALSE(advised(a).text.empty());
+  }
+}
+
+TEST_CASE("no command, no verify line; no loader, no diff") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  a.run.command.clear();
+  a.run.loaders.clear();
+  CHECK(advised(a).verifyCommand.empty());
+  CHECK(advised(a).diff.empty());
+}
+
+TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  for (const double hours : {0.5, 1.0, 4.0})
+    a.epochs.push_back({0, fromSeconds(hours * 3600), 100, {}, {}});
+  a.verdict.healthy = false;
+  advise(a, {"b", 8.0});
+  REQUIRE(a.cost);
+  CHECK(std::abs(*a.cost->perEpoch - 8) < 1e-6);
+  CHECK(std::abs(*a.cost->wastedPerEpoch - 4) < 1e-6);  // twice as fast saves half
+  a.verdict.healthy = true;
+  CHECK(*costOf(a, 8).wastedPerEpoch == 0);
+  a.epochs.clear();
+  CHECK_FALSE(costOf(a, 8).perEpoch.has_value());
+}

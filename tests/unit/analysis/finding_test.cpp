@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+// Each finding fires on a training made for it and stays silent on its neighbour.
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+// A loader without workers: `fetch` ms of CPU a batch, all of it waited for.
+Training serial(double fetch, double compute) {
+  Training t;
+  t.workers = 0;
+  t.compute = compute;
+  t.batchCpu = t.waitTransform = fetch;
+  return t;
+}
+
+// Producer-bound with W workers: the step takes S / W.
+Training starving(int workers, double cpu, double io, double compute) {
+  Training t;
+  t.workers = workers;
+  t.compute = compute;
+  t.batchCpu = cpu, t.batchIo = io;
+  const double wait = (cpu + io) / workers - compute;
+  t.waitTransform = wait * cpu / (cpu + io), t.waitExtract = wait * io / (cpu + io);
+  return t;
+}
+
+Facts reading(double bytesPerCall) {
+  Facts f = factsOf(starving(2, 4, 36, 5));
+  f.run.bytesPerReadCall = bytesPerCall;
+  f.run.readBytesPerSecond = 90e6;
+  f.run.peakReadBytesPerSecond = 100e6;
+  f.run.diskBusyRatio = 0.8;
+  return f;
+}
+
+Training starting(double startup) {
+  Training t;
+  t.persistent = false;
+  t.stepsPerPass = 20;
+  t.startup = startup;
+  return t;
+}
+
+Training saving(double everyTenth) {
+  Training t;
+  t.periodic = everyTenth / 10;
+  t.saveEvery = 10, t.saveMs = everyTenth;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("transform.in_process fires without workers above 5 % of fetching") {
+  CHECK(fires(serial(0.7, 10), "transform.in_process"));
+  CHECK_FALSE(fires(serial(0.4, 10), "transform.in_process"));
+  Training one = starving(1, 40, 0, 10);
+  CHECK_FALSE(fires(one, "transform.in_process"));
+}
+
+TEST_CASE("transform.in_process advises the workers the model finds, and says the gain") {
+  const Judgement j = factsOf(serial(30, 10)).judge();
+  const Finding* f = find(j, "transform.in_process");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK(std::abs(f->shareRatio - 0.75) < 0.001);
+  CHECK(f->where.file == Untrusted("train.py"));
+  CHECK(f->where.line == 88);
+  const Advice* more = adviceIn(*f, "more_workers");
+  REQUIRE(more);
+  CHECK(more->change.from == "0");
+  CHECK(more->change.to == "3");  // 30 / 10, and the handing over of 2.3 ms does not need a fourth
+  CHECK(*more->predicted.speedup > 3.0);
+  CHECK(*more->predicted.speedup < 4.0);  // 40 / (10 + 2.3)
+  CHECK(*more->predicted.low < *more->predicted.speedup);
+  CHECK(j.verdict.boundBy == "transform");
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+}
+
+TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
+  const Training t = starving(2, 40, 0, 10);
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.too_few_workers");
+  REQUIRE(f);
+  CHECK(f->confidence == Confidence::kHigh);
+  const Advice* more = adviceIn(*f, "more_workers");
+  REQUIRE(more);
+  CHECK(more->change.to == "4");
+  CHECK(std::abs(*more->predicted.speedup - 2) < 0.05);
+  // The neighbours: little wait; cores full; the waiting is for storage.
+  CHECK_FALSE(fires(starving(2, 20.9, 0, 10), "transform.too_few_workers"));
+  Training full = t;
+  full.cores = 2;
+  CHECK_FALSE(fires(full, "transform.too_few_workers"));
+  CHECK_FALSE(fires(starving(2, 10, 30, 10), "transform.too_few_workers"));
+}
+
+TEST_CASE("workers are never advised beyond memory or shared memory") {
+  Facts f = factsOf(starving(2, 40, 0, 5));
+  f.run.memoryAvailable = 130'000'000;  // 0.8 of it holds one more of 100 MB
+  auto j = f.judge();
+  REQUIRE(find(j, "transform.too_few_workers"));
+  CHECK(adviceIn(*find(j, "transform.too_few_workers"), "more_workers")->change.to == "3");
+  f.run.memoryAvailable = 100'000'000;
+  CHECK_FALSE(find(f.judge(), "transform.too_few_workers"));
+  f.run.memoryAvailable = 100'000'000'000;
+  f.run.shmFree = 21'000'000;  // two batches of 4 MB each for two more workers
+  j = f.judge();
+  REQUIRE(find(j, "transform.too_few_workers"));
+  CHECK(adviceIn(*find(j, "transform.too_few_workers"), "more_workers")->change.to == "4");
+}
+
+TEST_CASE("transform.cpu_saturated fires when the cores are full, and never adds workers") {
+  Training t = starving(2, 40, 0, 10);
+  t.cores = 2, t.trainerCpu = 0;
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.cpu_saturated");
+  REQUIRE(f);
+  CHECK_FALSE(adviceIn(*f, "more_workers"));
+  CHECK(adviceIn(*f, "offline_preprocess"));
+  CHECK(adviceIn(*f, "more_cores"));
+  t.cores = 3;
+  CHECK_FALSE(fires(t, "transform.cpu_saturated"));
+}
+
+TEST_CASE("one core and no workers is saturated, two cores are not") {
+  Training t = serial(30, 10);
+  t.cores = 1;
+  CHECK(fires(t, "transform.cpu_saturated"));
+  t.cores = 2;
+  CHECK_FALSE(fires(t, "transform.cpu_saturated"));
+}
+
+TEST_CASE("transform.oversubscribed needs pools and more runnable threads than cores") {
+  Training t;
+  t.workers = 4, t.cores = 4, t.threads = 4, t.pool = 3;
+  t.batchCpu = 40, t.compute = 5, t.waitTransform = 25;
+  CHECK(fires(t, "transform.oversubscribed"));
+  Training idle = t;
+  idle.cores = 32;
+  CHECK_FALSE(fires(idle, "transform.oversubscribed"));
+  Training single = t;
+  single.threads = 1, single.pool = 1;
+  CHECK_FALSE(fires(single, "transform.oversubscribed"));
+}
+
+TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
+  Training t;
+  t.workers = 4, t.compute = 8, t.batchCpu = 20, t.ready = 2;
+  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
+  t.waitTransform = 4.5;
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.stragglers");
+  REQUIRE(f);
+  REQUIRE(adviceIn(*f, "out_of_order"));
+  CHECK(*adviceIn(*f, "out_of_order")->predicted.speedup > 1.2);
+  Training even = t;
+  even.batchScale = {1, 1.1};
+  CHECK_FALSE(fires(even, "transform.stragglers"));
+  Training empty = t;
+  empty.ready = 0;
+  CHECK_FALSE(fires(empty, "transform.stragglers"));
+  Training free = t;
+  free.inOrder = false;
+  CHECK_FALSE(fires(free, "transform.stragglers"));
+}
+
+TEST_CASE("blocked reading is one of bandwidth, random access and small files") {
+  CHECK(find(reading(1e6).judge(), "extract.storage_bandwidth"));
+  CHECK_FALSE(find(reading(1e6).judge(), "extract.random_access"));
+  CHECK(find(reading(16e3).judge(), "extract.random_access"));
+  CHECK_FALSE(find(reading(16e3).judge(), "extract.storage_bandwidth"));
+  Facts small = reading(16e3);
+  small.run.opensPerSecond = 1600;  // 50 steps of 32 samples a second, 56 kB each
+  CHECK(find(small.judge(), "extract.small_files"));
+  CHECK_FALSE(find(small.judge(), "extract.random_access"));
+  small.run.opensPerSecond = 200;  // one for eight samples: shards
+  CHECK_FALSE(find(small.judge(), "extract.small_files"));
+}
+
+TEST_CASE("mapped files that fault from storage are random access") {
+  Facts f = reading(1e6);
+  f.run.majorFaultsPerSecond = 200;
+  CHECK(find(f.judge(), "extract.random_access"));
+}
+
+TEST_CASE("extract findings are silent at 5 % of blocked reading") {
+  Facts f = reading(16e3);
+  f.trainer.blame.extract = f.trainer.window() / 25;
+  for (const Finding& found : f.judge().findings) CHECK(found.phase != Phase::kExtract);
+}
+
+TEST_CASE("waiting for storage with idle cores is answered by more requests at once") {
+  const Judgement j = reading(16e3).judge();
+  const Finding* f = find(j, "extract.random_access");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK(j.verdict.boundBy == "extract");
+  REQUIRE(adviceIn(*f, "more_workers"));
+  CHECK(adviceIn(*f, "more_workers")->change.to == "8");  // 40 ms of which 36 blocked, 5 ms steps
+}
+
+TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {
+  Facts f = reading(1e6);
+  f.run.cacheHitRatio = 0.3;
+  f.run.datasetBytes = 8'000'000'000;
+  f.run.memoryAvailable = 16'000'000'000;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "extract.cold_cache");
+  REQUIRE(found);
+  REQUIRE(adviceIn(*found, "cache_in_ram"));
+  CHECK(*adviceIn(*found, "cache_in_ram")->predicted.speedup > 2);  // blocked time gone
+  CHECK(found->within == Maybe<std::string>("extract.storage_bandwidth"));
+  f.run.memoryAvailable = 9'000'000'000;
+  CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+  f.run.memoryAvailable = 16'000'000'000;
+  f.run.cacheHitRatio = 0.6;
+  CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+}
+
+TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
+  Training t;
+  t.load = 0.3, t.waitLoad = 0.3;
+  CHECK(fires(t, "load.ipc"));  // 0.6 of 10.6
+  t.waitLoad = 0.2;
+  CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
+}
+
+TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") {
+  CHECK(fires(starting(6), "load.worker_startup"));  // 0.3 of 10.3
+  CHECK_FALSE(fires(starting(3), "load.worker_startup"));
+  Training kept = starting(6);
+  kept.persistent = true;
+  CHECK_FALSE(fires(kept, "load.worker_startup"));
+}
+
+TEST_CASE("load.worker_startup predicts the pass without its start") {
+  const Judgement j = factsOf(starting(200)).judge();
+  const Finding* f = find(j, "load.worker_startup");
+  REQUIRE(f);
+  const Maybe<double> speedup = f->advice.at(0).predicted.speedup;
+  REQUIRE(speedup);
+  CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch a pass
+}
+
+TEST_CASE("load.no_prefetch fires on prefetch 1 with uneven batches that are waited for") {
+  Training t;
+  t.workers = 4, t.prefetch = 1, t.compute = 10, t.batchCpu = 30;
+  t.batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4};
+  t.waitTransform = 1.5;
+  CHECK(fires(t, "load.no_prefetch"));
+  t.prefetch = 2;
+  CHECK_FALSE(fires(t, "load.no_prefetch"));
+  t.prefetch = 1, t.waitTransform = 0;
+  CHECK_FALSE(fires(t, "load.no_prefetch"));
+}
+
+TEST_CASE("load.worker_memory fires on growth that ends the run, and on a full /dev/shm") {
+  Facts f = factsOf(Training{});
+  f.run.memoryAvailable = 10'000'000'000;
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  f.trainer.workers[0].lastResident += 200'000'000;  // 200 MB in 2 s
+  CHECK(find(f.judge(), "load.worker_memory"));
+  f.trainer.workers[0].lastResident -= 190'000'000;  // 10 MB: noise
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  f.run.shmPeak = 60'000'000, f.run.shmFree = 4'000'000;
+  CHECK(find(f.judge(), "load.worker_memory"));
+  f.run.shmFree = 40'000'000;
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+}
+
+TEST_CASE("compute.contention sees what waiting alone is blind to") {
+  Training t;  // the measured row E2, four workers: 31 ms a step of which 11 are starvation
+  t.workers = 4, t.cores = 2, t.compute = 31, t.starved = 11, t.batchCpu = 40;
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "compute.contention");
+  REQUIRE(f);
+  CHECK(bestSpeedup(*f) > 1.3);
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+  t.starved = 1.5;
+  CHECK_FALSE(fires(t, "compute.contention"));
+  t.starved = 11, t.workers = 0;
+  CHECK_FALSE(fires(t, "compute.contention"));
+}
+
+TEST_CASE("periodic.checkpoint fires above 5 % of saving, at the user's line") {
+  const Judgement j = factsOf(saving(20)).judge();
+  const Finding* f = find(j, "periodic.checkpoint");
+  REQUIRE(f);
+  CHECK(f->where.line == 163);
+  CHECK(std::abs(f->shareRatio - 2.0 / 12) < 0.001);
+  CHECK(bestSpeedup(*f) > 1.1);
+  CHECK(bestSpeedup(*f) < 1.2);
+  CHECK(j.verdict.boundBy == "periodic");
+  CHECK_FALSE(fires(saving(4), "periodic.checkpoint"));
+}
+
+TEST_CASE("periodic time without saves is not a checkpoint") {
+  Training t;
+  t.periodic = 3;
+  CHECK_FALSE(fires(t, "periodic.checkpoint"));
+}
+
+TEST_CASE("host findings fire on their own numbers only") {
+  Facts f = factsOf(Training{});
+  f.run.memoryPressureRatio = 0.04, f.run.swapPagesPerSecond = 5.0;
+  f.run.throttledRatio = 0.01, f.run.externalCpuRatio = 0.04;
+  for (const Finding& each : f.judge().findings) CHECK(each.id.substr(0, 4) != "host");
+  f.run.memoryPressureRatio = 0.08;
+  CHECK(find(f.judge(), "host.memory_pressure"));
+  f.run.memoryPressureRatio = 0.0, f.run.swapPagesPerSecond = 500.0;
+  CHECK(find(f.judge(), "host.memory_pressure"));
+  f.run.throttledRatio = 0.2;
+  CHECK(find(f.judge(), "host.cpu_throttled"));
+  f.run.externalCpuRatio = 0.08;
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+  f.run.externalCpuRatio = 0.03, f.run.stealRatio = 0.03;
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+}
+
+TEST_CASE("every finding carries a title, a phase or a host's name, and numbers as evidence") {
+  Facts f = reading(16e3);
+  f.run.externalCpuRatio = 0.08, f.run.throttledRatio = 0.1, f.run.memoryPressureRatio = 0.1;
+  for (const Finding& each : f.judge().findings) {
+    CAPTURE(each.id);
+    CHECK_FALSE(each.title.empty());
+    CHECK_FALSE(each.advice.empty());
+    bool number = false;
+    for (const EvidenceItem& item : each.evidence) number = number || item.value.has_value();
+    CHECK(number);
+  }
+}

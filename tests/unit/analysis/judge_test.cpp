@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+Training inProcess() {
+  Training t;
+  t.workers = 0, t.compute = 10, t.batchCpu = 30, t.waitTransform = 30;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("a training that never waits is healthy, with high confidence") {
+  const Judgement j = factsOf(Training{}).judge();
+  REQUIRE(j.findings.size() == 1);
+  CHECK(j.findings[0].id == "compute.cpu_bound");
+  CHECK(j.verdict.healthy == Maybe<bool>(true));
+  CHECK(j.verdict.boundBy == "compute");
+  CHECK(j.verdict.confidence == Confidence::kHigh);
+  CHECK(std::abs(*j.verdict.auRatio - 1) < 1e-6);
+  CHECK_FALSE(j.verdict.stallRatio.has_value());
+}
+
+TEST_CASE("under 20 steps nothing is concluded") {
+  Training t = inProcess();
+  t.warmup = 5, t.steps = 19;
+  Judgement j = factsOf(t).judge();
+  CHECK(j.verdict.boundBy == "unknown");
+  CHECK_FALSE(j.verdict.healthy.has_value());
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].confidence == Confidence::kLow);
+  t.steps = 20;
+  CHECK(factsOf(t).judge().verdict.boundBy == "transform");
+}
+
+TEST_CASE("above 15 % unexplained nothing is concluded") {
+  Training t = inProcess();
+  t.other = 7.5;  // of 47.5
+  CHECK(factsOf(t).judge().verdict.boundBy == "unknown");
+  t.other = 6.5;
+  CHECK(factsOf(t).judge().verdict.boundBy == "transform");
+}
+
+TEST_CASE("a model that does not fit predicts nothing and says so") {
+  Facts f = factsOf(inProcess());
+  for (BatchWork& w : f.trainer.works) w.cpu = w.threadCpu = ms(5);  // 25 ms a step unaccounted for
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "transform.in_process");
+  REQUIRE(found);
+  CHECK(found->confidence == Confidence::kLow);
+  for (const Advice& a : found->advice) {
+    CHECK_FALSE(a.predicted.speedup.has_value());
+    CHECK_FALSE(a.predicted.low.has_value());
+  }
+  CHECK(std::any_of(j.notMeasured.begin(), j.notMeasured.end(), [](const std::string& line) {
+    return line.find("gain") != std::string::npos;
+  }));
+}
+
+TEST_CASE("other tenants lower confidence and widen; they silence only a narrow margin") {
+  Facts quiet = factsOf(inProcess());
+  Facts noisy = factsOf(inProcess());
+  noisy.run.externalCpuRatio = 0.10;
+  const Judgement a = quiet.judge(), b = noisy.judge();
+  CHECK(find(b, "host.noisy_neighbour"));
+  CHECK(b.findings[0].confidence < a.findings[0].confidence);
+  CHECK(b.verdict.boundBy == "transform");
+  const Prediction& pa = a.findings[0].advice[0].predicted;
+  const Prediction& pb = b.findings[0].advice[0].predicted;
+  CHECK(*pb.high / *pb.low > *pa.high / *pa.low);
+  Training close = inProcess();  // a fix worth 14 %, less than what the others took
+  close.compute = 20, close.batchCpu = close.waitTransform = 3, close.batchBytes = 0;
+  Facts narrow = factsOf(close);
+  narrow.run.externalCpuRatio = 0.30;
+  CHECK(narrow.judge().verdict.boundBy == "unknown");
+}
+
+TEST_CASE("few steps in the window cost a level of confidence") {
+  Training t = inProcess();
+  t.steps = 119;
+  const Confidence few = factsOf(t).judge().findings[0].confidence;
+  t.steps = 120;
+  CHECK(few < factsOf(t).judge().findings[0].confidence);
+}
+
+TEST_CASE("without a loader a run is judged from its steps, and health is not claimed") {
+  Facts f = factsOf(Training{});
+  f.trainer.loader = -1;
+  f.trainer.works.clear();
+  f.trainer.source = StepSource::kOptimizer;
+  const Judgement j = f.judge();
+  CHECK(j.verdict.boundBy == "compute");
+  CHECK_FALSE(j.verdict.healthy.has_value());
+}
+
+TEST_CASE("a run without steps has no verdict and no findings of the pipeline") {
+  Training t;
+  t.steps = 0;
+  const Judgement j = factsOf(t).judge();
+  CHECK(j.verdict.boundBy == "unknown");
+  CHECK_FALSE(j.verdict.healthy.has_value());
+  CHECK_FALSE(j.verdict.auRatio.has_value());
+  CHECK(j.findings.empty());
+}
+
+TEST_CASE("facts that lie outside every range do not break the judge") {
+  Facts f = factsOf(inProcess());
+  f.trainer.loader = 7;
+  CHECK_NOTHROW(f.judge());
+  f.trainer.loader = 0;
+  f.trace.loaders[0].data.workers = 2'000'000'000;
+  f.trace.loaders[0].data.prefetch = 2'000'000'000;
+  f.run.cores = 0;
+  for (BatchWork& w : f.trainer.works) w.cpu = ms(-5), w.extract = ms(-1);
+  CHECK_NOTHROW(f.judge());
+}
+
+TEST_CASE("the same facts give the same answer to the last digit") {
+  const Facts f = factsOf(inProcess());
+  const Judgement a = f.judge(), b = f.judge();
+  REQUIRE(a.findings.size() == b.findings.size());
+  for (std::size_t i = 0; i < a.findings.size(); ++i) {
+    CHECK(a.findings[i].id == b.findings[i].id);
+    for (std::size_t k = 0; k < a.findings[i].advice.size(); ++k)
+      CHECK(a.findings[i].advice[k].predicted.high == b.findings[i].advice[k].predicted.high);
+  }
+}
+
+TEST_CASE("what was checked and found fine is listed with its number") {
+  Facts f = factsOf(Training{});
+  f.run.throttledRatio = 0.0, f.run.swapPagesPerSecond = 0.0;
+  const auto lines = f.judge().notAProblem;
+  const auto has = [&](const char* text) {
+    return std::find(lines.begin(), lines.end(), text) != lines.end();
+  };
+  CHECK(has("CPU throttling 0 %"));
+  CHECK(has("swap 0 pages/s"));
+  f.run.throttledRatio = 0.5;
+  const auto now = f.judge().notAProblem;
+  CHECK(std::none_of(now.begin(), now.end(), [](const std::string& line) {
+    return line.find("throttling") != std::string::npos;
+  }));
+}
+
+TEST_CASE("waiting that no rule explains is never called healthy") {
+  Training t;  // idle workers, a trainer that waits all the same: nothing here can say why
+  t.waitLoad = 0, t.waitExtract = 0.4, t.waitTransform = 0.4, t.batchCpu = 1, t.workers = 4;
+  Facts f = factsOf(t);
+  for (Step& s : f.trainer.steps) s.split.wait += ms(4), s.end += ms(4);
+  f.trainer.split.wait += ms(4) * 200;
+  f.trainer.windowEnd += ms(4) * 200;
+  const Judgement j = f.judge();
+  CHECK(j.verdict.healthy != Maybe<bool>(true));
+  CHECK(j.verdict.boundBy == "unknown");
+}

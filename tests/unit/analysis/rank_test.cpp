@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/rank.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+Finding made(const char* id, Phase phase, double speedup, Confidence confidence) {
+  Finding f;
+  f.id = id, f.phase = phase, f.confidence = confidence, f.shareRatio = 1 - 1 / speedup;
+  Advice a;
+  a.predicted = {speedup, speedup, speedup};
+  f.advice.push_back(a);
+  return f;
+}
+
+bool saysTie(const Finding& f) {
+  for (const EvidenceItem& e : f.evidence)
+    if (e.text.find("tie") != std::string::npos) return true;
+  return false;
+}
+
+struct Judged {
+  Facts facts;
+  Evidence evidence;
+  explicit Judged(const Training& t)
+      : facts(factsOf(t)), evidence(gather(facts.trace, facts.trainer, facts.run)) {}
+  Judged(const Judged&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("the rank is seconds saved times confidence, not the share") {
+  std::vector<Finding> list = {
+      made("load.ipc", Phase::kLoad, 1.5, Confidence::kLow),
+      made("transform.in_process", Phase::kTransform, 1.3, Confidence::kHigh)};
+  list[0].shareRatio = 0.9;
+  rankFindings(list);
+  CHECK(list[0].id == "transform.in_process");  // 0.23 x 1 over 0.33 x 0.4
+  CHECK(list[0].rank == 1);
+  CHECK(list[1].rank == 2);
+}
+
+TEST_CASE("what cannot be predicted counts its share, at the weight of its confidence") {
+  Finding f = made("host.memory_pressure", Phase::kOther, 2, Confidence::kLow);
+  f.advice[0].predicted = {};
+  CHECK(std::abs(gainOf(f) - 0.5) < 1e-9);
+  CHECK(std::abs(scoreOf(f) - 0.2) < 1e-9);
+}
+
+TEST_CASE("a second within 10 % of the first is said to be a tie, one beyond is not") {
+  std::vector<Finding> list = {
+      made("transform.too_few_workers", Phase::kTransform, 1 / 0.50, Confidence::kHigh),
+      made("extract.small_files", Phase::kExtract, 1 / 0.54, Confidence::kHigh),
+      made("load.ipc", Phase::kLoad, 1 / 0.60, Confidence::kHigh)};
+  rankFindings(list);
+  CHECK_FALSE(saysTie(list[0]));
+  CHECK(saysTie(list[1]));
+  CHECK_FALSE(saysTie(list[2]));
+}
+
+TEST_CASE("bound_by is mixed only when the second is of another phase and as good") {
+  Judged j{Training{}};
+  std::vector<Finding> near = {made("transform.a", Phase::kTransform, 2, Confidence::kHigh),
+                               made("extract.b", Phase::kExtract, 1.9, Confidence::kHigh)};
+  CHECK(verdictOf(j.evidence, near).boundBy == "mixed");
+  std::vector<Finding> same = {made("transform.a", Phase::kTransform, 2, Confidence::kHigh),
+                               made("transform.b", Phase::kTransform, 1.9, Confidence::kHigh)};
+  CHECK(verdictOf(j.evidence, same).boundBy == "transform");
+  std::vector<Finding> far = {made("transform.a", Phase::kTransform, 2, Confidence::kHigh),
+                              made("extract.b", Phase::kExtract, 1.5, Confidence::kHigh)};
+  CHECK(verdictOf(j.evidence, far).boundBy == "transform");
+}
+
+TEST_CASE("no fix of 5 %: compute.cpu_bound first, and healthy") {
+  Judged j{Training{}};
+  std::vector<Finding> weak = {made("load.worker_startup", Phase::kLoad, 1.049, Confidence::kHigh)};
+  const Verdict v = verdictOf(j.evidence, weak);
+  CHECK(weak[0].id == "compute.cpu_bound");
+  CHECK(weak[1].rank == 2);
+  CHECK(v.healthy == Maybe<bool>(true));
+  CHECK(v.boundBy == "compute");
+  std::vector<Finding> strong = {
+      made("load.worker_startup", Phase::kLoad, 1.05, Confidence::kHigh)};
+  CHECK(verdictOf(j.evidence, strong).healthy == Maybe<bool>(false));
+  CHECK(strong[0].id == "load.worker_startup");
+}
