@@ -9,7 +9,11 @@ void JobCpu::set(ProcessId process, ProcessId parent, Nanos own, Nanos waitedFor
   Account& account = alive_[process];
   account.parent = parent;
   account.own = std::max(account.own, own);
+  if (account.round != round_) account.waitedBefore = account.waitedFor;
+  account.round = round_;
   account.waitedFor = std::max(account.waitedFor, waitedFor);
+  if (account.waitedFor >= account.settled + account.pending) account.pending = Nanos::zero();
+  if (account.pending == Nanos::zero()) account.settled = account.waitedFor;
 }
 
 void JobCpu::gone(ProcessId process) {
@@ -17,8 +21,16 @@ void JobCpu::gone(ProcessId process) {
   if (found == alive_.end()) return;
   const Account account = found->second;
   alive_.erase(found);
-  const auto parent = alive_.find(account.parent);
-  (parent != alive_.end() ? parent->second.deadChildren : orphans_) += account.all();
+  const auto entry = alive_.find(account.parent);
+  if (entry == alive_.end()) {
+    orphans_ += account.all();
+    return;
+  }
+  // Missed in the last round: it had died by then, and what the parent's figure grew may be it.
+  Account& parent = entry->second;
+  const Nanos grown =
+      account.round < parent.round ? parent.waitedFor - parent.waitedBefore : Nanos::zero();
+  parent.pending += std::max(account.all() - grown, Nanos::zero());
 }
 
 Nanos JobCpu::total() const {

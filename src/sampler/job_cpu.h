@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 
 #include "base/ids.h"
@@ -10,11 +11,13 @@
 namespace stallprof {
 
 // CPU of the whole job, dead processes included. Each process tells its own time and the time of
-// the children it has waited for; a dead child is in one of two places, in its parent's "waited
-// for" or in what we last saw of it, and the larger is the truth: the first misses children that
-// nobody waited for, the second misses what they did after our last look. Pure.
+// the children it has waited for. A child that died counts with what we last saw of it until its
+// parent's figure has grown by as much: that figure then holds it to its last nanosecond, but never
+// holds children that nobody waits for. Pure.
 class JobCpu {
  public:
+  // A pass over all processes begins; `set` each of them.
+  void nextRound() { ++round_; }
   void set(ProcessId process, ProcessId parent, Nanos own, Nanos waitedFor);
   void gone(ProcessId process);
   [[nodiscard]] Nanos total() const;
@@ -22,11 +25,14 @@ class JobCpu {
  private:
   struct Account {
     ProcessId parent;
-    Nanos own{}, waitedFor{}, deadChildren{};
-    [[nodiscard]] Nanos all() const { return own + std::max(waitedFor, deadChildren); }
+    Nanos own{}, waitedFor{}, waitedBefore{};  // before: in the round before the last
+    Nanos settled{}, pending{};                // dead children: in the parent's figure, and not yet
+    std::uint64_t round = 0;
+    [[nodiscard]] Nanos all() const { return own + std::max(waitedFor, settled + pending); }
   };
   std::unordered_map<ProcessId, Account> alive_;
   Nanos orphans_{};  // dead processes whose parent was not of the job, or died before them
+  std::uint64_t round_ = 0;
 };
 
 }  // namespace stallprof

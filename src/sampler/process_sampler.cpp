@@ -95,6 +95,7 @@ void ProcessSampler::tellSources(Nanos now, EventOut& out) {
 
 void ProcessSampler::sample(Nanos now, EventOut& out) {
   tellSources(now, out);
+  tree_.beginCpuRound();
   std::vector<std::uint32_t> ended;
   for (const LiveProcess& process : tree_.processes()) {
     Files& files = files_[process.id];

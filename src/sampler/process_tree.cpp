@@ -284,9 +284,9 @@ void ProcessTree::takeName(const TaskEvent& event) {
   if (process == nullptr) return;
   const bool exec = event.kind == TaskEvent::Kind::kExec;
   if (exec) {  // only the caller survives an exec, as the main thread
-    while (process->threads.size() > 1)
-      removeThread(*process, process->threads[process->threads[0].tid == event.pid ? 1 : 0].tid,
-                   event.at);
+    const std::vector<LiveThread> before = process->threads;
+    for (const LiveThread& thread : before)
+      if (thread.tid != event.pid) removeThread(*process, thread.tid, event.at);
     addThread(*process, event.pid, event.at, event.comm);
   }
   if (event.tid == event.pid) process->comm = event.comm;

@@ -76,6 +76,7 @@ class ProcessTree : public Sampler {
   // CPU of the job, dead included, as far as told by accountCpu (ProcessSampler does, once a
   // second).
   [[nodiscard]] Nanos jobCpu() const { return cpu_.total(); }
+  void beginCpuRound() { cpu_.nextRound(); }
   void accountCpu(const LiveProcess& process, Nanos own, Nanos waitedFor) {
     cpu_.set(process.id, process.parent, own, waitedFor);
   }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/host.h"
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+const std::string kRoot = std::string(STALLPROF_TESTS_DIR) + "/fixtures/root";
+constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
+
+}  // namespace
+
+TEST_CASE("the host's CPU, memory, swap and pressure are read") {
+  EventList list;
+  HostSampler sampler(kRoot, nullptr);
+  sampler.sample(Nanos(1), list);
+  const auto all = list.all<HostUsage>();
+  REQUIRE(all.size() == 1);
+  const HostUsage& host = all[0];
+  CHECK(host.busy == ticks(6786 + 14 + 3474 + 0 + 73));  // guest time is inside user already
+  CHECK(host.idle == ticks(266544));
+  CHECK(host.ioWait == ticks(654));
+  CHECK(host.steal == ticks(12));
+  CHECK(host.jobCpu == Nanos(-1));
+  CHECK(host.memoryTotal == 24684096ll * 1024);
+  CHECK(host.memoryAvailable == 24187384ll * 1024);
+  CHECK(host.pageCache == 883124ll * 1024);
+  CHECK(host.dirty == 480 * 1024);
+  CHECK(host.swapInPages == 7);
+  CHECK(host.swapOutPages == 9);
+  CHECK(host.reclaimScans == 33);
+  CHECK(host.cpuSome == std::chrono::microseconds(5670059));
+  CHECK(host.ioFull == std::chrono::microseconds(4268197));
+  CHECK(host.memoryFull == std::chrono::microseconds(3));
+  CHECK(host.shmTotal > 0);
+  for (const char* source : {"host", "pressure", "disk", "network"})
+    CHECK(list.source(source).first == Coverage::kFull);
+}
+
+TEST_CASE("whole disks with traffic count once: no partition, no layer, no unused disk") {
+  EventList list;
+  HostSampler sampler(kRoot, nullptr);
+  sampler.sample(Nanos(1), list);
+  const auto disks = list.all<DiskUsage>();
+  REQUIRE(disks.size() == 1);
+  CHECK(list.text(disks[0].device) == "vda");
+  CHECK(disks[0].reads == 32033);
+  CHECK(disks[0].readBytes == 2993146ll * 512);
+  CHECK(disks[0].writeBytes == 2219304ll * 512);
+  CHECK(disks[0].readTime == std::chrono::milliseconds(13667));
+  CHECK(disks[0].busy == std::chrono::milliseconds(7308));
+}
+
+TEST_CASE("interfaces with traffic are told, the loopback is not") {
+  EventList list;
+  HostSampler sampler(kRoot, nullptr);
+  sampler.sample(Nanos(1), list);
+  const auto networks = list.all<NetworkUsage>();
+  REQUIRE(networks.size() == 1);
+  CHECK(list.text(networks[0].interface) == "eth0");
+  CHECK(networks[0].receivedBytes == 100316748);
+  CHECK(networks[0].sentBytes == 201041);
+}
+
+TEST_CASE("a host without pressure or anything else is told as such, once") {
+  Machine machine;
+  EventList list;
+  HostSampler sampler(machine.root(), nullptr);
+  sampler.sample(Nanos(1), list);
+  sampler.sample(Nanos(2), list);
+  for (const char* source : {"host", "pressure", "disk", "network"}) {
+    CHECK(list.source(source).first == Coverage::kAbsent);
+    CHECK_FALSE(list.source(source).second.empty());
+  }
+  CHECK(list.all<SourceState>().size() == 4);
+  const auto hosts = list.all<HostUsage>();
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0].busy == Nanos(-1));
+  CHECK(hosts[0].memoryTotal == -1);
+  CHECK(hosts[0].ioSome == Nanos(-1));
+}
+
+TEST_CASE("huge and broken figures do not become small ones") {
+  Machine machine;
+  machine.file("proc/net/dev", "h\nh\neth0: 18446744073709551615 1 1 1 1 1 1 1 x\nbroken\n");
+  machine.file("proc/diskstats", "8 0\n8 0 sda x y z\n");
+  machine.file("proc/stat", "cpu  1 2\n");
+  EventList list;
+  HostSampler sampler(machine.root(), nullptr);
+  sampler.sample(Nanos(1), list);
+  const auto networks = list.all<NetworkUsage>();
+  REQUIRE(networks.size() == 1);
+  CHECK(networks[0].receivedBytes == std::numeric_limits<std::int64_t>::max());
+  CHECK(list.all<DiskUsage>().empty());
+  CHECK(list.all<HostUsage>()[0].busy == Nanos(-1));
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/process_sampler.h"
+
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+constexpr Nanos s(long n) { return std::chrono::seconds(n); }
+constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
+}  // namespace
+
+TEST_CASE("a process's counters are read, and the job's CPU with its dead children") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  machine.file("proc/100/io",
+               "rchar: 6976\nwchar: 12\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 512\n"
+               "cancelled_write_bytes: 0\n");
+  machine.file("proc/100/statm", "765 431 403 5 0 123 0\n");
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  ProcessSampler sampler(machine.root(), tree);
+  tree.sample(s(1), list);
+  sampler.sample(s(1), list);
+  const auto all = list.all<ProcessUsage>();
+  REQUIRE(all.size() == 1);
+  const ProcessUsage& usage = all[0];
+  CHECK(usage.cpu == Nanos(-1));  // a fixture's pid is not asked of this host's clocks
+  CHECK(usage.user == ticks(250));
+  CHECK(usage.system == ticks(50));
+  CHECK(usage.readChars == 6976);
+  CHECK(usage.readCalls == 10);
+  CHECK(usage.readBytes == 4096);
+  CHECK(usage.writeBytes == 512);
+  CHECK(usage.majorFaults == 3);
+  CHECK(usage.residentBytes == 431 * ::sysconf(_SC_PAGESIZE));
+  CHECK(usage.sharedBytes == 403 * ::sysconf(_SC_PAGESIZE));
+  CHECK(usage.threads == 1);
+  CHECK(tree.jobCpu() == ticks(300 + 120));
+  CHECK(list.source("io").first == Coverage::kFull);
+  CHECK(list.source("memory").first == Coverage::kFull);
+}
+
+TEST_CASE("what may not be read is unknown, not zero") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  ProcessSampler sampler(machine.root(), tree);
+  tree.sample(s(1), list);
+  sampler.sample(s(1), list);
+  const auto all = list.all<ProcessUsage>();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].readChars == -1);
+  CHECK(all[0].residentBytes == -1);
+  CHECK(list.source("io").first == Coverage::kAbsent);
+  CHECK_FALSE(list.source("io").second.empty());
+}
+
+TEST_CASE("the job's CPU survives the death of a process") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({101, 100, "python3", 1001});
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  ProcessSampler sampler(machine.root(), tree);
+  tree.sample(s(1), list);
+  sampler.sample(s(1), list);
+  const Nanos before = tree.jobCpu();
+  machine.end(101);
+  tree.sample(s(3), list);
+  sampler.sample(s(3), list);
+  CHECK(tree.alive() == 1);
+  CHECK(tree.jobCpu() == before);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/process_tree.h"
+
+#include <algorithm>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
+
+// A tree over a machine, its time going on by hand.
+struct Watcher {
+  explicit Watcher(Machine& machine, int root = 100) : tree(machine.root(), root) {}
+  void look(Nanos later = ms(250)) { tree.sample(clock += later, list); }
+  void tell(TaskEvent::Kind kind, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent = 0,
+            std::string comm = {}) {
+    tree.take({kind, pid, tid, parent, clock, std::move(comm)});
+  }
+  [[nodiscard]] std::vector<std::uint32_t> pids() const {
+    std::vector<std::uint32_t> found;
+    for (const LiveProcess& process : tree.processes()) found.push_back(process.pid);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  [[nodiscard]] ProcessSeen last(std::uint32_t pid) const {
+    ProcessSeen found;
+    for (const ProcessSeen& seen : list.all<ProcessSeen>())
+      if (seen.pid == pid) found = seen;
+    return found;
+  }
+  ProcessTree tree;
+  EventList list;
+  Nanos clock = ms(1000);
+};
+
+using Pids = std::vector<std::uint32_t>;
+using Kind = TaskEvent::Kind;
+
+}  // namespace
+
+TEST_CASE("without task events children are found in /proc when a task was born") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({50, 1, "stranger"});
+  Watcher watch(machine);
+  watch.look();
+  CHECK(watch.pids() == Pids{100});
+  machine.process({101, 100, "python3", 1001});
+  machine.process({102, 101, "worker", 1002});
+  watch.look();
+  CHECK(watch.pids() == Pids{100, 101, 102});
+  CHECK(watch.last(102).parent == watch.last(101).process);
+  CHECK(watch.last(100).parent.none());
+  CHECK(watch.list.source("process_tree").first == Coverage::kPartial);
+  CHECK(watch.list.source("task_events").first == Coverage::kAbsent);
+}
+
+TEST_CASE("a daemon stays of the job when its parents die") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({101, 100, "sh", 1001});
+  machine.process({102, 101, "daemon", 1002});
+  Watcher watch(machine);
+  watch.look();
+  machine.end(101);
+  machine.process({102, 1, "daemon", 1002});  // now a child of init
+  watch.look(ms(1100));
+  CHECK(watch.pids() == Pids{100, 102});
+  machine.process({103, 102, "child", 1500});
+  watch.look();
+  CHECK(watch.pids() == Pids{100, 102, 103});
+}
+
+TEST_CASE("a pid given to another process is another life") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({101, 100, "first", 1001});
+  Watcher watch(machine);
+  watch.look();
+  const ProcessId first = watch.tree.processOf(101, 1001);
+  machine.end(101);
+  machine.process({101, 100, "second", 2002});
+  watch.look(ms(1100));
+  watch.look();
+  const ProcessId second = watch.tree.processOf(101, 2002);
+  CHECK(first != second);
+  CHECK(watch.tree.processOf(101, 1001) == first);  // its late records still find it
+  CHECK(watch.last(101).process == second);
+  CHECK(watch.tree.gone(101, 1001));
+  CHECK_FALSE(watch.tree.gone(101, 2002));
+}
+
+TEST_CASE("a pid taken over by a stranger is no longer of the job") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({101, 100, "ours", 1001});
+  Watcher watch(machine);
+  watch.look();
+  machine.end(101);
+  machine.process({101, 1, "stranger", 2002});
+  watch.look(ms(1100));
+  CHECK(watch.pids() == Pids{100});
+}
+
+TEST_CASE("an exec is told again with the new image, found by its new stack") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  Watcher watch(machine);
+  watch.look();
+  const ProcessSeen before = watch.last(100);
+  Machine::Task same{100, 1, "python3"};
+  same.stack = 777;
+  machine.process(same);
+  machine.file("proc/100/cmdline", std::string("python3\0other.py\0", 17));
+  watch.look(ms(1100));
+  const ProcessSeen after = watch.last(100);
+  CHECK(after.process == before.process);
+  CHECK(watch.list.text(after.command) == "python3 other.py");
+}
+
+TEST_CASE("secrets in a command line are masked before the first event") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  machine.file("proc/100/cmdline", std::string("train\0--api-key\0hunter22\0a b\0", 29));
+  Watcher watch(machine);
+  watch.look();
+  const std::string command = watch.list.text(watch.last(100).command);
+  CHECK(command.find("hunter22") == std::string::npos);
+  CHECK(command.find("***") != std::string::npos);
+  CHECK(command.find("'a b'") != std::string::npos);
+}
+
+TEST_CASE("a zombie is gone, a stopped process is not") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({101, 100, "ended", 1001});
+  machine.process({102, 100, "stopped", 1002});
+  Watcher watch(machine);
+  watch.look();
+  Machine::Task zombie{101, 100, "ended", 1001, 'Z'}, stopped{102, 100, "stopped", 1002, 'T'};
+  machine.process(zombie);
+  machine.process(stopped);
+  watch.look(ms(1100));
+  CHECK(watch.pids() == Pids{100, 102});
+  CHECK(watch.tree.gone(101, 1001));
+}
+
+TEST_CASE("threads come and go with their task directories") {
+  Machine machine;
+  const Machine::Task task{100, 1, "python3"};
+  machine.process(task);
+  machine.thread(task, 105);
+  Watcher watch(machine);
+  watch.look();
+  CHECK(watch.tree.processes()[0].threads.size() == 2);
+  machine.thread(task, 106);
+  machine.remove("proc/100/task/105");
+  watch.look(ms(1100));
+  watch.tree.suspect(100);
+  watch.look();
+  const auto& threads = watch.tree.processes()[0].threads;
+  REQUIRE(threads.size() == 2);
+  CHECK(threads[0].tid == 100);
+  CHECK(threads[1].tid == 106);
+  CHECK(watch.list.all<ThreadGone>().size() == 1);
+}
+
+TEST_CASE("task events: fork, exec and exit in order") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kFork, 201, 201, 100);
+  watch.tell(Kind::kExec, 201, 201, 0, "ls");
+  watch.tell(Kind::kExit, 201, 201, 100);
+  CHECK(watch.pids() == Pids{100});
+  CHECK(watch.list.text(watch.last(201).comm) == "ls");
+  CHECK(watch.last(201).parent == watch.last(100).process);
+  CHECK(watch.list.all<ProcessGone>().size() == 1);
+}
+
+TEST_CASE("task events: exit before fork is a life all the same") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kExit, 201, 201, 100);
+  watch.tell(Kind::kFork, 201, 201, 100);
+  CHECK(watch.pids() == Pids{100});
+  CHECK(watch.last(201).pid == 201);
+  CHECK(watch.list.all<ProcessGone>().size() == 1);
+}
+
+TEST_CASE("task events: exec or exit of a process nobody heard of changes nothing") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  Watcher watch(machine);
+  watch.look();
+  const std::size_t before = watch.list.events.size();
+  watch.tell(Kind::kExec, 999, 999, 0, "x");
+  watch.tell(Kind::kName, 999, 999, 0, "x");
+  watch.tell(Kind::kExit, 999, 999, 1);
+  CHECK(watch.pids() == Pids{100});
+  CHECK(watch.list.events.size() == before);
+}
+
+TEST_CASE("task events: a fork told twice is one process") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({201, 100, "child", 1001});
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kFork, 201, 201, 100);
+  CHECK(watch.pids() == Pids{100, 201});
+  CHECK(watch.list.all<ProcessSeen>().size() == 2);
+}
+
+TEST_CASE("task events: the main thread may end before the others") {
+  Machine machine;
+  const Machine::Task task{100, 1, "sh"};
+  machine.process(task);
+  machine.thread(task, 110);
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kExit, 100, 100, 1);
+  CHECK(watch.pids() == Pids{100});
+  watch.tell(Kind::kExit, 100, 110, 1);
+  CHECK(watch.pids().empty());
+}
+
+TEST_CASE("task events: an exec ends all threads but the main one") {
+  Machine machine;
+  const Machine::Task task{100, 1, "sh"};
+  machine.process(task);
+  machine.thread(task, 110);
+  machine.thread(task, 111);
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kExit, 100, 110, 1);
+  watch.tell(Kind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
+  watch.tell(Kind::kExec, 100, 100, 0, "fresh");
+  REQUIRE(watch.pids() == Pids{100});
+  const auto& threads = watch.tree.processes()[0].threads;
+  REQUIRE(threads.size() == 1);
+  CHECK(threads[0].tid == 100);
+  CHECK(watch.list.text(watch.last(100).comm) == "fresh");
+}
+
+TEST_CASE("task events: a thread's new name is told") {
+  Machine machine;
+  const Machine::Task task{100, 1, "python3"};
+  machine.process(task);
+  machine.thread(task, 110);
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kName, 100, 110, 0, "pt_data_pin");
+  const auto seen = watch.list.all<ThreadSeen>();
+  CHECK(seen.back().tid == 110);
+  CHECK(watch.list.text(seen.back().name) == "pt_data_pin");
+}
+
+TEST_CASE("records from inside name processes and threads that were not seen yet") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  Watcher watch(machine);
+  watch.look();
+  machine.process({300, 1, "python3", 5000});
+  const ProcessId id = watch.tree.processOf(300, 5000);
+  CHECK(watch.last(300).process == id);
+  CHECK(watch.tree.processOf(300, 5000) == id);
+  CHECK(watch.tree.processOf(300, 0) == id);
+  const ThreadId thread = watch.tree.threadOf(id, 301);
+  CHECK(watch.tree.threadOf(id, 301) == thread);
+  CHECK(watch.list.all<ThreadSeen>().back().tid == 301);
+}
+
+TEST_CASE("records of a process that was gone before anybody looked still have a name") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  Watcher watch(machine);
+  watch.look();
+  const ProcessId id = watch.tree.processOf(777, 4000);
+  CHECK(watch.last(777).startTicks == 4000);
+  CHECK(watch.tree.processOf(777, 4000) == id);
+  CHECK(watch.tree.threadOf(id, 778) == watch.tree.threadOf(id, 778));
+  CHECK(watch.tree.gone(777, 4000));
+  CHECK(watch.tree.alive() == 1);
+}
+
+TEST_CASE("events name only what was announced before") {
+  Machine machine;
+  const Machine::Task task{100, 1, "sh"};
+  machine.process(task);
+  machine.thread(task, 110);
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kFork, 201, 201, 100);
+  watch.tell(Kind::kFork, 201, 202, 201);
+  watch.tell(Kind::kExit, 201, 202, 201);
+  watch.tell(Kind::kExit, 201, 201, 100);
+  watch.look();
+  std::vector<std::uint32_t> processes, threads;
+  const auto in = [](const auto& list, std::uint32_t id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
+  for (const Event& event : watch.list.events) {
+    if (const auto* p = std::get_if<ProcessSeen>(&event.payload))
+      processes.push_back(p->process.value);
+    if (const auto* t = std::get_if<ThreadSeen>(&event.payload)) {
+      CHECK(in(processes, t->process.value));
+      threads.push_back(t->thread.value);
+    }
+    if (const auto* gone = std::get_if<ThreadGone>(&event.payload))
+      CHECK(in(threads, gone->thread.value));
+    if (const auto* gone = std::get_if<ProcessGone>(&event.payload))
+      CHECK(in(processes, gone->process.value));
+  }
+  CHECK(threads.size() == 4);
+}
+
+TEST_CASE("a command that is not there is said, not feared") {
+  Machine machine;
+  Watcher watch(machine);
+  watch.look();
+  CHECK(watch.tree.alive() == 0);
+  CHECK(watch.list.source("process_tree").first == Coverage::kAbsent);
+}

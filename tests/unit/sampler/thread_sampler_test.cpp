@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/thread_sampler.h"
+
+#include <sys/syscall.h>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
+
+std::string call(long number, const std::string& first = "0x0", const std::string& second = "0x0") {
+  return std::to_string(number) + " " + first + " " + second + " 0x0 0x0 0x0 0x0 0x7ffe 0x7f11\n";
+}
+
+// One process with one thread on a machine of text.
+struct Bench {
+  Bench() : task{100, 1, "python3"}, tree(machine.root(), 100), sampler(machine.root(), tree) {
+    machine.process(task);
+    machine.file("proc/100/task/100/wchan", "0");
+  }
+  void look(long later = 10) {
+    clock += ms(later);
+    tree.sample(clock, list);
+    sampler.sample(clock, list);
+  }
+  void end() { sampler.finish(clock, list); }
+  // Looks at a thread blocked in `line` and gives the class and its name.
+  std::pair<Wait, std::string> classOf(const std::string& line) {
+    machine.syscall(100, 100, line);
+    look();
+    look();
+    end();
+    const auto slices = list.all<ThreadSlice>();
+    return {slices.back().wait, list.text(slices.back().what)};
+  }
+  Machine machine;
+  Machine::Task task;
+  EventList list;
+  ProcessTree tree;
+  ThreadSampler sampler;
+  Nanos clock = ms(1000);
+};
+
+using Class = std::pair<Wait, std::string>;
+
+}  // namespace
+
+TEST_CASE("a blocked thread's wait is named") {
+  SECTION("futex") { CHECK(Bench().classOf(call(SYS_futex)) == Class{Wait::kFutex, "futex"}); }
+  SECTION("sleep") {
+    CHECK(Bench().classOf(call(SYS_clock_nanosleep)) == Class{Wait::kSleep, "clock_nanosleep"});
+  }
+  SECTION("a poll of nothing is a sleep") {
+    CHECK(Bench().classOf(call(SYS_pselect6)) == Class{Wait::kSleep, "pselect6"});
+    CHECK(Bench().classOf(call(SYS_pselect6, "0x4")) == Class{Wait::kPoll, "pselect6"});
+    CHECK(Bench().classOf(call(SYS_ppoll, "0x7ffe", "0x2")) == Class{Wait::kPoll, "ppoll"});
+  }
+  SECTION("a child") { CHECK(Bench().classOf(call(SYS_wait4)) == Class{Wait::kChild, "wait4"}); }
+  SECTION("a pipe") {
+    Bench bench;
+    bench.machine.link("proc/100/fd/5", "pipe:[11]");
+    CHECK(bench.classOf(call(SYS_read, "0x5")) == Class{Wait::kPipe, "pipe"});
+  }
+  SECTION("an accelerator") {
+    Bench bench;
+    bench.machine.link("proc/100/fd/5", "/dev/nvidia0");
+    CHECK(bench.classOf(call(SYS_ioctl, "0x5")) == Class{Wait::kDevice, "/dev/nvidia0"});
+  }
+  SECTION("a call of tomorrow") {
+    CHECK(Bench().classOf(call(499)) == Class{Wait::kOther, "call 499"});
+  }
+}
+
+TEST_CASE("a read of a file names it and tells of the file") {
+  Bench bench;
+  bench.machine.file("proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/vda rw\n");
+  bench.machine.file("train.bin", std::string(3000, 'x'));
+  const std::string path = bench.machine.root() + "/train.bin";
+  bench.machine.link("proc/100/fd/3", path);
+  bench.machine.file("proc/100/fdinfo/3", "pos:\t1024\n");
+  CHECK(bench.classOf(call(SYS_read, "0x3")) == Class{Wait::kFileRead, path});
+  const auto files = bench.list.all<FileSeen>();
+  REQUIRE(files.size() == 1);
+  CHECK(bench.list.text(files[0].path) == path);
+  CHECK(bench.list.text(files[0].fsType) == "ext4");
+  CHECK(files[0].size == 3000);
+  CHECK(files[0].offset == 1024);
+}
+
+TEST_CASE("outside any call: a fault when uninterruptible, stopped when stopped") {
+  Bench fault;
+  fault.task.state = 'D';
+  fault.machine.process(fault.task);
+  CHECK(fault.classOf("-1 0x7ffe 0x7f11\n").first == Wait::kPageFault);
+  Bench stopped;
+  stopped.task.state = 'T';
+  stopped.machine.process(stopped.task);
+  CHECK(stopped.classOf("-1 0x7ffe 0x7f11\n").first == Wait::kStopped);
+}
+
+TEST_CASE("a thread that has not run since it was seen blocked is not asked again") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  bench.look();
+  bench.machine.syscall(100, 100, call(SYS_wait4));  // cannot be: the count stands still
+  bench.look();
+  bench.machine.schedstat(100, 100, 5'000'000, 0, 2);
+  bench.look();
+  bench.end();
+  const auto slices = bench.list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 2);
+  CHECK(slices[0].wait == Wait::kFutex);
+  CHECK(slices[1].wait == Wait::kChild);
+  CHECK(slices[1].run == ms(5));
+}
+
+TEST_CASE("a resting thread is looked at less often, and its time stays whole") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  const Nanos begin = bench.clock + ms(10);
+  for (int i = 0; i < 1500; ++i) bench.look();
+  CHECK(bench.sampler.period() == ms(50));
+  bench.machine.schedstat(100, 100, 0, 0, 2);
+  bench.machine.syscall(100, 100, "running\n");
+  for (int i = 0; i < 30; ++i) bench.look();
+  CHECK(bench.sampler.period() == ms(10));
+  bench.end();
+  Nanos total{};
+  std::uint32_t looks = 0;
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    total += slice.duration;
+    looks += slice.looks;
+  }
+  CHECK(total == bench.clock - begin);
+  CHECK(looks < 450);
+  CHECK(looks > 250);
+}
+
+TEST_CASE("run, queue and blocked time sum to the wall, whatever the thread did") {
+  Bench bench;
+  const Nanos begin = bench.clock + ms(10);
+  long run = 0, queued = 0, count = 1;
+  bench.look();
+  for (int i = 0; i < 500; ++i) {
+    if (i % 3 != 0) {
+      run += 4'000'000;
+      queued += 1'000'000;
+      ++count;
+    }
+    bench.machine.schedstat(100, 100, run, queued, count);
+    bench.machine.syscall(100, 100, i % 2 == 0 ? "running\n" : call(SYS_futex));
+    bench.look();
+  }
+  bench.end();
+  Nanos duration{}, ran{}, waited{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    duration += slice.duration;
+    ran += slice.run;
+    waited += slice.queued;
+  }
+  CHECK(duration == bench.clock - begin);
+  CHECK(ran == Nanos(run));
+  CHECK(waited == Nanos(queued));
+}
+
+TEST_CASE("without the syscall file the wait channel is used, without both the state") {
+  Bench bench;
+  bench.machine.remove("proc/100/task/100/syscall");
+  bench.machine.file("proc/100/task/100/wchan", "anon_pipe_read");
+  bench.look();
+  bench.look();
+  bench.end();
+  CHECK(bench.list.source("thread_syscall").first == Coverage::kAbsent);
+  CHECK(bench.list.source("thread_wchan").first == Coverage::kFull);
+  CHECK(bench.list.all<ThreadSlice>().back().wait == Wait::kPipe);
+
+  Bench blind;
+  blind.machine.remove("proc/100/task/100/syscall");
+  blind.machine.remove("proc/100/task/100/wchan");
+  blind.look();
+  blind.look();
+  blind.end();
+  CHECK(blind.list.source("thread_wchan").first == Coverage::kAbsent);
+  CHECK(blind.list.all<ThreadSlice>().back().wait == Wait::kUnknown);
+}
+
+TEST_CASE("taking turns, every thread is looked at and what was left out is told") {
+  Bench bench;
+  for (int tid = 101; tid < 140; ++tid) bench.machine.thread(bench.task, tid);
+  bench.look();
+  bench.sampler.setPace({ms(10), 8});
+  for (int i = 0; i < 300; ++i) bench.look();
+  bench.end();
+  std::vector<bool> seen(64, false);
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) seen[slice.thread.value] = true;
+  CHECK(std::count(seen.begin(), seen.end(), true) == 40);
+  const auto losses = bench.list.all<Loss>();
+  REQUIRE_FALSE(losses.empty());
+  CHECK(losses[0].kind == LossKind::kThreadsSkipped);
+  CHECK(bench.sampler.milliHz() == 12'500);
+}
