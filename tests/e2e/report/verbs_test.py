@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""report, compare and explain on bad input and good: one clear line, the right status."""
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+STALLPROF = os.environ["STALLPROF"]
+
+
+def call(*words, cwd=None, env=None):
+    full = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    full.update(env or {})
+    return subprocess.run([STALLPROF, *words], cwd=cwd, env=full, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.mkdtemp()
+        cls.recording = os.path.join(cls.dir, "r.stallprof")
+        cls.ran = call("run", "-o", cls.recording, "--report", "none", "--", "sleep", "0.3")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def fails(self, status, pattern, *words, lines=1):
+        got = call(*words, cwd=self.dir)
+        self.assertEqual(got.returncode, status, got)
+        self.assertEqual(got.stdout, b"")
+        text = got.stderr.decode()
+        if lines:
+            self.assertEqual(text.count("\n"), lines, text)
+        self.assertTrue(text.startswith("stallprof: "), text)
+        self.assertRegex(text, pattern)
+        return text
+
+
+class BadInput(Base):
+    def test_a_recording_that_is_not_there(self):
+        self.fails(1, "no-such", "report", "no-such.stallprof")
+
+    def test_a_directory_that_is_no_recording(self):
+        os.makedirs(self.path("empty"), exist_ok=True)
+        self.fails(1, "empty", "report", "empty")
+
+    def test_a_file_that_is_no_recording(self):
+        with open(self.path("file"), "w", encoding="utf-8") as out:
+            out.write("text")
+        self.fails(1, "file", "report", "file")
+
+    def test_usage(self):
+        self.fails(2, "--help", "report")
+        self.fails(2, "--help", "report", "a", "b")
+        self.fails(2, "--help", "report", "--no-such-option", "a")
+        self.fails(2, "--help", "report", "--format", "pdf", "a")
+        self.fails(2, "--help", "report", "--price", "much", "a")
+        self.fails(2, "--help", "report", "--price", "-1", "a")
+        self.fails(2, "not built yet", "report", "--format", "html", "a")
+        self.fails(2, "BASE", "compare")
+        self.fails(2, "BASE", "compare", "only-one")
+        self.fails(2, "BASE", "compare", "a", "b", "c")
+        self.fails(2, "BASE", "compare", "a", "--")
+
+    def test_hostile_words_reach_the_terminal_escaped(self):
+        for words in (["report", "\x1b]0;x\x07"], ["report", "--\x1b[2J", "a"],
+                      ["explain", "\x1b[2J"], ["compare", "\x1b[2J", "b"]):
+            got = call(*words)
+            self.assertNotEqual(got.returncode, 0)
+            self.assertNotIn(b"\x1b", got.stderr)
+            self.assertNotIn(b"\x07", got.stderr)
+
+    def test_compare_names_what_it_cannot_read(self):
+        self.fails(1, "no-such", "compare", "no-such", "--", "other")
+        with open(self.path("not.json"), "w", encoding="utf-8") as out:
+            out.write("{}")
+        self.fails(1, "not.json.*not a stallprof report", "compare", "not.json", "not.json")
+        with open(self.path("v9.json"), "w", encoding="utf-8") as out:
+            json.dump({"schema": "stallprof.report/9"}, out)
+        self.fails(1, "stallprof.report/9", "compare", "v9.json", "v9.json")
+
+
+class Report(Base):
+    def setUp(self):
+        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+
+    def test_a_job_without_training(self):
+        got = call("report", self.recording)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        text = got.stdout.decode("ascii")
+        self.assertIn("steps unknown", text)
+        self.assertIn("No verdict", text)
+        self.assertLessEqual(text.count("\n"), 60)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_json_has_no_steps_and_no_source(self):
+        got = call("report", self.recording, "--format", "json")
+        value = json.loads(got.stdout)
+        self.assertEqual(value["schema"], "stallprof.report/1")
+        self.assertEqual(value["steps"]["count"], 0)
+        self.assertIsNone(value["steps"]["source"])
+        self.assertEqual(value["verdict"]["bound_by"], "unknown")
+        self.assertEqual(value["run"]["exit"], {"code": 0, "signal": None})
+        self.assertEqual(value["breakdown"]["scope"], "run")
+
+    def test_real_json_fits_the_schema(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not installed")
+        with open(os.environ["SCHEMA"], encoding="utf-8") as schema:
+            validator = jsonschema.Draft7Validator(json.load(schema))
+        value = json.loads(call("report", self.recording, "--format", "json").stdout)
+        self.assertEqual([f"{list(e.path)}: {e.message}" for e in validator.iter_errors(value)], [])
+
+    def test_markdown(self):
+        got = call("report", self.recording, "--format", "md")
+        self.assertTrue(got.stdout.startswith(b"# stallprof report\n"))
+
+    def test_colour_only_where_asked_for(self):
+        for words, env, colour in [([], {}, False), (["--color", "always"], {}, True),
+                                   (["--color", "always"], {"NO_COLOR": "1"}, True),
+                                   ([], {"FORCE_COLOR": "1"}, True),
+                                   ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+                                   (["--color", "never"], {"FORCE_COLOR": "1"}, False)]:
+            with self.subTest((words, env)):
+                got = call("report", self.recording, *words, env=env)
+                self.assertEqual(b"\x1b[" in got.stdout, colour)
+        coloured = call("report", self.recording, "--color", "always").stdout
+        self.assertEqual(re.sub(rb"\x1b\[\d+m", b"", coloured),
+                         call("report", self.recording).stdout)
+
+    def test_columns_are_respected_within_80_and_120(self):
+        widths = {}
+        for columns in ("10", "80", "120", "4000"):
+            text = call("report", self.recording, env={"COLUMNS": columns}).stdout.decode()
+            widths[columns] = max(map(len, text.splitlines()))
+        self.assertLessEqual(max(widths["10"], widths["80"]), 80)
+        self.assertLessEqual(max(widths["120"], widths["4000"]), 120)
+
+    def test_a_file_is_written_whole_or_not_at_all(self):
+        target = self.path("out.json")
+        with open(target, "w", encoding="utf-8") as out:
+            out.write("old")
+        got = call("report", self.recording, "--format", "json", "-o", target)
+        self.assertEqual((got.returncode, got.stdout), (0, b""))
+        with open(target, encoding="utf-8") as out:
+            json.load(out)
+        self.fails(1, "cannot write", "report", self.recording, "-o", self.path("no/such/dir"))
+        self.fails(1, "cannot write", "report", self.recording, "-o", self.dir)
+        self.assertEqual([n for n in os.listdir(self.dir) if ".tmp" in n], [])
+
+    def test_a_symbolic_link_is_refused_and_a_device_is_written_to(self):
+        with open(self.path("real"), "w", encoding="utf-8") as out:
+            out.write("precious")
+        os.symlink(self.path("real"), self.path("link"))
+        self.fails(1, "symbolic link", "report", self.recording, "-o", self.path("link"))
+        with open(self.path("real"), encoding="utf-8") as out:
+            self.assertEqual(out.read(), "precious")
+        self.assertEqual(call("report", self.recording, "-o", "/dev/null").returncode, 0)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.fails(1, "cannot write", "report", self.recording, "-o", "/dev/full")
+
+    def test_compare_takes_recordings_and_reports(self):
+        target = self.path("base.json")
+        call("report", self.recording, "--format", "json", "-o", target)
+        for words in ([target, self.recording], [target, "--", self.recording]):
+            got = call("compare", *words)
+            self.assertEqual(got.returncode, 0, got.stderr)
+            self.assertIn(b"Advisory only", got.stdout)
+            self.assertIn(b"1.000x", got.stdout)
+        got = call("compare", target, target, "--", target, self.recording)
+        self.assertIn(b"95 % interval", got.stdout)
+
+    def test_a_price_gives_a_cost(self):
+        value = json.loads(call("report", self.recording, "--format", "json", "--price",
+                                "2.5").stdout)
+        self.assertEqual(value["cost"]["price_per_hour"], 2.5)
+
+
+class Explain(Base):
+    def test_a_page(self):
+        got = call("explain", "transform.too_few_workers")
+        self.assertEqual(got.returncode, 0)
+        self.assertGreater(got.stdout.count(b"\n"), 3)
+
+    def test_none_lists_every_id(self):
+        got = call("explain")
+        self.assertEqual(got.returncode, 0)
+        self.assertIn(b"transform.too_few_workers\n", got.stdout)
+
+    def test_every_listed_id_has_a_page(self):
+        for name in call("explain").stdout.split():
+            self.assertEqual(call("explain", name.decode()).returncode, 0, name)
+
+    def test_a_slip_is_put_right(self):
+        for word in ("transform.too_few_worker", "too_few_workers", "transfrom.too_few_workers"):
+            text = self.fails(2, "did you mean 'transform.too_few_workers'", "explain", word, lines=0)
+            self.assertIn("extract.small_files", text)
+
+    def test_an_unknown_word_lists_what_there_is(self):
+        self.fails(2, "no finding is called 'zebra'", "explain", "zebra", lines=0)
+
+
+class Help(unittest.TestCase):
+    def test_every_verb_has_help_on_stdout(self):
+        for verb in ("run", "report", "compare", "explain", "doctor"):
+            with self.subTest(verb):
+                got = call(verb, "--help")
+                self.assertEqual((got.returncode, got.stderr), (0, b""))
+                self.assertIn(verb.encode(), got.stdout)
+
+    def test_verbs_unknown_and_not_built(self):
+        for verb, words in (("frobnicate", b"is not a command"), ("gate", b"is not built yet")):
+            got = call(verb)
+            self.assertEqual((got.returncode, got.stdout), (2, b""))
+            self.assertIn(words, got.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
