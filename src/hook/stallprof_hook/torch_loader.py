@@ -224,13 +224,16 @@ def install(module):
     """`module` is torch.utils.data.dataloader, just executed."""
     base, many = module._BaseDataLoaderIter, module._MultiProcessingDataLoaderIter
     one = module._SingleProcessDataLoaderIter
-    for owner, name, begin, end in (
-            (module.DataLoader, '__init__', None, _loader_made),
-            (one, '__init__', _pass_begins, _pass_begun),
-            (many, '__init__', _pass_begins, _pass_begun),
-            (many, '_reset', _reset_begins, _reset_done),
-            (base, '__next__', _next_begins, _next_done),
-            (many, '_try_put_index', None, _index_put),
-            (many, '_get_data', None, _data_got)):
-        setattr(owner, name, Around(owner.__dict__[name], begin, end))
+    wrappers = (
+        (module.DataLoader, '__init__', None, _loader_made),
+        (one, '__init__', _pass_begins, _pass_begun),
+        (many, '__init__', _pass_begins, _pass_begun),
+        (many, '_reset', _reset_begins, _reset_done),
+        (base, '__next__', _next_begins, _next_done),
+        (many, '_try_put_index', None, _index_put),
+        (many, '_get_data', None, _data_got))
+    around = [(owner, name, Around(owner.__dict__[name], begin, end))
+              for owner, name, begin, end in wrappers]
+    for owner, name, wrapped in around:  # all of them or, where one is missing, none
+        setattr(owner, name, wrapped)
     events.announce('torch')

@@ -65,9 +65,16 @@ def _within(frame):
 
 
 def _compiling_check():
+    """Looked up when asked: torch.compiler is imported after the optimizers, and 2.0 has none (its
+    compiler leaves optimizers alone)."""
     torch = sys.modules['torch']
-    compiler = getattr(torch, 'compiler', None) or sys.modules.get('torch.compiler')
-    return getattr(compiler, 'is_compiling', None) or sys.modules['torch._utils'].is_compiling
+    version = sys.modules['torch.version'].__version__
+    if version.startswith('2.0.'):
+        return lambda: False
+
+    def is_compiling():
+        return torch.compiler.is_compiling()
+    return is_compiling
 
 
 def _install_hooks(module):

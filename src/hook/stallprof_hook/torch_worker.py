@@ -121,25 +121,27 @@ def _bytes(data):
 
 def install(module):
     """`module` is torch.utils.data._utils.worker, just executed."""
-    loop = module._worker_loop
+    for name in ('_worker_loop', '_process_worker_loop'):  # the second: after 2.9, with threads
+        if hasattr(module, name):
+            setattr(module, name, _wrapped(getattr(module, name)))
+
+
+def _wrapped(loop):
     code = loop.__code__
     names = code.co_varnames[:code.co_argcount]
-    place = {name: names.index(name) for name in
-             ('index_queue', 'data_queue', 'base_seed', 'worker_id', 'num_workers')}
+    indexes, data, seed, worker, workers = (names.index(name) for name in (
+        'index_queue', 'data_queue', 'base_seed', 'worker_id', 'num_workers'))
 
     def begin(args, kwargs):
-        if len(args) < len(names) - 1:
+        if len(args) <= max(indexes, data, seed, worker, workers):
             return None
-        indexes, data = args[place['index_queue']], args[place['data_queue']]
-        worker = _Worker(args[place['base_seed']], data, args[place['worker_id']],
-                         args[place['num_workers']])
         events.announce('torch')
-        worker.begin()
+        run = _Worker(args[seed], args[data], args[worker], args[workers])
+        run.begin()
         changed = list(args)
-        changed[place['index_queue']] = _StandIn(
-            indexes, get=Around(indexes.get, worker.first_get_begins, worker.got))
-        changed[place['data_queue']] = _StandIn(
-            data, put=Around(data.put, worker.put_begins, worker.done))
+        changed[indexes] = _StandIn(
+            args[indexes], get=Around(args[indexes].get, run.first_get_begins, run.got))
+        changed[data] = _StandIn(args[data], put=Around(args[data].put, run.put_begins, run.done))
         return tuple(changed)
 
-    module._worker_loop = Around(loop, begin)
+    return Around(loop, begin)
