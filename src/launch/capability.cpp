@@ -12,9 +12,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <sstream>
 #include <type_traits>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 namespace stallprof {
 namespace {
@@ -111,6 +114,38 @@ bool procHidden() {
          line.find("hidepid=off") == std::string::npos;
 }
 
+// The answer's form on the pipe: the Probe, then a line a source: name, state, why.
+bool tell(int pipe, pid_t watched) {
+  static_assert(std::is_trivially_copyable_v<Probe>);
+  const Probe probe = probeHost(watched);
+  std::string answer(reinterpret_cast<const char*>(&probe), sizeof probe);
+  auto sources = samplerSources("/", watched);
+  for (SourceReport& source : describe(probe)) sources.push_back(std::move(source));
+  for (const SourceReport& source : sources)
+    answer += source.name + '\t' + std::to_string(static_cast<int>(source.state)) + '\t' +
+              escapeTerminal(source.why) + '\n';
+  return writeAll(pipe, answer);
+}
+
+HostView hear(int pipe) {
+  HostView view;
+  std::string answer;
+  char chunk[4096];
+  for (ssize_t n; (n = ::read(pipe, chunk, sizeof chunk)) > 0;)
+    answer.append(chunk, static_cast<std::size_t>(n));
+  if (answer.size() < sizeof view.probe) return view;
+  std::memcpy(&view.probe, answer.data(), sizeof view.probe);
+  std::istringstream lines(answer.substr(sizeof view.probe));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (second == std::string::npos) continue;
+    view.sources.push_back({line.substr(0, first),
+                            static_cast<Coverage>(std::atoi(line.c_str() + first + 1)),
+                            line.substr(second + 1)});
+  }
+  return view;
+}
+
 }  // namespace
 
 Probe probeHost(pid_t pid) {
@@ -134,29 +169,27 @@ Probe probeHost(pid_t pid) {
   return probe;
 }
 
-Probe probeFromOutside() {
-  static_assert(std::is_trivially_copyable_v<Probe>);
-  Probe probe;
+HostView lookFromOutside() {
+  HostView view;
   int answer[2];
-  if (::pipe2(answer, O_CLOEXEC) != 0) return probe;
+  if (::pipe2(answer, O_CLOEXEC) != 0) return view;
   const Fd from(answer[0]);
   Fd to(answer[1]);
   const pid_t watched = ::fork();
-  if (watched == 0)
+  if (watched == 0) {
+    to.reset();  // else the answer would never end
     for (;;) ::pause();
-  const pid_t watcher = watched < 0 ? -1 : ::fork();
-  if (watcher == 0) {
-    const Probe found = probeHost(watched);
-    ::_exit(::write(to.get(), &found, sizeof found) == sizeof found ? 0 : 1);
   }
+  const pid_t watcher = watched < 0 ? -1 : ::fork();
+  if (watcher == 0) ::_exit(tell(to.get(), watched) ? 0 : 1);
   to.reset();
-  (void)!::read(from.get(), &probe, sizeof probe);  // end of file leaves the defaults
+  view = hear(from.get());
   if (watcher > 0) ::waitpid(watcher, nullptr, 0);
   if (watched > 0) {
-    ::kill(watched, SIGKILL);
+    ::kill(watched, SIGKILL);  // our own child, not yet reaped
     ::waitpid(watched, nullptr, 0);
   }
-  return probe;
+  return view;
 }
 
 }  // namespace stallprof

@@ -34,12 +34,16 @@ struct Probe {
 
 // The highest tier reached with all below it: "T0" to "T5".
 [[nodiscard]] std::string hostTier(const Probe& probe);
-// One entry a source, in the order of the tiers.
+// The sources of it that no sampler tells of by itself, by the names of SourceState events.
 [[nodiscard]] std::vector<SourceReport> describe(const Probe& probe);
 // The one setting that would show most of what is missing; empty when nothing is.
 [[nodiscard]] std::string oneSetting(const Probe& probe);
 
-// probeHost as a run would meet it: on a process that a third one looks at.
-[[nodiscard]] Probe probeFromOutside();
+// What a run would meet here, for doctor: found on a process of ours that a third one looks at.
+struct HostView {
+  Probe probe;
+  std::vector<SourceReport> sources;  // the samplers', then describe()
+};
+[[nodiscard]] HostView lookFromOutside();
 
 }  // namespace stallprof

@@ -17,11 +17,11 @@ SourceReport of(std::string name, int error, const std::string& what) {
 }
 
 SourceReport memorySource(const Probe& p) {
-  if (p.processMemory == 0) return {"memory", Coverage::kFull, "process_vm_readv"};
+  if (p.processMemory == 0) return {"stack_memory", Coverage::kFull, "process_vm_readv"};
   if (p.memoryFile == 0)
-    return {"memory", Coverage::kFull,
+    return {"stack_memory", Coverage::kFull,
             "/proc/PID/mem (process_vm_readv refused: " + errnoText(p.processMemory) + ")"};
-  return {"memory", Coverage::kAbsent,
+  return {"stack_memory", Coverage::kAbsent,
           "process_vm_readv and /proc/PID/mem refused: " + errnoText(p.memoryFile)};
 }
 
@@ -64,25 +64,8 @@ std::string hostTier(const Probe& p) {
 }
 
 std::vector<SourceReport> describe(const Probe& p) {
-  std::vector<SourceReport> sources = {
-      of("stat", p.stat, "process and thread state"),
-      of("schedstat", p.schedstat, "exact run and run-queue time a thread"),
-      of("io", p.io, "bytes and calls a process read"),
-      of("wchan", p.wchan, "the kernel function a thread waits in"),
-      of("fd", p.descriptors, "the files behind descriptors"),
-      of("syscall", p.syscall, "the system call a thread waits in"),
-      memorySource(p),
-      of("task_events", p.taskEvents, "every fork, exec and exit of the job"),
-      of("perf_user", p.userSamples, "native samples of own processes"),
-      perfKernel(p),
-      of("syscall_count", p.tracepoints, "opens counted by tracepoint"),
-      of("pressure", p.pressure, "pressure stall information of the host"),
-  };
-  if (p.cgroup == 0)
-    sources.push_back({"cgroup", Coverage::kAbsent, "no cgroup file system at /sys/fs/cgroup"});
-  else
-    sources.push_back({"cgroup", Coverage::kFull, "version " + std::to_string(p.cgroup)});
-  return sources;
+  return {of("descriptors", p.descriptors, "the files behind descriptors"), memorySource(p),
+          of("perf_user", p.userSamples, "native samples of own processes"), perfKernel(p)};
 }
 
 std::string oneSetting(const Probe& p) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/job_watch.h"
 
+#include "launch/capability.h"
 #include "sampler/cgroup.h"
 #include "sampler/host.h"
 #include "sampler/process_sampler.h"
@@ -56,9 +57,13 @@ JobWatch::JobWatch(pid_t command, unsigned hz) : parts_(std::make_unique<Parts>(
 JobWatch::~JobWatch() = default;
 
 void JobWatch::arm(EventOut& out) {
-  if (parts_->events.open(parts_->command)) parts_->tree.follow(parts_->events);
-  emitSource(out, now(), "task_events", parts_->events.state(), parts_->events.why());
+  parts_->events.open(parts_->command);  // without them the tree says why, and looks around itself
+  parts_->tree.follow(parts_->events);
   parts_->calls.open(parts_->command);
+  const Probe probe = probeHost(parts_->command);
+  for (const SourceReport& source : describe(probe))
+    emitSource(out, now(), source.name, source.state, source.why);
+  emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
   step(now(), out);
 }
 

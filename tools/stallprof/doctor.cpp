@@ -32,13 +32,14 @@ int verbDoctor(const Words& words) {
         help ? stdout : stderr);
     return help ? 0 : 2;
   }
-  const Probe probe = probeFromOutside();
+  const HostView view = lookFromOutside();
+  const Probe& probe = view.probe;
   std::printf(
       "host tier %s (T0 scheduling, T1 waits and bytes, T2 system calls, T3 memory, "
       "T4 perf events, T5 kernel side)\n",
       hostTier(probe).c_str());
   printSource(hookSource());
-  for (const SourceReport& source : describe(probe)) printSource(source);
+  for (const SourceReport& source : view.sources) printSource(source);
   std::printf("settings: perf_event_paranoid %s, yama ptrace_scope %s, %s\n",
               probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
               probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),

@@ -55,17 +55,20 @@ TEST_CASE("memory is read through /proc where process_vm_readv is refused") {
   Probe probe;
   probe.processMemory = EPERM;
   CHECK(hostTier(probe) == "T5");
-  CHECK(named(describe(probe), "memory").state == Coverage::kFull);
+  CHECK(named(describe(probe), "stack_memory").state == Coverage::kFull);
   probe.memoryFile = EACCES;
   probe.yamaScope = 1;
   CHECK(hostTier(probe) == "T2");
-  CHECK(named(describe(probe), "memory").state == Coverage::kAbsent);
+  CHECK(named(describe(probe), "stack_memory").state == Coverage::kAbsent);
   CHECK_THAT(oneSetting(probe), Contains("ptrace_scope"));
 }
 
 TEST_CASE("the probe of this host sees at least the state of its own processes") {
-  const Probe probe = probeFromOutside();
+  const HostView view = lookFromOutside();
+  const Probe& probe = view.probe;
   CHECK(probe.stat == 0);
   CHECK(probe.perfParanoid >= -1);
+  CHECK(named(view.sources, "thread_state").state == Coverage::kFull);
+  CHECK(named(view.sources, "stack_memory").why.size() > 0);
   CHECK(probe.root == (::geteuid() == 0));
 }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What the launcher's tests share: the programs, a scratch directory, and the reader."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+STALLPROF = os.environ["STALLPROF"]
+DUMP = os.environ["STALLPROF_DUMP"]
+PROBES = os.environ["STALLPROF_PROBES"]
+# Far above any wait that these tests expect; reached only by a hang.
+PATIENCE = 60
+
+
+def probe(name):
+    return os.path.join(PROBES, "launch_" + name)
+
+
+def until(condition, what, patience=PATIENCE):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    raise AssertionError("waited in vain for " + what)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="stallprof-launch-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.count = 0
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def words(self, *command, options=()):
+        """The words of a recorded run, and its recording."""
+        self.count += 1
+        recording = self.path("r%d.stallprof" % self.count)
+        return [STALLPROF, "run", "--report", "none", "-o", recording, *options, "--",
+                *command], recording
+
+    def run_words(self, words, **how):
+        how.setdefault("stdout", subprocess.PIPE)
+        how.setdefault("stderr", subprocess.PIPE)
+        how.setdefault("cwd", self.dir)
+        return subprocess.run(words, timeout=PATIENCE, **how)
+
+    def dump(self, recording):
+        """The recording as text; fails where it cannot be read."""
+        done = subprocess.run([DUMP, recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode(errors="replace")
+
+    def events(self, recording, name):
+        return [line for line in self.dump(recording).splitlines()
+                if re.match(r"\S+ %s\b" % name, line)]
+
+
+def main():
+    unittest.main(verbosity=2)

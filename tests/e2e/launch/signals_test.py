@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Every signal reaches the command exactly once, however it was sent."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from harness import Case, main, probe, until
+
+# Between two signals: longer than the judge's window, so that each is a case of its own.
+APART = 0.075
+DELIVERIES = 200
+
+
+def session_of(sid):
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name) as stat:
+                    if int(stat.read().rsplit(")", 1)[1].split()[3]) == sid:
+                        found.append(int(name))
+            except (OSError, IndexError):
+                pass
+    return found
+
+
+class Signals(Case):
+    def start(self):
+        log = self.path("log%d" % self.count)
+        words, recording = self.words(probe("counter"), log)
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=os.setsid)
+        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
+        until(lambda: os.path.exists(log) and "ready" in open(log).read(), "the command")
+        return front, log, recording
+
+    def counts(self, log, number):
+        with open(log) as lines:
+            return sum(1 for line in lines if line.split()[0] == str(number))
+
+    def deliveries(self, send):
+        front, log, recording = self.start()
+        pids = session_of(front.pid)
+        self.assertEqual(len(pids), 3)  # front, recorder, command
+        for _ in range(DELIVERIES):
+            send(front.pid, pids)
+            time.sleep(APART)
+        time.sleep(0.2)
+        self.assertEqual(self.counts(log, signal.SIGTERM), DELIVERIES)
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+        return recording
+
+    def test_to_the_front_alone(self):
+        recording = self.deliveries(lambda front, pids: os.kill(front, signal.SIGTERM))
+        seen = [e for e in self.events(recording, "signal") if "signal=15" in e]
+        self.assertEqual(len(seen), DELIVERIES)
+        self.assertTrue(all("forwarded=1" in e for e in seen), seen[:3])
+
+    def test_to_the_process_group(self):
+        recording = self.deliveries(lambda front, pids: os.killpg(front, signal.SIGTERM))
+        self.assertFalse([e for e in self.events(recording, "signal")
+                          if "signal=15" in e and "forwarded=1" in e])
+
+    def test_to_each_pid_of_the_session_in_any_order(self):
+        def each(front, pids):
+            for pid in random.sample(pids, len(pids)):
+                os.kill(pid, signal.SIGTERM)
+                time.sleep(random.choice((0, 0, 0.001)))
+        self.deliveries(each)
+
+    def test_every_catchable_signal_is_passed_on_once(self):
+        front, log, _ = self.start()
+        skipped = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+                   signal.SIGCONT, signal.SIGUSR2, 32, 33)  # 32 and 33 are the C library's own
+        numbers = [n for n in range(1, 65) if n not in skipped]
+        for number in numbers:
+            os.kill(front.pid, number)
+        until(lambda: sum(self.counts(log, n) for n in numbers) >= len(numbers), "all signals", 10)
+        time.sleep(0.1)
+        self.assertEqual({n: self.counts(log, n) for n in numbers}, {n: 1 for n in numbers})
+        os.killpg(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_a_lone_term_is_passed_on_within_its_time_and_ends_us_within_two_seconds(self):
+        words, recording = self.words("sleep", "60")
+        words = [w if w != "none" else "text" for w in words]  # with the default report
+        front = subprocess.Popen(words, stderr=subprocess.PIPE)
+        err = front.stderr.readline()
+        self.assertIn(b"recording to", err)
+        began = time.monotonic()
+        front.terminate()
+        self.assertEqual(front.wait(60), -signal.SIGTERM)
+        self.assertLess(time.monotonic() - began, 2)
+        self.assertIn(b"for the report: stallprof report", front.stderr.read())
+        front.stderr.close()
+
+    def test_what_the_command_sends_to_its_group_comes_once(self):
+        log = self.path("own")
+        words, _ = self.words("sh", "-c", "trap 'echo x >> %s' USR1; kill -USR1 0; sleep 0.3" % log)
+        front = subprocess.run(words, stderr=subprocess.PIPE, preexec_fn=os.setsid, timeout=60)
+        self.assertEqual(front.returncode, 0, front.stderr)
+        self.assertEqual(open(log).read(), "x\n")
+
+
+if __name__ == "__main__":
+    main()
