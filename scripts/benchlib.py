@@ -14,7 +14,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STALLPROF = ROOT / "build/release/bin/stallprof"
+BUILD = ROOT / os.environ.get("STALLPROF_BUILD", "build/release")
+STALLPROF = BUILD / "bin/stallprof"
+DUMP = BUILD / "bin/stallprof-dump"
 TICK = os.sysconf("SC_CLK_TCK")
 
 
