@@ -11,7 +11,8 @@ Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mappin
   its own time.
 
 Fires when: over 5 % of the window is the trainer's own CPU inside next(), or waiting
-  for batches whose fetch had ended; worker start-up is not counted.
+  for batches on their way; start-up, and workers without an index (a new pass, a
+  prefetch of 1), are not counted.
 
 Fixes:
 - Send uint8 and convert after: a quarter of the bytes.

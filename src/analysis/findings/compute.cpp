@@ -54,6 +54,7 @@ Maybe<Finding> contention(const Evidence& e) {
   if (e.workersBusy < 0.2) return {};  // then it is not the workers that hold the cores
   Finding f = findingOf(e, "compute.contention", Phase::kCompute, e.starved,
                         "The workers take cores that the training step needs");
+  f.where = e.loaderLine();
   tell(f, "runnable without a core " + percent(e.starved) + " of the time", e.starved, "ratio");
   tell(f, "waits for data only " + percent(e.wait), e.wait, "ratio");
   const Demand& d = e.gains.demand();

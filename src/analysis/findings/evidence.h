@@ -32,7 +32,7 @@ struct Evidence {
   double workerBytes = 0;  // memory one more worker would take; 0: not known
   bool workerBytesMeasured = false;
 
-  [[nodiscard]] int workers() const { return loader ? std::max(0, loader->workers) : 0; }
+  [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }

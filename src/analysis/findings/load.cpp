@@ -31,6 +31,16 @@ Advice tensorsOnce(const Evidence& e) {
                   "none: Python objects are pickled one by one, a tensor goes as one handle");
 }
 
+// Blamed load that is the way of a batch: not a worker that had no index to work on, which is how
+// a pass begins and how a prefetch of one leaves it.
+double underWay(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  double blamed = 0;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
+    if (!t.steps[i].boundary) blamed += std::max(0.0, seconds(t.steps[i].blame.load));
+  return e.window > 0 && e.prefetch() > 1 ? std::min(e.loadBlame, blamed / e.window) : 0;
+}
+
 double startupShare(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double modelled =
@@ -65,14 +75,15 @@ bool shmShort(const Evidence& e) {
 }  // namespace
 
 Maybe<Finding> ipc(const Evidence& e) {
-  const double share = e.loadBlame + e.ownLoad;
+  const double blamed = underWay(e);
+  const double share = blamed + e.ownLoad;
   if (e.workers() < 1 || share <= kNotable) return {};
   Finding f = findingOf(e, "load.ipc", Phase::kLoad, share,
                         "Moving batches between processes takes its own time");
   tell(f, "the training process spends " + percent(e.ownLoad) + " receiving and unpickling",
        e.ownLoad, "ratio");
-  tell(f, "waits " + percent(e.loadBlame) + " for batches that are made but not yet there",
-       e.loadBlame, "ratio");
+  tell(f, "waits " + percent(blamed) + " for batches that are made but not yet there", blamed,
+       "ratio");
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
     tell(f, byteSize(bytes) + " a batch", bytes, "bytes");
   offer(f, uint8Batches(e));

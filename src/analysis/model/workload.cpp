@@ -71,7 +71,8 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos startup = startupInside(t.steps[i], t.passes);
     w.steps.push_back(demandOf(t.steps[i], startup));
-    mine += w.steps.back().own + w.steps.back().load;
+    // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
+    mine += w.steps.back().own + w.steps.back().load + w.steps.back().periodic;
   }
   for (const BatchWork& work : t.works) {
     if (work.end <= t.windowBegin || work.begin >= t.windowEnd) continue;

@@ -229,6 +229,17 @@ TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
   CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
 }
 
+TEST_CASE("a worker that had no index is not called slow transport") {
+  Training t;
+  t.waitLoad = 1;
+  CHECK(fires(t, "load.ipc"));
+  Facts f = factsOf(t);
+  for (Step& s : f.trainer.steps) s.boundary = true;
+  CHECK_FALSE(find(f.judge(), "load.ipc"));
+  t.prefetch = 1;
+  CHECK_FALSE(fires(t, "load.ipc"));
+}
+
 TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") {
   CHECK(fires(starting(6), "load.worker_startup"));  // 0.3 of 10.3
   CHECK_FALSE(fires(starting(3), "load.worker_startup"));
