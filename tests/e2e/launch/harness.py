@@ -29,6 +29,15 @@ def until(condition, what, patience=PATIENCE):
     raise AssertionError("waited in vain for " + what)
 
 
+def content(path):
+    """The file's text; empty before it exists."""
+    try:
+        with open(path) as text:
+            return text.read()
+    except OSError:
+        return ""
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="stallprof-launch-")

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import Case, main, probe, until
+from harness import Case, content, main, probe, until
 
 # Between two signals: longer than the judge's window, so that each is a case of its own.
 APART = 0.075
@@ -32,7 +32,7 @@ class Signals(Case):
         words, recording = self.words(probe("counter"), log)
         front = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=os.setsid)
         self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
-        until(lambda: os.path.exists(log) and "ready" in open(log).read(), "the command")
+        until(lambda: "ready" in content(log), "the command")
         return front, log, recording
 
     def counts(self, log, number):
@@ -101,7 +101,7 @@ class Signals(Case):
         words, _ = self.words("sh", "-c", "trap 'echo x >> %s' USR1; kill -USR1 0; sleep 0.3" % log)
         front = subprocess.run(words, stderr=subprocess.PIPE, preexec_fn=os.setsid, timeout=60)
         self.assertEqual(front.returncode, 0, front.stderr)
-        self.assertEqual(open(log).read(), "x\n")
+        self.assertEqual(content(log), "x\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import signal
 import time
 import unittest
 
-from harness import Case, main, probe, until
+from harness import Case, content, main, probe, until
 
 TICK = ("import time\nfor i in range(600): print('tick', i, flush=True); time.sleep(0.1)")
 
@@ -90,7 +90,7 @@ class JobControl(Case):
         log = self.path("log")
         line, _ = self.line(probe("counter"), log)
         self.terminal.type(line)
-        until(lambda: os.path.exists(log) and "ready" in open(log).read(), "the command")
+        until(lambda: "ready" in content(log), "the command")
         for _ in range(20):
             self.terminal.type(b"\x03")
             time.sleep(0.1)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""kill -9 of ours, at any instant: the job goes on unchanged and the recording can be read."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from harness import Case, content, main, probe, until
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as pids:
+            return [int(p) for p in pids.read().split()]
+    except OSError:
+        return []
+
+
+def named(pid):
+    try:
+        with open("/proc/%d/comm" % pid) as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+class Kills(Case):
+    def start(self, *command, **how):
+        # A session of its own, as a scheduler's: a sender of the job's own group is another case.
+        words, recording = self.words(*command)
+        how.setdefault("start_new_session", True)
+        how.setdefault("stdout", subprocess.PIPE)
+        how.setdefault("stderr", subprocess.PIPE)
+        front = subprocess.Popen(words, cwd=self.dir, **how)
+        self.addCleanup(self.end, front)
+        return front, recording
+
+    def end(self, front):
+        if front.poll() is None:
+            os.killpg(front.pid, signal.SIGKILL)
+            front.wait()
+        for stream in (front.stdout, front.stderr):
+            if stream:
+                stream.close()
+
+    def recorder_of(self, front):
+        return until(lambda: [p for p in children(front.pid) if named(p) == "stallprof-rec"],
+                     "the recorder")[0]
+
+    def kill(self, pid, number=signal.SIGKILL):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+    def test_two_hundred_random_kills_of_the_recorder(self):
+        random.seed(1)
+        unrecorded = warned = 0
+        for _ in range(200):
+            front, recording = self.start("sh", "-c", "echo a; sleep 0.05; echo b; exit 3")
+            victims = until(lambda: children(front.pid) or front.poll() is not None, "a child")
+            time.sleep(random.uniform(0, 0.1))
+            if victims is not True:
+                self.kill(victims[0])  # the recorder is forked first
+            out, err = front.communicate(timeout=60)
+            self.assertEqual((front.returncode, out), (3, b"a\nb\n"), err)
+            unrecorded += b"unrecorded" in err
+            warned += b"recorder died" in err
+            if b"unrecorded" not in err:
+                self.dump(recording)
+        # The instants were spread over the run: most kills hit a recorder at work.
+        self.assertGreater(warned, 50)
+        self.assertLess(unrecorded, 150)
+
+    def test_random_kills_of_the_front_leave_the_command_and_its_recording(self):
+        random.seed(2)
+        for i in range(20):
+            done = self.path("done%d" % i)
+            front, recording = self.start("sh", "-c", "sleep 0.3; echo ok > %s" % done,
+                                          stdout=subprocess.DEVNULL)
+            self.assertIn(b"recording to", front.stderr.readline())  # the command runs from here on
+            time.sleep(random.uniform(0, 0.2))
+            front.kill()
+            self.assertEqual(front.wait(60), -signal.SIGKILL)
+            until(lambda: os.path.exists(done), "the command's own end")
+            text = until(lambda: "clean_end" in self.dump(recording) and self.dump(recording),
+                         "the recorder's end")
+            self.assertEqual(len([l for l in text.splitlines() if " command_end" in l]), 1)
+
+    def test_after_the_recorders_death_signals_still_come_once(self):
+        log = self.path("log")
+        front, _ = self.start(probe("counter"), log, stdout=subprocess.DEVNULL)
+        until(lambda: "ready" in content(log), "the command")
+        self.kill(self.recorder_of(front))
+        time.sleep(0.05)
+        for _ in range(10):
+            front.send_signal(signal.SIGTERM)
+            time.sleep(0.02)
+        front.send_signal(signal.SIGUSR2)
+        _, err = front.communicate(timeout=60)
+        self.assertEqual(front.returncode, 0, err)
+        with open(log) as lines:
+            self.assertEqual(lines.read().split("\n").count("15 0"), 10)
+
+    def test_a_stopped_recorder_is_a_gap_and_swallows_no_signal(self):
+        log = self.path("log")
+        front, recording = self.start(probe("counter"), log, stdout=subprocess.DEVNULL)
+        until(lambda: "ready" in content(log), "the command")
+        recorder = self.recorder_of(front)
+        self.kill(recorder, signal.SIGSTOP)
+        time.sleep(0.1)
+        front.send_signal(signal.SIGTERM)
+        time.sleep(2.6)
+        self.kill(recorder, signal.SIGCONT)
+        time.sleep(0.1)
+        front.send_signal(signal.SIGUSR2)
+        front.communicate(timeout=60)
+        with open(log) as lines:
+            self.assertEqual(lines.read(), "ready\n15 0\n12 0\n")
+        self.assertTrue([e for e in self.events(recording, "gap") if "recorder stopped" in e])
+
+    def test_a_killed_command_gives_its_signal(self):
+        front, recording = self.start("sleep", "60")
+        until(lambda: len(children(front.pid)) == 2 or None, "the command")
+        front.stderr.readline()
+        self.kill(children(front.pid)[1])
+        front.communicate(timeout=60)
+        self.assertEqual(front.returncode, -signal.SIGKILL)
+        self.assertIn("signal=9", self.events(recording, "command_end")[0])
+
+
+if __name__ == "__main__":
+    main()
