@@ -52,15 +52,15 @@ void take(const json& object, const char* name, Nanos& field) {
   field = Nanos(count);
 }
 
-const json& member(const json& object, const char* name) {
+// The member of that name when it is of that type, else one that is empty.
+const json& member(const json& object, const char* name, json::value_t type) {
   static const json kNone = json::object();
   const auto at = object.find(name);
-  return at == object.end() ? kNone : *at;
+  return at != object.end() && at->type() == type ? *at : kNone;
 }
 
 Manifest::Host hostFromJson(const json& object) {
   Manifest::Host host;
-  if (!object.is_object()) return host;
   take(object, "name", host.name);
   take(object, "kernel", host.kernel);
   take(object, "cpu_model", host.cpuModel);
@@ -88,9 +88,9 @@ Result<Manifest> fromObject(const json& object) {
   if (auto readable = format::checkVersion(version, oldestReader); !readable.ok())
     return std::move(readable).error().within("written by stallprof " +
                                               escapeTerminal(manifest.toolVersion, 32));
-  for (const json& word : member(object, "command"))
+  for (const json& word : member(object, "command", json::value_t::array))
     if (word.is_string()) manifest.command.emplace_back(word.get<std::string>());
-  for (const auto& [name, value] : member(object, "environment").items())
+  for (const auto& [name, value] : member(object, "environment", json::value_t::object).items())
     if (value.is_string())
       manifest.environment.emplace_back(name, Untrusted(value.get<std::string>()));
   take(object, "directory", manifest.directory);
@@ -99,7 +99,7 @@ Result<Manifest> fromObject(const json& object) {
   take(object, "front_pid", manifest.frontPid);
   take(object, "recorder_pid", manifest.recorderPid);
   take(object, "hz", manifest.hz);
-  manifest.host = hostFromJson(member(object, "host"));
+  manifest.host = hostFromJson(member(object, "host", json::value_t::object));
   return manifest;
 }
 

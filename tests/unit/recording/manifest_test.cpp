@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "recording/manifest.h"
+
+#include "sample_events.h"
+#include "tests/catch.h"
+
+namespace stallprof {
+namespace {
+
+TEST_CASE("what is not UTF-8 in a manifest is escaped, not refused") {
+  Manifest manifest;
+  manifest.command = {Untrusted("a\xFF\x1B"), Untrusted("")};
+  manifest.environment = {{"OMP_X", Untrusted("\x80")}};
+  manifest.host.name = "h\xC0";
+  const auto read = manifestFromJson(manifestToJson(manifest));
+  REQUIRE(read.ok());
+  CHECK(read.value().command == std::vector{Untrusted("a\\xff\x1B"), Untrusted("")});
+  CHECK(read.value().environment.at(0).second == Untrusted("\\x80"));
+  CHECK(read.value().host.name == "h\\xc0");
+}
+
+TEST_CASE("members that are missing or of another type are their defaults") {
+  const auto read = manifestFromJson(
+      R"({"format": "stallprof.recording", "version": 1, "oldest_reader": 1, "hz": "fast",
+          "command": {"a": 1}, "environment": [1, "x", null], "front_pid": -4, "recorder_pid": 1e99,
+          "directory": 7, "started_realtime_ns": 1.5, "unknown": [[[]]],
+          "host": {"cores_online": 99999999999, "page_bytes": 0, "ticks_per_s": -1}})");
+  REQUIRE(read.ok());
+  CHECK(manifestToJson(read.value()) == manifestToJson(Manifest()));
+}
+
+TEST_CASE("a manifest's host may be no object, its words no text") {
+  for (const char* part : {"\"host\": 3", "\"host\": null", "\"command\": [1, null, {}]",
+                           "\"environment\": \"x\"", "\"command\": \"x\""}) {
+    const auto read =
+        manifestFromJson(std::string(R"({"format": "stallprof.recording", "version": 1,
+                                         "oldest_reader": 1, )") +
+                         part + "}");
+    INFO(part);
+    REQUIRE(read.ok());
+  }
+}
+
+TEST_CASE("a manifest without a version is refused") {
+  const auto read = manifestFromJson(R"({"format": "stallprof.recording"})");
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().kind == Error::Kind::kUnsupported);
+}
+
+}  // namespace
+}  // namespace stallprof
