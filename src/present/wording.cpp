@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "analysis/findings/rank.h"
 #include "present/units.h"
 #include "stallprof/version.h"
 
@@ -26,16 +26,6 @@ Prediction predictionOf(const Finding& finding) {
   for (const Advice& advice : finding.advice)
     if (advice.predicted.speedup) return advice.predicted;
   return {};
-}
-
-// Predicted seconds saved, as a share of the window, x confidence: what findings are ranked by.
-double rankWeight(const Finding& finding) {
-  const double speedup = predictionOf(finding).speedup.value_or(1);
-  if (!(speedup > 1)) return 0;
-  const double trust = finding.confidence == Confidence::kLow      ? 0.4
-                       : finding.confidence == Confidence::kMedium ? 0.7
-                                                                   : 1.0;
-  return (1 - 1 / speedup) * trust;
 }
 
 std::string rankOf(const Analysis& a, const std::string& id) {
@@ -283,14 +273,14 @@ std::vector<FindingRow> findingRows(const Analysis& a) {
 
 std::string tieText(const Analysis& a) {
   std::string tied;
+  const double first = a.findings.empty() ? 0 : scoreOf(a.findings[0]);
   for (std::size_t i = 1; i < a.findings.size(); ++i) {
-    const double before = rankWeight(a.findings[i - 1]), here = rankWeight(a.findings[i]);
-    if (here <= 0 || here < kTie * before) break;
+    if (first <= 0 || scoreOf(a.findings[i]) < kTie * first) continue;
     if (tied.empty()) tied = std::to_string(a.findings[0].rank);
     tied += " and " + std::to_string(a.findings[i].rank);
   }
   return tied.empty() ? ""
-                      : tied + " are tied: their predicted gains are within 10 % of each other";
+                      : tied + " are tied: their gains, weighed by confidence, are within 10 %";
 }
 
 std::string adviceText(const Advice& advice) {

@@ -29,7 +29,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // The id meant by a slip of the keyboard, or by its part after the dot; empty where none is near.
 std::string_view nearest(std::string_view word) {
   std::string_view best;
-  std::size_t least = 4;  // more slips than this are another word
+  // More slips than a third of the word, or than three, make another word.
+  std::size_t least = std::min<std::size_t>(4, word.size() / 3 + 1);
   for (const std::string_view id : explainedIds()) {
     const std::size_t slips =
         std::min(distance(word, id), distance(word, id.substr(id.find('.') + 1)));

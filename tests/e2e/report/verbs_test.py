@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """report, compare and explain on bad input and good: one clear line, the right status."""
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 STALLPROF = os.environ["STALLPROF"]
@@ -18,6 +22,25 @@ def call(*words, cwd=None, env=None):
     full.update(env or {})
     return subprocess.run([STALLPROF, *words], cwd=cwd, env=full, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+
+
+def on_terminal(words, columns, env):
+    """What a verb writes to a terminal of that width."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    full = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    child = subprocess.Popen([STALLPROF, *words], stdin=slave, stdout=slave, stderr=slave,
+                             env={**full, **env})
+    os.close(slave)
+    out = b""
+    try:
+        while True:
+            out += os.read(master, 65536)
+    except OSError:  # EIO: the other end is closed
+        pass
+    os.close(master)
+    child.wait()
+    return out.decode().replace("\r\n", "\n")
 
 
 class Base(unittest.TestCase):
@@ -139,6 +162,17 @@ class Report(Base):
         coloured = call("report", self.recording, "--color", "always").stdout
         self.assertEqual(re.sub(rb"\x1b\[\d+m", b"", coloured),
                          call("report", self.recording).stdout)
+
+    def test_a_terminal_gets_colour_and_its_own_width(self):
+        for env, colour in [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
+                            ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+                            ({"TERM": "xterm", "NO_COLOR": ""}, True)]:
+            with self.subTest(env):
+                text = on_terminal(["report", self.recording], 90, env)
+                self.assertEqual("\x1b[" in text, colour)
+                plain = re.sub(r"\x1b\[\d+m", "", text)
+                self.assertNotIn("\x1b", plain)
+                self.assertLessEqual(max(map(len, plain.splitlines())), 90)
 
     def test_columns_are_respected_within_80_and_120(self):
         widths = {}
