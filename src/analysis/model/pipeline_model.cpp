@@ -5,59 +5,11 @@
 #include <array>
 #include <cmath>
 #include <deque>
-#include <functional>
-#include <limits>
-#include <numeric>
-#include <queue>
+
+#include "analysis/model/machine.h"
 
 namespace stallprof {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// Cores as processor sharing, and delays, on one clock. Everything runnable advances at one rate,
-// so CPU work is due at a point of a common virtual clock that runs at that rate: no event ever has
-// to be rescheduled when the rate changes.
-class Machine {
- public:
-  explicit Machine(double cores) : cores_(std::max(cores, 1e-3)) {}
-  [[nodiscard]] double now() const { return now_; }
-
-  void wait(int who, double length) { delays_.push({now_ + length, who, 0}); }
-  void compute(int who, double length, double weight) {
-    runnable_ += weight;
-    cpu_.push({virtual_ + length, who, weight});
-  }
-
-  // The next to finish, or -1 when nothing is under way.
-  int advance() {
-    const double rate = runnable_ > cores_ ? cores_ / runnable_ : 1;
-    const double cpuAt =
-        cpu_.empty() ? kNever : now_ + std::max(0.0, cpu_.top().due - virtual_) / rate;
-    const double delayAt = delays_.empty() ? kNever : delays_.top().due;
-    if (cpuAt == kNever && delayAt == kNever) return -1;
-    const bool cpuFirst = cpuAt <= delayAt;
-    const double then = std::max(now_, std::min(cpuAt, delayAt));
-    virtual_ = cpuFirst ? cpu_.top().due : virtual_ + (then - now_) * rate;
-    now_ = then;
-    auto& from = cpuFirst ? cpu_ : delays_;
-    const Due first = from.top();
-    from.pop();
-    runnable_ = cpu_.empty() ? 0 : runnable_ - first.weight;
-    return first.who;
-  }
-
- private:
-  struct Due {
-    double due;
-    int who;
-    double weight;
-    bool operator>(const Due& o) const { return due != o.due ? due > o.due : who > o.who; }
-  };
-  using Heap = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
-  double cores_, now_ = 0, virtual_ = 0, runnable_ = 0;
-  Heap delays_, cpu_;
-};
 
 // One stage of somebody's work: a delay, or CPU with a weight in cores.
 struct Stage {
@@ -231,33 +183,7 @@ double slope(const std::vector<double>& marks, std::size_t from) {
   return (marks.back() - marks[from]) / static_cast<double>(marks.size() - 1 - from);
 }
 
-// splitmix64: a whole stream from any seed, the same on every platform.
-std::uint64_t nextRandom(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
-
-Draw drawInOrder(std::size_t steps) {
-  Draw draw(steps);
-  std::iota(draw.begin(), draw.end(), 0u);
-  return draw;
-}
-
-Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {
-  Draw draw;
-  if (from == 0) return draw;
-  block = std::clamp<std::size_t>(block, 1, from);
-  while (draw.size() < steps) {
-    const std::size_t begin = nextRandom(seed) % (from - block + 1);
-    for (std::size_t i = 0; i < block && draw.size() < steps; ++i)
-      draw.push_back(static_cast<std::uint32_t>(begin + i));
-  }
-  return draw;
-}
 
 double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
   if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
