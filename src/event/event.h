@@ -71,7 +71,8 @@ struct ThreadGone {
 
 // ---- sampled from outside -----------------------------------------------------------------------
 
-// A thread between two looks, or several looks that saw the same (merged, at most 1 s). `at` is the
+// A thread between two looks, or several looks that saw the same (merged, at most 1 s; a sleeper
+// among thousands up to 10 s). `at` is the
 // begin. run + queued are schedstat deltas, exact over a second and more; what is left of
 // `duration` was spent blocked, in `wait` (kRunning: the thread never looked blocked).
 struct ThreadSlice {
