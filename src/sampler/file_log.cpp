@@ -131,13 +131,14 @@ std::string FileLog::shortName(const std::string& path) {
   return directories_[directory] > kNamed ? directory + "/*" : path;
 }
 
-StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
+void FileLog::note(ProcessId process, const FdTarget& file, std::uint32_t waits, Nanos now,
+                   EventOut& out) {
   if (files_.size() >= kFilesKept) files_.clear();
   const auto [found, fresh] = files_.try_emplace(file.name);
   if (const std::size_t slash = file.name.rfind('/'); fresh && slash != std::string::npos)
     ++directories_[file.name.substr(0, slash)];
   Entry& entry = found->second;
-  ++entry.waits;
+  entry.waits += waits;
   const bool due = entry.told < Nanos::zero() || now - entry.told >= std::chrono::seconds(1);
   if (due && mayTell(now)) {
     FileSeen seen;
@@ -154,7 +155,15 @@ StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, Eve
     out.emit(now, seen);
     entry = {now, 0};
   }
+}
+
+StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
+  note(process, file, 1, now, out);
   return out.intern(shortName(file.name));
+}
+
+void FileLog::held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
+  note(process, file, 0, now, out);
 }
 
 }  // namespace stallprof

@@ -50,12 +50,15 @@ class FileLog {
   explicit FileLog(Mounts& mounts) : mounts_(mounts) {}
   // Notes one look and returns the name for the slice.
   StringId waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out);
+  // Notes a file that is open, without a wait.
+  void held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out);
 
  private:
   struct Entry {
     Nanos told{-1};
     std::uint32_t waits = 0;
   };
+  void note(ProcessId process, const FdTarget& file, std::uint32_t waits, Nanos now, EventOut& out);
   bool mayTell(Nanos now);
   [[nodiscard]] std::string shortName(const std::string& path);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/proc_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+
+#include "sampler/proc_text.h"
 
 namespace stallprof {
 
@@ -52,6 +55,18 @@ std::string processPath(const std::string& root, std::uint32_t pid, std::string_
 std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,
                        std::string_view file) {
   return processPath(root, pid, "task/" + std::to_string(tid) + "/").append(file);
+}
+
+bool forEachNumber(const std::string& path, const std::function<void(std::uint32_t)>& use) {
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) return false;
+  while (const dirent* entry = ::readdir(directory)) {
+    const auto number = parseNumber(entry->d_name);
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && number && *number <= UINT32_MAX)
+      use(static_cast<std::uint32_t>(*number));
+  }
+  ::closedir(directory);
+  return true;
 }
 
 std::string readLink(const std::string& path) {

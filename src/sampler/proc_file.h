@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,10 @@ class KeptFile {
                                       std::string_view file);
 [[nodiscard]] std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,
                                      std::string_view file);
+
+// Calls `use` for each entry of a directory that is a number: processes, threads, descriptors.
+// False: the directory cannot be read.
+bool forEachNumber(const std::string& directory, const std::function<void(std::uint32_t)>& use);
 
 // readlink, bounded; empty on error with errno set.
 [[nodiscard]] std::string readLink(const std::string& path);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/process_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,20 +34,6 @@ std::string commandText(const std::vector<std::string>& words) {
     if (text.size() > kCommandBytes) return text.substr(0, kCommandBytes) + "...";
   }
   return text;
-}
-
-// Calls `use(number)` for each entry of a directory that is a number.
-template <class F>
-bool forEachNumber(const std::string& path, F use) {
-  DIR* directory = ::opendir(path.c_str());
-  if (directory == nullptr) return false;
-  while (const dirent* entry = ::readdir(directory)) {
-    const auto number = parseNumber(entry->d_name);
-    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && number && *number > 0)
-      use(static_cast<std::uint32_t>(*number));
-  }
-  ::closedir(directory);
-  return true;
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ struct Seen {
 // schedstat and the clock said, to the nanosecond. Pure but for the EventOut.
 //
 // A look labels the time since the one before. One label is one slice, ended when the label changes
-// or after `longest`. With a `window`, labels that alternate faster than that are gathered: the
-// window's slices are emitted one a label, end to end in order of first appearance, so that a
-// thread woken 100 times a second costs a few slices a second instead of 100; their sums stay
-// exact, only the order within the window is lost.
+// or after `longest` (a second, unless thousands of threads sleep). With a `window`, labels that
+// alternate faster than that are gathered: the window's slices are emitted one a label, end to end
+// in order of first appearance, so that a thread woken 100 times a second costs a few slices a
+// second instead of 100; their sums stay exact, only the order within the window is lost.
 //
 // schedstat shows the time of a running thread in tick-sized jumps, so a figure may exceed the
 // slice it arrives in: the excess is carried to the next one.

@@ -33,7 +33,8 @@ ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
       fds_(keptFdLimit(0.35)),
       mounts_(under(root_, "proc/self/mountinfo")),
       files_(mounts_),
-      classifier_(root_, mounts_) {}
+      classifier_(root_, mounts_),
+      openFiles_(root_, classifier_, files_) {}
 
 Nanos ThreadSampler::period() const {
   return resting_ ? std::max(pace_.period, kRestingEvery) : pace_.period;
@@ -262,7 +263,15 @@ void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
   if (emitted > allowed && level + 1 != std::end(kWindows)) ++level;
   if (emitted < allowed / 2 && level != std::begin(kWindows)) --level;
   window_ = *level;
-  for (Watched* thread : order_) thread->slice.setWindow(window_);
+  // Many sleepers: one slice a second each would be most of the recording.
+  const auto many =
+      static_cast<Nanos::rep>(std::min<std::size_t>(order_.size() / kSlicesPerSecond, 9));
+  for (Watched* thread : order_) {
+    thread->slice.setWindow(window_);
+    const bool asleep = thread->seen.blocked() && now - thread->unchangedSince > kAsleepAfter;
+    thread->slice.setLongest(asleep ? (1 + many) * kSecond : kSecond);
+  }
+  openFiles_.look(tree_, now, out);
   if (skipped_ == 0) return;
   out.emit(now, Loss{LossKind::kThreadsSkipped, std::exchange(skipped_, 0), {}});
 }

@@ -8,6 +8,7 @@
 
 #include "sampler/file_log.h"
 #include "sampler/mounts.h"
+#include "sampler/open_files.h"
 #include "sampler/proc_file.h"
 #include "sampler/process_tree.h"
 #include "sampler/sampler.h"
@@ -71,6 +72,7 @@ class ThreadSampler : public Sampler {
   Mounts mounts_;
   FileLog files_;
   FdClassifier classifier_;
+  OpenFiles openFiles_;
   bool probed_ = false, resting_ = false, syscallDenied_ = false, wchanDenied_ = false;
   Nanos second_{}, window_{};
   std::uint64_t random_ = 88172645463325252ull;

@@ -3,6 +3,7 @@
 
 #include "sampler/file_log.h"
 #include "sampler/mounts.h"
+#include "sampler/open_files.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
@@ -132,6 +133,32 @@ TEST_CASE("a file is told at most once a second, with the looks since") {
   CHECK(seen[0].waits == 1);
   CHECK(seen[1].waits == 10);
   CHECK(seen[2].size == 100);
+}
+
+TEST_CASE("files held open are told though nobody waits for them, write-only ones are not") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  machine.file("train.tar", std::string(9000, 'x'));
+  machine.file("log.txt", "x");
+  machine.link("proc/100/fd/3", machine.root() + "/train.tar");
+  machine.file("proc/100/fdinfo/3", "pos:\t512\nflags:\t0100000\n");
+  machine.link("proc/100/fd/4", machine.root() + "/log.txt");
+  machine.file("proc/100/fdinfo/4", "pos:\t1\nflags:\t0102001\n");
+  machine.link("proc/100/fd/5", "pipe:[7]");
+  Mounts mounts("/nonexistent");
+  FdClassifier classifier(machine.root(), mounts);
+  FileLog log(mounts);
+  OpenFiles open(machine.root(), classifier, log);
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  tree.sample(kSecond, list);
+  open.look(tree, kSecond, list);
+  const auto seen = list.all<FileSeen>();
+  REQUIRE(seen.size() == 1);
+  CHECK(list.text(seen[0].path) == machine.root() + "/train.tar");
+  CHECK(seen[0].offset == 512);
+  CHECK(seen[0].size == 9000);
+  CHECK(seen[0].waits == 0);
 }
 
 TEST_CASE("a data set of many files fills neither the file list nor the names") {
