@@ -32,7 +32,8 @@ def texture(dice, width, height):
 
 def draw(index, seed):
     dice = numpy.random.default_rng([seed, index])
-    (width, height), label = SIZES[dice.choice(len(SIZES), p=[s for _, s in SIZES])][0], index % CLASSES
+    (width, height), _ = SIZES[dice.choice(len(SIZES), p=[share for _, share in SIZES])]
+    label = index % CLASSES
     pixels = numpy.clip(texture(dice, width, height), 0, 255).astype(numpy.uint8)
     image = Image.fromarray(pixels)
     x, y, r = dice.uniform(0.3, 0.7) * width, dice.uniform(0.3, 0.7) * height, height / 4
