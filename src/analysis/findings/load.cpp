@@ -31,14 +31,22 @@ Advice tensorsOnce(const Evidence& e) {
                   "none: Python objects are pickled one by one, a tensor goes as one handle");
 }
 
-// Blamed load that is the way of a batch: not a worker that had no index to work on, which is how
-// a pass begins and how a prefetch of one leaves it.
-double underWay(const Evidence& e) {
+// Shares of the window in plain steps: a pass's end and begin, where workers end, start and have no
+// index yet, are not transport.
+struct Transport {
+  double own = 0, blamed = 0;
+};
+Transport transportIn(const Evidence& e) {
   const TrainerFacts& t = e.trainer;
-  double blamed = 0;
-  for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
-    if (!t.steps[i].boundary) blamed += std::max(0.0, seconds(t.steps[i].blame.load));
-  return e.window > 0 && e.prefetch() > 1 ? std::min(e.loadBlame, blamed / e.window) : 0;
+  Transport all;
+  for (std::size_t i = t.warmup; i < t.steps.size() && e.window > 0; ++i) {
+    if (t.steps[i].boundary) continue;
+    all.own += std::max(0.0, seconds(t.steps[i].split.load)) / e.window;
+    all.blamed += std::max(0.0, seconds(t.steps[i].blame.load)) / e.window;
+  }
+  // A prefetch of one leaves the worker without an index after every batch.
+  if (e.prefetch() < 2) all.blamed = 0;
+  return all;
 }
 
 double startupShare(const Evidence& e) {
@@ -75,13 +83,13 @@ bool shmShort(const Evidence& e) {
 }  // namespace
 
 Maybe<Finding> ipc(const Evidence& e) {
-  const double blamed = underWay(e);
-  const double share = blamed + e.ownLoad;
+  const auto [own, blamed] = transportIn(e);
+  const double share = own + blamed;
   if (e.workers() < 1 || share <= kNotable) return {};
   Finding f = findingOf(e, "load.ipc", Phase::kLoad, share,
                         "Moving batches between processes takes its own time");
-  tell(f, "the training process spends " + percent(e.ownLoad) + " receiving and unpickling",
-       e.ownLoad, "ratio");
+  tell(f, "the training process spends " + percent(own) + " receiving and unpickling", own,
+       "ratio");
   tell(f, "waits " + percent(blamed) + " for batches that are made but not yet there", blamed,
        "ratio");
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)

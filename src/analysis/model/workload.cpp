@@ -2,7 +2,6 @@
 #include "analysis/model/workload.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/stats.h"
 
@@ -22,45 +21,41 @@ BatchDemand demandOf(const BatchWork& work) {
   return d;
 }
 
-Nanos overlap(Nanos begin, Nanos end, Nanos otherBegin, Nanos otherEnd) {
-  return std::max(Nanos{}, std::min(end, otherEnd) - std::max(begin, otherBegin));
+// Receiving a batch, in a step that is nothing but a step.
+Nanos usualLoad(const TrainerFacts& t) {
+  Nanos sum{}, least = Nanos::max();
+  std::int64_t plain = 0;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
+    least = std::min(least, t.steps[i].split.load);
+    if (!t.steps[i].boundary) sum += t.steps[i].split.load, ++plain;
+  }
+  return plain > 0 ? sum / plain : least;
 }
 
-// Making an iterator falls inside the step before it. The model adds it per pass, so what of it
-// was booked as the trainer's own time leaves the step.
-Nanos startupInside(const Step& step, const std::vector<Pass>& passes) {
-  Nanos inside{};
-  for (const Pass& p : passes)
-    if (!p.evaluation) inside += overlap(step.begin, step.end, p.begin, p.begin + p.startup);
-  return std::max(Nanos{}, inside - step.blame.startup);
+// Ending one pass's workers and making the next iterator are booked as load of the step they fall
+// into. The model adds them per pass, so they leave the step.
+Nanos betweenPasses(const Step& step, Nanos usual) {
+  return step.boundary ? std::max(Nanos{}, step.split.load - usual) : Nanos{};
 }
 
-StepDemand demandOf(const Step& step, Nanos startup) {
+StepDemand demandOf(const Step& step, Nanos between) {
   const Split& s = step.split;
-  const double load = positive(s.load);
+  const double load = positive(s.load - between);
   const double own = positive(s.compute + s.sync + s.comm + s.other);
-  // Runnable without a core is contention, not demand: the model puts it back. So is start-up.
-  const double less = positive(step.starved) + positive(startup);
+  // Runnable without a core is contention, not demand: the model puts it back.
   const double total = own + load;
-  const double keep = total > 0 ? std::max(0.0, total - less) / total : 0;
+  const double keep = total > 0 ? std::max(0.0, total - positive(step.starved)) / total : 0;
   return {own * keep, load * keep, positive(s.periodic)};
 }
 
-void addPasses(const TrainerFacts& t, Workload& w) {
-  std::map<std::uint32_t, Nanos> blamed;
-  for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
-    blamed[t.steps[i].pass] += t.steps[i].blame.startup;
-  double begun = 0, startup = 0;
-  for (const Pass& p : t.passes) {
-    if (p.evaluation || p.begin < t.windowBegin || p.begin >= t.windowEnd) continue;
-    begun += 1;
-    const auto found = blamed.find(p.pass);
-    const Nanos seen = found == blamed.end() ? Nanos{} : found->second;
-    startup += positive(std::max(p.startup, seen));
-  }
-  if (begun == 0 || t.windowSteps() == 0) return;
+void addPasses(const TrainerFacts& t, Nanos between, Workload& w) {
+  double begun = 0;
+  for (const Pass& p : t.passes)
+    if (!p.evaluation && p.begin >= t.windowBegin && p.begin < t.windowEnd) begun += 1;
+  if (begun == 0) return;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) between += t.steps[i].blame.startup;
   w.stepsPerPass = static_cast<double>(t.windowSteps()) / begun;
-  w.startup = startup / begun;
+  w.startup = positive(between) / begun;
 }
 
 }  // namespace
@@ -68,9 +63,12 @@ void addPasses(const TrainerFacts& t, Workload& w) {
 Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   Workload w;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
+  const Nanos usual = usualLoad(t);
+  Nanos between{};
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
-    const Nanos startup = startupInside(t.steps[i], t.passes);
-    w.steps.push_back(demandOf(t.steps[i], startup));
+    const Nanos here = betweenPasses(t.steps[i], usual);
+    between += here;
+    w.steps.push_back(demandOf(t.steps[i], here));
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
     mine += w.steps.back().own + w.steps.back().load + w.steps.back().periodic;
   }
@@ -84,7 +82,7 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
-  addPasses(t, w);
+  addPasses(t, between, w);
   return w;
 }
 

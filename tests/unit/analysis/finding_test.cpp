@@ -257,6 +257,34 @@ TEST_CASE("load.worker_startup predicts the pass without its start") {
   CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch a pass
 }
 
+TEST_CASE("ending workers and making iterators between passes is start-up, not transport") {
+  Training t;
+  t.persistent = false, t.stepsPerPass = 20;
+  Facts f = factsOf(t);
+  Nanos shift{};
+  for (std::size_t i = 0; i < f.trainer.steps.size(); ++i) {
+    Step& s = f.trainer.steps[i];
+    s.begin += shift, s.end += shift;
+    if (i % 20 != 19) continue;  // 200 ms at the end of each pass
+    s.boundary = true;
+    s.split.load += ms(200), s.end += ms(200), shift += ms(200);
+  }
+  f.trainer.split.load += ms(200) * 10;
+  f.trainer.windowBegin = f.trainer.steps[20].begin;
+  f.trainer.windowEnd = f.trainer.steps.back().end;
+  for (Pass& p : f.trainer.passes)
+    p.begin = f.trainer.steps[static_cast<std::size_t>(p.pass - 1) * 20].begin;
+  for (std::size_t i = 0; i < f.trainer.works.size(); ++i)
+    f.trainer.works[i].begin = f.trainer.steps[i].begin,
+    f.trainer.works[i].end = f.trainer.works[i].begin + ms(10);
+  const Judgement j = f.judge();
+  CHECK_FALSE(find(j, "load.ipc"));
+  const Finding* found = find(j, "load.worker_startup");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.5) < 0.01);
+  CHECK(std::abs(*found->advice.at(0).predicted.speedup - 20.5 / 10.5) < 0.06);
+}
+
 TEST_CASE("load.no_prefetch fires on prefetch 1 with uneven batches that are waited for") {
   Training t;
   t.workers = 4, t.prefetch = 1, t.compute = 10, t.batchCpu = 30;
