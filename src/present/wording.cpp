@@ -6,33 +6,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/findings/rank.h"
 #include "present/units.h"
 #include "stallprof/version.h"
 
 namespace stallprof {
 namespace {
 
-// Below this predicted gain a finding is named but not unfolded (research 06, section 2.6).
-constexpr double kMinorGain = 1.03;
-constexpr double kMinorShare = 0.03;  // the same, where no gain could be predicted
 // The design's limits for a verdict.
 constexpr std::int64_t kVerdictSteps = 20;
 constexpr double kVerdictUnexplained = 0.15;
-constexpr double kTie = 0.9;  // ties are within 10 %
-
-// Of the change that is advised first and could be predicted.
-Prediction predictionOf(const Finding& finding) {
-  for (const Advice& advice : finding.advice)
-    if (advice.predicted.speedup) return advice.predicted;
-  return {};
-}
-
-std::string rankOf(const Analysis& a, const std::string& id) {
-  for (const Finding& f : a.findings)
-    if (f.id == id) return std::to_string(f.rank);
-  return id;
-}
 
 std::string trainersText(const Analysis& a) {
   if (a.trainers.empty()) return "no trainer found";
@@ -80,11 +62,6 @@ std::string noVerdictReason(const Analysis& a) {
     return percentText(a.breakdown.phase->other + a.breakdown.phase->unknown) +
            " of the time is unexplained";
   return "the evidence does not single out a cause";
-}
-
-void add(std::vector<Share>& shares, const char* name, char glyph, double ratio, const char* note,
-         bool always = false) {
-  if (always || ratio > 0) shares.push_back({name, glyph, ratio, note});
 }
 
 }  // namespace
@@ -198,97 +175,6 @@ std::vector<std::string> useParts(const Analysis& a) {
   named("peak RSS",
         r.peakRssBytes ? bytesText(static_cast<double>(*r.peakRssBytes)) : kNotMeasured);
   return parts;
-}
-
-std::vector<Share> trainerShares(const Breakdown& b) {
-  std::vector<Share> shares;
-  if (!b.ratio) return shares;
-  add(shares, "compute", '#', b.ratio->compute, "", true);
-  add(shares, "waiting for data", '.', b.ratio->dataWait, "", true);
-  add(shares, "load", '=', b.ratio->load, "");
-  add(shares, "sync", '~', b.ratio->sync, "");
-  add(shares, "comm", '+', b.ratio->comm, "");
-  add(shares, "periodic", '-', b.ratio->periodic, "");
-  add(shares, "other", '?', b.ratio->other, "", true);
-  return shares;
-}
-
-std::vector<Share> phaseShares(const Breakdown& b) {
-  std::vector<Share> shares;
-  if (!b.phase) return shares;
-  const Breakdown::PhaseRatio& p = *b.phase;
-  add(shares, "extract", '#', p.extract, "open, read and receive samples", true);
-  add(shares, "transform", '#', p.transform, "decode, augment, collate", true);
-  add(shares, "load", '#', p.load, "hand ready batches to compute", true);
-  add(shares, "compute", '#', p.compute, "forward, backward, optimizer", true);
-  add(shares, "sync", '#', p.sync, "wait for the device");
-  add(shares, "comm", '#', p.comm, "wait for other ranks");
-  add(shares, "periodic", '#', p.periodic, "checkpoint, evaluation, logging");
-  add(shares, "other", '#', p.other, "trainer time that no rule claims", true);
-  add(shares, "unknown", '#', p.unknown, "waiting that nobody claims", true);
-  return shares;
-}
-
-std::vector<double> ratiosOf(const std::vector<Share>& shares) {
-  std::vector<double> ratios;
-  for (const Share& s : shares) ratios.push_back(s.ratio);
-  return ratios;
-}
-
-std::vector<std::string> blameParts(const Breakdown& b) {
-  if (!b.ratio || !b.blame || b.ratio->dataWait < 0.005) return {};
-  std::vector<std::string> parts;
-  const auto part = [&](const char* name, double ratio) {
-    if (ratio >= 0.0005) parts.push_back(std::string(name) + " " + percentText(ratio));
-  };
-  part("extract", b.blame->extract);
-  part("transform", b.blame->transform);
-  part("load", b.blame->load);
-  part("worker start-up", b.blame->startup);
-  part("unknown", b.blame->unknown);
-  if (parts.empty()) return {};
-  parts[0] = percentText(b.ratio->dataWait) + " waiting for data, blamed on " + parts[0];
-  if (b.hiddenWaitRatio.value_or(0) >= 0.005)
-    parts.push_back(percentText(*b.hiddenWaitRatio) + " more hidden behind device work");
-  return parts;
-}
-
-std::vector<FindingRow> findingRows(const Analysis& a) {
-  std::vector<FindingRow> rows;
-  for (const Finding& f : a.findings) {
-    FindingRow row{&f, percentText(f.shareRatio), "", std::string(nameOf(f.confidence)), false};
-    if (f.within) row.share += " (in " + rankOf(a, *f.within) + ")";
-    const Prediction best = predictionOf(f);
-    row.gain = gainText(best);
-    row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
-    // The answer of a healthy run is not a thing to fix: it has no gain and is always told.
-    if (a.verdict.healthy.value_or(false) && f.rank == 1) {
-      row.minor = false;
-      if (!best.speedup) row.gain = "-";
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-std::string tieText(const Analysis& a) {
-  std::string tied;
-  const double first = a.findings.empty() ? 0 : scoreOf(a.findings[0]);
-  for (std::size_t i = 1; i < a.findings.size(); ++i) {
-    if (first <= 0 || scoreOf(a.findings[i]) < kTie * first) continue;
-    if (tied.empty()) tied = std::to_string(a.findings[0].rank);
-    tied += " and " + std::to_string(a.findings[i].rank);
-  }
-  return tied.empty() ? ""
-                      : tied + " are tied: their gains, weighed by confidence, are within 10 %";
-}
-
-std::string adviceText(const Advice& advice) {
-  std::string text = advice.text;
-  const std::string gain = gainText(advice.predicted);
-  if (gain != "not predicted") text += "   [" + gain + "]";
-  if (advice.measured) text += fmt::format("   [measured {:.2f}x]", *advice.measured);
-  return text;
 }
 
 std::string gapText(const Ceiling& c) {

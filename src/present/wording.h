@@ -45,6 +45,8 @@ struct FindingRow {
 // "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.
 [[nodiscard]] std::vector<std::string> blameParts(const Breakdown& b);
 
+// Of the change that is advised first and could be predicted; all null where none could.
+[[nodiscard]] Prediction predictionOf(const Finding& finding);
 [[nodiscard]] std::vector<FindingRow> findingRows(const Analysis& a);
 [[nodiscard]] std::string tieText(const Analysis& a);  // empty: no ties
 [[nodiscard]] std::string adviceText(const Advice& advice);
