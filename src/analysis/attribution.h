@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/blame.h"
+#include "analysis/facts.h"
+#include "analysis/steps.h"
+
+namespace stallprof {
+
+// Gives every nanosecond of a trainer's window to one of Split's parts, and every data wait to
+// whoever owed the batch. Evidence order: marks, then the hook's spans (torch.save), evaluation
+// passes, then fetches and iterators, then "inside a step" (compute); what is left is `other`.
+//  - next() with workers: the trainer's own CPU is load (unpickling, at the call's end), the rest
+//  is
+//    wait; without workers all of it is wait, blamed on the trainer's own fetch.
+//  - making an iterator, and the next() that ends a pass and stops its workers, is load.
+[[nodiscard]] TrainerFacts attribute(const Trace& trace, TrainerIdentity who);
+
+}  // namespace stallprof

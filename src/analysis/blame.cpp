@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame.h"
+
+#include <algorithm>
+
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kNone{};
+
+Nanos overlap(Nanos a, Nanos b, Nanos begin, Nanos end) {
+  return std::max(kNone, std::min(b, end) - std::max(a, begin));
+}
+
+Nanos scaled(Nanos value, double share) {
+  return Nanos(static_cast<Nanos::rep>(static_cast<double>(value.count()) * share));
+}
+
+double shareOf(Nanos part, Nanos whole) {
+  return whole > kNone ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
+}
+
+Nanos fetchBegin(const Timed<WorkerTask>& t) { return t.at + t.data.fetchBegin; }
+Nanos fetchEnd(const Timed<WorkerTask>& t) { return t.at + t.data.fetchEnd; }
+Nanos putEnd(const Timed<WorkerTask>& t) { return t.at + t.data.putEnd; }
+
+// Adds a part of a fetch to the blame, in the fetch's own proportions; sums to `part`.
+void addShare(Blame& blame, const FetchSplit& split, Nanos whole, Nanos part) {
+  const double share = shareOf(part, whole);
+  const Nanos extract = scaled(split.extract, share), unknown = scaled(split.unknown, share);
+  blame.extract += extract, blame.unknown += unknown;
+  blame.transform += part - extract - unknown;  // CPU, waits for a CPU, own pools and locks
+}
+
+// Enough blocked looks to tell what one fetch was blocked in; fewer: its producer's average.
+constexpr std::uint32_t kEnoughLooks = 3;
+
+}  // namespace
+
+Observed& Observed::operator+=(const Observed& o) {
+  run += o.run, queued += o.queued, extract += o.extract, transform += o.transform,
+      unknown += o.unknown, blockedLooks += o.blockedLooks;
+  return *this;
+}
+
+Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
+  Observed seen;
+  auto slice = std::upper_bound(thread.slices.begin(), thread.slices.end(), begin,
+                                [](Nanos t, const Timed<ThreadSlice>& s) { return t < s.end(); });
+  for (; slice != thread.slices.end() && slice->at < end; ++slice) {
+    const ThreadSlice& s = slice->data;
+    const double share = shareOf(overlap(slice->at, slice->end(), begin, end), s.duration);
+    if (share <= 0) continue;
+    const Nanos blocked = scaled(std::max(kNone, s.duration - s.run - s.queued), share);
+    seen.run += scaled(s.run, share), seen.queued += scaled(s.queued, share);
+    if (s.wait == Wait::kRunning || s.looks == 0) continue;  // blocked between looks: no class
+    const Phase phase = producerWait(s.wait).phase;
+    (phase == Phase::kExtract     ? seen.extract
+     : phase == Phase::kTransform ? seen.transform
+                                  : seen.unknown) += blocked;
+    ++seen.blockedLooks;
+  }
+  return seen;
+}
+
+Producers::Producers(const Trace& trace, const TrainerTimeline& line) : trace_(trace) {
+  std::unordered_map<std::uint64_t, bool> ours;
+  for (const PassSpan& pass : line.passes)
+    if (pass.hasWorkers && pass.key != 0) ours[pass.key] = true;
+  std::unordered_map<ThreadId, std::size_t> byThread;
+  const auto workerOf = [&](ThreadId thread) -> Worker& {
+    const auto [at, isNew] = byThread.try_emplace(thread, workers_.size());
+    if (isNew) workers_.emplace_back().thread = thread;
+    return workers_[at->second];
+  };
+  for (const auto& row : trace.workers)
+    if (ours.count(row.data.key) != 0) {
+      Worker& worker = workerOf(row.data.thread);
+      worker.begun = std::min(worker.begun, row.at);
+    }
+  for (const auto& row : trace.tasks)
+    if (ours.count(row.data.key) != 0) {
+      Worker& worker = workerOf(row.data.thread);
+      places_[{row.data.key, row.data.batch}] = {byThread[row.data.thread], worker.tasks.size()};
+      worker.tasks.push_back(&row);
+    }
+  for (Worker& worker : workers_) pool(worker);
+
+  self_.thread = line.who.thread;
+  for (std::size_t i = 0; i < line.fetches.size(); ++i) {
+    if (line.passes[line.passOf[i]].hasWorkers) continue;
+    const Timed<Fetch>& fetch = *line.fetches[i];
+    self_.seen += observe(trace.thread(self_.thread), fetch.at, fetch.end());
+    self_.blockedAndQueued += std::max(kNone, fetch.data.duration - fetch.data.cpu);
+  }
+}
+
+void Producers::pool(Worker& worker) const {
+  for (const Timed<WorkerTask>* task : worker.tasks) {
+    const Nanos begin = fetchBegin(*task), end = fetchEnd(*task);
+    worker.seen += observe(trace_.thread(worker.thread), begin, end);
+    worker.blockedAndQueued += std::max(kNone, end - begin - task->data.cpu);
+  }
+}
+
+FetchSplit Producers::split(const Worker& worker, Nanos begin, Nanos end, Nanos cpu) const {
+  FetchSplit split;
+  const Nanos wall = end - begin;
+  split.cpu = std::clamp(cpu, kNone, std::max(kNone, wall));
+  const Nanos rest = wall - split.cpu;
+  // Run-queue time moves in tick-sized jumps, so it is told by the producer's average.
+  split.queued = scaled(rest, std::min(1.0, shareOf(worker.seen.queued, worker.blockedAndQueued)));
+  const Nanos blocked = rest - split.queued;
+  Observed seen = observe(trace_.thread(worker.thread), begin, end);
+  if (seen.blockedLooks < kEnoughLooks) seen = worker.seen;
+  const Nanos weights = seen.extract + seen.transform + seen.unknown;
+  if (weights <= kNone) {  // never seen blocked: too short for any look
+    split.transform = blocked;
+    return split;
+  }
+  split.extract = scaled(blocked, shareOf(seen.extract, weights));
+  split.unknown = scaled(blocked, shareOf(seen.unknown, weights));
+  split.transform = blocked - split.extract - split.unknown;
+  return split;
+}
+
+FetchSplit Producers::split(const Worker& worker, const Timed<WorkerTask>& task) const {
+  return split(worker, fetchBegin(task), fetchEnd(task), task.data.cpu);
+}
+
+const Producers::Place* Producers::find(const PassSpan& pass, const Timed<Fetch>& fetch) const {
+  const auto found = places_.find({pass.key, fetch.data.batch});
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+Blame Producers::follow(const Place& place, Nanos begin, Nanos end) const {
+  const Worker& worker = workers_[place.worker];
+  Blame blame;
+  Nanos cursor = end;
+  // Backwards from the owed batch: handing over, making, waiting for an index, the batch before...
+  for (std::size_t i = place.task + 1; i-- > 0 && cursor > begin;) {
+    const Timed<WorkerTask>& task = *worker.tasks[i];
+    blame.load += overlap(fetchEnd(task), cursor, begin, cursor);
+    cursor = std::min(cursor, fetchEnd(task));
+    const Nanos part = overlap(fetchBegin(task), cursor, begin, cursor);
+    if (part > kNone) addShare(blame, split(worker, task), fetchEnd(task) - fetchBegin(task), part);
+    cursor = std::min(cursor, std::max(begin, fetchBegin(task)));
+    const Nanos before = i > 0 ? fetchEnd(*worker.tasks[i - 1]) : task.at;
+    blame.load += overlap(before, cursor, begin, cursor);
+    cursor = std::min(cursor, std::max(begin, before));
+  }
+  blame.startup += std::max(kNone, cursor - begin);
+  return blame;
+}
+
+Blame Producers::blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos begin,
+                       Nanos end) const {
+  Blame blame;
+  if (end <= begin) return blame;
+  if (!pass.hasWorkers) {
+    addShare(blame, split(self_, fetch.at, fetch.end(), fetch.data.cpu), fetch.data.duration,
+             end - begin);
+    return blame;
+  }
+  if (const Place* place = find(pass, fetch)) return follow(*place, begin, end);
+  blame.unknown = end - begin;
+  return blame;
+}
+
+bool Producers::work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork& out) const {
+  out.pass = pass.pass, out.batch = fetch.data.batch;
+  const auto fill = [&](const FetchSplit& split) {
+    out.extract = split.extract, out.queued = split.queued;
+    out.blocked = out.end - out.begin - split.cpu - split.extract - split.queued;
+  };
+  if (!pass.hasWorkers) {
+    out.begin = fetch.at, out.end = fetch.end(), out.threadCpu = fetch.data.cpu;
+    out.cpu = std::max(fetch.data.cpu, fetch.data.processCpu);
+    fill(split(self_, out.begin, out.end, fetch.data.cpu));
+    return true;
+  }
+  const Place* place = find(pass, fetch);
+  if (!place) return false;
+  const Worker& worker = workers_[place->worker];
+  const Timed<WorkerTask>& task = *worker.tasks[place->task];
+  out.worker = task.data.worker, out.bytes = task.data.bytes;
+  out.begin = fetchBegin(task), out.end = fetchEnd(task), out.put = putEnd(task) - fetchEnd(task);
+  out.threadCpu = task.data.cpu, out.cpu = std::max(task.data.cpu, task.data.processCpu);
+  fill(split(worker, task));
+  return true;
+}
+
+}  // namespace stallprof

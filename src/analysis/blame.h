@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "analysis/timeline.h"
+
+namespace stallprof {
+
+// What blocked and runnable time a thread's slices saw in a stretch. Sums of many slices are exact
+// in run and queued; `extract`, `transform` and `unknown` weigh the classes that blocked looks saw.
+struct Observed {
+  Nanos run{}, queued{};
+  Nanos extract{}, transform{}, unknown{};
+  std::uint32_t blockedLooks = 0;
+  Observed& operator+=(const Observed& o);
+};
+[[nodiscard]] Observed observe(const ThreadLife& thread, Nanos begin, Nanos end);
+
+// A fetch's wall time by what its producer did. Sums to the fetch.
+struct FetchSplit {
+  Nanos cpu{};                              // the producing thread's
+  Nanos queued{};                           // runnable without a CPU
+  Nanos extract{}, transform{}, unknown{};  // blocked, by what in (classify/waits.h)
+};
+
+// The producers of one trainer's batches: its workers, or itself where it has none.
+class Producers {
+ public:
+  Producers(const Trace& trace, const TrainerTimeline& line);
+
+  // Whose fault it is that the trainer waited in [begin, end), a part of `fetch`. Sums to it.
+  // The design's rule, "Blame of a data wait": before the owed batch's fetch, what its worker did
+  // instead; inside it, CPU is transform and blocking is what it was blocked in; after it, load.
+  [[nodiscard]] Blame blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos begin,
+                            Nanos end) const;
+
+  // The batch that `fetch` delivered, as it was made; false where its making was not seen.
+  [[nodiscard]] bool work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork& out) const;
+
+ private:
+  struct Worker {
+    ThreadId thread;
+    Nanos begun = Nanos::max();                   // entered its loop
+    std::vector<const Timed<WorkerTask>*> tasks;  // by time
+    Observed seen;                                // over all its fetches
+    Nanos blockedAndQueued{};                     // their wall less their CPU
+  };
+  struct Place {
+    std::size_t worker = 0, task = 0;
+  };
+
+  void pool(Worker& worker) const;
+  [[nodiscard]] const Place* find(const PassSpan& pass, const Timed<Fetch>& fetch) const;
+  [[nodiscard]] FetchSplit split(const Worker& worker, Nanos begin, Nanos end, Nanos cpu) const;
+  [[nodiscard]] FetchSplit split(const Worker& worker, const Timed<WorkerTask>& task) const;
+  [[nodiscard]] Blame follow(const Place& place, Nanos begin, Nanos end) const;
+
+  const Trace& trace_;
+  std::vector<Worker> workers_;
+  Worker self_;  // the trainer as its own producer
+  std::map<std::pair<std::uint64_t, std::int64_t>, Place> places_;  // (key, batch)
+};
+
+}  // namespace stallprof

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "event/vocabulary.h"
+
+// The trainer thread's time as pieces: what attribution is decided on. A line of pieces is sorted
+// by time and its pieces do not overlap.
+namespace stallprof {
+
+struct Piece {
+  enum class Kind : std::uint8_t {
+    kPhase,     // `phase` says it all
+    kFetch,     // a part of fetch `index`
+    kIterator,  // a loader's iterator is made
+  };
+  Nanos begin{}, end{};
+  Kind kind = Kind::kPhase;
+  Phase phase = Phase::kOther;
+  std::uint32_t index = 0;
+};
+using Line = std::vector<Piece>;
+
+// Any pieces into a line: where two overlap the one that began later (the inner one) is kept.
+[[nodiscard]] Line flatten(std::vector<Piece> pieces);
+
+// Any pieces into a line: where two overlap the one that began earlier (the outer one) is kept.
+[[nodiscard]] Line keepOuter(std::vector<Piece> pieces);
+
+// `top` over `base`: base keeps what top leaves free.
+[[nodiscard]] Line overlay(const Line& base, const Line& top);
+
+}  // namespace stallprof

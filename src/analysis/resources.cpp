@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/resources.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "analysis/usage.h"
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+using Keep = std::function<bool(const ProcessLife&)>;
+
+Keep everyone() {
+  return [](const ProcessLife&) { return true; };
+}
+
+// Who reads and transforms: the workers, or the trainer where it has none.
+Keep producers(const TrainerFacts& trainer, const Roles& roles) {
+  const bool workers = !trainer.workers.empty();
+  const ProcessId self = trainer.process;
+  return [&roles, workers, self](const ProcessLife& p) {
+    return workers ? roles.of(p.id) == Role::kWorker : p.id == self;
+  };
+}
+
+template <class Field>
+Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
+  Maybe<double> sum;
+  for (const ProcessLife& process : trace.processes)
+    if (keep(process))
+      if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
+  return sum;
+}
+
+Maybe<double> per(Maybe<double> value, double divisor) {
+  if (!value || divisor <= 0) return std::nullopt;
+  return *value / divisor;
+}
+
+template <class P, class Field>
+Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nanos end, bool most) {
+  Maybe<std::int64_t> found;
+  for (const auto& row : table) {
+    const std::int64_t value = row.data.*field;
+    if (row.at < begin || row.at > end || value < 0) continue;
+    if (!found || (most ? value > *found : value < *found)) found = value;
+  }
+  return found;
+}
+
+void measureCpu(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  const double cpus = run.cores * seconds(end - begin) * 1e9;
+  const Maybe<double> job = growth(trace.host, &HostUsage::jobCpu, begin, end);
+  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
+  run.jobCpuRatio = per(job, cpus);
+  if (job && busy) run.externalCpuRatio = per(std::max(0.0, *busy - *job - ours), cpus);
+  run.stealRatio = per(growth(trace.host, &HostUsage::steal, begin, end), cpus);
+  run.throttledRatio =
+      per(growth(trace.cgroups, &CgroupUsage::throttled, begin, end), seconds(end - begin) * 1e9);
+}
+
+// Storage: what the best second of the busiest device moved, and how busy it was in the window.
+void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  std::map<StringId, Table<DiskUsage>> devices;
+  for (const auto& row : trace.disks) devices[row.data.device].push_back(row);
+  double most = -1;
+  for (const auto& [name, rows] : devices) {
+    const double read = growth(rows, &DiskUsage::readBytes, begin, end).value_or(0);
+    if (read <= most) continue;
+    most = read;
+    run.diskBusyRatio = per(growth(rows, &DiskUsage::busy, begin, end), seconds(end - begin) * 1e9);
+    double best = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const double time = seconds(rows[i].at - rows[i - 1].at);
+      // A shorter stretch than half a second (the last look) tells a burst, not a rate.
+      if (time > 0.5)
+        best = std::max(
+            best, static_cast<double>(rows[i].data.readBytes - rows[i - 1].data.readBytes) / time);
+    }
+    if (best > 0) run.peakReadBytesPerSecond = best;
+  }
+}
+
+void measureIo(const Trace& trace, const TrainerFacts& trainer, const Roles& roles, Nanos begin,
+               Nanos end, RunFacts& run) {
+  const double time = seconds(end - begin);
+  const Keep makers = producers(trainer, roles);
+  const auto made = [&](auto field) { return sumUsed(trace, makers, field, begin, end); };
+  run.readBytesPerSecond =
+      per(sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end), time);
+  const Maybe<double> chars = made(&ProcessUsage::readChars),
+                      calls = made(&ProcessUsage::readCalls),
+                      bytes = made(&ProcessUsage::readBytes);
+  run.readCallsPerSecond = per(calls, time);
+  run.majorFaultsPerSecond = per(made(&ProcessUsage::majorFaults), time);
+  if (chars && calls && *calls > 0) run.bytesPerReadCall = *chars / *calls;
+  if (chars && bytes && *chars > 0) run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
+  Table<SyscallCount> opens;
+  for (const auto& row : trace.syscalls)
+    if (trace.text(row.data.name) == "openat") opens.push_back(row);
+  run.opensPerSecond = per(growth(opens, &SyscallCount::count, begin, end), time);
+  for (const Pass& pass : trainer.passes) {
+    if (pass.evaluation) continue;
+    const auto read = sumUsed(trace, makers, &ProcessUsage::readChars, pass.begin, pass.end);
+    if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(*read);
+    break;
+  }
+}
+
+void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  const double time = seconds(end - begin);
+  run.memoryAvailable = extreme(trace.host, &HostUsage::memoryAvailable, begin, end, false);
+  run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, begin, end, true);
+  run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, begin, end, true);
+  const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, begin, end, true);
+  if (shm && run.shmPeak) run.shmFree = *shm - *run.shmPeak;
+  run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, begin, end), time * 1e9);
+  const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, begin, end);
+  const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, begin, end);
+  if (in && out) run.swapPagesPerSecond = per(*in + *out, time);
+  for (const auto& row : trace.cgroups)
+    if (row.at >= begin && row.at <= end && row.data.memoryLimit > 0 && row.data.memoryBytes >= 0) {
+      const std::int64_t file = std::max<std::int64_t>(0, row.data.memoryFile);
+      const std::int64_t room = row.data.memoryLimit - row.data.memoryBytes + file;
+      run.cgroupHeadroom = std::min(run.cgroupHeadroom.value_or(room), room);
+    }
+}
+
+// Files and sockets the producers were blocked in, most first.
+void measureWaits(const Trace& trace, const TrainerFacts& trainer, const Roles& roles, Nanos begin,
+                  Nanos end, RunFacts& run) {
+  const Keep makers = producers(trainer, roles);
+  std::map<StringId, double> blocked;
+  double total = 0;
+  for (const ThreadLife& thread : trace.threads) {
+    if (!makers(trace.process(thread.process))) continue;
+    for (const auto& slice : thread.slices) {
+      const ThreadSlice& s = slice.data;
+      if (slice.at < begin || slice.at >= end) continue;
+      if (producerWait(s.wait).phase != Phase::kExtract) continue;
+      const double time = seconds(std::max(Nanos{}, s.duration - s.run - s.queued));
+      blocked[s.what] += time, total += time;
+    }
+  }
+  std::vector<std::pair<StringId, double>> order(blocked.begin(), blocked.end());
+  std::sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  constexpr std::size_t kNamed = 5;
+  for (std::size_t i = 0; i < std::min(kNamed, order.size()) && total > 0; ++i)
+    run.waitWhat.emplace_back(escapeTerminal(trace.text(order[i].first), 160),
+                              order[i].second / total);
+  std::map<StringId, std::uint64_t> types;
+  for (const auto& row : trace.files)
+    if (makers(trace.process(row.data.process))) types[row.data.fsType] += row.data.waits;
+  const auto most = std::max_element(types.begin(), types.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  if (most != types.end() && most->second > 0)
+    run.storageType = escapeTerminal(trace.text(most->first), 32);
+}
+
+// Resident memory of the job at its peak: private parts, and the largest shared part once.
+Maybe<std::int64_t> peakResident(const Trace& trace) {
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> bySecond;  // private sum, shared
+  for (const ProcessLife& process : trace.processes)
+    for (const auto& row : process.usage) {
+      if (row.data.residentBytes < 0) continue;
+      auto& [own, shared] = bySecond[row.at.count() / 1'000'000'000];
+      const std::int64_t common = std::max<std::int64_t>(0, row.data.sharedBytes);
+      own += row.data.residentBytes - common;
+      shared = std::max(shared, common);
+    }
+  Maybe<std::int64_t> peak;
+  for (const auto& [second, parts] : bySecond)
+    peak = std::max(peak.value_or(0), parts.first + parts.second);
+  return peak;
+}
+
+}  // namespace
+
+RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  RunFacts run;
+  const auto& host = trace.manifest.host;
+  run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
+  measureCpu(trace, begin, end, run);
+  measureDisk(trace, begin, end, run);
+  measureIo(trace, trainer, roles, begin, end, run);
+  measureMemory(trace, begin, end, run);
+  measureWaits(trace, trainer, roles, begin, end, run);
+  return run;
+}
+
+Resources measureResources(const Trace& trace, const TrainerFacts& trainer, const Roles& roles,
+                           const RunFacts& run) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const double time = seconds(end - begin);
+  Resources out;
+  out.cpuRatio = run.jobCpuRatio;
+  for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
+    const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
+    if (const auto cpu =
+            per(sumUsed(trace, same, &ProcessUsage::cpu, begin, end), run.cores * time * 1e9))
+      out.roleCpuRatio.emplace_back(nameOf(role), *cpu);
+  }
+  out.readBytesPerSecond = run.readBytesPerSecond;
+  out.writeBytesPerSecond =
+      per(sumUsed(trace, everyone(), &ProcessUsage::writeBytes, begin, end), time);
+  std::map<StringId, Table<NetworkUsage>> interfaces;
+  for (const auto& row : trace.networks) interfaces[row.data.interface].push_back(row);
+  for (const auto& [name, rows] : interfaces) {
+    const double moved = growth(rows, &NetworkUsage::receivedBytes, begin, end).value_or(0) +
+                         growth(rows, &NetworkUsage::sentBytes, begin, end).value_or(0);
+    if (time > 0) out.netBytesPerSecond = out.netBytesPerSecond.value_or(0) + moved / time;
+  }
+  out.cacheHitRatio = run.cacheHitRatio;
+  out.peakRssBytes = peakResident(trace);
+  for (const WorkerFacts& worker : trainer.workers)
+    if (worker.lastResident >= 0)
+      out.workerRssBytes = std::max(out.workerRssBytes.value_or(0), worker.lastResident);
+  out.shmBytes = run.shmPeak;
+  return out;
+}
+
+std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& trainer,
+                                     const Roles& roles) {
+  const Keep makers = producers(trainer, roles);
+  std::vector<EpochInfo> epochs;
+  for (const Pass& pass : trainer.passes) {
+    if (pass.evaluation) continue;
+    EpochInfo epoch;
+    epoch.index = static_cast<std::int64_t>(epochs.size());
+    epoch.wall = pass.end - pass.begin;
+    epoch.steps = static_cast<std::int64_t>(pass.steps);
+    if (epoch.wall > Nanos{}) epoch.dataWaitRatio = seconds(pass.wait) / seconds(epoch.wall);
+    const auto chars = sumUsed(trace, makers, &ProcessUsage::readChars, pass.begin, pass.end);
+    const auto bytes = sumUsed(trace, makers, &ProcessUsage::readBytes, pass.begin, pass.end);
+    if (chars && bytes && *chars > 0)
+      epoch.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
+    epochs.push_back(epoch);
+  }
+  return epochs;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace stallprof {
+
+enum class Role : std::uint8_t { kHelper, kTrainer, kWorker, kPin, kFeeder };
+[[nodiscard]] constexpr std::string_view nameOf(Role role) {
+  constexpr std::string_view kNames[] = {"helper", "trainer", "worker", "pin", "feeder"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+// A process that steps, and the thread of it that does.
+struct TrainerIdentity {
+  ProcessId process;
+  ThreadId thread;
+};
+
+// Who is who in a run.
+struct Roles {
+  std::vector<TrainerIdentity> trainers;  // by process id: order of appearance
+  std::vector<Role> processes, threads;   // index = id - 1
+
+  [[nodiscard]] Role of(ProcessId id) const {
+    return id.none() || id.value > processes.size() ? Role::kHelper : processes[id.value - 1];
+  }
+  [[nodiscard]] Role of(ThreadId id) const {
+    return id.none() || id.value > threads.size() ? Role::kHelper : threads[id.value - 1];
+  }
+};
+
+// A trainer has optimizer steps; in a run where nothing has, it has fetches. A worker said so, or
+// is named like one. A worker's feeder is the thread that came when its first batch was ready; the
+// pin thread is known by name. All else helps.
+[[nodiscard]] Roles findRoles(const Trace& trace);
+
+}  // namespace stallprof

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/facts.h"
+#include "analysis/timeline.h"
+
+namespace stallprof {
+
+// A step in the making: which of the timeline's fetches it began with.
+struct StepSpan {
+  Nanos begin{}, end{};
+  std::uint32_t pass = 0;   // index in TrainerTimeline::passes, with a loader
+  std::int64_t fetch = -1;  // index in TrainerTimeline::fetches; -1: no loader
+  bool boundary = false;
+};
+
+// The steps of one trainer by the design's definition, and the stretch that all shares are of.
+struct StepPlan {
+  StepSource source = StepSource::kNone;
+  std::vector<StepSpan> steps;  // by time
+  std::size_t warmup = 0;
+  Nanos windowBegin{}, windowEnd{};
+};
+
+// Marks each pass of `line` as evaluation and as counted, then lists the steps.
+//  - Evaluation: no optimizer step from its first fetch on, in a process that has some.
+//  - Counted: the training passes of the loader with most training fetches, and of other loaders
+//    where they do not overlap (a loader made anew for each fold or epoch). What overlaps is
+//    zipped with it.
+//  - A pass's last batch counts if the loop asked for another or an optimizer step followed.
+[[nodiscard]] StepPlan planSteps(const Trace& trace, TrainerTimeline& line);
+
+// The first steps that are warm-up: 10 steps or 5 s, whichever is longer, at most 30 % of them.
+[[nodiscard]] std::size_t warmupSteps(const std::vector<StepSpan>& steps);
+
+}  // namespace stallprof

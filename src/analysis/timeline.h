@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/roles.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// One pass over a loader, as its fetches on one thread tell it.
+struct PassSpan {
+  std::uint32_t pass = 0, loader = 0;
+  std::uint64_t key = 0;               // 0: the iterator was not seen
+  Nanos iterator{}, iteratorEnd{};     // the making of the iterator; both `begin` when not seen
+  Nanos begin{}, end{};                // first fetch; end of the last
+  std::vector<std::uint32_t> fetches;  // index in TrainerTimeline::fetches, those with a batch
+  bool ended = false;                  // StopIteration was seen: `closing` is when that began
+  Nanos closing{};
+  bool reused = false;      // the workers were there already
+  bool hasWorkers = false;  // batches come from worker processes
+  bool evaluation = false;  // no optimizer step, in a process that has some
+  bool counted = false;     // its batches are steps
+};
+
+// What the trainer's own thread did, as the hook told it; nothing is judged here but passes.
+struct TrainerTimeline {
+  TrainerIdentity who;
+  std::vector<const Timed<Fetch>*> fetches;           // by time, none inside another
+  std::vector<std::uint32_t> passOf;                  // of each fetch: index in `passes`
+  std::vector<const Timed<OptimizerStep>*> stepping;  // of the optimizer that stepped most
+  std::vector<const Timed<PhaseSpan>*> spans;
+  std::vector<PassSpan> passes;  // by first fetch
+
+  // The first optimizer step that begins in [begin, end), or null.
+  [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;
+  // The last one.
+  [[nodiscard]] const Timed<OptimizerStep>* lastStep(Nanos begin, Nanos end) const;
+  // The next fetch or iterator of another pass than `pass` that begins at or after `from`.
+  [[nodiscard]] Nanos nextPass(std::uint32_t pass, Nanos from) const;
+};
+
+[[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
+
+}  // namespace stallprof
