@@ -28,8 +28,8 @@ struct Probe {
   bool root = false;
 };
 
-// Tries everything on `pid`, a process of ours that is not our child's ancestor nor descendant, as
-// the command is none of the recorder's.
+// Tries all but `tracepoints` on `pid`, a process of ours that is not our child's ancestor nor
+// descendant, as the command is none of the recorder's.
 [[nodiscard]] Probe probeHost(pid_t pid);
 
 // The highest tier reached with all below it: "T0" to "T5".

@@ -40,7 +40,6 @@ class Front {
   [[nodiscard]] bool interrupted();
   [[nodiscard]] bool recorderAlive() const { return recorderAlive_; }
   [[nodiscard]] int signalFd() const { return signals_.get(); }
-  [[nodiscard]] pid_t recorder() const { return recorder_; }
 
  private:
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
