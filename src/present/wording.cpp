@@ -61,6 +61,9 @@ std::string noVerdictReason(const Analysis& a) {
   if (unexplained(a.breakdown))
     return percentText(a.breakdown.phase->other + a.breakdown.phase->unknown) +
            " of the time is unexplained";
+  for (const Finding& f : a.findings)
+    if (f.id == "host.noisy_neighbour")
+      return "other programs used more of the CPU than the first findings differ by";
   return "the evidence does not single out a cause";
 }
 

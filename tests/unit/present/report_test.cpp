@@ -137,7 +137,9 @@ TEST_CASE("the reason for no verdict is the one that holds") {
   Analysis a = samples::inputBound();
   a.verdict.boundBy = "unknown", a.steps.windowCount = 12;
   CHECK(contains(reportText(a, wide(100)), "12 steps in the window, 20 are needed"));
-  a.steps.windowCount = 100, a.breakdown.phase->unknown = 0.2;
+  a.steps.windowCount = 100, a.findings[2].id = "host.noisy_neighbour";
+  CHECK(contains(reportText(a, wide(100)), "No verdict: other programs used more of the CPU"));
+  a.breakdown.phase->unknown = 0.2;
   CHECK(contains(reportText(a, wide(100)), "23 % of the time is unexplained"));
 }
 
