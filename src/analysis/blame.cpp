@@ -2,6 +2,7 @@
 #include "analysis/blame.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "classify/waits.h"
 
@@ -45,6 +46,17 @@ Observed& Observed::operator+=(const Observed& o) {
   return *this;
 }
 
+// How many of a slice's looks fell into [begin, end): they are evenly spaced, the last at its end.
+static double looksIn(const Timed<ThreadSlice>& slice, Nanos begin, Nanos end) {
+  const double period = seconds(slice.data.duration) / slice.data.looks;
+  if (period <= 0) return 0;
+  const auto upTo = [&](Nanos t) {  // looks at or after t
+    const double after = std::floor(seconds(slice.end() - t) / period) + 1;
+    return std::clamp(after, 0.0, static_cast<double>(slice.data.looks));
+  };
+  return upTo(begin) - upTo(end);
+}
+
 Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
   Observed seen;
   auto slice = std::upper_bound(thread.slices.begin(), thread.slices.end(), begin,
@@ -52,15 +64,15 @@ Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
   for (; slice != thread.slices.end() && slice->at < end; ++slice) {
     const ThreadSlice& s = slice->data;
     const double share = shareOf(overlap(slice->at, slice->end(), begin, end), s.duration);
-    if (share <= 0) continue;
-    const Nanos blocked = scaled(std::max(kNone, s.duration - s.run - s.queued), share);
     seen.run += scaled(s.run, share), seen.queued += scaled(s.queued, share);
-    if (s.wait == Wait::kRunning || s.looks == 0) continue;  // blocked between looks: no class
+    if (s.wait == Wait::kRunning || s.looks == 0) continue;
+    const double looks = looksIn(*slice, begin, end);
+    const Nanos weight = scaled(s.duration, looks / s.looks);
     const Phase phase = producerWait(s.wait).phase;
     (phase == Phase::kExtract     ? seen.extract
      : phase == Phase::kTransform ? seen.transform
-                                  : seen.unknown) += blocked;
-    ++seen.blockedLooks;
+                                  : seen.unknown) += weight;
+    seen.blockedLooks += static_cast<std::uint32_t>(looks);
   }
   return seen;
 }

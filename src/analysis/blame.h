@@ -10,8 +10,9 @@
 
 namespace stallprof {
 
-// What blocked and runnable time a thread's slices saw in a stretch. Sums of many slices are exact
-// in run and queued; `extract`, `transform` and `unknown` weigh the classes that blocked looks saw.
+// What a thread's slices saw in a stretch. Sums of many slices are exact in run and queued;
+// `extract`, `transform` and `unknown` weigh what the looks found it blocked in: a look is an
+// instant, so it counts where it fell, and stands for the time between two looks.
 struct Observed {
   Nanos run{}, queued{};
   Nanos extract{}, transform{}, unknown{};
