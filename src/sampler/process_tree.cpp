@@ -309,10 +309,11 @@ void ProcessTree::listThreads(LiveProcess& process) {
                      [&](std::uint32_t tid) { tids.push_back(tid); }))
     return;
   const bool first = process.threads.size() == 1 && !watchOf(process).announced;
-  for (const std::uint32_t tid : tids) addThread(process, tid, first ? process.since : now_, {});
-  std::vector<std::uint32_t> over;
-  for (const LiveThread& thread : process.threads)
-    if (std::find(tids.begin(), tids.end(), thread.tid) == tids.end()) over.push_back(thread.tid);
+  std::unordered_set<std::uint32_t> known;  // thousands of threads: no search for each
+  for (const LiveThread& thread : process.threads) known.insert(thread.tid);
+  for (const std::uint32_t tid : tids)
+    if (known.erase(tid) == 0) addThread(process, tid, first ? process.since : now_, {});
+  const std::vector<std::uint32_t> over(known.begin(), known.end());
   for (const std::uint32_t tid : over) removeThread(process, tid, now_);
 }
 
