@@ -38,6 +38,11 @@ class Front {
   void reap();
   // Between the command's end and ours: true once if someone wants us gone.
   [[nodiscard]] bool interrupted();
+  // After reap: reaps the recorder if it has ended by now; true while it has not.
+  [[nodiscard]] bool recorderGoes() {
+    watchRecorder();
+    return recorderAlive_;
+  }
   [[nodiscard]] bool recorderAlive() const { return recorderAlive_; }
   [[nodiscard]] int signalFd() const { return signals_.get(); }
 

@@ -2,6 +2,7 @@
 #include "launch/session.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -243,8 +244,6 @@ void Session::finishRecording(const CommandStatus& status) {
   const Nanos limit = status.terminated ? kFinishLimitInHurry : kFinishLimit;
   const auto closed =
       control.await(ControlMessage::Kind::kClosed, ControlMessage::Kind::kClosed, now() + limit);
-  // Its last act was that message. Its exit is not waited for: closing a tracepoint alone takes the
-  // kernel 45 ms.
   front_->reap();
   sayEnd(status, closed);
 }
@@ -259,6 +258,9 @@ int Session::run() {
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_.reports, options_.price, status.terminated,
                 [this] { return front_->interrupted(); }});
+  // No zombie for whoever is init here. The kernel takes 45 ms to close a tracepoint of the
+  // recorder.
+  for (int i = 0; i < 50 && front_->recorderGoes(); ++i) ::poll(nullptr, 0, 2);
   if (status.signal > 0) endAs(0, status.signal);
   return status.code;
 }
