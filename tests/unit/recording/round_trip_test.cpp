@@ -72,7 +72,7 @@ TEST_CASE("a recording without a clean end is whole up to its last flush") {
 
 TEST_CASE("only the user may enter and read a recording, whatever the umask") {
   const TemporaryDirectory directory;
-  for (const mode_t mask : {0000, 0022, 0777}) {
+  for (const mode_t mask : {0000u, 0022u, 0777u}) {
     const mode_t before = ::umask(mask);
     auto writer = makeWriter(directory / std::to_string(mask));
     ::umask(before);

@@ -459,7 +459,7 @@ TEST_CASE("texts of any length and content are kept up to 64 KiB") {
   const TemporaryDirectory directory;
   Storage storage;
   auto writer = makeWriter(directory / "a", storage);
-  const std::string odd("\0\xFF\n\x1B[2J\xF6\x5A\xA5\xF5 x", 15);
+  const std::string odd("\0\xFF\n\x1B[2J\xF6\x5A\xA5\xF5 x", 13);
   writer->emit(Nanos(1), SyscallCount{writer->intern(odd), 1});
   for (int i = 0; i < 40; ++i)  // a chain of processes with long names, announced at once
     writer->emit(Nanos(2), ProcessSeen{{static_cast<std::uint32_t>(i + 1)},
