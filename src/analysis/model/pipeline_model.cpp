@@ -187,6 +187,7 @@ double slope(const std::vector<double>& marks, std::size_t from) {
 
 double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
   if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
+  const double apart = w.apart + w.apartPeriodic * s.periodicScale;
   Pipeline pipeline(w, s, draw);
   const auto n = draw.size();
   if (w.stepsPerPass > 0 && w.stepsPerPass < static_cast<double>(n)) {
@@ -194,15 +195,15 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
     const auto length = static_cast<std::size_t>(std::max(1.0, std::round(w.stepsPerPass)));
     for (std::size_t first = 0; first + length <= n || first == 0; first += length)
       pipeline.playPass(first, length);
-    return pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
+    return apart + pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
   }
   pipeline.playPass(0, n);
   // Past the first fill of the queue, and at least a quarter in, the pace is steady.
   const auto fill = static_cast<std::size_t>(2 * std::max(1, s.workers) * std::max(1, s.prefetch));
   const double steady = slope(pipeline.marks(), std::max(n / 4, std::min(fill, n / 2)));
-  if (w.stepsPerPass <= 0) return steady;
+  if (w.stepsPerPass <= 0) return apart + steady;
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
-  return steady + std::max(0.0, begin) / w.stepsPerPass;
+  return apart + steady + std::max(0.0, begin) / w.stepsPerPass;
 }
 
 }  // namespace stallprof

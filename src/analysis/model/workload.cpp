@@ -48,6 +48,34 @@ StepDemand demandOf(const Step& step, Nanos between) {
   return {own * keep, load * keep, positive(s.periodic)};
 }
 
+// What the window holds beside its steps.
+Split outsideSteps(const TrainerFacts& t) {
+  Split out = t.split;
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
+    const Split& s = t.steps[i].split;
+    out.compute -= s.compute, out.wait -= s.wait, out.load -= s.load, out.sync -= s.sync,
+        out.comm -= s.comm, out.periodic -= s.periodic, out.other -= s.other;
+  }
+  return out;
+}
+
+void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
+  if (w.steps.empty()) return;
+  Nanos evaluation{};
+  for (const Pass& p : t.passes)
+    if (p.evaluation)
+      evaluation +=
+          std::max(Nanos{}, std::min(p.end, t.windowEnd) - std::max(p.begin, t.windowBegin));
+  const auto n = static_cast<double>(w.steps.size());
+  const double periodic = positive(outside.periodic);
+  w.apartPeriodic = std::max(0.0, periodic - positive(evaluation)) / n;
+  w.apart =
+      (positive(outside.compute + outside.wait + outside.sync + outside.comm + outside.other) +
+       periodic) /
+          n -
+      w.apartPeriodic;
+}
+
 void addPasses(const TrainerFacts& t, Nanos between, Workload& w) {
   double begun = 0;
   for (const Pass& p : t.passes)
@@ -82,7 +110,9 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
-  addPasses(t, between, w);
+  const Split outside = outsideSteps(t);
+  addApart(t, outside, w);
+  addPasses(t, between + outside.load, w);
   return w;
 }
 

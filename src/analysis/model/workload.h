@@ -35,7 +35,10 @@ struct Workload {
   double trainerCpuRatio = 1;        // cores the trainer's process keeps busy in own + load
   double stepsPerPass = 0;           // 0: no pass began in the window
   double startup = 0;                // a pass's start: until the first worker runs
-  double batchBytes = 0;             // mean; 0: not known
+  // Seconds a step of the window that lie between steps (after a pass, before the next).
+  double apart = 0;          // evaluation and what no rule claims: no setting changes it
+  double apartPeriodic = 0;  // checkpoints there
+  double batchBytes = 0;     // mean; 0: not known
 };
 
 [[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, bool hasWorkers);

@@ -9,7 +9,7 @@
 
 static int log_fd;
 
-static void note(int signal, siginfo_t *info, void *context) {
+static void note(int signal, siginfo_t* info, void* context) {
   char line[64];
   (void)context;
   const int value = info->si_code == SI_QUEUE ? info->si_value.sival_int : 0;
@@ -18,7 +18,7 @@ static void note(int signal, siginfo_t *info, void *context) {
   if (signal == SIGUSR2) _exit(0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = note;

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static unsigned number_of(const char *name) {
+static unsigned number_of(const char* name) {
   if (!strcmp(name, "perf_event_open")) return SYS_perf_event_open;
   if (!strcmp(name, "process_vm_readv")) return SYS_process_vm_readv;
   if (!strcmp(name, "pidfd_open")) return SYS_pidfd_open;
@@ -20,20 +20,22 @@ static unsigned number_of(const char *name) {
   return ~0u;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   struct sock_filter program[64];
   unsigned short n = 0;
   int i = 1;
-  program[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                              offsetof(struct seccomp_data, nr));
+  program[n++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   for (; i < argc && strcmp(argv[i], "--") && n < 60; i++) {
-    program[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number_of(argv[i]), 0, 1);
+    program[n++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number_of(argv[i]), 0, 1);
     program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
   }
   program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   struct sock_fprog filter = {n, program};
   if (i + 1 >= argc) return 2;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) {
     perror("deny");
     return 2;
   }

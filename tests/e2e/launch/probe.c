@@ -19,27 +19,27 @@
 #include <termios.h>
 #include <unistd.h>
 
-extern char **environ;
-static FILE *out;
+extern char** environ;
+static FILE* out;
 
-static void file_of(const char *name, const char *path) {
+static void file_of(const char* name, const char* path) {
   char text[65536];
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
   if (fd >= 0) close(fd);
   text[n < 0 ? 0 : n] = 0;
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+  for (char* line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
     fprintf(out, "%s %s\n", name, line);
 }
 
 /* Lines of /proc/self/status that describe what was inherited. */
 static void status(void) {
-  static const char *wanted[] = {"Umask", "Uid", "Gid", "Groups", "NStgid", "SigPnd", "ShdPnd",
-                                 "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff",
-                                 "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Cpus_allowed",
-                                 "Mems_allowed", "Threads", "TracerPid"};
+  static const char* wanted[] = {
+      "Umask",  "Uid",        "Gid",     "Groups",       "NStgid",       "SigPnd",  "ShdPnd",
+      "SigBlk", "SigIgn",     "SigCgt",  "CapInh",       "CapPrm",       "CapEff",  "CapBnd",
+      "CapAmb", "NoNewPrivs", "Seccomp", "Cpus_allowed", "Mems_allowed", "Threads", "TracerPid"};
   char line[4096];
-  FILE *f = fopen("/proc/self/status", "re");
+  FILE* f = fopen("/proc/self/status", "re");
   while (f && fgets(line, sizeof line, f))
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
       if (!strncmp(line, wanted[i], strlen(wanted[i])) && line[strlen(wanted[i])] == ':' &&
@@ -49,8 +49,8 @@ static void status(void) {
 }
 
 static void descriptors(int own) {
-  DIR *dir = opendir("/proc/self/fd");
-  for (struct dirent *e; dir && (e = readdir(dir));) {
+  DIR* dir = opendir("/proc/self/fd");
+  for (struct dirent* e; dir && (e = readdir(dir));) {
     const int fd = atoi(e->d_name);
     char link[64], target[4096];
     if (e->d_name[0] == '.' || fd == dirfd(dir) || fd == own) continue;
@@ -64,7 +64,7 @@ static void descriptors(int own) {
   if (dir) closedir(dir);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   /* argv[1]: where to write. The lowest free number is a fact too. */
   const int lowest = open("/dev/null", O_RDONLY);
   close(lowest);
@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
   close(fd);
   fprintf(out, "lowest %d\n", lowest);
   for (int i = 0; i < argc; i++) fprintf(out, "argv %s\n", argv[i]);
-  for (char **e = environ; *e; e++) fprintf(out, "env %s\n", *e);
+  for (char** e = environ; *e; e++) fprintf(out, "env %s\n", *e);
   status();
   descriptors(own);
   for (int i = 0; i < RLIM_NLIMITS; i++) {
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
   fprintf(out, "children %d\n", waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 1);
   file_of("oom", "/proc/self/oom_score_adj");
   file_of("cgroup", "/proc/self/cgroup");
-  static const char *spaces[] = {"ipc", "mnt", "net", "pid", "user", "uts", "cgroup", "time"};
+  static const char* spaces[] = {"ipc", "mnt", "net", "pid", "user", "uts", "cgroup", "time"};
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
     char path[64], target[128];
     snprintf(path, sizeof path, "/proc/self/ns/%s", spaces[i]);
