@@ -71,10 +71,12 @@ struct ThreadGone {
 
 // ---- sampled from outside -----------------------------------------------------------------------
 
-// A thread between two looks, or several looks that saw the same (merged, at most 1 s; a sleeper
-// among thousands up to 10 s). `at` is the
-// begin. run + queued are schedstat deltas, exact over a second and more; what is left of
-// `duration` was spent blocked, in `wait` (kRunning: the thread never looked blocked).
+// A thread over one look, or several looks that saw the same (merged, at most 1 s; a sleeper among
+// thousands up to 10 s). `at` is the begin: the look before the first of these. A look is an
+// instant, and `wait` and `what` are what it saw: `looks` of them, evenly spaced, the last at the
+// slice's end (0: none, the thread ended). run + queued are schedstat deltas over the whole slice,
+// exact over a second and more; what is left of `duration` was spent blocked. Only a share of many
+// looks tells in what: a slice with kRunning may hold blocked time, of the time before its look.
 struct ThreadSlice {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_THREAD_SLICE;
   static constexpr const char* kName = "slice";

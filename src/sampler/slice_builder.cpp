@@ -12,23 +12,13 @@ void SliceBuilder::start(ThreadId thread, Nanos at) {
   begin_ = last_ = at;
 }
 
-// Time blocked before a look that finds the thread running belongs to what it was blocked in
-// before.
-Seen SliceBuilder::labelOf(const Seen& seen, Nanos blocked) const {
-  constexpr Nanos kTick = std::chrono::milliseconds(4);  // HZ=250: a running figure is this stale
-  if (seen.wait == Wait::kRunning && previous_.blocked() && blocked > kTick) return previous_;
-  return seen;
-}
-
 void SliceBuilder::look(Nanos now, Nanos run, Nanos queued, const Seen& seen, EventOut& out) {
   const Nanos duration = std::max(now - last_, Nanos::zero());
-  const Seen label = labelOf(seen, duration - run - queued);
-  const bool changed = used_ > 0 && !(parts_[0].seen == label);
+  const bool changed = used_ > 0 && !(parts_[0].seen == seen);
   const Nanos held = last_ - begin_;
   if (used_ > 0 && ((changed && held >= window_) || held + duration > longest_)) flush(out);
-  add(label, duration, run, queued);
+  add(seen, duration, run, queued);
   last_ = std::max(now, last_);
-  previous_ = seen;
   if (used_ > 1 && last_ - begin_ >= window_) flush(out);
 }
 

@@ -19,11 +19,16 @@ struct Seen {
 // The looks at one thread as ThreadSlices that lie end to end: run, queued and duration sum to what
 // schedstat and the clock said, to the nanosecond. Pure but for the EventOut.
 //
-// A look labels the time since the one before. One label is one slice, ended when the label changes
-// or after `longest` (a second, unless thousands of threads sleep). With a `window`, labels that
-// alternate faster than that are gathered: the window's slices are emitted one a label, end to end
-// in order of first appearance, so that a thread woken 100 times a second costs a few slices a
-// second instead of 100; their sums stay exact, only the order within the window is lost.
+// A look is an instant: it tells what the thread did then, and nothing of the time before. A slice
+// ends with its last look and holds the stretch since the look before its first, so that its looks
+// lie evenly in it, the last at its end; who counts looks counts each where it fell. A look at a
+// running thread is therefore kept as kRunning even where all of the time before it was blocked:
+// giving it the class of the look before would count that class twice. One label is one slice,
+// ended when the label changes or after `longest` (a second, unless thousands of threads sleep).
+// With a `window`, labels that alternate faster than that are gathered: the window's slices are
+// emitted one a label, end to end in order of first appearance, so that a thread woken 100 times a
+// second costs a few slices a second instead of 100; their sums stay exact, only the order within
+// the window is lost.
 //
 // schedstat shows the time of a running thread in tick-sized jumps, so a figure may exceed the
 // slice it arrives in: the excess is carried to the next one.
@@ -51,14 +56,12 @@ class SliceBuilder {
     Nanos duration{}, run{}, queued{};
     std::uint32_t looks = 0;
   };
-  [[nodiscard]] Seen labelOf(const Seen& seen, Nanos blocked) const;
   void add(const Seen& seen, Nanos duration, Nanos run, Nanos queued);
   void emit(Part& part, EventOut& out);
 
   ThreadId thread_;
   Nanos begin_{}, last_{}, window_{}, longest_ = kLongest;
   Nanos run_{}, queued_{};  // carried: told by the kernel, not yet placed in a slice
-  Seen previous_;
   std::array<Part, 4> parts_;
   std::size_t used_ = 0, emitted_ = 0;
 };

@@ -73,7 +73,7 @@ TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") 
   CHECK(slices[0].queued == ms(1));
 }
 
-TEST_CASE("time blocked before a look at a running thread goes to what it was blocked in") {
+TEST_CASE("a look that finds the thread running stays one, however long it was blocked before") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
@@ -84,9 +84,30 @@ TEST_CASE("time blocked before a look at a running thread goes to what it was bl
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
   CHECK(slices[0].wait == Wait::kFutex);
-  CHECK(slices[0].duration == ms(20));
+  CHECK(slices[0].duration == ms(10));
+  CHECK(slices[0].looks == 1);
   CHECK(slices[1].wait == Wait::kRunning);
-  CHECK(slices[1].run == ms(10));
+  CHECK(slices[1].duration == ms(20));
+  CHECK(slices[1].run == ms(11));
+  CHECK(slices[1].looks == 2);
+}
+
+// The thread of this test is blocked in a pipe for 7 ms and in a futex for 3 ms of every 10, and is
+// looked at every 11 ms: a tenth of the cycle further each time.
+TEST_CASE("the share of looks is the share of time, with and without a window") {
+  for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
+    EventList list;
+    SliceBuilder builder;
+    builder.start(ThreadId{1}, ms(0));
+    builder.setWindow(window);
+    for (int i = 1; i <= 1000; ++i)
+      builder.look(ms(11 * i), ms(0), ms(0), i % 10 < 7 ? kPipe : kFutex, list);
+    builder.flush(list);
+    std::map<Wait, std::uint32_t> looks;
+    for (const ThreadSlice& slice : list.all<ThreadSlice>()) looks[slice.wait] += slice.looks;
+    CHECK(looks[Wait::kPipe] == 700);
+    CHECK(looks[Wait::kFutex] == 300);
+  }
 }
 
 TEST_CASE("run time that the kernel tells late is carried, not lost and not more than the wall") {
