@@ -103,8 +103,10 @@ Roles findRoles(const Trace& trace) {
   }
   std::unordered_map<ProcessId, Nanos> firstBatch;
   for (const auto& row : trace.tasks) {
-    roles.threads[row.data.thread.value - 1] = Role::kWorker;
-    firstBatch.try_emplace(trace.thread(row.data.thread).process, row.at + row.data.fetchEnd);
+    const ThreadId thread = row.data.thread;
+    if (thread.none() || thread.value > roles.threads.size()) continue;  // a damaged id
+    roles.threads[thread.value - 1] = Role::kWorker;
+    firstBatch.try_emplace(trace.thread(thread).process, row.at + row.data.fetchEnd);
   }
   for (const auto& [process, at] : firstBatch) {
     const ThreadId feeder = findFeeder(trace, trace.process(process), at);
