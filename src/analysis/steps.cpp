@@ -4,19 +4,24 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/stretches.h"
+
 namespace stallprof {
 namespace {
 
-// Where a pass no longer can be followed by an optimizer step of its own.
-Nanos horizon(const TrainerTimeline& line, std::uint32_t pass) {
-  const PassSpan& span = line.passes[pass];
-  return span.ended ? span.end : line.nextPass(pass, span.end);
+// The update that a pass made of its batches, or null: begun before anything else was fetched.
+const Timed<OptimizerStep>* updateOf(const TrainerTimeline& line, const PassSpan& pass,
+                                     std::uint32_t index) {
+  // Inside another pass (an evaluation amid an epoch) an update that follows is of the batch which
+  // that one fetched before. One batch of an iterator that is not used up goes beside it (zipped).
+  const bool withinItself = line.nested(pass) && (pass.ended || pass.fetches.size() > 1);
+  return line.firstStep(pass.begin, withinItself ? pass.end : line.nextPass(index, pass.end));
 }
 
 void findEvaluation(TrainerTimeline& line) {
-  if (line.stepping.empty()) return;
+  if (line.updates.empty()) return;
   for (std::uint32_t i = 0; i < line.passes.size(); ++i)
-    line.passes[i].evaluation = !line.firstStep(line.passes[i].begin, horizon(line, i));
+    line.passes[i].evaluation = !updateOf(line, line.passes[i], i);
 }
 
 // Loaders by the number of their training fetches, most first; of equals the one used first.
@@ -38,16 +43,12 @@ void countPasses(TrainerTimeline& line) {
   std::map<std::uint32_t, std::vector<PassSpan*>> passes;
   for (PassSpan& pass : line.passes)
     if (!pass.evaluation && !pass.fetches.empty()) passes[pass.loader].push_back(&pass);
-  std::map<Nanos, Nanos> taken;  // begin -> end
+  Stretches taken;
   for (const std::uint32_t loader : loadersByUse(line)) {
-    std::vector<PassSpan*> accepted;
-    for (PassSpan* pass : passes[loader]) {
-      const auto after = taken.lower_bound(pass->end);
-      if (after != taken.begin() && std::prev(after)->second > pass->begin) continue;
-      pass->counted = true;
-      accepted.push_back(pass);
-    }
-    for (const PassSpan* pass : accepted) taken.emplace(pass->begin, pass->end);
+    // One loader may be zipped with itself, too: of passes that overlap the longer counts.
+    std::stable_sort(passes[loader].begin(), passes[loader].end(),
+                     [](auto* a, auto* b) { return a->fetches.size() > b->fetches.size(); });
+    for (PassSpan* pass : passes[loader]) pass->counted = taken.take(pass->begin, pass->end);
   }
 }
 
@@ -61,7 +62,7 @@ void addPass(const TrainerTimeline& line, std::uint32_t index, std::vector<StepS
     } else if (pass.ended && pass.closing > step.begin) {
       step.end = pass.closing;
     } else {
-      const auto* last = line.lastStep(step.begin, horizon(line, index));
+      const auto* last = line.lastStep(step.begin, line.nextNewPass(pass.end));
       if (!last) continue;
       step.end = last->end();
     }

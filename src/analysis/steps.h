@@ -23,10 +23,11 @@ struct StepPlan {
 };
 
 // Marks each pass of `line` as evaluation and as counted, then lists the steps.
-//  - Evaluation: no optimizer step from its first fetch on, in a process that has some.
+//  - Evaluation: no optimizer step from its first fetch on until something else is fetched, in a
+//    process that has some.
 //  - Counted: the training passes of the loader with most training fetches, and of other loaders
 //    where they do not overlap (a loader made anew for each fold or epoch). What overlaps is
-//    zipped with it.
+//    zipped with it, be it the same loader again.
 //  - A pass's last batch counts if the loop asked for another or an optimizer step followed.
 [[nodiscard]] StepPlan planSteps(const Trace& trace, TrainerTimeline& line);
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "analysis/stretches.h"
+
 namespace stallprof {
 namespace {
 
@@ -20,15 +22,23 @@ void readFetches(const Trace& trace, TrainerTimeline& line) {
 }
 
 void readOptimizer(const Trace& trace, TrainerTimeline& line) {
-  std::map<std::uint32_t, std::size_t> times;
+  std::map<std::uint32_t, std::vector<const Timed<OptimizerStep>*>> optimizers;
   for (const auto& row : trace.optimizerSteps)
-    if (row.data.thread == line.who.thread) ++times[row.data.optimizer];
-  if (times.empty()) return;
-  const auto most = std::max_element(times.begin(), times.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  for (const auto& row : trace.optimizerSteps)
-    if (row.data.thread == line.who.thread && row.data.optimizer == most->first)
-      line.stepping.push_back(&row);
+    if (row.data.thread == line.who.thread) {
+      line.updates.push_back(&row);
+      optimizers[row.data.optimizer].push_back(&row);
+    }
+  std::vector<std::pair<std::size_t, std::uint32_t>> order;
+  for (const auto& [number, steps] : optimizers) order.emplace_back(steps.size(), number);
+  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a.first > b.first; });
+  Stretches taken;
+  std::set<std::uint32_t> alone;
+  for (const auto& [count, number] : order) {
+    const auto& steps = optimizers[number];
+    if (taken.take(steps.front()->at, steps.back()->end())) alone.insert(number);
+  }
+  for (const auto* step : line.updates)
+    if (alone.count(step->data.optimizer) != 0) line.stepping.push_back(step);
 }
 
 void readPasses(TrainerTimeline& line) {
@@ -41,12 +51,16 @@ void readPasses(TrainerTimeline& line) {
       PassSpan& pass = line.passes.emplace_back();
       pass.pass = fetch.data.pass, pass.loader = fetch.data.loader;
       pass.begin = pass.iterator = pass.iteratorEnd = fetch.at;
+      pass.firstFetch = i;
     }
     PassSpan& pass = line.passes[at->second];
     line.passOf.push_back(at->second);
     pass.end = std::max(pass.end, fetch.end());
+    pass.lastFetch = i;
     if (!fetch.data.end) pass.fetches.push_back(i);
-    if (fetch.data.end && !pass.ended) pass.ended = true, pass.closing = fetch.at;
+    // A loop may go on after an exception; only what nothing follows is the end.
+    if (fetch.data.end && !pass.ended) pass.closing = fetch.at;
+    pass.ended = fetch.data.end;
     pass.hasWorkers = pass.hasWorkers || fetch.data.worker >= 0;
   }
 }
@@ -79,13 +93,13 @@ constexpr auto kStepBefore = [](const Timed<OptimizerStep>* step, Nanos t) { ret
 }  // namespace
 
 const Timed<OptimizerStep>* TrainerTimeline::firstStep(Nanos begin, Nanos end) const {
-  const auto found = std::lower_bound(stepping.begin(), stepping.end(), begin, kStepBefore);
-  return found != stepping.end() && (*found)->at < end ? *found : nullptr;
+  const auto found = std::lower_bound(updates.begin(), updates.end(), begin, kStepBefore);
+  return found != updates.end() && (*found)->at < end ? *found : nullptr;
 }
 
 const Timed<OptimizerStep>* TrainerTimeline::lastStep(Nanos begin, Nanos end) const {
-  const auto after = std::lower_bound(stepping.begin(), stepping.end(), end, kStepBefore);
-  return after != stepping.begin() && (*(after - 1))->at >= begin ? *(after - 1) : nullptr;
+  const auto after = std::lower_bound(updates.begin(), updates.end(), end, kStepBefore);
+  return after != updates.begin() && (*(after - 1))->at >= begin ? *(after - 1) : nullptr;
 }
 
 Nanos TrainerTimeline::nextPass(std::uint32_t pass, Nanos from) const {
@@ -98,6 +112,21 @@ Nanos TrainerTimeline::nextPass(std::uint32_t pass, Nanos from) const {
   const PassSpan& next = passes[passOf[static_cast<std::size_t>(fetch - fetches.begin())]];
   // Its iterator was made before its first fetch; a later fetch of it is its own beginning.
   return next.iterator >= from ? next.iterator : (*fetch)->at;
+}
+
+Nanos TrainerTimeline::nextNewPass(Nanos from) const {
+  const auto next = std::lower_bound(passes.begin(), passes.end(), from,
+                                     [](const PassSpan& pass, Nanos t) { return pass.begin < t; });
+  if (next == passes.end()) return Nanos::max();
+  return next->iterator >= from ? next->iterator : next->begin;
+}
+
+bool TrainerTimeline::madeAhead(const PassSpan& pass) const {
+  return pass.firstFetch > 0 && fetches[pass.firstFetch - 1]->at >= pass.iterator;
+}
+
+bool TrainerTimeline::nested(const PassSpan& pass) const {
+  return pass.firstFetch > 0 && passes[passOf[pass.firstFetch - 1]].end > pass.end;
 }
 
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {

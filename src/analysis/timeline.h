@@ -16,7 +16,8 @@ struct PassSpan {
   Nanos iterator{}, iteratorEnd{};     // the making of the iterator; both `begin` when not seen
   Nanos begin{}, end{};                // first fetch; end of the last
   std::vector<std::uint32_t> fetches;  // index in TrainerTimeline::fetches, those with a batch
-  bool ended = false;                  // StopIteration was seen: `closing` is when that began
+  std::uint32_t firstFetch = 0, lastFetch = 0;  // of all of them, those without a batch too
+  bool ended = false;  // its last fetch brought no batch: `closing` is when that began
   Nanos closing{};
   bool reused = false;      // the workers were there already
   bool hasWorkers = false;  // batches come from worker processes
@@ -27,9 +28,13 @@ struct PassSpan {
 // What the trainer's own thread did, as the hook told it; nothing is judged here but passes.
 struct TrainerTimeline {
   TrainerIdentity who;
-  std::vector<const Timed<Fetch>*> fetches;           // by time, none inside another
-  std::vector<std::uint32_t> passOf;                  // of each fetch: index in `passes`
-  std::vector<const Timed<OptimizerStep>*> stepping;  // of the optimizer that stepped most
+  std::vector<const Timed<Fetch>*> fetches;          // by time, none inside another
+  std::vector<std::uint32_t> passOf;                 // of each fetch: index in `passes`
+  std::vector<const Timed<OptimizerStep>*> updates;  // every optimizer's steps
+  // Those that are steps where there is no loader: of the optimizer that stepped most, and of
+  // others where they do not overlap it (one for each fold or stage). What overlaps steps beside
+  // it, as the two of a GAN do.
+  std::vector<const Timed<OptimizerStep>*> stepping;
   std::vector<const Timed<PhaseSpan>*> spans;
   std::vector<PassSpan> passes;  // by first fetch
 
@@ -39,6 +44,13 @@ struct TrainerTimeline {
   [[nodiscard]] const Timed<OptimizerStep>* lastStep(Nanos begin, Nanos end) const;
   // The next fetch or iterator of another pass than `pass` that begins at or after `from`.
   [[nodiscard]] Nanos nextPass(std::uint32_t pass, Nanos from) const;
+  // When a pass that has no fetch before `from` begins.
+  [[nodiscard]] Nanos nextNewPass(Nanos from) const;
+  // A fetch of another pass lies between the making of its iterator and its first own: the
+  // iterator was made ahead, and the time between is not of this pass.
+  [[nodiscard]] bool madeAhead(const PassSpan& pass) const;
+  // Another pass was under way when this one began and went on after it.
+  [[nodiscard]] bool nested(const PassSpan& pass) const;
 };
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
