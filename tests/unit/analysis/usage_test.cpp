@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/usage.h"
+
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("a counter is even between two looks, and still before the first and after the last") {
+  const Trace trace = traceOf("10s host swap_in=100\n20s host swap_in=300\n");
+  const auto at = [&](Nanos t) { return valueAt(trace.host, &HostUsage::swapInPages, t); };
+  CHECK(at(5s) == 100);
+  CHECK(at(10s) == 100);
+  CHECK(at(15s) == 200);
+  CHECK(at(20s) == 300);
+  CHECK(at(99s) == 300);
+  CHECK(growth(trace.host, &HostUsage::swapInPages, 15s, 20s) == 100);
+  CHECK(growth(trace.host, &HostUsage::swapInPages, 30s, 40s) == 0);
+}
+
+TEST_CASE("looks that did not know a counter are passed over; never known is null, not 0") {
+  const Trace trace = traceOf(
+      "10s host swap_in=100\n"
+      "12s host\n"
+      "14s host\n"
+      "20s host swap_in=200\n");
+  CHECK(valueAt(trace.host, &HostUsage::swapInPages, 13s) == 130);
+  CHECK(!valueAt(trace.host, &HostUsage::swapOutPages, 13s));
+  CHECK(!growth(trace.host, &HostUsage::swapOutPages, 10s, 20s));
+  CHECK(!growth(Table<HostUsage>{}, &HostUsage::swapInPages, 10s, 20s));
+}
+
+TEST_CASE("a counter that went back (another process under the id) has not shrunk") {
+  const Trace trace = traceOf("10s host swap_in=500\n20s host swap_in=10\n");
+  CHECK(growth(trace.host, &HostUsage::swapInPages, 10s, 20s) == 0);
+}
+
+TEST_CASE("what a process born in the stretch used before its first look counts too") {
+  const Trace trace = traceOf(
+      "10s process process=1 pid=7\n"
+      "11s usage process=1 cpu=800ms\n"
+      "12s usage process=1 cpu=1500ms\n");
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 5s, 20s) == 1500ms);
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 11s, 20s) == 700ms);
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 20s, 30s) == 0ms);
+  CHECK(cpuBetween(trace.process(ProcessId{9}), 5s, 20s) == 0ms);
+}
