@@ -241,7 +241,9 @@ class Collate:
         self.bytes = kb << 10
 
     def __call__(self, indexes):
+        collate = time.monotonic_ns()
         data = torch.full((max(self.bytes // 4, 16),), float(indexes[0]))
+        SEGMENTS.append((collate, time.monotonic_ns(), 'transform'))
         begin, cpu = BEGUN.pop()
         info = get_worker_info()
         log = (info.id if info else -1, begin, time.monotonic_ns(),
