@@ -2,7 +2,6 @@
 #include "analysis/blame.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "classify/waits.h"
 
@@ -46,15 +45,15 @@ Observed& Observed::operator+=(const Observed& o) {
   return *this;
 }
 
-// How many of a slice's looks fell into [begin, end): they are evenly spaced, the last at its end.
-static double looksIn(const Timed<ThreadSlice>& slice, Nanos begin, Nanos end) {
-  const double period = seconds(slice.data.duration) / slice.data.looks;
-  if (period <= 0) return 0;
-  const auto upTo = [&](Nanos t) {  // looks at or after t
-    const double after = std::floor(seconds(slice.end() - t) / period) + 1;
-    return std::clamp(after, 0.0, static_cast<double>(slice.data.looks));
+// How many of a slice's looks fell into (begin, end]: they are evenly spaced, the last at its end,
+// so that stretches end to end count each look once.
+static std::uint32_t looksIn(const Timed<ThreadSlice>& slice, Nanos begin, Nanos end) {
+  const auto after = [&](Nanos t) {  // looks later than t
+    const __int128 left = std::clamp(slice.end() - t, kNone, slice.data.duration).count();
+    const __int128 whole = slice.data.duration.count();
+    return static_cast<std::uint32_t>((left * slice.data.looks + whole - 1) / whole);
   };
-  return upTo(begin) - upTo(end);
+  return after(begin) - after(end);
 }
 
 Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
@@ -65,14 +64,14 @@ Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
     const ThreadSlice& s = slice->data;
     const double share = shareOf(overlap(slice->at, slice->end(), begin, end), s.duration);
     seen.run += scaled(s.run, share), seen.queued += scaled(s.queued, share);
-    if (s.wait == Wait::kRunning || s.looks == 0) continue;
-    const double looks = looksIn(*slice, begin, end);
-    const Nanos weight = scaled(s.duration, looks / s.looks);
+    if (s.wait == Wait::kRunning || s.looks == 0 || s.duration <= kNone) continue;
+    const std::uint32_t looks = looksIn(*slice, begin, end);
+    const Nanos weight = scaled(s.duration, static_cast<double>(looks) / s.looks);
     const Phase phase = producerWait(s.wait).phase;
     (phase == Phase::kExtract     ? seen.extract
      : phase == Phase::kTransform ? seen.transform
                                   : seen.unknown) += weight;
-    seen.blockedLooks += static_cast<std::uint32_t>(looks);
+    seen.blockedLooks += looks;
   }
   return seen;
 }

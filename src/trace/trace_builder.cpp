@@ -101,6 +101,7 @@ void removeOverlap(Table<ThreadSlice>& slices) {
       ThreadSlice& s = slice.data;
       const Nanos left = end - covered;
       s.run = scaled(s.run, left, s.duration), s.queued = scaled(s.queued, left, s.duration);
+      s.looks = static_cast<std::uint32_t>(scaled(Nanos{s.looks}, left, s.duration).count());
       s.duration = left, slice.at = covered;
     }
     covered = end;

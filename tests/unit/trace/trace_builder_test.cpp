@@ -40,6 +40,17 @@ TEST_CASE("overlapping slices keep every instant once, and the times of what is 
   CHECK(slices[1].data.run == 20ns);
 }
 
+TEST_CASE("what is left of an overlapping slice has its share of the looks") {
+  TraceBuilder builder;
+  ThreadSlice late = slice(1, 100ns, 0ns);
+  late.looks = 10;
+  builder.take({100ns, slice(1, 100ns, 0ns)});
+  builder.take({170ns, late});
+  const Trace trace = builder.seal();
+  REQUIRE(trace.thread(ThreadId{1}).slices.size() == 2);
+  CHECK(trace.thread(ThreadId{1}).slices[1].data.looks == 7);
+}
+
 TEST_CASE("a life is there for every id, announced or not, and none for a forged one") {
   TraceBuilder builder;
   builder.take({5ns, slice(3, 10ns, 0ns)});

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame.h"
+
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// The producers of a trace whose trainer is thread 1; `fetch` is by its order in the trace.
+struct Blamed {
+  explicit Blamed(const std::string& text)
+      : trace(traceOf(kTrainer + kWorker + text)),
+        line(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
+        producers(trace, line) {}
+  Trace trace;
+  TrainerTimeline line;
+  Producers producers;
+
+  [[nodiscard]] Blame wait(std::size_t fetch, Nanos begin, Nanos end) const {
+    const Blame blame =
+        producers.blame(line.passes[line.passOf[fetch]], *line.fetches[fetch], begin, end);
+    CHECK(blame.total() == end - begin);
+    return blame;
+  }
+  [[nodiscard]] BatchWork work(std::size_t fetch) const {
+    BatchWork made;
+    REQUIRE(producers.work(line.passes[line.passOf[fetch]], *line.fetches[fetch], made));
+    return made;
+  }
+};
+
+const std::string kPass =
+    "0 loader process=1 loader=1 workers=1\n"
+    "0 iterator thread=1 loader=1 pass=1 key=7\n";
+
+// A batch of worker 0: index in hand after 10 ms, made in 100 ms, handed over in 2 ms.
+std::string task(const std::string& at, int batch, const std::string& cpu) {
+  return at + " task thread=2 key=7 batch=" + std::to_string(batch) +
+         " fetch_begin=10ms fetch_end=110ms put_end=112ms cpu=" + cpu + "\n";
+}
+std::string fetch(const std::string& at, const std::string& duration, int batch) {
+  return at + " fetch thread=1 loader=1 pass=1 worker=0 duration=" + duration +
+         " batch=" + std::to_string(batch) + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("a look counts where it fell, once, and run time by its share of the slice") {
+  const Trace trace = traceOf(  // looks at 10, 20 .. 100 ms
+      kTrainer + "0 slice thread=1 duration=100ms run=20ms looks=10 wait=file_read\n" +
+      "100ms slice thread=1 duration=10ms run=10ms looks=1 wait=running\n" +
+      "110ms slice thread=1 duration=20ms queued=4ms looks=2 wait=sleep\n");
+  const ThreadLife& thread = trace.thread(ThreadId{1});
+  CHECK(observe(thread, 0ms, 35ms).extract == 30ms);
+  CHECK(observe(thread, 0ms, 35ms).run == 7ms);
+  CHECK(observe(thread, 35ms, 100ms).extract == 70ms);
+  CHECK(observe(thread, 10ms, 20ms).blockedLooks == 1);  // the one at 20, not the one at 10
+  CHECK(observe(thread, 11ms, 19ms).blockedLooks == 0);
+  CHECK(observe(thread, 100ms, 110ms).blockedLooks == 0);
+  CHECK(observe(thread, 100ms, 110ms).run == 10ms);
+  const Observed all = observe(thread, 0ms, 200ms);
+  CHECK(all.run == 30ms);
+  CHECK(all.queued == 4ms);
+  CHECK(all.extract == 100ms);
+  CHECK(all.unknown == 20ms);
+  CHECK(all.blockedLooks == 12);
+  CHECK(observe(thread, 50ms, 50ms).blockedLooks == 0);
+  CHECK(observe(trace.thread(ThreadId{9}), 0ms, 1s).blockedLooks == 0);
+}
+
+TEST_CASE("slices that cannot be weighed are no looks, and divide nothing by nothing") {
+  const Trace trace = traceOf(kTrainer + "5ms slice thread=1 duration=0 looks=3 wait=file_read\n" +
+                              "10ms slice thread=1 duration=5ms looks=0 wait=file_read\n" +
+                              "20ms slice thread=1 duration=5 looks=4294967295 wait=file_read\n");
+  const Observed seen = observe(trace.thread(ThreadId{1}), 0ms, 1s);
+  CHECK(seen.extract == 5ns);
+  CHECK(seen.blockedLooks == 4294967295);
+}
+
+TEST_CASE("waiting is blamed on what the owing worker did: idle, making, handing over") {
+  const Blamed blamed(kPass + task("1s", 0, "100ms") + fetch("1s", "150ms", 0));
+  const Blame blame = blamed.wait(0, 1s, 1150ms);
+  CHECK(blame.transform == 100ms);
+  CHECK(blame.load == 10ms + 40ms);  // for lack of an index; after the fetch
+  const Blame late = blamed.wait(0, 1120ms, 1150ms);
+  CHECK(late.load == 30ms);
+  CHECK(blamed.wait(0, 1150ms, 1150ms).total() == 0ms);
+}
+
+TEST_CASE("before the owed batch the worker's other batches are to blame, before those start-up") {
+  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1112ms", 1, "100ms") +
+                      fetch("900ms", "350ms", 1));
+  const Blame blame = blamed.wait(0, 900ms, 1250ms);
+  CHECK(blame.startup == 100ms);
+  CHECK(blame.transform == 200ms);
+  CHECK(blame.load == 10ms + 12ms + 28ms);
+}
+
+TEST_CASE("a batch owed by another worker is that worker's, whoever else was busy") {
+  const Blamed blamed(
+      kPass + "0 process process=3 parent=1 pid=103\n0 thread thread=3 process=3 tid=103\n" +
+      task("1s", 0, "100ms") +
+      "1s task thread=3 key=7 worker=1 batch=1 fetch_begin=120ms fetch_end=140ms put_end=140ms"
+      " cpu=20ms\n" +
+      fetch("1s", "150ms", 1));
+  CHECK(blamed.wait(0, 1s, 1150ms).transform == 20ms);
+  CHECK(blamed.wait(0, 1s, 1150ms).load == 130ms);
+  CHECK(blamed.work(0).worker == 1);
+}
+
+TEST_CASE("out of order the batch that arrived is followed, not the oldest") {
+  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1112ms", 5, "100ms") +
+                      fetch("1112ms", "120ms", 5));
+  CHECK(blamed.wait(0, 1112ms, 1232ms).transform == 100ms);
+}
+
+TEST_CASE("what the looks found a fetch blocked in divides its blocked time") {
+  const Blamed blamed(kPass + task("1s", 0, "40ms") +
+                      "1010ms slice thread=2 duration=50ms run=20ms looks=5 wait=file_read\n"
+                      "1060ms slice thread=2 duration=50ms run=20ms looks=5 wait=sleep\n" +
+                      fetch("1s", "110ms", 0));
+  const Blame blame = blamed.wait(0, 1010ms, 1110ms);
+  CHECK(blame.transform == 40ms);
+  CHECK(blame.extract == 30ms);
+  CHECK(blame.unknown == 30ms);
+  const BatchWork work = blamed.work(0);
+  CHECK(work.extract == 30ms);
+  CHECK(work.blocked == 30ms);
+  CHECK(work.threadCpu == 40ms);
+  CHECK(work.put == 2ms);
+}
+
+TEST_CASE("a fetch too short for looks is divided as its worker's others were") {
+  const Blamed blamed(
+      kPass + task("1s", 0, "0") +
+      "1010ms slice thread=2 duration=100ms looks=10 wait=file_read\n"
+      "2s task thread=2 key=7 batch=1 fetch_begin=0 fetch_end=8ms put_end=8ms cpu=2ms\n" +
+      fetch("2s", "8ms", 1));
+  CHECK(blamed.wait(0, 2s, 2008ms).extract == 6ms);
+}
+
+TEST_CASE("a fetch nobody ever saw blocked is transform, and its queueing is the average") {
+  const Blamed blamed(kPass + task("1s", 0, "60ms") +
+                      "1010ms slice thread=2 duration=100ms run=60ms queued=30ms looks=10 "
+                      "wait=running\n" +
+                      fetch("1s", "110ms", 0));
+  CHECK(blamed.wait(0, 1010ms, 1110ms).transform == 100ms);
+  CHECK(blamed.work(0).queued == 30ms);
+  CHECK(blamed.work(0).blocked == 10ms);
+}
+
+TEST_CASE("CPU a pool added beyond the fetch's own wall time is demand all the same") {
+  const Blamed blamed(kPass +
+                      "1s task thread=2 key=7 batch=0 fetch_begin=0 fetch_end=10ms put_end=10ms "
+                      "cpu=8ms process_cpu=35ms\n" +
+                      fetch("1s", "11ms", 0));
+  CHECK(blamed.work(0).cpu == 35ms);
+  CHECK(blamed.work(0).threadCpu == 8ms);
+  CHECK(blamed.wait(0, 1s, 1010ms).transform == 10ms);
+}
+
+TEST_CASE("a worker that died in a batch leaves its wait unknown, and no work") {
+  const Blamed blamed(kPass + task("1s", 0, "100ms") + fetch("2s", "50ms", 1));
+  CHECK(blamed.wait(0, 2s, 2050ms).unknown == 50ms);
+  BatchWork none;
+  CHECK(!blamed.producers.work(blamed.line.passes[0], *blamed.line.fetches[0], none));
+}
+
+TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot be told") {
+  const Blamed blamed(task("1s", 0, "100ms") + fetch("1s", "150ms", 0));
+  CHECK(blamed.wait(0, 1s, 1150ms).unknown == 150ms);
+}
+
+TEST_CASE("persistent workers: the next pass has a new key, and its first wait is no start-up") {
+  const Blamed blamed(
+      kPass + task("1s", 0, "100ms") + fetch("1s", "112ms", 0) +
+      "1990ms iterator thread=1 loader=1 pass=2 key=8 reused=1\n"
+      "2s task thread=2 key=8 batch=0 fetch_begin=0 fetch_end=20ms put_end=20ms cpu=20ms\n"
+      "1990ms fetch thread=1 loader=1 pass=2 worker=0 duration=40ms batch=0\n");
+  CHECK(blamed.line.passes.size() == 2);
+  const Blame blame = blamed.wait(1, 1990ms, 2030ms);
+  CHECK(blame.startup == 0ms);
+  CHECK(blame.transform == 20ms);
+  CHECK(blame.load == 20ms);
+}
+
+TEST_CASE("without workers the trainer's own fetch is to blame, split the same way") {
+  const Blamed blamed(
+      "0 loader process=1 loader=1 workers=0\n"
+      "1s slice thread=1 duration=100ms run=40ms looks=10 wait=page_fault\n"
+      "1s fetch thread=1 loader=1 pass=1 duration=100ms cpu=40ms process_cpu=90ms batch=0\n");
+  const Blame blame = blamed.wait(0, 1s, 1100ms);
+  CHECK(blame.transform == 40ms);
+  CHECK(blame.extract == 60ms);
+  CHECK(blamed.wait(0, 1s, 1050ms).extract == 30ms);  // a part, in the same proportions
+  const BatchWork work = blamed.work(0);
+  CHECK(work.worker == -1);
+  CHECK(work.cpu == 90ms);
+  CHECK(work.extract == 60ms);
+}
+
+TEST_CASE("tasks of one worker that overlap are never blamed twice") {
+  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1050ms", 1, "100ms") +
+                      task("1060ms", 2, "100ms") + fetch("900ms", "400ms", 2));
+  const Blame blame = blamed.wait(0, 900ms, 1300ms);  // sums, whatever it says
+  CHECK(blame.startup >= 100ms);
+  CHECK(blame.transform <= 160ms);
+}
