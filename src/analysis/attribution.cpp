@@ -2,7 +2,9 @@
 #include "analysis/attribution.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "analysis/pieces.h"
@@ -15,26 +17,32 @@ constexpr Nanos kNone{};
 
 // The trainer thread as a line of pieces, by the evidence order.
 Line drawLine(const TrainerTimeline& line, const StepPlan& plan) {
-  std::vector<Piece> base, evaluation, hooked, marked;
+  std::vector<Piece> base, evaluation;
+  std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
   for (const StepSpan& step : plan.steps)
     base.push_back({step.begin, step.end, Piece::Kind::kPhase, Phase::kCompute, 0});
   for (std::uint32_t i = 0; i < line.passes.size(); ++i) {
     const PassSpan& pass = line.passes[i];
-    if (pass.evaluation)
-      evaluation.push_back({pass.iterator, pass.end, Piece::Kind::kPhase, Phase::kPeriodic, 0});
-    else
+    if (!pass.evaluation) {
       base.push_back({pass.iterator, pass.iteratorEnd, Piece::Kind::kIterator, Phase::kLoad, i});
+      continue;
+    }
+    const Nanos begin = line.madeAhead(pass) ? pass.begin : pass.iterator;
+    evaluation.push_back({begin, pass.end, Piece::Kind::kPhase, Phase::kPeriodic, 0});
+    evaluation.push_back(
+        {pass.iterator, pass.iteratorEnd, Piece::Kind::kPhase, Phase::kPeriodic, 0});
   }
   for (std::uint32_t i = 0; i < line.fetches.size(); ++i)
     base.push_back(
         {line.fetches[i]->at, line.fetches[i]->end(), Piece::Kind::kFetch, Phase::kUnknown, i});
-  for (const Timed<PhaseSpan>* span : line.spans) {
-    const bool hook = span->data.source == SpanSource::kHook;
-    (hook ? hooked : marked)
-        .push_back({span->at, span->end(), Piece::Kind::kPhase, span->data.phase, 0});
-  }
-  const Line known = overlay(overlay(flatten(base), keepOuter(evaluation)), keepOuter(hooked));
-  return overlay(known, flatten(marked));
+  for (const Timed<PhaseSpan>* span : line.spans)
+    if (const auto source = static_cast<std::size_t>(span->data.source); source < spans.size())
+      spans[source].push_back({span->at, span->end(), Piece::Kind::kPhase, span->data.phase, 0});
+  const auto of = [&](SpanSource source) { return spans[static_cast<std::size_t>(source)]; };
+  Line known = overlay(flatten(base), keepOuter(evaluation));
+  known = overlay(known, keepOuter(of(SpanSource::kHook)));
+  known = overlay(known, flatten(of(SpanSource::kNvtx)));
+  return overlay(known, flatten(of(SpanSource::kMark)));
 }
 
 void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
@@ -63,8 +71,9 @@ void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
       return;
     case Phase::kUnknown:
     case Phase::kOther:
-      split.other += time;
+      break;
   }
+  split.other += time;
 }
 
 // Sums stretches of the line; each sums to its length.
@@ -124,6 +133,7 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& line, c
       step.pass = fetch.pass, step.batch = fetch.batch, step.ready = fetch.ready;
     }
     step.boundary = step.boundary || step.split.periodic > kNone;
+    step.updates = line.updates.empty() || line.firstStep(span.begin, span.end) != nullptr;
     steps.push_back(step);
   }
   return steps;
@@ -140,7 +150,7 @@ std::vector<Pass> makePasses(const Trace& trace, const TrainerTimeline& line,
     if (!span.counted && !span.evaluation) continue;
     Pass pass;
     pass.pass = span.pass, pass.evaluation = span.evaluation;
-    pass.begin = span.iterator, pass.end = span.end;
+    pass.begin = line.madeAhead(span) ? span.begin : span.iterator, pass.end = span.end;
     Nanos ready = span.iteratorEnd;
     if (const auto first = begun.find(span.key); span.key != 0 && first != begun.end())
       ready = std::clamp(first->second, ready, std::max(ready, pass.end));
@@ -165,30 +175,37 @@ int loaderIndex(const Trace& trace, const TrainerTimeline& line) {
   return -1;
 }
 
+void measureWorker(const ProcessLife& process, WorkerFacts& facts) {
+  for (const auto& usage : process.usage) {
+    const ProcessUsage& u = usage.data;
+    if (u.residentBytes < 0) continue;
+    if (facts.firstResident < 0) facts.firstResident = u.residentBytes;
+    facts.lastResident = u.residentBytes;
+    if (u.sharedBytes >= 0)
+      facts.peakPrivate = std::max(facts.peakPrivate, u.residentBytes - u.sharedBytes);
+    facts.threads = std::max(facts.threads, u.threads - 1);  // the queue feeder is not counted
+  }
+}
+
 std::vector<WorkerFacts> makeWorkers(const Trace& trace, const TrainerTimeline& line, Nanos begin,
                                      Nanos end) {
-  std::map<std::uint64_t, bool> counted;
+  std::set<std::uint64_t> counted;
   for (const PassSpan& pass : line.passes)
-    if (pass.counted && pass.key != 0) counted[pass.key] = true;
+    if (pass.counted && pass.key != 0) counted.insert(pass.key);
   std::map<ProcessId, WorkerFacts> found;
-  for (const auto& row : trace.workers) {
-    if (!counted.count(row.data.key)) continue;
-    const ProcessLife& process = trace.process(trace.thread(row.data.thread).process);
-    WorkerFacts& facts = found[process.id];
-    facts.process = process.id, facts.worker = row.data.worker;
-    facts.cpu = cpuBetween(process, begin, end);
-    for (const auto& usage : process.usage) {
-      const ProcessUsage& u = usage.data;
-      if (u.residentBytes < 0) continue;
-      if (facts.firstResident < 0) facts.firstResident = u.residentBytes;
-      facts.lastResident = u.residentBytes;
-      if (u.sharedBytes >= 0)
-        facts.peakPrivate = std::max(facts.peakPrivate, u.residentBytes - u.sharedBytes);
-      facts.threads = std::max(facts.threads, u.threads - 1);  // the queue feeder is not counted
-    }
-  }
+  const auto meet = [&](ThreadId thread, std::uint64_t key, std::int32_t worker) {
+    const ProcessId process = trace.thread(thread).process;
+    if (process.none() || counted.count(key) == 0) return;
+    found[process].process = process, found[process].worker = worker;
+  };
+  for (const auto& row : trace.workers) meet(row.data.thread, row.data.key, row.data.worker);
+  for (const auto& row : trace.tasks) meet(row.data.thread, row.data.key, row.data.worker);
   std::vector<WorkerFacts> workers;
-  for (const auto& [id, facts] : found) workers.push_back(facts);
+  for (auto& [id, facts] : found) {
+    facts.cpu = cpuBetween(trace.process(id), begin, end);
+    measureWorker(trace.process(id), facts);
+    workers.push_back(facts);
+  }
   return workers;
 }
 

@@ -48,6 +48,8 @@ struct Step {
   std::int32_t ready = -1;  // batches that lay ready when the fetch began
   bool boundary = false;    // first of its pass, last before a gap, or holding a periodic span:
                             // kept in the window, set apart for steps.time_ns
+  bool updates = true;      // the optimizer stepped in it; false: its gradients accumulate. True
+                            // throughout where no optimizer was seen
 };
 
 // One batch as its producer made it: a worker, or the trainer itself with no workers.
