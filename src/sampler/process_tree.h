@@ -4,8 +4,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <deque>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +12,8 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sampler/child_search.h"
+#include "sampler/dead_lives.h"
 #include "sampler/job_cpu.h"
 #include "sampler/proc_file.h"
 #include "sampler/proc_text.h"
@@ -21,12 +21,6 @@
 #include "sampler/task_events.h"
 
 namespace stallprof {
-
-struct LiveThread {
-  ThreadId id;
-  std::uint32_t tid = 0;
-  Nanos since{};  // birth: exact with task events, else to a tick
-};
 
 struct EndedThread {
   ThreadId id;
@@ -88,12 +82,6 @@ class ProcessTree : public Sampler {
   void take(const TaskEvent& event);
 
  private:
-  struct Dead {
-    ProcessId id;
-    std::uint32_t pid = 0;
-    std::uint64_t startTicks = 0;
-    std::vector<LiveThread> threads;
-  };
   // What the tree keeps beside each LiveProcess, at the same index.
   struct Watch {
     Fd taskDir;               // fstat's st_nlink - 2 is the number of threads
@@ -105,7 +93,6 @@ class ProcessTree : public Sampler {
   [[nodiscard]] LiveProcess* find(ProcessId id);
   [[nodiscard]] const LiveProcess* find(std::uint32_t pid) const;
   [[nodiscard]] Watch& watchOf(const LiveProcess& process);
-  [[nodiscard]] std::optional<ProcStat> statOf(std::uint32_t pid) const;
 
   LiveProcess& add(const ProcStat& stat, Nanos since);
   ThreadId addThread(LiveProcess& process, std::uint32_t tid, Nanos since, std::string_view name);
@@ -126,12 +113,8 @@ class ProcessTree : public Sampler {
   void lookAround();
   void checkProcesses(bool all);
   void checkProcess(std::size_t index, bool all);
-  bool tasksWereBorn();
   void lookForChildren();
-  bool childrenFromFiles();
-  void scanProc();
   void tellSources();
-  void keepDead(LiveProcess& process);
   [[nodiscard]] Nanos bornAt(std::uint64_t startTicks) const;
 
   template <class P>
@@ -148,13 +131,12 @@ class ProcessTree : public Sampler {
   std::vector<LiveProcess> live_;
   std::vector<Watch> watches_;
   std::unordered_map<std::uint32_t, std::size_t> byPid_;
-  std::deque<Dead> dead_;
+  DeadLives dead_;
   std::vector<EndedThread> ended_;
-  std::unordered_map<std::uint32_t, std::uint64_t> foreign_;  // pids of others, by scan number
-  std::uint64_t scans_ = 0, generation_ = 0;
+  ChildSearch search_;
+  std::uint64_t generation_ = 0;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
-  std::string lastPid_;
-  bool begun_ = false, childrenFiles_ = true, born_ = false;
+  bool begun_ = false, born_ = false;
   Nanos now_{}, nextScan_{}, nextCheck_{};
   FdBudget fds_;
   JobCpu cpu_;

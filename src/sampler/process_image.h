@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sampler/proc_text.h"
+
+// What a process is and runs, as /proc tells it. `root` is "/" or a fixture.
+namespace stallprof {
+
+// Nothing when there is no such process, or the file is another's.
+[[nodiscard]] std::optional<ProcStat> statOf(const std::string& root, std::uint32_t pid);
+
+// The path of the program; empty when it is hidden or the process is gone.
+[[nodiscard]] std::string programOf(const std::string& root, std::uint32_t pid);
+
+// Its argv as shell words, secrets masked, cut at 4 KiB.
+[[nodiscard]] std::string commandOf(const std::string& root, std::uint32_t pid);
+
+[[nodiscard]] std::string threadNameOf(const std::string& root, std::uint32_t pid,
+                                       std::uint32_t tid);
+
+}  // namespace stallprof
