@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "analysis/usage.h"
 #include "classify/waits.h"
@@ -17,13 +18,16 @@ Keep everyone() {
   return [](const ProcessLife&) { return true; };
 }
 
-// Who reads and transforms: the workers, or the trainer where it has none.
-Keep producers(const TrainerFacts& trainer, const Roles& roles) {
-  const bool workers = !trainer.workers.empty();
-  const ProcessId self = trainer.process;
-  return [&roles, workers, self](const ProcessLife& p) {
-    return workers ? roles.of(p.id) == Role::kWorker : p.id == self;
-  };
+// Who reads and transforms for this trainer: its workers, or itself where it has none. Workers that
+// the hook was not in are known by their role and parent.
+Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
+  std::set<ProcessId> makers;
+  for (const WorkerFacts& worker : trainer.workers) makers.insert(worker.process);
+  if (makers.empty() && !trainer.process.none())
+    for (const ProcessLife& p : trace.processes)
+      if (roles.of(p.id) == Role::kWorker && p.parent == trainer.process) makers.insert(p.id);
+  if (makers.empty() && !trainer.process.none()) makers.insert(trainer.process);
+  return [makers = std::move(makers)](const ProcessLife& p) { return makers.count(p.id) != 0; };
 }
 
 template <class Field>
@@ -33,6 +37,12 @@ Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos b
     if (keep(process))
       if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
   return sum;
+}
+
+template <class P>
+typename Table<P>::const_iterator firstFrom(const Table<P>& table, Nanos at) {
+  return std::lower_bound(table.begin(), table.end(), at,
+                          [](const Timed<P>& row, Nanos t) { return row.at < t; });
 }
 
 Maybe<double> per(Maybe<double> value, double divisor) {
@@ -85,10 +95,9 @@ void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
   }
 }
 
-void measureIo(const Trace& trace, const TrainerFacts& trainer, const Roles& roles, Nanos begin,
+void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers, Nanos begin,
                Nanos end, RunFacts& run) {
   const double time = seconds(end - begin);
-  const Keep makers = producers(trainer, roles);
   const auto made = [&](auto field) { return sumUsed(trace, makers, field, begin, end); };
   run.readBytesPerSecond =
       per(sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end), time);
@@ -131,16 +140,14 @@ void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
 }
 
 // Files and sockets the producers were blocked in, most first.
-void measureWaits(const Trace& trace, const TrainerFacts& trainer, const Roles& roles, Nanos begin,
-                  Nanos end, RunFacts& run) {
-  const Keep makers = producers(trainer, roles);
+void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
   std::map<StringId, double> blocked;
   double total = 0;
   for (const ThreadLife& thread : trace.threads) {
     if (!makers(trace.process(thread.process))) continue;
-    for (const auto& slice : thread.slices) {
-      const ThreadSlice& s = slice.data;
-      if (slice.at < begin || slice.at >= end) continue;
+    for (auto slice = firstFrom(thread.slices, begin);
+         slice != thread.slices.end() && slice->at < end; ++slice) {
+      const ThreadSlice& s = slice->data;
       if (producerWait(s.wait).phase != Phase::kExtract) continue;
       const double time = seconds(std::max(Nanos{}, s.duration - s.run - s.queued));
       blocked[s.what] += time, total += time;
@@ -153,8 +160,9 @@ void measureWaits(const Trace& trace, const TrainerFacts& trainer, const Roles& 
     run.waitWhat.emplace_back(escapeTerminal(trace.text(order[i].first), 160),
                               order[i].second / total);
   std::map<StringId, std::uint64_t> types;
-  for (const auto& row : trace.files)
-    if (makers(trace.process(row.data.process))) types[row.data.fsType] += row.data.waits;
+  for (auto row = firstFrom(trace.files, begin); row != trace.files.end() && row->at < end; ++row)
+    if (row->data.waits > 0 && makers(trace.process(row->data.process)))
+      types[row->data.fsType] += row->data.waits;
   const auto most = std::max_element(types.begin(), types.end(),
                                      [](auto& a, auto& b) { return a.second < b.second; });
   if (most != types.end() && most->second > 0)
@@ -164,14 +172,18 @@ void measureWaits(const Trace& trace, const TrainerFacts& trainer, const Roles& 
 // Resident memory of the job at its peak: private parts, and the largest shared part once.
 Maybe<std::int64_t> peakResident(const Trace& trace) {
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> bySecond;  // private sum, shared
-  for (const ProcessLife& process : trace.processes)
+  for (const ProcessLife& process : trace.processes) {
+    std::int64_t told = -1;  // once a process and second: looks may come closer than that
     for (const auto& row : process.usage) {
-      if (row.data.residentBytes < 0) continue;
-      auto& [own, shared] = bySecond[row.at.count() / 1'000'000'000];
+      const std::int64_t second = row.at.count() / 1'000'000'000;
+      if (row.data.residentBytes < 0 || second == told) continue;
+      told = second;
+      auto& [own, shared] = bySecond[second];
       const std::int64_t common = std::max<std::int64_t>(0, row.data.sharedBytes);
       own += row.data.residentBytes - common;
       shared = std::max(shared, common);
     }
+  }
   Maybe<std::int64_t> peak;
   for (const auto& [second, parts] : bySecond)
     peak = std::max(peak.value_or(0), parts.first + parts.second);
@@ -187,9 +199,10 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
   measureCpu(trace, begin, end, run);
   measureDisk(trace, begin, end, run);
-  measureIo(trace, trainer, roles, begin, end, run);
+  const Keep makers = producers(trace, trainer, roles);
+  measureIo(trace, trainer, makers, begin, end, run);
   measureMemory(trace, begin, end, run);
-  measureWaits(trace, trainer, roles, begin, end, run);
+  measureWaits(trace, makers, begin, end, run);
   return run;
 }
 
@@ -226,8 +239,8 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
 
 std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& trainer,
                                      const Roles& roles) {
-  const Keep makers = producers(trainer, roles);
   std::vector<EpochInfo> epochs;
+  std::vector<Nanos> begins, ends;
   for (const Pass& pass : trainer.passes) {
     if (pass.evaluation) continue;
     EpochInfo epoch;
@@ -235,12 +248,25 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     epoch.wall = pass.end - pass.begin;
     epoch.steps = static_cast<std::int64_t>(pass.steps);
     if (epoch.wall > Nanos{}) epoch.dataWaitRatio = seconds(pass.wait) / seconds(epoch.wall);
-    const auto chars = sumUsed(trace, makers, &ProcessUsage::readChars, pass.begin, pass.end);
-    const auto bytes = sumUsed(trace, makers, &ProcessUsage::readBytes, pass.begin, pass.end);
-    if (chars && bytes && *chars > 0)
-      epoch.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
     epochs.push_back(epoch);
+    begins.push_back(pass.begin), ends.push_back(pass.end);
   }
+  // Of each producer only the passes it lived in: workers may be new in each of many passes.
+  std::vector<double> chars(epochs.size()), bytes(epochs.size());
+  const Keep makers = producers(trace, trainer, roles);
+  for (const ProcessLife& process : trace.processes) {
+    if (!makers(process) || process.usage.empty()) continue;
+    const Nanos last = process.usage.back().at;
+    auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), process.seen) -
+                                      ends.begin());
+    for (; i < epochs.size() && begins[i] <= last; ++i) {
+      const auto read = used(process, &ProcessUsage::readChars, begins[i], ends[i]);
+      const auto stored = used(process, &ProcessUsage::readBytes, begins[i], ends[i]);
+      if (read && stored) chars[i] += *read, bytes[i] += *stored;
+    }
+  }
+  for (std::size_t i = 0; i < epochs.size(); ++i)
+    if (chars[i] > 0) epochs[i].cacheHitRatio = std::clamp(1 - bytes[i] / chars[i], 0.0, 1.0);
   return epochs;
 }
 

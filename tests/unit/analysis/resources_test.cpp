@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/resources.h"
+
+#include <cmath>
+
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A trainer whose window is 10 s to 20 s, with process 2 as its worker if told.
+TrainerFacts trainer(bool worker) {
+  TrainerFacts facts;
+  facts.process = ProcessId{1}, facts.thread = ThreadId{1};
+  facts.windowBegin = 10s, facts.windowEnd = 20s;
+  if (worker) {
+    facts.workers.emplace_back();
+    facts.workers.back().process = ProcessId{2};
+  }
+  return facts;
+}
+
+RunFacts runOf(const Trace& trace, bool worker) {
+  return measureRun(trace, trainer(worker), findRoles(trace));
+}
+
+bool near(Maybe<double> value, double expected) {
+  return value && std::abs(*value - expected) < 1e-9;
+}
+
+Pass pass(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
+  Pass p;
+  p.begin = begin, p.end = end, p.wait = wait, p.steps = 5, p.evaluation = evaluation;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores over the window") {
+  const RunFacts run = runOf(traceOf("manifest cores_usable=4\n"
+                                     "0 host busy=0 steal=0 job_cpu=0\n"
+                                     "20s host busy=40s steal=2s job_cpu=30s\n"
+                                     "0 recorder cpu=0\n20s recorder cpu=2s\n"
+                                     "0 cgroup throttled=0\n20s cgroup throttled=4s\n"),
+                             false);
+  CHECK(run.cores == 4);
+  CHECK(near(run.jobCpuRatio, 15.0 / 40));
+  CHECK(near(run.externalCpuRatio, (20.0 - 15 - 1) / 40));
+  CHECK(near(run.stealRatio, 1.0 / 40));
+  CHECK(near(run.throttledRatio, 0.2));
+}
+
+TEST_CASE("what was never counted is null, never zero") {
+  const RunFacts run = runOf(traceOf(kTrainer + "20s host\n20s usage process=1\n"), false);
+  CHECK(!run.jobCpuRatio);
+  CHECK(!run.externalCpuRatio);
+  CHECK(!run.readBytesPerSecond);
+  CHECK(!run.cacheHitRatio);
+  CHECK(!run.opensPerSecond);
+  CHECK(!run.memoryAvailable);
+  CHECK(!run.swapPagesPerSecond);
+  CHECK(run.waitWhat.empty());
+}
+
+TEST_CASE("reading is measured at this trainer's own workers, not at another rank's") {
+  const Trace trace = traceOf(
+      kTrainer + kWorker + "0 process process=3 parent=9 pid=103 comm=\"pt_data_worker\"\n" +
+      "0 usage process=1 rchar=0 syscr=0 read_bytes=0 majflt=0\n"
+      "20s usage process=1 rchar=7000 syscr=7 read_bytes=0 majflt=0\n"
+      "0 usage process=2 rchar=0 syscr=0 read_bytes=0 majflt=0\n"
+      "20s usage process=2 rchar=80000 syscr=20 read_bytes=20000 majflt=40\n"
+      "0 usage process=3 rchar=0 syscr=0 read_bytes=0 majflt=0\n"
+      "20s usage process=3 rchar=900000 syscr=900 read_bytes=0 majflt=0\n");
+  for (const bool told : {true, false}) {  // by the hook, or by role and parent
+    const RunFacts run = runOf(trace, told);
+    CHECK(near(run.bytesPerReadCall, 4000));
+    CHECK(near(run.cacheHitRatio, 0.75));
+    CHECK(near(run.readCallsPerSecond, 1));
+    CHECK(near(run.majorFaultsPerSecond, 2));
+    CHECK(near(run.readBytesPerSecond, 1000));
+  }
+}
+
+TEST_CASE("without workers the trainer itself reads") {
+  const RunFacts run =
+      runOf(traceOf(kTrainer +
+                    "0 usage process=1 rchar=0 syscr=0\n20s usage process=1 rchar=800 syscr=4"),
+            false);
+  CHECK(near(run.bytesPerReadCall, 200));
+}
+
+TEST_CASE("blocked time is named by what the producers were blocked in, in the window only") {
+  const RunFacts run =
+      runOf(traceOf(kTrainer + kWorker +
+                    "5s slice thread=2 duration=1s wait=file_read what=\"/early\"\n"
+                    "11s slice thread=2 duration=1s run=100ms wait=file_read what=\"/a\"\n"
+                    "12s slice thread=2 duration=100ms wait=socket what=\"host:80\"\n"
+                    "13s slice thread=2 duration=1s wait=futex what=\"lock\"\n"
+                    "13s slice thread=1 duration=1s wait=file_read what=\"/trainer\"\n"
+                    "21s slice thread=2 duration=1s wait=file_read what=\"/late\"\n"
+                    "11s file process=2 path=\"/a\" type=\"ext4\" waits=4\n"
+                    "12s file process=2 path=\"/b\" type=\"nfs4\" waits=5\n"
+                    "5s file process=2 path=\"/early\" type=\"tmpfs\" waits=9\n"
+                    "12s file process=1 path=\"/trainer\" type=\"xfs\" waits=9\n"),
+            true);
+  REQUIRE(run.waitWhat.size() == 2);
+  CHECK(run.waitWhat[0].first == "/a");
+  CHECK(near(run.waitWhat[0].second, 0.9));
+  CHECK(run.waitWhat[1].first == "host:80");
+  CHECK(run.storageType == "nfs4");
+}
+
+TEST_CASE("the busiest disk tells the best second and how busy it was") {
+  const RunFacts run = runOf(traceOf("10s disk device=\"vda\" read_bytes=0 busy=0\n"
+                                     "11s disk device=\"vda\" read_bytes=100 busy=500ms\n"
+                                     "12s disk device=\"vda\" read_bytes=900 busy=1500ms\n"
+                                     "12100ms disk device=\"vda\" read_bytes=1900 busy=1600ms\n"
+                                     "20s disk device=\"vda\" read_bytes=2000 busy=5s\n"
+                                     "10s disk device=\"vdb\" read_bytes=0 busy=0\n"
+                                     "20s disk device=\"vdb\" read_bytes=10 busy=10s\n"),
+                             false);
+  CHECK(near(run.diskBusyRatio, 0.5));
+  CHECK(near(run.peakReadBytesPerSecond, 800));  // a tenth of a second is no rate
+}
+
+TEST_CASE("memory: the least available, the room of the group, shared memory and pressure") {
+  const RunFacts run =
+      runOf(traceOf("10s host mem_available=900 mem_total=1000 shm_used=5 shm_total=100 "
+                    "psi_memory=0 swap_in=0 swap_out=0\n"
+                    "15s host mem_available=300 mem_total=1000 shm_used=40 shm_total=100\n"
+                    "20s host mem_available=500 mem_total=1000 shm_used=10 shm_total=100 "
+                    "psi_memory=1s swap_in=20 swap_out=30\n"
+                    "25s host mem_available=1 shm_used=99\n"
+                    "15s cgroup memory=600 memory_limit=1000 file=100\n"
+                    "16s cgroup memory=900 memory_limit=1000 file=200\n"),
+            false);
+  CHECK(run.memoryAvailable == 300);
+  CHECK(run.shmPeak == 40);
+  CHECK(run.shmFree == 60);
+  CHECK(run.cgroupHeadroom == 300);
+  CHECK(near(run.memoryPressureRatio, 0.1));
+  CHECK(near(run.swapPagesPerSecond, 5));
+}
+
+TEST_CASE("peak memory takes a process once a second, and what is shared once") {
+  const Trace trace = traceOf(kTrainer + kWorker +
+                              "15100ms usage process=1 rss=1000 shared=400\n"
+                              "15900ms usage process=1 rss=1000 shared=400\n"
+                              "15500ms usage process=2 rss=700 shared=500\n");
+  const Resources resources = measureResources(trace, trainer(true), findRoles(trace), {});
+  CHECK(resources.peakRssBytes == 600 + 200 + 500);
+}
+
+TEST_CASE("the report's resources: by role, written, network") {
+  const Trace trace =
+      traceOf(kTrainer + kWorker + "0 usage process=1 cpu=0 write_bytes=0\n" +
+              "20s usage process=1 cpu=10s write_bytes=4000\n0 usage process=2 cpu=0\n"
+              "20s usage process=2 cpu=4s\n1s optimizer thread=1 optimizer=1\n"
+              "0 network interface=\"eth0\"\n20s network interface=\"eth0\" rx=2000 tx=400\n"
+              "0 network interface=\"eth1\"\n20s network interface=\"eth1\" rx=600\n");
+  TrainerFacts facts = trainer(true);
+  facts.workers[0].lastResident = 77;
+  RunFacts run;
+  run.cores = 2;
+  const Resources resources = measureResources(trace, facts, findRoles(trace), run);
+  REQUIRE(resources.roleCpuRatio.size() == 2);
+  CHECK(resources.roleCpuRatio[0].first == "trainer");
+  CHECK(near(resources.roleCpuRatio[0].second, 0.25));
+  CHECK(resources.roleCpuRatio[1].first == "worker");
+  CHECK(near(resources.roleCpuRatio[1].second, 0.1));
+  CHECK(near(resources.writeBytesPerSecond, 200));
+  CHECK(near(resources.netBytesPerSecond, 150));
+  CHECK(resources.workerRssBytes == 77);
+}
+
+TEST_CASE("epochs are the training passes, the cold one told from the warm, workers new in each") {
+  const Trace trace = traceOf(kTrainer +
+                              "10s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
+                              "11s usage process=2 rchar=500 read_bytes=500\n"
+                              "12s usage process=2 rchar=1000 read_bytes=1000\n"
+                              "14s process process=3 parent=1 pid=103 comm=\"pt_data_worker\"\n"
+                              "15s usage process=3 rchar=500 read_bytes=0\n"
+                              "16s usage process=3 rchar=1000 read_bytes=100\n");
+  TrainerFacts facts = trainer(true);
+  facts.workers.push_back(facts.workers[0]);
+  facts.workers[1].process = ProcessId{3};
+  facts.passes = {pass(9s, 13s, 1s), pass(13s, 13500ms, 0s, true), pass(13900ms, 17900ms, 2s),
+                  pass(18s, 19s, 0s)};
+  const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, findRoles(trace));
+  REQUIRE(epochs.size() == 3);
+  CHECK(near(epochs[0].cacheHitRatio, 0));
+  CHECK(near(epochs[1].cacheHitRatio, 0.9));
+  CHECK(!epochs[2].cacheHitRatio);
+  CHECK(near(epochs[0].dataWaitRatio, 0.25));
+  CHECK(near(epochs[1].dataWaitRatio, 0.5));
+  CHECK(epochs[1].index == 1);
+  CHECK(epochs[1].wall == 4s);
+  CHECK(epochs[1].steps == 5);
+}
+
+TEST_CASE("a window of no length measures nothing and divides by nothing") {
+  const Trace trace = traceOf(kTrainer + "10s host busy=0 job_cpu=0\n");
+  TrainerFacts facts = trainer(false);
+  facts.windowEnd = facts.windowBegin;
+  const RunFacts run = measureRun(trace, facts, findRoles(trace));
+  CHECK(!run.jobCpuRatio);
+  CHECK(!measureResources(trace, facts, findRoles(trace), run).netBytesPerSecond);
+}
