@@ -50,12 +50,29 @@ std::string_view sourceName(StepSource source) {
   return kNames[static_cast<std::size_t>(source)];
 }
 
-StepTimes timesOf(const TrainerFacts& trainer) {
-  std::vector<double> times;
+// Of the window's plain steps. Where gradients accumulate, the batches of one update are timed
+// together, each with its share: alone, the one that ends in the optimizer's step would stand out.
+std::vector<double> plainTimes(const TrainerFacts& trainer) {
+  std::vector<double> times, group;
+  bool whole = true;
   for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i) {
     const Step& step = trainer.steps[i];
-    if (!step.boundary) times.push_back(static_cast<double>((step.end - step.begin).count()));
+    group.push_back(static_cast<double>((step.end - step.begin).count()));
+    whole = whole && !step.boundary;
+    if (!step.updates) continue;
+    if (whole) times.insert(times.end(), group.size(), mean(group));
+    group.clear(), whole = true;
   }
+  if (!times.empty()) return times;
+  // No update lies between two boundaries: batches alone, then.
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
+    if (const Step& step = trainer.steps[i]; !step.boundary)
+      times.push_back(static_cast<double>((step.end - step.begin).count()));
+  return times;
+}
+
+StepTimes timesOf(const TrainerFacts& trainer) {
+  const std::vector<double> times = plainTimes(trainer);
   const auto nanos = [](double v) { return Nanos(static_cast<Nanos::rep>(v)); };
   return {nanos(mean(times)), nanos(quantile(times, 0.5)), nanos(quantile(times, 0.95)),
           nanos(quantile(times, 0.99))};

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/analyze.h"
+
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string steps(int thread, int count, const std::string& from) {
+  const std::string who = " thread=" + std::to_string(thread);
+  return "repeat " + std::to_string(count) + " every 100ms\n" +        //
+         from + " fetch" + who + " loader=1 pass=1 duration=20ms\n" +  //
+         from + " optimizer" + who + " duration=5ms optimizer=1\nend\n";
+}
+
+}  // namespace
+
+TEST_CASE("an empty trace is a run without steps, not an error") {
+  const Analysis analysis = analyze(Trace{});
+  CHECK(analysis.steps.count == 0);
+  CHECK(!analysis.steps.source);
+  CHECK(analysis.breakdown.scope == "run");
+  CHECK(analysis.verdict.boundBy == "unknown");
+  CHECK(!analysis.verdict.healthy);
+  CHECK(analysis.findings.empty());
+  CHECK(analysis.trainers.empty());
+  CHECK(!analysis.notMeasured.empty());
+}
+
+TEST_CASE("a job that died before its first step has its resources, and no verdict") {
+  const Analysis analysis =
+      analyze(traceOf("manifest cores_usable=2\n" + kTrainer +
+                      "0 host busy=0 job_cpu=0\n10s host busy=10s job_cpu=10s\n"
+                      "5s framework process=1 name=\"torch\" version=\"2.1\"\n"
+                      "9s fetch thread=1 loader=1 pass=1 duration=1s batch=0\n"  // killed in it
+                      "10s command_end signal=11\n"));
+  CHECK(analysis.steps.count == 0);
+  CHECK(analysis.breakdown.scope == "run");
+  CHECK(analysis.resources.cpuRatio == 0.5);
+  CHECK(analysis.run.framework == "torch 2.1");
+  CHECK(analysis.run.exitSignal == 11);
+  CHECK(analysis.trainers.empty());
+}
+
+TEST_CASE("of several trainers each has its entry, and the one of the longest window is on top") {
+  const Analysis analysis = analyze(traceOf(
+      kTrainer + "0 process process=2 pid=200\n0 thread thread=2 process=2 tid=200\n" +
+      "0 process process=3 pid=300\n0 thread thread=3 process=3 tid=300\n" +
+      steps(1, 30, "1000ms") + steps(2, 90, "5000ms") + "15s optimizer thread=3 optimizer=1\n"));
+  REQUIRE(analysis.trainers.size() == 3);
+  CHECK(analysis.trainers[0].pid == 100);
+  CHECK(analysis.trainers[0].steps.count == 30);
+  CHECK(analysis.trainers[1].steps.count == 90);
+  CHECK(analysis.trainers[2].steps.count == 1);
+  CHECK(analysis.steps.count == 90);
+  CHECK(analysis.steps.window == analysis.trainers[1].steps.window);
+}
+
+TEST_CASE("the same trace gives the same answer") {
+  const Trace trace = traceOf(kTrainer + steps(1, 100, "1000ms"));
+  const Analysis a = analyze(trace), b = analyze(trace);
+  REQUIRE(a.findings.size() == b.findings.size());
+  for (std::size_t i = 0; i < a.findings.size(); ++i) {
+    CHECK(a.findings[i].id == b.findings[i].id);
+    CHECK(a.findings[i].shareRatio == b.findings[i].shareRatio);
+  }
+  CHECK(a.verdict.boundBy == b.verdict.boundBy);
+}

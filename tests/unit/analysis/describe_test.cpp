@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe.h"
+
+#include <cmath>
+
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Steps of these lengths in ms, end to end; all are in the window.
+TrainerFacts stepsOf(std::initializer_list<int> lengths) {
+  TrainerFacts facts;
+  facts.source = StepSource::kHook;
+  Nanos at{};
+  for (const int length : lengths) {
+    Step step;
+    step.begin = at, step.end = at += std::chrono::milliseconds(length);
+    facts.steps.push_back(step);
+  }
+  facts.windowEnd = at;
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("a run tells how it ended: by code, by signal, unknown, or not yet") {
+  const std::string begun = "manifest started=1s\nmanifest command=\"a\"\n2s host\n";
+  SECTION("by code") {
+    const RunInfo run = describeRun(traceOf(begun + "5s command_end exit_code=3\n9s host\n"));
+    CHECK(run.ended);
+    CHECK(run.exitCode == 3);
+    CHECK(!run.exitSignal);
+    CHECK(run.wall == 4s);
+  }
+  SECTION("by signal") {
+    const RunInfo run = describeRun(traceOf(begun + "5s command_end signal=9\n"));
+    CHECK(!run.exitCode);
+    CHECK(run.exitSignal == 9);
+  }
+  SECTION("whoever waited for it died first: ended, no status known") {
+    const RunInfo run = describeRun(traceOf(begun + "5s command_end exit_code=-1 signal=-1\n"));
+    CHECK(run.ended);
+    CHECK(!run.exitCode);
+    CHECK(!run.exitSignal);
+    CHECK(run.wall == 4s);
+  }
+  SECTION("still running, or cut off") {
+    const RunInfo run = describeRun(traceOf(begun + "8s host\n"));
+    CHECK(!run.ended);
+    CHECK(!run.exitCode);
+    CHECK(run.wall == 7s);
+  }
+}
+
+TEST_CASE("an empty recording describes a run of no length") {
+  const RunInfo run = describeRun(Trace{});
+  CHECK(run.wall == 0s);
+  CHECK(!run.ended);
+  CHECK(run.processes == 0);
+  CHECK(!run.framework);
+  CHECK(run.startedAt == "1970-01-01T00:00:00Z");
+  const CoverageInfo coverage = describeCoverage(Trace{});
+  CHECK(coverage.hostTier == "T0");
+  CHECK(!coverage.recorderPid);
+  CHECK(!coverage.recorderCpuRatio);
+}
+
+TEST_CASE("a loader made anew for each epoch is told once, another of the same line too") {
+  const RunInfo run = describeRun(
+      traceOf("1s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=2 batch_size=8 "
+              "prefetch=2 file=\"a.py\" line=4\n"
+              "2s loader process=1 loader=2 kind=\"torch.DataLoader\" workers=2 batch_size=8 "
+              "prefetch=2 file=\"a.py\" line=4\n"
+              "3s loader process=1 loader=3 workers=0 file=\"a.py\" line=4\n"));
+  REQUIRE(run.loaders.size() == 2);
+  CHECK(run.loaders[0].workers == 2);
+  CHECK(run.loaders[0].prefetch == 2);
+  CHECK(run.loaders[0].where.line == 4);
+  CHECK(!run.loaders[1].batchSize);
+  CHECK(!run.loaders[1].prefetch);
+}
+
+TEST_CASE("coverage: a source as it was last, losses of a kind summed, what the recorder cost") {
+  const CoverageInfo coverage =
+      describeCoverage(traceOf("0 source source=\"tier\" state=full why=\"T4\"\n"
+                               "0 source source=\"opens\" state=full\n"
+                               "5s source source=\"opens\" state=absent why=\"denied\"\n"
+                               "1s loss kind=disk_full count=2\n2s loss kind=disk_full count=3\n"
+                               "3s loss kind=ring_full count=1\n"
+                               "1s recorder cpu=10ms milli_hz=100000 pid=9\n"
+                               "5s recorder cpu=50ms milli_hz=50000 pid=9\n"
+                               "6s recorder cpu=100ms milli_hz=50000 pid=9\n"
+                               "10s command_end exit_code=0\n"));
+  CHECK(coverage.hostTier == "T4");
+  REQUIRE(coverage.sources.size() == 1);
+  CHECK(coverage.sources[0].state == Coverage::kAbsent);
+  CHECK(coverage.sources[0].why == "denied");
+  REQUIRE(coverage.losses.size() == 2);
+  CHECK(coverage.losses[0] == std::pair<std::string, std::uint64_t>("ring_full", 1));
+  CHECK(coverage.losses[1] == std::pair<std::string, std::uint64_t>("disk_full", 5));
+  CHECK(coverage.recorderPid == 9);
+  CHECK(coverage.recorderCpuRatio == 0.01);
+  CHECK(coverage.effectiveHz == 50);
+}
+
+TEST_CASE("steps: count, rate of the window, samples, and times without what stands apart") {
+  TrainerFacts facts = stepsOf({50, 100, 100, 900, 100});
+  facts.steps[3].boundary = true;
+  facts.warmup = 1, facts.windowBegin = 50ms;
+  facts.loader = 0, facts.optimizerSteps = 5;
+  const Trace trace = traceOf("0 loader process=1 loader=1 batch_size=8\n");
+  const StepsInfo steps = describeSteps(trace, facts);
+  CHECK(steps.count == 5);
+  CHECK(steps.windowCount == 4);
+  CHECK(steps.source == "hook");
+  CHECK(steps.confidence == Confidence::kMedium);
+  CHECK(std::abs(*steps.ratePerSecond - 4 / 1.2) < 1e-9);
+  CHECK(std::abs(*steps.samplesPerSecond - 32 / 1.2) < 1e-9);
+  REQUIRE(steps.time);
+  CHECK(steps.time->mean == 100ms);
+  CHECK(steps.time->p99 == 100ms);
+}
+
+TEST_CASE("batches of one update are timed together, each with its share") {
+  TrainerFacts facts = stepsOf({100, 10, 10, 10, 50, 10, 10, 10, 90, 10, 70});
+  facts.steps[0].boundary = true;
+  facts.steps[10].boundary = true;
+  for (const std::size_t i : {1u, 2u, 3u, 5u, 6u, 7u, 9u}) facts.steps[i].updates = false;
+  const StepsInfo steps = describeSteps({}, facts);
+  REQUIRE(steps.time);
+  CHECK(steps.time->mean == 25ms);  // of 4 batches with 20 ms and 4 with 30
+  CHECK(steps.time->p99 == 30ms);
+  SECTION("an update that spans passes leaves the batches alone") {
+    for (Step& step : facts.steps) step.updates = false;
+    CHECK(describeSteps({}, facts).time->p50 == 10ms);
+  }
+}
+
+TEST_CASE("no steps: no source, no rate, no times, and the breakdown is of the run") {
+  TrainerFacts none;
+  none.windowEnd = 10s;
+  const StepsInfo steps = describeSteps({}, none);
+  CHECK(steps.count == 0);
+  CHECK(!steps.source);
+  CHECK(!steps.ratePerSecond);
+  CHECK(!steps.time);
+  CHECK(describeBreakdown(none).scope == "run");
+  CHECK(!describeBreakdown(none).ratio);
+}
+
+TEST_CASE("a breakdown's three views sum to the window and to its data wait") {
+  TrainerFacts facts = stepsOf({1000});
+  facts.split = {400ms, 300ms, 100ms, 50ms, 20ms, 30ms, 100ms};
+  facts.blame = {120ms, 100ms, 40ms, 30ms, 10ms};
+  const Breakdown breakdown = describeBreakdown(facts);
+  CHECK(breakdown.scope == "window");
+  CHECK(breakdown.ratio->dataWait == 0.3);
+  CHECK(breakdown.ratio->other == 0.1);
+  const Breakdown::BlameRatio& b = *breakdown.blame;
+  CHECK(std::abs(b.extract + b.transform + b.load + b.startup + b.unknown - 0.3) < 1e-12);
+  const Breakdown::PhaseRatio& p = *breakdown.phase;
+  CHECK(std::abs(p.load - 0.17) < 1e-12);  // own 0.1, blamed 0.04, start-up 0.03
+  CHECK(p.unknown == 0.01);
+  CHECK(std::abs(p.extract + p.transform + p.load + p.compute + p.sync + p.comm + p.periodic +
+                 p.other + p.unknown - 1) < 1e-12);
+}
