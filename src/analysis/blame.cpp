@@ -188,7 +188,7 @@ bool Producers::work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork&
   };
   if (!pass.hasWorkers) {
     out.begin = fetch.at, out.end = fetch.end(), out.threadCpu = fetch.data.cpu;
-    out.cpu = std::max(fetch.data.cpu, fetch.data.processCpu);
+    out.cpu = std::max(fetch.data.cpu, fetch.data.processCpu), out.bytes = fetch.data.bytes;
     fill(split(self_, out.begin, out.end, fetch.data.cpu));
     return true;
   }

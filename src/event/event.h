@@ -274,11 +274,12 @@ struct Fetch {
   std::int32_t ready = -1;   // batches that had already arrived when the call began
   bool end = false;          // StopIteration or an exception: no batch
   Nanos processCpu{-1};      // all threads of the process inside the call; known when W = 0
+  std::int64_t bytes = -1;   // of the batch's tensors; known when W = 0 (else the task's)
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("thread", s.thread), v("loader", s.loader), v("pass", s.pass), v("duration", s.duration),
         v("cpu", s.cpu), v("batch", s.batch), v("worker", s.worker), v("ready", s.ready),
-        v("end", s.end), v("process_cpu", s.processCpu);
+        v("end", s.end), v("process_cpu", s.processCpu), v("bytes", s.bytes);
   }
 };
 

@@ -117,20 +117,21 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
     page.field("BOTTLENECKS", kLabel, "none found", 1);
     return page.blank();
   }
-  std::size_t id = 11, share = 5;
+  std::size_t id = 11, share = 5, gain = 13;
   for (const FindingRow& row : rows) {
     id = std::clamp(columnsOf(escapeTerminal(row.finding->id)), id, std::size_t{30});
     share = std::clamp(columnsOf(escapeTerminal(row.share)), share, std::size_t{12});
+    gain = std::clamp(columnsOf(row.gain), gain, std::size_t{20});  // numbers are never cut
   }
-  constexpr std::size_t kGain = 13, kConfidence = 10;
-  const std::size_t fixed = 3 + id + 2 + share + 2 + kGain + 2 + kConfidence;
+  constexpr std::size_t kConfidence = 10;
+  const std::size_t fixed = 3 + id + 2 + share + 2 + gain + 2 + kConfidence;
   // A title of fewer columns says nothing; the id does, and the title stands below.
   const std::size_t title = page.width() >= fixed + 22 ? page.width() - fixed - 2 : 0;
   const auto row = [&](const std::string& name, const std::string& what, const std::string& part,
-                       const std::string& gain, const std::string& sure) {
+                       const std::string& gains, const std::string& sure) {
     std::string line = padded(name, 3 + id) + "  ";
     if (title > 0) line += padded(what, title) + "  ";
-    return line + padded(part, share) + "  " + padded(gain, kGain) + "  " + sure;
+    return line + padded(part, share) + "  " + padded(gains, gain) + "  " + sure;
   };
   page.line(row("BOTTLENECKS", "", "share", "gain if fixed", "confidence"), Tone::kHeading);
   std::size_t shown = 0;

@@ -10,9 +10,14 @@ namespace stallprof {
 namespace {
 
 // What receiving a batch from a worker costs the trainer: a few descriptors and an unpickle, about
-// 0.3 ms for an image batch, and the bytes once through memory (1 to 5 GB/s; research 05 3.6).
+// 0.3 ms for an image batch; and either side touches its bytes in fresh shared memory, page by
+// page: 4.7 MB cost a worker 4.4 ms on a virtual machine (puppet --send-kb 4704 against 16).
 constexpr double kHandoffSeconds = 0.3e-3;
-constexpr double kHandoffBytesPerSecond = 2e9;
+constexpr double kSharedBytesPerSecond = 1.1e9;
+// The same Python takes longer in a worker than it took in the trainer: its heap has not learnt the
+// sizes of batches, so freed memory goes back to the kernel and is faulted in again. Measured 1.0
+// (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
+constexpr double kWorkerCpu = 1.15, kWorkerCpuLeast = 1.0, kWorkerCpuMost = 1.3;
 constexpr double kNoGain = 1.01;
 
 // What a change asks of its reader: a loader's argument is tried in a minute, new hardware is not.
@@ -83,13 +88,20 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   if (now == 0) {
     s.singleThreaded = true;  // PyTorch sets one thread in each worker
     s.persistent = true;
-    s.handoff = kHandoffSeconds + e.gains.workload().batchBytes / kHandoffBytesPerSecond;
+    s.sending = e.gains.workload().batchBytes / kSharedBytesPerSecond;
+    s.handoff = kHandoffSeconds + s.sending;
+    s.cpuScale = kWorkerCpu;
   }
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit.workers)
                                     : std::min(limit.workers, std::max(1, 2 * now));
   if (chosen <= now) return std::nullopt;
   s.workers = chosen;
-  const Prediction p = e.gains.predict(s);
+  Prediction p = e.gains.predict(s);
+  if (now == 0) {
+    PipelineSettings least = s, most = s;
+    least.cpuScale = kWorkerCpuMost, most.cpuScale = kWorkerCpuLeast;
+    p = e.gains.predict(s, least, most);
+  }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
   return adviceOf("more_workers",
                   {"loader_arg", "num_workers", std::to_string(now), std::to_string(chosen)}, p,

@@ -21,7 +21,7 @@ using Stages = std::array<Stage, 3>;  // unused ones have no length
 BatchDemand scaled(const BatchDemand& b, const PipelineSettings& s) {
   BatchDemand d = b;
   d.io *= s.ioScale;
-  d.cpu *= s.cpuScale;
+  d.cpu = d.cpu * s.cpuScale + s.sending;
   d.put *= s.loadScale;
   if (s.singleThreaded) d.cpu *= d.pool, d.pool = 1;
   return d;

@@ -19,6 +19,7 @@ struct PipelineSettings {
   bool singleThreaded = false;  // a worker's pools switched off: the same work on one thread
   double startup = -1;          // seconds a pass; below 0: the workload's own
   double handoff = 0;           // seconds of the trainer's CPU a step, on top of the workload's
+  double sending = 0;           // seconds of the producer's CPU a batch, likewise
 };
 
 // Which of the workload's steps and batches to play, in order. The same draw under two settings

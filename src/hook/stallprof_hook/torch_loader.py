@@ -10,6 +10,7 @@ import weakref
 
 from . import events
 from .events import Around, mix, now, process_cpu, put, stamp
+from .torch_batch import batch_bytes
 
 _loaders = {}        # id(loader) -> (weak reference, number)
 _count = {'loader': 0, 'pass': 0}
@@ -193,16 +194,16 @@ def _next_done(token, args, result, succeeded):
     end, cpu_end = stamp()
     state, ready, (at, cpu) = token
     iterator = args[0]
-    batch = worker = process = -1
+    batch = worker = process = size = -1
     if state.arrived is None:
         process, ready = process_cpu() - ready, -1
         if succeeded:
-            batch = iterator._num_yielded - 1
+            batch, size = iterator._num_yielded - 1, batch_bytes(result)
     elif succeeded:
         batch = state.last if state.any_order else iterator._rcvd_idx - 1
         worker = state.owners.pop(batch, -1)
     put(events.FETCH, at, state.loader, state.number, end - at, cpu_end - cpu, batch, worker,
-        ready, not succeeded, process)
+        ready, not succeeded, process, size)
 
 
 def _index_put(iterator, args, result, succeeded):

@@ -11,9 +11,8 @@ import sys
 
 from . import events
 from .events import Around, mix, now, others, put, stamp
+from .torch_batch import batch_bytes
 from .torch_loader import pass_key
-
-_MOST_PARTS = 64   # of a batch looked at for its size; a batch of more parts is of unknown size
 
 
 class _StandIn:
@@ -78,7 +77,7 @@ class _Worker:
         before, self.before = self.before, made
         cpu, pool = made[1] - begun[1], made[2] - before[2]
         put(events.WORKER_TASK, at, self.key, self.worker, index, begun[0] - at, made[0] - at,
-            end - at, cpu, cpu + pool if pool > 0 else cpu, _bytes(data), made[3] - before[3],
+            end - at, cpu, cpu + pool if pool > 0 else cpu, batch_bytes(data), made[3] - before[3],
             made[4] - before[4])
 
     def find_senders(self):
@@ -96,27 +95,6 @@ def _parent_pid():
     """Of the trainer: with forkserver the parent process is another. The same in 3.8 to 3.14."""
     parent = sys.modules['multiprocessing.process']._parent_process
     return getattr(parent, '_pid', None) or 0
-
-
-def _bytes(data):
-    """Bytes of the tensors and arrays in a batch, by exact types: no code of the user runs."""
-    tensor = sys.modules['torch'].Tensor
-    array = getattr(sys.modules.get('numpy'), 'ndarray', tensor)
-    total, parts, budget = 0, [data], _MOST_PARTS
-    while parts:
-        part = parts.pop()
-        kind = type(part)
-        budget -= 1
-        if kind is tensor:
-            total += part.numel() * part.element_size()
-        elif kind is array:
-            total += part.nbytes
-        elif kind is dict or kind is list or isinstance(part, tuple):
-            if len(part) > budget:
-                return -1
-            parts.extend(part.values() if kind is dict else tuple.__iter__(part)
-                         if isinstance(part, tuple) else part)
-    return total or -1
 
 
 def install(module):

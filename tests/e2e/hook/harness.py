@@ -19,7 +19,7 @@ KINDS = {
     31: ('loader', 'loader kind:s batching:s start_method:s dataset:s workers prefetch batch_size '
                    'length pin_memory persistent in_order iterable file:s line'),
     32: ('iterator', 'loader pass_ key duration cpu reused'),
-    33: ('fetch', 'loader pass_ duration cpu batch worker ready end process_cpu'),
+    33: ('fetch', 'loader pass_ duration cpu batch worker ready end process_cpu bytes'),
     34: ('worker', 'key worker workers'),
     35: ('task', 'key worker batch fetch_begin fetch_end put_end cpu process_cpu bytes majflt '
                  'inblock'),
