@@ -61,7 +61,12 @@ Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nan
   return found;
 }
 
+// The job's CPU and the host's are looked at once a second, the job's one look behind: over less
+// than two seconds the difference tells of when the looks were, not of who used the CPU.
+constexpr Nanos kLeastForCpu = std::chrono::seconds(2);
+
 void measureCpu(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  if (end - begin < kLeastForCpu) return;
   const double cpus = run.cores * seconds(end - begin) * 1e9;
   const Maybe<double> job = growth(trace.host, &HostUsage::jobCpu, begin, end);
   const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);

@@ -53,6 +53,16 @@ TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores ove
   CHECK(near(run.throttledRatio, 0.2));
 }
 
+TEST_CASE("a window shorter than two looks at the host says nothing of who used its CPU") {
+  const Trace trace = traceOf(
+      "10s host busy=0 job_cpu=0\n11s host busy=1s job_cpu=0\n12s host busy=2s job_cpu=1s\n");
+  TrainerFacts facts = trainer(false);
+  facts.windowEnd = 11s;
+  const RunFacts run = measureRun(trace, facts, findRoles(trace));
+  CHECK(!run.jobCpuRatio);
+  CHECK(!run.externalCpuRatio);
+}
+
 TEST_CASE("what was never counted is null, never zero") {
   const RunFacts run = runOf(traceOf(kTrainer + "20s host\n20s usage process=1\n"), false);
   CHECK(!run.jobCpuRatio);
