@@ -26,7 +26,7 @@ class Maker {
   Maker(std::uint32_t passes, bool anew) : passes_(passes), anew_(anew) {}
 
   Trace make() {
-    begin(1, 0, 1, 1);
+    begin(kStart, 1, 0, 1, 1);
     builder_.take({kStart, FrameworkSeen{ProcessId{1}, text("torch"), text("2.1")}});
     LoaderSeen loader;
     loader.process = ProcessId{1}, loader.loader = 1, loader.workers = kWorkers;
@@ -61,9 +61,10 @@ class Maker {
   static constexpr Nanos kStart = 100s;
   StringId text(std::string_view s) { return builder_.strings().intern(s); }
 
-  void begin(std::uint32_t process, std::uint32_t parent, std::uint32_t thread, std::uint32_t pid) {
-    builder_.take({kStart, ProcessSeen{ProcessId{process}, ProcessId{parent}, pid, 0, {}, {}, {}}});
-    builder_.take({kStart, ThreadSeen{ThreadId{thread}, ProcessId{process}, pid, {}}});
+  void begin(Nanos at, std::uint32_t process, std::uint32_t parent, std::uint32_t thread,
+             std::uint32_t pid) {
+    builder_.take({at, ProcessSeen{ProcessId{process}, ProcessId{parent}, pid, 0, {}, {}, {}}});
+    builder_.take({at, ThreadSeen{ThreadId{thread}, ProcessId{process}, pid, {}}});
     processes_ = std::max(processes_, process), threads_ = std::max(threads_, thread);
   }
 
@@ -91,7 +92,7 @@ class Maker {
     const std::uint32_t first = anew_ ? 2 + pass * kWorkers : 2;
     for (std::uint32_t w = 0; w < kWorkers; ++w) {
       if (anew_ || pass == 0) {
-        begin(first + w, 1, first + w, 1000 + first + w);
+        begin(from, first + w, 1, first + w, 1000 + first + w);
         slices(first + w, from, anew_ ? length : kHour, 100ms, 70ms, Wait::kFileRead);
         usage(first + w, from, anew_ ? length : kHour);
       }
