@@ -234,7 +234,9 @@ void ProcessTree::lookForChildren() {
   for (const LiveProcess& process : live_)
     for (const LiveThread& thread : process.threads) tasks.emplace_back(process.pid, thread.tid);
   const ChildSearch::Found found = search_.find(tasks);
-  for (const ProcStat& stat : found.born) add(stat, bornAt(stat.startTicks));
+  // The kernel tells of an exit before the process leaves /proc: it is not born again.
+  for (const ProcStat& stat : found.born)
+    if (dead_.find(stat.pid, stat.startTicks) == nullptr) add(stat, bornAt(stat.startTicks));
   if (found.missed > 0) emit(now_, Loss{LossKind::kShortLived, found.missed, {}});
 }
 

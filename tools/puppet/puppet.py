@@ -34,7 +34,7 @@ import time
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
-SEGMENTS = []  # of the batch this process is making: (begin, end, phase)
+SEGMENTS = []  # reads of the batch this process is making: (begin, end, 'extract')
 ALIGN = 4096   # what O_DIRECT asks of offset, length and buffer on every common disk
 
 
@@ -194,9 +194,7 @@ class Producer:
                 self.reads.read(index * d.reads + part, d.sample_io_ms * factor / d.reads)
                 SEGMENTS.append((begin, time.monotonic_ns(), 'extract'))
         if d.sample_cpu_ms > 0:
-            begin = time.monotonic_ns()
             self.burner.burn(d.sample_cpu_ms * factor)
-            SEGMENTS.append((begin, time.monotonic_ns(), 'transform'))
         return index
 
 
@@ -241,15 +239,23 @@ class Collate:
         self.bytes = kb << 10
 
     def __call__(self, indexes):
-        collate = time.monotonic_ns()
         data = torch.full((max(self.bytes // 4, 16),), float(indexes[0]))
-        SEGMENTS.append((collate, time.monotonic_ns(), 'transform'))
         begin, cpu = BEGUN.pop()
-        info = get_worker_info()
-        log = (info.id if info else -1, begin, time.monotonic_ns(),
-               time.thread_time_ns() - cpu, tuple(SEGMENTS))
+        info, end = get_worker_info(), time.monotonic_ns()
+        log = (info.id if info else -1, begin, end, time.thread_time_ns() - cpu,
+               tuple(between(SEGMENTS, begin, end)))
         SEGMENTS.clear()
         return data, log
+
+
+def between(reads, begin, end):
+    """The reads, and what was made between them: all of a fetch that is not reading is transform."""
+    at = begin
+    for a, b, phase in reads:
+        yield at, a, 'transform'
+        yield a, b, phase
+        at = b
+    yield at, end, 'transform'
 
 
 class WorkerInit:

@@ -73,8 +73,9 @@ TEST_CASE("transform.in_process advises the workers the model finds, and says th
   REQUIRE(more);
   CHECK(more->change.from == "0");
   CHECK(more->change.to == "3");  // 30 / 10, and the handing over of 2.3 ms does not need a fourth
-  CHECK(*more->predicted.speedup > 3.0);
-  CHECK(*more->predicted.speedup < 4.0);  // 40 / (10 + 2.3)
+  // Three workers make a batch of 30 ms in 34.5 ms (kWorkerCpu): 40 / (10 + 2.3) is not reached.
+  CHECK(*more->predicted.speedup > 2.7);
+  CHECK(*more->predicted.speedup < 40 / 12.3);
   CHECK(*more->predicted.low < *more->predicted.speedup);
   CHECK(j.verdict.boundBy == "transform");
   CHECK(j.verdict.healthy == Maybe<bool>(false));
