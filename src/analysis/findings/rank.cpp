@@ -113,6 +113,8 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     findings[0].confidence = Confidence::kLow;
     return v;
   }
+  // A model that misses the step time by more than 15 % misses something larger than this.
+  if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMostUnexplained) return v;
   v.confidence = findings[0].confidence;
   v.boundBy = phaseName(findings[0]);
   if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&

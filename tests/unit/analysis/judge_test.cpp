@@ -65,6 +65,20 @@ TEST_CASE("a model that does not fit predicts nothing and says so") {
   }));
 }
 
+TEST_CASE("a small finding beside a model that does not fit bounds nothing") {
+  Training t;
+  t.compute = 40, t.batchCpu = 10, t.waitLoad = 4;  // 9 % of the step
+  t.trainerCpu = 10;
+  Facts f = factsOf(t);
+  CHECK(f.judge().verdict.boundBy != "unknown");
+  // The same steps, said to have starved for half their time: the model misses it.
+  for (Step& step : f.trainer.steps) step.starved = step.split.compute / 2;
+  const Judgement j = f.judge();
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.verdict.boundBy == "unknown");
+  CHECK_FALSE(j.verdict.healthy.has_value());
+}
+
 TEST_CASE("other tenants lower confidence and widen; they silence only a narrow margin") {
   Facts quiet = factsOf(inProcess());
   Facts noisy = factsOf(inProcess());
