@@ -56,7 +56,7 @@ TEST_CASE("a record becomes the event of its kind, with process and thread fille
         std::vector<std::string>{
             "5 framework process=42 name='torch' version='2.1'",
             "6 fetch thread=43 loader=1 pass=2 duration=300 cpu=40 batch=17 worker=-1 ready=3 "
-            "end=1 process_cpu=50"});
+            "end=1 process_cpu=50 bytes=-1"});
   CHECK(bench.starts.at(0) == 999);
   CHECK(bench.drain().empty());
 }
