@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "classify/frames.h"
+
+#include <algorithm>
+
+namespace stallprof {
+namespace {
+
+constexpr std::string_view kFrozen = "<frozen ";
+
+// After "<marker>/" where the last of them ends; npos where none is.
+std::size_t afterPackages(std::string_view file) {
+  std::size_t after = std::string_view::npos;
+  for (const std::string_view marker : {"/site-packages/", "/dist-packages/"})
+    if (const std::size_t at = file.rfind(marker); at != std::string_view::npos)
+      after = std::max(after == std::string_view::npos ? 0 : after, at + marker.size());
+  return after;
+}
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// After "/lib/python3.11/", also lib64 and the zip some builds keep the library in.
+std::size_t afterStandardLibrary(std::string_view file) {
+  std::size_t found = std::string_view::npos;
+  for (std::size_t at = file.find("/python"); at != std::string_view::npos;
+       at = file.find("/python", at + 1)) {
+    const std::string_view before = file.substr(0, at);
+    if (!before.ends_with("/lib") && !before.ends_with("/lib64")) continue;
+    std::size_t i = at + 7;
+    while (i < file.size() && (digit(file[i]) || file[i] == '.')) ++i;
+    if (file.substr(i).starts_with("zip")) i += 3;
+    if (i > at + 7 && i < file.size() && file[i] == '/') found = i + 1;
+  }
+  return found;
+}
+
+// "<frozen importlib._bootstrap>" is importlib/_bootstrap.py.
+std::string frozenPath(std::string_view file) {
+  std::string path(file.substr(kFrozen.size(), file.size() - kFrozen.size() - 1));
+  std::replace(path.begin(), path.end(), '.', '/');
+  return path + ".py";
+}
+
+std::string_view lastPart(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+ModulePath modulePathOf(std::string_view file) {
+  if (file.starts_with(kFrozen) && file.ends_with('>')) return {frozenPath(file), false};
+  // NumPy makes its dispatchers with exec, under this name (numpy/core/overrides.py).
+  if (file == "<__array_function__ internals>") return {"numpy/core/overrides.py", false};
+  std::size_t after = afterPackages(file);
+  if (after == std::string_view::npos) after = afterStandardLibrary(file);
+  if (after == std::string_view::npos) return {std::string(file), true};
+  return {std::string(file.substr(after)), false};
+}
+
+// Greedy with one way back, so linear in practice and never exponential.
+bool fitsPattern(std::string_view text, std::string_view pattern) {
+  std::size_t t = 0, p = 0, star = std::string_view::npos, mark = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*')
+      star = p++, mark = t;
+    else if (p < pattern.size() && pattern[p] == text[t])
+      ++p, ++t;
+    else if (star != std::string_view::npos)
+      p = star + 1, t = ++mark;
+    else
+      return false;
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool fitsModule(const ModulePath& module, std::string_view pattern) {
+  const std::string below = std::string(pattern) + (pattern.ends_with('/') ? "*" : "");
+  if (fitsPattern(module.path, below)) return true;
+  return module.users && fitsPattern(module.path, "*/" + below);
+}
+
+bool fitsFunction(std::string_view function, std::string_view pattern) {
+  if (fitsPattern(function, pattern)) return true;
+  const bool qualified = function.find('.') != std::string_view::npos;
+  if (qualified) return fitsPattern(function, "*." + std::string(pattern));
+  return pattern.find('.') != std::string_view::npos && fitsPattern(function, lastPart(pattern));
+}
+
+std::string_view baseName(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace stallprof

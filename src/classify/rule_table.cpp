@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "classify/rule_table.h"
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+// A file a person writes; the largest built-in one is a tenth of it.
+constexpr std::size_t kLargestFile = 1u << 20;
+constexpr std::size_t kMostRules = 4096, kMostPatterns = 256;
+
+// One file on its way to rules; the first complaint ends it.
+class FileReader {
+ public:
+  FileReader(std::string file) : file_(std::move(file)) {}
+
+  Result<std::vector<PhaseRule>> read(std::string_view text) {
+    if (text.size() > kLargestFile) return complain(1, "larger than 1 MiB");
+    const toml::parse_result parsed = toml::parse(text);
+    if (!parsed)
+      return complain(parsed.error().source().begin.line,
+                      escapeTerminal(parsed.error().description(), 300));
+    for (const auto& [key, node] : parsed.table()) readTop(key.str(), node);
+    for (PhaseRule& rule : rules_) {
+      rule.library = library_;
+      if (rule.source.empty()) rule.source = source_;
+    }
+    if (wrong_) return *wrong_;
+    return std::move(rules_);
+  }
+
+ private:
+  Error complain(std::uint32_t line, const std::string& why) const {
+    return {Error::Kind::kUsage,
+            escapeTerminal(file_, 400) + ":" + std::to_string(line) + ": " + why};
+  }
+  void fail(const toml::node& at, const std::string& why) {
+    if (!wrong_) wrong_ = complain(at.source().begin.line, why);
+  }
+  static std::string quoted(std::string_view word) { return "'" + escapeTerminal(word, 80) + "'"; }
+
+  void readTop(std::string_view key, const toml::node& node) {
+    if (key == "library") return take(node, key, library_);
+    if (key == "source") return take(node, key, source_);
+    const toml::array* rules = key == "rule" ? node.as_array() : nullptr;
+    if (!rules) return fail(node, quoted(key) + " is not library, source or [[rule]]");
+    if (rules->size() > kMostRules) return fail(node, "more than 4096 rules");
+    for (const toml::node& each : *rules)
+      if (const toml::table* table = each.as_table())
+        readRule(*table);
+      else
+        fail(each, "rule is written [[rule]]");
+  }
+
+  void readRule(const toml::table& table) {
+    PhaseRule rule;
+    rule.file = file_, rule.line = table.source().begin.line;
+    for (const auto& [key, node] : table) readKey(key.str(), node, rule);
+    if (!wrong_) check(table, rule);
+    rules_.push_back(std::move(rule));
+  }
+
+  void readKey(std::string_view key, const toml::node& node, PhaseRule& rule) {
+    if (key == "id") return take(node, key, rule.id);
+    if (key == "note") return take(node, key, rule.note);
+    if (key == "source") return take(node, key, rule.source);
+    if (key == "phase") return readPhase(node, rule);
+    if (key == "chore") return readChore(node, rule);
+    if (key == "scope") return readSide(node, key, rule.scope);
+    if (key == "context") return readSide(node, key, rule.context);
+    if (key == "waits") return take(node, key, rule.waits);
+    if (key == "covers") return take(node, key, rule.covers);
+    if (key == "modules") return take(node, key, rule.modules);
+    if (key == "functions") return take(node, key, rule.functions);
+    if (key == "libraries") return take(node, key, rule.libraries);
+    if (key == "symbols") return take(node, key, rule.symbols);
+    fail(node, quoted(key) + " is no key of a rule");
+  }
+
+  void take(const toml::node& node, std::string_view key, std::string& into) {
+    const auto text = node.value_exact<std::string>();
+    if (!text || text->empty()) return fail(node, std::string(key) + " takes a text");
+    into = *text;
+  }
+
+  void take(const toml::node& node, std::string_view key, std::vector<std::string>& into) {
+    const toml::array* list = node.as_array();
+    if (!list || list->empty() || list->size() > kMostPatterns)
+      return fail(node, std::string(key) + " takes a list of 1 to 256 texts");
+    for (const toml::node& each : *list) take(each, key, into.emplace_back());
+  }
+
+  void readPhase(const toml::node& node, PhaseRule& rule) {
+    const std::string name = node.value_exact<std::string>().value_or("");
+    rule.work = name == "work";
+    if (rule.work) return void(rule.phase = Phase::kTransform);
+    const auto found = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), name);
+    if (found == kPhaseNames.end())
+      return fail(node, quoted(name) +
+                            " is no phase; there are extract, transform, load, "
+                            "compute, sync, comm, periodic, other, and work");
+    rule.phase = static_cast<Phase>(found - kPhaseNames.begin());
+  }
+
+  void readChore(const toml::node& node, PhaseRule& rule) {
+    const std::string name = node.value_exact<std::string>().value_or("");
+    for (const Chore chore : {Chore::kCheckpoint, Chore::kEvaluation, Chore::kLogging, Chore::kGc})
+      if (name == nameOf(chore)) rule.chore = chore;
+    if (rule.chore == Chore::kNone)
+      fail(node, quoted(name) + " is no chore; there are checkpoint, evaluation, logging, gc");
+  }
+
+  void readSide(const toml::node& node, std::string_view key, std::optional<Side>& into) {
+    const std::string name = node.value_exact<std::string>().value_or("");
+    if (name == "producer") return void(into = Side::kProducer);
+    if (name == "trainer") return void(into = Side::kTrainer);
+    if (name == "any" && key == "scope") return;
+    fail(node, quoted(name) + " is no " + std::string(key) + "; there are producer and trainer" +
+                   (key == "scope" ? ", and any" : ""));
+  }
+
+  void take(const toml::node& node, std::string_view key, bool& into) {
+    const auto yes = node.value_exact<bool>();
+    if (!yes) return fail(node, std::string(key) + " is true or false");
+    into = *yes;
+  }
+
+  void check(const toml::table& at, const PhaseRule& rule) {
+    const auto idLetter = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    };
+    if (rule.id.empty()) return fail(at, "a rule without id");
+    if (!std::all_of(rule.id.begin(), rule.id.end(), idLetter) || rule.id.size() > 64)
+      return fail(at, "id " + quoted(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
+    const std::string name = "rule " + quoted(rule.id);
+    if (!rule.phase && !rule.context) return fail(at, name + " has neither phase nor context");
+    if (rule.chore != Chore::kNone && rule.phase != Phase::kPeriodic)
+      return fail(at, name + " has a chore, but is not periodic");
+    if (rule.modules.empty() && rule.functions.empty() && rule.libraries.empty() &&
+        rule.symbols.empty())
+      return fail(at, name + " matches nothing: give modules, functions, libraries or symbols");
+    const auto [first, isNew] = lines_.emplace(rule.id, rule.line);
+    if (!isNew) fail(at, name + " is already in line " + std::to_string(first->second));
+  }
+
+  std::string file_, library_, source_;
+  std::vector<PhaseRule> rules_;
+  std::map<std::string, std::uint32_t> lines_;
+  std::optional<Error> wrong_;
+};
+
+}  // namespace
+
+Result<std::vector<PhaseRule>> parseRules(std::string_view toml, const std::string& file) {
+  return FileReader(file).read(toml);
+}
+
+// The built-in files are tested, so one that does not parse is a build that must not run.
+const RuleTable& RuleTable::builtIn() {
+  static const RuleTable table = [] {
+    RuleTable made;
+    for (const RuleFile& file : builtInRuleFiles()) {
+      auto rules = parseRules(file.text, std::string(file.name));
+      if (!rules.ok()) {
+        std::fprintf(stderr, "stallprof: built-in rules: %s\n", rules.error().message.c_str());
+        std::abort();
+      }
+      for (PhaseRule& rule : rules.value()) made.rules_.push_back(std::move(rule));
+    }
+    return made;
+  }();
+  return table;
+}
+
+Result<RuleTable> RuleTable::withUsers(std::string_view toml, const std::string& file) {
+  auto users = parseRules(toml, file);
+  if (!users.ok()) return users.error();
+  RuleTable table;
+  for (PhaseRule& rule : users.value()) {
+    if (const PhaseRule* there = builtIn().find(rule.id))
+      return Error{Error::Kind::kUsage,
+                   escapeTerminal(file, 400) + ":" + std::to_string(rule.line) + ": rule '" +
+                       rule.id + "' is a built-in one (" + there->file + "); choose another id"};
+    rule.users = true;
+    table.rules_.push_back(std::move(rule));
+  }
+  const auto own = builtIn().rules();
+  table.rules_.insert(table.rules_.end(), own.begin(), own.end());
+  return table;
+}
+
+const PhaseRule* RuleTable::find(std::string_view id) const {
+  const auto found =
+      std::find_if(rules_.begin(), rules_.end(), [&](const PhaseRule& r) { return r.id == id; });
+  return found == rules_.end() ? nullptr : &*found;
+}
+
+}  // namespace stallprof

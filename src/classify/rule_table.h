@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "event/vocabulary.h"
+
+// The phase rules as they are written down: one TOML file a family of libraries. What each key
+// means stands in rules/README.md; here is what a file becomes.
+namespace stallprof {
+
+// For whom a thread works at a frame: it makes batches, or it consumes them.
+enum class Side : std::uint8_t { kTrainer, kProducer };
+
+// What a periodic rule is about, for the finding that counts it.
+enum class Chore : std::uint8_t { kNone, kCheckpoint, kEvaluation, kLogging, kGc };
+[[nodiscard]] constexpr std::string_view nameOf(Chore c) {
+  constexpr std::string_view kNames[] = {"none", "checkpoint", "evaluation", "logging", "gc"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+
+struct PhaseRule {
+  std::string id;  // "torch.collate"
+  // What time under a claimed frame is; nullopt: the rule only says for whom the frames below work.
+  std::optional<Phase> phase;
+  bool work = false;  // phase "work": transform for a producer, compute for a trainer
+  Chore chore = Chore::kNone;
+  std::optional<Side> scope;    // claims only on this side; nullopt: on both
+  std::optional<Side> context;  // frames called from a claimed one are of this side
+  bool covers =
+      false;           // what is called from a claimed frame is this rule's too, whatever claims it
+  bool waits = false;  // claims also the time blocked on a file or socket, which is else extract
+  std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
+  std::vector<std::string> libraries, symbols;  // of native frames; likewise
+  std::string library;                          // the family the file is of: "PyTorch"
+  std::string note, source;
+  std::string file;  // the rule file and line it stands in
+  std::uint32_t line = 0;
+  bool users = false;  // from --rules: goes first, and may claim the user's own code
+};
+
+// The rules of one file. The Error names file and line: "my.toml:7: ...".
+[[nodiscard]] Result<std::vector<PhaseRule>> parseRules(std::string_view toml,
+                                                        const std::string& file);
+
+struct RuleFile {
+  std::string_view name, text;
+};
+// The files of src/classify/rules, by name.
+[[nodiscard]] std::span<const RuleFile> builtInRuleFiles();
+
+// All rules in the order they are tried: the user's, then the built-in ones. Immutable.
+class RuleTable {
+ public:
+  // What the built-in files hold, parsed once.
+  [[nodiscard]] static const RuleTable& builtIn();
+  // With the rules of `toml`, called `file`, before them. An id may not be a built-in one's.
+  [[nodiscard]] static Result<RuleTable> withUsers(std::string_view toml, const std::string& file);
+
+  [[nodiscard]] std::span<const PhaseRule> rules() const { return rules_; }
+  [[nodiscard]] const PhaseRule* find(std::string_view id) const;
+
+ private:
+  std::vector<PhaseRule> rules_;
+};
+
+}  // namespace stallprof
