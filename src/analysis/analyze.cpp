@@ -56,10 +56,15 @@ void addNotMeasured(const Trace& trace, const CoverageInfo& coverage,
 }  // namespace
 
 Analysis analyze(const Trace& trace, const AnalyzeOptions& options) {
-  Analysis out;
+  return analyzeWithFacts(trace, options).analysis;
+}
+
+Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
+  Analyzed answer;
+  Analysis& out = answer.analysis;
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
-  const Roles roles = findRoles(trace);
+  const Roles& roles = answer.roles = findRoles(trace);
   std::vector<Judged> trainers;
   for (const TrainerIdentity& who : roles.trainers)
     trainers.push_back(judgeTrainer(trace, roles, who, options));
@@ -86,7 +91,8 @@ Analysis analyze(const Trace& trace, const AnalyzeOptions& options) {
     out.notMeasured = std::move(judgement.notMeasured);
   }
   addNotMeasured(trace, out.coverage, out.notMeasured);
-  return out;
+  answer.trainer = steps ? std::move(longest->facts) : whole;
+  return answer;
 }
 
 }  // namespace stallprof

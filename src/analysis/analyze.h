@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "analysis/analysis.h"
+#include "analysis/facts.h"
+#include "analysis/roles.h"
 #include "trace/trace.h"
 
 namespace stallprof {
@@ -16,5 +18,13 @@ struct AnalyzeOptions {
 // The whole answer from a recording. Pure: same trace, same answer; no files, clock or randomness
 // without a fixed seed.
 [[nodiscard]] Analysis analyze(const Trace& trace, const AnalyzeOptions& options = {});
+
+// The same answer with what it was drawn from, for a sink that shows single steps.
+struct Analyzed {
+  Analysis analysis;
+  TrainerFacts trainer;  // of the trainer that the top level is of; without steps where none is
+  Roles roles;
+};
+[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options = {});
 
 }  // namespace stallprof
