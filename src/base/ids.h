@@ -19,6 +19,7 @@ struct Id {
 using ProcessId = Id<struct ProcessTag>;  // one life of one pid; never reused within a recording
 using ThreadId = Id<struct ThreadTag>;    // one life of one tid
 using StringId = Id<struct StringTag>;    // interned text; none is the empty string
+using StackId = Id<struct StackTag>;      // a frame and all its callers: a node of a tree
 
 }  // namespace stallprof
 

@@ -69,6 +69,25 @@ struct ThreadGone {
   }
 };
 
+// A frame with all its callers: one node of the tree of all stacks seen, whatever thread had them.
+// Two nodes differ in caller, function, file, line, kind or first line. A caller's id is smaller
+// than its callee's. Repeated before its first use in each segment, callers first.
+struct StackSeen {
+  static constexpr std::uint8_t kKind = STALLPROF_KIND_STACK_SEEN;
+  static constexpr const char* kName = "stack";
+  StackId stack, caller;   // caller: none for the outermost frame
+  StringId function;       // co_qualname from CPython 3.11, else co_name; or what kOther remarks
+  StringId file;           // as the code object names it
+  std::uint32_t line = 0;  // being executed, or the call to the next frame; 0: not known
+  FrameKind kind = FrameKind::kPython;
+  std::uint32_t firstLine = 0;  // of the function; 0: not known
+  template <class S, class V>
+  static void fields(S& s, V&& v) {
+    v("stack", s.stack), v("caller", s.caller), v("function", s.function), v("file", s.file),
+        v("line", s.line), v("kind", s.kind), v("first_line", s.firstLine);
+  }
+};
+
 // ---- sampled from outside -----------------------------------------------------------------------
 
 // A thread over one look, or several looks that saw the same (merged, at most 1 s; a sleeper among
@@ -204,6 +223,26 @@ struct SyscallCount {
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("name", s.name), v("count", s.count);
+  }
+};
+
+// What looks at a thread's stack saw: `looks` of them in a row that saw the same, evenly spaced,
+// the first at `at`, the last `duration` later (0 for one look). At most a second is merged, of a
+// thread long asleep ten. Only threads that have Python frames have them; where two slices of a
+// thread leave more than a look's period between them, its stack was not seen.
+struct StackSlice {
+  static constexpr std::uint8_t kKind = STALLPROF_KIND_STACK_SLICE;
+  static constexpr const char* kName = "stack_slice";
+  ThreadId thread;
+  Nanos duration{};
+  StackId stack;  // the innermost frame; none: the thread was in no Python frame
+  std::uint32_t looks = 1;
+  Gil gil = Gil::kUnknown;
+  bool gc = false;  // its interpreter's collector was running, in this thread
+  template <class S, class V>
+  static void fields(S& s, V&& v) {
+    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("looks", s.looks),
+        v("gil", s.gil), v("gc", s.gc);
   }
 };
 
@@ -437,11 +476,12 @@ struct SignalForwarded {
   }
 };
 
-using Payload = std::variant<ProcessSeen, ProcessGone, ThreadSeen, ThreadGone, ThreadSlice,
-                             ProcessUsage, HostUsage, DiskUsage, NetworkUsage, CgroupUsage,
-                             FileSeen, SyscallCount, FrameworkSeen, LoaderSeen, IteratorBegin,
-                             Fetch, WorkerBegin, WorkerTask, OptimizerStep, PhaseSpan, ClockPair,
-                             SourceState, Loss, Gap, CommandEnd, RecorderUsage, SignalForwarded>;
+using Payload =
+    std::variant<ProcessSeen, ProcessGone, ThreadSeen, ThreadGone, ThreadSlice, ProcessUsage,
+                 HostUsage, DiskUsage, NetworkUsage, CgroupUsage, FileSeen, SyscallCount,
+                 FrameworkSeen, LoaderSeen, IteratorBegin, Fetch, WorkerBegin, WorkerTask,
+                 OptimizerStep, PhaseSpan, ClockPair, SourceState, Loss, Gap, CommandEnd,
+                 RecorderUsage, SignalForwarded, StackSeen, StackSlice>;
 
 // `at`: when it happened, or when the stretch it tells of began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

@@ -28,6 +28,8 @@ constexpr std::size_t knownValues(Wait) { return kWaitNames.size(); }
 constexpr std::size_t knownValues(Phase) { return kPhaseNames.size(); }
 constexpr std::size_t knownValues(SpanSource) { return kSpanSourceNames.size(); }
 constexpr std::size_t knownValues(Coverage) { return kCoverageNames.size(); }
+constexpr std::size_t knownValues(FrameKind) { return kFrameKindNames.size(); }
+constexpr std::size_t knownValues(Gil) { return kGilNames.size(); }
 constexpr std::size_t knownValues(LossKind) { return kLossNames.size(); }
 
 }  // namespace stallprof

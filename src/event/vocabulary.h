@@ -55,6 +55,20 @@ inline constexpr std::array<std::string_view, 3> kSpanSourceNames = {"mark", "nv
 enum class Coverage : std::uint8_t { kAbsent, kPartial, kFull };
 inline constexpr std::array<std::string_view, 3> kCoverageNames = {"absent", "partial", "full"};
 
+// What a frame of a stack is. kOther: no frame but a remark about them, "(truncated)" or "(other)".
+enum class FrameKind : std::uint8_t { kPython, kNative, kOther };
+inline constexpr std::array<std::string_view, 3> kFrameKindNames = {"python", "native", "other"};
+
+// Where a thread stood with its interpreter's lock at a look.
+enum class Gil : std::uint8_t {
+  kUnknown,   // not seen, or a build without it
+  kHolds,     // it runs Python, or native code that keeps the lock
+  kWaits,     // blocked for it
+  kReleased,  // neither: inside native code that let it go, or blocked in a call that did
+};
+inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds", "waits",
+                                                              "released"};
+
 // Every named way to lose data. Order is on disk.
 enum class LossKind : std::uint8_t {
   kRingFull,        // hook or agent wrote faster than the recorder drained
@@ -71,11 +85,15 @@ enum class LossKind : std::uint8_t {
   kFrameDamaged,    // reader: a frame whose checksum or shape is wrong
   kSegmentMissing,  // reader: a hole in the segment numbers
   kEventUnknown,    // reader: an event kind this version does not know
+  kStacksFull,      // looks at stacks that had no room left in the tree: "(other)"
+  kStacksTorn,      // looks at a stack that moved too fast, or could not be believed
+  kStacksSkipped,   // looks at stacks left out to hold the recorder's budget
 };
-inline constexpr std::array<std::string_view, 14> kLossNames = {
-    "ring_full",   "ring_slots",    "ring_damaged",    "tick_missed",  "threads_skipped",
-    "short_lived", "perf_lost",     "strings_full",    "disk_full",    "write_error",
-    "frame_torn",  "frame_damaged", "segment_missing", "event_unknown"};
+inline constexpr std::array<std::string_view, 17> kLossNames = {
+    "ring_full",   "ring_slots",    "ring_damaged",    "tick_missed",   "threads_skipped",
+    "short_lived", "perf_lost",     "strings_full",    "disk_full",     "write_error",
+    "frame_torn",  "frame_damaged", "segment_missing", "event_unknown", "stacks_full",
+    "stacks_torn", "stacks_skipped"};
 
 // The spelling of an enumerator; out-of-range values (a damaged recording) read as "unknown".
 [[nodiscard]] constexpr std::string_view nameOf(Wait w) {
@@ -93,6 +111,14 @@ inline constexpr std::array<std::string_view, 14> kLossNames = {
 [[nodiscard]] constexpr std::string_view nameOf(Coverage c) {
   const auto i = static_cast<std::size_t>(c);
   return i < kCoverageNames.size() ? kCoverageNames[i] : kCoverageNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(FrameKind f) {
+  const auto i = static_cast<std::size_t>(f);
+  return i < kFrameKindNames.size() ? kFrameKindNames[i] : "other";
+}
+[[nodiscard]] constexpr std::string_view nameOf(Gil g) {
+  const auto i = static_cast<std::size_t>(g);
+  return i < kGilNames.size() ? kGilNames[i] : kGilNames[0];
 }
 [[nodiscard]] constexpr std::string_view nameOf(LossKind k) {
   const auto i = static_cast<std::size_t>(k);

@@ -55,7 +55,7 @@ inline constexpr std::uint8_t kStringRecord = 0;
 // Limits on what a file may ask of its reader, and so on what a writer may write.
 inline constexpr std::size_t kFrameLimit = 1u << 20;       // payload
 inline constexpr std::size_t kStringLimit = 64u << 10;     // longer texts are cut by the writer
-inline constexpr std::uint32_t kIdentityLimit = 1u << 22;  // process and thread ids
+inline constexpr std::uint32_t kIdentityLimit = 1u << 22;  // process, thread and stack ids
 inline constexpr std::size_t kSegmentCount = 1u << 20;
 
 [[nodiscard]] std::string segmentName(std::uint32_t number);

@@ -31,6 +31,7 @@ struct ValueReader {
 
   void operator()(const char*, ProcessId& field) { field = owner.process; }
   void operator()(const char*, ThreadId& field) { field = owner.thread(owner.process, tid); }
+  void operator()(const char*, StackId&) {}  // seen from outside alone
   void operator()(const char*, StringId& field) {
     std::uint64_t length = 0;
     if (next(length)) field = out.intern(text(length));

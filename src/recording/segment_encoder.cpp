@@ -36,6 +36,8 @@ void SegmentEncoder::note(const Event& event) {
     processes_[process->process.value] = {event.at, *process, false, false};
   else if (const auto* thread = std::get_if<ThreadSeen>(&event.payload))
     threads_[thread->thread.value] = {event.at, *thread, false, false};
+  else if (const auto* stack = std::get_if<StackSeen>(&event.payload))
+    stacks_[stack->stack.value] = {event.at, *stack, false, false};
   else if (const auto* gone = std::get_if<ProcessGone>(&event.payload)) {
     if (const auto at = processes_.find(gone->process.value); at != processes_.end())
       at->second.gone = true;
@@ -60,11 +62,15 @@ void SegmentEncoder::prepare(const P& payload) {
   } else if constexpr (std::is_same_v<P, ThreadSeen>) {
     if (const auto at = threads_.find(payload.thread.value); at != threads_.end())
       at->second.announced = true;
+  } else if constexpr (std::is_same_v<P, StackSeen>) {
+    if (const auto at = stacks_.find(payload.stack.value); at != stacks_.end())
+      at->second.announced = true;
   }
   P::fields(payload, [this]<class T>(const char*, const T& field) {
     if constexpr (std::is_same_v<T, StringId>)
       define(field);
-    else if constexpr (std::is_same_v<T, ProcessId> || std::is_same_v<T, ThreadId>)
+    else if constexpr (std::is_same_v<T, ProcessId> || std::is_same_v<T, ThreadId> ||
+                       std::is_same_v<T, StackId>)
       announce(field);
   });
 }
@@ -91,6 +97,26 @@ void SegmentEncoder::announce(ThreadId id) {
   encode(Event{at->second.at, at->second.seen});
 }
 
+// Stacks are deep: the callers that the segment lacks first, outermost first, without recursion.
+void SegmentEncoder::announce(StackId id) {
+  callers_.clear();
+  std::uint32_t above = ~0u;  // a caller's id is smaller, so the way up ends
+  for (auto at = stacks_.find(id.value);
+       at != stacks_.end() && !at->second.announced && at->first < above;
+       at = stacks_.find(at->second.seen.caller.value)) {
+    above = at->first;
+    callers_.push_back(above);
+  }
+  for (; !callers_.empty(); callers_.pop_back()) {
+    auto& frame = stacks_.find(callers_.back())->second;
+    frame.announced = true;
+    define(frame.seen.function);
+    define(frame.seen.file);
+    append(Event{frame.at, frame.seen});
+  }
+}
+
+// Stacks are announced when they are next used: most are not.
 void SegmentEncoder::announceAll() {
   for (const auto& entry : processes_)
     if (!entry.second.gone) announce(ProcessId{entry.first});
@@ -138,6 +164,7 @@ void SegmentEncoder::beginSegment() {
   defined_ = 0;
   forgetGone(processes_);
   forgetGone(threads_);
+  forgetGone(stacks_);
 }
 
 }  // namespace stallprof

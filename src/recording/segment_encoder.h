@@ -15,7 +15,8 @@
 namespace stallprof {
 
 // Encodes events into frame payloads such that each segment can be read alone: a string is defined
-// and a process or thread announced before its first use in the segment. Knows nothing of files.
+// and a process, thread or stack announced before its first use in the segment. Knows nothing of
+// files.
 class SegmentEncoder {
  public:
   // `stringBytes`: budget of memory for strings. `frameBytes`: a frame is cut at this size.
@@ -65,6 +66,7 @@ class SegmentEncoder {
   void define(StringId id);
   void announce(ProcessId id);
   void announce(ThreadId id);
+  void announce(StackId id);
   template <class P>
   void prepare(const P& payload);
   void append(const Event& event);
@@ -76,6 +78,8 @@ class SegmentEncoder {
   std::uint32_t defined_ = 0;
   Identities<ProcessSeen> processes_;
   Identities<ThreadSeen> threads_;
+  Identities<StackSeen> stacks_;
+  std::vector<std::uint32_t> callers_;  // of a stack that is announced
   std::deque<Frame> frames_;
   std::size_t cutBytes_ = 0;
   Frame open_;

@@ -15,5 +15,6 @@ const Life& lifeOf(const std::vector<Life>& lives, LifeId id) {
 
 const ProcessLife& Trace::process(ProcessId id) const { return lifeOf(processes, id); }
 const ThreadLife& Trace::thread(ThreadId id) const { return lifeOf(threads, id); }
+const StackSeen& Trace::stack(StackId id) const { return lifeOf(stacks, id).data; }
 
 }  // namespace stallprof

@@ -32,6 +32,7 @@ struct ThreadLife {
   StringId name;
   Nanos seen{}, gone{Nanos::max()};
   Table<ThreadSlice> slices;  // by time, not overlapping
+  Table<StackSlice> stacks;   // by time
 };
 
 struct ProcessLife {
@@ -51,6 +52,9 @@ struct Trace {
   Strings strings;
   std::vector<ProcessLife> processes;  // index = ProcessId - 1; every id up to the size is there
   std::vector<ThreadLife> threads;     // index = ThreadId - 1
+  // index = StackId - 1; a `stack` of none marks one that was not seen. A caller's id is smaller
+  // than its callee's, so that following callers ends.
+  Table<StackSeen> stacks;
 
   Table<HostUsage> host;
   Table<DiskUsage> disks;
@@ -77,6 +81,7 @@ struct Trace {
   // None ids and ids out of range give an empty life, so damage never becomes a crash.
   [[nodiscard]] const ProcessLife& process(ProcessId id) const;
   [[nodiscard]] const ThreadLife& thread(ThreadId id) const;
+  [[nodiscard]] const StackSeen& stack(StackId id) const;
   [[nodiscard]] std::string_view text(StringId id) const { return strings.at(id); }
 };
 

@@ -185,6 +185,21 @@ void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
     ++damaged_;
 }
 
+void TraceBuilder::keep(Nanos at, const StackSeen& s) {
+  if (s.stack.none() || s.stack.value > kMostStacks || s.caller >= s.stack) return void(++damaged_);
+  if (trace_.stacks.size() < s.stack.value) trace_.stacks.resize(s.stack.value);
+  Timed<StackSeen>& seen = trace_.stacks[s.stack.value - 1];
+  if (seen.data.stack.none() || at < seen.at) seen.at = at;
+  seen.data = s;
+}
+
+void TraceBuilder::keep(Nanos at, const StackSlice& s) {
+  if (ThreadLife* of = life(s.thread))
+    of->stacks.push_back({at, s});
+  else
+    ++damaged_;
+}
+
 void TraceBuilder::take(const Event& event) {
   std::visit(
       [&](auto payload) {
@@ -213,6 +228,7 @@ Trace TraceBuilder::seal() {
     if (thread.process.value > trace_.processes.size()) life(thread.process);
     if (thread.seen == Nanos::max()) thread.seen = trace_.begin;
     removeOverlap(thread.slices);
+    sortByTime(thread.stacks);
   }
   for (ProcessLife& process : trace_.processes) {
     if (process.seen == Nanos::max()) process.seen = trace_.begin;

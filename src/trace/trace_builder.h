@@ -15,6 +15,8 @@ class TraceBuilder {
   // A life takes about 100 bytes, so a forged id costs at most 100 MB. An hour of 100 new
   // processes a second stays below.
   static constexpr std::uint32_t kMostLives = 1u << 20;
+  // A recorder makes at most half of these.
+  static constexpr std::uint32_t kMostStacks = 1u << 17;
 
   // The table the string ids of taken events are of.
   [[nodiscard]] Strings& strings() { return trace_.strings; }
@@ -33,6 +35,8 @@ class TraceBuilder {
   void keep(Nanos at, const ThreadGone& payload);
   void keep(Nanos at, const ThreadSlice& payload);
   void keep(Nanos at, const ProcessUsage& payload);
+  void keep(Nanos at, const StackSeen& payload);
+  void keep(Nanos at, const StackSlice& payload);
   ProcessLife* life(ProcessId id);
   ThreadLife* life(ThreadId id);
   void cover(Nanos begin, Nanos end);

@@ -23,6 +23,8 @@ std::span<const std::string_view> namesOf(Wait) { return kWaitNames; }
 std::span<const std::string_view> namesOf(Phase) { return kPhaseNames; }
 std::span<const std::string_view> namesOf(SpanSource) { return kSpanSourceNames; }
 std::span<const std::string_view> namesOf(Coverage) { return kCoverageNames; }
+std::span<const std::string_view> namesOf(FrameKind) { return kFrameKindNames; }
+std::span<const std::string_view> namesOf(Gil) { return kGilNames; }
 std::span<const std::string_view> namesOf(LossKind) { return kLossNames; }
 
 // ---- values of one field, both ways -------------------------------------------------------------
@@ -255,10 +257,13 @@ void addLives(Lines& into) {
     if (p.gone != Nanos::max()) into.add(p.gone, ProcessGone{p.id});
     into.addAll(p.usage);
   }
+  for (const Timed<StackSeen>& s : trace.stacks)
+    if (!s.data.stack.none()) into.add(s.at, s.data);
   for (const ThreadLife& t : trace.threads) {
     into.add(t.seen, ThreadSeen{t.id, t.process, t.tid, t.name});
     if (t.gone != Nanos::max()) into.add(t.gone, ThreadGone{t.id});
     into.addAll(t.slices);
+    into.addAll(t.stacks);
   }
 }
 

@@ -60,6 +60,8 @@ TEST_CASE("an enumerator past its names reads as unknown, never past the table")
   CHECK(nameOf(static_cast<SpanSource>(200)) == "unknown");
   CHECK(nameOf(static_cast<LossKind>(200)) == "unknown");
   CHECK(nameOf(static_cast<Coverage>(200)) == "absent");
+  CHECK(nameOf(static_cast<FrameKind>(200)) == "other");
+  CHECK(nameOf(static_cast<Gil>(200)) == "unknown");
   CHECK(nameOf(Wait::kOther) == "other");
   CHECK(nameOf(LossKind::kEventUnknown) == "event_unknown");
 }

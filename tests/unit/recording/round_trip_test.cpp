@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "sample_events.h"
 #include "temporary_directory.h"
 #include "tests/catch.h"
@@ -68,6 +70,37 @@ TEST_CASE("a recording without a clean end is whole up to its last flush") {
   const auto reading = readAll(directory / "a.stallprof");
   CHECK_FALSE(reading.summary.cleanEnd);
   CHECK(reading.described == std::vector<std::string>{"10 syscalls name='read' count=1"});
+}
+
+TEST_CASE("a stack is told with its callers in each segment that uses it, outermost first") {
+  const TemporaryDirectory directory;
+  const std::uint32_t deep = 1500;
+  {
+    Writer::Options options;
+    options.segmentBytes = 128 << 10;
+    auto writer = makeWriter(directory / "a.stallprof", options);
+    const StringId name = writer->intern("recurse"), file = writer->intern("a.py");
+    for (std::uint32_t i = 1; i <= deep; ++i)
+      writer->emit(Nanos(i), StackSeen{StackId{i}, StackId{i - 1}, name, file, 10 + i});
+    for (int second = 1; second <= 200; ++second) {
+      for (int i = 0; i < 400; ++i)
+        writer->emit(Nanos(1000 + i), StackSlice{ThreadId{1}, Nanos(5), StackId{deep - 1}, 1});
+      writer->tick(std::chrono::seconds(2 * second));
+    }
+    writer->close();
+  }
+  std::filesystem::remove(directory / "a.stallprof/events-000001.seg");
+  REQUIRE(std::filesystem::exists(directory / "a.stallprof/events-000003.seg"));
+  const auto reading = readAll(directory / "a.stallprof");
+  std::uint32_t told = 0;
+  for (const StackSeen& stack : reading.all<StackSeen>()) {
+    if (stack.stack.value == 1) told = 0;
+    CHECK(stack.stack.value == ++told);  // the next segment begins again
+    CHECK(stack.caller.value == stack.stack.value - 1);
+    CHECK(stack.line == 10 + stack.stack.value);
+  }
+  CHECK(told == deep - 1);  // nothing used the innermost one again
+  CHECK(reading.strings.size() > 2);
 }
 
 TEST_CASE("only the user may enter and read a recording, whatever the umask") {

@@ -97,3 +97,34 @@ TEST_CASE("an identity told again keeps its first instant and its last name") {
   CHECK(trace.process(ProcessId{1}).seen == 10ns);
   CHECK(trace.text(trace.process(ProcessId{1}).comm) == "python3");
 }
+
+TEST_CASE("a stack is found by its id, and the way to its callers ends, however forged") {
+  TraceBuilder builder;
+  StackSeen outer{StackId{1}, {}, builder.strings().intern("main"), {}, 3};
+  StackSeen inner{StackId{4}, StackId{1}, builder.strings().intern("read"), {}, 7};
+  StackSeen circle{StackId{2}, StackId{3}, {}, {}, 1}, itself{StackId{3}, StackId{3}, {}, {}, 1};
+  StackSeen forged{StackId{TraceBuilder::kMostStacks + 1}, {}, {}, {}, 1};
+  for (const StackSeen& s : {inner, outer, circle, itself, forged}) builder.take({5ns, s});
+  builder.take({2ns, inner});  // the same one, as an earlier segment has it
+  const Trace trace = builder.seal();
+  REQUIRE(trace.stacks.size() == 4);
+  CHECK(trace.stack(StackId{4}).line == 7);
+  CHECK(trace.stacks[3].at == 2ns);
+  CHECK(trace.text(trace.stack(trace.stack(StackId{4}).caller).function) == "main");
+  CHECK(trace.stack(StackId{2}).stack.none());
+  CHECK(trace.stack(StackId{99}).stack.none());
+  REQUIRE(trace.losses.size() == 1);
+  CHECK(trace.losses[0].data.count == 3);
+}
+
+TEST_CASE("looks at a thread's stack are its own, by time") {
+  TraceBuilder builder;
+  builder.take({40ns, StackSlice{ThreadId{2}, 20ns, StackId{1}, 3, Gil::kHolds, true}});
+  builder.take({10ns, StackSlice{ThreadId{2}, 0ns, StackId{1}, 1, Gil::kWaits, false}});
+  const Trace trace = builder.seal();
+  const Table<StackSlice>& looks = trace.thread(ThreadId{2}).stacks;
+  REQUIRE(looks.size() == 2);
+  CHECK(looks[0].data.gil == Gil::kWaits);
+  CHECK(looks[1].end() == 60ns);
+  CHECK(looks[1].data.gc);
+}
