@@ -170,6 +170,17 @@ struct Finding {
   std::vector<Advice> advice;
 };
 
+// Where a phase's time went, by function: from looks at stacks.
+struct FunctionInfo {
+  Phase phase = Phase::kUnknown;
+  std::string role;          // "trainer" | "producer"
+  double phaseRatio = 0;     // of that role's looks in that phase
+  double low = 0, high = 1;  // 90 % interval
+  SourceLine hot, where;     // the innermost frame; the user's line that led to it
+  std::string rule;          // why that phase: `stallprof explain --rule`
+  std::int64_t looks = 0, processes = 0;
+};
+
 struct TrainerInfo {
   std::uint32_t pid = 0;
   Maybe<int> rank;
@@ -199,6 +210,7 @@ struct Analysis {
   std::vector<std::string> notAProblem;
   std::vector<std::string> notMeasured;
   Maybe<Cost> cost;
+  std::vector<FunctionInfo> functions;  // by phase, then by share
 };
 
 }  // namespace stallprof

@@ -7,6 +7,7 @@
 #include "analysis/describe.h"
 #include "analysis/findings.h"
 #include "analysis/resources.h"
+#include "analysis/stack_table.h"
 
 namespace stallprof {
 namespace {
@@ -18,9 +19,9 @@ struct Judged {
 };
 
 Judged judgeTrainer(const Trace& trace, const Roles& roles, TrainerIdentity who,
-                    const AnalyzeOptions& options) {
+                    const StackLabels& labels, const AnalyzeOptions& options) {
   Judged judged;
-  judged.facts = attribute(trace, who);
+  judged.facts = attribute(trace, who, &labels);
   judged.run = measureRun(trace, judged.facts, roles);
   judged.judgement = judge(trace, judged.facts, judged.run, options.recording);
   return judged;
@@ -50,7 +51,9 @@ void addNotMeasured(const Trace& trace, const CoverageInfo& coverage,
                     (source.why.empty() ? "" : ": " + source.why));
   if (trace.frameworks.empty())
     out.push_back("loader, steps: no process of the run loaded a framework the hook knows");
-  out.push_back("Python lines of slow operations, GPU activity: not in this version");
+  out.push_back(trace.stacks.empty()
+                    ? "Python lines of slow operations, GPU activity: not in this version"
+                    : "GPU activity: not in this version");
 }
 
 }  // namespace
@@ -65,9 +68,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
   const Roles& roles = answer.roles = findRoles(trace);
+  const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
   std::vector<Judged> trainers;
   for (const TrainerIdentity& who : roles.trainers)
-    trainers.push_back(judgeTrainer(trace, roles, who, options));
+    trainers.push_back(judgeTrainer(trace, roles, who, labels, options));
   std::erase_if(trainers, [](const Judged& j) { return j.facts.steps.empty(); });
   for (const Judged& judged : trainers) out.trainers.push_back(describeTrainer(trace, judged));
 
@@ -75,11 +79,16 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
       trainers.begin(), trainers.end(),
       [](const Judged& a, const Judged& b) { return a.facts.window() < b.facts.window(); });
   const bool steps = longest != trainers.end();
-  const TrainerFacts whole = wholeRun(trace);
+  TrainerFacts whole = wholeRun(trace);
+  if (!steps) {
+    whole.stacks = stacksOfRun(trace, labels);
+    if (whole.stacks.seen()) whole.split.other = whole.window();
+  }
   const TrainerFacts& facts = steps ? longest->facts : whole;
   const RunFacts run = steps ? longest->run : measureRun(trace, whole, roles);
   out.steps = describeSteps(trace, facts);
   out.breakdown = describeBreakdown(facts);
+  out.functions = functionTable(trace, facts);
   out.resources = measureResources(trace, facts, roles, run);
   if (steps) {
     out.epochs = measureEpochs(trace, facts, roles);

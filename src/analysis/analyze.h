@@ -6,13 +6,15 @@
 #include "analysis/analysis.h"
 #include "analysis/facts.h"
 #include "analysis/roles.h"
+#include "classify/rule_table.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
 struct AnalyzeOptions {
   std::optional<double> pricePerHour;
-  std::string recording;  // path as the user gave it, for verify commands
+  std::string recording;             // path as the user gave it, for verify commands
+  const RuleTable* rules = nullptr;  // null: the built-in ones
 };
 
 // The whole answer from a recording. Pure: same trace, same answer; no files, clock or randomness

@@ -211,14 +211,17 @@ std::vector<WorkerFacts> makeWorkers(const Trace& trace, const TrainerTimeline& 
 
 }  // namespace
 
-TrainerFacts attribute(const Trace& trace, TrainerIdentity who) {
+TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels) {
   TrainerTimeline line = readTimeline(trace, who);
   const StepPlan plan = planSteps(trace, line);
-  const Producers producers(trace, line);
-  const Tally tally(line, producers, drawLine(line, plan));
+  const Line pieces = drawLine(line, plan);
+  TrainerFacts facts;
+  if (labels)
+    facts.stacks = gatherStacks(trace, *labels, line, pieces, plan.windowBegin, plan.windowEnd);
+  const Producers producers(trace, line, fetchShares(facts.stacks));
+  const Tally tally(line, producers, pieces);
   const ThreadLife& thread = trace.thread(who.thread);
 
-  TrainerFacts facts;
   facts.process = who.process, facts.thread = who.thread, facts.source = plan.source;
   facts.warmup = plan.warmup;
   facts.windowBegin = plan.windowBegin, facts.windowEnd = plan.windowEnd;

@@ -4,6 +4,7 @@
 #include "analysis/blame.h"
 #include "analysis/facts.h"
 #include "analysis/steps.h"
+#include "classify/stack_labels.h"
 
 namespace stallprof {
 
@@ -14,6 +15,8 @@ namespace stallprof {
 //  is
 //    wait; without workers all of it is wait, blamed on the trainer's own fetch.
 //  - making an iterator, and the next() that ends a pass and stops its workers, is load.
-[[nodiscard]] TrainerFacts attribute(const Trace& trace, TrainerIdentity who);
+// Where `labels` has stacks, the fetches' CPU and vague waits are split by them.
+[[nodiscard]] TrainerFacts attribute(const Trace& trace, TrainerIdentity who,
+                                     const StackLabels* labels = nullptr);
 
 }  // namespace stallprof

@@ -29,9 +29,13 @@ Nanos putEnd(const Timed<WorkerTask>& t) { return t.at + t.data.putEnd; }
 // Adds a part of a fetch to the blame, in the fetch's own proportions; sums to `part`.
 void addShare(Blame& blame, const FetchSplit& split, Nanos whole, Nanos part) {
   const double share = shareOf(part, whole);
-  const Nanos extract = scaled(split.extract, share), unknown = scaled(split.unknown, share);
-  blame.extract += extract, blame.unknown += unknown;
-  blame.transform += part - extract - unknown;  // CPU, waits for a CPU, own pools and locks
+  const Nanos onCpu = scaled(split.cpuExtract, share);
+  const Nanos extract = scaled(split.extract, share) + onCpu;
+  const Nanos unknown = scaled(split.unknown, share);
+  const Nanos load = scaled(split.load + split.cpuLoad, share);
+  blame.extract += extract, blame.extractCpu += onCpu;
+  blame.unknown += unknown, blame.load += load;
+  blame.transform += part - extract - unknown - load;  // CPU, waits for one, own pools and locks
 }
 
 // Enough blocked looks to tell what one fetch was blocked in; fewer: its producer's average.
@@ -76,7 +80,8 @@ Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
   return seen;
 }
 
-Producers::Producers(const Trace& trace, const TrainerTimeline& line) : trace_(trace) {
+Producers::Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks)
+    : trace_(trace), stacks_(stacks) {
   std::unordered_map<std::uint64_t, bool> ours;
   for (const PassSpan& pass : line.passes)
     if (pass.hasWorkers && pass.key != 0) ours[pass.key] = true;
@@ -129,12 +134,27 @@ FetchSplit Producers::split(const Worker& worker, Nanos begin, Nanos end, Nanos 
   const Nanos weights = seen.extract + seen.transform + seen.unknown;
   if (weights <= kNone) {  // never seen blocked: too short for any look
     split.transform = blocked;
+    nameByStacks(split);
     return split;
   }
   split.extract = scaled(blocked, shareOf(seen.extract, weights));
   split.unknown = scaled(blocked, shareOf(seen.unknown, weights));
   split.transform = blocked - split.extract - split.unknown;
+  nameByStacks(split);
   return split;
+}
+
+// What the producers' stacks say of CPU time, and of waits that do not say themselves what for.
+void Producers::nameByStacks(FetchSplit& split) const {
+  split.cpuExtract = scaled(split.cpu, stacks_.cpuExtract);
+  split.cpuLoad = scaled(split.cpu, stacks_.cpuLoad);
+  const Nanos locked = split.transform, vague = split.unknown;
+  const Nanos extract = scaled(locked, stacks_.lockExtract) + scaled(vague, stacks_.vagueExtract);
+  const Nanos load = scaled(locked, stacks_.lockLoad), vagueLoad = scaled(vague, stacks_.vagueLoad);
+  const Nanos transform = scaled(vague, stacks_.vagueTransform);
+  split.transform += transform - scaled(locked, stacks_.lockExtract) - load;
+  split.unknown -= transform + scaled(vague, stacks_.vagueExtract) + vagueLoad;
+  split.extract += extract, split.load += load + vagueLoad;
 }
 
 FetchSplit Producers::split(const Worker& worker, const Timed<WorkerTask>& task) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/facts.h"
+#include "analysis/stacks.h"
 #include "analysis/timeline.h"
 
 namespace stallprof {
@@ -26,12 +27,14 @@ struct FetchSplit {
   Nanos cpu{};                              // the producing thread's
   Nanos queued{};                           // runnable without a CPU
   Nanos extract{}, transform{}, unknown{};  // blocked, by what in (classify/waits.h)
+  Nanos load{};                             // blocked handing over, as its stacks say
+  Nanos cpuExtract{}, cpuLoad{};            // of `cpu`, as its stacks say
 };
 
 // The producers of one trainer's batches: its workers, or itself where it has none.
 class Producers {
  public:
-  Producers(const Trace& trace, const TrainerTimeline& line);
+  Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks = {});
 
   // Whose fault it is that the trainer waited in [begin, end), a part of `fetch`. Sums to it.
   // The design's rule, "Blame of a data wait": before the owed batch's fetch, what its worker did
@@ -60,7 +63,10 @@ class Producers {
   [[nodiscard]] FetchSplit split(const Worker& worker, const Timed<WorkerTask>& task) const;
   [[nodiscard]] Blame follow(const Place& place, Nanos begin, Nanos end) const;
 
+  void nameByStacks(FetchSplit& split) const;
+
   const Trace& trace_;
+  const FetchShares stacks_;
   std::vector<Worker> workers_;
   Worker self_;  // the trainer as its own producer
   std::map<std::pair<std::uint64_t, std::int64_t>, Place> places_;  // (key, batch)

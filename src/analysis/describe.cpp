@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/stacks.h"
 #include "base/stats.h"
 
 namespace stallprof {
@@ -166,10 +167,12 @@ Breakdown describeBreakdown(const TrainerFacts& trainer) {
   Breakdown out;
   if (trainer.steps.empty()) out.scope = "run";
   const double window = static_cast<double>(trainer.window().count());
-  if (trainer.steps.empty() || window <= 0) return out;
+  if (trainer.steps.empty() && !trainer.stacks.seen()) return out;
+  if (window <= 0) return out;
   const auto share = [&](Nanos t) { return static_cast<double>(t.count()) / window; };
-  const Split& s = trainer.split;
-  const Blame& b = trainer.blame;
+  Split s = trainer.split;
+  Blame b = trainer.blame;
+  refine(trainer.stacks, s, b);
   out.ratio = Breakdown::Ratio{share(s.compute), share(s.wait),     share(s.load), share(s.sync),
                                share(s.comm),    share(s.periodic), share(s.other)};
   out.blame = Breakdown::BlameRatio{share(b.extract), share(b.transform), share(b.load),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/stack_facts.h"
 #include "trace/trace.h"
 
 // What `attribution` establishes about one trainer, and what ceilings, model and findings reason
@@ -14,10 +15,11 @@ namespace stallprof {
 // How a data wait was spent by whoever owed the batch. Sums to the wait.
 struct Blame {
   Nanos extract{}, transform{}, load{}, startup{}, unknown{};
+  Nanos extractCpu{};  // the part of `extract` that was on a CPU, not blocked
   [[nodiscard]] Nanos total() const { return extract + transform + load + startup + unknown; }
   Blame& operator+=(const Blame& o) {
     extract += o.extract, transform += o.transform, load += o.load, startup += o.startup,
-        unknown += o.unknown;
+        unknown += o.unknown, extractCpu += o.extractCpu;
     return *this;
   }
 };
@@ -103,6 +105,7 @@ struct TrainerFacts {
   std::vector<Pass> passes;          // training passes, and evaluation ones marked so
   std::vector<WorkerFacts> workers;
   std::uint64_t optimizerSteps = 0;
+  StackFacts stacks;  // of the window; empty where no Python stack was seen
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
   [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }

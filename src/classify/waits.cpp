@@ -41,4 +41,11 @@ WaitRule producerWait(Wait wait) {
   return {Phase::kUnknown, "wait.unnamed"};
 }
 
+WaitRule trainerWait(Wait wait) {
+  const WaitRule rule = producerWait(wait);
+  if (wait == Wait::kFileWrite) return {Phase::kOther, rule.rule};
+  if (wait == Wait::kDevice) return {Phase::kCompute, "wait.device"};
+  return {rule.phase == Phase::kTransform ? Phase::kCompute : rule.phase, rule.rule};
+}
+
 }  // namespace stallprof

@@ -17,4 +17,8 @@ struct WaitRule {
 // kExtract, kTransform, or kUnknown where what it was blocked in says nothing about the work.
 [[nodiscard]] WaitRule producerWait(Wait wait);
 
+// For a trainer outside its loader: kExtract where it reads, kCompute where its own pool or its
+// device works meanwhile, kOther for writes, kUnknown as above.
+[[nodiscard]] WaitRule trainerWait(Wait wait);
+
 }  // namespace stallprof

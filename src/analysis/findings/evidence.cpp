@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/findings/wording.h"
+#include "analysis/stacks.h"
 
 namespace stallprof {
 namespace {
@@ -80,11 +81,16 @@ void addShares(Evidence& e) {
   if (e.window <= 0) return;
   const auto share = [&](Nanos part) { return std::max(0.0, seconds(part)) / e.window; };
   e.wait = share(t.split.wait);
-  e.extract = share(t.blame.extract), e.transform = share(t.blame.transform);
+  // A storage finding is about blocking: reading that keeps a core busy is work for more workers.
+  e.extract = share(t.blame.extract - t.blame.extractCpu);
+  e.transform = share(t.blame.transform + t.blame.extractCpu);
   e.loadBlame = share(t.blame.load), e.startup = share(t.blame.startup);
   e.unknownWait = share(t.blame.unknown);
-  e.compute = share(t.split.compute), e.ownLoad = share(t.split.load);
-  e.periodic = share(t.split.periodic), e.other = share(t.split.other);
+  Split own = t.split;
+  Blame named;
+  refine(t.stacks, own, named);
+  e.compute = share(own.compute), e.ownLoad = share(own.load);
+  e.periodic = share(own.periodic), e.other = share(own.other);
   e.starved = share(t.starved);
   e.evaluation = std::min(e.periodic, evaluationSeconds(t) / e.window);
   e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "classify/rule_table.h"
+#include "event/vocabulary.h"
+
+// What looks at Python stacks say about one trainer and its producers. Looks are instants: a share
+// of many of them is a share of time; times come from the hook and the scheduler.
+namespace stallprof {
+
+// Looks that answered yes, of `all`. Looks in a row that saw the same are one witness, not many: so
+// the number that counts for an interval is Kish's effective size.
+struct LookSum {
+  double looks = 0, squares = 0;
+  // One look; `witness` is the slice it is of. Looks come slice by slice.
+  void add(const void* witness) {
+    run_ = witness == last_ ? run_ + 1 : 1;
+    last_ = witness, looks += 1, squares += 2 * run_ - 1;
+  }
+  [[nodiscard]] double effective() const { return squares > 0 ? looks * looks / squares : 0; }
+
+ private:
+  const void* last_ = nullptr;
+  double run_ = 0;
+};
+
+// A share with its 90 % interval (Wilson's, which holds for shares near 0 and few looks).
+struct Share {
+  double value = 0, low = 0, high = 1;
+};
+[[nodiscard]] Share shareOf(double part, const LookSum& all);
+
+struct PhaseLooks {
+  std::array<double, kPhaseNames.size()> of{};
+  LookSum all;
+  void add(Phase phase, const void* witness) {
+    of[static_cast<std::size_t>(phase)] += 1;
+    all.add(witness);
+  }
+  [[nodiscard]] double operator[](Phase phase) const { return of[static_cast<std::size_t>(phase)]; }
+  [[nodiscard]] double ratio(Phase phase) const {
+    return all.looks > 0 ? (*this)[phase] / all.looks : 0;
+  }
+};
+
+// One function, with the user's line that led to it, as one side spent looks in it.
+struct FunctionLooks {
+  Side side = Side::kTrainer;
+  Phase phase = Phase::kUnknown;
+  Chore chore = Chore::kNone;
+  std::string rule;   // that gave the phase
+  StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
+  double looks = 0, running = 0, pageFaults = 0, sockets = 0;
+  std::uint32_t processes = 0;  // how many had it
+};
+
+struct StackFacts {
+  // Making batches: the workers in their fetches, or the trainer in its own.
+  PhaseLooks making, makingRunning, makingLocked, makingVague;  // all; on a CPU; blocked in locks,
+                                                                // pipes; in sleeps, polls
+  double makingFaults = 0, makingSockets = 0;                   // blocked in those
+  // The trainer: inside steps, and in the time no evidence of the hook names.
+  PhaseLooks step, gap;
+  LookSum trainer;       // all looks at it in the window, those without a stack too
+  double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
+  double gilKnown = 0, gilWaits = 0;  // in steps: looks that knew the lock, and waited for it
+  std::array<double, 5> chores{};     // by Chore, anywhere in the window
+  // Threads of the producing processes that want the interpreter's lock.
+  LookSum lockWanted;
+  double lockWaits = 0;
+  std::uint32_t lockThreads = 0;             // most in one process
+  double bareProducer = 0, bareTrainer = 0;  // looks at a thread whose stack was not seen
+  std::vector<FunctionLooks> functions;      // most looks first
+
+  [[nodiscard]] bool seen() const { return making.all.looks + step.all.looks + gap.all.looks > 0; }
+};
+
+}  // namespace stallprof

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/facts.h"
+#include "classify/stack_labels.h"
+
+namespace stallprof {
+
+// The functions that each phase's time went to, the largest of each side and phase.
+[[nodiscard]] std::vector<FunctionInfo> functionTable(const Trace& trace,
+                                                      const TrainerFacts& facts);
+
+// For a run in which nobody was seen to step: the main thread of the process with most looks, over
+// the whole run.
+[[nodiscard]] StackFacts stacksOfRun(const Trace& trace, const StackLabels& labels);
+
+// A frame as the report names it: "PIL/Image.py", function, line.
+[[nodiscard]] SourceLine lineOf(const Trace& trace, StackId frame);
+
+// "PIL/Image.py:Image.resize", or "train.py:31 load" for the user's own code.
+[[nodiscard]] std::string nameOf(const SourceLine& line);
+
+}  // namespace stallprof

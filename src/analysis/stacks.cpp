@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/stacks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kEnoughLooks = 30;  // below it a share of them is off by 9 points (one sigma)
+constexpr double kNormal90 = 1.645;
+
+// One look at a thread: an instant, what the thread was seen in, and its stack.
+struct Look {
+  Nanos at{};
+  const StackSlice* stack = nullptr;  // null: none was seen
+  Wait wait = Wait::kUnknown;
+};
+
+// Which slice a look at `at` belongs to: a slice's looks end at its end, and the stack is read some
+// microseconds after the rest, so the nearest look counts.
+class WaitAt {
+ public:
+  explicit WaitAt(const Table<ThreadSlice>& slices) : slices_(slices), cursor_(slices.begin()) {}
+  Wait operator()(Nanos at) {
+    while (cursor_ != slices_.end() && cursor_->end() < at) ++cursor_;
+    if (cursor_ == slices_.end())
+      return slices_.empty() ? Wait::kUnknown : slices_.back().data.wait;
+    if (cursor_ != slices_.begin()) {
+      const auto before = std::prev(cursor_);
+      const Nanos period = cursor_->data.duration / std::max(1u, cursor_->data.looks);
+      if (at - before->end() < period / 2) return before->data.wait;
+    }
+    return cursor_->data.wait;
+  }
+
+ private:
+  const Table<ThreadSlice>& slices_;
+  Table<ThreadSlice>::const_iterator cursor_;
+};
+
+// Looks in [begin, end) of one thread, in order.
+template <class Visit>
+void eachLook(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
+  WaitAt waitAt(thread.slices);
+  auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
+                                  [&](const Timed<StackSlice>& s) { return s.end() < begin; });
+  for (; row != thread.stacks.end() && row->at < end; ++row) {
+    const std::uint32_t looks = std::max(1u, row->data.looks);
+    const Nanos period = looks > 1 ? row->data.duration / (looks - 1) : Nanos{};
+    for (std::uint32_t i = 0; i < looks; ++i)
+      if (const Nanos at = row->at + period * i; at >= begin && at < end)
+        visit(Look{at, &row->data, waitAt(at)});
+  }
+}
+
+// How many looks there were at a thread, whether a stack was seen or not.
+double looksAt(const ThreadLife& thread, Nanos begin, Nanos end) {
+  double looks = 0;
+  for (const auto& slice : thread.slices) {
+    const Nanos inside = std::min(slice.end(), end) - std::max(slice.at, begin);
+    if (inside > Nanos{} && slice.data.duration > Nanos{})
+      looks += slice.data.looks * (seconds(inside) / seconds(slice.data.duration));
+  }
+  return looks;
+}
+
+using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
+
+class Gatherer {
+ public:
+  Gatherer(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
+           Nanos begin, Nanos end)
+      : trace_(trace), labels_(labels), timeline_(timeline), begin_(begin), end_(end) {}
+
+  StackFacts gather(const Line& line) {
+    lookAtTrainer(line);
+    lookAtWorkers();
+    lookAtLocks();
+    for (auto& [key, function] : functions_) {
+      function.looks.processes = static_cast<std::uint32_t>(function.processes.size());
+      facts_.functions.push_back(std::move(function.looks));
+    }
+    std::stable_sort(facts_.functions.begin(), facts_.functions.end(),
+                     [](const auto& a, const auto& b) { return a.looks > b.looks; });
+    return std::move(facts_);
+  }
+
+ private:
+  struct Function {
+    FunctionLooks looks;
+    std::set<ProcessId> processes;
+  };
+
+  void lookAtTrainer(const Line& line) {
+    const ThreadLife& thread = trace_.thread(timeline_.who.thread);
+    auto piece = line.begin();
+    eachLook(thread, begin_, end_, [&](const Look& look) {
+      while (piece != line.end() && piece->end <= look.at) ++piece;
+      const bool inside = piece != line.end() && piece->begin <= look.at;
+      facts_.trainer.add(look.stack);
+      if (look.stack->gc) ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
+      takeTrainer(inside ? &*piece : nullptr, look);
+    });
+    facts_.bareTrainer = std::max(0.0, looksAt(thread, begin_, end_) - facts_.trainer.looks);
+  }
+
+  [[nodiscard]] bool madeHere(const Piece* piece) const {
+    return piece && piece->kind == Piece::Kind::kFetch &&
+           !timeline_.passes[timeline_.passOf[piece->index]].hasWorkers;
+  }
+
+  void takeTrainer(const Piece* piece, const Look& look) {
+    const ThreadId trainer = timeline_.who.thread;
+    if (madeHere(piece)) return takeMaking(trainer, look);
+    const StackLabel label = labels_.of(look.stack->stack, Side::kTrainer);
+    const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    const bool phased = piece && piece->kind == Piece::Kind::kPhase;
+    const bool step = phased && piece->phase == Phase::kCompute;
+    const bool gap = !piece || (phased && piece->phase == Phase::kOther);
+    Phase phase = what.phase;
+    if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
+      phase = Phase::kCompute;
+    if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
+    if ((step || gap) && what.chore != Chore::kGc)
+      ++facts_.chores[static_cast<std::size_t>(what.chore)];
+    if (step) facts_.step.add(phase, look.stack), takeStep(label, look);
+    if (gap) facts_.gap.add(phase, look.stack);
+    // Waiting for a batch is not what the trainer does: blame says who owes it.
+    if (step || gap || phased || look.wait == Wait::kRunning)
+      note(trainer, label, phase, what, look, Side::kTrainer);
+  }
+
+  void takeStep(const StackLabel& label, const Look& look) {
+    if (look.stack->gil == Gil::kUnknown) return;
+    ++facts_.gilKnown;
+    facts_.gilWaits += look.stack->gil == Gil::kWaits;
+    const bool interpreter = label.hot == label.python;
+    facts_.ownPython += look.wait == Wait::kRunning && look.stack->gil == Gil::kHolds &&
+                        interpreter && label.usersLine() && !look.stack->gc;
+  }
+
+  void takeMaking(ThreadId thread, const Look& look) {
+    const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
+    const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    facts_.making.add(what.phase, look.stack);
+    if (look.wait == Wait::kRunning) {
+      facts_.makingRunning.add(what.phase, look.stack);
+    } else {
+      const Phase blocked = producerWait(look.wait).phase;
+      if (blocked == Phase::kTransform) facts_.makingLocked.add(what.phase, look.stack);
+      if (blocked == Phase::kUnknown) facts_.makingVague.add(what.phase, look.stack);
+    }
+    facts_.makingFaults += look.wait == Wait::kPageFault;
+    facts_.makingSockets += look.wait == Wait::kSocket;
+    note(thread, label, what.phase, what, look, Side::kProducer);
+  }
+
+  // A worker's fetches of one trainer do not overlap, and are in order of time.
+  using Fetches = std::map<ThreadId, std::vector<const Timed<WorkerTask>*>>;
+
+  void lookAtWorkers() {
+    std::set<std::uint64_t> ours;
+    for (const PassSpan& pass : timeline_.passes)
+      if (pass.hasWorkers && pass.key != 0) ours.insert(pass.key);
+    for (const auto& row : trace_.tasks)
+      if (ours.count(row.data.key) != 0) fetches_[row.data.thread].push_back(&row);
+    for (const auto& [thread, tasks] : fetches_) lookAtWorker(thread, tasks);
+  }
+
+  void lookAtWorker(ThreadId id, const std::vector<const Timed<WorkerTask>*>& tasks) {
+    const ThreadLife& thread = trace_.thread(id);
+    const auto begins = [](const Timed<WorkerTask>& t) { return t.at + t.data.fetchBegin; };
+    const auto ends = [](const Timed<WorkerTask>& t) { return t.at + t.data.fetchEnd; };
+    double seen = 0, busy = 0;
+    for (const auto* t : tasks)
+      busy += seconds(std::max(Nanos{}, std::min(ends(*t), end_) - std::max(begins(*t), begin_)));
+    auto at = tasks.begin();
+    eachLook(thread, begin_, end_, [&](const Look& look) {
+      while (at != tasks.end() && ends(**at) <= look.at) ++at;
+      if (at == tasks.end() || look.at < begins(**at)) return;
+      ++seen;
+      takeMaking(id, look);
+    });
+    // Its looks are spread evenly, so as many fall into its fetches as time does.
+    const double all = looksAt(thread, begin_, end_);
+    const double expected = all * busy / std::max(1e-9, seconds(end_ - begin_));
+    facts_.bareProducer += std::max(0.0, expected - seen);
+  }
+
+  // Of all Python threads of the processes that make batches.
+  void lookAtLocks() {
+    std::set<ProcessId> producing;
+    for (const auto& [thread, tasks] : fetches_) producing.insert(trace_.thread(thread).process);
+    if (producing.empty()) producing.insert(trace_.thread(timeline_.who.thread).process);
+    for (const ProcessId id : producing) {
+      std::uint32_t threads = 0;
+      for (const ThreadId thread : trace_.process(id).threads) threads += lookAtLock(thread);
+      facts_.lockThreads = std::max(facts_.lockThreads, threads);
+    }
+  }
+
+  bool lookAtLock(ThreadId id) {
+    double wanted = 0;
+    eachLook(trace_.thread(id), begin_, end_, [&](const Look& look) {
+      if (look.stack->gil != Gil::kHolds && look.stack->gil != Gil::kWaits) return;
+      ++wanted;
+      facts_.lockWanted.add(look.stack);
+      facts_.lockWaits += look.stack->gil == Gil::kWaits;
+    });
+    return wanted >= kEnoughLooks;
+  }
+
+  void note(ThreadId thread, const StackLabel& label, Phase phase, const LookLabel& what,
+            const Look& look, Side side) {
+    const StackSeen& hot = trace_.stack(label.hot);
+    const StackSeen& user = trace_.stack(label.user);
+    Function& f =
+        functions_[{side, phase, hot.function, hot.file, user.function, user.file, user.line}];
+    if (f.looks.looks == 0)
+      f.looks = {side, phase, what.chore, std::string(what.rule), label.hot, label.user};
+    f.looks.looks += 1;
+    f.looks.running += look.wait == Wait::kRunning;
+    f.looks.pageFaults += look.wait == Wait::kPageFault;
+    f.looks.sockets += look.wait == Wait::kSocket;
+    f.processes.insert(trace_.thread(thread).process);
+  }
+
+  const Trace& trace_;
+  const StackLabels& labels_;
+  const TrainerTimeline& timeline_;
+  const Nanos begin_, end_;
+  Fetches fetches_;
+  StackFacts facts_;
+  std::map<FunctionKey, Function> functions_;
+};
+
+Nanos scaled(Nanos value, double share) {
+  return Nanos(static_cast<Nanos::rep>(static_cast<double>(value.count()) * share));
+}
+
+// Gives `time` of a part of the split to `phase`; false: that phase has no part of its own.
+bool give(Split& split, Blame& blame, Phase phase, Nanos time) {
+  switch (phase) {
+    case Phase::kCompute:
+      return split.compute += time, true;
+    case Phase::kComm:
+      return split.comm += time, true;
+    case Phase::kPeriodic:
+      return split.periodic += time, true;
+    case Phase::kLoad:
+      return split.load += time, true;
+    // As a user's mark for his own loading code: time for data, and whose is known.
+    case Phase::kExtract:
+      return split.wait += time, blame.extract += time, true;
+    case Phase::kTransform:
+      return split.wait += time, blame.transform += time, true;
+    default:
+      return false;
+  }
+}
+
+void move(const PhaseLooks& looks, double bare, Phase own, Nanos& from, Split& split,
+          Blame& blame) {
+  const double all = looks.all.looks + bare;
+  if (looks.all.looks < kEnoughLooks) return;
+  const Nanos whole = from;
+  for (std::size_t i = 0; i < kPhaseNames.size(); ++i) {
+    const auto phase = static_cast<Phase>(i);
+    const Nanos part = scaled(whole, looks.of[i] / all);
+    if (phase != own && part > Nanos{} && give(split, blame, phase, part)) from -= part;
+  }
+}
+
+}  // namespace
+
+Share shareOf(double part, const LookSum& all) {
+  if (all.looks <= 0) return {};
+  const double p = std::clamp(part / all.looks, 0.0, 1.0), n = all.effective(), z = kNormal90;
+  const double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
+  const double half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return {p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
+                        const TrainerTimeline& timeline, const Line& line, Nanos begin, Nanos end) {
+  return Gatherer(trace, labels, timeline, begin, end).gather(line);
+}
+
+FetchShares fetchShares(const StackFacts& facts) {
+  FetchShares shares;
+  if (facts.makingRunning.all.looks >= kEnoughLooks) {
+    shares.cpuExtract = facts.makingRunning.ratio(Phase::kExtract);
+    shares.cpuLoad = facts.makingRunning.ratio(Phase::kLoad);
+  }
+  if (facts.makingLocked.all.looks >= kEnoughLooks) {
+    shares.lockExtract = facts.makingLocked.ratio(Phase::kExtract);
+    shares.lockLoad = facts.makingLocked.ratio(Phase::kLoad);
+  }
+  if (facts.makingVague.all.looks >= kEnoughLooks) {
+    shares.vagueExtract = facts.makingVague.ratio(Phase::kExtract);
+    shares.vagueTransform = facts.makingVague.ratio(Phase::kTransform);
+    shares.vagueLoad = facts.makingVague.ratio(Phase::kLoad);
+  }
+  return shares;
+}
+
+void refine(const StackFacts& facts, Split& split, Blame& blame) {
+  // Looks without a stack are shared out as the steps and gaps were.
+  const double looks = facts.step.all.looks + facts.gap.all.looks;
+  const double bare = looks > 0 ? facts.bareTrainer / looks : 0;
+  Nanos compute = split.compute, other = split.other;
+  split.compute = split.other = Nanos{};
+  move(facts.step, bare * facts.step.all.looks, Phase::kCompute, compute, split, blame);
+  move(facts.gap, bare * facts.gap.all.looks, Phase::kOther, other, split, blame);
+  split.compute += compute, split.other += other;
+}
+
+}  // namespace stallprof

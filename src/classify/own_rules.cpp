@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "classify/own_rules.h"
+
+namespace stallprof {
+namespace {
+
+constexpr OwnRule kRules[] = {
+    {kOwnProducer, "transform",
+     "A producer at work in code that no rule claims: its own Python, or C called from it."},
+    {kOwnTrainer, "compute",
+     "The trainer at work in code that no rule claims: Python between operators, or C called from "
+     "it."},
+    {kCollecting, "periodic",
+     "The interpreter says that its garbage collector is running in this thread. In a producer the "
+     "look keeps its phase: it holds up a batch, not the step."},
+    {"wait.file_read", "extract", "Blocked reading a file."},
+    {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
+    {"wait.file_write", "extract | other",
+     "Blocked writing a file: in a fetch it fills a cache of what was fetched; in the trainer "
+     "nobody says what for."},
+    {"wait.page_fault", "extract", "Blocked outside any system call: a mapped file, or swap."},
+    {"wait.socket", "extract", "Blocked receiving from the network."},
+    {"wait.lock", "transform | compute",
+     "Blocked on a lock: a thread of its own pool, or the interpreter's lock."},
+    {"wait.pipe", "transform | compute", "Blocked on a pipe to a process of its own."},
+    {"wait.child", "transform | compute", "Waiting for a child process."},
+    {"wait.memory_map", "transform | compute", "Blocked mapping memory: the map's lock."},
+    {"wait.runnable", "transform | compute", "Runnable between two looks."},
+    {"wait.device", "compute", "The trainer blocked in an accelerator's driver."},
+    {"wait.sleep", "unknown", "Asleep: nobody's work."},
+    {"wait.unnamed", "unknown", "Blocked in something that says nothing about the work."},
+};
+
+}  // namespace
+
+std::span<const OwnRule> ownRules() { return kRules; }
+
+}  // namespace stallprof

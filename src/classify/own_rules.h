@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace stallprof {
+
+// The rules that are no match of names but of other evidence: what a look gets where no rule of the
+// table claims its stack. For `explain --rule`.
+struct OwnRule {
+  std::string_view id, phase, note;
+};
+[[nodiscard]] std::span<const OwnRule> ownRules();
+
+inline constexpr std::string_view kOwnProducer = "own.producer";
+inline constexpr std::string_view kOwnTrainer = "own.trainer";
+inline constexpr std::string_view kCollecting = "gc.collecting";
+
+}  // namespace stallprof

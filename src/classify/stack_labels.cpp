@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "classify/stack_labels.h"
+
+#include <map>
+#include <tuple>
+
+#include "classify/own_rules.h"
+#include "classify/rule_match.h"
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+// Frames are few, stacks many: each frame is asked once a side.
+class Claims {
+ public:
+  Claims(const Trace& trace, const RuleTable& table) : trace_(trace), table_(table) {}
+
+  const PhaseRule* of(const StackSeen& frame, Side side) {
+    const auto key = std::tuple(frame.function, frame.file, frame.kind, side);
+    const auto [at, isNew] = claims_.try_emplace(key, nullptr);
+    if (isNew)
+      at->second = claim(
+          table_,
+          {frame.kind == FrameKind::kNative, trace_.text(frame.function), trace_.text(frame.file)},
+          side);
+    return at->second;
+  }
+
+  bool users(const StackSeen& frame) {
+    const auto [at, isNew] = users_.try_emplace(frame.file, false);
+    if (isNew) at->second = modulePathOf(trace_.text(frame.file)).users;
+    return at->second;
+  }
+
+ private:
+  const Trace& trace_;
+  const RuleTable& table_;
+  std::map<std::tuple<StringId, StringId, FrameKind, Side>, const PhaseRule*> claims_;
+  std::map<StringId, bool> users_;
+};
+
+void enter(StackLabel& label, StackId at, const PhaseRule& rule) {
+  if (rule.phase)
+    label.rule = &rule, label.claimed = at, label.covered = rule.covers;
+  else
+    label.rule = nullptr, label.claimed = {};
+  if (rule.context) label.side = *rule.context;
+}
+
+StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
+  if (frame.kind == FrameKind::kOther) return label;
+  label.hot = frame.stack;
+  const bool native = frame.kind == FrameKind::kNative;
+  if (!native) label.python = frame.stack;
+  if (!native && claims.users(frame)) label.user = frame.stack;
+  if (label.covered) return label;
+  // Python's word goes before the library's, where it is about what the user's line called.
+  if (native && label.rule && label.claimed > label.user) return label;
+  if (const PhaseRule* rule = claims.of(frame, label.side)) enter(label, frame.stack, *rule);
+  return label;
+}
+
+Phase phaseOf(const PhaseRule& rule, Side side) {
+  if (rule.work) return side == Side::kProducer ? Phase::kTransform : Phase::kCompute;
+  return *rule.phase;
+}
+
+}  // namespace
+
+StackLabels::StackLabels(const Trace& trace, const RuleTable& table) {
+  Claims claims(trace, table);
+  for (const Side role : {Side::kTrainer, Side::kProducer}) {
+    std::vector<StackLabel>& labels = role == Side::kTrainer ? trainer_ : producer_;
+    labels.reserve(trace.stacks.size());
+    // A caller's id is smaller than its callee's, so it is there already.
+    for (const auto& row : trace.stacks)
+      labels.push_back(inside(of(row.data.caller, role), row.data, claims));
+  }
+}
+
+StackLabel StackLabels::of(StackId stack, Side role) const {
+  const std::vector<StackLabel>& labels = role == Side::kTrainer ? trainer_ : producer_;
+  if (!stack.none() && stack.value <= labels.size()) return labels[stack.value - 1];
+  StackLabel outside;
+  outside.side = role;
+  return outside;
+}
+
+LookLabel StackLabels::look(const StackLabel& label, Wait wait, bool gc) {
+  const bool producer = label.side == Side::kProducer;
+  if (gc && !producer) return {Phase::kPeriodic, Chore::kGc, kCollecting};
+  const PhaseRule* rule = label.rule;
+  const Phase claimed = rule ? phaseOf(*rule, label.side) : Phase::kUnknown;
+  const LookLabel byRule{claimed, rule ? rule->chore : Chore::kNone,
+                         rule ? std::string_view(rule->id) : std::string_view()};
+  if (wait == Wait::kRunning) {
+    if (rule) return byRule;
+    return producer ? LookLabel{Phase::kTransform, Chore::kNone, kOwnProducer}
+                    : LookLabel{Phase::kCompute, Chore::kNone, kOwnTrainer};
+  }
+  if (rule && rule->waits) return byRule;
+  const WaitRule blocked = producer ? producerWait(wait) : trainerWait(wait);
+  const bool data = claimed == Phase::kExtract || claimed == Phase::kTransform;
+  const bool reading = blocked.phase == Phase::kExtract && (!rule || data);
+  if (rule && !reading) return byRule;
+  return {blocked.phase, Chore::kNone, blocked.rule};
+}
+
+}  // namespace stallprof
