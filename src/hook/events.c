@@ -7,18 +7,20 @@
  * Limited API of CPython 3.8: one build serves 3.8 and later. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
+#include "hook/events.h"
+
 #include <Python.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "hook/around.h"
+#include "hook/batches.h"
 #include "recording/event_memory.h"
 
 /* A full event memory is asked again for a slot only this often (puts). */
@@ -36,7 +38,7 @@ static void forgetSlot(void) {
   threadId = 0;
 }
 
-static uint64_t clockNs(clockid_t id) {
+uint64_t clockNs(clockid_t id) {
   struct timespec t;
   if (clock_gettime(id, &t) != 0) return 0;
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -179,6 +181,13 @@ static void store(uint16_t kind, uint64_t at, const struct value* values, uint16
   __atomic_store_n(&slot->head, next, __ATOMIC_RELEASE);
 }
 
+void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count) {
+  if (count > kMaxValues || !ready()) return;
+  struct value values[kMaxValues];
+  for (uint16_t i = 0; i < count; ++i) values[i] = (struct value){numbers[i], NULL, NULL};
+  store(kind, at, values, count);
+}
+
 /* put(kind, at, *values): integers and texts, in the order of the event's fields. */
 static PyObject* put(PyObject* self, PyObject* args) {
   (void)self;
@@ -230,31 +239,9 @@ static PyObject* stamp(PyObject* self, PyObject* none) {
                        (unsigned long long)clockNs(CLOCK_THREAD_CPUTIME_ID));
 }
 
-static PyObject* processCpu(PyObject* self, PyObject* none) {
-  (void)self, (void)none;
-  return PyLong_FromUnsignedLongLong(clockNs(CLOCK_PROCESS_CPUTIME_ID));
-}
-
 /* The CPU clock of a thread of this process: the kernel's encoding (posix-timers_types.h), which
  * pthread_getcpuclockid also gives; by tid, so no pthread_t has to be found. */
-static clockid_t threadClock(long tid) { return (clockid_t)((~(clockid_t)tid << 3) | 6); }
-
-/* others(*tids): (CLOCK_MONOTONIC, this thread's CPU, CPU of all threads but this one and those,
- * this thread's major faults, its blocks read). tid 0: no such thread. */
-static PyObject* others(PyObject* self, PyObject* tids) {
-  (void)self;
-  uint64_t at = clockNs(CLOCK_MONOTONIC), thread = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  uint64_t rest = clockNs(CLOCK_PROCESS_CPUTIME_ID) - thread;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(tids); ++i) {
-    long tid = PyLong_AsLong(PyTuple_GetItem(tids, i));
-    if (tid > 0) rest -= clockNs(threadClock(tid));
-  }
-  PyErr_Clear();
-  struct rusage usage = {0};
-  getrusage(RUSAGE_THREAD, &usage);
-  return Py_BuildValue("KKLll", (unsigned long long)at, (unsigned long long)thread, (long long)rest,
-                       usage.ru_majflt, usage.ru_inblock);
-}
+clockid_t threadClock(long tid) { return (clockid_t)((~(clockid_t)tid << 3) | 6); }
 
 /* mix(*values): a 64-bit key equal in every process that mixes the same (FNV-1a). */
 static PyObject* mix(PyObject* self, PyObject* args) {
@@ -276,10 +263,6 @@ static PyMethodDef methods[] = {
     {"put", put, METH_VARARGS, "put(kind, at, *values): store one event"},
     {"now", now, METH_NOARGS, "CLOCK_MONOTONIC, ns"},
     {"stamp", stamp, METH_NOARGS, "(monotonic, thread CPU), ns"},
-    {"process_cpu", processCpu, METH_NOARGS, "CPU of all threads of the process, ns"},
-    {"others", others, METH_VARARGS,
-     "others(*tids): (monotonic, thread CPU, CPU of all threads but this one and those, major "
-     "faults, blocks read)"},
     {"mix", mix, METH_VARARGS, "mix(*values): 64-bit key of integers and texts"},
     {NULL, NULL, 0, NULL}};
 
@@ -291,7 +274,7 @@ static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
 /* Single-phase: an interpreter with a GIL of its own refuses it, as it must. */
 PyMODINIT_FUNC PyInit__stallprof_events(void) {
   PyObject* m = PyModule_Create(&module);
-  if (m && addAround(m) != 0) {
+  if (m && (addAround(m) != 0 || addPass(m) != 0 || addTasks(m) != 0)) {
     Py_DECREF(m);
     return NULL;
   }

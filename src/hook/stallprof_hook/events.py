@@ -3,11 +3,9 @@
 import os
 import sys
 
-from ._stallprof_events import (Around, mix, now, open as _open, others, process_cpu, put,
-                                stamp)
+from ._stallprof_events import Around, mix, now, open as _open, put, stamp
 
-__all__ = ['Around', 'mix', 'now', 'others', 'process_cpu', 'put', 'stamp', 'ready', 'announce',
-           'user_line']
+__all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'ready', 'announce', 'user_line']
 
 FRAMEWORK_SEEN = 30
 LOADER_SEEN = 31

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.utils.data.DataLoader in the process that consumes it (1.13 to 2.x): loaders, passes and
-every next(). What it reads of an iterator are names that all those versions have.
+every next(). What it reads of an iterator are names that all those versions have. What is done
+once a batch is native (src/hook/batches.h).
 
 None of the callbacks below calls code of the user or of torch: an exception in them would be
 hard to tell from one of theirs, and a lazily opened data set must not be opened by us.
@@ -8,31 +9,25 @@ hard to tell from one of theirs, and a lazily opened data set must not be opened
 import sys
 import weakref
 
-from . import events
-from .events import Around, mix, now, process_cpu, put, stamp
-from .torch_batch import batch_bytes
+from . import _stallprof_events as native, events
+from .events import Around, mix, now, put, stamp
 
 _loaders = {}        # id(loader) -> (weak reference, number)
 _count = {'loader': 0, 'pass': 0}
 
 
-class _Pass:
+class _Pass(native.Pass):
     """What we keep with an iterator: identity of the current pass and who owes which batch."""
-    __slots__ = ('loader', 'number', 'key', 'base', 'resumes', 'owners', 'last', 'arrived',
-                 'any_order')
+    __slots__ = ('key', 'base', 'resumes')
 
     def __init__(self, loader):
         self.loader = loader
-        self.number = self.key = self.base = self.resumes = 0
-        self.owners = {}     # index of a batch on its way -> worker
-        self.last = -1       # index that came out of the data queue last
-        self.arrived = None  # counts batches that lie in the data queue; None: no workers
-        self.any_order = False
+        self.key = self.base = self.resumes = 0
 
     def begin(self):
         _count['pass'] += 1
         self.number = _count['pass']
-        self.owners.clear()
+        self.owners = {}
 
 
 # ---- loaders ------------------------------------------------------------------------------------
@@ -118,8 +113,10 @@ def _pass_begun(token, args, result, succeeded):
     iterator = args[0]
     queue = getattr(iterator, '_worker_result_queue', None)
     state.base = state.key = pass_key(iterator._base_seed, None, queue, state.number)
-    state.arrived = _arrived_counter(iterator)
+    if hasattr(iterator, '_data_queue'):
+        state.count_free, state.most = _arrived_counter(iterator._data_queue)
     state.any_order = not getattr(iterator, '_in_order', True)
+    state.iterable = iterator._dataset_kind == 1
     _put_pass(state, at, cpu, False)
 
 
@@ -161,64 +158,14 @@ def _pid():
     return sys.modules['os'].getpid()
 
 
-def _arrived_counter(iterator):
+def _arrived_counter(queue):
     """How many batches lie in the data queue, without the queue's own Python code: the pin
-    thread's queue is a deque, a process queue counts in a semaphore what was put and not got."""
-    queue = getattr(iterator, '_data_queue', None)
-    if queue is None:
-        return None
+    thread's queue is a deque, a process queue counts in a semaphore what was put and not got.
+    (a count of places free, how many there are) or (a count of batches, -1)."""
     items = getattr(queue, 'queue', None)
     if items is not None:
-        return items.__len__
-    free = queue._sem._semlock._get_value
-    most = queue._maxsize
-    return lambda: most - free()
-
-
-# ---- batches ------------------------------------------------------------------------------------
-
-def _next_begins(args, kwargs):
-    iterator = args[0]
-    state = iterator.__dict__.get('_stallprof')
-    if state is None:
-        return None
-    if state.arrived is None:
-        return state, process_cpu(), stamp()
-    ready = len(iterator._task_info) - iterator._tasks_outstanding
-    if ready and iterator._dataset_kind == 1:  # an ended worker's last task is no batch
-        ready = sum(len(info) == 2 for info in iterator._task_info.values())
-    return state, ready + state.arrived(), stamp()
-
-
-def _next_done(token, args, result, succeeded):
-    end, cpu_end = stamp()
-    state, ready, (at, cpu) = token
-    iterator = args[0]
-    batch = worker = process = size = -1
-    if state.arrived is None:
-        process, ready = process_cpu() - ready, -1
-        if succeeded:
-            batch, size = iterator._num_yielded - 1, batch_bytes(result)
-    elif succeeded:
-        batch = state.last if state.any_order else iterator._rcvd_idx - 1
-        worker = state.owners.pop(batch, -1)
-    put(events.FETCH, at, state.loader, state.number, end - at, cpu_end - cpu, batch, worker,
-        ready, not succeeded, process, size)
-
-
-def _index_put(iterator, args, result, succeeded):
-    state = iterator.__dict__.get('_stallprof')
-    index = iterator._send_idx - 1
-    info = iterator._task_info.get(index)
-    if state is not None and info is not None:
-        state.owners[index] = info[0]
-
-
-def _data_got(iterator, args, result, succeeded):
-    """With in_order=False any index may be delivered: the one got last is."""
-    state = iterator.__dict__.get('_stallprof')
-    if succeeded and state is not None:
-        state.last = result[0]
+        return items.__len__, -1
+    return queue._sem._semlock._get_value, queue._maxsize
 
 
 def install(module):
@@ -230,9 +177,9 @@ def install(module):
         (one, '__init__', _pass_begins, _pass_begun),
         (many, '__init__', _pass_begins, _pass_begun),
         (many, '_reset', _reset_begins, _reset_done),
-        (base, '__next__', _next_begins, _next_done),
-        (many, '_try_put_index', None, _index_put),
-        (many, '_get_data', None, _data_got))
+        (base, '__next__', native.next_begins, native.next_done),
+        (many, '_try_put_index', None, native.index_put),
+        (many, '_get_data', None, native.data_got))
     around = [(owner, name, Around(owner.__dict__[name], begin, end))
               for owner, name, begin, end in wrappers]
     for owner, name, wrapped in around:  # all of them or, where one is missing, none

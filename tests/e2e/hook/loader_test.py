@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 import unittest
 
@@ -102,6 +103,34 @@ class Passes(Case):
         self.assertEqual(len({i.key for i in run.iterator}), 3)
         self.assertEqual(len({w.pid for w in run.worker}), 2)
         self.assertEqual({w.key for w in run.worker}, {i.key for i in run.iterator})
+
+    def test_a_resumed_worker_tells_of_no_batch_that_was_not_made(self):
+        """At the end of its data a worker drops the indexes it was still sent; then it answers the
+        next epoch's greeting. Its own count of what it was asked for decides."""
+        with tempfile.NamedTemporaryFile() as count:
+            run = script('''
+                import os, sys, time, torch
+                from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+                log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+                class Counting(IterableDataset):
+                    def __iter__(self):
+                        self.left = 5
+                        return self
+                    def __next__(self):
+                        os.write(log, b'.')
+                        self.left -= 1
+                        if self.left < 0: raise StopIteration
+                        return torch.zeros(4)
+                loader = DataLoader(Counting(), batch_size=None, num_workers=2, prefetch_factor=4,
+                                    persistent_workers=True)
+                for _ in range(3):
+                    for _ in loader: time.sleep(0.005)
+                ''', count.name)
+            asked = len(count.read())
+        self.assertEqual(asked, 3 * 2 * (5 + 1))
+        self.assertEqual(len(run.task), asked)
+        self.assertEqual(len({(t.key, t.batch) for t in run.task}), asked)
+        self.assertEqual(sum(t.bytes == 16 for t in run.task), 30)
 
     def test_the_same_seed_each_epoch_still_gives_different_keys(self):
         for method in ('fork', 'spawn'):

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What torch_loader.py and torch_worker.py do once a batch, native: a call from Python costs more
+ * than what it would measure. The types' methods are `begin` and `end` of Arounds (around.h).
+ *
+ * Pass: one pass over a loader, kept in the iterator as `_stallprof`.
+ *   next_begins, next_done   around the iterator's __next__
+ *   index_put                after _try_put_index: which worker owes the batch
+ *   data_got                 after _get_data: which batch came
+ * Tasks(key, worker, senders, resumed): one run of the loop in a worker.
+ *   get_begins, got          around the index queue's get
+ *   put_begins, put_done     around the data queue's put
+ *   senders() -> (tid, tid)  the feeder thread and the resource sharer's, 0 where not there
+ *   resumed(message) -> key  persistent workers: the next pass begins */
+#ifndef STALLPROF_HOOK_BATCHES_H
+#define STALLPROF_HOOK_BATCHES_H
+
+#include "hook/around.h"
+
+/* Adds types and functions to the module; 0 on success, else a Python error is set. */
+int addPass(PyObject* module);
+int addTasks(PyObject* module);
+
+/* Bytes of the tensors and arrays in a batch, by exact types: no code of the user runs. */
+int64_t batchBytes(PyObject* data);
+
+/* Argument i (borrowed) of a call; NULL: not that many. */
+static inline PyObject* argumentOf(PyObject* args, Py_ssize_t i) {
+  return i < PyTuple_Size(args) ? PyTuple_GetItem(args, i) : NULL;
+}
+
+#endif

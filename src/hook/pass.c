@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#include "event/kinds.h"
+#include "hook/batches.h"
+#include "hook/events.h"
+
+typedef struct {
+  PyObject_HEAD unsigned int loader, number;
+  char anyOrder, iterable;
+  long long last;      /* index that came out of the data queue last */
+  PyObject* owners;    /* index of a batch on its way -> worker; NULL: no workers */
+  PyObject* countFree; /* what counts the data queue; with `most`, its free places */
+  long long most;
+  uint64_t at, cpu, process; /* when the next() under way began */
+  int64_t ready;
+} Pass;
+
+static PyTypeObject* passType;
+
+/* Names of a torch iterator's attributes, and ours; interned once. */
+enum name { kState, kTaskInfo, kOutstanding, kReceived, kYielded, kSent, kNames };
+static const char* const spellings[kNames] = {"_stallprof", "_task_info",   "_tasks_outstanding",
+                                              "_rcvd_idx",  "_num_yielded", "_send_idx"};
+static PyObject* names[kNames];
+
+/* An instance attribute (borrowed) from the instance's own dictionary: no __getattr__ runs. */
+static PyObject* attribute(PyObject* dictionary, enum name name) {
+  return dictionary ? PyDict_GetItem(dictionary, names[name]) : NULL;
+}
+
+static long long integer(PyObject* dictionary, enum name name) {
+  PyObject* value = attribute(dictionary, name);
+  return value && PyLong_Check(value) ? PyLong_AsLongLong(value) : 0;
+}
+
+/* The instance's dictionary, owned; NULL, no error set: it has none. */
+static PyObject* dictionaryOf(PyObject* iterator) {
+  PyObject* dictionary = iterator ? PyObject_GetAttrString(iterator, "__dict__") : NULL;
+  if (dictionary && PyDict_Check(dictionary)) return dictionary;
+  Py_XDECREF(dictionary);
+  PyErr_Clear();
+  return NULL;
+}
+
+static Pass* passOf(PyObject* dictionary) {
+  PyObject* state = attribute(dictionary, kState);
+  return state && PyObject_TypeCheck(state, passType) ? (Pass*)state : NULL;
+}
+
+/* ---- how many batches have arrived ------------------------------------------------------ */
+
+static long long inQueue(Pass* self) {
+  PyObject* answer = PyObject_CallObject(self->countFree, NULL);
+  long long count = answer ? PyLong_AsLongLong(answer) : 0;
+  Py_XDECREF(answer);
+  PyErr_Clear();
+  return self->most < 0 ? count : self->most - count;
+}
+
+/* Batches that have been received but wait for their turn. */
+static long long inHand(Pass* self, PyObject* dictionary) {
+  PyObject* tasks = attribute(dictionary, kTaskInfo);
+  if (!tasks || !PyDict_Check(tasks)) return 0;
+  long long count = PyDict_Size(tasks) - integer(dictionary, kOutstanding);
+  if (!count || !self->iterable) return count;
+  /* An ended worker's last task is no batch: count those that hold their data. */
+  Py_ssize_t at = 0;
+  PyObject* info;
+  count = 0;
+  while (PyDict_Next(tasks, &at, NULL, &info))
+    count += PyTuple_Check(info) && PyTuple_Size(info) == 2;
+  return count;
+}
+
+/* ---- next() ----------------------------------------------------------------------------- */
+
+static PyObject* nextBegins(PyObject* module, PyObject* arguments) {
+  (void)module;
+  PyObject* args = argumentOf(arguments, 0);
+  PyObject* dictionary = dictionaryOf(args ? argumentOf(args, 0) : NULL);
+  Pass* self = passOf(dictionary);
+  if (!self) {
+    Py_XDECREF(dictionary);
+    Py_RETURN_NONE;
+  }
+  self->ready = -1;
+  if (self->countFree)
+    self->ready = inHand(self, dictionary) + inQueue(self);
+  else
+    self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+  Py_INCREF((PyObject*)self);
+  Py_DECREF(dictionary);
+  self->at = clockNs(CLOCK_MONOTONIC);
+  self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  return (PyObject*)self;
+}
+
+/* Takes the worker that owed the batch out of `owners`; -1: not known. */
+static long long takeOwner(Pass* self, long long batch) {
+  PyObject* key = PyLong_FromLongLong(batch);
+  PyObject* owner = key && self->owners ? PyDict_GetItem(self->owners, key) : NULL;
+  long long worker = owner ? PyLong_AsLongLong(owner) : -1;
+  if (owner) PyDict_DelItem(self->owners, key);
+  Py_XDECREF(key);
+  PyErr_Clear();
+  return worker;
+}
+
+static PyObject* nextDone(PyObject* module, PyObject* arguments) {
+  (void)module;
+  uint64_t end = clockNs(CLOCK_MONOTONIC), cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  Pass* self = (Pass*)argumentOf(arguments, 0);
+  PyObject* dictionary = dictionaryOf(PyTuple_GetItem(argumentOf(arguments, 1), 0));
+  PyObject* result = argumentOf(arguments, 2);
+  int succeeded = argumentOf(arguments, 3) == Py_True;
+  long long batch = -1, worker = -1;
+  int64_t process = -1, bytes = -1;
+  if (!self->countFree) {
+    process = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
+    if (succeeded) {
+      batch = integer(dictionary, kYielded) - 1;
+      bytes = batchBytes(result);
+    }
+  } else if (succeeded) {
+    batch = self->anyOrder ? self->last : integer(dictionary, kReceived) - 1;
+    worker = takeOwner(self, batch);
+  }
+  Py_XDECREF(dictionary);
+  PyErr_Clear();
+  const uint64_t numbers[] = {
+      self->loader,     self->number,          end - self->at, cpu - self->cpu,   (uint64_t)batch,
+      (uint64_t)worker, (uint64_t)self->ready, !succeeded,     (uint64_t)process, (uint64_t)bytes};
+  putNumbers(STALLPROF_KIND_FETCH, self->at, numbers, sizeof numbers / sizeof *numbers);
+  Py_RETURN_NONE;
+}
+
+/* ---- who makes it, and what came ---------------------------------------------------------- */
+
+/* end(iterator, args, result, succeeded) of _try_put_index. */
+static PyObject* indexPut(PyObject* module, PyObject* arguments) {
+  (void)module;
+  PyObject* dictionary = dictionaryOf(argumentOf(arguments, 0));
+  Pass* self = passOf(dictionary);
+  PyObject* tasks = attribute(dictionary, kTaskInfo);
+  PyObject* index = PyLong_FromLongLong(integer(dictionary, kSent) - 1);
+  PyObject* info = index && tasks && PyDict_Check(tasks) ? PyDict_GetItem(tasks, index) : NULL;
+  if (self && self->owners && info && PyTuple_Check(info) && PyTuple_Size(info) > 0)
+    PyDict_SetItem(self->owners, index, PyTuple_GetItem(info, 0));
+  Py_XDECREF(index);
+  Py_XDECREF(dictionary);
+  PyErr_Clear();
+  Py_RETURN_NONE;
+}
+
+/* With in_order=False any index may be delivered: the one got last is. */
+static PyObject* dataGot(PyObject* module, PyObject* arguments) {
+  (void)module;
+  PyObject* dictionary = dictionaryOf(argumentOf(arguments, 0));
+  Pass* self = passOf(dictionary);
+  PyObject* result = argumentOf(arguments, 2);
+  PyObject* index = result && PyTuple_Check(result) ? argumentOf(result, 0) : NULL;
+  if (self && index && PyLong_Check(index)) self->last = PyLong_AsLongLong(index);
+  Py_XDECREF(dictionary);
+  PyErr_Clear();
+  Py_RETURN_NONE;
+}
+
+/* ---- the type ----------------------------------------------------------------------------- */
+
+static void drop(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  Py_XDECREF(((Pass*)object)->owners);
+  Py_XDECREF(((Pass*)object)->countFree);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {{"loader", T_UINT, offsetof(Pass, loader), 0, NULL},
+                                {"number", T_UINT, offsetof(Pass, number), 0, NULL},
+                                {"any_order", T_BOOL, offsetof(Pass, anyOrder), 0, NULL},
+                                {"iterable", T_BOOL, offsetof(Pass, iterable), 0, NULL},
+                                {"last", T_LONGLONG, offsetof(Pass, last), 0, NULL},
+                                {"owners", T_OBJECT, offsetof(Pass, owners), 0, NULL},
+                                {"count_free", T_OBJECT, offsetof(Pass, countFree), 0, NULL},
+                                {"most", T_LONGLONG, offsetof(Pass, most), 0, NULL},
+                                {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_dealloc, drop}, {Py_tp_members, members}, {0, NULL}};
+
+static PyType_Spec spec = {.name = "_stallprof_events.Pass",
+                           .basicsize = sizeof(Pass),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .slots = slots};
+
+static PyMethodDef functions[] = {{"next_begins", nextBegins, METH_VARARGS, NULL},
+                                  {"next_done", nextDone, METH_VARARGS, NULL},
+                                  {"index_put", indexPut, METH_VARARGS, NULL},
+                                  {"data_got", dataGot, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
+
+int addPass(PyObject* module) {
+  for (int i = 0; i < kNames; ++i)
+    if (!(names[i] = PyUnicode_InternFromString(spellings[i]))) return -1;
+  passType = (PyTypeObject*)PyType_FromSpec(&spec);
+  if (!passType) return -1;
+  Py_INCREF((PyObject*)passType);
+  if (PyModule_AddObject(module, "Pass", (PyObject*)passType) != 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}

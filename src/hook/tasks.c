@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * CPU of a batch is the process's, so that decoder pools count, less that of the threads that send
+ * the batch before while this one is made: the queue's feeder and multiprocessing's resource
+ * sharer. What other threads used is read once a batch, at its end, since they have nothing to do
+ * between batches. */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+#include <sys/resource.h>
+
+#include "event/kinds.h"
+#include "hook/batches.h"
+#include "hook/events.h"
+
+/* For the senders: they start with the first batches, and some never do. */
+enum { kLooks = 8, kSenders = 2 };
+
+struct reading {
+  uint64_t at, thread;
+  int64_t rest; /* CPU of all threads but this one and the senders */
+  long faults, reads;
+};
+
+typedef struct {
+  PyObject_HEAD PyObject *senders, *resumed;
+  PyObject* index; /* in hand, from its arrival to its batch's handing over; NULL: none */
+  uint64_t key;
+  long long worker;
+  int looks;
+  long tids[kSenders];
+  uint64_t waiting;         /* when the wait for an index began, timeouts or not; 0: not yet */
+  uint64_t begun, begunCpu; /* the index's arrival */
+  int hasBefore;
+  struct reading before, made; /* at the end of the fetch before, and of this one */
+} Tasks;
+
+static struct reading readingOf(const long* tids) {
+  struct reading r = {.at = clockNs(CLOCK_MONOTONIC), .thread = clockNs(CLOCK_THREAD_CPUTIME_ID)};
+  r.rest = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - r.thread);
+  for (int i = 0; i < kSenders; ++i)
+    if (tids[i] > 0) r.rest -= (int64_t)clockNs(threadClock(tids[i]));
+  struct rusage usage = {.ru_majflt = 0};
+  getrusage(RUSAGE_THREAD, &usage);
+  r.faults = usage.ru_majflt;
+  r.reads = usage.ru_inblock;
+  return r;
+}
+
+static void setIndex(Tasks* self, PyObject* index) {
+  PyObject* old = self->index;
+  Py_XINCREF(index);
+  self->index = index;
+  Py_XDECREF(old);
+}
+
+/* ---- get ---------------------------------------------------------------------------------- */
+
+/* Later waits begin when the batch before has been handed over. */
+static PyObject* getBegins(PyObject* object, PyObject* arguments) {
+  (void)arguments;
+  Tasks* self = (Tasks*)object;
+  if (!self->waiting) self->waiting = clockNs(CLOCK_MONOTONIC);
+  return Py_INCREF(object), object;
+}
+
+/* An index that a worker at its data's end was still sent is never answered: no batch. */
+static PyObject* resume(Tasks* self, PyObject* message) {
+  setIndex(self, NULL);
+  self->waiting = clockNs(CLOCK_MONOTONIC);
+  PyObject* key = PyObject_CallFunctionObjArgs(self->resumed, message, NULL);
+  if (!key) return NULL;
+  if (PyLong_Check(key)) self->key = PyLong_AsUnsignedLongLongMask(key);
+  Py_DECREF(key);
+  Py_RETURN_NONE;
+}
+
+static PyObject* got(PyObject* object, PyObject* arguments) {
+  Tasks* self = (Tasks*)object;
+  PyObject* task = argumentOf(arguments, 2);
+  if (argumentOf(arguments, 3) != Py_True || !task || task == Py_None) Py_RETURN_NONE;
+  if (!PyTuple_CheckExact(task)) return resume(self, task);
+  if (PyTuple_Size(task) < 1) Py_RETURN_NONE;
+  setIndex(self, PyTuple_GetItem(task, 0));
+  if (!self->hasBefore) self->before = readingOf(self->tids);
+  self->hasBefore = 1;
+  self->begun = clockNs(CLOCK_MONOTONIC);
+  self->begunCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  Py_RETURN_NONE;
+}
+
+/* ---- put ---------------------------------------------------------------------------------- */
+
+static void findSenders(Tasks* self) {
+  --self->looks;
+  PyObject* tids = PyObject_CallObject(self->senders, NULL);
+  for (int i = 0; tids && PyTuple_Check(tids) && i < kSenders && i < PyTuple_Size(tids); ++i)
+    self->tids[i] = PyLong_AsLong(PyTuple_GetItem(tids, i));
+  Py_XDECREF(tids);
+}
+
+/* What is put answers the index in hand, or is none of our business. */
+static int answersIndex(Tasks* self, PyObject* args) {
+  PyObject* item = args ? argumentOf(args, 0) : NULL;
+  return self->index && item && PyTuple_CheckExact(item) && PyTuple_Size(item) == 2 &&
+         PyTuple_GetItem(item, 0) == self->index;
+}
+
+static PyObject* putBegins(PyObject* object, PyObject* arguments) {
+  Tasks* self = (Tasks*)object;
+  if (!answersIndex(self, argumentOf(arguments, 0))) Py_RETURN_NONE;
+  if (self->looks) findSenders(self);
+  if (PyErr_Occurred()) return NULL;
+  self->made = readingOf(self->tids);
+  return Py_INCREF(object), object;
+}
+
+static PyObject* putDone(PyObject* object, PyObject* arguments) {
+  Tasks* self = (Tasks*)object;
+  const uint64_t end = clockNs(CLOCK_MONOTONIC), at = self->waiting;
+  const struct reading *before = &self->before, *made = &self->made;
+  PyObject* args = argumentOf(arguments, 1);
+  if (!answersIndex(self, args)) Py_RETURN_NONE;
+  const uint64_t cpu = made->thread - self->begunCpu;
+  const int64_t pool = made->rest - before->rest;
+  const uint64_t numbers[] = {self->key,
+                              (uint64_t)self->worker,
+                              PyLong_AsUnsignedLongLongMask(self->index),
+                              self->begun - at,
+                              made->at - at,
+                              end - at,
+                              cpu,
+                              cpu + (pool > 0 ? (uint64_t)pool : 0),
+                              (uint64_t)batchBytes(PyTuple_GetItem(PyTuple_GetItem(args, 0), 1)),
+                              (uint64_t)(made->faults - before->faults),
+                              (uint64_t)(made->reads - before->reads)};
+  if (!PyErr_Occurred()) /* an index that is no integer: not torch's */
+    putNumbers(STALLPROF_KIND_WORKER_TASK, at, numbers, sizeof numbers / sizeof *numbers);
+  PyErr_Clear();
+  setIndex(self, NULL);
+  self->waiting = end;
+  self->before = *made;
+  Py_RETURN_NONE;
+}
+
+/* ---- the type ----------------------------------------------------------------------------- */
+
+static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  (void)kwargs;
+  unsigned long long key;
+  long long worker;
+  PyObject *senders, *resumed;
+  if (!PyArg_ParseTuple(args, "KLOO", &key, &worker, &senders, &resumed)) return NULL;
+  Tasks* self = (Tasks*)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+  if (!self) return NULL;
+  self->key = key;
+  self->worker = worker;
+  self->senders = (Py_INCREF(senders), senders);
+  self->resumed = (Py_INCREF(resumed), resumed);
+  self->looks = kLooks;
+  return (PyObject*)self;
+}
+
+static void drop(PyObject* object) {
+  Tasks* self = (Tasks*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  Py_XDECREF(self->senders);
+  Py_XDECREF(self->resumed);
+  Py_XDECREF(self->index);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {{"get_begins", getBegins, METH_VARARGS, NULL},
+                                {"got", got, METH_VARARGS, NULL},
+                                {"put_begins", putBegins, METH_VARARGS, NULL},
+                                {"put_done", putDone, METH_VARARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, make}, {Py_tp_dealloc, drop}, {Py_tp_methods, methods}, {0, NULL}};
+
+static PyType_Spec spec = {.name = "_stallprof_events.Tasks",
+                           .basicsize = sizeof(Tasks),
+                           .flags = Py_TPFLAGS_DEFAULT,
+                           .slots = slots};
+
+int addTasks(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&spec);
+  return type ? PyModule_AddObject(module, "Tasks", type) : -1;
+}
