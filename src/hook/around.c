@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "hook/around.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <structmember.h>
 
 typedef struct {
   PyObject_HEAD PyObject *original, *begin, *end; /* end: NULL where begin makes the arguments */
+  PyObject* weakReferences;
 } Around;
 
 static PyTypeObject* aroundType;
@@ -151,6 +154,7 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 static void drop(PyObject* object) {
   Around* self = (Around*)object;
   PyTypeObject* type = Py_TYPE(object);
+  if (self->weakReferences) PyObject_ClearWeakRefs(object);
   Py_XDECREF(self->original);
   Py_XDECREF(self->begin);
   Py_XDECREF(self->end);
@@ -162,10 +166,22 @@ static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL},
                                 {"__reduce_ex__", reduce, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {
-    {Py_tp_new, make},       {Py_tp_dealloc, drop},          {Py_tp_call, call},
-    {Py_tp_descr_get, bind}, {Py_tp_getattro, getAttribute}, {Py_tp_setattro, setAttribute},
-    {Py_tp_repr, repr},      {Py_tp_methods, methods},       {0, NULL}};
+/* A function can be weakly referenced, and torch.compile does that. (CPython 3.8 does not know this
+ * member and goes without.) */
+static PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Around, weakReferences), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_new, make},
+                              {Py_tp_dealloc, drop},
+                              {Py_tp_call, call},
+                              {Py_tp_descr_get, bind},
+                              {Py_tp_getattro, getAttribute},
+                              {Py_tp_setattro, setAttribute},
+                              {Py_tp_repr, repr},
+                              {Py_tp_methods, methods},
+                              {Py_tp_members, members},
+                              {0, NULL}};
 
 /* METHOD_DESCRIPTOR: the interpreter may pass the instance as first argument instead of binding. */
 static PyType_Spec spec = {.name = "_stallprof_events.Around",

@@ -64,10 +64,16 @@ class _MarkedLoader:
 def _adapt(watcher, module):
     adapter = _waiting.pop(module.__name__, None)
     if adapter is not None:
-        __import__(__package__ + '.' + adapter)
-        sys.modules[__package__ + '.' + adapter].install(module)
+        ours = _ours(adapter)
+        ours.install(module)
+        _ours('torch_compile').leave_out(ours)
     if not _waiting:
         _remove(watcher)
+
+
+def _ours(name):
+    __import__(__package__ + '.' + name)
+    return sys.modules[__package__ + '.' + name]
 
 
 def _remove(watcher):

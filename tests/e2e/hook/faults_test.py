@@ -89,12 +89,13 @@ class Unseen(unittest.TestCase):
 
     def test_introspection(self):
         self.same('''
-            import inspect, pickle, torch, copy
+            import inspect, pickle, torch, copy, weakref
             from torch.utils.data import DataLoader, dataloader
             print(inspect.signature(DataLoader), inspect.signature(DataLoader.__init__))
             print(inspect.getsource(dataloader._BaseDataLoaderIter.__next__))
             print(inspect.signature(torch.save), torch.save.__module__, repr(torch.save)[:14])
             print(torch.save is torch.serialization.save, inspect.isfunction(torch.save))
+            print(weakref.ref(torch.save)() is torch.save)  # torch.compile refers to what it sees
             loop = torch.utils.data._utils.worker._worker_loop
             print(pickle.dumps(loop), copy.deepcopy(loop) is loop)
             print(torch.serialization.__spec__.loader.__class__, torch.serialization.__loader__)
