@@ -10,6 +10,12 @@
 #include "sampler/process_image.h"
 
 namespace stallprof {
+namespace {
+
+// A list a thread: with more threads than a host usually has processes, /proc itself is shorter.
+constexpr std::size_t kListsWorth = 512;
+
+}  // namespace
 
 // /proc/loadavg ends with the newest pid: unchanged, no task was born in this pid namespace.
 bool ChildSearch::tasksWereBorn() {
@@ -23,8 +29,9 @@ ChildSearch::Found ChildSearch::find(const std::vector<Task>& threads) {
   Found found;
   Pids ours;
   for (const auto& [pid, tid] : threads) ours.insert(pid);
-  if (lists_) readLists(threads, ours, found);
-  if (!lists_) scan(ours, found);
+  const bool few = threads.size() <= kListsWorth;
+  if (lists_ && few) readLists(threads, ours, found);
+  if (!lists_ || !few) scan(ours, found);
   return found;
 }
 

@@ -2,13 +2,22 @@
 #include "sampler/governor.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stallprof {
 namespace {
 
 constexpr Nanos kSlowest = std::chrono::seconds(1);
-constexpr int kMostTurns = 10;  // one thread in 1,024 each second: 100,000 threads still move
-constexpr int kCalmSeconds = 3;
+// One thread in 64 each second: a pass over 20,000 busy threads takes 60 ms of CPU, a minute at
+// 0.1 % of a core.
+constexpr int kMostTurns = 6;
+
+template <std::size_t N>
+double median(std::array<double, N> values, std::size_t count) {
+  auto* middle = values.data() + count / 2;
+  std::nth_element(values.data(), middle, values.data() + count);
+  return *middle;
+}
 
 }  // namespace
 
@@ -21,27 +30,32 @@ int Governor::slowest() const {
   return level;
 }
 
-Pace Governor::pace() const {
-  const int stretched = std::min(level_, slowest());
+Pace Governor::paceOf(int level) const {
+  const int stretched = std::min(level, slowest());
   const Nanos period = std::min(fastest_ * (1l << stretched), std::max(kSlowest, fastest_));
-  return {period, 1u << (level_ - stretched)};
+  return {period, 1u << (level - stretched)};
 }
 
-Pace Governor::update(Nanos wall, Nanos cpu) {
+// The fastest level at which looks and rest together are expected below `share`.
+int Governor::levelWithin(double share) const {
+  // The rest counts as nothing until a second has told of it: a start is a burst.
+  const double rest = median(rest_, kIntervals);
+  const double looks = median(looks_, std::min(told_, kIntervals));
+  const double allowed = std::max(share - rest, kLeast);
+  int level = 0;
+  while (level < slowest() + kMostTurns && looks * std::ldexp(1.0, -level) > allowed) ++level;
+  return level;
+}
+
+Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced) {
   if (wall <= Nanos::zero()) return pace();
-  const double budget = kShare * static_cast<double>(wall.count());
-  const double spent = static_cast<double>(cpu.count());
-  credit_ = std::clamp(credit_ + Nanos(static_cast<Nanos::rep>(budget - spent)), -kBurst, kBurst);
-  const bool over = spent > budget;
-  calm_ = 2 * spent < kRaiseBelow * budget ? calm_ + 1 : 0;
-  if (over && credit_ <= Nanos::zero()) {
-    for (double expected = spent; expected > budget; expected /= 2)
-      level_ = std::min(level_ + 1, slowest() + kMostTurns);
-    credit_ = Nanos::zero();
-  } else if (level_ > 0 && calm_ >= kCalmSeconds && credit_ >= Nanos::zero()) {
-    --level_;
-    calm_ = 0;
-  }
+  const double interval = seconds(wall);
+  const std::size_t at = told_++ % kIntervals;
+  rest_[at] = seconds(std::max(cpu - paced, Nanos::zero())) / interval;
+  looks_[at] = std::ldexp(seconds(paced) / interval, level_);
+  const int needed = levelWithin(kMost), safe = levelWithin(kLess);
+  if (needed > level_) level_ = needed;
+  if (safe < level_) level_ = safe;
   return pace();
 }
 

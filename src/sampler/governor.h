@@ -1,31 +1,48 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "sampler/sampler.h"
 
 namespace stallprof {
 
 // Keeps the recorder below a share of one core by looking less often: 100, 50, 25, ... 1 looks a
-// second, then at one thread in 2, 4, ... in turn. A bucket of unspent CPU lets short bursts pass
-// (start-up, 40 workers starting at once). Pure: told what was spent, it says how hard to look.
+// second, then at one thread in 2, 4, ... in turn. Pure: told what was spent, it says how hard to
+// look.
+//
+// What was spent has two parts. Repeated looks cost in proportion to the pace, so one interval
+// tells what they would cost at any other. The rest does not heed the pace: what each birth costs
+// once, the other samplers, writing. Of both the median of the last two seconds counts: a burst
+// shorter than a second (start-up, 5,000 threads starting at once) changes nothing and leaves
+// nothing behind, while a lasting change is followed within a second or so.
 class Governor {
  public:
-  static constexpr double kShare = 0.01;      // the budget: 1 % of one core
-  static constexpr double kRaiseBelow = 0.8;  // of the budget, as expected at the next faster pace
-  static constexpr Nanos kBurst{50'000'000};  // 5 s of budget
+  static constexpr double kShare = 0.01;  // the budget: 1 % of one core
+  // Slower above kMost of a core expected, faster below kLess: between them it stays, so that noise
+  // does not make it swing. The rest of the budget is for bursts and for the start.
+  static constexpr double kMost = 0.0085, kLess = 0.0065;
+  // Looks keep this share even where the rest alone is above the budget: no pace would help then.
+  static constexpr double kLeast = 0.002;
+  static constexpr Nanos kInterval{250'000'000};  // how often it wants to be told
 
   explicit Governor(Nanos fastest);
-  // `cpu` was spent in the last `wall`. Call about once a second.
-  Pace update(Nanos wall, Nanos cpu);
-  [[nodiscard]] Pace pace() const;
+  // In the last `wall` the recorder spent `cpu`, of it `paced` in repeated looks.
+  Pace update(Nanos wall, Nanos cpu, Nanos paced);
+  [[nodiscard]] Pace pace() const { return paceOf(level_); }
 
  private:
+  static constexpr std::size_t kIntervals = 8;
   [[nodiscard]] int slowest() const;
+  [[nodiscard]] Pace paceOf(int level) const;
+  [[nodiscard]] int levelWithin(double share) const;
 
   Nanos fastest_;
   int level_ = 0;  // each halves the looks
-  Nanos credit_ = kBurst;
-  int calm_ = 0;  // seconds in a row in which the next faster pace would have been allowed
+  // Shares of a core, by interval: the rest, and the looks as they would cost at level 0.
+  std::array<double, kIntervals> rest_{}, looks_{};
+  std::size_t told_ = 0;
 };
 
 }  // namespace stallprof

@@ -20,6 +20,17 @@ std::string_view skipBlanks(std::string_view text) {
   return text;
 }
 
+// The first word, cut off `text`; empty at the end. The files of every look are read with this: no
+// allocation.
+std::string_view takeWord(std::string_view& text) {
+  text = skipBlanks(text);
+  std::size_t end = 0;
+  while (end < text.size() && !blank(text[end])) ++end;
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
 std::optional<std::uint64_t> parseHex(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -43,11 +54,10 @@ std::optional<std::int64_t> parseNumber(std::string_view text) {
 
 std::vector<std::string_view> splitWords(std::string_view text, std::size_t limit) {
   std::vector<std::string_view> words;
-  for (text = skipBlanks(text); !text.empty() && words.size() < limit; text = skipBlanks(text)) {
-    std::size_t end = 0;
-    while (end < text.size() && !blank(text[end])) ++end;
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
+  while (words.size() < limit) {
+    const std::string_view word = takeWord(text);
+    if (word.empty()) break;
+    words.push_back(word);
   }
   return words;
 }
@@ -91,29 +101,24 @@ std::optional<ProcStat> parseStat(std::string_view text) {
 }
 
 std::optional<SchedStat> parseSchedStat(std::string_view text) {
-  const auto words = splitWords(text, 3);
-  if (words.size() < 3) return std::nullopt;
-  const auto run = parseNumber(words[0]), queued = parseNumber(words[1]),
-             count = parseNumber(words[2]);
+  const auto run = parseNumber(takeWord(text)), queued = parseNumber(takeWord(text)),
+             count = parseNumber(takeWord(text));
   if (!run || !queued || !count || *run < 0 || *queued < 0) return std::nullopt;
   return SchedStat{Nanos(*run), Nanos(*queued), *count};
 }
 
 std::optional<SyscallLine> parseSyscall(std::string_view text) {
   if (text.starts_with("running")) return SyscallLine{};
-  const auto words = splitWords(text, 7);
-  if (words.empty()) return std::nullopt;
-  const auto number = parseNumber(words[0]);
+  const auto number = parseNumber(takeWord(text));
   if (!number) return std::nullopt;
   SyscallLine line;
   line.number = *number;
   line.kind = *number < 0 ? SyscallLine::Kind::kOutside : SyscallLine::Kind::kCall;
   if (line.kind == SyscallLine::Kind::kOutside) return line;
-  if (words.size() < 7) return std::nullopt;
-  for (std::size_t i = 0; i < line.args.size(); ++i) {
-    const auto value = parseHex(words[i + 1]);
+  for (std::uint64_t& arg : line.args) {
+    const auto value = parseHex(takeWord(text));
     if (!value) return std::nullopt;
-    line.args[i] = *value;
+    arg = *value;
   }
   return line;
 }

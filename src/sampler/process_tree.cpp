@@ -13,17 +13,27 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kEndedKept = 1u << 16;
+// A ring holds what a CPU does in 20 ms at 1,500 processes; a new one's first look waits for it.
+constexpr Nanos kPeriod = std::chrono::milliseconds(20);
+constexpr Nanos kCalmAfter = std::chrono::seconds(2), kCalmPeriod = std::chrono::milliseconds(50);
 constexpr Nanos kScanEvery = std::chrono::milliseconds(200);     // all of /proc
 constexpr Nanos kChildrenEvery = std::chrono::milliseconds(50);  // the children files
 constexpr Nanos kSafetyScan = std::chrono::seconds(5);           // beside task events
 constexpr Nanos kCheckEvery = std::chrono::seconds(1);
+// Looking through all tasks waits this long for each that was read last time: at 5 us a task half a
+// percent of a core, however many there are.
+constexpr Nanos kPerTask = std::chrono::milliseconds(1);
 constexpr Nanos kYoung = std::chrono::seconds(2);  // an exec is near: looked at with every sample
 
 }  // namespace
 
 ProcessTree::ProcessTree(std::string root, pid_t rootPid)
     : root_(std::move(root)), rootPid_(rootPid), search_(root_), fds_(keptFdLimit(0.06)) {}
+
+Nanos ProcessTree::period() const {
+  const bool follow = events_ != nullptr && events_->opened();
+  return follow && now_ - lastEvent_ > kCalmAfter ? kCalmPeriod : kPeriod;
+}
 
 // ---- finding ------------------------------------------------------------------------------------
 
@@ -65,7 +75,6 @@ LiveProcess& ProcessTree::add(const ProcStat& stat, Nanos since) {
   process.comm = stat.comm;
   process.since = since;
   if (parent != nullptr) process.exe = parent->exe;
-  ++generation_;
   byPid_[stat.pid] = live_.size();
   live_.push_back(std::move(process));
   Watch& watch = watches_.emplace_back();
@@ -80,7 +89,7 @@ ThreadId ProcessTree::addThread(LiveProcess& process, std::uint32_t tid, Nanos s
                                   [&](const LiveThread& t) { return t.tid == tid; });
   if (known != process.threads.end()) return known->id;
   process.threads.push_back({ThreadId{nextThread_++}, tid, since});
-  ++generation_;
+  if (changesKept_) changes_.push_back({process.threads.back(), process.id, process.pid, true, {}});
   if (watchOf(process).announced) announceThread(process, process.threads.back(), name);
   return process.threads.back().id;
 }
@@ -91,7 +100,7 @@ void ProcessTree::remove(std::uint32_t pid, Nanos at) {
   const std::size_t index = found->second;
   LiveProcess& process = live_[index];
   if (!watches_[index].announced) announce(process);
-  for (const LiveThread& thread : process.threads) end(thread, at);
+  for (const LiveThread& thread : process.threads) end(process, thread, at);
   emit(at, ProcessGone{process.id});
   cpu_.gone(process.id);
   if (watches_[index].taskDir.valid()) fds_.give();
@@ -104,13 +113,11 @@ void ProcessTree::remove(std::uint32_t pid, Nanos at) {
   }
   live_.pop_back();
   watches_.pop_back();
-  ++generation_;
 }
 
-void ProcessTree::end(const LiveThread& thread, Nanos at) {
+void ProcessTree::end(const LiveProcess& process, const LiveThread& thread, Nanos at) {
   emit(at, ThreadGone{thread.id});
-  if (ended_.size() >= kEndedKept) ended_.clear();  // nobody reads them
-  ended_.push_back({thread.id, at});
+  if (changesKept_) changes_.push_back({thread, process.id, process.pid, false, at});
 }
 
 void ProcessTree::removeThread(LiveProcess& process, std::uint32_t tid, Nanos at) {
@@ -118,9 +125,8 @@ void ProcessTree::removeThread(LiveProcess& process, std::uint32_t tid, Nanos at
                                   [&](const LiveThread& t) { return t.tid == tid; });
   if (found == process.threads.end()) return;
   if (!watchOf(process).announced) announce(process);
-  end(*found, at);
+  end(process, *found, at);
   process.threads.erase(found);
-  ++generation_;
 }
 
 // ---- announcing ---------------------------------------------------------------------------------
@@ -195,6 +201,26 @@ void ProcessTree::suspect(std::uint32_t pid) {
   if (const LiveProcess* process = find(pid)) watchOf(*process).suspect = true;
 }
 
+// Reading the directory of 5,000 threads takes 28 ms, so it waits for a second per thousand. With
+// task events births and deaths are told anyway: only a difference that stays is looked into.
+bool ProcessTree::mustList(const LiveProcess& process, Watch& watch, bool all) const {
+  struct stat status {};
+  const bool there = watch.taskDir.valid() && ::fstat(watch.taskDir.get(), &status) == 0;
+  bool moved = !there || status.st_nlink != watch.links;
+  if (there && events_ != nullptr && events_->opened()) {
+    const auto known = static_cast<std::int64_t>(process.threads.size());
+    const std::int64_t unheard = static_cast<std::int64_t>(status.st_nlink) - 2 - known;
+    moved = all && unheard != 0 && unheard == watch.unheard;
+    if (all) watch.unheard = unheard;
+  } else if (watch.suspect) {
+    moved = true;
+  }
+  if (!moved || now_ < watch.nextList) return false;
+  if (there) watch.links = status.st_nlink;
+  watch.nextList = now_ + kPerTask * static_cast<Nanos::rep>(process.threads.size());
+  return true;
+}
+
 void ProcessTree::checkProcess(std::size_t index, bool all) {
   LiveProcess& process = live_[index];
   Watch& watch = watches_[index];
@@ -203,19 +229,16 @@ void ProcessTree::checkProcess(std::size_t index, bool all) {
         openAt(AT_FDCWD, processPath(root_, process.pid, "task").c_str(), O_RDONLY | O_DIRECTORY);
     if (watch.taskDir.valid()) fds_.take();
   }
-  struct stat status {};
-  const bool there = watch.taskDir.valid() && ::fstat(watch.taskDir.get(), &status) == 0;
-  const bool moved = !there || status.st_nlink != watch.links;
-  if (there) watch.links = status.st_nlink;
+  const bool list = mustList(process, watch, all);
   const bool follow = events_ == nullptr || !events_->opened();
   const bool young = follow && now_ - process.since < kYoung;
-  if (!all && !young && !moved && !watch.suspect) return;
+  if (!all && !young && !list && !watch.suspect) return;
 
   const auto stat = statOf(root_, process.pid);
   const bool over = !stat || (process.startTicks != 0 && stat->startTicks != process.startTicks) ||
                     ((stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1);
   if (over) return remove(process.pid, now_);
-  if (moved || watch.suspect) listThreads(process);
+  if (list) listThreads(process);
   watch.suspect = false;
   if (stat->stack != watch.stack || stat->comm != process.comm) {
     readImage(process, true);
@@ -237,6 +260,7 @@ void ProcessTree::lookForChildren() {
   // The kernel tells of an exit before the process leaves /proc: it is not born again.
   for (const ProcStat& stat : found.born)
     if (dead_.find(stat.pid, stat.startTicks) == nullptr) add(stat, bornAt(stat.startTicks));
+  searchCost_ = kPerTask * static_cast<Nanos::rep>(found.looks);
   if (found.missed > 0) emit(now_, Loss{LossKind::kShortLived, found.missed, {}});
 }
 
@@ -253,7 +277,8 @@ void ProcessTree::lookAround() {
   if (!born_ || now_ < nextScan_) return;
   born_ = false;
   lookForChildren();
-  nextScan_ = now_ + (follow ? kSafetyScan : search_.listed() ? kChildrenEvery : kScanEvery);
+  const Nanos every = follow ? kSafetyScan : search_.listed() ? kChildrenEvery : kScanEvery;
+  nextScan_ = now_ + std::max(every, searchCost_);
 }
 
 // ---- Sampler ------------------------------------------------------------------------------------

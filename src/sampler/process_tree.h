@@ -22,9 +22,13 @@
 
 namespace stallprof {
 
-struct EndedThread {
-  ThreadId id;
-  Nanos at{};  // exact with task events, else when it was noticed
+// A thread came or went.
+struct ThreadChange {
+  LiveThread thread;
+  ProcessId process;
+  std::uint32_t pid = 0;
+  bool born = false;
+  Nanos ended{};  // exact with task events, else when it was noticed
 };
 
 // A process of the job that is alive. `threads` is in order of discovery.
@@ -48,7 +52,8 @@ class ProcessTree : public Sampler {
   // Take births and deaths from `events`, which must outlive the tree. Before the first sample.
   void follow(TaskEvents& events) { events_ = &events; }
 
-  [[nodiscard]] Nanos period() const override { return std::chrono::milliseconds(20); }
+  // 20 ms; 50 while task events have told of nothing for two seconds.
+  [[nodiscard]] Nanos period() const override;
   void sample(Nanos now, EventOut& out) override;
   // Everything still alive stays without a ProcessGone: it outlives the recording.
   void finish(Nanos now, EventOut& out) override;
@@ -61,10 +66,8 @@ class ProcessTree : public Sampler {
   // That life of the pid has ended (or cannot be found alive).
   [[nodiscard]] bool gone(std::uint32_t pid, std::uint64_t startTicks) const;
 
-  // Valid until the next non-const call. `generation` changes whenever a process or thread came or
-  // went, so that others rebuild their lists only then.
+  // Valid until the next non-const call.
   [[nodiscard]] const std::vector<LiveProcess>& processes() const { return live_; }
-  [[nodiscard]] std::uint64_t generation() const { return generation_; }
   [[nodiscard]] std::int64_t alive() const { return static_cast<std::int64_t>(live_.size()); }
 
   // CPU of the job, dead included, as far as told by accountCpu (ProcessSampler does, once a
@@ -74,8 +77,10 @@ class ProcessTree : public Sampler {
   void accountCpu(const LiveProcess& process, Nanos own, Nanos waitedFor) {
     cpu_.set(process.id, process.parent, own, waitedFor);
   }
-  // Threads that ended since the last call, and when. For one reader: the ThreadSampler.
-  [[nodiscard]] std::vector<EndedThread> takeEnded() { return std::exchange(ended_, {}); }
+  // Threads that came and went since the last call, in order. For one reader: the ThreadSampler.
+  // Kept from keepChanges() on, called before the first sample.
+  void keepChanges() { changesKept_ = true; }
+  [[nodiscard]] std::vector<ThreadChange> takeChanges() { return std::exchange(changes_, {}); }
   // Another sampler found a task of this process gone: look at it at the next sample.
   void suspect(std::uint32_t pid);
   // Applies one event; sample() does this with what it drains. Any order is accepted.
@@ -84,8 +89,10 @@ class ProcessTree : public Sampler {
  private:
   // What the tree keeps beside each LiveProcess, at the same index.
   struct Watch {
-    Fd taskDir;               // fstat's st_nlink - 2 is the number of threads
-    std::uint64_t links = 0;  // at the last look; 0: list the threads
+    Fd taskDir;                // fstat's st_nlink - 2 is the number of threads
+    std::uint64_t links = 0;   // at the last look; 0: list the threads
+    std::int64_t unheard = 0;  // threads there are more than events told of, at the last look
+    Nanos nextList{};
     std::uint64_t stack = 0;  // of the image that was announced
     bool suspect = false, announced = false, imageRead = false;
   };
@@ -98,7 +105,7 @@ class ProcessTree : public Sampler {
   ThreadId addThread(LiveProcess& process, std::uint32_t tid, Nanos since, std::string_view name);
   void remove(std::uint32_t pid, Nanos at);
   void removeThread(LiveProcess& process, std::uint32_t tid, Nanos at);
-  void end(const LiveThread& thread, Nanos at);
+  void end(const LiveProcess& process, const LiveThread& thread, Nanos at);
   void readImage(LiveProcess& process, bool exec);
   void announce(LiveProcess& process);
   void announceThread(const LiveProcess& process, const LiveThread& thread, std::string_view name);
@@ -112,6 +119,7 @@ class ProcessTree : public Sampler {
   void announceNew();
   void lookAround();
   void checkProcesses(bool all);
+  [[nodiscard]] bool mustList(const LiveProcess& process, Watch& watch, bool all) const;
   void checkProcess(std::size_t index, bool all);
   void lookForChildren();
   void tellSources();
@@ -132,12 +140,11 @@ class ProcessTree : public Sampler {
   std::vector<Watch> watches_;
   std::unordered_map<std::uint32_t, std::size_t> byPid_;
   DeadLives dead_;
-  std::vector<EndedThread> ended_;
+  std::vector<ThreadChange> changes_;
   ChildSearch search_;
-  std::uint64_t generation_ = 0;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
-  bool begun_ = false, born_ = false;
-  Nanos now_{}, nextScan_{}, nextCheck_{};
+  bool begun_ = false, born_ = false, changesKept_ = false;
+  Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{};
   FdBudget fds_;
   JobCpu cpu_;
   EventOut* out_ = nullptr;

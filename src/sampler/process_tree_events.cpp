@@ -99,6 +99,7 @@ void ProcessTree::takeEvents() {
   drained_.clear();
   events_->drain(drained_);
   for (const TaskEvent& event : drained_) take(event);
+  if (!drained_.empty()) lastEvent_ = now_;
   if (const std::uint64_t lost = events_->takeLost(); lost > 0) {
     emit(now_, Loss{LossKind::kPerfLost, lost, {}});
     nextScan_ = now_;

@@ -28,6 +28,8 @@ class Sampler {
   virtual void finish(Nanos now, EventOut& out) { sample(now, out); }
   // The governor's wish. Only samplers whose cost grows with the number of threads heed it.
   virtual void setPace(const Pace&) {}
+  // CPU spent so far in what the pace governs: repeated looks, not what each new thread costs once.
+  [[nodiscard]] virtual Nanos pacedCpu() const { return Nanos::zero(); }
 };
 
 }  // namespace stallprof

@@ -9,8 +9,9 @@ namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
 // A wake-up costs more than most samplers (25 us on a virtual machine against 5): what is due
-// within this long, or a quarter of its period, is done now.
-constexpr Nanos kTogether{5'000'000};
+// within this long, or a quarter of its period, is done now. More than the 10 ms of a usual pace,
+// so that whoever is due less often wakes us for itself only while no thread is looked at.
+constexpr Nanos kTogether{12'500'000};
 
 }  // namespace
 
@@ -68,13 +69,16 @@ void SamplerLoop::finish(Nanos now, EventOut& out) {
 }
 
 void SamplerLoop::govern(Nanos now) {
-  if (governedAt_ >= Nanos::zero() && now - governedAt_ < kSecond) return;
+  if (governedAt_ >= Nanos::zero() && now - governedAt_ < Governor::kInterval) return;
   const Nanos cpu = cpuClock_();
   const bool first = governedAt_ < Nanos::zero();
   const Nanos wall = now - std::exchange(governedAt_, now);
   const Nanos spent = cpu - std::exchange(cpuThen_, cpu);
+  Nanos paced{};
+  for (const Entry& entry : entries_) paced += entry.sampler->pacedCpu();
+  const Nanos looks = paced - std::exchange(pacedThen_, paced);
   if (first) return;
-  const Pace pace = governor_.update(wall, spent);
+  const Pace pace = governor_.update(wall, spent, looks);
   if (pace == std::exchange(pace_, pace)) return;
   for (const Entry& entry : entries_) entry.sampler->setPace(pace);
 }

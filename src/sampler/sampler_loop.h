@@ -46,7 +46,7 @@ class SamplerLoop {
   Governor governor_;
   Pace pace_;
   std::function<Nanos()> cpuClock_;
-  Nanos governedAt_{-1}, cpuThen_{}, missedToldAt_{};
+  Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, missedToldAt_{};
   std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;
 };
 

@@ -15,6 +15,9 @@ constexpr Nanos kSecond = std::chrono::seconds(1);
 // still proves all of it.
 constexpr Nanos kRestingAfter = kSecond, kRestingEvery = std::chrono::milliseconds(50);
 constexpr Nanos kAsleepAfter = 10 * kSecond, kAsleepEvery = std::chrono::milliseconds(200);
+// Looks at threads that stand take 2 to 3 us: 1,000 a second are 0.3 % of a core.
+constexpr std::size_t kFewThreads = 16;
+constexpr Nanos::rep kStandingLooks = 1000;
 // A stopped or dead thread looks blocked; its state is read once in an episode this long.
 constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
 // 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
@@ -29,18 +32,24 @@ bool refused(int error) { return error == EPERM || error == EACCES; }
 ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
     : root_(std::move(root)),
       tree_(tree),
-      pace_{kSecond / std::clamp(hz, 1u, 1000u), 1},
+      fastest_(kSecond / std::clamp(hz, 1u, 1000u)),
+      pace_{fastest_, 1},
       fds_(keptFdLimit(0.35)),
       mounts_(under(root_, "proc/self/mountinfo")),
       files_(mounts_),
       classifier_(root_, mounts_),
-      openFiles_(root_, classifier_, files_) {}
+      openFiles_(root_, classifier_, files_) {
+  tree_.keepChanges();
+}
 
 Nanos ThreadSampler::period() const {
   return resting_ ? std::max(pace_.period, kRestingEvery) : pace_.period;
 }
 
-void ThreadSampler::setPace(const Pace& pace) { pace_ = pace; }
+void ThreadSampler::setPace(const Pace& pace) {
+  pace_ = pace;
+  stretch_ = std::max<Nanos::rep>(pace.period / fastest_, 1) * pace.turns;
+}
 
 std::uint32_t ThreadSampler::milliHz() const {
   return static_cast<std::uint32_t>(1e12 / static_cast<double>(pace_.period.count()) /
@@ -50,46 +59,52 @@ std::uint32_t ThreadSampler::milliHz() const {
 // ---- which threads ------------------------------------------------------------------------------
 
 void ThreadSampler::follow(Nanos now, EventOut& out) {
-  if (generation_ == tree_.generation()) return;
-  generation_ = tree_.generation();
-  for (auto& [id, thread] : threads_) thread.listed = false;
-  for (const LiveProcess& process : tree_.processes()) {
-    for (const LiveThread& live : process.threads) {
-      const auto [found, fresh] = threads_.try_emplace(live.id);
-      Watched& thread = found->second;
-      thread.listed = true;
-      if (!fresh) continue;
-      thread.pid = process.pid;
-      thread.tid = live.tid;
-      thread.process = process.id;
-      thread.slice.start(live.id, std::min(live.since, now));
-      thread.slice.setWindow(window_);
+  std::vector<ThreadId> fresh;
+  for (const ThreadChange& change : tree_.takeChanges()) {
+    if (!change.born) {
+      drop(change.thread.id, std::min(change.ended, now), out);
+      continue;
     }
+    const auto [found, isNew] = threads_.try_emplace(change.thread.id);
+    if (!isNew) continue;
+    Watched& thread = found->second;
+    thread.pid = change.pid;
+    thread.tid = change.thread.tid;
+    thread.process = change.process;
+    thread.slice.start(change.thread.id, std::min(change.thread.since, now));
+    thread.slice.setWindow(window_);
+    thread.place = turns_.size();
+    turns_.push_back({Nanos::zero(), &thread});
+    fresh.push_back(change.thread.id);
   }
-  for (const EndedThread& ended : tree_.takeEnded())
-    if (const auto found = threads_.find(ended.id); found != threads_.end())
-      drop(found->second, std::min(ended.at, now), out);
-  std::erase_if(threads_, [](const auto& entry) { return !entry.second.listed; });
-  order_.clear();
-  for (auto& [id, thread] : threads_) order_.push_back(&thread);
+  if (!probed_ && !turns_.empty()) probe(now, out);
+  for (const ThreadId id : fresh)
+    if (const auto found = threads_.find(id); found != threads_.end())
+      look(found->second, now, out);
 }
 
-void ThreadSampler::drop(Watched& thread, Nanos at, EventOut& out) {
+void ThreadSampler::drop(ThreadId id, Nanos at, EventOut& out) {
+  const auto found = threads_.find(id);
+  if (found == threads_.end()) return;
+  Watched& thread = found->second;
   if (thread.stat.count >= 0) thread.slice.lose(at, out);
   thread.sched.close(fds_);
   thread.call.close(fds_);
+  turns_[thread.place] = turns_.back();
+  turns_[thread.place].thread->place = thread.place;
+  turns_.pop_back();
+  threads_.erase(found);
 }
 
 // ---- one look -----------------------------------------------------------------------------------
 
 // The budget is spent: of a few threads taken at random the longest unused gives up its
-// descriptors.
-void ThreadSampler::makeRoom(Watched& thread) {
-  if (!fds_.full() || thread.sched.kept()) return;
+// descriptors. A thread that rests takes none from another: it reads seldom.
+void ThreadSampler::makeRoom(const Watched& thread, Nanos now) {
+  if (!fds_.full() || thread.sched.kept() || now - thread.unchangedSince > kRestingAfter) return;
   Watched* oldest = nullptr;
   for (int i = 0; i < 8; ++i) {
-    random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
-    Watched* other = order_[(random_ >> 33) % order_.size()];
+    Watched* other = turns_[random() % turns_.size()].thread;
     if (other->sched.kept() && (oldest == nullptr || other->used < oldest->used)) oldest = other;
   }
   if (oldest == nullptr) return;
@@ -97,8 +112,13 @@ void ThreadSampler::makeRoom(Watched& thread) {
   oldest->call.close(fds_);
 }
 
+std::uint64_t ThreadSampler::random() {
+  random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
+  return random_ >> 33;
+}
+
 void ThreadSampler::look(Watched& thread, Nanos now, EventOut& out) {
-  makeRoom(thread);
+  makeRoom(thread, now);
   thread.used = now;
   char buffer[128];
   const std::string path =
@@ -109,11 +129,11 @@ void ThreadSampler::look(Watched& thread, Nanos now, EventOut& out) {
     tree_.suspect(thread.pid);
     return;
   }
-  lookAgain(thread, *stat, now, out);
-  planNext(thread, now);
+  const bool stood = lookAgain(thread, *stat, now, out);
+  planNext(thread, stood, now);
 }
 
-void ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out) {
+bool ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out) {
   const bool first = thread.stat.count < 0;
   const bool stood = !first && stat.count == thread.stat.count && thread.seen.blocked();
   if (!stood) {
@@ -129,19 +149,28 @@ void ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now,
       first ? stat.queued : std::max(stat.queued - thread.stat.queued, Nanos::zero());
   thread.slice.look(now, run, queued, thread.seen, out);
   thread.stat = stat;
+  return stood;
 }
 
-void ThreadSampler::planNext(Watched& thread, Nanos now) {
-  const Nanos still = now - thread.unchangedSince;
-  const Nanos rest = !thread.seen.blocked() || still < kRestingAfter ? Nanos::zero()
-                     : still < kAsleepAfter                          ? kRestingEvery
-                                                                     : kAsleepEvery;
+// A thread that moved is due at the next turn. One that stood waits as long again as it has stood
+// already, up to its share of kStandingLooks: thousands of sleepers are soon left alone. A slower
+// pace stretches the share too, so that the cost of looks stays in proportion to the pace.
+void ThreadSampler::planNext(Watched& thread, bool stood, Nanos now) {
+  const Nanos still = stood ? now - thread.unchangedSince : Nanos::zero();
+  Nanos rest = still < kRestingAfter  ? Nanos::zero()
+               : still < kAsleepAfter ? kRestingEvery
+                                      : kAsleepEvery;
+  if (turns_.size() > kFewThreads) {
+    const auto others = static_cast<Nanos::rep>(turns_.size() - kFewThreads);
+    const Nanos share = std::min(still, kSecond * others / kStandingLooks * stretch_);
+    rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
+  }
+  if (rest >= kSecond) thread.call.close(fds_);  // not read while it stands
   // Half a period early: the loop's own jitter must not cost a whole turn.
-  thread.due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
+  turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
 }
 
-// ---- what a thread is blocked in
-// ------------------------------------------------------------------
+// ---- what a thread is blocked in ----------------------------------------------------------------
 
 char ThreadSampler::stateOf(const Watched& thread) const {
   const auto stat = parseStat(contentOf(threadPath(root_, thread.pid, thread.tid, "stat"), 4096));
@@ -170,7 +199,10 @@ Seen ThreadSampler::see(Watched& thread, Nanos now, EventOut& out) {
   char buffer[256];
   const std::string path =
       thread.call.kept() ? std::string() : threadPath(root_, thread.pid, thread.tid, "syscall");
-  const std::string_view text = thread.call.read(path, buffer, fds_);
+  // Kept from the second time on: a thread that sleeps for good needs it once.
+  FdBudget none(0);
+  const bool again = std::exchange(thread.asked, true);
+  const std::string_view text = thread.call.read(path, buffer, again ? fds_ : none);
   // A program that gave up being dumpable is refused alone.
   if (text.empty() && refused(errno)) return seeWithoutSyscall(thread, out);
   const auto line = parseSyscall(text);
@@ -239,36 +271,42 @@ Seen ThreadSampler::seeWithoutSyscall(const Watched& thread, EventOut& out) {
 
 void ThreadSampler::sample(Nanos now, EventOut& out) {
   follow(now, out);
-  if (!probed_ && !order_.empty()) probe(now, out);
+  const Nanos before = processCpu();
+  lookAround(now, out);
+  pacedCpu_ += processCpu() - before;
+  if (now - second_ >= kSecond) eachSecond(now, out);
+}
+
+void ThreadSampler::lookAround(Nanos now, EventOut& out) {
   ++tick_;
   const std::size_t turns = std::max(1u, pace_.turns);
   resting_ = true;
-  for (std::size_t i = tick_ % turns; i < order_.size(); i += turns) {
-    Watched& thread = *order_[i];
-    if (thread.gone) continue;
-    if (now >= thread.due) look(thread, now, out);
-    resting_ = resting_ && thread.due > now;
+  for (std::size_t i = tick_ % turns; i < turns_.size(); i += turns) {
+    Turn& turn = turns_[i];
+    if (now >= turn.due && !turn.thread->gone) look(*turn.thread, now, out);
+    resting_ = resting_ && (turn.due > now || turn.thread->gone);
   }
-  if (turns > 1) skipped_ += order_.size() - order_.size() / turns;
-  if (now - second_ >= kSecond) eachSecond(now, out);
+  if (turns > 1) skipped_ += turns_.size() - turns_.size() / turns;
 }
 
 // Keeps the number of slices bounded, and tells of looks that were left out.
 void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
   second_ = now;
   std::size_t emitted = 0;
-  for (Watched* thread : order_) emitted += thread->slice.takeEmitted();
+  for (const Turn& turn : turns_) emitted += turn.thread->slice.takeEmitted();
   const Nanos* level = std::find(std::begin(kWindows), std::end(kWindows), window_);
-  const std::size_t allowed = std::max(kSlicesPerSecond, 2 * order_.size());
+  const std::size_t allowed = std::max(kSlicesPerSecond, 2 * turns_.size());
   if (emitted > allowed && level + 1 != std::end(kWindows)) ++level;
   if (emitted < allowed / 2 && level != std::begin(kWindows)) --level;
   window_ = *level;
   // Many sleepers: one slice a second each would be most of the recording.
   const auto many =
-      static_cast<Nanos::rep>(std::min<std::size_t>(order_.size() / kSlicesPerSecond, 9));
-  for (Watched* thread : order_) {
+      static_cast<Nanos::rep>(std::min<std::size_t>(turns_.size() / kSlicesPerSecond, 9));
+  for (const Turn& turn : turns_) {
+    Watched* thread = turn.thread;
     thread->slice.setWindow(window_);
-    const bool asleep = thread->seen.blocked() && now - thread->unchangedSince > kAsleepAfter;
+    const bool asleep = thread->seen.blocked() &&
+                        now - thread->unchangedSince > (many > 0 ? kRestingAfter : kAsleepAfter);
     thread->slice.setLongest(asleep ? (1 + many) * kSecond : kSecond);
   }
   openFiles_.look(tree_, now, out);
@@ -279,7 +317,7 @@ void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
 // What may be read of the job's first thread may be read of all.
 void ThreadSampler::probe(Nanos now, EventOut& out) {
   probed_ = true;
-  const Watched& first = *order_.front();
+  const Watched& first = *turns_.front().thread;
   const auto why = [&](std::string_view file) -> std::string {
     errno = 0;
     char buffer[256];
@@ -304,7 +342,8 @@ void ThreadSampler::probe(Nanos now, EventOut& out) {
 
 void ThreadSampler::finish(Nanos now, EventOut& out) {
   follow(now, out);
-  for (Watched* thread : order_) {
+  for (const Turn& turn : turns_) {
+    Watched* thread = turn.thread;
     if (!thread->gone) look(*thread, now, out);
     thread->slice.flush(out);
   }

@@ -20,7 +20,8 @@ namespace stallprof {
 // Every thread of the job, `hz` times a second: exact run and queue time from schedstat, and what
 // it is blocked in. A thread that has not run since it was last seen blocked (its schedstat count
 // stands still) is known to be blocked in the same call and costs one read; after a second of that
-// it is looked at 20 times a second, after ten, 5 times.
+// it is looked at 20 times a second, after ten, 5 times. Beyond 16 threads those that stand share
+// 1,000 looks a second, so that thousands of sleepers leave the pace to the others.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
@@ -32,6 +33,7 @@ class ThreadSampler : public Sampler {
   void setPace(const Pace& pace) override;
   // Looks a second at an active thread, in thousandths: RecorderUsage.milliHz.
   [[nodiscard]] std::uint32_t milliHz() const;
+  [[nodiscard]] Nanos pacedCpu() const override { return pacedCpu_; }
   [[nodiscard]] std::size_t threads() const { return threads_.size(); }
 
  private:
@@ -42,14 +44,23 @@ class ThreadSampler : public Sampler {
     SliceBuilder slice;
     SchedStat stat{Nanos{}, Nanos{}, -1};  // at the last look; count -1: none yet
     Seen seen;
-    Nanos unchangedSince{}, due{}, used{};
+    Nanos unchangedSince{}, used{};
+    std::size_t place = 0;   // in turns_
     bool confirmed = false;  // its state was checked during this blocking episode
-    bool listed = true, gone = false;
+    bool asked = false;      // what it is blocked in, at least once
+    bool gone = false;
+  };
+  // Beside the threads, not in them: a pass over 5,000 must not touch 5,000 cache lines.
+  struct Turn {
+    Nanos due{};
+    Watched* thread = nullptr;
   };
   void follow(Nanos now, EventOut& out);
-  void drop(Watched& thread, Nanos at, EventOut& out);
+  void drop(ThreadId id, Nanos at, EventOut& out);
+  void lookAround(Nanos now, EventOut& out);
   void look(Watched& thread, Nanos now, EventOut& out);
-  void lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out);
+  // True: it has not run since the last look.
+  bool lookAgain(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out);
   [[nodiscard]] Seen see(Watched& thread, Nanos now, EventOut& out);
   [[nodiscard]] Seen seeCall(Watched& thread, const SyscallLine& line, Nanos now, EventOut& out);
   [[nodiscard]] Seen seeDescriptor(Watched& thread, const CallClass& call, std::uint64_t fd,
@@ -57,24 +68,27 @@ class ThreadSampler : public Sampler {
   [[nodiscard]] Seen seeWithoutSyscall(const Watched& thread, EventOut& out);
   [[nodiscard]] char stateOf(const Watched& thread) const;
   void confirm(Watched& thread);
-  void makeRoom(Watched& thread);
-  void planNext(Watched& thread, Nanos now);
+  void makeRoom(const Watched& thread, Nanos now);
+  [[nodiscard]] std::uint64_t random();
+  void planNext(Watched& thread, bool stood, Nanos now);
   void eachSecond(Nanos now, EventOut& out);
   void probe(Nanos now, EventOut& out);
 
   std::string root_;
   ProcessTree& tree_;
+  Nanos fastest_;
   Pace pace_;
-  std::uint64_t generation_ = ~0ull, tick_ = 0, skipped_ = 0;
+  Nanos::rep stretch_ = 1;  // the pace's period and turns, in units of the fastest
+  std::uint64_t tick_ = 0, skipped_ = 0;
   std::unordered_map<ThreadId, Watched> threads_;
-  std::vector<Watched*> order_;  // threads_ in a fixed order, for turns
+  std::vector<Turn> turns_;  // one for each of threads_
   FdBudget fds_;
   Mounts mounts_;
   FileLog files_;
   FdClassifier classifier_;
   OpenFiles openFiles_;
   bool probed_ = false, resting_ = false, syscallDenied_ = false, wchanDenied_ = false;
-  Nanos second_{}, window_{};
+  Nanos second_{}, window_{}, pacedCpu_{};
   std::uint64_t random_ = 88172645463325252ull;
 };
 

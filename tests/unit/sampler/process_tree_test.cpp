@@ -220,6 +220,61 @@ TEST_CASE("task events: a fork told twice is one process") {
   CHECK(watch.list.all<ProcessSeen>().size() == 2);
 }
 
+TEST_CASE("task events: a process that /proc still shows after its exit is not born again") {
+  Machine machine;
+  machine.process({100, 1, "sh"});
+  machine.process({201, 100, "child", 1001});
+  Watcher watch(machine);
+  watch.look();
+  watch.tell(Kind::kExit, 201, 201, 100);  // the kernel tells before the entry goes
+  machine.process({202, 100, "other", 1002});
+  watch.look(ms(1100));  // a birth: children are looked for
+  CHECK(watch.pids() == Pids{100, 202});
+  CHECK(watch.list.all<ProcessSeen>().size() == 3);
+  CHECK(watch.list.all<ProcessGone>().size() == 1);
+
+  SECTION("but another life of its number is") {
+    machine.process({201, 100, "later", 2002});
+    machine.lastPid(203);
+    watch.look(ms(1100));
+    CHECK(watch.pids() == Pids{100, 201, 202});
+  }
+}
+
+TEST_CASE("children of a process with very many threads are found among all processes") {
+  Machine machine;
+  const Machine::Task task{100, 1, "python3"};
+  machine.process(task);
+  machine.file("proc/100/task/100/children", "");  // the kernel keeps lists, one a thread
+  for (int tid = 1001; tid <= 1600; ++tid) machine.thread(task, tid);
+  Watcher watch(machine);
+  watch.look();
+  machine.process({5000, 100, "child", 1001});  // in none of the 601 lists: they are not read
+  for (int i = 0; i < 8; ++i) watch.look();
+  CHECK(watch.pids() == Pids{100, 5000});
+}
+
+TEST_CASE("threads that came and went are told once, in order, to the one who asked") {
+  Machine machine;
+  const Machine::Task task{100, 1, "python3"};
+  machine.process(task);
+  Watcher watch(machine);
+  watch.tree.keepChanges();
+  watch.look();
+  watch.tell(Kind::kFork, 100, 105, 100);
+  watch.tell(Kind::kFork, 100, 106, 100);
+  watch.tell(Kind::kExit, 100, 105, 100);
+  const auto changes = watch.tree.takeChanges();
+  REQUIRE(changes.size() == 4);
+  CHECK(changes[0].born);
+  CHECK(changes[1].thread.tid == 105);
+  CHECK(changes[2].thread.tid == 106);
+  CHECK_FALSE(changes[3].born);
+  CHECK(changes[3].thread.id == changes[1].thread.id);
+  CHECK(changes[3].pid == 100);
+  CHECK(watch.tree.takeChanges().empty());
+}
+
 TEST_CASE("task events: the main thread may end before the others") {
   Machine machine;
   const Machine::Task task{100, 1, "sh"};

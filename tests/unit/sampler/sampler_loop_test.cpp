@@ -17,8 +17,10 @@ class Counting : public Sampler {
   void sample(Nanos now, EventOut&) override { at.push_back(now); }
   void finish(Nanos, EventOut&) override { finished = true; }
   void setPace(const Pace& wished) override { pace = wished; }
+  [[nodiscard]] Nanos pacedCpu() const override { return paced ? paced() : Nanos(0); }
   std::vector<Nanos> at;
   Pace pace;
+  std::function<Nanos()> paced;
   bool finished = false;
 
  private:
@@ -101,6 +103,7 @@ TEST_CASE("the governor slows the samplers when this process costs too much") {
   SamplerLoop loop(100);
   Nanos clock = ms(0);
   loop.setCpuClock([&] { return clock / 20; });  // 5 % of a core
+  fast.paced = [&] { return clock / 20; };
   loop.add(fast);
   CHECK(fast.pace == Pace{ms(10), 1});
   CHECK(loop.milliHz() == 100'000);

@@ -141,6 +141,74 @@ TEST_CASE("a resting thread is looked at less often, and its time stays whole") 
   CHECK(looks > 250);
 }
 
+namespace {
+
+std::size_t openFiles() {
+  std::size_t count = 0;
+  forEachNumber("/proc/self/fd", [&](std::uint32_t) { ++count; });
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("sleepers share a thousand looks a second, and their time stays whole") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  for (int tid = 1001; tid <= 1299; ++tid) {
+    bench.machine.thread(bench.task, tid);
+    bench.machine.syscall(100, tid, call(SYS_futex));
+  }
+  const Nanos begin = bench.clock + ms(10);
+  for (int i = 0; i < 500; ++i) bench.look();
+  bench.end();
+  std::size_t looks = 0;
+  Nanos total{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    looks += slice.looks;
+    total += slice.duration;
+  }
+  CHECK(total == 300 * (bench.clock - begin));
+  CHECK(looks > 300 * 3);
+  CHECK(looks < 5 * 1000 + 300 * 12);  // in 5 s; a few of each until it is known to sleep
+}
+
+TEST_CASE("a thread that wakes among sleepers is looked at with every turn again") {
+  Bench bench;
+  for (int tid = 1001; tid <= 1050; ++tid) {
+    bench.machine.thread(bench.task, tid);
+    bench.machine.syscall(100, tid, call(SYS_futex));
+  }
+  for (int i = 0; i < 100; ++i) bench.look();
+  for (int i = 0; i < 50; ++i) {
+    bench.machine.schedstat(100, 1007, 1'000'000 * (i + 1), 0, 2 + i);
+    bench.machine.syscall(100, 1007, i % 2 == 0 ? "running\n" : call(SYS_wait4));
+    bench.look();
+  }
+  bench.end();
+  std::size_t woken = 0;
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>())
+    if (slice.wait == Wait::kChild) woken += slice.looks;
+  CHECK(woken >= 20);
+}
+
+TEST_CASE("a thread that only sleeps keeps one descriptor, and none when it is gone") {
+  Bench bench;
+  bench.look();
+  const std::size_t before = openFiles();
+  for (int tid = 1001; tid <= 1040; ++tid) {
+    bench.machine.thread(bench.task, tid);
+    bench.machine.syscall(100, tid, call(SYS_futex));
+  }
+  for (int i = 0; i < 300; ++i) bench.look();
+  CHECK(bench.sampler.threads() == 41);
+  CHECK(openFiles() <= before + 41);
+  for (int tid = 1001; tid <= 1040; ++tid)
+    bench.machine.remove("proc/100/task/" + std::to_string(tid));
+  for (int i = 0; i < 200; ++i) bench.look();
+  CHECK(bench.sampler.threads() == 1);
+  CHECK(openFiles() <= before + 1);
+}
+
 TEST_CASE("run, queue and blocked time sum to the wall, whatever the thread did") {
   Bench bench;
   const Nanos begin = bench.clock + ms(10);
