@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "present/exporter.h"
 
+#include "present/report_html.h"
 #include "present/report_json.h"
 #include "present/report_markdown.h"
 #include "present/report_text.h"
@@ -36,9 +37,7 @@ Result<std::unique_ptr<Exporter>> makeExporter(std::string_view format, const An
   if (format == "json")
     return make("json", [](const Analysis& a, const PresentOptions&) { return reportJson(a); });
   if (format == "md") return make("md", reportMarkdown);
-  if (format == "html")
-    return Error{Error::Kind::kUnsupported,
-                 "the html report is not built yet in this version; use text, json or md"};
+  if (format == "html") return make("html", reportHtml);
   return Error{Error::Kind::kUsage,
                "'" + escapeTerminal(format, 64) + "' is not a report format: text, json, md, html"};
 }

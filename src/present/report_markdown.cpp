@@ -48,7 +48,7 @@ void bullets(std::string& out, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) out += "- " + escapeMarkdown(line) + "\n";
 }
 
-void sharesTable(std::string& out, const char* title, const std::vector<Share>& shares) {
+void sharesTable(std::string& out, const char* title, const std::vector<ShareRow>& shares) {
   if (shares.empty()) return;
   const std::vector<std::string> percents = tenthTexts(ratiosOf(shares));
   out += "\n";

@@ -30,7 +30,7 @@ std::string rightAligned(const std::string& text, std::size_t columns) {
   return std::string(columns - std::min(columns, text.size()), ' ') + text;
 }
 
-std::string barOf(const std::vector<Share>& shares) {
+std::string barOf(const std::vector<ShareRow>& shares) {
   const std::vector<int> columns = apportioned(ratiosOf(shares), static_cast<int>(kBar));
   std::string bar;
   for (std::size_t i = 0; i < shares.size(); ++i)
@@ -39,7 +39,7 @@ std::string barOf(const std::vector<Share>& shares) {
 }
 
 // "# compute 51 %", ...
-std::vector<std::string> legendOf(const std::vector<Share>& shares) {
+std::vector<std::string> legendOf(const std::vector<ShareRow>& shares) {
   std::vector<std::string> parts = percentTexts(ratiosOf(shares));
   for (std::size_t i = 0; i < shares.size(); ++i)
     parts[i] = std::string(1, shares[i].glyph) + " " + shares[i].name + " " + parts[i];
@@ -72,7 +72,7 @@ void stepTime(Page& page, const Analysis& a) {
                "steps unknown: no batch, optimizer step or mark was seen" +
                    (a.run.wall > Nanos(0) ? " in " + durationText(a.run.wall) + " of run" : ""),
                2);
-  const std::vector<Share> shares = trainerShares(a.breakdown);
+  const std::vector<ShareRow> shares = trainerShares(a.breakdown);
   if (!shares.empty()) {
     page.field("", kLabel, barOf(shares), 1);
     page.flow("", kLabel, legendOf(shares), "   ", 2);
@@ -82,7 +82,7 @@ void stepTime(Page& page, const Analysis& a) {
 }
 
 void phases(Page& page, const Analysis& a) {
-  const std::vector<Share> shares = phaseShares(a.breakdown);
+  const std::vector<ShareRow> shares = phaseShares(a.breakdown);
   const bool run = a.breakdown.scope == "run";
   if (shares.empty()) {
     page.field("WHERE TIME WENT", 17, kNotMeasured, 1);
@@ -99,7 +99,7 @@ void phases(Page& page, const Analysis& a) {
             Tone::kHeading);
   const std::vector<std::string> percents = tenthTexts(ratiosOf(shares));
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const Share& s = shares[i];
+    const ShareRow& s = shares[i];
     const auto bar = static_cast<std::size_t>(std::lround(std::clamp(s.ratio, 0.0, 1.0) * 25));
     const std::string time = perStep ? durationText(Nanos(std::llround(step * s.ratio))) : "";
     std::string line = "  " + padded(s.name, 18) + rightAligned(percents[i], 8);

@@ -10,7 +10,7 @@
 // they say this. Strings may hold bytes from the job; every sink escapes what it writes.
 namespace stallprof {
 
-struct Share {
+struct ShareRow {
   std::string name;  // as shown: "waiting for data"
   char glyph = '#';  // in the bar
   double ratio = 0;
@@ -39,9 +39,9 @@ struct FindingRow {
 
 // Parts that sum to 1, largest meaning first; empty where not measured. Zero parts are left out,
 // but never `other` and `unknown`.
-[[nodiscard]] std::vector<Share> trainerShares(const Breakdown& b);
-[[nodiscard]] std::vector<Share> phaseShares(const Breakdown& b);
-[[nodiscard]] std::vector<double> ratiosOf(const std::vector<Share>& shares);
+[[nodiscard]] std::vector<ShareRow> trainerShares(const Breakdown& b);
+[[nodiscard]] std::vector<ShareRow> phaseShares(const Breakdown& b);
+[[nodiscard]] std::vector<double> ratiosOf(const std::vector<ShareRow>& shares);
 // "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.
 [[nodiscard]] std::vector<std::string> blameParts(const Breakdown& b);
 

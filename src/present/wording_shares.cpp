@@ -5,15 +5,15 @@
 namespace stallprof {
 namespace {
 
-void add(std::vector<Share>& shares, const char* name, char glyph, double ratio, const char* note,
-         bool always = false) {
+void add(std::vector<ShareRow>& shares, const char* name, char glyph, double ratio,
+         const char* note, bool always = false) {
   if (always || ratio > 0) shares.push_back({name, glyph, ratio, note});
 }
 
 }  // namespace
 
-std::vector<Share> trainerShares(const Breakdown& b) {
-  std::vector<Share> shares;
+std::vector<ShareRow> trainerShares(const Breakdown& b) {
+  std::vector<ShareRow> shares;
   if (!b.ratio) return shares;
   add(shares, "compute", '#', b.ratio->compute, "", true);
   add(shares, "waiting for data", '.', b.ratio->dataWait, "", true);
@@ -25,8 +25,8 @@ std::vector<Share> trainerShares(const Breakdown& b) {
   return shares;
 }
 
-std::vector<Share> phaseShares(const Breakdown& b) {
-  std::vector<Share> shares;
+std::vector<ShareRow> phaseShares(const Breakdown& b) {
+  std::vector<ShareRow> shares;
   if (!b.phase) return shares;
   const Breakdown::PhaseRatio& p = *b.phase;
   add(shares, "extract", '#', p.extract, "open, read and receive samples", true);
@@ -41,9 +41,9 @@ std::vector<Share> phaseShares(const Breakdown& b) {
   return shares;
 }
 
-std::vector<double> ratiosOf(const std::vector<Share>& shares) {
+std::vector<double> ratiosOf(const std::vector<ShareRow>& shares) {
   std::vector<double> ratios;
-  for (const Share& s : shares) ratios.push_back(s.ratio);
+  for (const ShareRow& s : shares) ratios.push_back(s.ratio);
   return ratios;
 }
 

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "advise/advise.h"
-#include "analysis/analyze.h"
 #include "base/fd.h"
 #include "present/report_json.h"
 #include "trace/load.h"
@@ -25,12 +24,19 @@ Error about(const std::string& path, Error error) {
 
 }  // namespace
 
-Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour) {
-  const Result<Trace> trace = loadTrace(path);
+Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour) {
+  Result<Trace> trace = loadTrace(path);
   if (!trace.ok()) return about(path, trace.error());
-  Analysis analysis = analyze(trace.value(), {pricePerHour, path});
-  advise(analysis, {path, pricePerHour});
-  return analysis;
+  Reading reading{std::move(trace).value(), {}};
+  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path});
+  advise(reading.analyzed.analysis, {path, pricePerHour});
+  return reading;
+}
+
+Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour) {
+  Result<Reading> reading = readRecording(path, pricePerHour);
+  if (!reading.ok()) return reading.error();
+  return std::move(reading.value().analyzed.analysis);
 }
 
 Result<RunNumbers> readNumbers(const std::string& path) {

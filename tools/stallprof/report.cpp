@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "present/exporter.h"
+#include "present/picture.h"
 #include "stallprof/arguments.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
@@ -22,7 +23,11 @@ int verbReport(const Words& words) {
   const auto status = parseArguments(
       "report", "The report of a recording; of a run still going, up to now.",
       {{"recording", "the recording's directory, NAME.stallprof", &recording, nullptr, {}, true},
-       {"--format", "text (default), json, md", &format, nullptr, {"text", "json", "md", "html"}},
+       {"--format",
+        "text (default), json, md, html",
+        &format,
+        nullptr,
+        {"text", "json", "md", "html"}},
        {"-o,--output", "write to this file instead of stdout", &file},
        {"--price",
         "price of an hour on this machine: gives costs",
@@ -46,9 +51,14 @@ int verbReport(const Words& words) {
   Analysis analysis;
   const auto exporter = makeExporter(format, analysis, options);
   if (!exporter.ok()) return fail(exporter.error(), 2);
-  Result<Analysis> read = readAnalysis(recording, options.pricePerHour);
+  Result<Reading> read = readRecording(recording, options.pricePerHour);
   if (!read.ok()) return fail(read.error(), 1);
-  analysis = std::move(read).value();
+  Picture picture;
+  if (format == "html") {
+    picture = draw(read.value().trace, read.value().analyzed);
+    options.picture = &picture;
+  }
+  analysis = std::move(read.value().analyzed.analysis);
 
   std::ostringstream out;
   exporter.value()->write(out);

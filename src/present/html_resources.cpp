@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+
+#include "present/html_sections.h"
+#include "present/units.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kWide = 1000, kHigh = 100;
+
+double topOf(const Panel& panel) {
+  double top = 0;
+  const std::size_t buckets = panel.series[0].values.size();
+  for (std::size_t i = 0; i < buckets; ++i) {
+    double sum = 0;
+    for (const Series& s : panel.series) {
+      const double value = std::isfinite(s.values[i]) ? s.values[i] : 0;
+      sum = panel.stacked ? sum + value : std::max(sum, value);
+    }
+    top = std::max(top, sum);
+  }
+  // What there is belongs into the picture unless it would flatten what was used.
+  if (panel.limit && *panel.limit < top * 4) top = std::max(top, *panel.limit);
+  return top > 0 ? top * 1.08 : 1;
+}
+
+Axis axisOf(const Panel& panel, double top) {
+  switch (panel.unit) {
+    case Panel::Unit::kCores:
+      return countAxis(top, "cores", 4);
+    case Panel::Unit::kBatches:
+      return countAxis(top, "batches", 4);
+    case Panel::Unit::kBytes:
+      return bytesAxis(top, "", 4);
+    case Panel::Unit::kBytesPerSecond:
+      return bytesAxis(top, "/s", 4);
+  }
+  return {};
+}
+
+std::string valueOf(const Panel& panel, double value) {
+  switch (panel.unit) {
+    case Panel::Unit::kBytes:
+      return bytesText(value);
+    case Panel::Unit::kBytesPerSecond:
+      return rateText(value, "bytes");
+    default:
+      return numberText(value);
+  }
+}
+
+// A series as steps over its buckets: `low` is what it stands on, `top` the axis.
+std::string outline(const std::vector<double>& low, const std::vector<double>& values, double top,
+                    bool closed) {
+  std::string path;
+  const double each = kWide / static_cast<double>(values.size());
+  const auto y = [&](double v) { return drawn(kHigh * (1 - std::min(v / top, 1.0))); };
+  bool down = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) {
+      down = false;
+      continue;
+    }
+    path += (down ? "V" + y(low[i] + values[i])
+                  : "M" + drawn(static_cast<double>(i) * each) + " " + y(low[i] + values[i])) +
+            "h" + drawn(each);
+    down = true;
+  }
+  if (!closed || path.empty()) return path;
+  for (std::size_t i = values.size(); i-- > 0;)
+    path += "V" + y(low[i]) + "H" + drawn(static_cast<double>(i) * each);
+  return path + "z";
+}
+
+void drawing(Html& html, const Panel& panel, const TimeAxis& time, const Axis& axis) {
+  const auto svg = html.open("svg", {{"viewBox", "0 0 1000 100"},
+                                     {"preserveAspectRatio", "none"},
+                                     {"role", "img"},
+                                     {"aria-label", panel.title + " over time"}});
+  for (std::size_t i = 1; i < time.marked.size(); i += 2)
+    html.empty("rect", {{"class", "shade"},
+                        {"y", "0"},
+                        {"height", "100"},
+                        {"x", drawn(time.marked[i].first * kWide)},
+                        {"width", drawn((time.marked[i].second - time.marked[i].first) * kWide)}});
+  gridLines(html, axis, kHigh);
+  std::vector<double> low(panel.series[0].values.size(), 0.0);
+  for (const Series& s : panel.series) {
+    const std::string hue(nameOf(s.hue));
+    if (panel.stacked) {
+      html.empty("path", {{"class", "area " + hue}, {"d", outline(low, s.values, axis.top, true)}});
+      for (std::size_t i = 0; i < low.size(); ++i) low[i] += s.values[i];
+    } else {
+      html.empty("path",
+                 {{"class", "line " + hue}, {"d", outline(low, s.values, axis.top, false)}});
+    }
+  }
+  if (panel.limit && *panel.limit <= axis.top) {
+    const std::string y = drawn(kHigh * (1 - *panel.limit / axis.top));
+    html.empty("line", {{"class", "rule"}, {"x1", "0"}, {"x2", "1000"}, {"y1", y}, {"y2", y}});
+  }
+}
+
+std::vector<std::pair<double, std::string>> timeTicks(const TimeAxis& time) {
+  const Axis axis = timeAxis(time.end - time.begin, 5);
+  auto ticks = axis.ticks;
+  if (!ticks.empty()) ticks.back().second += " " + axis.unit;
+  return ticks;
+}
+
+void summary(Html& html, const Panel& panel) {
+  for (const Series& s : panel.series) {
+    double sum = 0, peak = 0;
+    std::size_t known = 0;
+    for (const double value : s.values)
+      if (std::isfinite(value)) sum += value, peak = std::max(peak, value), ++known;
+    const auto item = html.open("span");
+    dot(html, s.hue);
+    html.text(s.name + ": mean " +
+              valueOf(panel, known > 0 ? sum / static_cast<double>(known) : 0) + ", peak " +
+              valueOf(panel, peak));
+  }
+}
+
+void panel(Html& html, const Panel& panel, const TimeAxis& time) {
+  const Axis axis = axisOf(panel, topOf(panel));
+  const auto shape = html.open("figure");
+  {
+    const auto box = html.open("div", {{"class", "chart"}, {"style", "--h:120px"}});
+    {
+      const auto unit = html.open("div", {{"class", "unit"}});
+      html.add("b", panel.title);
+      html.add("span", axis.unit);
+    }
+    downAxis(html, axis);
+    {
+      const auto plot = html.open("div", {{"class", "plot"}});
+      drawing(html, panel, time, axis);
+      if (panel.limit && *panel.limit <= axis.top)
+        html.add(
+            "span",
+            {{"class", "limit"}, {"style", "bottom:" + drawn(*panel.limit / axis.top * 100) + "%"}},
+            panel.limitName);
+    }
+    footAxis(html, timeTicks(time));
+  }
+  const auto caption = html.open("figcaption");
+  {
+    const auto names = html.open("span", {{"class", "legend"}});
+    summary(html, panel);
+  }
+  if (!panel.note.empty()) html.add("span", panel.note);
+}
+
+}  // namespace
+
+void resourcesSection(Html& html, const Analysis& a, const Picture& picture) {
+  if (picture.panels.empty()) return;
+  const auto section = html.open("section", {{"id", "resources"}});
+  html.add("h2", "Resources");
+  {
+    const auto intro = html.open("p", {{"class", "intro"}});
+    html.text("The whole run, in seconds since it began");
+    if (picture.time.marked.size() > 1) html.text("; every second epoch is shaded");
+    html.text(". In the window the job used ");
+    figure(html, "resources.cpu_ratio", a.resources.cpuRatio,
+           percentText(a.resources.cpuRatio.value_or(0)));
+    html.text(" of the usable CPU and read ");
+    figure(html, "resources.read_bytes_per_s", a.resources.readBytesPerSecond,
+           rateText(a.resources.readBytesPerSecond.value_or(0), "bytes"));
+    html.text(" from storage; the page cache answered ");
+    figure(html, "resources.cache_hit_ratio", a.resources.cacheHitRatio,
+           percentText(a.resources.cacheHitRatio.value_or(0)));
+    html.text(" of what it read.");
+  }
+  const auto grid = html.open("div", {{"class", "panels"}});
+  for (const Panel& one : picture.panels) panel(html, one, picture.time);
+}
+
+void flameSection(Html& html, const Picture& picture) {
+  if (picture.flames.empty()) return;
+  const auto section = html.open("section", {{"id", "stacks"}});
+  html.add("h2", "Where the Python code was");
+  html.add(
+      "p", {{"class", "intro"}},
+      "Each look at a thread's Python stack, callers above what they call; as wide as the part "
+      "of the looks in it. Your own code is amber, libraries are grey.");
+  for (const Flame& flame : picture.flames) {
+    {
+      const auto head = html.open("div", {{"class", "shead"}});
+      html.add("h3", flame.title);
+      html.add("span", {{"class", "quiet"}},
+               countOf(static_cast<std::int64_t>(flame.looks), "look"));
+    }
+    const auto box = html.open(
+        "div", {{"class", "flame"}, {"style", "height:" + drawn(flame.depth * 1.3) + "rem"}});
+    for (const FlameFrame& frame : flame.frames) {
+      const bool named = frame.width >= 0.04;
+      const bool library = frame.place.find("/site-packages/") != std::string::npos ||
+                           frame.place.find("/dist-packages/") != std::string::npos ||
+                           frame.place.find("/lib/python") != std::string::npos ||
+                           frame.place.starts_with("<");
+      html.add(
+          "span",
+          {{"class", std::string(library ? "b lib f" : "b f") + (frame.depth % 2 == 0 ? "0" : "1") +
+                         (named ? " named" : "")},
+           {"style", placed(frame.begin, frame.width) + ";top:" + drawn(frame.depth * 1.3) + "rem"},
+           {"title", shortened(frame.name, 200) + "  " + shortened(frame.place, 300) + "  " +
+                         percentText(frame.width)}},
+          named ? shortened(frame.name, 80) : "");
+    }
+  }
+}
+
+}  // namespace stallprof

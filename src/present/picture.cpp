@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "present/picture.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMostFiles = 20;
+
+// The step of the window whose length is the median, and the longest.
+std::pair<std::size_t, std::size_t> medianAndWorst(const TrainerFacts& trainer) {
+  std::vector<std::pair<Nanos, std::size_t>> order;
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
+    order.emplace_back(trainer.steps[i].end - trainer.steps[i].begin, i);
+  std::sort(order.begin(), order.end());
+  return {order[order.size() / 2].second, order.back().second};
+}
+
+}  // namespace
+
+std::string_view nameOf(Hue hue) {
+  constexpr std::string_view kNames[] = {"compute", "wait",   "load",     "extract", "transform",
+                                         "sync",    "comm",   "periodic", "other",   "unknown",
+                                         "first",   "second", "third"};
+  return kNames[static_cast<std::size_t>(hue)];
+}
+
+Hue hueOf(Phase phase) {
+  switch (phase) {
+    case Phase::kExtract:
+      return Hue::kExtract;
+    case Phase::kTransform:
+      return Hue::kTransform;
+    case Phase::kLoad:
+      return Hue::kLoad;
+    case Phase::kCompute:
+      return Hue::kCompute;
+    case Phase::kSync:
+      return Hue::kSync;
+    case Phase::kComm:
+      return Hue::kComm;
+    case Phase::kPeriodic:
+      return Hue::kPeriodic;
+    case Phase::kOther:
+      return Hue::kOther;
+    case Phase::kUnknown:
+      break;
+  }
+  return Hue::kUnknown;
+}
+
+void drawFiles(const Trace& trace, Picture& picture) {
+  std::map<StringId, FileRow> byPath;
+  for (const auto& row : trace.files) {
+    const FileSeen& seen = row.data;
+    if (seen.path.none()) continue;
+    FileRow& file = byPath[seen.path];
+    file.waits += seen.waits;
+    file.size = std::max(file.size, seen.size);
+    if (file.mount.empty())
+      file.mount = trace.text(seen.mount), file.type = trace.text(seen.fsType);
+  }
+  for (auto& [id, file] : byPath) {
+    if (file.waits == 0) continue;
+    file.path = trace.text(id);
+    picture.files.push_back(std::move(file));
+  }
+  std::sort(picture.files.begin(), picture.files.end(), [](const FileRow& a, const FileRow& b) {
+    return a.waits != b.waits ? a.waits > b.waits : a.path < b.path;
+  });
+  if (picture.files.size() <= kMostFiles) return;
+  picture.moreFiles = picture.files.size() - kMostFiles;
+  picture.files.resize(kMostFiles);
+}
+
+Picture draw(const Trace& trace, const Analyzed& analyzed) {
+  Picture picture;
+  const TrainerFacts& trainer = analyzed.trainer;
+  picture.strip = drawStrip(trainer);
+  if (trainer.windowSteps() > 0) {
+    const auto [median, worst] = medianAndWorst(trainer);
+    picture.median = drawStep(trace, trainer, median);
+    picture.worst = drawStep(trace, trainer, worst);
+  }
+  drawPanels(trace, analyzed, picture);
+  drawFiles(trace, picture);
+  picture.flames = drawFlames(trace, analyzed);
+  return picture;
+}
+
+}  // namespace stallprof

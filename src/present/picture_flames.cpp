@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "present/picture.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kNarrowest = 0.002;  // of a flame: research 06, section 5
+constexpr std::size_t kMostFrames = 500;
+constexpr int kDeepest = 60;
+
+// One function as called from another: what its lines have in common.
+struct Node {
+  StringId function, file;
+  std::uint64_t looks = 0;
+  std::map<std::pair<StringId, StringId>, std::size_t> callees;  // index in the tree
+};
+
+class Tree {
+ public:
+  explicit Tree(const Trace& trace) : trace_(trace), nodes_(1) {}
+
+  void count(StackId innermost, std::uint64_t looks) {
+    std::vector<const StackSeen*> frames;  // innermost first
+    for (StackId id = innermost; !id.none() && id.value <= trace_.stacks.size();) {
+      const StackSeen& frame = trace_.stacks[id.value - 1].data;
+      frames.push_back(&frame);
+      if (!frame.caller.none() && frame.caller.value >= id.value) break;  // would go on for ever
+      id = frame.caller;
+    }
+    if (frames.empty()) return;
+    std::size_t at = 0;
+    nodes_[0].looks += looks;
+    const std::size_t deep = std::min<std::size_t>(frames.size(), kDeepest);
+    for (std::size_t i = 0; i < deep; ++i) {
+      const StackSeen& frame = *frames[frames.size() - 1 - i];
+      const auto key = std::pair(frame.function, frame.file);
+      std::size_t next = nodes_.size();
+      if (const auto known = nodes_[at].callees.find(key); known != nodes_[at].callees.end()) {
+        next = known->second;
+      } else {
+        nodes_[at].callees.emplace(key, next);
+        nodes_.push_back({frame.function, frame.file, 0, {}});
+      }
+      nodes_[next].looks += looks;
+      at = next;
+    }
+  }
+
+  void draw(Flame& flame) const {
+    flame.looks = nodes_[0].looks;
+    if (flame.looks > 0) draw(flame, 0, 0, 0);
+  }
+
+ private:
+  // The callees of `node`, widest first, from `begin` on.
+  void draw(Flame& flame, std::size_t node, int depth, double begin) const {
+    std::vector<std::size_t> callees;
+    for (const auto& [key, index] : nodes_[node].callees) callees.push_back(index);
+    std::sort(callees.begin(), callees.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(nodes_[b].looks, a) < std::pair(nodes_[a].looks, b);
+    });
+    for (const std::size_t index : callees) {
+      const Node& callee = nodes_[index];
+      const double width = static_cast<double>(callee.looks) / static_cast<double>(flame.looks);
+      if (width < kNarrowest || flame.frames.size() >= kMostFrames) {
+        flame.hidden += width;
+        continue;
+      }
+      flame.depth = std::max(flame.depth, depth + 1);
+      flame.frames.push_back({std::string(trace_.text(callee.function)),
+                              std::string(trace_.text(callee.file)), depth, begin, width});
+      draw(flame, index, depth + 1, begin);
+      begin += width;
+    }
+  }
+
+  const Trace& trace_;
+  std::vector<Node> nodes_;  // 0 is what all stacks have in common: nothing
+};
+
+}  // namespace
+
+std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed) {
+  std::array<Tree, 2> trees{Tree(trace), Tree(trace)};
+  for (const ThreadLife& thread : trace.threads) {
+    const bool trainer = thread.id == analyzed.trainer.thread;
+    const bool worker = analyzed.roles.of(thread.process) == Role::kWorker;
+    if (!trainer && !worker) continue;
+    for (const auto& slice : thread.stacks)
+      if (slice.at < analyzed.trainer.windowEnd && slice.end() > analyzed.trainer.windowBegin)
+        trees[trainer ? 0 : 1].count(slice.data.stack, slice.data.looks);
+  }
+  std::vector<Flame> flames;
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    Flame flame;
+    flame.title = i == 0 ? "The trainer's thread" : "The workers";
+    trees[i].draw(flame);
+    if (!flame.frames.empty()) flames.push_back(std::move(flame));
+  }
+  return flames;
+}
+
+}  // namespace stallprof

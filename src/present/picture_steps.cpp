@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "present/picture.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMostBars = 480;  // two pixels each on a usual page
+constexpr std::size_t kSlowest = 8;
+
+Nanos durationOf(const Step& step) { return step.end - step.begin; }
+
+StripBar barOf(const std::vector<Step>& steps, std::size_t first, std::size_t last) {
+  std::vector<std::size_t> order(last - first + 1);
+  std::iota(order.begin(), order.end(), first);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(durationOf(steps[a]), a) < std::pair(durationOf(steps[b]), b);
+  });
+  StripBar bar;
+  bar.first = first, bar.last = last, bar.step = order[order.size() / 2];
+  bar.low = durationOf(steps[order.front()]), bar.high = durationOf(steps[order.back()]);
+  bar.middle = durationOf(steps[bar.step]), bar.split = steps[bar.step].split;
+  bar.boundary = first == last && steps[first].boundary;
+  return bar;
+}
+
+struct Part {
+  Nanos time{};
+  Hue hue = Hue::kOther;
+  const char* why = "";
+};
+
+// The largest part of a step, in words.
+Part mostOf(const Step& step) {
+  const Split& s = step.split;
+  const Blame& b = step.blame;
+  const std::array<Part, 11> parts = {{{s.compute, Hue::kCompute, "compute"},
+                                       {b.extract, Hue::kWait, "waiting for data: extract"},
+                                       {b.transform, Hue::kWait, "waiting for data: transform"},
+                                       {b.load, Hue::kWait, "waiting for data: load"},
+                                       {b.startup, Hue::kWait, "waiting for workers to start"},
+                                       {b.unknown, Hue::kWait, "waiting for data: nobody known"},
+                                       {s.load, Hue::kLoad, "load"},
+                                       {s.sync, Hue::kSync, "waiting for the device"},
+                                       {s.comm, Hue::kComm, "waiting for other ranks"},
+                                       {s.periodic, Hue::kPeriodic, "checkpoint, evaluation, log"},
+                                       {s.other, Hue::kOther, "trainer time no rule claims"}}};
+  return *std::max_element(parts.begin(), parts.end(),
+                           [](const Part& a, const Part& b2) { return a.time < b2.time; });
+}
+
+std::vector<SlowStep> slowestOf(const TrainerFacts& trainer) {
+  std::vector<std::size_t> order(trainer.windowSteps());
+  std::iota(order.begin(), order.end(), trainer.warmup);
+  const std::size_t shown = std::min(order.size(), kSlowest);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return std::pair(durationOf(trainer.steps[b]), a) <
+                             std::pair(durationOf(trainer.steps[a]), b);
+                    });
+  std::vector<SlowStep> slowest;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Part most = mostOf(trainer.steps[order[i]]);
+    slowest.push_back(
+        {order[i], durationOf(trainer.steps[order[i]]), most.hue, most.time, most.why});
+  }
+  return slowest;
+}
+
+}  // namespace
+
+Strip drawStrip(const TrainerFacts& trainer) {
+  Strip strip;
+  const std::vector<Step>& steps = trainer.steps;
+  strip.steps = steps.size(), strip.warmup = trainer.warmup;
+  if (steps.empty()) return strip;
+  const std::size_t each = (steps.size() + kMostBars - 1) / kMostBars;
+  for (std::size_t first = 0; first < steps.size(); first += each)
+    strip.bars.push_back(barOf(steps, first, std::min(first + each, steps.size()) - 1));
+
+  std::vector<Nanos> sorted;
+  for (std::size_t i = trainer.warmup; i < steps.size(); ++i)
+    sorted.push_back(durationOf(steps[i]));
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](double q) {
+    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
+  };
+  if (sorted.empty()) sorted.push_back(durationOf(steps.back()));
+  strip.median = at(0.5);
+  // One checkpoint of a minute must not flatten all else: what is above the axis is counted.
+  strip.top = std::max({at(0.95) * 5 / 4, strip.median * 2, Nanos(1)});
+  Nanos longest{};
+  for (const Step& step : steps) longest = std::max(longest, durationOf(step));
+  if (longest <= strip.top * 5 / 4) strip.top = longest;
+  strip.top += strip.top / 12;
+  for (const Step& step : steps) strip.above += durationOf(step) > strip.top;
+  strip.slowest = slowestOf(trainer);
+  return strip;
+}
+
+}  // namespace stallprof
