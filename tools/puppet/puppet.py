@@ -367,6 +367,18 @@ def blame(begin, end, timeline):
     return found
 
 
+def blame_of_fetch(begin, end, cpu, timeline, workers):
+    """The fetch [begin, end] by phase. With workers the trainer's own CPU in it, receiving the batch
+    at its end, is load. Without, the fetch is the making of the batch: what is not reading is
+    transform."""
+    own = min(cpu, end - begin) if workers else 0
+    found = blame(begin, end - own, timeline)
+    found['load'] += own
+    if not workers:
+        found['transform'] += found.pop('load')
+    return found
+
+
 def truth(training):
     steps, batches = training.steps, training.batches
     first = window_of(steps)
@@ -384,10 +396,8 @@ def truth(training):
         share['data_wait'] += b - a
         share['compute'] += c - b
         share['periodic'] += d - c
-        own = min(cpu, b - a) if training.dials.workers else 0
-        for name, ns in blame(a, b, timeline).items():
-            phase[name] += ns * (b - a - own) / max(b - a, 1)
-        phase['load'] += own
+        for name, ns in blame_of_fetch(a, b, cpu, timeline, training.dials.workers).items():
+            phase[name] += ns
     for a, b, *ending in training.passes:
         share['iterator'] += max(0, min(b, end) - max(a, begin))
         if ending:
