@@ -6,6 +6,7 @@
 #include "sampler/host.h"
 #include "sampler/process_sampler.h"
 #include "sampler/process_tree.h"
+#include "sampler/python/python_sampler.h"
 #include "sampler/sampler_loop.h"
 #include "sampler/syscall_count.h"
 #include "sampler/task_events.h"
@@ -27,10 +28,11 @@ bool runs(std::uint32_t pid) {
 }  // namespace
 
 struct JobWatch::Parts {
-  Parts(pid_t job, unsigned hz)
+  Parts(pid_t job, unsigned hz, bool python)
       : command(job),
         tree(kRoot, job),
         threads(kRoot, tree, hz),
+        stacks(kRoot, tree),
         processes(kRoot, tree),
         host(kRoot, &tree),
         cgroup(kRoot, job),
@@ -40,12 +42,14 @@ struct JobWatch::Parts {
     for (Sampler* sampler :
          std::initializer_list<Sampler*>{&tree, &threads, &processes, &host, &cgroup, &calls})
       loop.add(*sampler);
+    if (python) threads.giveLooks(stacks);
   }
 
   pid_t command;
   TaskEvents events;
   ProcessTree tree;
   ThreadSampler threads;
+  PythonSampler stacks;
   ProcessSampler processes;
   HostSampler host;
   CgroupSampler cgroup;
@@ -53,7 +57,8 @@ struct JobWatch::Parts {
   SamplerLoop loop;
 };
 
-JobWatch::JobWatch(pid_t command, unsigned hz) : parts_(std::make_unique<Parts>(command, hz)) {}
+JobWatch::JobWatch(pid_t command, unsigned hz, bool python)
+    : parts_(std::make_unique<Parts>(command, hz, python)), python_(python) {}
 JobWatch::~JobWatch() = default;
 
 void JobWatch::arm(EventOut& out) {
@@ -63,6 +68,8 @@ void JobWatch::arm(EventOut& out) {
   const Probe probe = probeHost(parts_->command);
   for (const SourceReport& source : describe(probe))
     emitSource(out, now(), source.name, source.state, source.why);
+  if (!python_)
+    emitSource(out, now(), "python_stacks", Coverage::kAbsent, "switched off with --no-python");
   emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
   step(now(), out);
 }

@@ -15,7 +15,8 @@ namespace stallprof {
 // name.
 class JobWatch {
  public:
-  JobWatch(pid_t command, unsigned hz);
+  // `python`: read the stacks of Python threads.
+  JobWatch(pid_t command, unsigned hz, bool python);
   ~JobWatch();
 
   // While the command is still held: opens the inherited task events on it, and takes a first look.
@@ -33,6 +34,7 @@ class JobWatch {
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
+  bool python_;
 };
 
 }  // namespace stallprof

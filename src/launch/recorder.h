@@ -16,6 +16,7 @@ struct RecorderPlan {
   Manifest manifest;
   unsigned hz = 100;
   std::string noHook;  // why the Python hook is not injected; empty: it is
+  bool python = true;  // read Python stacks
 };
 
 // The recorder: a process of its own beside the front, so that nothing it meets reaches the job. It

@@ -46,6 +46,7 @@ class SliceBuilder {
   // Time that no look can explain: the end of a thread that died since.
   void lose(Nanos now, EventOut& out);
 
+  [[nodiscard]] ThreadId thread() const { return thread_; }
   [[nodiscard]] Nanos last() const { return last_; }
   // Slices emitted since the last call.
   [[nodiscard]] std::size_t takeEmitted();

@@ -2,6 +2,7 @@
 #include "sampler/thread_sampler.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -149,6 +150,9 @@ bool ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now,
       first ? stat.queued : std::max(stat.queued - thread.stat.queued, Nanos::zero());
   thread.slice.look(now, run, queued, thread.seen, out);
   thread.stat = stat;
+  if (taker_ != nullptr)
+    taker_->look({thread.slice.thread(), thread.process, thread.pid, thread.tid, stood,
+                  thread.seen.blocked(), !syscallDenied_, thread.futex});
   return stood;
 }
 
@@ -195,6 +199,7 @@ void ThreadSampler::confirm(Watched& thread) {
 }
 
 Seen ThreadSampler::see(Watched& thread, Nanos now, EventOut& out) {
+  thread.futex = 0;
   if (syscallDenied_) return seeWithoutSyscall(thread, out);
   char buffer[256];
   const std::string path =
@@ -224,6 +229,7 @@ Seen ThreadSampler::see(Watched& thread, Nanos now, EventOut& out) {
 
 Seen ThreadSampler::seeCall(Watched& thread, const SyscallLine& line, Nanos now, EventOut& out) {
   const CallClass call = classOfCall(line.number);
+  thread.futex = line.number == SYS_futex ? line.args[0] : 0;
   const StringId name = call.name.empty() ? StringId{} : out.intern(call.name);
   switch (call.kind) {
     case CallKind::kFdRead:
@@ -287,6 +293,7 @@ void ThreadSampler::lookAround(Nanos now, EventOut& out) {
     resting_ = resting_ && (turn.due > now || turn.thread->gone);
   }
   if (turns > 1) skipped_ += turns_.size() - turns_.size() / turns;
+  if (taker_ != nullptr) taker_->endRound(now, pace_.period * static_cast<Nanos::rep>(turns), out);
 }
 
 // Keeps the number of slices bounded, and tells of looks that were left out.
@@ -347,6 +354,7 @@ void ThreadSampler::finish(Nanos now, EventOut& out) {
     if (!thread->gone) look(*thread, now, out);
     thread->slice.flush(out);
   }
+  if (taker_ != nullptr) taker_->finish(now, out);
   eachSecond(now, out);
 }
 

@@ -13,6 +13,7 @@
 #include "sampler/process_tree.h"
 #include "sampler/sampler.h"
 #include "sampler/slice_builder.h"
+#include "sampler/thread_looks.h"
 #include "sampler/wait_class.h"
 
 namespace stallprof {
@@ -31,6 +32,8 @@ class ThreadSampler : public Sampler {
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
   void setPace(const Pace& pace) override;
+  // Every look is given to `taker`, which must outlive the sampler.
+  void giveLooks(LookTaker& taker) { taker_ = &taker; }
   // Looks a second at an active thread, in thousandths: RecorderUsage.milliHz.
   [[nodiscard]] std::uint32_t milliHz() const;
   [[nodiscard]] Nanos pacedCpu() const override { return pacedCpu_; }
@@ -44,6 +47,7 @@ class ThreadSampler : public Sampler {
     SliceBuilder slice;
     SchedStat stat{Nanos{}, Nanos{}, -1};  // at the last look; count -1: none yet
     Seen seen;
+    std::uint64_t futex = 0;  // the address it sleeps on, as last seen
     Nanos unchangedSince{}, used{};
     std::size_t place = 0;   // in turns_
     bool confirmed = false;  // its state was checked during this blocking episode
@@ -76,6 +80,7 @@ class ThreadSampler : public Sampler {
 
   std::string root_;
   ProcessTree& tree_;
+  LookTaker* taker_ = nullptr;
   Nanos fastest_;
   Pace pace_;
   Nanos::rep stretch_ = 1;  // the pace's period and turns, in units of the fastest

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/python/code_cache.h"
+
+#include <algorithm>
+
+#include "sampler/python/line_table.h"
+
+namespace stallprof::python {
+namespace {
+
+constexpr std::size_t kNameLimit = 512, kFileLimit = 4096;
+constexpr std::uint64_t kTableLimit = 256u << 10;  // tables of 42 KB are known
+constexpr std::size_t kLinesKept = 4096;           // distinct instructions of one function
+
+void putUtf8(std::uint32_t c, std::string& out) {
+  if (c > 0x10ffff) c = 0xfffd;
+  if (c < 0x80) {
+    out.push_back(static_cast<char>(c));
+  } else if (c < 0x800) {
+    out.push_back(static_cast<char>(0xc0 | c >> 6));
+    out.push_back(static_cast<char>(0x80 | (c & 63)));
+  } else if (c < 0x10000) {
+    out.push_back(static_cast<char>(0xe0 | c >> 12));
+    out.push_back(static_cast<char>(0x80 | ((c >> 6) & 63)));
+    out.push_back(static_cast<char>(0x80 | (c & 63)));
+  } else {
+    out.push_back(static_cast<char>(0xf0 | c >> 18));
+    out.push_back(static_cast<char>(0x80 | ((c >> 12) & 63)));
+    out.push_back(static_cast<char>(0x80 | ((c >> 6) & 63)));
+    out.push_back(static_cast<char>(0x80 | (c & 63)));
+  }
+}
+
+std::uint32_t unitAt(const std::vector<std::uint8_t>& bytes, std::size_t index, unsigned kind) {
+  std::uint32_t c = 0;
+  for (unsigned i = 0; i < kind; ++i) c |= std::uint32_t{bytes[index * kind + i]} << (8 * i);
+  return c;
+}
+
+// Include/cpython/unicodeobject.h, the bits of `state`: interned 2, kind 3, compact 1, ascii 1. In
+// free-threaded builds `interned` has a byte of its own from 3.14 on (3.13t: as before).
+struct TextState {
+  unsigned kind;
+  bool compact, ascii;
+};
+TextState stateOf(std::uint32_t bits, const Layout& layout) {
+  const unsigned shift = layout.freeThreaded && layout.minor() >= 14 ? 8 : 2;
+  return {(bits >> shift) & 7, ((bits >> (shift + 3)) & 1) != 0, ((bits >> (shift + 4)) & 1) != 0};
+}
+
+std::optional<std::vector<std::uint8_t>> readBytesObject(Address at, const Layout& layout,
+                                                         RemoteMemory& memory) {
+  const auto size = memory.get<std::uint64_t>(at + layout.bytesSize);
+  if (!size || *size > kTableLimit) return std::nullopt;
+  std::vector<std::uint8_t> bytes(*size);
+  if (!bytes.empty() && !memory.readBytes(at + layout.bytesData, bytes.data(), bytes.size()))
+    return std::nullopt;
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<std::string> readText(Address at, const Layout& layout, RemoteMemory& memory,
+                                    std::size_t limit) {
+  if (at == 0) return std::nullopt;
+  std::uint64_t length = 0;
+  std::uint32_t bits = 0;
+  const RemoteSpan head[] = {{at + layout.textLength, &length, sizeof length},
+                             {at + layout.textState, &bits, sizeof bits}};
+  if (memory.read(head) != 2) return std::nullopt;
+  const TextState state = stateOf(bits, layout);
+  const bool kindKnown = state.kind == 1 || state.kind == 2 || state.kind == 4;
+  if (!state.compact || !kindKnown || (state.ascii && state.kind != 1) || length > (1u << 24))
+    return std::nullopt;
+  const std::size_t count = std::min<std::size_t>(length, limit);
+  std::vector<std::uint8_t> data(count * state.kind);
+  const Address from = at + (state.ascii ? layout.asciiData : layout.compactData);
+  if (count > 0 && !memory.readBytes(from, data.data(), data.size())) return std::nullopt;
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) putUtf8(unitAt(data, i, state.kind), text);
+  return text;
+}
+
+Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
+  const auto known = codes_.find(address);
+  if (known != codes_.end() && now - known->second.checkedAt < kTrusted) return &known->second;
+  bytes_.resize(layout_.codeBytes);
+  if (address == 0 || !memory.readBytes(address, bytes_.data(), bytes_.size())) return nullptr;
+  if (known != codes_.end() && same(known->second, bytes_)) {
+    known->second.checkedAt = now;
+    return &known->second;
+  }
+  Code fresh;
+  if (!read(fresh, bytes_, memory)) return nullptr;
+  fresh.checkedAt = now;
+  fresh.id = ++ids_;
+  if (codes_.size() >= kMost) codes_.clear();
+  return &(codes_[address] = std::move(fresh));
+}
+
+bool CodeCache::same(const Code& code, const std::vector<std::uint8_t>& bytes) const {
+  return valueAt<Address>(bytes, layout_.name) == code.nameAt &&
+         valueAt<Address>(bytes, layout_.fileName) == code.fileAt &&
+         valueAt<Address>(bytes, layout_.lineTable) == code.tableAt &&
+         valueAt<std::uint32_t>(bytes, layout_.firstLine) == code.firstLine;
+}
+
+bool CodeCache::read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteMemory& memory) {
+  const auto type = valueAt<Address>(bytes, layout_.typeOf);
+  if (type == 0 || (codeType_ != 0 && type != codeType_)) return false;
+  code.nameAt = valueAt<Address>(bytes, layout_.name);
+  code.fileAt = valueAt<Address>(bytes, layout_.fileName);
+  code.tableAt = valueAt<Address>(bytes, layout_.lineTable);
+  code.firstLine = valueAt<std::uint32_t>(bytes, layout_.firstLine);
+  // PyVarObject: how many instructions follow. ob_size lies behind ob_type.
+  if (layout_.codeUnits != 0) code.units = valueAt<std::int64_t>(bytes, layout_.typeOf + 8);
+  const Address called =
+      layout_.qualifiedName == 0 ? code.nameAt : valueAt<Address>(bytes, layout_.qualifiedName);
+  auto function = readText(called, layout_, memory, kNameLimit);
+  auto file = readText(code.fileAt, layout_, memory, kFileLimit);
+  auto table = readBytesObject(code.tableAt, layout_, memory);
+  if (!function || !file || !table || function->empty()) return false;
+  code.function = std::move(*function);
+  code.file = std::move(*file);
+  code.lineTable = std::move(*table);
+  codeType_ = type;
+  return true;
+}
+
+std::uint32_t CodeCache::lineOf(Code& code, Address address, std::uint64_t instruction) const {
+  std::int64_t index = 0;
+  if (layout_.heapFrames()) {
+    index = static_cast<std::int32_t>(instruction);
+    if (layout_.minor() == 10 && index > 0) index *= 2;
+  } else {
+    // 3.11 and 3.12 start one unit before the first instruction.
+    const auto bytes = static_cast<std::int64_t>(instruction - (address + layout_.codeUnits));
+    index = bytes < 0 && bytes >= -2 ? -1 : bytes / 2;
+    // Free-threaded builds may run a thread's own copy of the instructions: no line is better than
+    // a wrong one.
+    if (bytes < -2 || index >= code.units) return 0;
+  }
+  if (index < -1 || index > (1 << 28)) return 0;
+  const auto known = code.lines.find(index);
+  if (known != code.lines.end()) return known->second;
+  if (code.lines.size() >= kLinesKept) code.lines.clear();
+  return code.lines[index] = python::lineOf(layout_.lines, code.lineTable, code.firstLine, index);
+}
+
+}  // namespace stallprof::python

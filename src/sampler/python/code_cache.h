@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "sampler/python/layout.h"
+#include "sampler/python/remote_memory.h"
+
+namespace stallprof::python {
+
+// What a code object says of a function, and the lines of the instructions that were asked for.
+struct Code {
+  std::uint32_t id = 0;  // of this reading of it: another object at its address has another
+  std::string function, file;
+  StringId functionId, fileId;  // once interned by the owner
+  std::uint32_t firstLine = 0;
+  std::vector<std::uint8_t> lineTable;
+  std::int64_t units = 0;  // how many code units there are, from 3.11; 0: not known
+  Address nameAt = 0, fileAt = 0, tableAt = 0;  // what it is recognised by
+  Nanos checkedAt{};
+  std::unordered_map<std::int64_t, std::uint32_t> lines;  // by index
+};
+
+// Code objects of one process image, by address. One may be freed and another take its place, so
+// each is compared with the process again after `kTrusted`.
+class CodeCache {
+ public:
+  static constexpr Nanos kTrusted{1'000'000'000};
+  // Most programs run some thousand functions; a thousand bytes each.
+  static constexpr std::size_t kMost = 32768;
+
+  // `codeType`: what a code object's type has to be; 0: learnt from the first that looks like one.
+  // `ids` counts readings, over all caches of a run.
+  CodeCache(const Layout& layout, Address codeType, std::uint32_t& ids)
+      : layout_(layout), codeType_(codeType), ids_(ids) {}
+
+  // Nothing: there is no code object at that address, or it could not be read.
+  [[nodiscard]] Code* at(Address address, Nanos now, RemoteMemory& memory);
+  // The line of `instruction`, as a frame of that code has it: a byte offset up to 3.9, a code
+  // unit in 3.10, an address after.
+  [[nodiscard]] std::uint32_t lineOf(Code& code, Address address, std::uint64_t instruction) const;
+  void clear() { codes_.clear(); }
+  [[nodiscard]] std::size_t size() const { return codes_.size(); }
+
+ private:
+  [[nodiscard]] bool same(const Code& code, const std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] bool read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteMemory& memory);
+
+  const Layout& layout_;
+  Address codeType_;
+  std::uint32_t& ids_;
+  std::unordered_map<Address, Code> codes_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+// A str as UTF-8, at most `limit` of its characters; nothing when it is not one that names things
+// (compact, of a known kind). Free-threaded builds hold its state in other bits.
+[[nodiscard]] std::optional<std::string> readText(Address at, const Layout& layout,
+                                                  RemoteMemory& memory, std::size_t limit);
+
+}  // namespace stallprof::python

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/python/python_process.h"
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "sampler/proc_file.h"
+#include "sampler/proc_text.h"
+
+namespace stallprof::python {
+namespace {
+
+using std::chrono::milliseconds;
+// An interpreter starts within 20 ms; a program that has none may load one later.
+constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds(10);
+// A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
+// read the list of threads again, less and less often.
+constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
+constexpr std::size_t kMostRecorded = 256;  // frames of one stack, innermost
+constexpr unsigned kHopeless = 200;         // code objects in a row that were none
+
+}  // namespace
+
+PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared,
+                             std::unique_ptr<RemoteMemory> memory)
+    : pid_(pid), shared_(shared), memory_(std::move(memory)), attachEvery_(kFirstTry) {}
+
+// ---- which runtime
+// ------------------------------------------------------------------------------
+
+void PythonProcess::attach(Nanos now) {
+  nextAttach_ = now + attachEvery_;
+  attachEvery_ = std::min(attachEvery_ * 3 / 2, kSlowestTry);
+  bool readable = false;
+  const std::vector<Runtime> runtimes = shared_.locator.find(pid_, *memory_, readable);
+  for (const Runtime& runtime : runtimes) {
+    auto found = Interpreters::attach(runtime, *memory_);
+    if (!found.ok()) {
+      if (found.error().kind != Error::Kind::kUnsupported) continue;
+      shared_.tell(Coverage::kPartial, runtime.file + ": " + found.error().message);
+      nextAttach_ = now + kSlowestTry;
+      continue;
+    }
+    interpreters_.emplace(std::move(found).value());
+    codes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes);
+    runtime_ = runtime.at;
+    attachEvery_ = kFirstTry, nextList_ = now, listEvery_ = kFirstList;
+    badCodes_ = goodCodes_ = 0;
+    return;
+  }
+  const auto* process = dynamic_cast<const ProcessMemory*>(memory_.get());
+  if (!runtimes.empty() && process != nullptr && process->refused() != 0)
+    shared_.tell(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
+                                         errnoText(process->refused()));
+}
+
+void PythonProcess::detach(EventOut& out) {
+  flush(out);
+  threads_.clear();
+  hostTids_.clear();
+  codes_.reset();
+  interpreters_.reset();
+  if (dynamic_cast<ProcessMemory*>(memory_.get()) != nullptr)
+    memory_ = std::make_unique<ProcessMemory>(pid_);
+  nextAttach_ = {}, attachEvery_ = kFirstTry;
+}
+
+void PythonProcess::check() {
+  const auto* process = dynamic_cast<const ProcessMemory*>(memory_.get());
+  if (!interpreters_ || process == nullptr || process->sameImage(runtime_)) return;
+  // What was seen of the old image is told with the next round; its objects are not its heirs'.
+  for (auto& [tid, thread] : threads_) thread.stale = true, thread.nodes.clear();
+  codes_->clear();
+  nextAttach_ = {};
+  runtime_ = 0;
+}
+
+// ---- which threads
+// ------------------------------------------------------------------------------
+
+bool PythonProcess::isOurs(std::uint32_t tid) const {
+  if (tid == 0) return false;
+  if (!ownNamespace_) return hostTids_.contains(tid);
+  return ::access(threadPath(shared_.root, pid_, tid, "comm").c_str(), F_OK) == 0;
+}
+
+// A process in a pid namespace of its own counts its threads itself; status tells both numbers.
+void readNamespace(const std::string& root, std::uint32_t pid, bool& own,
+                   std::unordered_map<std::uint32_t, std::uint32_t>& hostTids) {
+  const auto inner = [](const std::string& status) -> std::pair<std::size_t, std::uint32_t> {
+    std::size_t at = status.find("\nNSpid:");
+    if (at == std::string::npos) return {1, 0};
+    const std::string line = status.substr(at + 7, status.find('\n', at + 7) - at - 7);
+    const auto words = splitWords(line);
+    if (words.empty()) return {1, 0};
+    return {words.size(), static_cast<std::uint32_t>(parseNumber(words.back()).value_or(0))};
+  };
+  own = inner(contentOf(processPath(root, pid, "status"), 8192)).first <= 1;
+  hostTids.clear();
+  if (own) return;
+  forEachNumber(processPath(root, pid, "task"), [&](std::uint32_t tid) {
+    if (hostTids.size() < 8192)
+      hostTids[inner(contentOf(threadPath(root, pid, tid, "status"), 8192)).second] = tid;
+  });
+}
+
+std::uint32_t PythonProcess::hostTid(std::uint32_t tid) {
+  if (ownNamespace_) return tid;
+  const auto found = hostTids_.find(tid);
+  return found == hostTids_.end() ? 0 : found->second;
+}
+
+void PythonProcess::list(Nanos now, EventOut& out) {
+  nextList_ = now + listEvery_;
+  listEvery_ = std::min(listEvery_ * 2, kSlowestList);
+  readNamespace(shared_.root, pid_, ownNamespace_, hostTids_);
+  // Threads known already need not be asked for again in /proc.
+  const auto isThread = [this](std::uint32_t tid) {
+    return (ownNamespace_ && threads_.contains(tid)) || isOurs(tid);
+  };
+  bool listed = false;
+  for (int tries = 0; tries < 3 && !listed; ++tries)
+    listed = interpreters_->list(*memory_, isThread);
+  if (!listed && interpreters_->threads().empty()) return;
+  std::unordered_map<std::uint32_t, Thread> before;
+  before.swap(threads_);
+  for (const PythonThread& python : interpreters_->threads()) {
+    const std::uint32_t tid = hostTid(python.tid);
+    if (tid == 0) continue;
+    if (const auto known = before.find(tid); known != before.end()) {
+      Thread& thread = threads_[tid] = std::move(known->second);
+      if (thread.python.at != python.at) thread.memory = {}, thread.stale = true;
+      thread.python = python;
+      before.erase(known);
+    } else {
+      threads_[tid].python = python;
+    }
+  }
+  for (auto& [tid, thread] : before) thread.slices.flush(thread.id, out);
+}
+
+PythonProcess::Thread* PythonProcess::threadOf(const ThreadLook& look, Nanos now, EventOut& out) {
+  auto found = threads_.find(look.tid);
+  if (found == threads_.end() && now >= nextList_ && !look.stood) {
+    list(now, out);
+    found = threads_.find(look.tid);
+  }
+  if (found == threads_.end()) return nullptr;
+  Thread& thread = found->second;
+  if (thread.id != look.thread) {
+    if (!thread.id.none()) thread.slices.flush(thread.id, out);
+    thread.id = look.thread, thread.stale = true;
+  }
+  return &thread;
+}
+
+// ---- one round
+// ----------------------------------------------------------------------------------
+
+bool PythonProcess::due(const ThreadLook& look, Thread& thread, Nanos now, Nanos period,
+                        EventOut& out) {
+  if (!look.stood) thread.stale = true;
+  if (!thread.stale) {
+    thread.slices.stood(thread.id, now, period, out);
+    return false;
+  }
+  // One that has come to rest is read at once: it will cost nothing after that.
+  if (look.stood || thread.turn++ % stride_ == 0) return true;
+  ++skipped_;
+  return false;
+}
+
+void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period,
+                          EventOut& out) {
+  if (runtime_ == 0 && interpreters_) detach(out);  // exec
+  if (!interpreters_ && now >= nextAttach_) attach(now);
+  if (!interpreters_) return;
+  reads_.clear(), wanted_.clear();
+  std::vector<const ThreadLook*> known;
+  for (const ThreadLook& look : looks)
+    if (threadOf(look, now, out) != nullptr) known.push_back(&look);
+  for (const ThreadLook* look : known) {
+    const auto found = threads_.find(look->tid);  // a list read since may have moved it
+    if (found == threads_.end() || !due(*look, found->second, now, period, out)) continue;
+    reads_.emplace_back(look, &found->second);
+    wanted_.push_back(&found->second.python);
+  }
+  if (reads_.empty()) return;
+  bool moved = false;
+  if (!interpreters_->refresh(*memory_, wanted_, states_, moved)) return detach(out);
+  const std::size_t bytes = interpreters_->layout().threadBytes;
+  const std::size_t whole = states_.size() / bytes;
+  bool gone = whole < reads_.size();
+  for (std::size_t i = 0; i < whole; ++i) {
+    const auto state = std::span(states_).subspan(i * bytes, bytes);
+    Thread& thread = *reads_[i].second;
+    if (interpreters_->still(thread.python, state))
+      readThread(*reads_[i].first, thread, state, now, period, out);
+    else
+      gone = true;
+  }
+  if (moved || gone) nextList_ = std::min(nextList_, now), listEvery_ = kFirstList;
+  if (moved || gone) list(now, out);
+  if (badCodes_ > kHopeless && goodCodes_ == 0) {
+    shared_.tell(Coverage::kPartial, "a build of CPython " +
+                                         versionText(interpreters_->layout().version) +
+                                         " has a layout of its own: its stacks are not read");
+    detach(out);
+    nextAttach_ = Nanos::max();
+  }
+}
+
+void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
+                               std::span<const std::uint8_t> state, Nanos now, Nanos period,
+                               EventOut& out) {
+  const auto outcome = shared_.reader.read(interpreters_->layout(), thread.python.at, state,
+                                           *memory_, thread.memory, frames_);
+  if (outcome == StackReader::Outcome::kTorn || outcome == StackReader::Outcome::kUnreadable) {
+    ++shared_.torn;
+    return;
+  }
+  const StackId stack = stackOf(thread, now, out);
+  if (stack.none() && !frames_.empty()) {
+    ++shared_.torn;
+    return;
+  }
+  thread.stale = false;
+  StackSlices::Saw saw{stack, gilOf(look, thread), false};
+  saw.gc =
+      saw.gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
+  thread.slices.look(thread.id, now, period * stride_, saw, out);
+}
+
+Gil PythonProcess::gilOf(const ThreadLook& look, const Thread& thread) const {
+  const Layout& layout = interpreters_->layout();
+  const InterpreterState& of = interpreters_->interpreters()[thread.python.interpreter];
+  if (layout.freeThreaded || of.gil == 0) return Gil::kUnknown;
+  if (of.holder == thread.python.at) return Gil::kHolds;
+  if (look.futex >= of.gil && look.futex < of.gil + layout.gilBytes) return Gil::kWaits;
+  return look.blocked && !look.callSeen ? Gil::kUnknown : Gil::kReleased;
+}
+
+// The node of the innermost frame; none when some frame's code cannot be read.
+StackId PythonProcess::stackOf(Thread& thread, Nanos now, EventOut& out) {
+  // Frames that are as they were at the last look have the nodes they had, as long as their code
+  // was compared with the process not long ago.
+  std::size_t same = 0;
+  if (now - thread.nodesSince < CodeCache::kTrusted)
+    while (same < frames_.size() && same < thread.nodes.size() &&
+           frames_[same] == thread.frames[same])
+      ++same;
+  else
+    thread.nodesSince = now;
+  thread.nodes.resize(same);
+  thread.frames.swap(frames_);
+  const std::vector<RawFrame>& frames = thread.frames;
+  for (std::size_t i = same; i < frames.size(); ++i) {
+    Code* code = codes_->at(frames[i].code, now, *memory_);
+    if (code == nullptr) {
+      ++badCodes_;
+      return {};
+    }
+    ++goodCodes_;
+    StackSeen seen;
+    if (i > 0) seen.caller = thread.nodes[i - 1];
+    if (code->functionId.none()) {
+      code->functionId = out.intern(code->function);
+      code->fileId = out.intern(code->file);
+    }
+    seen.function = code->functionId, seen.file = code->fileId;
+    seen.firstLine = code->firstLine;
+    seen.line = codes_->lineOf(*code, frames[i].code, frames[i].instruction);
+    const bool hidden = frames.size() > kMostRecorded && i <= frames.size() - kMostRecorded;
+    if (hidden) {  // all frames further out are one remark
+      seen = {};
+      seen.function = out.intern("(truncated)"), seen.kind = FrameKind::kOther;
+    }
+    thread.nodes.push_back(shared_.tree.node(seen, now, out));
+  }
+  return thread.nodes.empty() ? StackId{} : thread.nodes.back();
+}
+
+void PythonProcess::flush(EventOut& out) {
+  for (auto& [tid, thread] : threads_) thread.slices.flush(thread.id, out);
+}
+
+std::size_t PythonProcess::takeEmitted() {
+  std::size_t emitted = 0;
+  for (auto& [tid, thread] : threads_) emitted += thread.slices.takeEmitted();
+  return emitted;
+}
+
+}  // namespace stallprof::python

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sampler/python/code_cache.h"
+#include "sampler/python/interpreter.h"
+#include "sampler/python/remote_memory.h"
+#include "sampler/python/runtime_locator.h"
+#include "sampler/python/stack_reader.h"
+#include "sampler/python/stack_slices.h"
+#include "sampler/python/stack_tree.h"
+#include "sampler/thread_looks.h"
+
+namespace stallprof::python {
+
+// What all processes of a run share.
+struct Shared {
+  explicit Shared(std::string root_) : root(root_), locator(std::move(root_)) {}
+  std::string root;
+  RuntimeLocator locator;
+  StackReader reader;
+  StackTree tree;
+  std::uint32_t codes = 0;  // readings of code objects so far
+  std::uint64_t torn = 0;   // looks at a stack that showed nothing to believe, since last told
+  std::function<void(Coverage, const std::string&)>
+      tell;  // what Python stacks can be seen, why not
+};
+
+// One process of the job and the Python in it, if there is any: found, followed through exec, and
+// read. Everything may fail at any time (the process may be gone): then there is no stack.
+class PythonProcess {
+ public:
+  // `memory` in life: ProcessMemory. Tests give their own.
+  PythonProcess(std::uint32_t pid, Shared& shared, std::unique_ptr<RemoteMemory> memory);
+
+  // The looks of one round at threads of this process. `turn` is false for looks that are left out
+  // to save time: (thread, moved) as it was.
+  void round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period, EventOut& out);
+  // Leave out all but one in `stride` looks at threads that run.
+  void setStride(unsigned stride) { stride_ = stride; }
+  void flush(EventOut& out);
+  [[nodiscard]] std::size_t takeEmitted();
+  [[nodiscard]] std::uint64_t takeSkipped() { return std::exchange(skipped_, 0); }
+  // Once a second: whether it is still the image it was.
+  void check();
+  [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }
+
+ private:
+  struct Thread {
+    PythonThread python;
+    ThreadId id;
+    StackMemory memory;
+    std::vector<RawFrame> frames;  // of the last look, outermost first
+    std::vector<StackId> nodes;    // of these
+    Nanos nodesSince{};            // when their code was last compared with the process
+    StackSlices slices;
+    bool stale = true;  // it ran since its stack was last read
+    unsigned turn = 0;
+  };
+  void attach(Nanos now);
+  void detach(EventOut& out);
+  [[nodiscard]] bool isOurs(std::uint32_t tid) const;
+  [[nodiscard]] std::uint32_t hostTid(std::uint32_t tid);
+  void list(Nanos now, EventOut& out);
+  [[nodiscard]] Thread* threadOf(const ThreadLook& look, Nanos now, EventOut& out);
+  [[nodiscard]] bool due(const ThreadLook& look, Thread& thread, Nanos now, Nanos period,
+                         EventOut& out);
+  void readThread(const ThreadLook& look, Thread& thread, std::span<const std::uint8_t> state,
+                  Nanos now, Nanos period, EventOut& out);
+  [[nodiscard]] StackId stackOf(Thread& thread, Nanos now, EventOut& out);
+  [[nodiscard]] Gil gilOf(const ThreadLook& look, const Thread& thread) const;
+
+  std::uint32_t pid_;
+  Shared& shared_;
+  std::unique_ptr<RemoteMemory> memory_;
+  std::optional<Interpreters> interpreters_;
+  std::optional<CodeCache> codes_;
+  Address runtime_ = 0;
+  std::unordered_map<std::uint32_t, Thread> threads_;          // by tid, as we count
+  std::unordered_map<std::uint32_t, std::uint32_t> hostTids_;  // by tid in its own pid namespace
+  bool ownNamespace_ = true;
+  Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{};
+  unsigned stride_ = 1;
+  std::uint64_t skipped_ = 0;
+  unsigned badCodes_ = 0, goodCodes_ = 0;
+
+  std::vector<RawFrame> frames_;  // scratch, as are these
+  std::vector<std::pair<const ThreadLook*, Thread*>> reads_;
+  std::vector<const PythonThread*> wanted_;
+  std::vector<std::uint8_t> states_;
+};
+
+}  // namespace stallprof::python

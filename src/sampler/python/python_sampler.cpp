@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/python/python_sampler.h"
+
+#include <time.h>
+
+#include <unordered_set>
+#include <utility>
+
+#include "sampler/proc_file.h"
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+constexpr unsigned kMostStride = 256;
+
+Nanos threadCpu() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+}  // namespace
+
+PythonSampler::PythonSampler(std::string root, const ProcessTree& tree)
+    : tree_(tree), shared_(std::move(root)) {
+  shared_.tell = [this](Coverage state, const std::string& why) { state_ = {state, why}; };
+}
+
+void PythonSampler::look(const ThreadLook& look) {
+  Watched& watched = processes_[look.pid];
+  if (watched.looks.empty()) touched_.push_back(&watched);
+  watched.looks.push_back(look);
+}
+
+// Forgets the processes that are gone.
+void PythonSampler::follow(EventOut& out) {
+  std::unordered_set<std::uint32_t> alive;
+  for (const LiveProcess& process : tree_.processes()) alive.insert(process.pid);
+  for (auto entry = processes_.begin(); entry != processes_.end();) {
+    if (alive.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    if (entry->second.process) entry->second.process->flush(out);
+    entry = processes_.erase(entry);
+  }
+}
+
+// The Python of a process; of another one when its pid has been taken by another life.
+python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out) {
+  const ThreadLook& look = watched.looks.front();
+  if (watched.process && watched.id == look.process) return *watched.process;
+  if (watched.process) watched.process->flush(out);
+  watched.id = look.process;
+  watched.process = std::make_unique<python::PythonProcess>(
+      look.pid, shared_, std::make_unique<python::ProcessMemory>(look.pid));
+  watched.process->setStride(stride_);
+  return *watched.process;
+}
+
+void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
+  if (!touched_.empty()) {
+    const Nanos begin = threadCpu();
+    for (Watched* watched : touched_) {
+      const python::PythonProcess& process = processOf(*watched, out);
+      watched->process->round(watched->looks, now, period, out);
+      watched->looks.clear();
+      if (!seen_ && process.isPython()) {
+        seen_ = true;
+        if (state_.second.empty()) state_ = {Coverage::kFull, ""};
+      }
+    }
+    touched_.clear();
+    spent_ += threadCpu() - begin;
+  }
+  if (state_ != told_) tell(now, out);
+  if (now - second_ >= kSecond) eachSecond(now, out);
+}
+
+void PythonSampler::tell(Nanos now, EventOut& out) {
+  told_ = state_;
+  emitSource(out, now, "python_stacks", state_.first, state_.second);
+}
+
+// Looks at fewer where they cost too much, in time or in events; at more again below half of both.
+void PythonSampler::eachSecond(Nanos now, EventOut& out) {
+  const double share = seconds(std::exchange(spent_, Nanos{})) / seconds(now - second_);
+  second_ = now;
+  follow(out);
+  std::size_t emitted = 0;
+  std::uint64_t skipped = 0;
+  for (auto& [pid, watched] : processes_) {
+    if (!watched.process) continue;
+    emitted += watched.process->takeEmitted();
+    skipped += watched.process->takeSkipped();
+    watched.process->check();
+  }
+  if ((share > kShare || emitted > kSlicesPerSecond) && stride_ < kMostStride)
+    stride_ *= 2;
+  else if (share < kShare / 2 * 0.8 && 2 * emitted < kSlicesPerSecond && stride_ > 1)
+    stride_ /= 2;
+  for (auto& [pid, watched] : processes_)
+    if (watched.process) watched.process->setStride(stride_);
+  if (skipped > 0) out.emit(now, Loss{LossKind::kStacksSkipped, skipped, {}});
+  if (shared_.torn > 0)
+    out.emit(now, Loss{LossKind::kStacksTorn, std::exchange(shared_.torn, 0), {}});
+  if (const std::uint64_t full = shared_.tree.takeFull(); full > 0)
+    out.emit(now, Loss{LossKind::kStacksFull, full, {}});
+}
+
+void PythonSampler::finish(Nanos now, EventOut& out) {
+  endRound(now, kSecond, out);
+  for (auto& [pid, watched] : processes_)
+    if (watched.process) watched.process->flush(out);
+  eachSecond(now, out);
+  if (!seen_ && told_.second.empty()) {
+    state_ = {Coverage::kAbsent, "no Python program ran"};
+    tell(now, out);
+  }
+}
+
+}  // namespace stallprof

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "event/event_out.h"
+
+namespace stallprof::python {
+
+// The looks at one thread's stack as StackSlices: looks in a row that saw the same are one.
+class StackSlices {
+ public:
+  struct Saw {
+    StackId stack;
+    Gil gil = Gil::kUnknown;
+    bool gc = false;
+    friend bool operator==(const Saw&, const Saw&) = default;
+  };
+  static constexpr Nanos kLongest{1'000'000'000}, kLongestAsleep{10'000'000'000};
+
+  // A look at `now` that saw `saw`.
+  void look(ThreadId thread, Nanos now, Nanos period, const Saw& saw, EventOut& out) {
+    // A hole (looks left out, or none could be read) must not be told as if it had been seen.
+    const bool follows = looks_ > 0 && now - last_ <= 2 * period;
+    if (!follows || !(saw == saw_) || now - begin_ > kLongest) flush(thread, out);
+    if (looks_ == 0) begin_ = changed_ = now;
+    saw_ = saw, last_ = now, ++looks_;
+  }
+  // The thread has not run since the last look: it was seen all the time since.
+  void stood(ThreadId thread, Nanos now, Nanos period, EventOut& out) {
+    if (looks_ == 0 || now <= last_) return;
+    const Nanos longest = now - changed_ > kLongestAsleep ? kLongestAsleep : kLongest;
+    const auto looks = (now - last_ + period / 2) / period;
+    if (now - begin_ > longest) {
+      const Nanos since = changed_;
+      flush(thread, out);
+      begin_ = last_ + period, changed_ = since;
+      looks_ = static_cast<std::uint32_t>(std::max<Nanos::rep>(looks, 1));
+      begin_ = std::min(begin_, now);
+    } else {
+      looks_ += static_cast<std::uint32_t>(std::max<Nanos::rep>(looks, 1));
+    }
+    last_ = now;
+  }
+  void flush(ThreadId thread, EventOut& out) {
+    if (looks_ == 0) return;
+    out.emit(begin_, StackSlice{thread, last_ - begin_, saw_.stack, std::exchange(looks_, 0u),
+                                saw_.gil, saw_.gc});
+    ++emitted_;
+  }
+  [[nodiscard]] std::size_t takeEmitted() { return std::exchange(emitted_, 0); }
+
+ private:
+  Nanos begin_{}, last_{}, changed_{};
+  Saw saw_;
+  std::uint32_t looks_ = 0;
+  std::size_t emitted_ = 0;
+};
+
+}  // namespace stallprof::python

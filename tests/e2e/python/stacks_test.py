@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Python stacks as stallprof reads them, against what the program itself says it is doing, on each
+CPython there is: STALLPROF_PYTHONS (paths, separated by colons), pyenv's, and the system's."""
+import contextlib
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BIN = os.environ['STALLPROF_BIN']
+WANTED = ['3.%d' % minor for minor in range(8, 14)]
+
+
+def interpreters():
+    """{'3.11': path}: the first of each minor version, and the system's as 'system'."""
+    pyenv = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
+    paths = os.environ.get('STALLPROF_PYTHONS', '').split(':')
+    paths += sorted(glob.glob(pyenv + '/versions/3.*/bin/python3'))
+    paths += [found for found in map(shutil.which, ['python' + v for v in WANTED]) if found]
+    found = {'system': '/usr/bin/python3'} if os.path.exists('/usr/bin/python3') else {}
+    for path in filter(os.path.exists, paths):
+        version = subprocess.run([path, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'],
+                                 capture_output=True, text=True, check=False).stdout.strip()
+        found.setdefault(version, path)
+    return found
+
+
+PYTHONS = interpreters()
+
+
+@contextlib.contextmanager
+def running(command):
+    """Starts it and waits for "ready" on its stdout; gives it and the lines before."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=HERE,
+                               env=dict(os.environ, PYTHONIOENCODING='utf-8'))
+    try:
+        lines = []
+        for line in process.stdout:
+            lines.append(line.decode().strip())
+            if lines[-1] == 'ready':
+                break
+        yield process, lines[:-1]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def read_stacks(pid, looks=1):
+    run = subprocess.run([BIN + '/python_stacks', str(pid), str(looks)], capture_output=True,
+                         check=False)
+    return run.stdout.decode().splitlines()
+
+
+class Recording:
+    """The stacks of a recording, from stallprof-dump."""
+
+    def __init__(self, path):
+        text = subprocess.run([BIN + '/stallprof-dump', path], capture_output=True, text=True,
+                              check=True).stdout
+        self.nodes, self.slices, self.tids, self.sources = {}, [], {}, {}
+        for line in text.splitlines():
+            kind = line.split(' ', 2)[1] if ' ' in line else ''
+            field = {name: value for name, value in re.findall(r' (\w+)=("[^"]*"|\S+)', line)}
+            if kind == 'stack':
+                self.nodes[field['stack']] = field
+            elif kind == 'stack_slice':
+                self.slices.append(field)
+            elif kind == 'thread':
+                self.tids[field['thread']] = field['tid']
+            elif kind == 'source':
+                self.sources[field['source']] = (field.get('state', 'absent'), field.get('why', ''))
+
+    def stack(self, node):
+        found = []
+        while node in self.nodes:
+            frame = self.nodes[node]
+            file = os.path.basename(frame.get('file', '""').strip('"'))
+            found.append('%s:%s:%s' % (frame['function'].strip('"'), file, frame.get('line', 0)))
+            node = frame.get('caller')
+        return found[::-1]
+
+    def last_stacks(self):
+        """tid: its last stack."""
+        return {self.tids[s['thread']]: self.stack(s['stack']) for s in self.slices
+                if 'stack' in s}
+
+
+def record(command, *options, **more):
+    directory = tempfile.mkdtemp()
+    try:
+        path = directory + '/r.stallprof'
+        subprocess.run([BIN + '/stallprof', 'run', '--report', 'none', '-o', path, *options, '--',
+                        *command], cwd=HERE, check=False, stderr=subprocess.PIPE, **more)
+        return Recording(path)
+    finally:
+        shutil.rmtree(directory)
+
+
+class Stacks(unittest.TestCase):
+    def each(self):
+        for version in WANTED + ['system']:
+            if version not in PYTHONS:
+                print('no CPython %s here: not checked' % version, file=sys.stderr)
+                continue
+            yield version, PYTHONS[version]
+
+    def test_stacks_are_the_programs_own_at_any_depth(self):
+        for _, python in self.each():
+            for depth in '3', '400':
+                with running([python, 'target.py', depth]) as (process, wanted):
+                    got = [line for line in read_stacks(process.pid)
+                           if not line.startswith('%d ' % process.pid)]
+                    self.assertEqual(len(wanted), 3)
+                    self.assertEqual(sorted(got), sorted(wanted))
+
+    def test_a_recording_has_them(self):
+        for version, python in self.each():
+            # The program ends with its input, a second later.
+            run = record(['sh', '-c', 'sleep 1 | exec %s target.py 3 > %s' % (python, '/dev/null')])
+            self.assertEqual(run.sources['python_stacks'][0], 'full')
+            stacks = [' '.join(stack) for stack in run.last_stacks().values()]
+            for end in ('through_generator:target.py:38 generator:target.py:31 ',
+                        'deep:target.py:45 deep:target.py:46 wait:target.py:24',
+                        '<module>:made up.py:301 wait:target.py:24'):
+                self.assertTrue(any(end in stack for stack in stacks), (version, end, stacks))
+
+    def test_no_stack_is_shown_that_never_was(self):
+        for version, python in self.each():
+            with running([python, 'flicker.py', '10']) as (process, _):
+                looks = read_stacks(process.pid, 1500)
+                wrong = [look for look in looks if impossible(look, 11)]
+                self.assertGreater(len(looks), 1000)
+                print('%s: %d of %d looks show what never was' % (version, len(wrong), len(looks)),
+                      file=sys.stderr)
+                self.assertLess(len(wrong), len(looks) * 0.001 + 1, wrong[:3])
+
+    def test_exec_in_place_is_followed(self):
+        python = PYTHONS['system']
+        again = 'import sys, time\ndef second():\n  time.sleep(0.6)\nsecond()\n'
+        first = ('import os, sys, time\ndef first():\n  time.sleep(0.6)\nfirst()\n'
+                 'os.execv(sys.executable, [sys.executable, "-c", %r])' % again)
+        run = record([python, '-c', first])
+        functions = {node['function'] for node in run.nodes.values()}
+        self.assertIn('"first"', functions)
+        self.assertIn('"second"', functions)
+        for stack in map(run.stack, run.nodes):
+            text = ' '.join(stack)
+            self.assertFalse('first:' in text and 'second:' in text, text)
+
+    def test_forked_children_and_those_that_end_at_once_are_seen_or_not_but_harmless(self):
+        script = ('import os, time\n'
+                  'def child():\n  time.sleep(0.4)\n  os._exit(0)\n'
+                  'for i in range(20):\n  if os.fork() == 0: os._exit(0)\n'
+                  'if os.fork() == 0: child()\n'
+                  'for i in range(21): os.wait()\n')
+        run = record([PYTHONS['system'], '-c', script])
+        self.assertIn('"child"', {node['function'] for node in run.nodes.values()})
+
+    def test_a_program_without_python_has_none_and_it_is_said(self):
+        run = record(['sh', '-c', 'sleep 0.3'])
+        self.assertEqual(run.slices, [])
+        self.assertEqual(run.sources['python_stacks'], ('absent', '"no Python program ran"'))
+
+    def test_no_python_reads_none(self):
+        run = record([PYTHONS['system'], '-c', 'import time; time.sleep(0.3)'], '--no-python')
+        self.assertEqual(run.slices, [])
+        self.assertIn('--no-python', run.sources['python_stacks'][1])
+
+    def test_the_gil_is_waited_for_in_turns(self):
+        script = ('import threading, time\nstop = time.time() + 2\n'
+                  'def spin():\n  while time.time() < stop: sum(range(200))\n'
+                  'threads = [threading.Thread(target=spin) for i in range(3)]\n'
+                  'for t in threads: t.start()\nfor t in threads: t.join()\n')
+        for version, python in self.each():
+            run = record([python, '-c', script])
+            looks = {}
+            for piece in run.slices:
+                if any('spin' in frame for frame in run.stack(piece.get('stack'))):
+                    gil = piece.get('gil', 'unknown')
+                    looks[gil] = looks.get(gil, 0) + int(piece.get('looks', 1))
+            total = sum(looks.values())
+            self.assertGreater(total, 50)
+            print('%s: %s of %d looks' % (version, looks, total), file=sys.stderr)
+            self.assertGreater(looks.get('waits', 0) / total, 0.5)
+            self.assertLess(looks.get('holds', 0) / total, 0.45)
+
+    def test_a_process_killed_at_any_moment_ends_the_recording_well(self):
+        for _ in range(3):
+            process = subprocess.Popen([PYTHONS['system'], 'flicker.py', '10'], cwd=HERE,
+                                       stdout=subprocess.DEVNULL)
+            time.sleep(0.3)
+            reader = subprocess.Popen([BIN + '/python_stacks', str(process.pid), '300'],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.assertEqual(reader.wait(timeout=20) & ~1, 0)  # 1: nothing left to read
+
+
+def impossible(look, deeps):
+    names = [frame.split(':')[0] for frame in look.split()[1:]]
+    hot = [name for name in names if name.startswith(('hot', 'leaf'))]
+    if names[:1] != ['<module>'] or names.count('deep') > deeps:
+        return True
+    if hot and names.count('deep') != deeps:
+        return True
+    return hot not in ([], ['hot_a'], ['hot_b'], ['hot_a', 'leaf_a'], ['hot_b', 'leaf_b'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/python/layout.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "one_look.h"
+#include "tests/catch.h"
+
+using namespace stallprof::python;
+
+namespace {
+
+testing::Image imageOf(const std::string& name) {
+  auto image =
+      testing::Image::load(std::string(STALLPROF_TESTS_DIR) + "/fixtures/python_images/" + name);
+  REQUIRE_FALSE(image.ranges.empty());
+  return image;
+}
+
+testing::Look lookAt(testing::Image& image) {
+  const auto isThread = [&](std::uint32_t tid) {
+    return std::find(image.threads.begin(), image.threads.end(), tid) != image.threads.end();
+  };
+  testing::Kept kept;
+  return testing::lookOnce(image.runtime, image, isThread, kept);
+}
+
+const char* const kImages[] = {"3.8", "3.9", "3.10", "3.11", "3.11-debian", "3.12", "3.13"};
+
+}  // namespace
+
+TEST_CASE("every CPython's memory gives the stacks the program said it had") {
+  for (const char* name : kImages) {
+    INFO(name);
+    testing::Image image = imageOf(name);
+    const testing::Look look = lookAt(image);
+    CHECK(look.wrong.empty());
+    std::vector<std::string> stacks;
+    for (const testing::Stack& stack : look.stacks) stacks.push_back(testing::describe(stack));
+    CHECK(stacks == image.stacks);
+    REQUIRE(stacks.size() == 4);
+    // What target.py is made to show: a generator, a call through C, a recursion, a name and a
+    // line table of their own.
+    CHECK(stacks[2].find("through_generator:target.py:38 generator:target.py:31 ") !=
+          std::string::npos);
+    CHECK(stacks[2].ends_with("wait:target.py:24"));
+    CHECK(stacks[1].find("deep:target.py:45 deep:target.py:45 deep:target.py:45 "
+                         "deep:target.py:46 wait:target.py:24") != std::string::npos);
+    CHECK(stacks[0].find("na\xc3\xafve:target.py:50 <module>:made up.py:301 ") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("memory that lies gives no stack, or another one, but never a crash") {
+  for (const char* name : kImages) {
+    testing::Image image = imageOf(name);
+    std::uint64_t random = 88172645463325252ull;
+    const auto next = [&] {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      return random;
+    };
+    const auto good = image.ranges;
+    for (int round = 0; round < 300; ++round) {
+      image.ranges = good;
+      for (std::uint64_t i = 0, changes = 1 + next() % 8; i < changes; ++i) {
+        auto range = image.ranges.begin();
+        std::advance(range, next() % image.ranges.size());
+        if (range->second.empty()) continue;
+        auto& byte = range->second[next() % range->second.size()];
+        byte = static_cast<std::uint8_t>(next());
+        if (next() % 4 == 0) range->second.resize(next() % range->second.size());
+      }
+      const testing::Look look = lookAt(image);
+      CHECK(look.stacks.size() <= 8192);
+    }
+  }
+}
+
+TEST_CASE("a runtime of a version that is not known is said to be so") {
+  testing::Image image = imageOf("3.13");
+  auto& head = image.ranges[image.runtime.at];
+  REQUIRE(head.size() >= kDebugOffsetsBytes);
+  head[8 + 2] = 15;  // the minor version
+  CHECK(lookAt(image).wrong == "CPython 3.15.0 is not known yet");
+  CHECK_FALSE(layoutOf(7).has_value());
+  CHECK_FALSE(layoutOf(14).has_value());
+}
+
+TEST_CASE("what 3.13 tells of itself is what its headers say") {
+  testing::Image image = imageOf("3.13");
+  const auto told = layoutFromDebugOffsets(image.ranges[image.runtime.at]);
+  const auto known = layoutOf(13);
+  REQUIRE(told.has_value());
+  REQUIRE(known.has_value());
+  CHECK(told->interpreters == known->interpreters);
+  CHECK(told->interpreterNext == known->interpreterNext);
+  CHECK(told->threads == known->threads);
+  CHECK(told->collecting == known->collecting);
+  CHECK(told->gil == known->gil);
+  CHECK(told->gilHolder == known->gilHolder);
+  CHECK(told->gilLocked == known->gilLocked);
+  CHECK(told->frame == known->frame);
+  CHECK(told->chunk == known->chunk);
+  CHECK(told->threadNative == known->threadNative);
+  CHECK(told->back == known->back);
+  CHECK(told->instruction == known->instruction);
+  CHECK(told->owner == known->owner);
+  CHECK(told->lineTable == known->lineTable);
+  CHECK(told->codeUnits == known->codeUnits);
+  CHECK(told->asciiData == known->asciiData);
+  CHECK(told->compactData == known->compactData);
+}
+
+TEST_CASE("offsets that cannot be are refused as a whole") {
+  testing::Image image = imageOf("3.13");
+  const auto head = image.ranges[image.runtime.at];
+  for (std::size_t word = 3; word < 44; ++word) {  // to the end of the code object's
+    auto bad = head;
+    bad[word * 8 + 5] = 1;  // 2^40 more
+    const auto told = layoutFromDebugOffsets(bad);
+    if (told) CHECK(told->threadBytes == layoutOf(13)->threadBytes);  // a field we do not use
+  }
+  auto cut = head;
+  cut.resize(100);
+  CHECK_FALSE(layoutFromDebugOffsets(cut).has_value());
+}
