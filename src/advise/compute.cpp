@@ -6,6 +6,9 @@ namespace stallprof {
 std::string computeText(const AdviceContext& c) {
   const std::string& id = c.advice.id;
   const auto& change = c.advice.change;
+  if (id == "faster_compute" && c.analysis.run.loaders.empty())
+    return "Look first whether the step waits for data of its own making: no loader was seen, so "
+           "such a wait is inside the step.";
   if (id == "faster_compute")
     return "Leave the loader alone: no change of it is predicted to gain 5 %. What is left is the "
            "step itself: a faster device, lower precision, torch.compile, or a smaller model.";

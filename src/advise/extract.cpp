@@ -10,6 +10,10 @@ std::string extractText(const AdviceContext& c) {
     return "Raise num_workers from " + c.advice.change.from + " to " + c.advice.change.to +
            atLine(c.finding.where) +
            ": the workers are blocked, not computing, so more of them overlap more reads.";
+  if (id == "cache_in_ram" && c.advice.change.to == "tmpfs")
+    return "Copy the data set to a tmpfs and read it there, or hold it in the program's own "
+           "memory: "
+           "the page cache does not keep what is read here (O_DIRECT, or a cache that is full).";
   if (id == "cache_in_ram")
     return "Keep the data set in memory: copy it to a tmpfs, or read it once before training "
            "(`cat FILES > /dev/null`) so that the page cache holds it.";

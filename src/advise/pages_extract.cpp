@@ -105,7 +105,9 @@ The first pass reads the data set from storage although memory could hold it; la
   passes may find it in the page cache.
 
 Fires when: more than 5 % of the window is blamed on reading, over half of what is read
-  comes from storage, and the data set fits into 80 % of the available memory.
+  comes from storage, the data set fits into 80 % of the available memory, and nothing
+  says that the page cache does not keep it: a later pass that reads from storage again,
+  or a cache that does not grow by what is read though memory is free (O_DIRECT).
 
 Fixes:
 - Read the files once before training, or copy them to tmpfs.

@@ -227,6 +227,7 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   facts.windowBegin = plan.windowBegin, facts.windowEnd = plan.windowEnd;
   facts.optimizerSteps = line.stepping.size();
   facts.loader = loaderIndex(trace, line);
+  facts.readCpuShare = producers.readCpu();
   facts.steps = makeSteps(plan, line, tally, thread);
   tally.add(facts.windowBegin, facts.windowEnd, facts.split, facts.blame);
   const Observed seen = observe(thread, facts.windowBegin, facts.windowEnd);

@@ -30,10 +30,11 @@ Nanos putEnd(const Timed<WorkerTask>& t) { return t.at + t.data.putEnd; }
 void addShare(Blame& blame, const FetchSplit& split, Nanos whole, Nanos part) {
   const double share = shareOf(part, whole);
   const Nanos onCpu = scaled(split.cpuExtract, share);
-  const Nanos extract = scaled(split.extract, share) + onCpu;
+  const Nanos runnable = scaled(split.queuedExtract, share);
+  const Nanos extract = scaled(split.extract, share) + onCpu + runnable;
   const Nanos unknown = scaled(split.unknown, share);
   const Nanos load = scaled(split.load + split.cpuLoad, share);
-  blame.extract += extract, blame.extractCpu += onCpu;
+  blame.extract += extract, blame.extractCpu += onCpu + runnable;
   blame.unknown += unknown, blame.load += load;
   blame.transform += part - extract - unknown - load;  // CPU, waits for one, own pools and locks
 }
@@ -108,14 +109,29 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& line, const Fetc
   for (std::size_t i = 0; i < line.fetches.size(); ++i) {
     if (line.passes[line.passOf[i]].hasWorkers) continue;
     const Timed<Fetch>& fetch = *line.fetches[i];
+    self_.first = std::min(self_.first, fetch.at), self_.last = std::max(self_.last, fetch.end());
     self_.seen += observe(trace.thread(self_.thread), fetch.at, fetch.end());
     self_.blockedAndQueued += std::max(kNone, fetch.data.duration - fetch.data.cpu);
   }
+  if (stacks_.cpuKnown) return;
+  stacks_.cpuExtract = readCpu_ = readCpuShare(trace_, readers());
+}
+
+std::vector<Reader> Producers::readers() const {
+  std::vector<Reader> all;
+  const auto add = [&](const Worker& w) {
+    if (w.last > w.first)
+      all.push_back({trace_.thread(w.thread).process, w.first, w.last, w.seen.extract});
+  };
+  for (const Worker& worker : workers_) add(worker);
+  add(self_);
+  return all;
 }
 
 void Producers::pool(Worker& worker) const {
   for (const Timed<WorkerTask>* task : worker.tasks) {
     const Nanos begin = fetchBegin(*task), end = fetchEnd(*task);
+    worker.first = std::min(worker.first, begin), worker.last = std::max(worker.last, end);
     worker.seen += observe(trace_.thread(worker.thread), begin, end);
     worker.blockedAndQueued += std::max(kNone, end - begin - task->data.cpu);
   }
@@ -155,6 +171,10 @@ void Producers::nameByStacks(FetchSplit& split) const {
   split.transform += transform - scaled(locked, stacks_.lockExtract) - load;
   split.unknown -= transform + scaled(vague, stacks_.vagueExtract) + vagueLoad;
   split.extract += extract, split.load += load + vagueLoad;
+  // A runnable thread keeps its phase. When each wait for a core began is not recorded, so they are
+  // divided as the rest of the fetch is.
+  const Nanos rest = split.cpu + split.extract + split.transform + split.unknown + split.load;
+  split.queuedExtract = scaled(split.queued, shareOf(split.extract + split.cpuExtract, rest));
 }
 
 FetchSplit Producers::split(const Worker& worker, const Timed<WorkerTask>& task) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/facts.h"
+#include "analysis/read_cpu.h"
 #include "analysis/stacks.h"
 #include "analysis/timeline.h"
 
@@ -28,7 +29,8 @@ struct FetchSplit {
   Nanos queued{};                           // runnable without a CPU
   Nanos extract{}, transform{}, unknown{};  // blocked, by what in (classify/waits.h)
   Nanos load{};                             // blocked handing over, as its stacks say
-  Nanos cpuExtract{}, cpuLoad{};            // of `cpu`, as its stacks say
+  Nanos cpuExtract{}, cpuLoad{};            // of `cpu`, as its stacks say, or rule cpu.read_calls
+  Nanos queuedExtract{};  // of `queued`: woken in a read, waiting to go on with it
 };
 
 // The producers of one trainer's batches: its workers, or itself where it has none.
@@ -42,6 +44,9 @@ class Producers {
   [[nodiscard]] Blame blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos begin,
                             Nanos end) const;
 
+  // Of the producers' CPU, in read calls by rule cpu.read_calls; 0 where stacks tell.
+  [[nodiscard]] double readCpu() const { return readCpu_; }
+
   // The batch that `fetch` delivered, as it was made; false where its making was not seen.
   [[nodiscard]] bool work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork& out) const;
 
@@ -51,6 +56,7 @@ class Producers {
     Nanos begun = Nanos::max();                   // entered its loop
     std::vector<const Timed<WorkerTask>*> tasks;  // by time
     Observed seen;                                // over all its fetches
+    Nanos first = Nanos::max(), last{};           // begin and end of them all
     Nanos blockedAndQueued{};                     // their wall less their CPU
   };
   struct Place {
@@ -64,11 +70,13 @@ class Producers {
   [[nodiscard]] Blame follow(const Place& place, Nanos begin, Nanos end) const;
 
   void nameByStacks(FetchSplit& split) const;
+  [[nodiscard]] std::vector<Reader> readers() const;
 
   const Trace& trace_;
-  const FetchShares stacks_;
+  FetchShares stacks_;
   std::vector<Worker> workers_;
   Worker self_;  // the trainer as its own producer
+  double readCpu_ = 0;
   std::map<std::pair<std::uint64_t, std::int64_t>, Place> places_;  // (key, batch)
 };
 

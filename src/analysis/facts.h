@@ -105,7 +105,8 @@ struct TrainerFacts {
   std::vector<Pass> passes;          // training passes, and evaluation ones marked so
   std::vector<WorkerFacts> workers;
   std::uint64_t optimizerSteps = 0;
-  StackFacts stacks;  // of the window; empty where no Python stack was seen
+  double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks tell
+  StackFacts stacks;        // of the window; empty where no Python stack was seen
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
   [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }

@@ -28,6 +28,12 @@ struct RunFacts {
   std::vector<std::pair<std::string, double>> waitWhat;  // top files or mounts the producers were
                                                          // blocked in: name, share of blocked time
   std::string storageType;  // "ext4", "nfs4", ... of most of the blocked reads; may be ""
+  // CPU of the job that neither the training process nor the making of batches used (a storage
+  // server, the workers' senders) / usable cores: those cores are not the pipeline's.
+  Maybe<double> besideCpuRatio;
+  Maybe<double> faultSeconds;    // of CPU a minor page fault costs here, at most
+  Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
+  Maybe<double> laterMissRatio;  // of what later passes read, from storage
 };
 
 // Ceilings, gains and findings of one trainer, ranked as the design says; and the verdict's

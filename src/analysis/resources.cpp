@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/read_cpu.h"
 #include "analysis/usage.h"
 #include "classify/waits.h"
 
@@ -61,14 +62,50 @@ Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nan
   return found;
 }
 
-// The job's CPU and the host's are looked at once a second, the job's one look behind: over less
-// than two seconds the difference tells of when the looks were, not of who used the CPU.
+// The job's CPU and the host's are looked at once a second, at other instants: over less than two
+// seconds the difference tells of when the looks were, not of who used the CPU.
 constexpr Nanos kLeastForCpu = std::chrono::seconds(2);
 
-void measureCpu(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
-  if (end - begin < kLeastForCpu) return;
+// CPU of processes that came and went between two looks: the host row's sum has it, as their
+// parents tell it, and no process's own row. Taken as even over the run.
+double unseenCpu(const Trace& trace, Nanos begin, Nanos end) {
+  const auto all = knownIn(trace.host, &HostUsage::jobCpu);
+  if (!all || all->second <= all->first) return 0;
+  double seen = 0;
+  for (const ProcessLife& process : trace.processes)
+    seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
+  const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
+  return std::max(0.0, total - seen) * seconds(end - begin) / seconds(all->second - all->first);
+}
+
+// The host row's sum is as old as the last look at each process, up to two seconds: a window is
+// measured at the processes' own rows.
+Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
+  const auto seen = sumUsed(trace, everyone(), &ProcessUsage::cpu, begin, end);
+  if (!seen) return growth(trace.host, &HostUsage::jobCpu, begin, end);
+  return *seen + unseenCpu(trace, begin, end);
+}
+
+// Of the making of batches that lie in [begin, end).
+double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
+  double sum = 0;
+  for (const BatchWork& w : trainer.works) {
+    const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
+    if (inside > Nanos{} && w.worker >= 0)
+      sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
+  }
+  return sum;
+}
+
+void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
   const double cpus = run.cores * seconds(end - begin) * 1e9;
-  const Maybe<double> job = growth(trace.host, &HostUsage::jobCpu, begin, end);
+  const Maybe<double> job = jobCpu(trace, begin, end);
+  if (job && !trainer.steps.empty())
+    run.besideCpuRatio = per(std::max(0.0, *job - static_cast<double>(trainer.processCpu.count()) -
+                                               makingCpu(trainer, begin, end)),
+                             cpus);
+  if (end - begin < kLeastForCpu) return;
   const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
   const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
   run.jobCpuRatio = per(job, cpus);
@@ -144,6 +181,44 @@ void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
     }
 }
 
+// Does the page cache keep what is read? A later pass that reads from storage again says no
+// (O_DIRECT, or a data set that pushes itself out); one that does not says yes. Within one pass: a
+// cache that does not grow by what is read, with memory free for it, is not used.
+void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep& makers,
+                    RunFacts& run) {
+  constexpr double kMisses = 0.5, kHits = 0.1, kGrows = 0.2;
+  double chars = 0, bytes = 0;
+  bool first = true;
+  for (const Pass& pass : trainer.passes) {
+    if (pass.evaluation) continue;
+    if (!first) {
+      const auto used = [&](auto field) {
+        return sumUsed(trace, makers, field, pass.begin, pass.end).value_or(0);
+      };
+      chars += used(&ProcessUsage::readChars), bytes += used(&ProcessUsage::readBytes);
+    }
+    first = false;
+  }
+  if (chars > 0) {
+    const double missed = std::min(1.0, bytes / chars);
+    run.laterMissRatio = missed;
+    if (missed > kMisses || missed < kHits) run.pageCacheKeeps = missed < kHits;
+    return;
+  }
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const auto looks = knownIn(trace.host, &HostUsage::pageCache);
+  if (!looks || seconds(std::min(looks->second, end) - std::max(looks->first, begin)) <
+                    kLeastCovered * seconds(end - begin))
+    return;
+  const auto cached = [&](Nanos at) { return valueAt(trace.host, &HostUsage::pageCache, at); };
+  const Maybe<double> before = cached(begin), after = cached(end),
+                      room = valueAt(trace.host, &HostUsage::memoryAvailable, begin);
+  const auto read = sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end);
+  if (!before || !after || !room || !read || *read <= 0) return;
+  // Available memory counts most of the page cache in: what is more than that is free.
+  if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
+}
+
 // Files and sockets the producers were blocked in, most first.
 void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
   std::map<StringId, double> blocked;
@@ -202,11 +277,13 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   RunFacts run;
   const auto& host = trace.manifest.host;
   run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
-  measureCpu(trace, begin, end, run);
+  measureCpu(trace, trainer, run);
+  run.faultSeconds = faultSeconds(trace);
   measureDisk(trace, begin, end, run);
   const Keep makers = producers(trace, trainer, roles);
   measureIo(trace, trainer, makers, begin, end, run);
   measureMemory(trace, begin, end, run);
+  measureCaching(trace, trainer, makers, run);
   measureWaits(trace, makers, begin, end, run);
   return run;
 }

@@ -295,6 +295,7 @@ StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
 FetchShares fetchShares(const StackFacts& facts) {
   FetchShares shares;
   if (facts.makingRunning.all.looks >= kEnoughLooks) {
+    shares.cpuKnown = true;
     shares.cpuExtract = facts.makingRunning.ratio(Phase::kExtract);
     shares.cpuLoad = facts.makingRunning.ratio(Phase::kLoad);
   }

@@ -17,6 +17,7 @@ namespace stallprof {
 // How a fetch's exact times split further, by the looks of all fetches together. Without enough
 // looks it changes nothing.
 struct FetchShares {
+  bool cpuKnown = false;  // enough stacks of producers on a CPU to tell the next two
   // Of the producer's CPU: reading, and handing over. The rest is transform.
   double cpuExtract = 0, cpuLoad = 0;
   // Of time blocked in locks and pipes, and in what says nothing: what the stack says it was for.

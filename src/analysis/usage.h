@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "analysis/analysis.h"
 #include "trace/trace.h"
@@ -33,21 +34,47 @@ template <class P, class Field>
   return a + (b - a) * (seconds(at - low->at) / seconds(high->at - low->at));
 }
 
+// Less than this share of a stretch between looks says nothing of the rest of it.
+inline constexpr double kLeastCovered = 0.5;
+
+// `grown` between looks that cover `known` of `whole`: the rest at the same pace, where they cover
+// half of it. Looks come once a second, and the last of a short run may be that long before its
+// end.
+[[nodiscard]] inline double atSamePace(double grown, Nanos known, Nanos whole) {
+  if (known >= whole || seconds(known) < kLeastCovered * seconds(whole)) return grown;
+  return grown * (seconds(whole) / seconds(known));
+}
+
+// When the counter was first and last known; null where never.
+template <class P, class Field>
+[[nodiscard]] Maybe<std::pair<Nanos, Nanos>> knownIn(const Table<P>& table, Field field) {
+  const auto known = [&](const Timed<P>& row) { return counter(row.data.*field) >= 0; };
+  const auto first = std::find_if(table.begin(), table.end(), known);
+  if (first == table.end()) return std::nullopt;
+  const auto last = std::find_if(table.rbegin(), table.rend(), known);
+  return std::pair(first->at, last->at);
+}
+
 // How much the counter grew in [begin, end): null where it was never known.
 template <class P, class Field>
 [[nodiscard]] Maybe<double> growth(const Table<P>& table, Field field, Nanos begin, Nanos end) {
+  const auto known = knownIn(table, field);
+  if (!known) return std::nullopt;
   const Maybe<double> a = valueAt(table, field, begin), b = valueAt(table, field, end);
-  if (!a || !b) return std::nullopt;
-  return std::max(0.0, *b - *a);
+  const Nanos covered = std::min(end, known->second) - std::max(begin, known->first);
+  return atSamePace(std::max(0.0, *b - *a), covered, end - begin);
 }
 
-// As growth, of a process that may have begun inside the stretch: its counters began at 0.
+// As growth, of a process in the part of the stretch it lived; one that began inside it began with
+// counters at 0.
 template <class Field>
 [[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
-  Maybe<double> grown = growth(process.usage, field, begin, end);
-  if (grown && !process.usage.empty() && process.seen > begin && process.seen < end)
-    grown = valueAt(process.usage, field, end);
-  return grown;
+  end = std::min(end, process.gone);
+  const bool born = process.seen > begin && process.seen < end;
+  const auto known = knownIn(process.usage, field);
+  if (!known || !born) return growth(process.usage, field, begin, std::max(begin, end));
+  return atSamePace(std::max(0.0, *valueAt(process.usage, field, end)),
+                    std::min(end, known->second) - process.seen, end - process.seen);
 }
 
 // CPU of all threads of a process in the stretch; 0 where it was not seen.

@@ -11,9 +11,12 @@ namespace {
 
 // What receiving a batch from a worker costs the trainer: a few descriptors and an unpickle, about
 // 0.3 ms for an image batch; and either side touches its bytes in fresh shared memory, page by
-// page: 4.7 MB cost a worker 4.4 ms on a virtual machine (puppet --send-kb 4704 against 16).
+// page. What a page fault costs the run itself tells (RunFacts::faultSeconds): 3.4 us on the
+// virtual machine where 4.7 MB cost a worker 4.4 ms (puppet --send-kb 4704 against 16), 3.8 us a
+// page with its copy at 10 GB/s. Where the run does not tell, 3.4 us is taken, within a factor 3.
 constexpr double kHandoffSeconds = 0.3e-3;
-constexpr double kSharedBytesPerSecond = 1.1e9;
+constexpr double kFaultSeconds = 3.4e-6, kPage = 4096, kCopySeconds = kPage / 10e9;
+constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
 // The same Python takes longer in a worker than it took in the trainer: its heap has not learnt the
 // sizes of batches, so freed memory goes back to the kernel and is faulted in again. Measured 1.0
 // (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
@@ -34,6 +37,24 @@ double worthOf(const Advice& a) {
   return speedup > 0 ? (1 - 1 / speedup) * easeOf(a.change.kind) : 0;
 }
 
+// Seconds either side needs to touch a batch's bytes in fresh shared memory; `cheaper`: faults at
+// that part of their cost. What the run tells is the most they can cost.
+double touching(const Evidence& e, double cheaper) {
+  const double fault = e.run.faultSeconds.value_or(kFaultSeconds) / cheaper;
+  return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
+}
+
+// From no workers to some: what the model has to take from elsewhere than this run.
+PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper) {
+  PipelineSettings s = e.gains.base();
+  s.singleThreaded = true;  // PyTorch sets one thread in each worker
+  s.persistent = true;
+  s.sending = touching(e, cheaper);
+  s.handoff = kHandoffSeconds + s.sending;
+  s.cpuScale = cpuScale;
+  return s;
+}
+
 std::string workersRisk(const Evidence& e, int more) {
   std::string risk = "+" + countOf(more, "process");
   if (more != 1) risk = "+" + std::to_string(more) + " processes";
@@ -42,6 +63,9 @@ std::string workersRisk(const Evidence& e, int more) {
             byteSize(more * e.workerBytes) + " RSS";
   if (e.run.memoryAvailable)
     risk += "; " + byteSize(static_cast<double>(*e.run.memoryAvailable)) + " free";
+  if (e.workers() == 0)  // what this run cannot tell, and the interval spans
+    risk += "; the same Python may take " + number(kWorkerCpuLeast) + " to " +
+            number(kWorkerCpuMost) + " times the CPU in a worker";
   return risk;
 }
 
@@ -84,22 +108,17 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   const int now = e.workers();
   const WorkerLimit limit = workerLimit(e);
   if (limit.workers <= now) return std::nullopt;
-  PipelineSettings s = e.gains.base();
-  if (now == 0) {
-    s.singleThreaded = true;  // PyTorch sets one thread in each worker
-    s.persistent = true;
-    s.sending = e.gains.workload().batchBytes / kSharedBytesPerSecond;
-    s.handoff = kHandoffSeconds + s.sending;
-    s.cpuScale = kWorkerCpu;
-  }
+  PipelineSettings s = now == 0 ? firstWorkers(e, kWorkerCpu, 1) : e.gains.base();
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit.workers)
                                     : std::min(limit.workers, std::max(1, 2 * now));
   if (chosen <= now) return std::nullopt;
   s.workers = chosen;
   Prediction p = e.gains.predict(s);
   if (now == 0) {
-    PipelineSettings least = s, most = s;
-    least.cpuScale = kWorkerCpuMost, most.cpuScale = kWorkerCpuLeast;
+    PipelineSettings least = firstWorkers(e, kWorkerCpuMost, 1),
+                     most = firstWorkers(e, kWorkerCpuLeast, kFaultUnknown);
+    if (!e.run.faultSeconds) least.sending *= kFaultUnknown, least.handoff += 2 * s.sending;
+    least.workers = most.workers = chosen;
     p = e.gains.predict(s, least, most);
   }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
@@ -116,7 +135,9 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
   if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
   PipelineSettings all = e.gains.base(), most = all;
   all.ioScale = 0, most.ioScale = 0.2;
-  return adviceOf("cache_in_ram", {"data", "dataset", "storage", "memory"},
+  // Where the page cache does not keep what is read, only a copy the program reads from does.
+  const char* where = e.run.pageCacheKeeps.value_or(true) ? "memory" : "tmpfs";
+  return adviceOf("cache_in_ram", {"data", "dataset", "storage", where},
                   e.gains.predict(all, most, all),
                   byteSize(data) + " of memory; " + byteSize(room) + " free");
 }
@@ -142,7 +163,7 @@ Advice offlinePreprocess(const Evidence& e) {
 Advice moreCores(const Evidence& e) {
   const double now = std::max(1.0, std::floor(e.run.cores));
   PipelineSettings s = e.gains.base();
-  s.cores = coresLeft(2 * now, e.external / 2);
+  s.cores = coresForPipeline(e, 2 * now, e.external / 2);
   // More cores serve more workers: the fix is both.
   if (s.workers > 0)
     s.workers = e.gains.bestWorkers(s, s.workers, std::max(s.workers, static_cast<int>(2 * now)));

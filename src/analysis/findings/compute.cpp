@@ -9,6 +9,7 @@ namespace stallprof {
 namespace {
 
 constexpr double kLittleWait = 0.05;
+constexpr double kBlocked = 0.15;  // as much as may stay unexplained (the design's verdict)
 
 // This answer rests on the trainer's own time, not on the loader's model.
 Confidence sure(const Evidence& e) {
@@ -16,6 +17,8 @@ Confidence sure(const Evidence& e) {
   if (e.trainer.windowSteps() < 100) c = lowered(c);
   if (e.external > 0.05) c = lowered(c);
   if (e.compute + e.periodic < 0.8) c = lowered(c);
+  // Without a loader, making data and waiting for it are inside the step and look like it.
+  if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
   return c;
 }
 
@@ -40,7 +43,13 @@ Finding cpuBound(const Evidence& e) {
   f.confidence = sure(e);
   tell(f, "computes " + duration(e.compute * e.perStep) + " of " + duration(e.perStep) + " a step",
        e.compute, "ratio");
-  tell(f, "waits for data " + percent(e.wait) + " of the time", e.wait, "ratio");
+  if (e.loader)
+    tell(f, "waits for data " + percent(e.wait) + " of the time", e.wait, "ratio");
+  else if (e.trainerBlockedKnown)
+    tell(f,
+         "no loader was seen: the " + percent(e.trainerBlocked) +
+             " of the time that the thread was blocked may be a wait for data or a device",
+         e.trainerBlocked, "ratio");
   const double busy = e.gains.workload().trainerCpuRatio;
   if (e.trainer.processCpu > Nanos{})
     tell(f, "the training process keeps " + number(busy) + " cores busy while it computes", busy,

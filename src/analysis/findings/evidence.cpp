@@ -17,7 +17,7 @@ const LoaderSeen* loaderOf(const Trace& trace, const TrainerFacts& t) {
 
 PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, double external) {
   PipelineSettings s;
-  s.cores = coresLeft(run.cores, external);
+  s.cores = coresLeft(run.cores, external + run.besideCpuRatio.value_or(0));
   if (!loader) return s;
   // A damaged recording may claim anything; PyTorch itself is unusable past a few hundred.
   s.workers = std::clamp(loader->workers, 0, 1024);
@@ -92,6 +92,10 @@ void addShares(Evidence& e) {
   e.compute = share(own.compute), e.ownLoad = share(own.load);
   e.periodic = share(own.periodic), e.other = share(own.other);
   e.starved = share(t.starved);
+  // The thread's own CPU: a thread beside it may make the data that this one waits for.
+  const Nanos cpu = t.cpu > Nanos{} ? t.cpu : t.processCpu;
+  e.trainerBlockedKnown = cpu > Nanos{};
+  e.trainerBlocked = std::max(0.0, 1 - share(cpu) - e.starved);
   e.evaluation = std::min(e.periodic, evaluationSeconds(t) / e.window);
   e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);
 }
@@ -106,6 +110,20 @@ SourceLine Evidence::loaderLine() const {
   return line;
 }
 
+double coresForPipeline(const Evidence& e, double cores, double external) {
+  const double others = external + e.beside * e.run.cores / std::max(cores, 0.25);
+  return coresLeft(cores, others);
+}
+
+bool coresFull(const Evidence& e) {
+  constexpr double kFull = 0.90;  // research 05 section 6, rule 4
+  constexpr double kMet = 0.15;   // as far as a model may miss and be believed
+  if (e.coresBusy >= kFull) return true;
+  for (const Ceiling& c : e.ceilings)
+    if (c.basis == "inferred") return c.stage == "cpu" && c.gapRatio <= kMet;
+  return false;
+}
+
 Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) {
   const LoaderSeen* loader = loaderOf(trace, t);
   const double external = externalOf(run);
@@ -118,6 +136,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
       {},    loader};
   e.perStep = perStep;
   e.external = external;
+  e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
   e.ceilings = steps > 0 ? ceilingsOf(e.gains, run) : std::vector<Ceiling>{};
   e.workersBusy = workersBusy(t, e.workers());

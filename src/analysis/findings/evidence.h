@@ -24,11 +24,14 @@ struct Evidence {
   // Shares of the window.
   double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
   double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
-  double checkpoint = 0;   // spans of saving on the trainer's thread
-  double evaluation = 0;   // passes without training
-  double workersBusy = 0;  // share of the workers' time spent making batches; 0 without workers
-  double coresBusy = 0;    // of the usable cores, by the job and the others
-  double external = 0;     // of the usable cores, by others and the hypervisor
+  double checkpoint = 0;      // spans of saving on the trainer's thread
+  double evaluation = 0;      // passes without training
+  double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers
+  double coresBusy = 0;       // of the usable cores, by the job and the others
+  double external = 0;        // of the usable cores, by others and the hypervisor
+  double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
+  double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable
+  bool trainerBlockedKnown = false;
   double workerBytes = 0;  // memory one more worker would take; 0: not known
   bool workerBytesMeasured = false;
 
@@ -38,6 +41,12 @@ struct Evidence {
   [[nodiscard]] double steadyWait() const { return wait - startup; }
   [[nodiscard]] SourceLine loaderLine() const;
 };
+
+// `cores` less what others, and the job beside the pipeline, use of the cores there are.
+[[nodiscard]] double coresForPipeline(const Evidence& e, double cores, double external);
+
+// The cores set the pace: they are full, or the CPU's ceiling is the lowest and is met.
+[[nodiscard]] bool coresFull(const Evidence& e);
 
 [[nodiscard]] Evidence gather(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 

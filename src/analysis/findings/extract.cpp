@@ -5,6 +5,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/findings/wording.h"
+#include "analysis/read_cpu.h"
 
 namespace stallprof {
 namespace {
@@ -73,6 +74,11 @@ void tellStorage(Finding& f, const Evidence& e) {
   if (b.alone() > 0)
     tell(f, "a batch is blocked " + duration(b.io) + " of its " + duration(b.alone()), b.io * 1e9,
          "ns");
+  if (const double share = e.trainer.readCpuShare; share > 0.01)
+    tell(f,
+         percent(share) + " of the producers' CPU is in read calls, by system time (" +
+             kReadCpuRule + ")",
+         share, "ratio");
   if (r.readBytesPerSecond)
     tell(
         f,
@@ -80,6 +86,9 @@ void tellStorage(Finding& f, const Evidence& e) {
             (r.peakReadBytesPerSecond ? ", best second " + bytesPerSecond(*r.peakReadBytesPerSecond)
                                       : ""),
         *r.readBytesPerSecond, "bytes_per_s");
+  if (!r.pageCacheKeeps.value_or(true) && r.laterMissRatio)
+    tell(f, percent(*r.laterMissRatio) + " of what later passes read comes from storage again",
+         *r.laterMissRatio, "ratio");
   if (!r.waitWhat.empty())
     tell(f,
          "most of it in " + escapeTerminal(r.waitWhat[0].first, 120) +
@@ -89,7 +98,7 @@ void tellStorage(Finding& f, const Evidence& e) {
 
 // Where storage is what is waited for, more requests under way are a fix of it: the cores are idle.
 void offerConcurrency(Finding& f, const Evidence& e) {
-  if (e.workers() < 1 || e.extract < e.transform) return;
+  if (e.workers() < 1 || e.extract < kTied * e.transform) return;
   auto more = moreWorkers(e);
   if (!more) return;
   // Storage that is at its limit gives more requests no more bytes: then nothing is gained.
@@ -172,7 +181,8 @@ Maybe<Finding> smallFiles(const Evidence& e) {
 Maybe<Finding> coldCache(const Evidence& e) {
   if (!e.loader || e.extract <= kNotable || !e.run.cacheHitRatio) return {};
   if (1 - *e.run.cacheHitRatio <= kColdMiss) return {};
-  auto cache = cacheInRam(e);  // only when it fits
+  if (!e.run.pageCacheKeeps.value_or(true)) return {};  // then no pass is warm
+  auto cache = cacheInRam(e);                           // only when it fits
   if (!cache) return {};
   Finding f = findingOf(e, "extract.cold_cache", Phase::kExtract, e.extract,
                         "The data set is read from storage, though memory could hold it");

@@ -44,7 +44,7 @@ Maybe<Finding> cpuThrottled(const Evidence& e) {
   tell(f, "the limit leaves " + number(e.run.cores) + " cores", e.run.cores, "count");
   PipelineSettings s = e.gains.base();
   const double online = std::max<double>(e.run.cores, e.trace.manifest.host.coresOnline);
-  s.cores = coresLeft(online, e.external);
+  s.cores = coresForPipeline(e, online, e.external);
   offer(f,
         adviceOf("raise_cpu_limit", {"hardware", "cpu limit", number(e.run.cores), number(online)},
                  online > e.run.cores ? e.gains.predict(s) : Prediction{},
@@ -61,7 +61,7 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
     tell(f, "of which the hypervisor " + percent(*e.run.stealRatio), *e.run.stealRatio, "ratio");
   tell(f, "intervals are widened by as much");
   PipelineSettings s = e.gains.base();
-  s.cores = e.run.cores;
+  s.cores = coresForPipeline(e, e.run.cores, 0);
   offer(f, adviceOf("quiet_host", {"hardware", "host", "shared", "quiet"}, e.gains.predict(s)));
   return f;
 }

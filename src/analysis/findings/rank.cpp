@@ -11,7 +11,6 @@ namespace stallprof {
 namespace {
 
 constexpr double kWorthIt = 1.05;                    // a fix below this is no fix (design: 5 %)
-constexpr double kTie = 0.90;                        // within 10 % of the first
 constexpr std::size_t kFewestSteps = 20;             // below: no verdict
 constexpr double kMostUnexplained = 0.15;            // above: no verdict
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
@@ -45,7 +44,7 @@ void sayTies(std::vector<Finding>& findings) {
   if (findings.size() < 2) return;
   const double first = scoreOf(findings[0]);
   for (std::size_t i = 1; i < findings.size(); ++i)
-    if (first > 0 && scoreOf(findings[i]) >= kTie * first)
+    if (first > 0 && scoreOf(findings[i]) >= kTied * first)
       tell(findings[i], "a tie: its gain is within 10 % of rank 1's");
 }
 
@@ -113,12 +112,15 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     findings[0].confidence = Confidence::kLow;
     return v;
   }
+  // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
+  // may have waited for a queue of its own, or for a device: that is not known to be compute.
+  if (!e.loader && !anyFix && e.trainerBlocked > kMostUnexplained) return v;
   // A model that misses the step time by more than 15 % misses something larger than this.
   if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMostUnexplained) return v;
   v.confidence = findings[0].confidence;
   v.boundBy = phaseName(findings[0]);
   if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&
-      gainOf(findings[1]) >= kTie * gainOf(findings[0]))
+      gainOf(findings[1]) >= kTied * gainOf(findings[0]))
     v.boundBy = "mixed";
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;

@@ -17,6 +17,9 @@ using Rule = Maybe<Finding> (*)(const Evidence&);
 // Below this share of the window nothing is worth a finding (XProf: under 5 % is not input-bound).
 inline constexpr double kNotable = 0.05;
 
+// Two within 10 % of each other are a tie (design): neither is said to be the one cause.
+inline constexpr double kTied = 0.90;
+
 Maybe<Finding> inProcess(const Evidence& e);
 Maybe<Finding> tooFewWorkers(const Evidence& e);
 Maybe<Finding> cpuSaturated(const Evidence& e);

@@ -9,7 +9,6 @@
 namespace stallprof {
 namespace {
 
-constexpr double kCoresFull = 0.90;    // research 05 section 6, rule 4
 constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this (section 3.4)
 
 void tellBatch(Finding& f, const Evidence& e) {
@@ -34,7 +33,7 @@ void tellWait(Finding& f, const Evidence& e) {
 
 // With no workers, cores can only be short if adding workers does not help.
 bool coresShort(const Evidence& e) {
-  if (e.coresBusy < kCoresFull) return false;
+  if (!coresFull(e)) return false;
   if (e.workers() > 0) return true;
   const auto more = moreWorkers(e);
   return !more || more->predicted.speedup.value_or(1) < 1.05;
@@ -56,8 +55,8 @@ Maybe<Finding> inProcess(const Evidence& e) {
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
-  if (e.workers() < 1 || e.transform <= kNotable || e.transform < e.extract) return {};
-  if (e.coresBusy >= kCoresFull) return {};
+  if (e.workers() < 1 || e.transform <= kNotable || e.transform < kTied * e.extract) return {};
+  if (coresFull(e)) return {};
   auto more = moreWorkers(e);
   if (!more) return {};
   // Workers that rest now and then (between passes) are still too few where the model says so.
@@ -74,10 +73,18 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
 }
 
 Maybe<Finding> cpuSaturated(const Evidence& e) {
-  if (!e.loader || e.transform <= kNotable || !coresShort(e)) return {};
-  Finding f = findingOf(e, "transform.cpu_saturated", Phase::kTransform, e.transform,
-                        "Making batches needs more CPU than the host has");
+  // On full cores the step starves as well as waits, and what it waits for, a sender or a reader,
+  // may itself be without a core: the wait counts, whoever it is blamed on.
+  const double pressed = e.workers() > 0 ? std::min(1.0, e.steadyWait() + e.starved) : 0;
+  if (!e.loader || !coresShort(e)) return {};
+  if (e.transform <= kNotable && (e.steadyWait() <= kNotable || e.workers() < 1)) return {};
+  Finding f =
+      findingOf(e, "transform.cpu_saturated", Phase::kTransform, std::max(e.transform, pressed),
+                "Making batches needs more CPU than the host has");
   tellWait(f, e);
+  if (e.starved > 0.01)
+    tell(f, "the training step was runnable without a core " + percent(e.starved) + " of the time",
+         e.starved, "ratio");
   tellCores(f, e);
   const Demand& d = e.gains.demand();
   tell(f,

@@ -133,6 +133,7 @@ inline void addWindow(Facts& f, const Training& t) {
   }
   const double own = t.trainerCpu >= 0 ? t.trainerCpu : t.compute + t.load - t.starved;
   const double fetch = t.workers == 0 ? t.batchCpu * t.pool : 0;
+  facts.cpu = ms(own * static_cast<double>(facts.windowSteps()));
   facts.processCpu = ms((own + fetch) * static_cast<double>(facts.windowSteps()));
 }
 
@@ -179,6 +180,10 @@ inline const Advice* adviceIn(const Finding& f, std::string_view id) {
   for (const Advice& a : f.advice)
     if (a.id == id) return &a;
   return nullptr;
+}
+inline bool says(const Finding& f, std::string_view words) {
+  return std::any_of(f.evidence.begin(), f.evidence.end(),
+                     [&](const EvidenceItem& e) { return e.text.find(words) != e.text.npos; });
 }
 inline double bestSpeedup(const Finding& f) {
   double best = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Each finding fires on a training made for it and stays silent on its neighbour.
+#include <cmath>
+#include <utility>
+
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
 
@@ -220,6 +223,80 @@ TEST_CASE("extract.cold_cache fires when memory could hold what is read from sto
   f.run.memoryAvailable = 16'000'000'000;
   f.run.cacheHitRatio = 0.6;
   CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+}
+
+TEST_CASE("where the page cache keeps nothing, it is no cure and a cold cache no cause") {
+  Facts f = reading(1e6);
+  f.run.cacheHitRatio = 0;
+  f.run.datasetBytes = 8'000'000'000;
+  f.run.memoryAvailable = 16'000'000'000;
+  const auto cached = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "extract.storage_bandwidth");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "cache_in_ram"));
+    return std::pair(find(j, "extract.cold_cache") != nullptr,
+                     adviceIn(*found, "cache_in_ram")->change.to);
+  };
+  CHECK(cached() == std::pair(true, std::string("memory")));
+  f.run.pageCacheKeeps = true;
+  CHECK(cached() == std::pair(true, std::string("memory")));
+  f.run.pageCacheKeeps = false, f.run.laterMissRatio = 0.9;
+  CHECK(cached() == std::pair(false, std::string("tmpfs")));
+  CHECK(says(*find(f.judge(), "extract.storage_bandwidth"), "later passes"));
+}
+
+TEST_CASE("reading and making that weigh the same are a tie, and more workers cure both") {
+  Facts f = reading(16e3);
+  for (Step& s : f.trainer.steps) {
+    s.blame.extract = s.split.wait * 48 / 100;
+    s.blame.transform = s.split.wait - s.blame.extract;
+  }
+  f.trainer.blame = {};
+  for (std::size_t i = f.trainer.warmup; i < f.trainer.steps.size(); ++i)
+    f.trainer.blame += f.trainer.steps[i].blame;
+  for (BatchWork& w : f.trainer.works)
+    w.cpu = w.threadCpu = (w.end - w.begin) * 52 / 100, w.extract = w.end - w.begin - w.cpu,
+    w.blocked = Nanos{};
+  const Judgement j = f.judge();
+  REQUIRE(j.findings.size() >= 2);
+  REQUIRE(find(j, "transform.too_few_workers"));
+  REQUIRE(find(j, "extract.random_access"));
+  CHECK(find(j, "transform.too_few_workers")->rank + find(j, "extract.random_access")->rank == 3);
+  REQUIRE(adviceIn(j.findings[0], "more_workers"));
+  REQUIRE(adviceIn(j.findings[1], "more_workers"));
+  CHECK(says(j.findings[1], "a tie"));
+  CHECK(j.verdict.boundBy == "mixed");
+}
+
+TEST_CASE("on full cores the step starves as well as waits, and the wait is the CPU's") {
+  Training t;
+  t.cores = 2, t.workers = 2;
+  t.batchCpu = 17, t.compute = 14.7, t.starved = 2.4, t.trainerCpu = 12.3;
+  t.waitTransform = 0.5, t.waitLoad = 1.1;  // behind a sender that has no core itself
+  Facts f = factsOf(t);
+  f.run.jobCpuRatio = 0.93;
+  const Judgement j = f.judge();
+  REQUIRE(find(j, "transform.cpu_saturated"));
+  CHECK(j.findings[0].id == "transform.cpu_saturated");
+  CHECK(says(j.findings[0], "runnable without a core 15 %"));
+  f.run.jobCpuRatio = 0.5;  // the cores were not full, though the job asks for much
+  f.run.cores = 8;
+  CHECK_FALSE(find(f.judge(), "transform.cpu_saturated"));
+}
+
+TEST_CASE("cores that the job uses beside its pipeline are not the pipeline's") {
+  Training t;
+  t.cores = 2, t.workers = 2, t.batchCpu = 17, t.compute = 12, t.waitTransform = 4;
+  Facts f = factsOf(t);
+  const auto cpuCeiling = [&] {
+    for (const Ceiling& c : f.judge().ceilings)
+      if (c.stage == "cpu") return c.stepsPerSecond;
+    return 0.0;
+  };
+  const double all = cpuCeiling();
+  f.run.besideCpuRatio = 0.1;  // a storage server on this host
+  CHECK(std::abs(cpuCeiling() / all - 0.9) < 1e-9);
 }
 
 TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {

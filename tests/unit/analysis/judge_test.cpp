@@ -112,7 +112,28 @@ TEST_CASE("without a loader a run is judged from its steps, and health is not cl
   f.trainer.source = StepSource::kOptimizer;
   const Judgement j = f.judge();
   CHECK(j.verdict.boundBy == "compute");
+  CHECK(j.verdict.confidence == Confidence::kMedium);  // data may be made inside the step
   CHECK_FALSE(j.verdict.healthy.has_value());
+}
+
+TEST_CASE("without a loader a step that blocks is not called compute-bound: it may wait for data") {
+  Training t;
+  t.trainerCpu = 6;  // of 10 ms; the rest it is in queue.get(), or waits for a device
+  Facts f = factsOf(t);
+  f.trainer.loader = -1;
+  f.trainer.works.clear();
+  f.trainer.source = StepSource::kOptimizer;
+  f.trainer.processCpu = f.trainer.window();  // a thread beside it makes the data
+  Judgement j = f.judge();
+  CHECK(j.verdict.boundBy == "unknown");
+  CHECK(j.verdict.confidence == Confidence::kLow);
+  CHECK_FALSE(j.verdict.healthy.has_value());
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].id == "compute.cpu_bound");
+  CHECK(j.findings[0].confidence == Confidence::kLow);
+  CHECK(says(j.findings[0], "40 %"));
+  f.trainer.cpu = f.trainer.processCpu = Nanos{};  // nothing is known of its CPU
+  CHECK(f.judge().verdict.boundBy == "unknown");
 }
 
 TEST_CASE("a run without steps has no verdict and no findings of the pipeline") {

@@ -63,6 +63,76 @@ TEST_CASE("a window shorter than two looks at the host says nothing of who used 
   CHECK(!run.externalCpuRatio);
 }
 
+TEST_CASE("the job's CPU is that of its processes' own looks; the host's row is an older sum") {
+  const Trace trace = traceOf(kTrainer + kWorker +
+                              "manifest cores_usable=2\n"
+                              "0 usage process=1 cpu=0\n21s usage process=1 cpu=10500ms\n"
+                              "0 usage process=2 cpu=0\n21s usage process=2 cpu=4200ms\n"
+                              "0 host busy=0 job_cpu=0\n"
+                              "10s host busy=8s job_cpu=2s\n"
+                              "20s host busy=16s job_cpu=14700ms\n");
+  const RunFacts run = runOf(trace, true);
+  CHECK(near(run.jobCpuRatio, 7.0 / 20));
+  CHECK(near(run.externalCpuRatio, 1.0 / 20));
+  // What came and went between two looks is only in the sum.
+  Trace more = trace;
+  more.host.back().data.jobCpu = 16700ms;
+  CHECK(near(runOf(more, true).jobCpuRatio, 8.0 / 20));
+}
+
+TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of batches used") {
+  const Trace trace = traceOf(kTrainer + kWorker + "0 process process=3 pid=103 comm=\"server\"\n" +
+                              "manifest cores_usable=2\n"
+                              "0 usage process=1 cpu=0\n20s usage process=1 cpu=10s\n"
+                              "0 usage process=2 cpu=0\n20s usage process=2 cpu=8s\n"
+                              "0 usage process=3 cpu=0\n20s usage process=3 cpu=2s\n");
+  TrainerFacts facts = trainer(true);
+  facts.processCpu = 5s;
+  facts.steps.emplace_back();
+  BatchWork work;
+  work.worker = 0, work.begin = 8s, work.end = 18s, work.cpu = 3750ms;  // 3 s of it in the window
+  facts.works.push_back(work);
+  const RunFacts run = measureRun(trace, facts, findRoles(trace));
+  CHECK(near(run.besideCpuRatio, (10.0 - 5 - 3) / 20));
+  facts.steps.clear();
+  CHECK(!measureRun(trace, facts, findRoles(trace)).besideCpuRatio);
+}
+
+TEST_CASE("what a page fault costs is told by the seconds that are full of them") {
+  const auto cost = [](const std::string& text) {
+    return runOf(traceOf(kTrainer + text), false).faultSeconds;
+  };
+  CHECK(near(cost("0 usage process=1 minflt=0 system=0\n"
+                  "1s usage process=1 minflt=30000 system=90ms\n"
+                  "2s usage process=1 minflt=30100 system=500ms\n"),
+             3e-6));
+  CHECK(near(cost("0 usage process=1 minflt=0 system=0\n"
+                  "1s usage process=1 minflt=30000 system=0\n"),
+             0.2e-6));
+  CHECK(!cost("0 usage process=1 minflt=0 system=0\n1s usage process=1 minflt=90 system=90ms\n"));
+}
+
+TEST_CASE("a page cache that later passes miss, or that does not grow, keeps nothing") {
+  const std::string room =
+      "0 usage process=1 rchar=0 read_bytes=0\n"
+      "0 host mem_available=9000 page_cache=1000\n";
+  const auto keeps = [&](const std::string& text, std::vector<Pass> passes) {
+    TrainerFacts facts = trainer(false);
+    facts.passes = std::move(passes);
+    const Trace trace = traceOf(kTrainer + room + text);
+    return measureRun(trace, facts, findRoles(trace)).pageCacheKeeps;
+  };
+  const std::vector<Pass> one = {pass(0s, 20s, 0s)}, two = {pass(0s, 10s, 0s), pass(10s, 20s, 0s)};
+  const std::string direct = "20s usage process=1 rchar=2000 read_bytes=2000\n";
+  CHECK(keeps(direct, two) == Maybe<bool>(false));
+  CHECK(keeps("10s usage process=1 rchar=1000 read_bytes=1000\n"
+              "20s usage process=1 rchar=2000 read_bytes=1000\n",
+              two) == Maybe<bool>(true));
+  CHECK(keeps(direct + "20s host mem_available=9000 page_cache=1010\n", one) == Maybe<bool>(false));
+  CHECK(keeps(direct + "20s host mem_available=9000 page_cache=3000\n", one) == Maybe<bool>(true));
+  CHECK(!keeps(direct, one));  // the cache was looked at once
+}
+
 TEST_CASE("what was never counted is null, never zero") {
   const RunFacts run = runOf(traceOf(kTrainer + "20s host\n20s usage process=1\n"), false);
   CHECK(!run.jobCpuRatio);

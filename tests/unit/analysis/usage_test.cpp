@@ -46,3 +46,28 @@ TEST_CASE("what a process born in the stretch used before its first look counts 
   CHECK(cpuBetween(trace.process(ProcessId{1}), 20s, 30s) == 0ms);
   CHECK(cpuBetween(trace.process(ProcessId{9}), 5s, 20s) == 0ms);
 }
+
+TEST_CASE("the end of a stretch past the last look goes on at the pace of the rest") {
+  const Trace trace = traceOf(
+      "10s process process=1 pid=7\n"
+      "11s usage process=1 cpu=1s\n"
+      "14s usage process=1 cpu=4s\n"
+      "10s host swap_in=100\n"
+      "14s host swap_in=500\n");
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 12s, 15s) == 3s);
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 9s, 15s) == 5s);   // born in it: from 0 at 10 s
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 13s, 16s) == 1s);  // a third: too little to tell
+  CHECK(growth(trace.host, &HostUsage::swapInPages, 12s, 15s) == 300);
+  CHECK(growth(trace.host, &HostUsage::swapInPages, 9s, 14s) == 500);
+}
+
+TEST_CASE("a process uses nothing after its end") {
+  const Trace trace = traceOf(
+      "10s process process=1 pid=7\n"
+      "10s usage process=1 cpu=0\n"
+      "14s usage process=1 cpu=4s\n"
+      "15s process_gone process=1\n"
+      "30s host swap_in=1\n");
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 12s, 30s) == 3s);
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 20s, 30s) == 0s);
+}
