@@ -15,6 +15,10 @@ std::string computeText(const AdviceContext& c) {
   if (id == "fewer_workers")
     return "Lower num_workers from " + change.from + " to " + change.to + atLine(c.finding.where) +
            ": the training step gets its cores back, and the data still comes in time.";
+  if (id == "less_python")
+    return "Take " + (change.name.empty() ? std::string("the loop's own Python") : change.name) +
+           " out of the step: work on whole tensors instead of element by element, keep metrics "
+           "on the device and read them every N steps, or torch.compile the step.";
   return {};
 }
 

@@ -25,6 +25,13 @@ std::string extractText(const AdviceContext& c) {
   if (id == "fewer_bytes")
     return "Store the samples in fewer bytes: uint8 instead of float32 is a quarter (what is "
            "predicted here), or resize or compress the originals.";
+  if (id == "read_ahead")
+    return "Bring the pages in before they are touched: madvise(WILLNEED) or SEQUENTIAL on the "
+           "mapping, np.load without mmap_mode for files that fit, lmdb.open(readahead=True) for "
+           "sequential reading; or read records instead of mapping them.";
+  if (id == "local_copy")
+    return "Copy or cache the data on this host before training; a streaming reader with a local "
+           "cache does it during the first pass.";
   return {};
 }
 

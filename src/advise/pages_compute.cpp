@@ -78,14 +78,15 @@ This version does not look for it yet.
 
 The trainer's own Python takes a large part of the step.
 
-Fires when: its own frames (not library calls) hold over 20 % of the window.
+Fires when: in over 20 % of all looks at the training thread (at the low end of a 90 %
+  interval) it runs a line of its own with the interpreter's lock held and no library's
+  Python below. Operators that work long release the lock and do not count.
 
 Fixes:
 - Vectorise loops over samples; move metrics out of the step; torch.compile.
 
-When it is wrong: the frames wait for a library that does not show.
-
-This version does not look for it yet.
+When it is wrong: the line calls C code that keeps the lock (small array operations, an
+  extension module): then it is that call which takes the time.
 )"},
     {"compute.contention", R"(compute.contention
 

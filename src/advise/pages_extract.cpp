@@ -67,8 +67,10 @@ When it is wrong: the files are in the page cache: then opening is CPU time, and
 The producers wait for answers from a network: an object store, NFS, or a streaming
   service. Each request takes its round trip, and few are under way.
 
-Fires when: blamed reading is in sockets or a network file system, with low concurrency
-  and a bandwidth far below the link's.
+Fires when: more than 5 % of the window is blamed on blocked reading, over half of it (at
+  the low end of a 90 % interval) in sockets or on a network file system, and the host
+  receives under 50 MB/s, or under 60 % of its best second. Without network counters
+  nothing is said.
 
 Fixes:
 - More requests at once: more workers, threads in a worker, a download ahead of use.
@@ -77,16 +79,15 @@ Fixes:
 
 When it is wrong: the far side limits the rate (quota, throttling): then more requests
   do not help. The rate stays flat while concurrency grows.
-
-This version does not look for it yet. Such waits appear under the other extract
-  findings.
 )"},
     {"extract.page_faults", R"(extract.page_faults
 
 Data is mapped, not read, and its pages are not in memory: the producer stops at every
   first touch.
 
-Fires when: blamed extract time is in major faults rather than in read calls.
+Fires when: more than 5 % of the window is blamed on blocked reading, and over half of
+  the producers' blocked looks (at the low end of a 90 % interval) are in page faults
+  rather than in read calls.
 
 Fixes:
 - Read sequentially, or advise the kernel (madvise WILLNEED, SEQUENTIAL).
@@ -95,9 +96,6 @@ Fixes:
 
 When it is wrong: memory is short and the pages were there before: then
   host.memory_pressure is the cause and faults its symptom.
-
-This version does not look for it yet. Major faults count as evidence of
-  extract.random_access.
 )"},
     {"extract.cold_cache", R"(extract.cold_cache
 

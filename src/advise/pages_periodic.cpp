@@ -23,41 +23,39 @@ When it is wrong: the window is short and holds one save by chance: look at the 
 
 Evaluation passes take a large part of the time.
 
-Fires when: amortised, they are over 5 % of the window.
+Fires when: passes without an optimizer step, or what a library is known to call
+  evaluation, are over 5 % of the window.
 
 Fixes:
 - Evaluate less often, on a subset, or in another job.
 
 When it is wrong: the window holds an unusual number of passes.
-
-This version does not look for it yet. Evaluation is part of `periodic` in the
-  breakdown.
 )"},
     {"periodic.logging", R"(periodic.logging
 
 Writing logs holds up steps.
 
-Fires when: amortised, logging is over 5 % of the window.
+Fires when: over 5 % of the looks at the training thread (at the low end of a 90 %
+  interval) are in logging, a tracker, a progress bar or a plot. `stallprof explain
+  --rules` lists which.
 
 Fixes:
 - Log every N steps; buffer; write from a thread.
 
-When it is wrong: the time is a device sync caused by reading the value.
-
-This version does not look for it yet.
+When it is wrong: the time is a device sync caused by reading the value. The tracker's
+  own thread or process is not counted: only what holds up the training thread.
 )"},
     {"periodic.gc", R"(periodic.gc
 
 Python's garbage collector stops the step now and then; across ranks the stops add up.
 
-Fires when: collections take over 1 % of the window.
+Fires when: the interpreter is collecting in over 1 % of the looks at the training thread
+  (at the low end of a 90 % interval).
 
 Fixes:
 - gc.freeze() after setup; collect every N steps on all ranks at once.
 
 When it is wrong: memory grows where cycles are never collected.
-
-This version does not look for it yet.
 )"},
 };
 

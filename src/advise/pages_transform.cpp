@@ -59,7 +59,9 @@ When it is wrong: others use the cores: host.noisy_neighbour says how much. Thre
 
 One function takes a large part of the producers' CPU: the place to start.
 
-Fires when: one function holds over 30 % of the producers' CPU samples.
+Fires when: one function is the innermost Python frame in over 30 % of the looks that
+  found the producers on a CPU (at the low end of a 90 % interval), and that is over 5 % of
+  the window. Time in C below a Python function counts as that function's.
 
 Fixes:
 - Vectorise it or use a compiled equivalent.
@@ -67,24 +69,24 @@ Fixes:
 - Shrink early: crop or resize before what is expensive.
 
 When it is wrong: the function is where samples pile up for another reason, such as a
-  lock.
-
-This version does not look for it yet.
+  lock. A line of your own that calls C directly is named as that line: look at what it
+  calls.
 )"},
     {"transform.gil_bound", R"(transform.gil_bound
 
 Threads that make batches take turns at Python's global lock: many threads, the work of
   one.
 
-Fires when: producer threads wait for the lock while about one core is used.
+Fires when: two or more Python threads of a process that makes batches want to run, and
+  wait for the lock over 25 % of that time (at the low end of a 90 % interval); over 5 %
+  of the window is blamed on making batches. Pure Python on n threads waits (n-1)/n.
 
 Fixes:
 - Processes instead of threads: num_workers.
 - Libraries that release the lock while they work.
 
-When it is wrong: a free-threaded Python has no such lock.
-
-This version does not look for it yet.
+When it is wrong: a free-threaded Python has no such lock. The threads that wait are not
+  those that make batches: the evidence names the function.
 )"},
     {"transform.oversubscribed", R"(transform.oversubscribed
 

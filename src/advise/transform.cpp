@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "advise/catalogue.h"
+#include "advise/hints.h"
 
 namespace stallprof {
 
@@ -25,6 +26,13 @@ std::string transformText(const AdviceContext& c) {
   if (id == "out_of_order")
     return "Pass in_order=False" + atLine(c.finding.where) +
            ": a ready batch is used at once instead of waiting for a slow earlier one.";
+  if (id == "cheaper_op")
+    return "Make " + change.name + " cheaper, or call it less" + atLine(c.finding.where) + ": " +
+           hintFor(c.finding.hot) + ".";
+  if (id == "release_the_lock")
+    return "Give the work to processes instead of threads (num_workers, or a process pool), or to "
+           "a library that releases the lock while it works (Pillow, OpenCV, NumPy on large "
+           "arrays do).";
   return {};
 }
 

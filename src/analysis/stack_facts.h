@@ -56,7 +56,7 @@ struct FunctionLooks {
   Chore chore = Chore::kNone;
   std::string rule;   // that gave the phase
   StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
-  double looks = 0, running = 0, pageFaults = 0, sockets = 0;
+  double looks = 0, running = 0, ownPython = 0, lockWaits = 0;
   std::uint32_t processes = 0;  // how many had it
 };
 
@@ -64,7 +64,6 @@ struct StackFacts {
   // Making batches: the workers in their fetches, or the trainer in its own.
   PhaseLooks making, makingRunning, makingLocked, makingVague;  // all; on a CPU; blocked in locks,
                                                                 // pipes; in sleeps, polls
-  double makingFaults = 0, makingSockets = 0;                   // blocked in those
   // The trainer: inside steps, and in the time no evidence of the hook names.
   PhaseLooks step, gap;
   LookSum trainer;       // all looks at it in the window, those without a stack too

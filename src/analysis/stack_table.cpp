@@ -34,16 +34,17 @@ SourceLine lineOf(const Trace& trace, StackId frame) {
   if (frame.none()) return {};
   const StackSeen& seen = trace.stack(frame);
   const std::string_view file = trace.text(seen.file);
-  const std::string path =
-      seen.kind == FrameKind::kNative ? std::string(baseName(file)) : modulePathOf(file).path;
-  return {Untrusted(path), Untrusted(std::string(trace.text(seen.function))), seen.line};
+  const Untrusted function(std::string(trace.text(seen.function)));
+  if (seen.kind == FrameKind::kNative) return {Untrusted(std::string(baseName(file))), function, 0};
+  ModulePath module = modulePathOf(file);
+  return {Untrusted(std::move(module.path)), function, module.users ? seen.line : 0};
 }
 
 std::string nameOf(const SourceLine& line) {
   const std::string file = escapeTerminal(line.file.raw(), 200);
   const std::string function = escapeTerminal(line.function.raw(), 120);
   if (file.empty()) return function;
-  if (!modulePathOf(line.file.raw()).users) return file + ":" + function;
+  if (line.line == 0) return file + ":" + function;
   return file + ":" + std::to_string(line.line) + (function.empty() ? "" : " " + function);
 }
 

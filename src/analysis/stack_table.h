@@ -17,7 +17,7 @@ namespace stallprof {
 // the whole run.
 [[nodiscard]] StackFacts stacksOfRun(const Trace& trace, const StackLabels& labels);
 
-// A frame as the report names it: "PIL/Image.py", function, line.
+// A frame as the report names it: the user's own with its line, a library's by file and function.
 [[nodiscard]] SourceLine lineOf(const Trace& trace, StackId frame);
 
 // "PIL/Image.py:Image.resize", or "train.py:31 load" for the user's own code.

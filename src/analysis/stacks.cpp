@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/looks.h"
 #include "classify/waits.h"
 
 namespace stallprof {
@@ -14,50 +15,6 @@ namespace {
 
 constexpr double kEnoughLooks = 30;  // below it a share of them is off by 9 points (one sigma)
 constexpr double kNormal90 = 1.645;
-
-// One look at a thread: an instant, what the thread was seen in, and its stack.
-struct Look {
-  Nanos at{};
-  const StackSlice* stack = nullptr;  // null: none was seen
-  Wait wait = Wait::kUnknown;
-};
-
-// Which slice a look at `at` belongs to: a slice's looks end at its end, and the stack is read some
-// microseconds after the rest, so the nearest look counts.
-class WaitAt {
- public:
-  explicit WaitAt(const Table<ThreadSlice>& slices) : slices_(slices), cursor_(slices.begin()) {}
-  Wait operator()(Nanos at) {
-    while (cursor_ != slices_.end() && cursor_->end() < at) ++cursor_;
-    if (cursor_ == slices_.end())
-      return slices_.empty() ? Wait::kUnknown : slices_.back().data.wait;
-    if (cursor_ != slices_.begin()) {
-      const auto before = std::prev(cursor_);
-      const Nanos period = cursor_->data.duration / std::max(1u, cursor_->data.looks);
-      if (at - before->end() < period / 2) return before->data.wait;
-    }
-    return cursor_->data.wait;
-  }
-
- private:
-  const Table<ThreadSlice>& slices_;
-  Table<ThreadSlice>::const_iterator cursor_;
-};
-
-// Looks in [begin, end) of one thread, in order.
-template <class Visit>
-void eachLook(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
-  WaitAt waitAt(thread.slices);
-  auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
-                                  [&](const Timed<StackSlice>& s) { return s.end() < begin; });
-  for (; row != thread.stacks.end() && row->at < end; ++row) {
-    const std::uint32_t looks = std::max(1u, row->data.looks);
-    const Nanos period = looks > 1 ? row->data.duration / (looks - 1) : Nanos{};
-    for (std::uint32_t i = 0; i < looks; ++i)
-      if (const Nanos at = row->at + period * i; at >= begin && at < end)
-        visit(Look{at, &row->data, waitAt(at)});
-  }
-}
 
 // How many looks there were at a thread, whether a stack was seen or not.
 double looksAt(const ThreadLife& thread, Nanos begin, Nanos end) {
@@ -139,10 +96,14 @@ class Gatherer {
   void takeStep(const StackLabel& label, const Look& look) {
     if (look.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
-    facts_.gilWaits += look.stack->gil == Gil::kWaits;
-    const bool interpreter = label.hot == label.python;
-    facts_.ownPython += look.wait == Wait::kRunning && look.stack->gil == Gil::kHolds &&
-                        interpreter && label.usersLine() && !look.stack->gc;
+    facts_.ownPython += ownPython(label, look);
+  }
+
+  // A line of the user's own at work: no library's Python below it, nor native code that let go of
+  // the lock or is known to be a library's.
+  static bool ownPython(const StackLabel& label, const Look& look) {
+    return look.wait == Wait::kRunning && look.stack->gil == Gil::kHolds &&
+           label.hot == label.python && label.usersLine() && !look.stack->gc;
   }
 
   void takeMaking(ThreadId thread, const Look& look) {
@@ -156,39 +117,66 @@ class Gatherer {
       if (blocked == Phase::kTransform) facts_.makingLocked.add(what.phase, look.stack);
       if (blocked == Phase::kUnknown) facts_.makingVague.add(what.phase, look.stack);
     }
-    facts_.makingFaults += look.wait == Wait::kPageFault;
-    facts_.makingSockets += look.wait == Wait::kSocket;
     note(thread, label, what.phase, what, look, Side::kProducer);
   }
 
-  // A worker's fetches of one trainer do not overlap, and are in order of time.
-  using Fetches = std::map<ThreadId, std::vector<const Timed<WorkerTask>*>>;
+  // When a process makes batches: its fetches of one trainer do not overlap, in order of time.
+  struct Stretch {
+    Nanos begin{}, end{};
+  };
+  using Stretches = std::vector<Stretch>;
 
   void lookAtWorkers() {
     std::set<std::uint64_t> ours;
     for (const PassSpan& pass : timeline_.passes)
       if (pass.hasWorkers && pass.key != 0) ours.insert(pass.key);
     for (const auto& row : trace_.tasks)
-      if (ours.count(row.data.key) != 0) fetches_[row.data.thread].push_back(&row);
-    for (const auto& [thread, tasks] : fetches_) lookAtWorker(thread, tasks);
+      if (ours.count(row.data.key) != 0)
+        fetches_[row.data.thread].push_back(
+            {row.at + row.data.fetchBegin, row.at + row.data.fetchEnd});
+    for (const auto& [thread, stretches] : fetches_) lookAtWorker(thread, stretches);
+    for (std::size_t i = 0; i < timeline_.fetches.size(); ++i)
+      if (!timeline_.passes[timeline_.passOf[i]].hasWorkers)
+        fetches_[timeline_.who.thread].push_back(
+            {timeline_.fetches[i]->at, timeline_.fetches[i]->end()});
+    for (const auto& [thread, stretches] : fetches_)
+      for (const ThreadId other : trace_.process(trace_.thread(thread).process).threads)
+        if (other != thread) lookAtPool(other, stretches);
   }
 
-  void lookAtWorker(ThreadId id, const std::vector<const Timed<WorkerTask>*>& tasks) {
-    const ThreadLife& thread = trace_.thread(id);
-    const auto begins = [](const Timed<WorkerTask>& t) { return t.at + t.data.fetchBegin; };
-    const auto ends = [](const Timed<WorkerTask>& t) { return t.at + t.data.fetchEnd; };
+  template <class Visit>
+  void eachLookWithin(ThreadId id, const Stretches& stretches, Visit&& visit) {
+    auto at = stretches.begin();
+    eachLook(trace_.thread(id), begin_, end_, [&](const Look& look) {
+      while (at != stretches.end() && at->end <= look.at) ++at;
+      if (at != stretches.end() && at->begin <= look.at) visit(look);
+    });
+  }
+
+  // Python threads that work for the fetch: their CPU is the batch's. What hands batches over
+  // meanwhile (the queue's feeder, the pin thread) is not.
+  void lookAtPool(ThreadId id, const Stretches& stretches) {
+    eachLookWithin(id, stretches, [&](const Look& look) {
+      const bool running = look.wait == Wait::kRunning;
+      if (!running && look.stack->gil != Gil::kWaits) return;
+      const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
+      const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+      if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
+      if (running) facts_.makingRunning.add(what.phase, look.stack);
+      note(id, label, what.phase, what, look, Side::kProducer);
+    });
+  }
+
+  void lookAtWorker(ThreadId id, const Stretches& stretches) {
     double seen = 0, busy = 0;
-    for (const auto* t : tasks)
-      busy += seconds(std::max(Nanos{}, std::min(ends(*t), end_) - std::max(begins(*t), begin_)));
-    auto at = tasks.begin();
-    eachLook(thread, begin_, end_, [&](const Look& look) {
-      while (at != tasks.end() && ends(**at) <= look.at) ++at;
-      if (at == tasks.end() || look.at < begins(**at)) return;
+    for (const Stretch& s : stretches)
+      busy += seconds(std::max(Nanos{}, std::min(s.end, end_) - std::max(s.begin, begin_)));
+    eachLookWithin(id, stretches, [&](const Look& look) {
       ++seen;
       takeMaking(id, look);
     });
     // Its looks are spread evenly, so as many fall into its fetches as time does.
-    const double all = looksAt(thread, begin_, end_);
+    const double all = looksAt(trace_.thread(id), begin_, end_);
     const double expected = all * busy / std::max(1e-9, seconds(end_ - begin_));
     facts_.bareProducer += std::max(0.0, expected - seen);
   }
@@ -196,7 +184,8 @@ class Gatherer {
   // Of all Python threads of the processes that make batches.
   void lookAtLocks() {
     std::set<ProcessId> producing;
-    for (const auto& [thread, tasks] : fetches_) producing.insert(trace_.thread(thread).process);
+    for (const auto& [thread, stretches] : fetches_)
+      producing.insert(trace_.thread(thread).process);
     if (producing.empty()) producing.insert(trace_.thread(timeline_.who.thread).process);
     for (const ProcessId id : producing) {
       std::uint32_t threads = 0;
@@ -226,8 +215,8 @@ class Gatherer {
       f.looks = {side, phase, what.chore, std::string(what.rule), label.hot, label.user};
     f.looks.looks += 1;
     f.looks.running += look.wait == Wait::kRunning;
-    f.looks.pageFaults += look.wait == Wait::kPageFault;
-    f.looks.sockets += look.wait == Wait::kSocket;
+    f.looks.ownPython += ownPython(label, look);
+    f.looks.lockWaits += look.stack->gil == Gil::kWaits;
     f.processes.insert(trace_.thread(thread).process);
   }
 
@@ -235,7 +224,7 @@ class Gatherer {
   const StackLabels& labels_;
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
-  Fetches fetches_;
+  std::map<ThreadId, Stretches> fetches_;
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;
 };

@@ -85,7 +85,9 @@ bool fitsFunction(std::string_view function, std::string_view pattern) {
   if (fitsPattern(function, pattern)) return true;
   const bool qualified = function.find('.') != std::string_view::npos;
   if (qualified) return fitsPattern(function, "*." + std::string(pattern));
-  return pattern.find('.') != std::string_view::npos && fitsPattern(function, lastPart(pattern));
+  // All of a class, "NpzFile.*": without the class's name nothing is left to tell it by.
+  const std::string_view last = lastPart(pattern);
+  return last != pattern && last != "*" && fitsPattern(function, last);
 }
 
 std::string_view baseName(std::string_view path) {

@@ -41,6 +41,9 @@ class Claims {
 };
 
 void enter(StackLabel& label, StackId at, const PhaseRule& rule) {
+  // Arrays inside a decoder are the decoder's: "work" is what nobody nearer has a word for.
+  const bool spokenFor = label.rule && !label.rule->work && label.claimed > label.user;
+  if (rule.work && spokenFor) return;
   if (rule.phase)
     label.rule = &rule, label.claimed = at, label.covered = rule.covers;
   else

@@ -33,8 +33,9 @@ struct LookLabel {
 // Labels of all stacks of a trace. The table must outlive it.
 //
 // Of a stack the innermost frame that a rule claims decides, unless a claimed frame further out
-// covers it, or a frame that sets the context lies between. A native leaf decides where the claimed
-// Python frame lies outside the user's own innermost frame, or there is none.
+// covers it, or a frame that sets the context lies between; a rule of phase "work" leaves it to a
+// claimed library frame further out, if none of the user's own lies between. A native leaf decides
+// where the claimed Python frame lies outside the user's own innermost frame, or there is none.
 class StackLabels {
  public:
   StackLabels(const Trace& trace, const RuleTable& table);

@@ -41,6 +41,7 @@ Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
     report.argv.insert(report.argv.end(), {"--format", wanted.format, "-o", report.file});
   }
   if (!plan.price.empty()) report.argv.insert(report.argv.end(), {"--price", plan.price});
+  if (!plan.rules.empty()) report.argv.insert(report.argv.end(), {"--rules", plan.rules});
   return report;
 }
 

@@ -17,6 +17,7 @@ struct EndingPlan {
   std::string price;
   bool hurry = false;                 // the command was told to end: no default report
   std::function<bool()> interrupted;  // someone wants us gone: stop at once
+  std::string rules;                  // as LaunchOptions::rules
 };
 void writeReports(const EndingPlan& plan);
 

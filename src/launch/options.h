@@ -18,6 +18,7 @@ struct LaunchOptions {
   unsigned hz = 100;
   bool python = true;
   std::string price;  // per hour, as written; empty: not given
+  std::string rules;  // a file of phase rules for the reports; empty: none
 };
 
 }  // namespace stallprof

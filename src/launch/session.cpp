@@ -136,6 +136,7 @@ std::optional<int> Session::startRecorder() {
   RecorderPlan plan;
   plan.directory = std::filesystem::absolute(recording_).string();
   plan.hz = options_.hz;
+  plan.python = options_.python;
   plan.manifest = factsOfRun(options_.command, environment_, options_.hz);
   plan.manifest.frontPid = static_cast<std::uint32_t>(::getpid());
   if (!options_.python) {
@@ -257,7 +258,7 @@ int Session::run() {
   finishRecording(status);
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_.reports, options_.price, status.terminated,
-                [this] { return front_->interrupted(); }});
+                [this] { return front_->interrupted(); }, options_.rules});
   // No zombie for whoever is init here. The kernel takes 45 ms to close a tracepoint of the
   // recorder.
   for (int i = 0; i < 50 && front_->recorderGoes(); ++i) ::poll(nullptr, 0, 2);

@@ -219,6 +219,19 @@ Json finding(const Finding& f) {
           {"advice", list(f.advice, advice)}};
 }
 
+Json function(const FunctionInfo& f) {
+  return {{"phase", nameOf(f.phase)},
+          {"role", text(f.role)},
+          {"phase_ratio", number(f.phaseRatio)},
+          {"low", number(f.low)},
+          {"high", number(f.high)},
+          {"hot", functionAndPlace(f.hot)},
+          {"where", placeAndFunction(f.where)},
+          {"rule", text(f.rule)},
+          {"looks", f.looks},
+          {"processes", f.processes}};
+}
+
 Json epoch(const EpochInfo& e) {
   return {{"index", e.index},
           {"wall_ns", e.wall.count()},
@@ -272,6 +285,7 @@ std::string reportJson(const Analysis& a) {
                {"not_a_problem", list(a.notAProblem, line)},
                {"not_measured", list(a.notMeasured, line)}};
   if (a.cost) json["cost"] = cost(*a.cost);  // only where a price was given
+  if (!a.functions.empty()) json["functions"] = list(a.functions, function);  // only with stacks
   return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include "present/page.h"
 #include "present/units.h"
 #include "present/wording.h"
+#include "present/wording_functions.h"
 
 namespace stallprof {
 namespace {
@@ -108,6 +109,15 @@ void phases(Page& page, const Analysis& a) {
     page.line(columnsOf(line) + kLongestNote <= page.width() ? line + s.note : line);
   }
   page.flow("", 2, blameParts(a.breakdown), ", ", 2);
+  page.blank();
+}
+
+void functions(Page& page, const Analysis& a) {
+  const std::vector<std::string> lines = functionLines(a);
+  if (lines.empty()) return;
+  page.line("FUNCTIONS   share of the phase's looks, innermost Python frame", Tone::kHeading);
+  for (const std::string& line : lines)
+    page.field("  " + line.substr(0, 18), 20, line.substr(18), 2, Tone::kPlain);
   page.blank();
 }
 
@@ -254,6 +264,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   head(page, a, options, detail);
   stepTime(page, a);
   phases(page, a);
+  functions(page, a);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
   std::size_t unfolded = 0;

@@ -20,5 +20,6 @@ int verbReport(const Words& words);
 int verbDoctor(const Words& words);
 int verbExplain(const Words& words);
 int verbCompare(const Words& words);
+int verbExport(const Words& words);
 
 }  // namespace stallprof

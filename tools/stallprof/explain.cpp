@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "stallprof/arguments.h"
+#include "stallprof/rules.h"
 
 namespace stallprof {
 namespace {
@@ -47,12 +48,19 @@ void listIds(FILE* out) {
 }  // namespace
 
 int verbExplain(const Words& words) {
-  std::string id;
+  std::string id, rule, file;
+  std::vector<std::string> all = joinedWords(words);
+  // `--rules` alone lists; CLI11 2.1 has no option whose value may be left out at the end.
+  const bool list = !all.empty() && all.back() == "--rules";
+  if (list) all.pop_back();
   const auto status = parseArguments(
       "explain", "What a finding means, how it is found, what helps, and when it is wrong.",
-      {{"id", "the finding, as in \"transform.too_few_workers\"; none lists them all", &id}},
-      joinedWords(words));
+      {{"id", "the finding, as in \"transform.too_few_workers\"; none lists them all", &id},
+       {"--rule", "a phase rule instead, as in \"torch.collate\"", &rule},
+       {"--rules", "list the phase rules; with a FILE, of yours first", &file}},
+      std::move(all));
   if (status) return *status;
+  if (list || !file.empty() || !rule.empty()) return explainRules(file, rule);
   if (id.empty()) {
     listIds(stdout);
     return 0;

@@ -13,6 +13,7 @@ namespace {
 
 // A report is kilobytes; a file far above that is something else.
 constexpr std::size_t kLargestReport = 64u << 20;
+constexpr std::size_t kLargestRules = 1u << 20;
 
 std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
 
@@ -24,17 +25,26 @@ Error about(const std::string& path, Error error) {
 
 }  // namespace
 
-Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour) {
+Result<RuleTable> readRules(const std::string& file) {
+  if (file.empty()) return RuleTable::builtIn();
+  const Result<std::string> text = readFile(file, kLargestRules);
+  if (!text.ok()) return about(file, text.error());
+  return RuleTable::withUsers(text.value(), file);
+}
+
+Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
+                              const RuleTable& rules) {
   Result<Trace> trace = loadTrace(path);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
-  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path});
+  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules});
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;
 }
 
-Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour) {
-  Result<Reading> reading = readRecording(path, pricePerHour);
+Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,
+                              const RuleTable& rules) {
+  Result<Reading> reading = readRecording(path, pricePerHour, rules);
   if (!reading.ok()) return reading.error();
   return std::move(reading.value().analyzed.analysis);
 }

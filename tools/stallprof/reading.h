@@ -6,19 +6,26 @@
 #include "analysis/analyze.h"
 #include "analysis/compare.h"
 #include "base/result.h"
+#include "classify/rule_table.h"
 
 namespace stallprof {
+
+// The phase rules of `file` with the built-in ones after them; the Error names file and line. ""
+// is the built-in ones alone.
+[[nodiscard]] Result<RuleTable> readRules(const std::string& file);
 
 // A recording and the whole answer from it, advice written out. The Error's message names the path.
 struct Reading {
   Trace trace;
   Analyzed analyzed;
 };
-[[nodiscard]] Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour);
+[[nodiscard]] Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
+                                            const RuleTable& rules = RuleTable::builtIn());
 
 // The whole answer from the recording at `path`, advice written out. The Error's message names the
 // path.
-[[nodiscard]] Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour);
+[[nodiscard]] Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,
+                                            const RuleTable& rules = RuleTable::builtIn());
 
 // The numbers of a run, from its recording or from a report of it in JSON.
 [[nodiscard]] Result<RunNumbers> readNumbers(const std::string& path);

@@ -19,7 +19,7 @@ int fail(const Error& error, int status) {
 }  // namespace
 
 int verbReport(const Words& words) {
-  std::string recording, format = "text", file, price, colour = "auto";
+  std::string recording, format = "text", file, price, rules, colour = "auto";
   const auto status = parseArguments(
       "report", "The report of a recording; of a run still going, up to now.",
       {{"recording", "the recording's directory, NAME.stallprof", &recording, nullptr, {}, true},
@@ -36,6 +36,7 @@ int verbReport(const Words& words) {
         {},
         false,
         true},
+       {"--rules", "phase rules of your own, in TOML; see src/classify/rules/README.md", &rules},
        {"--color", "auto (default), always, never", &colour, nullptr, {"auto", "always", "never"}}},
       joinedWords(words));
   if (status) return *status;
@@ -51,7 +52,9 @@ int verbReport(const Words& words) {
   Analysis analysis;
   const auto exporter = makeExporter(format, analysis, options);
   if (!exporter.ok()) return fail(exporter.error(), 2);
-  Result<Reading> read = readRecording(recording, options.pricePerHour);
+  const Result<RuleTable> table = readRules(rules);
+  if (!table.ok()) return fail(table.error(), 2);
+  Result<Reading> read = readRecording(recording, options.pricePerHour, table.value());
   if (!read.ok()) return fail(read.error(), 1);
   Picture picture;
   if (format == "html") {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "stallprof/reading.h"
 
 namespace stallprof {
 namespace {
@@ -19,6 +20,7 @@ struct Raw {
   unsigned hz = 100;
   bool noPython = false;
   std::string price;
+  std::string rules;
 };
 
 void declare(CLI::App& app, Raw& raw) {
@@ -37,6 +39,7 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_flag("--no-python", raw.noPython, "do not put the Python hook into the command");
   app.add_option("--price", raw.price, "price of an hour on this machine: the report gives costs")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--rules", raw.rules, "phase rules of your own, in TOML, for the report");
 }
 
 // How many of `words` are options with their values; what follows is the command.
@@ -98,11 +101,15 @@ RunWords parseRun(const Words& words) {
   }
   if (parsed.error.empty()) parsed.error = setReports(raw.reports, parsed.options);
   if (parsed.error.empty() && command.empty()) parsed.error = "no command to run";
+  // Told before the command starts, not when its report is due.
+  if (parsed.error.empty() && !raw.rules.empty())
+    if (const auto table = readRules(raw.rules); !table.ok()) parsed.error = table.error().message;
   if (!parsed.error.empty()) parsed.status = kUsageStatus;
   parsed.options.output = raw.output;
   parsed.options.hz = raw.hz;
   parsed.options.python = !raw.noPython;
   parsed.options.price = raw.price;
+  parsed.options.rules = raw.rules;
   return parsed;
 }
 

@@ -64,7 +64,7 @@ Pattern patternOf(const Evidence& e) {
 }
 
 bool isPattern(const Evidence& e, Pattern p) {
-  return e.loader && e.extract > kNotable && patternOf(e) == p;
+  return e.loader && e.extract > kNotable && patternOf(e) == p && !readsFromSockets(e);
 }
 
 void tellStorage(Finding& f, const Evidence& e) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/findings.h"
+#include "analysis/findings/hot.h"
 #include "analysis/findings/not_a_problem.h"
 #include "analysis/findings/rank.h"
 #include "analysis/findings/rules.h"
@@ -8,10 +9,12 @@ namespace stallprof {
 namespace {
 
 // In the order of the design's table; a stable sort keeps it among equals.
-constexpr Rule kRules[] = {storageBandwidth, randomAccess,  smallFiles,     coldCache,  inProcess,
-                           tooFewWorkers,    cpuSaturated,  oversubscribed, stragglers, ipc,
-                           noPrefetch,       workerStartup, workerMemory,   contention, checkpoint,
-                           memoryPressure,   cpuThrottled,  noisyNeighbour};
+constexpr Rule kRules[] = {
+    storageBandwidth, randomAccess,  smallFiles,   remoteLatency, pageFaults,        coldCache,
+    inProcess,        tooFewWorkers, cpuSaturated, slowOp,        gilBound,          oversubscribed,
+    stragglers,       ipc,           noPrefetch,   workerStartup, workerMemory,      contention,
+    pythonOverhead,   checkpoint,    evaluation,   logging,       garbageCollection, memoryPressure,
+    cpuThrottled,     noisyNeighbour};
 
 }  // namespace
 
@@ -25,6 +28,7 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   j.ceilings = e.ceilings;
   for (const Rule rule : allRules())
     if (auto found = rule(e)) j.findings.push_back(std::move(*found));
+  nameFunctions(e, j.findings);
   j.verdict = verdictOf(e, j.findings);
   j.notAProblem = notAProblem(e, j.findings);
   j.notMeasured = notMeasured(e);

@@ -35,6 +35,16 @@ Maybe<Finding> noPrefetch(const Evidence& e);
 Maybe<Finding> workerMemory(const Evidence& e);
 Maybe<Finding> contention(const Evidence& e);
 Maybe<Finding> checkpoint(const Evidence& e);
+Maybe<Finding> slowOp(const Evidence& e);
+Maybe<Finding> gilBound(const Evidence& e);
+Maybe<Finding> pythonOverhead(const Evidence& e);
+Maybe<Finding> logging(const Evidence& e);
+Maybe<Finding> garbageCollection(const Evidence& e);
+Maybe<Finding> evaluation(const Evidence& e);
+Maybe<Finding> pageFaults(const Evidence& e);
+Maybe<Finding> remoteLatency(const Evidence& e);
+// Most of the blocked reading is in sockets: no storage of this host is asked.
+[[nodiscard]] bool readsFromSockets(const Evidence& e);
 Maybe<Finding> memoryPressure(const Evidence& e);
 Maybe<Finding> cpuThrottled(const Evidence& e);
 Maybe<Finding> noisyNeighbour(const Evidence& e);

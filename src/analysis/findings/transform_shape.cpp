@@ -45,6 +45,7 @@ Advice singleThread(const Evidence& e) {
 }  // namespace
 
 Maybe<Finding> oversubscribed(const Evidence& e) {
+  if (gilBound(e)) return {};  // threads that wait for one lock do not fight for cores
   const Demand& d = e.gains.demand();
   const int threads = mostThreads(e);
   const double runnable = e.workers() * d.batch.pool +

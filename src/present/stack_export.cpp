@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "present/stack_export.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/looks.h"
+#include "analysis/stack_table.h"
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+std::string frameName(const Trace& trace, StackId frame) {
+  const StackSeen& seen = trace.stack(frame);
+  if (seen.kind == FrameKind::kOther) return escapeTerminal(trace.text(seen.function), 120);
+  SourceLine line = lineOf(trace, frame);
+  line.line = 0;  // one box a function, not one a line
+  return nameOf(line);
+}
+
+std::vector<std::string> frameNames(const Trace& trace, StackId stack) {
+  std::vector<std::string> names;
+  for (StackId at = stack; !at.none(); at = trace.stack(at).caller)
+    names.push_back(frameName(trace, at));
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+Side sideOf(Role role) { return role == Role::kWorker ? Side::kProducer : Side::kTrainer; }
+
+std::string processName(const Trace& trace, ProcessId id) {
+  const ProcessLife& process = trace.process(id);
+  return std::to_string(process.pid) + " " + escapeTerminal(trace.text(process.comm), 64);
+}
+
+// JSON's own escapes; everything else is printable ASCII already (escapeTerminal).
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// A list of numbers or lists already written.
+std::string listed(const std::vector<std::string>& items) {
+  std::string out = "[";
+  for (const std::string& item : items) out += (out.size() > 1 ? "," : "") + item;
+  return out + "]";
+}
+
+struct Profile {
+  std::vector<std::string> samples, weights;
+  std::uint64_t end = 0;
+};
+
+std::string profileJson(const std::string& name, const Profile& p) {
+  return "{\"type\":\"sampled\",\"name\":" + quoted(name) +
+         ",\"unit\":\"none\",\"startValue\":0,\"endValue\":" + std::to_string(p.end) +
+         ",\"samples\":" + listed(p.samples) + ",\"weights\":" + listed(p.weights) + "}";
+}
+
+}  // namespace
+
+std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
+                                      const StackLabels& labels, StackGroup by, bool blocked) {
+  std::map<std::pair<std::string, StackId>, std::uint64_t> looks;
+  for (const ThreadLife& thread : trace.threads) {
+    const Role role = roles.of(thread.process);
+    const auto groupOf = [&](const Look& look) -> std::string {
+      if (by == StackGroup::kRole) return std::string(nameOf(role));
+      if (by == StackGroup::kProcess) return processName(trace, thread.process);
+      if (by == StackGroup::kNone) return {};
+      const StackLabel label = labels.of(look.stack->stack, sideOf(role));
+      return std::string(nameOf(StackLabels::look(label, look.wait, look.stack->gc).phase));
+    };
+    eachLook(thread, trace.begin, trace.end + Nanos(1), [&](const Look& look) {
+      if (look.stack->stack.none() || (!blocked && look.wait != Wait::kRunning)) return;
+      ++looks[{groupOf(look), look.stack->stack}];
+    });
+  }
+  // Stacks that differ in lines alone are one.
+  std::map<std::pair<std::string, std::vector<std::string>>, std::uint64_t> merged;
+  for (const auto& [key, n] : looks) merged[{key.first, frameNames(trace, key.second)}] += n;
+  std::vector<WeighedStack> stacks;
+  for (const auto& [key, n] : merged) stacks.push_back({key.first, key.second, n});
+  return stacks;
+}
+
+std::string foldedStacks(const std::vector<WeighedStack>& stacks) {
+  std::string out;
+  for (const WeighedStack& stack : stacks) {
+    std::string line = stack.group;
+    for (std::string frame : stack.frames) {
+      std::replace(frame.begin(), frame.end(), ';', ',');  // the format's own separator
+      line += (line.empty() ? "" : ";") + frame;
+    }
+    out += line + " " + std::to_string(stack.looks) + "\n";
+  }
+  return out;
+}
+
+std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::string& name) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::string> frames;
+  std::map<std::string, Profile> profiles;
+  for (const WeighedStack& stack : stacks) {
+    std::vector<std::string> sample;
+    for (const std::string& frame : stack.frames) {
+      const auto [at, isNew] = index.try_emplace(frame, frames.size());
+      if (isNew) frames.push_back("{\"name\":" + quoted(frame) + "}");
+      sample.push_back(std::to_string(at->second));
+    }
+    Profile& profile = profiles[stack.group];
+    profile.samples.push_back(listed(sample));
+    profile.weights.push_back(std::to_string(stack.looks));
+    profile.end += stack.looks;
+  }
+  std::vector<std::string> all;
+  for (const auto& [group, profile] : profiles)
+    all.push_back(profileJson(group.empty() ? name : group, profile));
+  return "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":" +
+         quoted(name) + ",\"exporter\":\"stallprof\",\"shared\":{\"frames\":" + listed(frames) +
+         "},\"profiles\":" + listed(all) + "}\n";
+}
+
+}  // namespace stallprof

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/stacks.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "analysis/attribution.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kFrames =
+    "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
+    "0 stack stack=2 caller=1 file=\"/u/lib/python3.11/site-packages/torch/utils/data/_utils/"
+    "fetch.py\" function=\"fetch\"\n"
+    "0 stack stack=3 caller=2 file=\"train.py\" function=\"Photos.__getitem__\" line=31\n"
+    "0 stack stack=4 caller=3 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
+    "function=\"Image.resize\"\n"
+    "0 stack stack=5 caller=3 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
+    "function=\"open\"\n"
+    "0 stack stack=6 caller=1 file=\"/u/lib/python3.11/logging/__init__.py\" "
+    "function=\"Logger.info\"\n"
+    "0 stack stack=7 caller=1 file=\"/u/lib/python3.11/site-packages/torch/autograd/__init__.py\" "
+    "function=\"backward\"\n";
+
+// No workers: 60 ms of fetch, 40 ms of step, 300 times; `looks` of them saw stacks.
+std::string training(const std::string& looks, const std::string& wait = "running") {
+  return test::kTrainer + kFrames +
+         "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
+         "0 iterator thread=1 loader=1 pass=1 key=5 duration=1ms\n"
+         "repeat 300 every 100ms\n"
+         "10ms fetch thread=1 loader=1 pass=1 duration=60ms cpu=60ms batch=0+1*i\n"
+         "10ms slice thread=1 duration=60ms run=60ms looks=6 wait=" +
+         wait +
+         "\n"
+         "70ms slice thread=1 duration=40ms run=40ms looks=4 wait=running\n" +
+         looks +
+         "100ms optimizer thread=1 duration=5ms optimizer=1\n"
+         "end\n";
+}
+
+// In the fetch two looks open and four resize; in the step one of four logs.
+const char* const kLooks =
+    "15ms stack_slice thread=1 duration=10ms stack=5 looks=2\n"
+    "35ms stack_slice thread=1 duration=30ms stack=4 looks=4\n"
+    "75ms stack_slice thread=1 stack=6\n"
+    "85ms stack_slice thread=1 duration=20ms stack=7 looks=3\n";
+
+TrainerFacts factsOf(const Trace& trace) {
+  const StackLabels labels(trace, RuleTable::builtIn());
+  return attribute(trace, {ProcessId{1}, ThreadId{1}}, &labels);
+}
+
+bool near(double a, double b, double by = 0.01) { return std::abs(a - b) <= by; }
+
+bool found(const Analysis& a, const std::string& id) {
+  for (const Finding& f : a.findings)
+    if (f.id == id) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the CPU of fetches is split by what their looks saw, and sums stay exact") {
+  const Trace trace = test::traceOf(training(kLooks));
+  const TrainerFacts facts = factsOf(trace);
+  CHECK(facts.blame.total() == facts.split.wait);
+  CHECK(facts.split.total() == facts.window());
+  const double wait = seconds(facts.split.wait);
+  CHECK(near(seconds(facts.blame.extract) / wait, 2 / 6.0));
+  CHECK(near(seconds(facts.blame.transform) / wait, 4 / 6.0));
+  CHECK(facts.blame.extractCpu == facts.blame.extract);
+}
+
+TEST_CASE("without stacks nothing changes") {
+  const Trace trace = test::traceOf(training(""));
+  const TrainerFacts with = factsOf(trace), without = attribute(trace, {ProcessId{1}, ThreadId{1}});
+  CHECK(with.blame.transform == without.blame.transform);
+  CHECK(with.blame.extract == Nanos{});
+  CHECK(!with.stacks.seen());
+}
+
+TEST_CASE("logging inside steps is periodic in the breakdown, which still sums to one") {
+  const Analysis a = analyze(test::traceOf(training(kLooks)));
+  REQUIRE(a.breakdown.phase.has_value());
+  const auto& p = *a.breakdown.phase;
+  CHECK(near(p.periodic, 0.1));
+  CHECK(near(p.compute, 0.3));
+  CHECK(near(p.extract, 0.2));
+  CHECK(near(p.transform, 0.4));
+  CHECK(near(p.extract + p.transform + p.load + p.compute + p.sync + p.comm + p.periodic + p.other +
+                 p.unknown,
+             1, 1e-9));
+}
+
+TEST_CASE("the function table names the function, the user's line and the rule") {
+  const Analysis a = analyze(test::traceOf(training(kLooks)));
+  const FunctionInfo* resize = nullptr;
+  for (const FunctionInfo& f : a.functions)
+    if (f.phase == Phase::kTransform) resize = &f;
+  REQUIRE(resize != nullptr);
+  CHECK(resize->role == "producer");
+  CHECK(resize->hot.file.raw() == "PIL/Image.py");
+  CHECK(resize->hot.function.raw() == "Image.resize");
+  CHECK(resize->where.file.raw() == "train.py");
+  CHECK(resize->where.line == 31);
+  CHECK(resize->rule == "pillow");
+  CHECK(near(resize->phaseRatio, 1));
+}
+
+TEST_CASE("one function that holds the producers is named, few looks are not enough") {
+  CHECK(found(analyze(test::traceOf(training(kLooks))), "transform.slow_op"));
+  // The same, but only twenty looks of the whole run saw a stack.
+  std::string few =
+      training("") + "repeat 20 every 100ms\n15ms stack_slice thread=1 stack=4\nend\n";
+  CHECK(!found(analyze(test::traceOf(few)), "transform.slow_op"));
+}
+
+TEST_CASE("looks that saw the same in a row are one witness") {
+  // One look of a second and 99 short ones: an interval as of a few looks, not of two hundred.
+  LookSum apart, together;
+  int witness[100];
+  for (int i = 0; i < 100; ++i) apart.add(&witness[i]);
+  for (int i = 0; i < 100; ++i) together.add(&witness[0]);
+  CHECK(near(apart.effective(), 100, 1e-9));
+  CHECK(near(together.effective(), 1, 1e-9));
+}
+
+TEST_CASE("a share has Wilson's interval") {
+  LookSum all;
+  int witness[100];
+  for (int& w : witness) all.add(&w);
+  const auto half = shareOf(50, all);
+  CHECK(near(half.value, 0.5, 1e-9));
+  CHECK(near(half.low, 0.4189, 1e-3));  // statsmodels proportion_confint(50, 100, 0.1, "wilson")
+  CHECK(near(half.high, 0.5811, 1e-3));
+  const auto none = shareOf(0, all);
+  CHECK(none.low == 0);
+  CHECK(near(none.high, 0.0263, 1e-3));
+  const auto nothing = shareOf(0, LookSum{});
+  CHECK(nothing.low == 0);
+  CHECK(nothing.high == 1);
+}
+
+TEST_CASE("own Python counts only with the lock held and no library's Python below") {
+  const auto withGil = [](const std::string& gil) {
+    return analyze(test::traceOf(
+        training("75ms stack_slice thread=1 duration=30ms stack=1 looks=4 gil=" + gil + "\n")));
+  };
+  CHECK(found(withGil("holds"), "compute.python_overhead"));
+  CHECK(!found(withGil("released"), "compute.python_overhead"));
+  CHECK(!found(withGil("unknown"), "compute.python_overhead"));
+}
+
+TEST_CASE("threads that take turns at the lock are found, one thread that waits a little is not") {
+  const std::string second = "0 thread thread=2 process=1 tid=101\n";
+  const auto waits = [&](int waiting) {
+    return second + training(
+                        "15ms stack_slice thread=1 duration=50ms stack=4 looks=6 gil=holds\n"
+                        "15ms stack_slice thread=2 stack=4 gil=holds\n"
+                        "25ms stack_slice thread=2 stack=4 looks=" +
+                        std::to_string(waiting) + " duration=30ms gil=waits\n");
+  };
+  CHECK(found(analyze(test::traceOf(waits(4))), "transform.gil_bound"));
+  CHECK(!found(analyze(test::traceOf(waits(1))), "transform.gil_bound"));
+}
+
+TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks") {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + kFrames +
+                            "repeat 10 every 1s\n"
+                            "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
+                            "10ms stack_slice thread=1 duration=490ms stack=4 looks=50\n"
+                            "510ms stack_slice thread=1 duration=490ms stack=7 looks=50\n"
+                            "end\n"));
+  CHECK(a.steps.count == 0);
+  CHECK(a.breakdown.scope == "run");
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.5, 0.02));
+  CHECK(near(a.breakdown.phase->compute, 0.5, 0.02));
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "classify/rule_table.h"
+
+#include <set>
+
+#include "classify/own_rules.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+std::string complaintAbout(const std::string& toml) {
+  const auto rules = parseRules(toml, "my.toml");
+  REQUIRE(!rules.ok());
+  CHECK(rules.error().kind == Error::Kind::kUsage);
+  return rules.error().message;
+}
+
+const char* const kGood =
+    "library = \"Mine\"\n"
+    "source = \"mine 1.0\"\n"
+    "[[rule]]\n"
+    "id = \"mine.decode\"\n"
+    "phase = \"transform\"\n"
+    "modules = [\"mine/codec.py\"]\n"
+    "functions = [\"Codec.decode\"]\n"
+    "waits = true\n";
+
+}  // namespace
+
+TEST_CASE("the built-in rules parse, and every id is there once") {
+  std::set<std::string> ids;
+  for (const PhaseRule& rule : RuleTable::builtIn().rules()) {
+    CHECK(ids.insert(rule.id).second);
+    CHECK(!rule.note.empty());
+    CHECK(!rule.source.empty());
+    CHECK(!rule.users);
+  }
+  CHECK(ids.size() > 100);
+  for (const OwnRule& own : ownRules()) CHECK(ids.count(std::string(own.id)) == 0);
+}
+
+TEST_CASE("a rule file becomes rules with file, line and family") {
+  const auto rules = parseRules(kGood, "my.toml");
+  REQUIRE(rules.ok());
+  REQUIRE(rules.value().size() == 1);
+  const PhaseRule& rule = rules.value()[0];
+  CHECK(rule.id == "mine.decode");
+  CHECK(rule.phase == Phase::kTransform);
+  CHECK(rule.library == "Mine");
+  CHECK(rule.source == "mine 1.0");
+  CHECK(rule.waits);
+  CHECK(!rule.covers);
+  CHECK(rule.file == "my.toml");
+  CHECK(rule.line == 3);
+}
+
+TEST_CASE("what is wrong in a rule file is said with file and line") {
+  const std::string head = "[[rule]]\nid = \"a\"\n";
+  CHECK(complaintAbout(head + "phase = \"transform\"\nmodule = [\"x.py\"]\n") ==
+        "my.toml:4: 'module' is no key of a rule");
+  CHECK(complaintAbout(head + "phase = \"decode\"\nmodules = [\"x.py\"]\n").substr(0, 35) ==
+        "my.toml:3: 'decode' is no phase; th");
+  CHECK(complaintAbout(head + "phase = \"unknown\"\nmodules = [\"x.py\"]\n").substr(0, 32) ==
+        "my.toml:3: 'unknown' is no phase");
+  CHECK(complaintAbout(head + "phase = \"load\"\n").find("matches nothing") != std::string::npos);
+  CHECK(complaintAbout(head + "modules = [\"x.py\"]\n").find("neither phase nor context") !=
+        std::string::npos);
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = []\n") ==
+        "my.toml:4: modules takes a list of 1 to 256 texts");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = \"x.py\"\n") ==
+        "my.toml:4: modules takes a list of 1 to 256 texts");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\nchore = \"gc\"\n") ==
+        "my.toml:1: rule 'a' has a chore, but is not periodic");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\nwaits = 1\n") ==
+        "my.toml:5: waits is true or false");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncontext = \"any\"\n") ==
+        "my.toml:5: 'any' is no context; there are producer and trainer");
+  CHECK(complaintAbout("[[rule]]\nid = \"A b\"\nphase = \"load\"\nmodules = [\"x\"]\n")
+            .find("id 'A b' takes") != std::string::npos);
+  CHECK(complaintAbout("rules = 1\n") == "my.toml:1: 'rules' is not library, source or [[rule]]");
+  CHECK(complaintAbout("[rule]\nid = \"a\"\n").find("my.toml:1: ") == 0);
+  CHECK(complaintAbout("a = \n").find("my.toml:1: ") == 0);
+}
+
+TEST_CASE("an id used twice is said with both lines") {
+  const std::string rule = "[[rule]]\nid = \"a\"\nphase = \"load\"\nmodules = [\"x.py\"]\n";
+  CHECK(complaintAbout(rule + rule) == "my.toml:5: rule 'a' is already in line 1");
+}
+
+TEST_CASE("a hostile rule file is refused, not obeyed") {
+  CHECK(complaintAbout(std::string((1u << 20) + 1, '#')) == "my.toml:1: larger than 1 MiB");
+  CHECK(complaintAbout("[[rule]]\nid = \"\\u001b[31m\"\nphase = \"load\"\nmodules = [\"x\"]\n")
+            .find('\x1b') == std::string::npos);
+  CHECK(complaintAbout(std::string(100'000, '[')).find("my.toml:") == 0);
+}
+
+TEST_CASE("users' rules go first, and may not take a built-in id") {
+  const auto table = RuleTable::withUsers(kGood, "my.toml");
+  REQUIRE(table.ok());
+  CHECK(table.value().rules()[0].id == "mine.decode");
+  CHECK(table.value().rules()[0].users);
+  CHECK(table.value().find("torch.collate") != nullptr);
+  const auto clash = RuleTable::withUsers(
+      "[[rule]]\nid = \"torch.collate\"\nphase = \"load\"\nmodules = [\"x\"]\n", "my.toml");
+  REQUIRE(!clash.ok());
+  CHECK(clash.error().message ==
+        "my.toml:1: rule 'torch.collate' is a built-in one (torch.toml); choose another id");
+}

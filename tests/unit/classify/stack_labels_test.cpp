@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "tests/unit/classify/stacks.h"
+
+using namespace stallprof;
+using test::Answer;
+using test::ask;
+
+namespace {
+
+const std::string kSite = "/venv/lib/python3.11/site-packages/";
+
+StackLabel labelOf(const test::Frames& made, Side role = Side::kTrainer) {
+  return StackLabels(made.trace, RuleTable::builtIn()).of(made.innermost, role);
+}
+
+}  // namespace
+
+TEST_CASE("the user's line is the innermost frame outside installed code, hot is the leaf") {
+  const auto made = test::stackOf({"train.py main", kSite + "torch/nn/modules/module.py call",
+                                   "model.py Net.forward", kSite + "torch/nn/functional.py relu"});
+  const StackLabel label = labelOf(made);
+  CHECK(made.trace.text(made.trace.stack(label.user).file) == "model.py");
+  CHECK(made.trace.text(made.trace.stack(label.hot).function) == "relu");
+  CHECK(!label.usersLine());
+}
+
+TEST_CASE("a stack that ends in the user's code is the user's line") {
+  const auto made = test::stackOf({"train.py main", "train.py augment"});
+  CHECK(labelOf(made).usersLine());
+  CHECK(labelOf(made).rule == nullptr);
+}
+
+TEST_CASE("a native leaf speaks where Python's word is about a call further out") {
+  const std::vector<std::string> decoder = {"native /usr/lib/libjpeg.so.62 decode_mcu"};
+  CHECK(ask(Side::kTrainer, Wait::kRunning,
+            {"train.py main", kSite + "keras/src/trainers/trainer.py fit", "train.py on_batch_end",
+             decoder[0]}) == Answer{"transform", "image.native"});
+  CHECK(ask(Side::kTrainer, Wait::kRunning,
+            {"train.py main", kSite + "torch/serialization.py load", decoder[0]}) ==
+        Answer{"periodic", "torch.load_checkpoint"});
+}
+
+TEST_CASE("a look while collecting garbage is a chore of the trainer, not of a producer") {
+  CHECK(ask(Side::kTrainer, Wait::kRunning, {"train.py main"}, true) ==
+        Answer{"periodic", "gc.collecting"});
+  CHECK(ask(Side::kProducer, Wait::kRunning, {"train.py load"}, true) ==
+        Answer{"transform", "own.producer"});
+}
+
+TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
+  CHECK(ask(Side::kProducer, Wait::kSleep, {"train.py load"}) == Answer{"unknown", "wait.sleep"});
+  CHECK(ask(Side::kProducer, Wait::kSleep,
+            {"train.py load", kSite + "urllib3/util/retry.py Retry.sleep"}) ==
+        Answer{"extract", "network.python"});
+  CHECK(ask(Side::kTrainer, Wait::kPoll, {"train.py main"}) == Answer{"unknown", "wait.unnamed"});
+  CHECK(ask(Side::kTrainer, Wait::kFutex, {"train.py main"}) == Answer{"compute", "wait.lock"});
+  CHECK(ask(Side::kTrainer, Wait::kFileRead, {"train.py main"}) ==
+        Answer{"extract", "wait.file_read"});
+}
+
+TEST_CASE("no stack is its role's own work") {
+  CHECK(ask(Side::kProducer, Wait::kRunning, {}) == Answer{"transform", "own.producer"});
+  CHECK(ask(Side::kTrainer, Wait::kRunning, {}) == Answer{"compute", "own.trainer"});
+}
+
+TEST_CASE("remarks about missing frames claim nothing and are nobody's line") {
+  const auto trace = parseTrace(
+      "0 stack stack=1 function=\"(truncated)\" kind=other\n"
+      "0 stack stack=2 caller=1 function=\"load\" file=\"train.py\"\n"
+      "0 stack stack=3 caller=2 function=\"(other)\" kind=other\n");
+  REQUIRE(trace.ok());
+  const StackLabel label =
+      StackLabels(trace.value(), RuleTable::builtIn()).of(StackId{3}, Side::kProducer);
+  CHECK(label.hot == StackId{2});
+  CHECK(label.user == StackId{2});
+  CHECK(label.rule == nullptr);
+}
+
+TEST_CASE("a user's rule claims the user's own code, and goes before the built-in ones") {
+  const auto table = RuleTable::withUsers(
+      "[[rule]]\nid = \"mine.fetch\"\nphase = \"extract\"\nmodules = [\"mine/store.py\"]\n"
+      "[[rule]]\nid = \"mine.pillow\"\nphase = \"extract\"\nmodules = [\"PIL/\"]\n",
+      "my.toml");
+  REQUIRE(table.ok());
+  CHECK(test::askIn(table.value(), Side::kProducer, Wait::kRunning, {"/srv/mine/store.py get"}) ==
+        Answer{"extract", "mine.fetch"});
+  CHECK(test::askIn(table.value(), Side::kProducer, Wait::kRunning,
+                    {kSite + "PIL/Image.py Image.resize"}) == Answer{"extract", "mine.pillow"});
+}
+
+TEST_CASE("an id out of range is an empty label") {
+  const Trace trace;
+  const StackLabels labels(trace, RuleTable::builtIn());
+  CHECK(labels.of(StackId{77}, Side::kProducer).hot.none());
+  CHECK(labels.of(StackId{}, Side::kProducer).side == Side::kProducer);
+}

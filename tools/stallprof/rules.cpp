@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/rules.h"
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "classify/own_rules.h"
+#include "stallprof/reading.h"
+
+namespace stallprof {
+namespace {
+
+std::string phaseName(const PhaseRule& rule) {
+  if (rule.work) return "work: transform in a producer, compute in the trainer";
+  std::string name = rule.phase ? std::string(nameOf(*rule.phase)) : "of whatever is called";
+  if (rule.chore != Chore::kNone) name += " (" + std::string(nameOf(rule.chore)) + ")";
+  return name;
+}
+
+void printLine(const char* name, const std::string& text) {
+  if (!text.empty()) std::printf("%-10s %s\n", name, escapeTerminal(text, 600).c_str());
+}
+
+void printPatterns(const char* name, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    printLine(name, pattern);
+    name = "";
+  }
+}
+
+std::string sideName(Side side) { return side == Side::kProducer ? "producer" : "trainer"; }
+
+void printRule(const PhaseRule& rule) {
+  std::printf("%s\n\n", rule.id.c_str());
+  printLine("phase", phaseName(rule));
+  printLine("library", rule.library);
+  printLine("note", rule.note);
+  if (rule.scope) printLine("scope", "claims in a " + sideName(*rule.scope) + " only");
+  if (rule.context) printLine("context", "what it calls works for a " + sideName(*rule.context));
+  if (rule.covers) printLine("covers", "all that it calls, whatever rule that has");
+  if (rule.waits) printLine("waits", "claims time blocked on files and sockets too");
+  printPatterns("modules", rule.modules);
+  printPatterns("functions", rule.functions);
+  printPatterns("libraries", rule.libraries);
+  printPatterns("symbols", rule.symbols);
+  printLine("source", rule.source);
+  printLine("in", rule.file + ":" + std::to_string(rule.line));
+}
+
+int printOne(const RuleTable& table, const std::string& id) {
+  if (const PhaseRule* rule = table.find(id)) return printRule(*rule), 0;
+  for (const OwnRule& own : ownRules())
+    if (own.id == id) {
+      std::printf("%s\n\n", id.c_str());
+      printLine("phase", std::string(own.phase));
+      printLine("note", std::string(own.note));
+      printLine("source", "stallprof's own: not names, but what the thread was seen doing");
+      return 0;
+    }
+  std::fprintf(stderr, "stallprof: no phase rule is called '%s'; stallprof explain --rules\n",
+               escapeTerminal(id, 64).c_str());
+  return 2;
+}
+
+void listLine(std::string_view id, const std::string& phase, const std::string& library) {
+  std::printf("  %-24s %-22s %s\n", std::string(id).c_str(), phase.c_str(),
+              escapeTerminal(library, 100).c_str());
+}
+
+void listAll(const RuleTable& table) {
+  for (const PhaseRule& rule : table.rules())
+    listLine(rule.id, rule.work ? "work" : phaseName(rule), rule.library);
+  for (const OwnRule& own : ownRules()) listLine(own.id, std::string(own.phase), "stallprof's own");
+}
+
+}  // namespace
+
+int explainRules(const std::string& file, const std::string& id) {
+  const Result<RuleTable> table = readRules(file);
+  if (!table.ok()) {
+    std::fprintf(stderr, "stallprof: %s\n", table.error().message.c_str());
+    return 2;
+  }
+  if (!id.empty()) return printOne(table.value(), id);
+  listAll(table.value());
+  return 0;
+}
+
+}  // namespace stallprof
