@@ -186,7 +186,8 @@ void flameSection(Html& html, const Picture& picture) {
   html.add(
       "p", {{"class", "intro"}},
       "Each look at a thread's Python stack, callers above what they call; as wide as the part "
-      "of the looks in it. Your own code is amber, libraries are grey.");
+      "of the looks in it, coloured by the phase most of those looks are of. Your own code is the "
+      "stronger shade.");
   for (const Flame& flame : picture.flames) {
     {
       const auto head = html.open("div", {{"class", "shead"}});
@@ -198,14 +199,10 @@ void flameSection(Html& html, const Picture& picture) {
         "div", {{"class", "flame"}, {"style", "height:" + drawn(flame.depth * 1.3) + "rem"}});
     for (const FlameFrame& frame : flame.frames) {
       const bool named = frame.width >= 0.04;
-      const bool library = frame.place.find("/site-packages/") != std::string::npos ||
-                           frame.place.find("/dist-packages/") != std::string::npos ||
-                           frame.place.find("/lib/python") != std::string::npos ||
-                           frame.place.starts_with("<");
       html.add(
           "span",
-          {{"class", std::string(library ? "b lib f" : "b f") + (frame.depth % 2 == 0 ? "0" : "1") +
-                         (named ? " named" : "")},
+          {{"class", std::string("b ") + std::string(nameOf(frame.hue)) +
+                         (frame.users ? " own" : "") + (named ? " named" : "")},
            {"style", placed(frame.begin, frame.width) + ";top:" + drawn(frame.depth * 1.3) + "rem"},
            {"title", shortened(frame.name, 200) + "  " + shortened(frame.place, 300) + "  " +
                          percentText(frame.width)}},

@@ -73,7 +73,7 @@ tfoot td,tfoot th{border:0;color:var(--muted);font-weight:400}
 .transform{--c:var(--transform);--o:var(--on-transform)}.sync{--c:var(--sync)}.comm{--c:var(--comm)}
 .periodic{--c:var(--periodic)}.other{--c:var(--other)}.unknown{--c:var(--unknown)}
 .first{--c:var(--first)}.second{--c:var(--second)}.third{--c:var(--third)}
-.b.unknown,.dot.unknown{background:repeating-linear-gradient(135deg,var(--unknown) 0 2px,transparent 2px 5px);box-shadow:inset 0 0 0 1px var(--unknown);color:transparent}
+.bar .unknown,.lane .unknown,.dot.unknown{background:repeating-linear-gradient(135deg,var(--unknown) 0 2px,transparent 2px 5px);box-shadow:inset 0 0 0 1px var(--unknown);color:transparent}
 .bars{display:grid;grid-template-columns:max-content 1fr;gap:3px .9rem;align-items:center;margin:0 0 .9rem}
 .bars>span{color:var(--muted);font-size:.87rem}
 .bar{display:flex;height:2.3rem;background:var(--card);border-radius:3px;overflow:hidden;gap:1px}
@@ -146,10 +146,9 @@ svg .hit{fill:transparent}svg .hit:hover{fill:var(--ink);fill-opacity:.14}
 .shead{display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;align-items:baseline}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(25rem,100%),1fr));gap:2.2rem 2.6rem}
 .flame{position:relative;margin:.6rem 0 0;background:var(--card);border-radius:3px;overflow:hidden}
-.flame .b{position:absolute;height:1.3rem;line-height:1.3rem;font-size:.75rem;font-family:var(--mono);background:var(--f);color:var(--ink);border:solid var(--page);border-width:0 1px 1px 0}
+.flame .b{position:absolute;height:1.3rem;line-height:1.3rem;font-size:.75rem;font-family:var(--mono);background:color-mix(in srgb,var(--c) 22%,var(--card));color:var(--ink);border:solid var(--page);border-width:0 1px 1px 0}
+.flame .b.own{background:color-mix(in srgb,var(--c) 48%,var(--card))}
 .flame .b.named{padding:0 .35rem}
-.flame .f0{--f:color-mix(in srgb,var(--transform) 26%,var(--card))}.flame .f1{--f:color-mix(in srgb,var(--transform) 40%,var(--card))}
-.flame .lib{--f:color-mix(in srgb,var(--first) 16%,var(--card))}.flame .lib.f1{--f:color-mix(in srgb,var(--first) 24%,var(--card))}
 .cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(24rem,100%),1fr));gap:0 3rem}
 ul.plain{list-style:none;margin:0;padding:0}
 ul.plain li{padding:.38rem 0;border-bottom:1px solid var(--rule);overflow-wrap:anywhere}

@@ -75,7 +75,7 @@ void drawFiles(const Trace& trace, Picture& picture) {
   picture.files.resize(kMostFiles);
 }
 
-Picture draw(const Trace& trace, const Analyzed& analyzed) {
+Picture draw(const Trace& trace, const Analyzed& analyzed, const RuleTable& rules) {
   Picture picture;
   const TrainerFacts& trainer = analyzed.trainer;
   picture.strip = drawStrip(trainer);
@@ -86,7 +86,7 @@ Picture draw(const Trace& trace, const Analyzed& analyzed) {
   }
   drawPanels(trace, analyzed, picture);
   drawFiles(trace, picture);
-  picture.flames = drawFlames(trace, analyzed);
+  picture.flames = drawFlames(trace, analyzed, rules);
   return picture;
 }
 

@@ -111,7 +111,9 @@ struct FileRow {
 
 // A function in a stack, by what it lies on.
 struct FlameFrame {
-  std::string name, place;
+  std::string name, place;  // function; "PIL/Image.py"
+  Hue hue = Hue::kOther;    // of the phase that most looks below it are labelled with
+  bool users = false;       // the user's own code
   int depth = 0;
   double begin = 0, width = 0;  // parts of all looks at the threads of its flame
 };
@@ -134,13 +136,15 @@ struct Picture {
   std::vector<Flame> flames;
 };
 
-[[nodiscard]] Picture draw(const Trace& trace, const Analyzed& analyzed);
+[[nodiscard]] Picture draw(const Trace& trace, const Analyzed& analyzed,
+                           const RuleTable& rules = RuleTable::builtIn());
 
 // The parts of it, one a file.
 [[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
 [[nodiscard]] StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index);
 void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);
 void drawFiles(const Trace& trace, Picture& picture);
-[[nodiscard]] std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed);
+[[nodiscard]] std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
+                                            const RuleTable& rules = RuleTable::builtIn());
 
 }  // namespace stallprof

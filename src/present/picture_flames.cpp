@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
+#include "classify/frames.h"
+#include "classify/stack_labels.h"
 #include "present/picture.h"
 
 namespace stallprof {
@@ -16,6 +19,7 @@ constexpr int kDeepest = 60;
 struct Node {
   StringId function, file;
   std::uint64_t looks = 0;
+  std::array<std::uint64_t, kPhaseNames.size()> byPhase{};
   std::map<std::pair<StringId, StringId>, std::size_t> callees;  // index in the tree
 };
 
@@ -23,7 +27,7 @@ class Tree {
  public:
   explicit Tree(const Trace& trace) : trace_(trace), nodes_(1) {}
 
-  void count(StackId innermost, std::uint64_t looks) {
+  void count(StackId innermost, std::uint64_t looks, Phase phase) {
     std::vector<const StackSeen*> frames;  // innermost first
     for (StackId id = innermost; !id.none() && id.value <= trace_.stacks.size();) {
       const StackSeen& frame = trace_.stacks[id.value - 1].data;
@@ -43,9 +47,10 @@ class Tree {
         next = known->second;
       } else {
         nodes_[at].callees.emplace(key, next);
-        nodes_.push_back({frame.function, frame.file, 0, {}});
+        nodes_.push_back({frame.function, frame.file, 0, {}, {}});
       }
       nodes_[next].looks += looks;
+      nodes_[next].byPhase[static_cast<std::size_t>(phase)] += looks;
       at = next;
     }
   }
@@ -56,6 +61,11 @@ class Tree {
   }
 
  private:
+  static Phase mostOf(const Node& node) {
+    const auto most = std::max_element(node.byPhase.begin(), node.byPhase.end());
+    return static_cast<Phase>(most - node.byPhase.begin());
+  }
+
   // The callees of `node`, widest first, from `begin` on.
   void draw(Flame& flame, std::size_t node, int depth, double begin) const {
     std::vector<std::size_t> callees;
@@ -71,8 +81,9 @@ class Tree {
         continue;
       }
       flame.depth = std::max(flame.depth, depth + 1);
-      flame.frames.push_back({std::string(trace_.text(callee.function)),
-                              std::string(trace_.text(callee.file)), depth, begin, width});
+      const ModulePath module = modulePathOf(trace_.text(callee.file));
+      flame.frames.push_back({std::string(trace_.text(callee.function)), module.path,
+                              hueOf(mostOf(callee)), module.users, depth, begin, width});
       draw(flame, index, depth + 1, begin);
       begin += width;
     }
@@ -84,15 +95,23 @@ class Tree {
 
 }  // namespace
 
-std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed) {
+std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
+                              const RuleTable& rules) {
+  if (trace.stacks.empty()) return {};
+  const StackLabels labels(trace, rules);
   std::array<Tree, 2> trees{Tree(trace), Tree(trace)};
   for (const ThreadLife& thread : trace.threads) {
     const bool trainer = thread.id == analyzed.trainer.thread;
     const bool worker = analyzed.roles.of(thread.process) == Role::kWorker;
     if (!trainer && !worker) continue;
-    for (const auto& slice : thread.stacks)
-      if (slice.at < analyzed.trainer.windowEnd && slice.end() > analyzed.trainer.windowBegin)
-        trees[trainer ? 0 : 1].count(slice.data.stack, slice.data.looks);
+    const Side side = trainer ? Side::kTrainer : Side::kProducer;
+    for (const auto& slice : thread.stacks) {
+      if (slice.at >= analyzed.trainer.windowEnd || slice.end() <= analyzed.trainer.windowBegin)
+        continue;
+      const StackLabel label = labels.of(slice.data.stack, side);
+      trees[trainer ? 0 : 1].count(slice.data.stack, slice.data.looks,
+                                   StackLabels::look(label, Wait::kRunning, slice.data.gc).phase);
+    }
   }
   std::vector<Flame> flames;
   for (std::size_t i = 0; i < trees.size(); ++i) {

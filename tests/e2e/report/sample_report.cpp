@@ -1,24 +1,57 @@
 // SPDX-License-Identifier: MIT
-// sample_report NAME FORMAT: a report of one of the unit tests' made-up analyses, on stdout.
+// sample_report NAME FORMAT: a report of one of the unit tests' made-up analyses, on stdout; of a
+// trace in its text form where NAME ends in .txt.
 #include <iostream>
 #include <map>
 
+#include "advise/advise.h"
+#include "base/fd.h"
 #include "present/exporter.h"
+#include "present/picture.h"
 #include "tests/unit/present/sample_analysis.h"
+#include "trace/trace_text.h"
+
+namespace {
+
+using namespace stallprof;
+
+int fail(const std::string& message) {
+  std::cerr << "sample_report: " << message << "\n";
+  return 2;
+}
+
+int print(const std::string& format, const Analysis& analysis, const PresentOptions& options) {
+  const auto exporter = makeExporter(format, analysis, options);
+  if (!exporter.ok()) return fail(exporter.error().message);
+  exporter.value()->write(std::cout);
+  return std::cout.flush() ? 0 : 1;
+}
+
+int printTrace(const std::string& path, const std::string& format, PresentOptions& options) {
+  const Result<std::string> text = readFile(path);
+  if (!text.ok()) return fail(text.error().message);
+  const Result<Trace> trace = parseTrace(text.value());
+  if (!trace.ok()) return fail(trace.error().message);
+  Analyzed analyzed = analyzeWithFacts(trace.value(), {std::nullopt, options.recording});
+  advise(analyzed.analysis, {options.recording, std::nullopt});
+  const Picture picture = draw(trace.value(), analyzed);
+  options.picture = &picture;
+  return print(format, analyzed.analysis, options);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  using namespace stallprof;
   const std::map<std::string, Analysis (*)()> samples = {
       {"nothing", samples::nothing}, {"input_bound", samples::inputBound},
       {"healthy", samples::healthy}, {"no_steps", samples::noSteps},
       {"damaged", samples::damaged}, {"tied", samples::tied},
       {"hostile", samples::hostile}};
-  if (argc < 3 || samples.count(argv[1]) == 0) return 2;
-  const Analysis analysis = samples.at(argv[1])();
+  if (argc < 3) return fail("usage: sample_report NAME|FILE.txt FORMAT");
+  const std::string name = argv[1];
   PresentOptions options;
   options.recording = "run.stallprof";
-  const auto exporter = makeExporter(argv[2], analysis, options);
-  if (!exporter.ok()) return 2;
-  exporter.value()->write(std::cout);
-  return std::cout.flush() ? 0 : 1;
+  if (name.ends_with(".txt")) return printTrace(name, argv[2], options);
+  if (samples.count(name) == 0) return fail("no sample of that name");
+  return print(argv[2], samples.at(name)(), options);
 }

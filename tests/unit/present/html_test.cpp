@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "present/html_parts.h"
+#include "present/report_html.h"
+#include "tests/catch.h"
+#include "tests/unit/present/sample_analysis.h"
+
+namespace stallprof {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::size_t countOfPart(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("text and attribute values cannot become markup") {
+  Html html;
+  {
+    const auto p = html.open("p", {{"title", "\"><script>'&"}});
+    html.text("<b> & \"'");
+  }
+  CHECK(html.str() ==
+        "<p title=\"&quot;&gt;&lt;script&gt;&#39;&amp;\">&lt;b&gt; &amp; &quot;&#39;</p>");
+}
+
+TEST_CASE("control bytes, bidirectional controls and broken UTF-8 are shown, not written") {
+  CHECK(escapeHtml("a\x1b[2Jb") == "a\\x1b[2Jb");
+  CHECK(escapeHtml("\xe2\x80\xae") == "\\xe2\\x80\\xae");
+  CHECK(escapeHtml("\xff") == "\\xff");
+  CHECK(escapeHtml("na\xc3\xafve") == "na\xc3\xafve");
+  CHECK(escapeHtml(std::string(50, 'x'), 10) == "xxxxxxxxxx...");
+}
+
+TEST_CASE("elements end in the reverse order of their beginning") {
+  Html html;
+  {
+    const auto outer = html.open("ul");
+    html.add("li", "one");
+    const auto inner = html.open("li");
+    html.empty("br");
+  }
+  CHECK(html.str() == "<ul><li>one</li><li><br/></li></ul>");
+}
+
+TEST_CASE("numbers of a drawing are short and never in exponents") {
+  CHECK(drawn(0) == "0");
+  CHECK(drawn(12.5) == "12.5");
+  CHECK(drawn(1e-9) == "0");
+  CHECK(drawn(-0.001) == "0");
+  CHECK(drawn(1e6) == "1000000");
+  CHECK(drawn(0.0 / 0.0) == "0");
+}
+
+TEST_CASE("an axis has round numbers and says its unit once") {
+  const auto numbers = [](const Axis& axis) {
+    std::string text;
+    for (const auto& [at, number] : axis.ticks) text += number + " ";
+    return text + axis.unit;
+  };
+  CHECK(numbers(timeAxis(std::chrono::milliseconds(139), 4)) == "0 50 100 ms");
+  CHECK(numbers(timeAxis(std::chrono::milliseconds(90), 4)) == "0 25 50 75 ms");
+  CHECK(numbers(timeAxis(std::chrono::seconds(9), 4)) == "0 2.5 5.0 7.5 s");
+  CHECK(numbers(bytesAxis(3.2e9, "/s", 4)) == "0 1 2 3 GB/s");
+  CHECK(numbers(countAxis(2.2, "cores", 4)) == "0 1 2 cores");
+}
+
+TEST_CASE("an unmeasured figure has words and no value") {
+  Html html;
+  figure(html, "resources.cpu_ratio", Maybe<double>{}, "");
+  CHECK(html.str() == "<span data-path=\"resources.cpu_ratio\">not measured</span>");
+  Html nan;
+  figure(nan, "x", 0.0 / 0.0, "0");
+  CHECK(contains(nan.str(), "not measured"));
+}
+
+TEST_CASE("a page of nothing measured stands") {
+  const std::string page = reportHtml(samples::nothing(), {});
+  CHECK(contains(page, "No verdict"));
+  CHECK(contains(page, "</html>"));
+  CHECK(!contains(page, "NaN"));
+}
+
+TEST_CASE("a page has no script, and its findings are the analysis's, in order") {
+  PresentOptions options;
+  options.recording = "run.stallprof";
+  const std::string page = reportHtml(samples::inputBound(), options);
+  CHECK(!contains(page, "<script"));
+  CHECK(!contains(page, "http:"));
+  CHECK(!contains(page, "https:"));
+  const std::size_t first = page.find("id=\"finding-1\""), second = page.find("id=\"finding-2\"");
+  CHECK(first < second);
+  CHECK(second != std::string::npos);
+  CHECK(contains(page, "data-path=\"steps.time_ns.p50\" data-value=\"408000000\">408 ms<"));
+  CHECK(
+      contains(page, "<span class=\"add\">+ DataLoader(ds, batch_size=64, num_workers=6)</span>"));
+}
+
+TEST_CASE("a hostile analysis stays bounded, and none of its bytes is a control") {
+  const std::string page = reportHtml(samples::hostile(), {});
+  CHECK(page.size() < (std::size_t{1} << 20));
+  CHECK(countOfPart(page, "<script") == 0);
+  for (const char c : page) CHECK_FALSE(((c >= 0 && c < 0x20 && c != '\n') || c == 0x7f));
+  CHECK(!contains(page, "\xe2\x80\xae"));
+}
+
+}  // namespace stallprof

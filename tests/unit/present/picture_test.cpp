@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "present/picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/fd.h"
+#include "tests/catch.h"
+#include "trace/trace_text.h"
+
+namespace stallprof {
+namespace {
+
+Nanos ms(std::int64_t n) { return std::chrono::milliseconds(n); }
+
+// Steps one after the other: each waits for all of it but 10 ms of compute.
+TrainerFacts stepsOf(const std::vector<std::int64_t>& lengths, std::size_t warmup) {
+  TrainerFacts facts;
+  Nanos at{};
+  for (const std::int64_t length : lengths) {
+    Step step;
+    step.begin = at, step.end = at + ms(length);
+    step.split.compute = ms(10), step.split.wait = ms(length - 10);
+    step.blame.transform = step.split.wait;
+    at = step.end;
+    facts.steps.push_back(step);
+  }
+  facts.warmup = warmup;
+  return facts;
+}
+
+Trace golden(const std::string& name) {
+  const auto text = readFile(std::string(STALLPROF_TESTS_DIR) + "/golden/" + name + "/trace.txt");
+  REQUIRE(text.ok());
+  Result<Trace> trace = parseTrace(text.value());
+  REQUIRE(trace.ok());
+  return std::move(trace).value();
+}
+
+Trace traceOf(const std::string& text) {
+  Result<Trace> trace = parseTrace(text);
+  INFO((trace.ok() ? std::string() : trace.error().message));
+  REQUIRE(trace.ok());
+  return std::move(trace).value();
+}
+
+}  // namespace
+
+TEST_CASE("few steps are a bar each") {
+  const Strip strip = drawStrip(stepsOf({50, 60, 70}, 1));
+  REQUIRE(strip.bars.size() == 3);
+  CHECK(strip.bars[1].first == 1);
+  CHECK(strip.bars[1].last == 1);
+  CHECK(strip.bars[1].middle == ms(60));
+  CHECK(strip.bars[1].split.wait == ms(50));
+  CHECK(strip.warmup == 1);
+}
+
+TEST_CASE("many steps share bars: the median one is drawn, the shortest and longest are kept") {
+  std::vector<std::int64_t> lengths(100'000, 50);
+  lengths[70'001] = 900;
+  const Strip strip = drawStrip(stepsOf(lengths, 10));
+  CHECK(strip.bars.size() <= 480);
+  CHECK(strip.bars.front().first == 0);
+  CHECK(strip.bars.back().last == 99'999);
+  for (std::size_t i = 1; i < strip.bars.size(); ++i)
+    CHECK(strip.bars[i].first == strip.bars[i - 1].last + 1);
+  const auto spike = std::find_if(strip.bars.begin(), strip.bars.end(),
+                                  [](const StripBar& b) { return b.high == ms(900); });
+  REQUIRE(spike != strip.bars.end());
+  CHECK(spike->middle == ms(50));
+  CHECK(spike->low == ms(50));
+  CHECK(strip.median == ms(50));
+}
+
+TEST_CASE("one very long step does not flatten the others, and is counted and named") {
+  std::vector<std::int64_t> lengths(100, 50);
+  lengths[60] = 60'000;
+  const Strip strip = drawStrip(stepsOf(lengths, 0));
+  CHECK(strip.top < ms(200));
+  CHECK(strip.above == 1);
+  REQUIRE(!strip.slowest.empty());
+  CHECK(strip.slowest[0].index == 60);
+  CHECK(strip.slowest[0].hue == Hue::kWait);
+  CHECK(strip.slowest[0].why == "waiting for data: transform");
+}
+
+TEST_CASE("no steps draw nothing") {
+  const Picture picture = draw(Trace{}, Analyzed{});
+  CHECK(picture.strip.bars.empty());
+  CHECK(!picture.median);
+  CHECK(picture.panels.empty());
+  CHECK(picture.flames.empty());
+}
+
+TEST_CASE("a step is shown with the worker that made its batch") {
+  const Trace trace = golden("too_few_workers");
+  const Picture picture = draw(trace, analyzeWithFacts(trace));
+  REQUIRE(picture.median);
+  const StepView& view = *picture.median;
+  REQUIRE(view.lanes.size() == 2);
+  CHECK(view.lanes[0].name == "trainer");
+  CHECK(view.lanes[1].name == "worker 0");
+  CHECK(view.from < view.begin);
+  CHECK(view.to > view.end);
+  std::size_t awaited = 0;
+  for (const Block& block : view.lanes[1].blocks) {
+    CHECK(block.begin >= view.from);
+    CHECK(block.end <= view.to);
+    awaited += block.awaited && block.hue == Hue::kTransform;
+  }
+  CHECK(awaited == 1);
+}
+
+TEST_CASE("with no workers the trainer's fetches are shown once more by what they were") {
+  const Trace trace = golden("in_process");
+  const Picture picture = draw(trace, analyzeWithFacts(trace));
+  REQUIRE(picture.median);
+  REQUIRE(picture.median->lanes.size() == 2);
+  CHECK(picture.median->lanes[1].name == "its fetches");
+  CHECK(picture.median->lanes[1].blocks[0].hue == Hue::kTransform);
+}
+
+TEST_CASE("CPU by role is what the counters say, second by second") {
+  const Trace trace = traceOf(
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
+      "0s usage process=1 cpu=0\n"
+      "2s usage process=1 cpu=1s\n"
+      "4s usage process=1 cpu=3s\n");
+  Picture picture;
+  drawPanels(trace, analyzeWithFacts(trace), picture);
+  REQUIRE(!picture.panels.empty());
+  const Panel& cpu = picture.panels[0];
+  CHECK(cpu.title == "CPU by role");
+  REQUIRE(cpu.series.size() == 1);
+  REQUIRE(cpu.series[0].values.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(std::abs(cpu.series[0].values[i] - (i < 2 ? 0.5 : 1.0)) < 1e-9);
+}
+
+TEST_CASE("a day's counters take as many points as an hour's") {
+  const Trace trace = traceOf(
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "repeat 86400 every 1s\n"
+      "0s usage process=1 cpu=0+1s*i rss=1000000\n"
+      "end\n");
+  Picture picture;
+  drawPanels(trace, analyzeWithFacts(trace), picture);
+  for (const Panel& panel : picture.panels)
+    for (const Series& series : panel.series) CHECK(series.values.size() <= 240);
+}
+
+TEST_CASE("files are ranked by the looks that found somebody blocked in them") {
+  const Trace trace = traceOf(
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "1s file process=1 path=\"/a\" type=\"ext4\" waits=3 size=10\n"
+      "2s file process=1 path=\"/b\" waits=9\n"
+      "3s file process=1 path=\"/a\" waits=30 size=20\n"
+      "3s file process=1 path=\"/open\" waits=0\n");
+  Picture picture;
+  drawFiles(trace, picture);
+  REQUIRE(picture.files.size() == 2);
+  CHECK(picture.files[0].path == "/a");
+  CHECK(picture.files[0].waits == 33);
+  CHECK(picture.files[0].size == 20);
+  CHECK(picture.files[1].path == "/b");
+}
+
+TEST_CASE("a flame is as wide as the looks, and too narrow frames are summed") {
+  const Trace trace = traceOf(
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
+      "repeat 30 every 100ms\n"
+      "100ms optimizer thread=1 duration=1ms optimizer=1\n"
+      "end\n"
+      "0s stack stack=1 function=\"main\" file=\"train.py\" line=3\n"
+      "0s stack stack=2 caller=1 function=\"decode\" file=\"aug.py\" line=7\n"
+      "0s stack stack=3 caller=1 function=\"rare\" file=\"aug.py\" line=9\n"
+      "1s stack_slice thread=1 duration=1s stack=2 looks=750\n"
+      "2s stack_slice thread=1 duration=500ms stack=1 looks=249\n"
+      "2600ms stack_slice thread=1 duration=10ms stack=3 looks=1\n");
+  const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
+  REQUIRE(flames.size() == 1);
+  CHECK(flames[0].looks == 1000);
+  REQUIRE(flames[0].frames.size() == 2);
+  CHECK(flames[0].frames[0].name == "main");
+  CHECK(flames[0].frames[0].width == 1);
+  CHECK(flames[0].frames[1].name == "decode");
+  CHECK(std::abs(flames[0].frames[1].width - 0.75) < 1e-9);
+  CHECK(std::abs(flames[0].hidden - 0.001) < 1e-9);
+}
+
+}  // namespace stallprof
