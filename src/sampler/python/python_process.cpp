@@ -21,9 +21,8 @@ constexpr unsigned kHopeless = 200;         // code objects in a row that were n
 
 }  // namespace
 
-PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared,
-                             std::unique_ptr<RemoteMemory> memory)
-    : pid_(pid), shared_(shared), memory_(std::move(memory)), attachEvery_(kFirstTry) {}
+PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared)
+    : pid_(pid), shared_(shared), attachEvery_(kFirstTry) {}
 
 // ---- which runtime
 // ------------------------------------------------------------------------------
@@ -31,6 +30,7 @@ PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared,
 void PythonProcess::attach(Nanos now) {
   nextAttach_ = now + attachEvery_;
   attachEvery_ = std::min(attachEvery_ * 3 / 2, kSlowestTry);
+  memory_ = std::make_unique<ProcessMemory>(pid_);  // of the image it is now
   bool readable = false;
   const std::vector<Runtime> runtimes = shared_.locator.find(pid_, *memory_, readable);
   for (const Runtime& runtime : runtimes) {
@@ -48,10 +48,9 @@ void PythonProcess::attach(Nanos now) {
     badCodes_ = goodCodes_ = 0;
     return;
   }
-  const auto* process = dynamic_cast<const ProcessMemory*>(memory_.get());
-  if (!runtimes.empty() && process != nullptr && process->refused() != 0)
+  if (!runtimes.empty() && memory_->refused() != 0)
     shared_.tell(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
-                                         errnoText(process->refused()));
+                                         errnoText(memory_->refused()));
 }
 
 void PythonProcess::detach(EventOut& out) {
@@ -60,19 +59,11 @@ void PythonProcess::detach(EventOut& out) {
   hostTids_.clear();
   codes_.reset();
   interpreters_.reset();
-  if (dynamic_cast<ProcessMemory*>(memory_.get()) != nullptr)
-    memory_ = std::make_unique<ProcessMemory>(pid_);
   nextAttach_ = {}, attachEvery_ = kFirstTry;
 }
 
 void PythonProcess::check() {
-  const auto* process = dynamic_cast<const ProcessMemory*>(memory_.get());
-  if (!interpreters_ || process == nullptr || process->sameImage(runtime_)) return;
-  // What was seen of the old image is told with the next round; its objects are not its heirs'.
-  for (auto& [tid, thread] : threads_) thread.stale = true, thread.nodes.clear();
-  codes_->clear();
-  nextAttach_ = {};
-  runtime_ = 0;
+  if (interpreters_ && !memory_->sameImage(runtime_)) runtime_ = 0;  // the next round detaches
 }
 
 // ---- which threads
@@ -112,6 +103,7 @@ std::uint32_t PythonProcess::hostTid(std::uint32_t tid) {
 
 void PythonProcess::list(Nanos now, EventOut& out) {
   nextList_ = now + listEvery_;
+  unlisted_ = false;
   listEvery_ = std::min(listEvery_ * 2, kSlowestList);
   readNamespace(shared_.root, pid_, ownNamespace_, hostTids_);
   // Threads known already need not be asked for again in /proc.
@@ -141,7 +133,9 @@ void PythonProcess::list(Nanos now, EventOut& out) {
 
 PythonProcess::Thread* PythonProcess::threadOf(const ThreadLook& look, Nanos now, EventOut& out) {
   auto found = threads_.find(look.tid);
-  if (found == threads_.end() && now >= nextList_ && !look.stood) {
+  // A thread that ran may have become one of Python's since the list was read, and may now rest.
+  if (found == threads_.end() && !look.stood) unlisted_ = true;
+  if (found == threads_.end() && unlisted_ && now >= nextList_) {
     list(now, out);
     found = threads_.find(look.tid);
   }

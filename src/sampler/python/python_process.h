@@ -36,11 +36,9 @@ struct Shared {
 // read. Everything may fail at any time (the process may be gone): then there is no stack.
 class PythonProcess {
  public:
-  // `memory` in life: ProcessMemory. Tests give their own.
-  PythonProcess(std::uint32_t pid, Shared& shared, std::unique_ptr<RemoteMemory> memory);
+  PythonProcess(std::uint32_t pid, Shared& shared);
 
-  // The looks of one round at threads of this process. `turn` is false for looks that are left out
-  // to save time: (thread, moved) as it was.
+  // The looks of one round at threads of this process.
   void round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period, EventOut& out);
   // Leave out all but one in `stride` looks at threads that run.
   void setStride(unsigned stride) { stride_ = stride; }
@@ -85,6 +83,7 @@ class PythonProcess {
   std::unordered_map<std::uint32_t, Thread> threads_;          // by tid, as we count
   std::unordered_map<std::uint32_t, std::uint32_t> hostTids_;  // by tid in its own pid namespace
   bool ownNamespace_ = true;
+  bool unlisted_ = false;  // a thread that is not in the list ran since it was read
   Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{};
   unsigned stride_ = 1;
   std::uint64_t skipped_ = 0;

@@ -53,8 +53,7 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
   if (watched.process && watched.id == look.process) return *watched.process;
   if (watched.process) watched.process->flush(out);
   watched.id = look.process;
-  watched.process = std::make_unique<python::PythonProcess>(
-      look.pid, shared_, std::make_unique<python::ProcessMemory>(look.pid));
+  watched.process = std::make_unique<python::PythonProcess>(look.pid, shared_);
   watched.process->setStride(stride_);
   return *watched.process;
 }

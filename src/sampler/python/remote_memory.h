@@ -31,6 +31,11 @@ class RemoteMemory {
   // Reads the spans in order and says how many were read whole: all, or up to the first that could
   // not be. At most kMostSpans.
   [[nodiscard]] virtual std::size_t read(std::span<const RemoteSpan> spans) = 0;
+  // Reading is not allowed to us: the errno of the last try; 0 while it is.
+  [[nodiscard]] virtual int refused() const { return 0; }
+  // False once the process has called exec, or has ended. True where that cannot be told.
+  // `known`: an address that was mapped.
+  [[nodiscard]] virtual bool sameImage(Address /*known*/) const { return true; }
   static constexpr std::size_t kMostSpans = 1024;  // IOV_MAX
 
   [[nodiscard]] bool readBytes(Address at, void* into, std::size_t bytes) {
@@ -61,11 +66,9 @@ class ProcessMemory : public RemoteMemory {
   explicit ProcessMemory(std::uint32_t pid);
   [[nodiscard]] std::size_t read(std::span<const RemoteSpan> spans) override;
 
-  // Neither way is open to us: the errno of the last try; 0 while one is.
-  [[nodiscard]] int refused() const { return refused_; }
-  // False once the process has called exec, or has ended: the descriptor stays with the image it
-  // was opened on. True where that cannot be told.
-  [[nodiscard]] bool sameImage(Address known) const;
+  [[nodiscard]] int refused() const override { return refused_; }
+  // Told by the descriptor: it stays with the image it was opened on.
+  [[nodiscard]] bool sameImage(Address known) const override;
 
  private:
   [[nodiscard]] std::size_t readFile(std::span<const RemoteSpan> spans);

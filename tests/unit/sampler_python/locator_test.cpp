@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sampler/python/elf_image.h"
+#include "sampler/python/runtime_locator.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+using namespace stallprof::python;
+
+TEST_CASE("mappings with a file are read, others and damaged lines left out") {
+  const auto maps = parseMaps(
+      "55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1234                       /usr/bin/python3\n"
+      "55d0c0001000-55d0c0200000 r-xp 00001000 fe:01 1234                       /usr/bin/python3\n"
+      "7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n"
+      "7f0000002000-7f0000003000 rw-p 00002000 fe:01 77    /tmp/a b/lib x.so (deleted)\n"
+      "7ffd00000000-7ffd00001000 r-xp 00000000 00:00 0                          [vdso]\n"
+      "nonsense\n7f-7e r--p 0 0 0 /x\nzz-7e r--p 0 0 0 /x\n");
+  REQUIRE(maps.size() == 3);
+  CHECK(maps[1].executable);
+  CHECK(maps[1].offset == 0x1000);
+  CHECK(maps[1].inode == 1234);
+  CHECK(maps[2].path == "/tmp/a b/lib x.so");
+  CHECK(maps[2].deleted);
+  CHECK(maps[2].writable);
+}
+
+TEST_CASE("a file's name may tell the minor version") {
+  CHECK(minorOfName("libpython3.11.so.1.0") == 11);
+  CHECK(minorOfName("python3.9") == 9);
+  CHECK(minorOfName("libpython3.so") == 0);
+  CHECK(minorOfName("python3") == 0);
+  CHECK(minorOfName("train-server") == 0);
+  CHECK(minorOfName("libpython3.9999") == 0);
+}
+
+TEST_CASE("a symbol of a library is found by its hash, one that is not there is not") {
+  const auto image = ElfImage::open(openAt(AT_FDCWD, "/proc/self/exe", O_RDONLY));
+  REQUIRE(image.has_value());
+  CHECK_FALSE(image->symbol("_PyRuntime", true).has_value());
+  CHECK(image->symbol("main", true).has_value());  // for the linker alone: one by one
+  CHECK(image->section(".text").has_value());
+  CHECK_FALSE(image->section(".PyRuntime").has_value());
+  CHECK_FALSE(ElfImage::open(openAt(AT_FDCWD, "/proc/self/maps", O_RDONLY)).has_value());
+}
+
+TEST_CASE("damaged ELF files are looked at and refused, or found to hold nothing") {
+  const Fd self = openAt(AT_FDCWD, "/proc/self/exe", O_RDONLY);
+  std::string bytes(64 << 10, '\0');
+  REQUIRE(::pread(self.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  std::uint64_t random = 88172645463325252ull;
+  for (int round = 0; round < 300; ++round) {
+    std::string bad = bytes;
+    for (int i = 0; i < 8; ++i) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      bad[4 + random % (round % 2 == 0 ? 60 : 2048)] = static_cast<char>(random >> 32);
+    }
+    const int file = ::memfd_create("elf", MFD_CLOEXEC);
+    REQUIRE(writeAll(file, bad));
+    const auto image = ElfImage::open(Fd(file));
+    if (!image) continue;
+    CHECK_FALSE(image->symbol("_PyRuntime", true).has_value());
+    (void)image->section(".PyRuntime");
+    (void)image->soname();
+  }
+}

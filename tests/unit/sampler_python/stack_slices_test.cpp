@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/python/stack_slices.h"
+
+#include "sampler/python/stack_tree.h"
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+
+using namespace stallprof;
+using namespace stallprof::python;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Nanos kPeriod = 10ms;
+const StackSlices::Saw kA{StackId{1}, Gil::kHolds, false}, kB{StackId{2}, Gil::kHolds, false};
+
+}  // namespace
+
+TEST_CASE("looks in a row that saw the same are one slice, from the first to the last") {
+  EventList list;
+  StackSlices slices;
+  for (const Nanos at : {100ms, 110ms, 120ms}) slices.look(ThreadId{7}, at, kPeriod, kA, list);
+  slices.look(ThreadId{7}, 130ms, kPeriod, kB, list);
+  slices.flush(ThreadId{7}, list);
+  const auto told = list.all<StackSlice>();
+  REQUIRE(told.size() == 2);
+  CHECK(list.events[0].at == 100ms);
+  CHECK(told[0].duration == 20ms);
+  CHECK(told[0].looks == 3);
+  CHECK(told[0].thread == ThreadId{7});
+  CHECK(list.events[1].at == 130ms);
+  CHECK(told[1].duration == 0ns);
+  CHECK(slices.takeEmitted() == 2);
+}
+
+TEST_CASE("looks left out are a hole between two slices, not part of one") {
+  EventList list;
+  StackSlices slices;
+  slices.look(ThreadId{1}, 100ms, kPeriod, kA, list);
+  slices.look(ThreadId{1}, 200ms, kPeriod, kA, list);
+  slices.flush(ThreadId{1}, list);
+  REQUIRE(list.all<StackSlice>().size() == 2);
+  CHECK(list.all<StackSlice>()[0].duration == 0ns);
+}
+
+TEST_CASE("a sleeper is told once a second, and once in ten when it sleeps on") {
+  EventList list;
+  StackSlices slices;
+  slices.look(ThreadId{1}, 0ms, kPeriod, kA, list);
+  Nanos told{}, last{};
+  std::uint64_t looks = 0;
+  for (Nanos at = 50ms; at <= 60s; at += 50ms) slices.stood(ThreadId{1}, at, kPeriod, list);
+  slices.flush(ThreadId{1}, list);
+  for (const Event& event : list.events) {
+    const auto& slice = std::get<StackSlice>(event.payload);
+    CHECK(event.at >= last);
+    told += slice.duration, last = event.at + slice.duration, looks += slice.looks;
+  }
+  CHECK(last == 60s);
+  CHECK(told > 59s);
+  CHECK(list.events.size() < 20);
+  CHECK(looks > 5900);  // as if it had been looked at all the time
+  CHECK(looks < 6100);
+}
+
+TEST_CASE("one frame with one way to it is one stack, whoever has it") {
+  EventList list;
+  StackTree tree;
+  StackSeen frame;
+  frame.function = list.intern("main"), frame.line = 3;
+  const StackId main = tree.node(frame, 1ns, list);
+  frame.caller = main, frame.function = list.intern("read");
+  const StackId read = tree.node(frame, 2ns, list);
+  CHECK(tree.node(frame, 3ns, list) == read);
+  frame.line = 4;
+  CHECK(tree.node(frame, 3ns, list) != read);
+  CHECK(list.all<StackSeen>().size() == 3);
+  CHECK(list.all<StackSeen>()[1].caller == main);
+  CHECK(main < read);
+}
+
+TEST_CASE("a tree that is full sends all further stacks to one, and counts them") {
+  EventList list;
+  StackTree tree;
+  StackSeen frame;
+  frame.function = list.intern("f");
+  for (std::uint32_t line = 1; line < StackTree::kMost + 100; ++line) {
+    frame.line = line;
+    const StackId id = tree.node(frame, 1ns, list);
+    CHECK(id.value <= StackTree::kMost);
+  }
+  CHECK(tree.takeFull() == 100);
+  CHECK(tree.takeFull() == 0);
+  CHECK(list.all<StackSeen>().size() == StackTree::kMost);
+  CHECK(list.text(list.all<StackSeen>().back().function) == "(other)");
+}
