@@ -154,7 +154,8 @@ bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonT
   moved = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     InterpreterState& of = interpreters_[i];
-    moved = moved || words[i].head != of.threads;
+    // A lock that was not made yet when the list was read is found by reading it again.
+    moved = moved || words[i].head != of.threads || (of.gil == 0 && !layout_.freeThreaded);
     of.holder = of.gil != 0 && words[i].locked == 1 ? words[i].holder : 0;
     of.collecting = words[i].collecting == 1;
   }

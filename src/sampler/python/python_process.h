@@ -56,6 +56,7 @@ class PythonProcess {
     StackMemory memory;
     std::vector<RawFrame> frames;  // of the last look, outermost first
     std::vector<StackId> nodes;    // of these
+    std::size_t hidden = 0;        // outer frames that are the one remark "(truncated)"
     Nanos nodesSince{};            // when their code was last compared with the process
     StackSlices slices;
     bool stale = true;  // it ran since its stack was last read
@@ -72,6 +73,8 @@ class PythonProcess {
   void readThread(const ThreadLook& look, Thread& thread, std::span<const std::uint8_t> state,
                   Nanos now, Nanos period, EventOut& out);
   [[nodiscard]] StackId stackOf(Thread& thread, Nanos now, EventOut& out);
+  [[nodiscard]] StackId nodeOf(const Thread& thread, std::size_t index, Nanos now, EventOut& out);
+  [[nodiscard]] StackId truncated(Nanos now, EventOut& out);
   [[nodiscard]] Gil gilOf(const ThreadLook& look, const Thread& thread) const;
 
   std::uint32_t pid_;
@@ -84,7 +87,7 @@ class PythonProcess {
   std::unordered_map<std::uint32_t, std::uint32_t> hostTids_;  // by tid in its own pid namespace
   bool ownNamespace_ = true;
   bool unlisted_ = false;  // a thread that is not in the list ran since it was read
-  Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{};
+  Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{}, listedAt_{};
   unsigned stride_ = 1;
   std::uint64_t skipped_ = 0;
   unsigned badCodes_ = 0, goodCodes_ = 0;

@@ -59,6 +59,7 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
 }
 
 void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
+  period_ = period;
   if (!touched_.empty()) {
     const Nanos begin = threadCpu();
     for (Watched* watched : touched_) {
@@ -109,7 +110,7 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
 }
 
 void PythonSampler::finish(Nanos now, EventOut& out) {
-  endRound(now, kSecond, out);
+  endRound(now, period_, out);
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->flush(out);
   eachSecond(now, out);

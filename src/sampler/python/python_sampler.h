@@ -45,7 +45,7 @@ class PythonSampler : public LookTaker {
   std::unordered_map<std::uint32_t, Watched> processes_;  // by pid
   std::vector<Watched*> touched_;
   unsigned stride_ = 1;
-  Nanos second_{}, spent_{};
+  Nanos second_{}, spent_{}, period_{10'000'000};
   bool seen_ = false;
   std::pair<Coverage, std::string> state_{Coverage::kAbsent, ""}, told_{Coverage::kAbsent, ""};
 };
