@@ -222,15 +222,17 @@ void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
     ++shared_.torn;
     return;
   }
+  const Gil gil = gilOf(look, thread);
   const StackId stack = stackOf(thread, now, out);
-  if (stack.none() && !frames_.empty()) {
+  if (stack.none() && !thread.frames.empty()) {
     ++shared_.torn;
     return;
   }
   thread.stale = false;
-  StackSlices::Saw saw{stack, gilOf(look, thread), false};
+  thread.gil = gil;
+  StackSlices::Saw saw{stack, gil, false};
   saw.gc =
-      saw.gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
+      gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
   thread.slices.look(thread.id, now, period * stride_, saw, out);
 }
 
@@ -240,6 +242,9 @@ Gil PythonProcess::gilOf(const ThreadLook& look, const Thread& thread) const {
   if (layout.freeThreaded || of.gil == 0) return Gil::kUnknown;
   if (of.holder == thread.python.at) return Gil::kHolds;
   if (look.futex >= of.gil && look.futex < of.gil + layout.gilBytes) return Gil::kWaits;
+  // Woken to ask for the lock again, every 5 ms, and not gone to sleep yet: it has not moved on.
+  if (!look.blocked && of.holder != 0 && thread.gil == Gil::kWaits && thread.frames == frames_)
+    return Gil::kWaits;
   return look.blocked && !look.callSeen ? Gil::kUnknown : Gil::kReleased;
 }
 

@@ -59,7 +59,8 @@ class PythonProcess {
     std::size_t hidden = 0;        // outer frames that are the one remark "(truncated)"
     Nanos nodesSince{};            // when their code was last compared with the process
     StackSlices slices;
-    bool stale = true;  // it ran since its stack was last read
+    Gil gil = Gil::kUnknown;  // at the last look
+    bool stale = true;        // it ran since its stack was last read
     unsigned turn = 0;
   };
   void attach(Nanos now);
