@@ -14,6 +14,12 @@ ADAPTERS = {
     'torch.utils.data._utils.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
+    'tensorflow.python.data.ops.iterator_ops': 'tf_data',
+    'keras.src.backend.tensorflow.trainer': 'tf_keras',
+    'keras.src.backend.torch.trainer': 'tf_keras',
+    'tf_keras.src.engine.training': 'tf_keras',
+    'keras.src.engine.training': 'tf_keras',
+    'keras.engine.training': 'tf_keras',
 }
 
 

@@ -41,12 +41,23 @@ def _package_dir(name):
     return os.path.dirname(file) + os.sep if file else None
 
 
-def user_line(framework):
-    """(file, line) of the innermost frame that is neither the framework's nor the hook's."""
-    skip = tuple(d for d in (_package_dir(framework), _package_dir(__package__)) if d)
-    frame = sys._getframe(1)
+def user_line(*frameworks):
+    """(file, line) of the innermost frame that is neither a framework's nor the hook's."""
+    skip = tuple(d for d in map(_package_dir, frameworks + (__package__,)) if d)
+    frame, outside = sys._getframe(1), None
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(skip):
-            return frame.f_code.co_filename, frame.f_lineno
+        file = frame.f_code.co_filename
+        if not file.startswith(skip):
+            if not _installed(file):
+                return file, frame.f_lineno
+            outside = outside or (file, frame.f_lineno)
         frame = frame.f_back
-    return '', 0
+    return outside or ('', 0)
+
+
+def _installed(file):
+    """In a library's place, or a script that an installer made beside the interpreter."""
+    folder = os.path.dirname(file)
+    return ('/site-packages' in folder or '/dist-packages' in folder or file.startswith('<frozen ')
+            or (folder + os.sep).startswith(os.path.dirname(os.__file__) + os.sep)
+            or folder == os.path.dirname(sys.executable))

@@ -203,6 +203,28 @@ class Settings(Case):
         self.assertEqual((fifth.dataset, fifth.batch_size), ('TensorDataset', 2))
         self.assertEqual({loader.kind for loader in run.loader}, {'torch.DataLoader'})
 
+    def test_a_loader_that_a_library_made_carries_the_users_line(self):
+        run = script('''\
+            import torch
+            from torch.utils.data import DataLoader
+            def library(name):
+                exec(compile('def make(): return DataLoader([1, 2])', name, 'exec'), globals())
+                return make
+            library('/env/lib/python3/site-packages/easy/train.py')()
+            installed = compile('make()', '/env/lib/python3/site-packages/mine/main.py', 'exec')
+            exec(installed)
+            ''')
+        self.assertEqual([(l.file, l.line) for l in run.loader], [('<string>', 6), ('<string>', 8)])
+
+    def test_a_program_that_is_all_installed_carries_its_librarys_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, 'site-packages', 'mine.py')
+            os.mkdir(os.path.dirname(program))
+            with open(program, 'w') as file:
+                file.write('import torch\ntorch.utils.data.DataLoader([1])\n')
+            run = Run([PYTHON, program])
+            self.assertEqual([(l.file, l.line) for l in run.loader], [(program, 2)])
+
     def test_asking_for_settings_fixes_no_start_method(self):
         run = script('''
             import torch, multiprocessing

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""tf.data in eager code (TensorFlow 2.x): pipelines, iterators and every get-next of theirs. Inside
+a tf.function a get-next is an operation of a graph and takes no time when Python meets it: of those
+tf_keras.py times the ones it can."""
+import time
+import weakref
+
+from . import events
+from .events import Around, now, put, stamp
+
+_loaders = {}   # id(dataset) -> (weak reference, number)
+_count = {'loader': 0, 'pass': 0}
+_MOST_STAGES = 64    # of a pipeline looked at; longer ones are told by their last stages
+_AUTOTUNE = -1
+_SILENT = ('Options', 'Model')   # stages that no program writes
+tracing = []    # set by tf_keras.py: who wants to know of get-nexts that are being traced
+
+
+class Pass:
+    """What we keep with an iterator."""
+    __slots__ = ('loader', 'number', 'batches')
+
+    def __init__(self, loader):
+        _count['pass'] += 1
+        self.loader, self.number, self.batches = loader, _count['pass'], 0
+
+    def put(self, at, duration, cpu, process_cpu, succeeded, size):
+        batch = self.batches if succeeded else -1
+        self.batches += succeeded
+        put(events.FETCH, at, self.loader, self.number, duration, cpu, batch, -1, -1,
+            not succeeded, process_cpu, size)
+
+
+def pass_of(iterator):
+    return getattr(iterator, '__dict__', {}).get('_stallprof')
+
+
+# ---- pipelines ----------------------------------------------------------------------------------
+
+def _number_of(dataset):
+    known = _loaders.get(id(dataset))
+    if known is None or known[0]() is not dataset:
+        key = id(dataset)
+        _count['loader'] += 1
+        known = _loaders[key] = (weakref.ref(dataset, lambda _: _loaders.pop(key, None)),
+                                 _count['loader'])
+        _announce(known[1], dataset)
+    return known[1]
+
+
+def _announce(number, dataset):
+    events.announce('tensorflow')
+    found = settings(dataset)
+    file, line = events.user_line('tensorflow', 'keras', 'tf_keras')
+    put(events.LOADER_SEEN, now(), number, 'tf.data',
+        'auto' if found['batch_size'] > 0 else 'none', '', found['pipeline'], 0, found['prefetch'],
+        found['batch_size'], -1, False, False, True, True, file, line)
+
+
+def settings(dataset):
+    """From the last stage to the first: attributes of Python objects, nothing is run but the
+    reading of constants. `pipeline` is the stages as a program would write them, with the number
+    of calls at once and the buffers' sizes: Range.ParallelMap(2).Cache.Batch(8).Prefetch(auto)."""
+    found, stages, waiting = {'batch_size': -1, 'prefetch': 0}, [], [dataset]
+    while waiting and len(stages) < _MOST_STAGES:
+        stage = waiting.pop()
+        name = type(stage).__name__.strip('_').replace('Dataset', '')
+        size = _number_in(stage, name)
+        if name == 'Prefetch' and not found['prefetch']:
+            found['prefetch'] = size
+        elif name.endswith('Batch') and found['batch_size'] < 0:
+            found['batch_size'] = size
+        if name not in _SILENT:
+            text = 'auto' if size == _AUTOTUNE else str(size)
+            stages.append(name if size is None else '%s(%s)' % (name, text))
+        waiting += stage._inputs()
+    return dict(found, pipeline='.'.join(reversed(stages)))
+
+
+def _number_in(stage, name):
+    """The one that matters of a stage; None: it has none."""
+    own = stage.__dict__
+    which = '_batch_size' if name.endswith('Batch') else \
+        '_buffer_size' if name in ('Prefetch', 'Shuffle') else '_num_parallel_calls'
+    return _constant(own[which]) if own.get(which) is not None else None
+
+
+def _constant(value):
+    """Of an eager tensor or a number."""
+    return int(value.numpy() if hasattr(value, 'numpy') else value)
+
+
+# ---- iterators ----------------------------------------------------------------------------------
+
+def install(module):
+    """`module` is tensorflow.python.data.ops.iterator_ops, just executed."""
+    kind, eagerly = module.OwnedIterator, module.context.executing_eagerly
+
+    def making(args, kwargs):
+        dataset = args[1] if len(args) > 1 else (kwargs or {}).get('dataset')
+        return (dataset, stamp()) if dataset is not None and eagerly() else None
+
+    def made(token, args, result, succeeded):
+        dataset, (at, cpu) = token
+        if not succeeded:
+            return
+        end, cpu_end = stamp()
+        state = args[0].__dict__['_stallprof'] = Pass(_number_of(dataset))
+        put(events.ITERATOR_BEGIN, at, state.loader, state.number, 0, end - at, cpu_end - cpu,
+            False)
+
+    def next_begins(args, kwargs):
+        if not eagerly():
+            return tracing[-1].get_next_begins(args[0]) if tracing else None
+        state = pass_of(args[0])
+        return (state, time.process_time_ns(), stamp()) if state is not None else None
+
+    def next_done(token, args, result, succeeded):
+        if len(token) == 2:
+            return token[0].get_next_traced(token, result, succeeded)
+        end, cpu_end = stamp()
+        state, process, (at, cpu) = token
+        state.put(at, end - at, cpu_end - cpu, time.process_time_ns() - process, succeeded,
+                  batch_bytes(result) if succeeded else -1)
+
+    pairs = [(name, Around(kind.__dict__[name], begin, end)) for name, begin, end in (
+        ('__init__', making, made), ('_next_internal', next_begins, next_done))]
+    for name, wrapped in pairs:
+        setattr(kind, name, wrapped)
+
+
+def batch_bytes(batch):
+    """Bytes of the eager tensors in a batch, by exact types; -1: not known."""
+    total, parts = 0, [batch]
+    for _ in range(64):
+        if not parts:
+            break
+        part = parts.pop()
+        if type(part).__name__ == 'EagerTensor':
+            total += part._num_elements() * part.dtype.size
+        elif isinstance(part, tuple) or type(part) is list:
+            parts.extend(part)
+        elif type(part) is dict:
+            parts.extend(part.values())
+    return total if total and not parts else -1

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+import time
+
+from ...eager import context
+from ...framework import ops
+
+
+class Dataset:
+    """`batches` elements that each take `seconds`."""
+
+    def __init__(self, batches, seconds):
+        self.batches, self.seconds = batches, seconds
+
+    def _inputs(self):
+        return []
+
+    def __iter__(self):
+        return OwnedIterator(self)
+
+
+class Stage(Dataset):
+    def __init__(self, inner, **constants):
+        super().__init__(inner.batches, inner.seconds)
+        self._inner = inner
+        self.__dict__.update(constants)
+
+    def _inputs(self):
+        return [self._inner]
+
+
+class RangeDataset(Dataset):
+    pass
+
+
+class _ParallelMapDataset(Stage):
+    pass
+
+
+class CacheDataset(Stage):
+    pass
+
+
+class _BatchDataset(Stage):
+    pass
+
+
+class _PrefetchDataset(Stage):
+    pass
+
+
+class _OptionsDataset(Stage):
+    pass
+
+
+class OwnedIterator:
+    def __init__(self, dataset=None, components=None, element_spec=None):
+        self.dataset, self.at = dataset, 0
+
+    def __iter__(self):
+        return self
+
+    def _element(self):
+        if self.at == self.dataset.batches:
+            raise IndexError('out of range')
+        time.sleep(self.dataset.seconds)
+        self.at += 1
+        return self.at
+
+    def _next_internal(self):
+        if context.executing_eagerly():
+            return self._element()
+        import tensorflow
+        graph = ops.get_default_graph()   # whose argument is another iterator at each call
+        return tensorflow.operation(lambda: graph.argument._element())
+
+    def __next__(self):
+        try:
+            return self._next_internal()
+        except IndexError:
+            raise StopIteration
+
+    def get_next(self):
+        return self._next_internal()

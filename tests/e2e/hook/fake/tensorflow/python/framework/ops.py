@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+graphs = []
+
+
+class Graph:
+    def __init__(self, name):
+        self.name, self.operations, self.depth = name, [], 0
+
+
+def get_default_graph():
+    return graphs[-1]
