@@ -17,19 +17,16 @@ std::string pathOf(const Finding& f, const char* field, const Analysis& a) {
   return "findings." + std::to_string(at) + "." + field;
 }
 
-// The predicted interval on an axis from 1x, no gain, to `most`.
-void interval(Html& html, const Prediction& p, double most) {
-  if (!p.low || !p.high || !p.speedup || !(most > 1)) return;
-  const auto place = [&](double speedup) {
-    return std::clamp((speedup - 1) / (most - 1), 0.0, 1.0) * 200;
-  };
+// In a drawing of 200 by 16.
+void intervalDrawing(Html& html, const Prediction& p, double most, double low, double middle,
+                     double high) {
   const auto svg = html.open(
       "svg", {{"viewBox", "0 0 200 16"}, {"role", "img"}, {"preserveAspectRatio", "none"}});
   html.add("title",
            "predicted " + gainText(p) + ", on a scale from 1x to " + numberText(most) + "x");
   html.empty("line", {{"class", "grid"}, {"x1", "0"}, {"x2", "200"}, {"y1", "8"}, {"y2", "8"}});
-  html.empty("line", {{"class", "range"}, {"x1", "0.5"}, {"x2", "0.5"}, {"y1", "3"}, {"y2", "13"}});
-  const double low = place(*p.low), high = place(*p.high);
+  for (const char* end : {"0.5", "199.5"})
+    html.empty("line", {{"class", "range"}, {"x1", end}, {"x2", end}, {"y1", "3"}, {"y2", "13"}});
   html.empty("rect", {{"class", "fill first"},
                       {"x", drawn(low)},
                       {"y", "5"},
@@ -38,17 +35,29 @@ void interval(Html& html, const Prediction& p, double most) {
                       {"rx", "1"}});
   html.empty("rect", {{"class", "fill"},
                       {"style", "--c:var(--ink)"},
-                      {"x", drawn(place(*p.speedup) - 0.75)},
+                      {"x", drawn(middle - 0.75)},
                       {"y", "2"},
                       {"width", "1.5"},
                       {"height", "12"}});
+}
+
+// The predicted interval on an axis from 1x, no gain, to `most`.
+void interval(Html& html, const Prediction& p, double most) {
+  if (!p.low || !p.high || !p.speedup || !(most > 1)) return;
+  const auto place = [&](double speedup) {
+    return std::clamp((speedup - 1) / (most - 1), 0.0, 1.0) * 200;
+  };
+  intervalDrawing(html, p, most, place(*p.low), place(*p.speedup), place(*p.high));
+  const auto ends = html.open("div", {{"class", "ends"}, {"aria-hidden", "true"}});
+  html.add("span", "1x");
+  html.add("span", numberText(most) + "x");
 }
 
 double mostGain(const Analysis& a) {
   double most = 1;
   for (const Finding& f : a.findings)
     if (const Prediction p = predictionOf(f); p.high) most = std::max(most, *p.high);
-  return nextRound(most * 1.001 - 1) + 1;
+  return std::max(nextRound(most), 2.0);
 }
 
 void diff(Html& html, const std::string& text) {

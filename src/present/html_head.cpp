@@ -92,7 +92,7 @@ void tiles(Html& html, const Analysis& a) {
   }
   tile(
       html, "Gain if the first is fixed", [&] { html.text(gainText(predictionOf(a.findings[0]))); },
-      std::string(nameOf(a.findings[0].confidence)) + " confidence, 90 % interval");
+      std::string(nameOf(a.findings[0].confidence)) + " confidence");
 }
 
 void whatRan(Html& html, const Analysis& a, const PresentOptions& options) {

@@ -76,6 +76,13 @@ void meter(Html& html, double ratio, Hue hue) {
            "");
 }
 
+void header(Html& html, std::initializer_list<std::pair<const char*, const char*>> names) {
+  const auto head = html.open("thead");
+  const auto row = html.open("tr");
+  for (const auto& [name, style] : names)
+    html.add("th", {{"scope", "col"}, {"class", style}}, name);
+}
+
 std::string shortened(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   const std::size_t tail = most * 2 / 3;

@@ -22,6 +22,14 @@ void word(Html& html, const std::string& path, std::string_view value, std::stri
 void dot(Html& html, Hue hue);  // the square of a legend
 // A bar of `ratio` of its cell.
 void meter(Html& html, double ratio, Hue hue);
+// The head of a table: names with their style's class ("r": to the right, "wide": not on a phone).
+void header(Html& html, std::initializer_list<std::pair<const char*, const char*>> names);
+// A cell whose content `body` writes.
+template <class Body>
+void cell(Html& html, const std::string& style, Body body) {
+  const auto td = html.open("td", {{"class", style}});
+  body();
+}
 // At most `most` bytes of text from the job: the middle is left out where it is longer.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
 

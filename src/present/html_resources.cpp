@@ -21,6 +21,7 @@ double topOf(const Panel& panel) {
     }
     top = std::max(top, sum);
   }
+  if (panel.unit == Panel::Unit::kBatches) top = std::max(top, 1.0);
   // What there is belongs into the picture unless it would flatten what was used.
   if (panel.limit && *panel.limit < top * 4) top = std::max(top, *panel.limit);
   return top > 0 ? top * 1.08 : 1;
@@ -154,6 +155,23 @@ void panel(Html& html, const Panel& panel, const TimeAxis& time) {
   if (!panel.note.empty()) html.add("span", panel.note);
 }
 
+// What the panels show, in the window: what was not measured is left out here.
+void used(Html& html, const Resources& r) {
+  const auto part = [&](const char* before, const char* path, const Maybe<double>& value,
+                        const std::string& text, const char* after) {
+    if (!value) return;
+    html.text(before);
+    figure(html, path, value, text);
+    html.text(after);
+  };
+  part(" In the window the job used ", "resources.cpu_ratio", r.cpuRatio,
+       percentText(r.cpuRatio.value_or(0)), " of the usable CPU.");
+  part(" It read ", "resources.read_bytes_per_s", r.readBytesPerSecond,
+       rateText(r.readBytesPerSecond.value_or(0), "bytes"), " from storage.");
+  part(" The page cache answered ", "resources.cache_hit_ratio", r.cacheHitRatio,
+       percentText(r.cacheHitRatio.value_or(0)), " of what it read.");
+}
+
 }  // namespace
 
 void resourcesSection(Html& html, const Analysis& a, const Picture& picture) {
@@ -162,53 +180,13 @@ void resourcesSection(Html& html, const Analysis& a, const Picture& picture) {
   html.add("h2", "Resources");
   {
     const auto intro = html.open("p", {{"class", "intro"}});
-    html.text("The whole run, in seconds since it began");
+    html.text("The whole run, from its begin on");
     if (picture.time.marked.size() > 1) html.text("; every second epoch is shaded");
-    html.text(". In the window the job used ");
-    figure(html, "resources.cpu_ratio", a.resources.cpuRatio,
-           percentText(a.resources.cpuRatio.value_or(0)));
-    html.text(" of the usable CPU and read ");
-    figure(html, "resources.read_bytes_per_s", a.resources.readBytesPerSecond,
-           rateText(a.resources.readBytesPerSecond.value_or(0), "bytes"));
-    html.text(" from storage; the page cache answered ");
-    figure(html, "resources.cache_hit_ratio", a.resources.cacheHitRatio,
-           percentText(a.resources.cacheHitRatio.value_or(0)));
-    html.text(" of what it read.");
+    html.text(".");
+    used(html, a.resources);
   }
   const auto grid = html.open("div", {{"class", "panels"}});
   for (const Panel& one : picture.panels) panel(html, one, picture.time);
-}
-
-void flameSection(Html& html, const Picture& picture) {
-  if (picture.flames.empty()) return;
-  const auto section = html.open("section", {{"id", "stacks"}});
-  html.add("h2", "Where the Python code was");
-  html.add(
-      "p", {{"class", "intro"}},
-      "Each look at a thread's Python stack, callers above what they call; as wide as the part "
-      "of the looks in it, coloured by the phase most of those looks are of. Your own code is the "
-      "stronger shade.");
-  for (const Flame& flame : picture.flames) {
-    {
-      const auto head = html.open("div", {{"class", "shead"}});
-      html.add("h3", flame.title);
-      html.add("span", {{"class", "quiet"}},
-               countOf(static_cast<std::int64_t>(flame.looks), "look"));
-    }
-    const auto box = html.open(
-        "div", {{"class", "flame"}, {"style", "height:" + drawn(flame.depth * 1.3) + "rem"}});
-    for (const FlameFrame& frame : flame.frames) {
-      const bool named = frame.width >= 0.04;
-      html.add(
-          "span",
-          {{"class", std::string("b ") + std::string(nameOf(frame.hue)) +
-                         (frame.users ? " own" : "") + (named ? " named" : "")},
-           {"style", placed(frame.begin, frame.width) + ";top:" + drawn(frame.depth * 1.3) + "rem"},
-           {"title", shortened(frame.name, 200) + "  " + shortened(frame.place, 300) + "  " +
-                         percentText(frame.width)}},
-          named ? shortened(frame.name, 80) : "");
-    }
-  }
 }
 
 }  // namespace stallprof

@@ -15,7 +15,7 @@ constexpr Literal kStyle = R"css(
 --on:#fff;--on-transform:#1b1d21;--add:#e6f3ee;--del:#faebee;--warn:#fbf1dc;
 --mono:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace;
 --sans:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",Arial,sans-serif}
-@media (prefers-color-scheme:dark){:root{
+@media screen and (prefers-color-scheme:dark){:root{
 --page:#15171b;--card:#1d2026;--rule:#32363e;--grid:#272b32;--ink:#e8eaee;--muted:#a2a9b4;--accent:#9db8f2;
 --compute:#4fc3a1;--wait:#f2788f;--load:#c294dd;--extract:#74aef2;--transform:#ecb450;--sync:#6fcbe0;
 --comm:#ef86b8;--periodic:#cdbb62;--other:#979eab;--unknown:#979eab;
@@ -44,7 +44,7 @@ code{overflow-wrap:anywhere}
 h1{font-size:clamp(1.9rem,4.6vw,2.7rem);line-height:1.12;letter-spacing:-.025em;font-weight:680;margin:.15rem 0 .5rem;text-wrap:balance}
 .lead{font-size:1.13rem;line-height:1.5;max-width:46rem;margin:0;text-wrap:pretty}
 .alert{background:var(--warn);border-left:3px solid var(--transform);padding:.55rem .9rem;margin:1.2rem 0 0}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(11.5rem,1fr));gap:1.4rem 2rem;margin:2rem 0 0;padding:1.3rem 0;border:solid var(--rule);border-width:1px 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.8rem,1fr));gap:1.4rem 1.6rem;margin:2rem 0 0;padding:1.3rem 0;border:solid var(--rule);border-width:1px 0}
 .tiles dt{color:var(--muted);font-size:.87rem}
 .tiles dd{margin:0}
 .tiles .big{font-size:1.55rem;line-height:1.25;font-weight:620;letter-spacing:-.02em;white-space:nowrap}
@@ -96,6 +96,7 @@ tfoot td,tfoot th{border:0;color:var(--muted);font-weight:400}
 .gain{flex:0 0 13rem;font-size:.87rem;color:var(--muted)}
 .gain .big{display:block;color:var(--ink);font-size:1.3rem;font-weight:620;letter-spacing:-.015em;line-height:1.3}
 .gain svg{display:block;width:100%;height:16px;overflow:visible;margin:.25rem 0 0}
+.ends{display:flex;justify-content:space-between;font-size:.77rem;line-height:1.2}
 .finding h4{font-size:.87rem;font-weight:600;margin:1.1rem 0 .3rem}
 .finding ul{margin:.2rem 0 0;padding-left:1.1rem;max-width:50rem}
 .finding li{margin:.15rem 0}
@@ -149,6 +150,7 @@ svg .hit{fill:transparent}svg .hit:hover{fill:var(--ink);fill-opacity:.14}
 .flame .b{position:absolute;height:1.3rem;line-height:1.3rem;font-size:.75rem;font-family:var(--mono);background:color-mix(in srgb,var(--c) 22%,var(--card));color:var(--ink);border:solid var(--page);border-width:0 1px 1px 0}
 .flame .b.own{background:color-mix(in srgb,var(--c) 48%,var(--card))}
 .flame .b.named{padding:0 .35rem}
+.flame+.shead{margin-top:1.6rem}.scroll+.intro{margin-top:1.8rem}
 .cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(24rem,100%),1fr));gap:0 3rem}
 ul.plain{list-style:none;margin:0;padding:0}
 ul.plain li{padding:.38rem 0;border-bottom:1px solid var(--rule);overflow-wrap:anywhere}
@@ -163,7 +165,7 @@ footer>div{border-top:1px solid var(--rule);padding-top:1rem}
 th,td{padding-right:.7rem}dl.facts{grid-template-columns:minmax(0,1fr);gap:0}dl.facts dd{margin:0 0 .5rem}}
 @media print{:root{color-scheme:light;--page:#fff;--card:#f4f4f2;--rule:#ccc;--grid:#e5e5e2;--ink:#000;--muted:#444;--accent:#000}
 body{font-size:10pt}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}
-nav,.skip{display:none}main,.top,footer{max-width:none;padding:0}section{margin-top:1.6rem}
+nav,.skip{display:none}details::details-content{content-visibility:visible;block-size:auto}main,.top,footer{max-width:none;padding:0}section{margin-top:1.6rem}
 .finding,figure,.step,tr{break-inside:avoid}h2,h3{break-after:avoid}pre{white-space:pre-wrap}.scroll{overflow:visible}}
 )css";
 

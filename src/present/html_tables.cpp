@@ -10,19 +10,6 @@ namespace {
 
 constexpr std::size_t kMostRows = 40;
 
-void header(Html& html, std::initializer_list<std::pair<const char*, const char*>> names) {
-  const auto head = html.open("thead");
-  const auto row = html.open("tr");
-  for (const auto& [name, style] : names)
-    html.add("th", {{"scope", "col"}, {"class", style}}, name);
-}
-
-template <class Body>
-void cell(Html& html, bool right, Body body) {
-  const auto td = html.open("td", {{"class", right ? "r" : ""}});
-  body();
-}
-
 // The first ones and the last, where there are too many to read.
 std::vector<std::size_t> shownOf(std::size_t rows) {
   std::vector<std::size_t> shown;
@@ -39,57 +26,7 @@ void more(Html& html, std::size_t rows, int columns) {
            countText(static_cast<std::int64_t>(rows - kMostRows)) + " more in the JSON report");
 }
 
-Hue stageHue(const std::string& stage) {
-  for (std::size_t i = 0; i < kPhaseNames.size(); ++i)
-    if (kPhaseNames[i] == stage) return hueOf(static_cast<Phase>(i));
-  return Hue::kSecond;
-}
-
 }  // namespace
-
-void ceilingsSection(Html& html, const Analysis& a) {
-  if (a.ceilings.empty()) return;
-  const auto section = html.open("section", {{"id", "ceilings"}});
-  html.add("h2", "What if");
-  {
-    const auto intro = html.open("p", {{"class", "intro"}});
-    html.text("The pace each stage alone would allow, from CPU time as demand.");
-    if (a.steps.ratePerSecond)
-      html.text(" The run's own pace is " + rateText(*a.steps.ratePerSecond, "steps") + ".");
-  }
-  const std::size_t rows = std::min(a.ceilings.size(), kMostRows);
-  double most = a.steps.ratePerSecond.value_or(0);
-  for (std::size_t i = 0; i < rows; ++i) most = std::max(most, a.ceilings[i].stepsPerSecond);
-  const auto scroll = html.open("div", {{"class", "scroll"}});
-  const auto table = html.open("table");
-  header(html, {{"stage", ""},
-                {"steps/s", "r"},
-                {"above now", "r"},
-                {"", "wide"},
-                {"limited by", ""},
-                {"basis", ""}});
-  const auto body = html.open("tbody");
-  for (std::size_t i = 0; i < rows; ++i) {
-    const Ceiling& c = a.ceilings[i];
-    const std::string path = "ceilings." + std::to_string(i);
-    const auto row = html.open("tr");
-    {
-      const auto name = html.open("th", {{"scope", "row"}});
-      dot(html, stageHue(c.stage));
-      html.text(shortened(c.stage, 80));
-    }
-    cell(html, true, [&] {
-      figure(html, path + ".steps_per_s", c.stepsPerSecond, numberText(c.stepsPerSecond));
-    });
-    cell(html, true, [&] { figure(html, path + ".gap_ratio", c.gapRatio, gapText(c)); });
-    {
-      const auto td = html.open("td", {{"class", "w wide"}});
-      meter(html, most > 0 ? c.stepsPerSecond / most : 0, stageHue(c.stage));
-    }
-    html.add("td", shortened(c.limitedBy, 120));
-    html.add("td", {{"class", "quiet"}}, shortened(c.basis, 80));
-  }
-}
 
 void epochsSection(Html& html, const Analysis& a) {
   if (a.epochs.empty()) return;
@@ -113,7 +50,7 @@ void epochsSection(Html& html, const Analysis& a) {
       const std::string path = "epochs." + std::to_string(i);
       const auto row = html.open("tr");
       html.add("td", {{"class", "r"}}, countText(e.index));
-      cell(html, true,
+      cell(html, "r",
            [&] { figure(html, path + ".wall_ns", e.wall.count(), durationText(e.wall)); });
       {
         const auto td = html.open("td", {{"class", "w wide"}, {"aria-hidden", "true"}});
@@ -125,12 +62,12 @@ void epochsSection(Html& html, const Analysis& a) {
                     {Hue::kOther, 1 - part, "", "", true}},
                    "slim");
       }
-      cell(html, true, [&] { figure(html, path + ".steps", e.steps, countText(e.steps)); });
-      cell(html, true, [&] {
+      cell(html, "r", [&] { figure(html, path + ".steps", e.steps, countText(e.steps)); });
+      cell(html, "r", [&] {
         figure(html, path + ".data_wait_ratio", e.dataWaitRatio,
                percentText(e.dataWaitRatio.value_or(0)));
       });
-      cell(html, true, [&] {
+      cell(html, "r", [&] {
         figure(html, path + ".cache_hit_ratio", e.cacheHitRatio,
                percentText(e.cacheHitRatio.value_or(0)));
       });
@@ -160,25 +97,25 @@ void trainersSection(Html& html, const Analysis& a) {
       const auto row = html.open("tr");
       html.add("th", {{"scope", "row"}},
                t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid));
-      cell(html, true,
+      cell(html, "r",
            [&] { figure(html, path + ".steps.count", t.steps.count, countText(t.steps.count)); });
-      cell(html, true, [&] {
+      cell(html, "r", [&] {
         if (t.steps.time)
           figure(html, path + ".steps.time_ns.p50", t.steps.time->p50.count(),
                  durationText(t.steps.time->p50));
       });
       const Maybe<Breakdown::Ratio>& ratio = t.breakdown.ratio;
-      cell(html, true, [&] {
+      cell(html, "r", [&] {
         if (ratio)
           figure(html, path + ".breakdown.ratio.data_wait", ratio->dataWait,
                  percentText(ratio->dataWait));
       });
-      cell(html, true, [&] {
+      cell(html, "r", [&] {
         if (ratio)
           figure(html, path + ".breakdown.ratio.compute", ratio->compute,
                  percentText(ratio->compute));
       });
-      cell(html, false,
+      cell(html, "",
            [&] { word(html, path + ".verdict.bound_by", t.verdict.boundBy, t.verdict.boundBy); });
     }
   }
@@ -203,7 +140,7 @@ void filesSection(Html& html, const Picture& picture) {
       meter(html, static_cast<double>(file.waits) / static_cast<double>(picture.files[0].waits),
             Hue::kExtract);
     }
-    cell(html, false, [&] { html.add("code", shortened(file.path, 240)); });
+    cell(html, "", [&] { html.add("code", shortened(file.path, 240)); });
     html.add("td", {{"class", "r"}},
              file.size < 0 ? kNotMeasured : bytesText(static_cast<double>(file.size)));
     html.add("td", {{"class", "quiet"}}, shortened(file.type + " " + file.mount, 120));

@@ -66,7 +66,7 @@ struct Block {
 
 struct Lane {
   std::string name, note;
-  std::vector<Block> blocks;  // later ones lie over earlier ones
+  std::vector<Block> blocks;  // by time, none over another
 };
 
 // One step as every thread that had to do with it spent it.

@@ -25,6 +25,37 @@ void add(Lane& lane, const Shown& shown, Block block) {
     lane.blocks.push_back(std::move(block));
 }
 
+// The same lane with no block over another: what lies later in the list covers what lies before.
+void flatten(Lane& lane) {
+  std::vector<Block> flat;
+  for (Block& top : lane.blocks) {
+    std::vector<Block> kept;
+    for (Block& below : flat) {
+      if (below.begin < top.begin) {
+        kept.push_back(below);
+        kept.back().end = std::min(below.end, top.begin);
+      }
+      if (below.end > top.end) {
+        kept.push_back(below);
+        kept.back().begin = std::max(below.begin, top.end);
+      }
+    }
+    kept.push_back(std::move(top));
+    flat = std::move(kept);
+  }
+  std::sort(flat.begin(), flat.end(),
+            [](const Block& a, const Block& b) { return a.begin < b.begin; });
+  lane.blocks.clear();
+  for (Block& block : flat) {
+    Block* last = lane.blocks.empty() ? nullptr : &lane.blocks.back();
+    if (last != nullptr && last->end == block.begin && last->hue == block.hue &&
+        last->name == block.name)
+      last->end = block.end;
+    else
+      lane.blocks.push_back(std::move(block));
+  }
+}
+
 std::string batchName(std::int64_t batch) {
   return batch < 0 ? "batch" : "batch " + std::to_string(batch);
 }
@@ -41,7 +72,7 @@ void addMaking(Lane& lane, const Shown& shown, const ThreadLife& thread, const B
       continue;
     add(lane, shown,
         {std::max(slice->at, making.begin), std::min(slice->end(), making.end), Hue::kExtract,
-         "reads: " + making.name, making.awaited});
+         "reads for " + making.name.substr(making.name.find(' ') + 1), making.awaited});
   }
 }
 
@@ -168,6 +199,7 @@ StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t i
     addWorkers(trace, trainer, shown, work, view);
   else if (trainer.loader >= 0)
     view.lanes.push_back(ownFetches(trace, shown, line));
+  for (Lane& lane : view.lanes) flatten(lane);
   return view;
 }
 

@@ -97,6 +97,7 @@ TEST_CASE("a page has no script, and its findings are the analysis's, in order")
   const std::size_t first = page.find("id=\"finding-1\""), second = page.find("id=\"finding-2\"");
   CHECK(first < second);
   CHECK(second != std::string::npos);
+  CHECK(contains(page, "data-path=\"findings.0.advice.1.predicted.speedup\""));
   CHECK(contains(page, "data-path=\"steps.time_ns.p50\" data-value=\"408000000\">408 ms<"));
   CHECK(
       contains(page, "<span class=\"add\">+ DataLoader(ds, batch_size=64, num_workers=6)</span>"));

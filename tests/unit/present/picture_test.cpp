@@ -113,6 +113,26 @@ TEST_CASE("a step is shown with the worker that made its batch") {
   CHECK(awaited == 1);
 }
 
+TEST_CASE("no block of a lane lies over another, and time goes from left to right") {
+  for (const char* name : {"too_few_workers", "storage_bound", "checkpoint", "worker_startup"}) {
+    const Trace trace = golden(name);
+    const Picture picture = draw(trace, analyzeWithFacts(trace));
+    REQUIRE(picture.worst);
+    for (const Lane& lane : picture.worst->lanes)
+      for (std::size_t i = 1; i < lane.blocks.size(); ++i)
+        CHECK(lane.blocks[i - 1].end <= lane.blocks[i].begin);
+  }
+}
+
+TEST_CASE("the longest step shows what made it long") {
+  const Trace trace = golden("checkpoint");
+  const Picture picture = draw(trace, analyzeWithFacts(trace));
+  REQUIRE(picture.worst);
+  const auto& blocks = picture.worst->lanes[0].blocks;
+  CHECK(std::any_of(blocks.begin(), blocks.end(),
+                    [](const Block& b) { return b.hue == Hue::kPeriodic; }));
+}
+
 TEST_CASE("with no workers the trainer's fetches are shown once more by what they were") {
   const Trace trace = golden("in_process");
   const Picture picture = draw(trace, analyzeWithFacts(trace));
