@@ -21,6 +21,12 @@ Fixes:
 - Read fewer bytes: compress where the CPU is free, store smaller originals.
 - With one or two workers on a device that is not busy: more workers.
 
+The extract share of the breakdown also holds the CPU of reading itself: what stacks show
+  in read calls or, without stacks, rule cpu.read_calls: the producers' system time less
+  what their page faults cost (fresh memory is system time too, and is not reading), at
+  most what their calls, bytes and waits can account for. It is an estimate: huge pages
+  and locks between threads are system time as well. It never makes this finding fire.
+
 When it is wrong: a shared device was slow because somebody else used it; or the run was
   too short for its best second to mean much. Repeat it on a quiet host, and compare a
   cold pass with a warm one.

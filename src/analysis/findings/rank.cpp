@@ -84,8 +84,11 @@ double scoreOf(const Finding& f) {
 }
 
 void rankFindings(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return scoreOf(a) > scoreOf(b); });
+  // Two that one fix cures score alike: then the one that explains more of the time goes first.
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    const double first = scoreOf(a), second = scoreOf(b);
+    return first != second ? first > second : a.shareRatio > b.shareRatio;
+  });
   sayTies(findings);
   nameParents(findings);
   for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;

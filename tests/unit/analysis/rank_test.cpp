@@ -47,6 +47,16 @@ TEST_CASE("the rank is seconds saved times confidence, not the share") {
   CHECK(list[1].rank == 2);
 }
 
+TEST_CASE("of two that one fix cures the one that explains more of the time goes first") {
+  std::vector<Finding> list = {
+      made("extract.random_access", Phase::kExtract, 2, Confidence::kHigh),
+      made("transform.too_few_workers", Phase::kTransform, 2, Confidence::kHigh)};
+  list[0].shareRatio = 0.42, list[1].shareRatio = 0.86;
+  rankFindings(list);
+  CHECK(list[0].id == "transform.too_few_workers");
+  CHECK(saysTie(list[1]));
+}
+
 TEST_CASE("what cannot be predicted counts its share, at the weight of its confidence") {
   Finding f = made("host.memory_pressure", Phase::kOther, 2, Confidence::kLow);
   f.advice[0].predicted = {};
