@@ -21,12 +21,6 @@ Fixes:
 - Read fewer bytes: compress where the CPU is free, store smaller originals.
 - With one or two workers on a device that is not busy: more workers.
 
-The extract share of the breakdown also holds the CPU of reading itself: what stacks show
-  in read calls or, without stacks, rule cpu.read_calls: the producers' system time less
-  what their page faults cost (fresh memory is system time too, and is not reading), at
-  most what their calls, bytes and waits can account for. It is an estimate: huge pages
-  and locks between threads are system time as well. It never makes this finding fire.
-
 When it is wrong: a shared device was slow because somebody else used it; or the run was
   too short for its best second to mean much. Repeat it on a quiet host, and compare a
   cold pass with a warm one.
@@ -44,6 +38,10 @@ Fixes:
 - Read sequentially: shards read front to back, shuffled by shard and within a buffer.
 - More requests at once: more workers, or threads inside a worker.
 - Keep the data set, or its index, in memory.
+
+Reading's own CPU is in the extract share too: by stacks or, without, by rule
+  cpu.read_calls (system time less the cost of page faults, at most what calls, bytes and
+  waits explain; huge pages and locks look alike). It never makes this finding fire.
 
 When it is wrong: reads are small but sequential (a buffered parser): the kernel reads
   ahead and latency does not count. The offsets in the recording's file events tell.
