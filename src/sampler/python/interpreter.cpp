@@ -130,33 +130,36 @@ std::uint32_t Interpreters::tidOf(std::span<const std::uint8_t> state, RemoteMem
 bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonThread*>& threads,
                            std::vector<std::uint8_t>& states, bool& moved) {
   struct Words {
-    Address head = 0, holder = 0;
-    std::int32_t locked = 0, collecting = 0;
+    Address head = 0;
+    std::int32_t collecting = 0;
+    std::array<std::uint8_t, 40> gil{};  // as far as its holder and whether it is held
   };
+  constexpr std::size_t kSpans = 3;  // of each interpreter
   std::vector<Words> words(interpreters_.size());
   std::vector<RemoteSpan> spans;
-  const std::size_t most = std::min(threads.size(), RemoteMemory::kMostSpans - 4 * words.size());
+  const std::size_t most =
+      std::min(threads.size(), RemoteMemory::kMostSpans - kSpans * words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const InterpreterState& of = interpreters_[i];
     const Address collector = layout_.collectingInRuntime ? runtime_ : of.at;
     const Address gil = of.gil != 0 ? of.gil : of.at;  // no lock: read what is there, unused
     spans.push_back({of.at + layout_.threads, &words[i].head, sizeof(Address)});
-    spans.push_back({gil + layout_.gilHolder, &words[i].holder, sizeof(Address)});
-    spans.push_back({gil + layout_.gilLocked, &words[i].locked, sizeof(std::int32_t)});
+    spans.push_back({gil, words[i].gil.data(), words[i].gil.size()});
     spans.push_back({collector + layout_.collecting, &words[i].collecting, sizeof(std::int32_t)});
   }
   states.resize(most * layout_.threadBytes);
   for (std::size_t i = 0; i < most; ++i)
     spans.push_back({threads[i]->at, states.data() + i * layout_.threadBytes, layout_.threadBytes});
   const std::size_t read = memory.read(spans);
-  if (read < 4 * words.size()) return false;
-  states.resize((read - 4 * words.size()) * layout_.threadBytes);
+  if (read < kSpans * words.size()) return false;
+  states.resize((read - kSpans * words.size()) * layout_.threadBytes);
   moved = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     InterpreterState& of = interpreters_[i];
     // A lock that was not made yet when the list was read is found by reading it again.
     moved = moved || words[i].head != of.threads || (of.gil == 0 && !layout_.freeThreaded);
-    of.holder = of.gil != 0 && words[i].locked == 1 ? words[i].holder : 0;
+    const bool held = of.gil != 0 && valueAt<std::int32_t>(words[i].gil, layout_.gilLocked) == 1;
+    of.holder = held ? valueAt<Address>(words[i].gil, layout_.gilHolder) : 0;
     of.collecting = words[i].collecting == 1;
   }
   return true;
