@@ -2,6 +2,8 @@
 #include "sampler/python/code_cache.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "sampler/python/line_table.h"
 
@@ -48,38 +50,32 @@ TextState stateOf(std::uint32_t bits, const Layout& layout) {
   return {(bits >> shift) & 7, ((bits >> (shift + 3)) & 1) != 0, ((bits >> (shift + 4)) & 1) != 0};
 }
 
-std::optional<std::vector<std::uint8_t>> readBytesObject(Address at, const Layout& layout,
-                                                         RemoteMemory& memory) {
-  const auto size = memory.get<std::uint64_t>(at + layout.bytesSize);
-  if (!size || *size > kTableLimit) return std::nullopt;
-  std::vector<std::uint8_t> bytes(*size);
-  if (!bytes.empty() && !memory.readBytes(at + layout.bytesData, bytes.data(), bytes.size()))
-    return std::nullopt;
-  return bytes;
-}
+// The data of a str: its head tells where they are and how long.
+struct TextData {
+  Address at = 0;
+  std::size_t bytes = 0, characters = 0;
+  unsigned kind = 1;  // bytes a character
+};
 
-}  // namespace
-
-std::optional<std::string> readText(Address at, const Layout& layout, RemoteMemory& memory,
-                                    std::size_t limit) {
-  if (at == 0) return std::nullopt;
-  std::uint64_t length = 0;
-  std::uint32_t bits = 0;
-  const RemoteSpan head[] = {{at + layout.textLength, &length, sizeof length},
-                             {at + layout.textState, &bits, sizeof bits}};
-  if (memory.read(head) != 2) return std::nullopt;
+// Nothing for a str that cannot name things: not compact, or of no known kind.
+std::optional<TextData> textData(Address at, std::uint64_t length, std::uint32_t bits,
+                                 const Layout& layout, std::size_t limit) {
   const TextState state = stateOf(bits, layout);
   const bool kindKnown = state.kind == 1 || state.kind == 2 || state.kind == 4;
   if (!state.compact || !kindKnown || (state.ascii && state.kind != 1) || length > (1u << 24))
     return std::nullopt;
   const std::size_t count = std::min<std::size_t>(length, limit);
-  std::vector<std::uint8_t> data(count * state.kind);
-  const Address from = at + (state.ascii ? layout.asciiData : layout.compactData);
-  if (count > 0 && !memory.readBytes(from, data.data(), data.size())) return std::nullopt;
+  return TextData{at + (state.ascii ? layout.asciiData : layout.compactData), count * state.kind,
+                  count, state.kind};
+}
+
+std::string textOf(const TextData& data, const std::vector<std::uint8_t>& bytes) {
   std::string text;
-  for (std::size_t i = 0; i < count; ++i) putUtf8(unitAt(data, i, state.kind), text);
+  for (std::size_t i = 0; i < data.characters; ++i) putUtf8(unitAt(bytes, i, data.kind), text);
   return text;
 }
+
+}  // namespace
 
 Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   const auto known = codes_.find(address);
@@ -116,14 +112,32 @@ bool CodeCache::read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteM
   if (layout_.codeUnits != 0) code.units = valueAt<std::int64_t>(bytes, layout_.typeOf + 8);
   const Address called =
       layout_.qualifiedName == 0 ? code.nameAt : valueAt<Address>(bytes, layout_.qualifiedName);
-  auto function = readText(called, layout_, memory, kNameLimit);
-  auto file = readText(code.fileAt, layout_, memory, kFileLimit);
-  auto table = readBytesObject(code.tableAt, layout_, memory);
-  if (!function || !file || !table || function->empty()) return false;
-  code.function = std::move(*function);
-  code.file = std::move(*file);
-  code.lineTable = std::move(*table);
+  if (!readParts(code, called, memory)) return false;
   codeType_ = type;
+  return true;
+}
+
+// Function, file and line table in two calls: the heads of all, then the data of all.
+bool CodeCache::readParts(Code& code, Address called, RemoteMemory& memory) {
+  std::uint64_t length[2] = {0, 0}, tableBytes = 0;
+  std::uint32_t bits[2] = {0, 0};
+  const RemoteSpan heads[] = {{called + layout_.textLength, &length[0], sizeof length[0]},
+                              {called + layout_.textState, &bits[0], sizeof bits[0]},
+                              {code.fileAt + layout_.textLength, &length[1], sizeof length[1]},
+                              {code.fileAt + layout_.textState, &bits[1], sizeof bits[1]},
+                              {code.tableAt + layout_.bytesSize, &tableBytes, sizeof tableBytes}};
+  if (memory.read(heads) != std::size(heads) || tableBytes > kTableLimit) return false;
+  const auto function = textData(called, length[0], bits[0], layout_, kNameLimit);
+  const auto file = textData(code.fileAt, length[1], bits[1], layout_, kFileLimit);
+  if (!function || !file || function->characters == 0) return false;
+  std::vector<std::uint8_t> functionBytes(function->bytes), fileBytes(file->bytes);
+  code.lineTable.resize(tableBytes);
+  const RemoteSpan data[] = {{function->at, functionBytes.data(), functionBytes.size()},
+                             {file->at, fileBytes.data(), fileBytes.size()},
+                             {code.tableAt + layout_.bytesData, code.lineTable.data(), tableBytes}};
+  if (memory.read(data) != std::size(data)) return false;
+  code.function = textOf(*function, functionBytes);
+  code.file = textOf(*file, fileBytes);
   return true;
 }
 

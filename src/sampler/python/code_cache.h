@@ -51,6 +51,7 @@ class CodeCache {
  private:
   [[nodiscard]] bool same(const Code& code, const std::vector<std::uint8_t>& bytes) const;
   [[nodiscard]] bool read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteMemory& memory);
+  [[nodiscard]] bool readParts(Code& code, Address called, RemoteMemory& memory);
 
   const Layout& layout_;
   Address codeType_;
@@ -58,10 +59,5 @@ class CodeCache {
   std::unordered_map<Address, Code> codes_;
   std::vector<std::uint8_t> bytes_;
 };
-
-// A str as UTF-8, at most `limit` of its characters; nothing when it is not one that names things
-// (compact, of a known kind). Free-threaded builds hold its state in other bits.
-[[nodiscard]] std::optional<std::string> readText(Address at, const Layout& layout,
-                                                  RemoteMemory& memory, std::size_t limit);
 
 }  // namespace stallprof::python
