@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "analysis/looks.h"
 #include "classify/waits.h"
@@ -52,6 +53,7 @@ class Gatherer {
   struct Function {
     FunctionLooks looks;
     std::set<ProcessId> processes;
+    ThreadId last;  // whose process is in the set already
   };
 
   void lookAtTrainer(const Line& line) {
@@ -61,7 +63,8 @@ class Gatherer {
       while (piece != line.end() && piece->end <= look.at) ++piece;
       const bool inside = piece != line.end() && piece->begin <= look.at;
       facts_.trainer.add(look.stack);
-      if (look.stack->gc) ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
+      if (look.stack->gc && !look.stack->stack.none())
+        ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
       takeTrainer(inside ? &*piece : nullptr, look);
     });
     facts_.bareTrainer = std::max(0.0, looksAt(thread, begin_, end_) - facts_.trainer.looks);
@@ -205,19 +208,29 @@ class Gatherer {
     return wanted >= kEnoughLooks;
   }
 
-  void note(ThreadId thread, const StackLabel& label, Phase phase, const LookLabel& what,
-            const Look& look, Side side) {
+  Function& functionOf(const StackLabel& label, Phase phase, const LookLabel& what, Side side) {
     const StackSeen& hot = trace_.stack(label.hot);
     const StackSeen& user = trace_.stack(label.user);
     Function& f =
         functions_[{side, phase, hot.function, hot.file, user.function, user.file, user.line}];
-    if (f.looks.looks == 0)
+    if (f.looks.rule.empty())
       f.looks = {side, phase, what.chore, std::string(what.rule), label.hot, label.user};
+    return f;
+  }
+
+  void note(ThreadId thread, const StackLabel& label, Phase phase, const LookLabel& what,
+            const Look& look, Side side) {
+    const std::uint64_t key = (std::uint64_t{look.stack->stack.value} << 16) |
+                              (static_cast<std::uint64_t>(phase) << 8) |
+                              static_cast<std::uint64_t>(side);
+    Function*& known = byStack_[key];
+    if (!known) known = &functionOf(label, phase, what, side);
+    Function& f = *known;
     f.looks.looks += 1;
     f.looks.running += look.wait == Wait::kRunning;
     f.looks.ownPython += ownPython(label, look);
     f.looks.lockWaits += look.stack->gil == Gil::kWaits;
-    f.processes.insert(trace_.thread(thread).process);
+    if (thread != f.last) f.last = thread, f.processes.insert(trace_.thread(thread).process);
   }
 
   const Trace& trace_;
@@ -227,6 +240,7 @@ class Gatherer {
   std::map<ThreadId, Stretches> fetches_;
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;
+  std::unordered_map<std::uint64_t, Function*> byStack_;  // millions of looks, thousands of stacks
 };
 
 Nanos scaled(Nanos value, double share) {

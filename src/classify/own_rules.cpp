@@ -10,9 +10,15 @@ constexpr OwnRule kRules[] = {
     {kOwnTrainer, "compute",
      "The trainer at work in code that no rule claims: Python between operators, or C called from "
      "it."},
+    {kNoFrame, "other",
+     "The trainer's thread in no Python frame: before the first, after the last, or native code "
+     "that no Python called."},
     {kCollecting, "periodic",
      "The interpreter says that its garbage collector is running in this thread. In a producer the "
      "look keeps its phase: it holds up a batch, not the step."},
+    {"cpu.read_calls", "extract",
+     "Where no stack tells: the part of the producers' CPU that read calls cost, from system time "
+     "less page faults."},
     {"wait.file_read", "extract", "Blocked reading a file."},
     {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
     {"wait.file_write", "extract | other",

@@ -25,6 +25,8 @@ class FileReader {
 
   Result<std::vector<PhaseRule>> read(std::string_view text) {
     if (text.size() > kLargestFile) return complain(1, "larger than 1 MiB");
+    if (const std::uint32_t line = strangeHeader(text))
+      return complain(line, "a line may begin with [ only as [[rule]]");
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed)
       return complain(parsed.error().source().begin.line,
@@ -39,6 +41,18 @@ class FileReader {
   }
 
  private:
+  // The first line that begins with [ and is no [[rule]]; 0: none. toml++ 3.3 takes for granted
+  // that a name follows the brackets of a header, and without assertions builds on it.
+  static std::uint32_t strangeHeader(std::string_view text) {
+    for (std::uint32_t line = 1; !text.empty(); ++line) {
+      std::string_view row = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(row.size() + 1, text.size()));
+      row.remove_prefix(std::min(row.find_first_not_of(" \t"), row.size()));
+      if (row.starts_with('[') && !row.starts_with("[[rule]]")) return line;
+    }
+    return 0;
+  }
+
   Error complain(std::uint32_t line, const std::string& why) const {
     return {Error::Kind::kUsage,
             escapeTerminal(file_, 400) + ":" + std::to_string(line) + ": " + why};
@@ -78,7 +92,7 @@ class FileReader {
     if (key == "scope") return readSide(node, key, rule.scope);
     if (key == "context") return readSide(node, key, rule.context);
     if (key == "waits") return take(node, key, rule.waits);
-    if (key == "covers") return take(node, key, rule.covers);
+    if (key == "covers") return readCovers(node, rule);
     if (key == "modules") return take(node, key, rule.modules);
     if (key == "functions") return take(node, key, rule.functions);
     if (key == "libraries") return take(node, key, rule.libraries);
@@ -117,6 +131,16 @@ class FileReader {
       if (name == nameOf(chore)) rule.chore = chore;
     if (rule.chore == Chore::kNone)
       fail(node, quoted(name) + " is no chore; there are checkpoint, evaluation, logging, gc");
+  }
+
+  void readCovers(const toml::node& node, PhaseRule& rule) {
+    const auto yes = node.value_exact<bool>();
+    if (node.value_exact<std::string>().value_or("") == "library")
+      rule.covers = PhaseRule::Covers::kLibrary;
+    else if (yes)
+      rule.covers = *yes ? PhaseRule::Covers::kAll : PhaseRule::Covers::kNothing;
+    else
+      fail(node, "covers is true, false or \"library\"");
   }
 
   void readSide(const toml::node& node, std::string_view key, std::optional<Side>& into) {

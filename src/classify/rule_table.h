@@ -33,8 +33,10 @@ struct PhaseRule {
   Chore chore = Chore::kNone;
   std::optional<Side> scope;    // claims only on this side; nullopt: on both
   std::optional<Side> context;  // frames called from a claimed one are of this side
-  bool covers =
-      false;           // what is called from a claimed frame is this rule's too, whatever claims it
+  // What is called from a claimed frame is this rule's too, whatever claims it: all of it, or down
+  // to the next frame of the user's own.
+  enum class Covers : std::uint8_t { kNothing, kLibrary, kAll };
+  Covers covers = Covers::kNothing;
   bool waits = false;  // claims also the time blocked on a file or socket, which is else extract
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise

@@ -56,8 +56,11 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   label.hot = frame.stack;
   const bool native = frame.kind == FrameKind::kNative;
   if (!native) label.python = frame.stack;
-  if (!native && claims.users(frame)) label.user = frame.stack;
-  if (label.covered) return label;
+  if (!native && claims.users(frame)) {
+    label.user = frame.stack;
+    if (label.covered == PhaseRule::Covers::kLibrary) label.covered = PhaseRule::Covers::kNothing;
+  }
+  if (label.covered != PhaseRule::Covers::kNothing) return label;
   // Python's word goes before the library's, where it is about what the user's line called.
   if (native && label.rule && label.claimed > label.user) return label;
   if (const PhaseRule* rule = claims.of(frame, label.side)) enter(label, frame.stack, *rule);
@@ -92,7 +95,10 @@ StackLabel StackLabels::of(StackId stack, Side role) const {
 
 LookLabel StackLabels::look(const StackLabel& label, Wait wait, bool gc) {
   const bool producer = label.side == Side::kProducer;
-  if (gc && !producer) return {Phase::kPeriodic, Chore::kGc, kCollecting};
+  if (gc && !producer && !label.hot.none()) return {Phase::kPeriodic, Chore::kGc, kCollecting};
+  // Outside any frame a trainer starts, ends, or is native code that no Python called.
+  if (label.hot.none() && !producer && wait == Wait::kRunning)
+    return {Phase::kOther, Chore::kNone, kNoFrame};
   const PhaseRule* rule = label.rule;
   const Phase claimed = rule ? phaseOf(*rule, label.side) : Phase::kUnknown;
   const LookLabel byRule{claimed, rule ? rule->chore : Chore::kNone,

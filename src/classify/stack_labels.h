@@ -17,7 +17,8 @@ struct StackLabel {
   StackId python;                   // the innermost Python frame; differs where `hot` is native
   StackId user;                     // the innermost frame of the user's own code; may be none
   Side side = Side::kTrainer;       // for whom it works at its innermost frame
-  bool covered = false;             // the rule covers what its frame calls
+  // What of the frames further in the rule covers.
+  PhaseRule::Covers covered = PhaseRule::Covers::kNothing;
 
   // The innermost Python frame is the user's own line: no library's Python is below it.
   [[nodiscard]] bool usersLine() const { return !user.none() && user == python; }

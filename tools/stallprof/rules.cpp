@@ -37,7 +37,10 @@ void printRule(const PhaseRule& rule) {
   printLine("note", rule.note);
   if (rule.scope) printLine("scope", "claims in a " + sideName(*rule.scope) + " only");
   if (rule.context) printLine("context", "what it calls works for a " + sideName(*rule.context));
-  if (rule.covers) printLine("covers", "all that it calls, whatever rule that has");
+  if (rule.covers == PhaseRule::Covers::kAll)
+    printLine("covers", "all that it calls, whatever rule that has");
+  if (rule.covers == PhaseRule::Covers::kLibrary)
+    printLine("covers", "what it calls, down to the next frame of your own code");
   if (rule.waits) printLine("waits", "claims time blocked on files and sockets too");
   printPatterns("modules", rule.modules);
   printPatterns("functions", rule.functions);

@@ -51,7 +51,7 @@ TEST_CASE("a rule file becomes rules with file, line and family") {
   CHECK(rule.library == "Mine");
   CHECK(rule.source == "mine 1.0");
   CHECK(rule.waits);
-  CHECK(!rule.covers);
+  CHECK(rule.covers == PhaseRule::Covers::kNothing);
   CHECK(rule.file == "my.toml");
   CHECK(rule.line == 3);
 }
@@ -75,6 +75,8 @@ TEST_CASE("what is wrong in a rule file is said with file and line") {
         "my.toml:1: rule 'a' has a chore, but is not periodic");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\nwaits = 1\n") ==
         "my.toml:5: waits is true or false");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncovers = \"some\"\n") ==
+        "my.toml:5: covers is true, false or \"library\"");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncontext = \"any\"\n") ==
         "my.toml:5: 'any' is no context; there are producer and trainer");
   CHECK(complaintAbout("[[rule]]\nid = \"A b\"\nphase = \"load\"\nmodules = [\"x\"]\n")
@@ -93,7 +95,15 @@ TEST_CASE("a hostile rule file is refused, not obeyed") {
   CHECK(complaintAbout(std::string((1u << 20) + 1, '#')) == "my.toml:1: larger than 1 MiB");
   CHECK(complaintAbout("[[rule]]\nid = \"\\u001b[31m\"\nphase = \"load\"\nmodules = [\"x\"]\n")
             .find('\x1b') == std::string::npos);
-  CHECK(complaintAbout(std::string(100'000, '[')).find("my.toml:") == 0);
+  for (const char* header :
+       {"[[[", "[]", "[[", "[ ", "[[rule]", "[=]", "[[\"", "[.a]", "[rule.x]"}) {
+    INFO(header);
+    CHECK(complaintAbout(std::string("a = 1\n  ") + header + "\n").find("my.toml:2: ") == 0);
+  }
+  CHECK(complaintAbout(std::string(100'000, '[')).find("my.toml:1: ") == 0);
+  CHECK(complaintAbout("library = " + std::string(100'000, '[')).find("my.toml:1: ") == 0);
+  CHECK(complaintAbout("[[rule]]\nid = {a = " + std::string(5000, '{') + "\n").find("my.toml:") ==
+        0);
 }
 
 TEST_CASE("users' rules go first, and may not take a built-in id") {

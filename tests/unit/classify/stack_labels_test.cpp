@@ -58,9 +58,21 @@ TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
         Answer{"extract", "wait.file_read"});
 }
 
-TEST_CASE("no stack is its role's own work") {
+TEST_CASE("no frame is a producer's own work, and nobody's in the trainer") {
   CHECK(ask(Side::kProducer, Wait::kRunning, {}) == Answer{"transform", "own.producer"});
-  CHECK(ask(Side::kTrainer, Wait::kRunning, {}) == Answer{"compute", "own.trainer"});
+  CHECK(ask(Side::kTrainer, Wait::kRunning, {}) == Answer{"other", "own.no_frame"});
+  // The collection at the interpreter's end is no chore of the training.
+  CHECK(ask(Side::kTrainer, Wait::kRunning, {}, true) == Answer{"other", "own.no_frame"});
+}
+
+TEST_CASE("importing covers the library's own modules, not what the user's module does") {
+  const std::vector<std::string> import = {"train.py <module>",
+                                           "<frozen importlib._bootstrap> _find_and_load",
+                                           kSite + "torch/profiler/__init__.py <module>"};
+  CHECK(ask(Side::kTrainer, Wait::kRunning, import) == Answer{"other", "python.import"});
+  std::vector<std::string> own = {import[0], import[1], "/home/me/steps.py <module>",
+                                  kSite + "torch/optim/sgd.py SGD.step"};
+  CHECK(ask(Side::kTrainer, Wait::kRunning, own) == Answer{"compute", "torch.optimizer"});
 }
 
 TEST_CASE("remarks about missing frames claim nothing and are nobody's line") {

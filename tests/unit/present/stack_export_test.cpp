@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "present/stack_export.h"
+
+#include "tests/catch.h"
+#include "trace/trace_text.h"
+
+using namespace stallprof;
+
+namespace {
+
+Trace sample() {
+  auto trace = parseTrace(
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
+      "0 stack stack=2 caller=1 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
+      "function=\"Image.resize\" line=2156\n"
+      "0 stack stack=3 caller=1 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
+      "function=\"Image.resize\" line=2200\n"
+      "0 stack stack=4 caller=1 file=\"a;b\\\"c.py\" function=\"<lambda>\"\n"
+      "0 slice thread=1 duration=60ms looks=6 wait=running\n"
+      "60ms slice thread=1 duration=40ms looks=4 wait=sleep\n"
+      "5ms stack_slice thread=1 duration=20ms stack=2 looks=3\n"
+      "35ms stack_slice thread=1 stack=3\n"
+      "45ms stack_slice thread=1 duration=10ms stack=4 looks=2\n"
+      "70ms stack_slice thread=1 duration=20ms stack=1 looks=3\n");
+  REQUIRE(trace.ok());
+  return std::move(trace).value();
+}
+
+std::vector<WeighedStack> weigh(const Trace& trace, StackGroup by, bool blocked) {
+  return weighStacks(trace, findRoles(trace), StackLabels(trace, RuleTable::builtIn()), by,
+                     blocked);
+}
+
+}  // namespace
+
+TEST_CASE("folded stacks are grouped by phase, lines of one function together, sleep left out") {
+  const Trace trace = sample();
+  CHECK(foldedStacks(weigh(trace, StackGroup::kPhase, false)) ==
+        "compute;train.py:main;a,b\"c.py:<lambda> 2\n"
+        "transform;train.py:main;PIL/Image.py:Image.resize 4\n");
+}
+
+TEST_CASE("with blocked looks the sleeper is there too") {
+  const Trace trace = sample();
+  CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
+        "train.py:main 3\n"
+        "train.py:main;PIL/Image.py:Image.resize 4\n"
+        "train.py:main;a,b\"c.py:<lambda> 2\n");
+}
+
+TEST_CASE("speedscope has a profile a group, its frames once, and quotes names") {
+  const Trace trace = sample();
+  const std::string json =
+      speedscopeJson(weigh(trace, StackGroup::kProcess, false), "run.stallprof");
+  CHECK(json.find("\"name\":\"100 python3\"") != std::string::npos);
+  CHECK(json.find("{\"name\":\"a;b\\\"c.py:<lambda>\"}") != std::string::npos);
+  CHECK(json.find("\"samples\":[[0,1],[0,2]],\"weights\":[4,2]") != std::string::npos);
+  CHECK(json.find("\"endValue\":6") != std::string::npos);
+}
+
+TEST_CASE("a trace without stacks is empty in either form") {
+  const Trace none;
+  CHECK(foldedStacks(weigh(none, StackGroup::kPhase, true)).empty());
+  CHECK(speedscopeJson({}, "x").find("\"profiles\":[]") != std::string::npos);
+}
