@@ -448,7 +448,7 @@ def main():
         training.run()
         log = log_of(training, time.monotonic_ns() - begin)
         if server:
-            server.stdin.close()
+            server.terminate()  # a worker not yet gone holds its standard input too
             server.wait()
     out = sys.stdout if dials.log == '-' else open(dials.log, 'w')
     with out:
