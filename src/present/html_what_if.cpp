@@ -73,7 +73,7 @@ void changes(Html& html, const Analysis& a) {
       if (!predicted(advice) || rows++ >= kMostRows) continue;
       const auto row = html.open("tr");
       html.add("td", std::to_string(a.findings[f].rank));
-      html.add("td", shortened(advice.text, 240));
+      html.add("td", shortened(advice.text, 700));
       cell(html, "r", [&] {
         figure(
             html,
@@ -97,8 +97,11 @@ void whatIfSection(Html& html, const Analysis& a) {
     const auto intro = html.open("p", {{"class", "intro"}});
     html.text("The pace each stage alone would allow, from CPU time as demand.");
     if (a.steps.ratePerSecond)
-      html.text(" The run's own pace is " + rateText(*a.steps.ratePerSecond, "steps") +
-                "; a bar ends at five times that.");
+      html.text(" The run's own pace is " + rateText(*a.steps.ratePerSecond, "steps") + ".");
+    if (std::any_of(a.ceilings.begin(), a.ceilings.end(), [&](const Ceiling& c) {
+          return c.stepsPerSecond > a.steps.ratePerSecond.value_or(0) * kLongestBar;
+        }))
+      html.text(" The longest bars stand for five times that and more.");
   }
   ceilings(html, a);
   changes(html, a);

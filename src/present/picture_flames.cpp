@@ -93,6 +93,17 @@ class Tree {
   std::vector<Node> nodes_;  // 0 is what all stacks have in common: nothing
 };
 
+// The thread neither ran nor wanted to for most of the time that the looks are of.
+bool asleep(const ThreadLife& thread, const Timed<StackSlice>& stack) {
+  constexpr int kAwake = 10;  // one part in so many
+  Nanos busy{}, all{};
+  auto slice = std::upper_bound(thread.slices.begin(), thread.slices.end(), stack.at,
+                                [](Nanos t, const Timed<ThreadSlice>& s) { return t < s.end(); });
+  for (; slice != thread.slices.end() && slice->at < stack.end(); ++slice)
+    busy += slice->data.run + slice->data.queued, all += slice->data.duration;
+  return all > Nanos(0) && busy < all / kAwake;
+}
+
 }  // namespace
 
 std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
@@ -105,7 +116,11 @@ std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
     const bool worker = analyzed.roles.of(thread.process) == Role::kWorker;
     if (!trainer && !worker) continue;
     const Side side = trainer ? Side::kTrainer : Side::kProducer;
+    // A worker's own thread is told of whatever it does; its others (queue feeder, resource
+    // sharer, idle pools) sleep most of the time and would hide it.
+    const bool own = trainer || thread.tid == trace.process(thread.process).pid;
     for (const auto& slice : thread.stacks) {
+      if (!own && asleep(thread, slice)) continue;
       if (slice.at >= analyzed.trainer.windowEnd || slice.end() <= analyzed.trainer.windowBegin)
         continue;
       const StackLabel label = labels.of(slice.data.stack, side);

@@ -212,4 +212,30 @@ TEST_CASE("a flame is as wide as the looks, and too narrow frames are summed") {
   CHECK(std::abs(flames[0].hidden - 0.001) < 1e-9);
 }
 
+TEST_CASE("a worker's other threads are in its flame only while they do something") {
+  const Trace trace = traceOf(
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
+      "repeat 30 every 100ms\n"
+      "100ms optimizer thread=1 duration=1ms optimizer=1\n"
+      "end\n"
+      "0s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
+      "0s thread thread=2 process=2 tid=102 name=\"pt_data_worker\"\n"
+      "0s thread thread=3 process=2 tid=103 name=\"feeder\"\n"
+      "0s thread thread=4 process=2 tid=104 name=\"pool\"\n"
+      "0s stack stack=1 function=\"_worker_loop\" file=\"worker.py\"\n"
+      "0s stack stack=2 function=\"_feed\" file=\"queues.py\"\n"
+      "0s stack stack=3 function=\"decode\" file=\"aug.py\"\n"
+      "1s slice thread=2 duration=1s run=0 looks=100 wait=pipe\n"
+      "1s slice thread=3 duration=1s run=0 looks=100 wait=futex\n"
+      "1s slice thread=4 duration=1s run=900ms looks=100 wait=running\n"
+      "1s stack_slice thread=2 duration=1s stack=1 looks=100\n"
+      "1s stack_slice thread=3 duration=1s stack=2 looks=100\n"
+      "1s stack_slice thread=4 duration=1s stack=3 looks=100\n");
+  const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
+  REQUIRE(flames.size() == 1);
+  CHECK(flames[0].looks == 200);
+  for (const FlameFrame& frame : flames[0].frames) CHECK(frame.name != "_feed");
+}
+
 }  // namespace stallprof
