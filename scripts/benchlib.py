@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import statistics
 import subprocess
 import tempfile
@@ -33,12 +34,14 @@ def python_with_torch():
 class Run:
     wall: float          # seconds
     cpu: float           # seconds, the command and all it waited for (ours included when wrapped)
-    queued: float        # seconds, run-queue wait of the whole host in the run
+    queued: float        # seconds in which some task of the host waited for a CPU (PSI); nan: not known
     external: float      # share of all CPUs used by others
     stdout: str
     status: int
     report: dict | None = None
     recording_bytes: int = 0
+    steady: float = float("nan")   # of one core: front and recorder after the first four seconds
+    once: float = float("nan")     # CPU seconds of theirs beyond that rate: start, births, end
 
 
 def host_cpu():
@@ -48,11 +51,13 @@ def host_cpu():
 
 
 def host_queued():
+    """Seconds in which some runnable task had no CPU: PSI. /proc/schedstat, the sum over tasks, is
+    absent from many kernels."""
     try:
-        lines = pathlib.Path("/proc/schedstat").read_text().splitlines()
+        some = pathlib.Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
         return float("nan")
-    return sum(int(line.split()[8]) for line in lines if line.startswith("cpu")) / 1e9
+    return int(some.rsplit("total=", 1)[1]) / 1e6
 
 
 def execute(command, environment=None):
@@ -76,12 +81,27 @@ def execute_profiled(command, *options, keep=None):
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
                        *options, "--", *command])
         run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
+        run.steady, run.once = recorder_costs(recording)
         report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
                                 capture_output=True, text=True)
         if report.returncode != 0:
             raise SystemExit(f"no report of {command}: {report.stderr.strip()}")
         run.report = json.loads(report.stdout)
     return run
+
+
+def recorder_costs(recording):
+    """CPU of front and recorder by second, told apart: a share of one core that lasts, and what is paid
+    once however long the run (seconds of CPU)."""
+    dump = subprocess.run([str(DUMP), recording], capture_output=True, text=True, errors="replace").stdout
+    usage = [(int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9)
+             for line in dump.splitlines() if re.match(r"\d+ recorder ", line)]
+    lasting = [u for u in usage[:-1] if u[0] - usage[0][0] >= 4]
+    if len(lasting) < 3:
+        return float("nan"), float("nan")
+    (begin, first), (end, last) = lasting[0], lasting[-1]
+    steady = (last - first) / (end - begin)
+    return steady, usage[-1][1] - steady * (usage[-1][0] - usage[0][0])
 
 
 def abba(pairs, a, b):

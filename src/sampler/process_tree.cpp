@@ -300,6 +300,7 @@ void ProcessTree::tellSources() {
 
 void ProcessTree::begin() {
   begun_ = true;
+  lastEvent_ = now_;
   if (const auto stat = statOf(root_, static_cast<std::uint32_t>(rootPid_)); stat && live_.empty())
     add(*stat, bornAt(stat->startTicks));
   tellSources();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The three thread loads of the budgets, for scripts/bench_overhead.
+"""The thread loads of the budgets, for scripts/bench_overhead.
 
-usage: thread_loads.py asleep|woken|gil SECONDS
+usage: thread_loads.py asleep|crowd|woken|gil SECONDS
 
-asleep: 100 threads blocked on one lock. woken: 100 threads that each sleep 10 ms, over and over.
+asleep: 100 threads blocked on one lock, crowd: 5,000. woken: 100 threads that each sleep 10 ms, over and over.
 gil: 16 threads of pure Python, a fixed amount of work each (SECONDS is scaled to it)."""
 
 import sys
@@ -12,9 +12,14 @@ import threading
 import time
 
 
-def asleep(seconds):
+def crowd(seconds):
+    threading.stack_size(256 * 1024)
+    return asleep(seconds, 5000)
+
+
+def asleep(seconds, count=100):
     release = threading.Event()
-    threads = [threading.Thread(target=release.wait) for _ in range(100)]
+    threads = [threading.Thread(target=release.wait) for _ in range(count)]
     for thread in threads:
         thread.start()
     time.sleep(seconds)
@@ -51,7 +56,7 @@ def gil(seconds):
 
 
 def main():
-    for thread in {"asleep": asleep, "woken": woken, "gil": gil}[sys.argv[1]](float(sys.argv[2])):
+    for thread in {"asleep": asleep, "crowd": crowd, "woken": woken, "gil": gil}[sys.argv[1]](float(sys.argv[2])):
         thread.join()
 
 

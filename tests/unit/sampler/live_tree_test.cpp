@@ -159,3 +159,11 @@ TEST_CASE("an ordinary user sees the same of a job of theirs") {
     return job.tree->alive() == 2 && (!callsSeen || asleep > ms(500));
   }));
 }
+
+TEST_CASE("live: when task events tell of nothing the tree looks less often") {
+  LiveJob job([] { ::pause(); });
+  if (!job.events.opened()) return;
+  CHECK(job.tree->period() == std::chrono::milliseconds(20));
+  for (const int later : {10, 20}) job.tree->sample(now() + std::chrono::seconds(later), job.list);
+  CHECK(job.tree->period() == std::chrono::milliseconds(50));
+}
