@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tf.data in eager code (TensorFlow 2.x): pipelines, iterators and every get-next of theirs. Inside
-a tf.function a get-next is an operation of a graph and takes no time when Python meets it: of those
-tf_keras.py times the ones it can."""
+a tf.function a get-next is an operation of a graph and takes no time when Python meets it: those are
+not seen."""
 import time
 import weakref
 
@@ -13,7 +13,6 @@ _count = {'loader': 0, 'pass': 0}
 _MOST_STAGES = 64    # of a pipeline looked at; longer ones are told by their last stages
 _AUTOTUNE = -1
 _SILENT = ('Options', 'Model')   # stages that no program writes
-tracing = []    # set by tf_keras.py: who wants to know of get-nexts that are being traced
 
 
 class Pass:
@@ -31,7 +30,7 @@ class Pass:
             not succeeded, process_cpu, size)
 
 
-def pass_of(iterator):
+def _pass_of(iterator):
     return getattr(iterator, '__dict__', {}).get('_stallprof')
 
 
@@ -110,14 +109,10 @@ def install(module):
             False)
 
     def next_begins(args, kwargs):
-        if not eagerly():
-            return tracing[-1].get_next_begins(args[0]) if tracing else None
-        state = pass_of(args[0])
+        state = _pass_of(args[0]) if eagerly() else None
         return (state, time.process_time_ns(), stamp()) if state is not None else None
 
     def next_done(token, args, result, succeeded):
-        if len(token) == 2:
-            return token[0].get_next_traced(token, result, succeeded)
         end, cpu_end = stamp()
         state, process, (at, cpu) = token
         state.put(at, end - at, cpu_end - cpu, time.process_time_ns() - process, succeeded,

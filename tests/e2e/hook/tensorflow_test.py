@@ -62,42 +62,23 @@ KERAS = '''\
 
 
 class Keras(unittest.TestCase):
-    def test_fit_has_fetches_and_steps_and_evaluation_only_fetches(self):
+    def test_fit_has_a_step_each_call_and_evaluation_none(self):
         run = script(KERAS + '''
     model = TensorFlowTrainer(0.01)
     model.fit(RangeDataset(3, 0.02), epochs=2)
     model.evaluate(RangeDataset(2, 0.03))
     model.fit(RangeDataset(1, 0), epochs=1)
     ''')
-        self.assertEqual([(f.loader, f.pass_) for f in run.batches],
-                         [(1, 1)] * 3 + [(1, 2)] * 3 + [(2, 3)] * 2 + [(3, 4)])
         self.assertEqual([o.optimizer for o in run.optimizer], [1] * 7)
-        for fetch in run.batches[:6]:
-            self.assertTrue(20e6 <= fetch.duration, fetch)
-        for fetch in run.batches[6:8]:
-            self.assertTrue(30e6 <= fetch.duration, fetch)
-        for step in run.optimizer:  # what is left of the call: 10 ms
-            self.assertTrue(10e6 <= step.duration, step)
-        trained = run.batches[:6] + run.batches[8:]
-        for fetch, step in zip(trained, run.optimizer):
-            self.assertEqual(fetch.at + fetch.duration, step.at)
-        self.assertEqual(sum(f.end for f in run.fetch), 4)
+        for step in run.optimizer[:6]:  # the get-next is a part of the call
+            self.assertGreaterEqual(step.duration, 30e6)
+        self.assertEqual(run.fetch, [])
 
-    def test_a_seeded_program_whose_graph_holds_more_is_left_alone(self):
+    def test_the_programs_function_still_looks_like_itself(self):
         run = script(KERAS + '''
-    context.seed[0] = 7
-    model = TensorFlowTrainer(0.001, graph='train_function')
-    model.fit(RangeDataset(3, 0.001), epochs=1)
-    assert len(model._function.__name__) and model.train_function.__name__ == 'function'
-    ''')
-        self.assertEqual(len(run.batches), 0)
-        self.assertEqual(len(run.optimizer), 3)
-
-    def test_an_adapter_that_meets_what_it_does_not_know_is_silent(self):
-        run = script(KERAS + '''
-    del tensorflow.timestamp
     model = TensorFlowTrainer(0.001)
     model.fit(RangeDataset(3, 0.001), epochs=1)
+    assert model.train_function.__name__ == 'function'
     ''')
         self.assertEqual((run.err, len(run.optimizer)), ('', 3))
 
@@ -121,14 +102,10 @@ class RealTensorFlow(unittest.TestCase):
             print(eager)
             ''', python=REAL, path=(), TF_CPP_MIN_LOG_LEVEL='3')
         loop = [f for f in run.batches if f.loader == 1]
-        fit = [f for f in run.batches if f.loader == 2]
-        self.assertEqual((len(loop), len(fit), len(run.optimizer)), (10, 20, 20))
+        self.assertEqual((len(loop), len(run.batches), len(run.optimizer)), (10, 10, 20))
         self.assertEqual(loop[0].bytes, 8 * 4 * 4)
         waited = sum(f.duration for f in loop) / 1e9
         self.assertTrue(0.7 * float(run.out) < waited <= float(run.out), (waited, run.out))
-        # The same data, made without prefetch: a fetch takes as long inside the graph.
-        half = sorted(f.duration for f in loop)[5] / 2
-        self.assertGreater(sorted(f.duration for f in fit)[10], half)
 
     def test_a_seeded_fit_gives_the_same_weights(self):
         text = '''
@@ -145,7 +122,7 @@ class RealTensorFlow(unittest.TestCase):
         env = {k: v for k, v in os.environ.items() if k not in ('STALLPROF_EVENTS', 'PYTHONPATH')}
         alone = subprocess.run([REAL, '-c', textwrap.dedent(text)], env=env, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
-        self.assertEqual(len(hooked.batches), 16)
+        self.assertEqual(len(hooked.optimizer), 16)
         self.assertEqual(hooked.out, alone.stdout.decode())
 
 

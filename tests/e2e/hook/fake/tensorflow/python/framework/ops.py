@@ -4,7 +4,7 @@ graphs = []
 
 class Graph:
     def __init__(self, name):
-        self.name, self.operations, self.depth = name, [], 0
+        self.name, self.operations = name, []
 
 
 def get_default_graph():

@@ -19,7 +19,6 @@ class TensorFlowTrainer:
                 iterator.get_next()
                 tf.operation(lambda: time.sleep(seconds))
                 ops.graphs.pop()
-                assert graph.depth == 0
             graph.argument = iterator
             for run in graph.operations:
                 run()
