@@ -174,7 +174,7 @@ struct Finding {
 struct FunctionInfo {
   Phase phase = Phase::kUnknown;
   std::string role;          // "trainer" | "producer"
-  double phaseRatio = 0;     // of that role's looks in that phase
+  double phaseRatio = 0;     // of the phase
   double low = 0, high = 1;  // 90 % interval
   SourceLine hot, where;     // the innermost frame; the user's line that led to it
   std::string rule;          // why that phase: `stallprof explain --rule`

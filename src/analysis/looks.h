@@ -12,6 +12,10 @@ struct Look {
   Nanos at{};
   const StackSlice* stack = nullptr;  // null: none was seen
   Wait wait = Wait::kUnknown;
+  // The time it stands for: since the look before, as the rate of looks changes with the recorder's
+  // budget. At most kLongest of time without looks.
+  Nanos stands{};
+  static constexpr Nanos kLongest{1'000'000'000};
 };
 
 // Which slice a look at `at` belongs to: a slice's looks end at its end, and the stack is read some
@@ -42,12 +46,17 @@ void eachLook(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
   WaitAt waitAt(thread.slices);
   auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
                                   [&](const Timed<StackSlice>& s) { return s.end() < begin; });
+  Nanos before = row == thread.stacks.begin() ? begin : std::max(begin, std::prev(row)->end());
   for (; row != thread.stacks.end() && row->at < end; ++row) {
     const std::uint32_t looks = std::max(1u, row->data.looks);
     const Nanos period = looks > 1 ? row->data.duration / (looks - 1) : Nanos{};
-    for (std::uint32_t i = 0; i < looks; ++i)
-      if (const Nanos at = row->at + period * i; at >= begin && at < end)
-        visit(Look{at, &row->data, waitAt(at)});
+    for (std::uint32_t i = 0; i < looks; ++i) {
+      const Nanos at = row->at + period * i;
+      if (at < begin || at >= end) continue;
+      const Nanos since = std::clamp(at - before, Nanos{}, std::max(period, Look::kLongest));
+      visit(Look{at, &row->data, waitAt(at), since});
+      before = at;
+    }
   }
 }
 

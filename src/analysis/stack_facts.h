@@ -36,16 +36,18 @@ struct Share {
 };
 [[nodiscard]] Share shareOf(double part, const LookSum& all);
 
+// Looks by phase: how many, and how long each phase's stand for.
 struct PhaseLooks {
-  std::array<double, kPhaseNames.size()> of{};
+  std::array<double, kPhaseNames.size()> seconds{};
+  double time = 0;  // all of them, seconds
   LookSum all;
-  void add(Phase phase, const void* witness) {
-    of[static_cast<std::size_t>(phase)] += 1;
+  void add(Phase phase, const void* witness, double stands) {
+    seconds[static_cast<std::size_t>(phase)] += stands;
+    time += stands;
     all.add(witness);
   }
-  [[nodiscard]] double operator[](Phase phase) const { return of[static_cast<std::size_t>(phase)]; }
   [[nodiscard]] double ratio(Phase phase) const {
-    return all.looks > 0 ? (*this)[phase] / all.looks : 0;
+    return time > 0 ? seconds[static_cast<std::size_t>(phase)] / time : 0;
   }
 };
 
@@ -57,6 +59,7 @@ struct FunctionLooks {
   std::string rule;   // that gave the phase
   StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
   double looks = 0, running = 0, ownPython = 0, lockWaits = 0;
+  double seconds = 0;           // the time its looks stand for
   std::uint32_t processes = 0;  // how many had it
 };
 
@@ -73,9 +76,8 @@ struct StackFacts {
   // Threads of the producing processes that want the interpreter's lock.
   LookSum lockWanted;
   double lockWaits = 0;
-  std::uint32_t lockThreads = 0;             // most in one process
-  double bareProducer = 0, bareTrainer = 0;  // looks at a thread whose stack was not seen
-  std::vector<FunctionLooks> functions;      // most looks first
+  std::uint32_t lockThreads = 0;         // most in one process
+  std::vector<FunctionLooks> functions;  // most looks first
 
   [[nodiscard]] bool seen() const { return making.all.looks + step.all.looks + gap.all.looks > 0; }
 };

@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t kMostOfPhase = 5;
 constexpr double kLeastShare = 0.02;  // of a phase's looks: below, a line of noise
 
-using PhaseKey = std::pair<Side, Phase>;
-
 ThreadId busiestMainThread(const Trace& trace) {
   ThreadId best;
   double most = 0;
@@ -49,26 +47,30 @@ std::string nameOf(const SourceLine& line) {
 }
 
 std::vector<FunctionInfo> functionTable(const Trace& trace, const TrainerFacts& facts) {
-  std::map<PhaseKey, double> looks;
-  std::map<PhaseKey, std::size_t> listed;
-  for (const FunctionLooks& f : facts.stacks.functions) looks[{f.side, f.phase}] += f.looks;
+  struct OfPhase {
+    double looks = 0, seconds = 0;
+    std::size_t listed = 0;
+  };
+  std::map<Phase, OfPhase> phases;
+  for (const FunctionLooks& f : facts.stacks.functions)
+    phases[f.phase].looks += f.looks, phases[f.phase].seconds += f.seconds;
   std::vector<FunctionInfo> table;
   for (const FunctionLooks& f : facts.stacks.functions) {
-    const PhaseKey key{f.side, f.phase};
-    if (f.looks < kLeastShare * looks[key] || ++listed[key] > kMostOfPhase) continue;
+    OfPhase& all = phases[f.phase];
+    if (f.looks < kLeastShare * all.looks || ++all.listed > kMostOfPhase) continue;
     FunctionInfo info;
     info.phase = f.phase, info.rule = f.rule;
     info.role = f.side == Side::kProducer ? "producer" : "trainer";
-    LookSum all;
-    all.looks = all.squares = looks[key];
-    const Share share = shareOf(f.looks, all);
+    LookSum sum;
+    sum.looks = sum.squares = all.looks;
+    const Share share = shareOf(all.seconds > 0 ? f.seconds / all.seconds * all.looks : 0, sum);
     info.phaseRatio = share.value, info.low = share.low, info.high = share.high;
     info.hot = lineOf(trace, f.hot), info.where = lineOf(trace, f.user);
     info.looks = static_cast<std::int64_t>(f.looks), info.processes = f.processes;
     table.push_back(std::move(info));
   }
   std::stable_sort(table.begin(), table.end(), [](const FunctionInfo& a, const FunctionInfo& b) {
-    return std::pair(a.phase, a.role) < std::pair(b.phase, b.role);
+    return a.phase != b.phase ? a.phase < b.phase : a.phaseRatio > b.phaseRatio;
   });
   return table;
 }

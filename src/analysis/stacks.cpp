@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "analysis/looks.h"
+#include "classify/own_rules.h"
 #include "classify/waits.h"
 
 namespace stallprof {
@@ -16,17 +17,6 @@ namespace {
 
 constexpr double kEnoughLooks = 30;  // below it a share of them is off by 9 points (one sigma)
 constexpr double kNormal90 = 1.645;
-
-// How many looks there were at a thread, whether a stack was seen or not.
-double looksAt(const ThreadLife& thread, Nanos begin, Nanos end) {
-  double looks = 0;
-  for (const auto& slice : thread.slices) {
-    const Nanos inside = std::min(slice.end(), end) - std::max(slice.at, begin);
-    if (inside > Nanos{} && slice.data.duration > Nanos{})
-      looks += slice.data.looks * (seconds(inside) / seconds(slice.data.duration));
-  }
-  return looks;
-}
 
 using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
 
@@ -67,7 +57,6 @@ class Gatherer {
         ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
       takeTrainer(inside ? &*piece : nullptr, look);
     });
-    facts_.bareTrainer = std::max(0.0, looksAt(thread, begin_, end_) - facts_.trainer.looks);
   }
 
   [[nodiscard]] bool madeHere(const Piece* piece) const {
@@ -89,8 +78,8 @@ class Gatherer {
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
     if ((step || gap) && what.chore != Chore::kGc)
       ++facts_.chores[static_cast<std::size_t>(what.chore)];
-    if (step) facts_.step.add(phase, look.stack), takeStep(label, look);
-    if (gap) facts_.gap.add(phase, look.stack);
+    if (step) facts_.step.add(phase, look.stack, seconds(look.stands)), takeStep(label, look);
+    if (gap) facts_.gap.add(phase, look.stack, seconds(look.stands));
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (step || gap || phased || look.wait == Wait::kRunning)
       note(trainer, label, phase, what, look, Side::kTrainer);
@@ -109,16 +98,25 @@ class Gatherer {
            label.hot == label.python && label.usersLine() && !look.stack->gc;
   }
 
+  static bool ofProducer(Phase phase) {
+    return phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad ||
+           phase == Phase::kUnknown;
+  }
+
   void takeMaking(ThreadId thread, const Look& look) {
     const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
-    const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
-    facts_.making.add(what.phase, look.stack);
+    LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    // The hook says that a batch is made here, whatever else the stack is known for.
+    if (!ofProducer(what.phase)) what = {Phase::kTransform, Chore::kNone, kOwnProducer};
+    facts_.making.add(what.phase, look.stack, seconds(look.stands));
     if (look.wait == Wait::kRunning) {
-      facts_.makingRunning.add(what.phase, look.stack);
+      facts_.makingRunning.add(what.phase, look.stack, seconds(look.stands));
     } else {
       const Phase blocked = producerWait(look.wait).phase;
-      if (blocked == Phase::kTransform) facts_.makingLocked.add(what.phase, look.stack);
-      if (blocked == Phase::kUnknown) facts_.makingVague.add(what.phase, look.stack);
+      if (blocked == Phase::kTransform)
+        facts_.makingLocked.add(what.phase, look.stack, seconds(look.stands));
+      if (blocked == Phase::kUnknown)
+        facts_.makingVague.add(what.phase, look.stack, seconds(look.stands));
     }
     note(thread, label, what.phase, what, look, Side::kProducer);
   }
@@ -165,23 +163,13 @@ class Gatherer {
       const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
       const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
       if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
-      if (running) facts_.makingRunning.add(what.phase, look.stack);
+      if (running) facts_.makingRunning.add(what.phase, look.stack, seconds(look.stands));
       note(id, label, what.phase, what, look, Side::kProducer);
     });
   }
 
   void lookAtWorker(ThreadId id, const Stretches& stretches) {
-    double seen = 0, busy = 0;
-    for (const Stretch& s : stretches)
-      busy += seconds(std::max(Nanos{}, std::min(s.end, end_) - std::max(s.begin, begin_)));
-    eachLookWithin(id, stretches, [&](const Look& look) {
-      ++seen;
-      takeMaking(id, look);
-    });
-    // Its looks are spread evenly, so as many fall into its fetches as time does.
-    const double all = looksAt(trace_.thread(id), begin_, end_);
-    const double expected = all * busy / std::max(1e-9, seconds(end_ - begin_));
-    facts_.bareProducer += std::max(0.0, expected - seen);
+    eachLookWithin(id, stretches, [&](const Look& look) { takeMaking(id, look); });
   }
 
   // Of all Python threads of the processes that make batches.
@@ -226,7 +214,7 @@ class Gatherer {
     Function*& known = byStack_[key];
     if (!known) known = &functionOf(label, phase, what, side);
     Function& f = *known;
-    f.looks.looks += 1;
+    f.looks.looks += 1, f.looks.seconds += seconds(look.stands);
     f.looks.running += look.wait == Wait::kRunning;
     f.looks.ownPython += ownPython(label, look);
     f.looks.lockWaits += look.stack->gil == Gil::kWaits;
@@ -268,14 +256,12 @@ bool give(Split& split, Blame& blame, Phase phase, Nanos time) {
   }
 }
 
-void move(const PhaseLooks& looks, double bare, Phase own, Nanos& from, Split& split,
-          Blame& blame) {
-  const double all = looks.all.looks + bare;
+void move(const PhaseLooks& looks, Phase own, Nanos& from, Split& split, Blame& blame) {
   if (looks.all.looks < kEnoughLooks) return;
   const Nanos whole = from;
   for (std::size_t i = 0; i < kPhaseNames.size(); ++i) {
     const auto phase = static_cast<Phase>(i);
-    const Nanos part = scaled(whole, looks.of[i] / all);
+    const Nanos part = scaled(whole, looks.ratio(phase));
     if (phase != own && part > Nanos{} && give(split, blame, phase, part)) from -= part;
   }
 }
@@ -315,13 +301,10 @@ FetchShares fetchShares(const StackFacts& facts) {
 }
 
 void refine(const StackFacts& facts, Split& split, Blame& blame) {
-  // Looks without a stack are shared out as the steps and gaps were.
-  const double looks = facts.step.all.looks + facts.gap.all.looks;
-  const double bare = looks > 0 ? facts.bareTrainer / looks : 0;
   Nanos compute = split.compute, other = split.other;
   split.compute = split.other = Nanos{};
-  move(facts.step, bare * facts.step.all.looks, Phase::kCompute, compute, split, blame);
-  move(facts.gap, bare * facts.gap.all.looks, Phase::kOther, other, split, blame);
+  move(facts.step, Phase::kCompute, compute, split, blame);
+  move(facts.gap, Phase::kOther, other, split, blame);
   split.compute += compute, split.other += other;
 }
 
