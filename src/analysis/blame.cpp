@@ -42,6 +42,13 @@ void addShare(Blame& blame, const FetchSplit& split, Nanos whole, Nanos part) {
 // Enough blocked looks to tell what one fetch was blocked in; fewer: its producer's average.
 constexpr std::uint32_t kEnoughLooks = 3;
 
+// What the caller is blocked in says that it waits, not what the threads do that it waits for.
+FetchSplit waitingForThreads(FetchSplit split) {
+  split.unknown += split.extract + split.transform + split.load;
+  split.extract = split.transform = split.load = kNone;
+  return split;
+}
+
 }  // namespace
 
 Observed& Observed::operator+=(const Observed& o) {
@@ -211,8 +218,9 @@ Blame Producers::blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos be
   Blame blame;
   if (end <= begin) return blame;
   if (!pass.hasWorkers) {
-    addShare(blame, split(self_, fetch.at, fetch.end(), fetch.data.cpu), fetch.data.duration,
-             end - begin);
+    FetchSplit own = split(self_, fetch.at, fetch.end(), fetch.data.cpu);
+    if (pass.byThreads) own = waitingForThreads(own);
+    addShare(blame, own, fetch.data.duration, end - begin);
     return blame;
   }
   if (const Place* place = find(pass, fetch)) return follow(*place, begin, end);

@@ -80,12 +80,14 @@ void readIterators(const Trace& trace, TrainerTimeline& line) {
 }
 
 void readLoaders(const Trace& trace, TrainerTimeline& line) {
-  std::unordered_map<std::uint32_t, bool> workers;
+  std::unordered_map<std::uint32_t, const LoaderSeen*> loaders;
   for (const auto& row : trace.loaders)
-    if (row.data.process == line.who.process) workers[row.data.loader] = row.data.workers > 0;
+    if (row.data.process == line.who.process) loaders[row.data.loader] = &row.data;
   for (PassSpan& pass : line.passes)
-    if (const auto known = workers.find(pass.loader); known != workers.end())
-      pass.hasWorkers = known->second;
+    if (const auto known = loaders.find(pass.loader); known != loaders.end()) {
+      pass.hasWorkers = known->second->workers > 0;
+      pass.byThreads = madeByThreads(trace.text(known->second->kind));
+    }
 }
 
 constexpr auto kStepBefore = [](const Timed<OptimizerStep>* step, Nanos t) { return step->at < t; };

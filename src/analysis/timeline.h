@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/roles.h"
@@ -21,9 +22,16 @@ struct PassSpan {
   Nanos closing{};
   bool reused = false;      // the workers were there already
   bool hasWorkers = false;  // batches come from worker processes
+  bool byThreads = false;   // batches come from threads that are not told apart: madeByThreads
   bool evaluation = false;  // no optimizer step, in a process that has some
   bool counted = false;     // its batches are steps
 };
+
+// Batches of such a loader (tf.data) are made by threads of the trainer's process of which nothing
+// is known: neither PyTorch's workers nor the thread that asks for them.
+[[nodiscard]] inline bool madeByThreads(std::string_view kind) {
+  return !kind.empty() && kind != "torch.DataLoader";
+}
 
 // What the trainer's own thread did, as the hook told it; nothing is judged here but passes.
 struct TrainerTimeline {

@@ -6,13 +6,16 @@
 
 #include "analysis/findings/wording.h"
 #include "analysis/stacks.h"
+#include "analysis/timeline.h"
 
 namespace stallprof {
 namespace {
 
 const LoaderSeen* loaderOf(const Trace& trace, const TrainerFacts& t) {
   if (t.loader < 0 || static_cast<std::size_t>(t.loader) >= trace.loaders.size()) return nullptr;
-  return &trace.loaders[static_cast<std::size_t>(t.loader)].data;
+  const LoaderSeen& loader = trace.loaders[static_cast<std::size_t>(t.loader)].data;
+  // What rules and model know of workers and order is PyTorch's.
+  return madeByThreads(trace.text(loader.kind)) ? nullptr : &loader;
 }
 
 PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, double external) {
@@ -130,10 +133,9 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   const auto steps = static_cast<double>(t.windowSteps());
   const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
   const bool hasWorkers = loader && loader->workers > 0;
-  Evidence e{
-      trace, t,
-      run,   Gains(workloadOf(t, hasWorkers), settingsOf(loader, run, external), perStep, external),
-      {},    loader};
+  const Workload work = t.loader >= 0 && !loader ? Workload{} : workloadOf(t, hasWorkers);
+  Evidence e{trace, t,     run, Gains(work, settingsOf(loader, run, external), perStep, external),
+             {},    loader};
   e.perStep = perStep;
   e.external = external;
   e.beside = run.besideCpuRatio.value_or(0);

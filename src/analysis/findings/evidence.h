@@ -17,7 +17,7 @@ struct Evidence {
   const RunFacts& run;
   Gains gains;
   std::vector<Ceiling> ceilings;
-  const LoaderSeen* loader = nullptr;  // null: none was seen
+  const LoaderSeen* loader = nullptr;  // null: none was seen whose workings are known
 
   double window = 0;   // seconds
   double perStep = 0;  // seconds of the window a step

@@ -30,6 +30,13 @@ const char* const kParents[][2] = {{"transform.in_process", "extract."},
                                    {"extract.small_files", "extract."},
                                    {"host.cpu_throttled", "compute.contention"}};
 
+// A fix that may as well gain nothing is no sure one, whatever else is known.
+void doubtWideOnes(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    if (!f.advice.empty() && f.advice[0].predicted.low && *f.advice[0].predicted.low <= 1)
+      f.confidence = std::min(f.confidence, Confidence::kLow);
+}
+
 void nameParents(std::vector<Finding>& findings) {
   for (Finding& f : findings)
     for (const auto& [parent, child] : kParents) {
@@ -84,6 +91,7 @@ double scoreOf(const Finding& f) {
 }
 
 void rankFindings(std::vector<Finding>& findings) {
+  doubtWideOnes(findings);
   // Two that one fix cures score alike: then the one that explains more of the time goes first.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     const double first = scoreOf(a), second = scoreOf(b);
@@ -100,7 +108,9 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   rankFindings(findings);
   const bool anyFix = std::any_of(findings.begin(), findings.end(), worthIt);
   const bool tooFew = e.trainer.steps.size() < kFewestSteps;
-  if (!anyFix && !e.trainer.steps.empty()) {
+  // No rule knows how to mend a loader that is not PyTorch's: waiting for it is then no health.
+  const bool untold = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
+  if (!anyFix && !untold && !e.trainer.steps.empty()) {
     findings.insert(findings.begin(), cpuBound(e));
     for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
   }
