@@ -285,7 +285,7 @@ std::string reportJson(const Analysis& a) {
                {"not_a_problem", list(a.notAProblem, line)},
                {"not_measured", list(a.notMeasured, line)}};
   if (a.cost) json["cost"] = cost(*a.cost);  // only where a price was given
-  if (!a.functions.empty()) json["functions"] = list(a.functions, function);  // only with stacks
+  json["functions"] = a.functions.empty() ? Json() : list(a.functions, function);
   return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
 }
 
