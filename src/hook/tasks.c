@@ -3,7 +3,8 @@
  * CPU of a batch is the process's, so that decoder pools count, less that of the threads that send
  * the batch before while this one is made: the queue's feeder and multiprocessing's resource
  * sharer. What other threads used is read at a batch's end, since they have nothing to do between
- * batches; after short ones not each time, then it is told with the next: sums are exact. */
+ * batches; after short ones not each time, then it is told with the next: sums are exact but for
+ * what is left unread when the worker ends. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <sys/resource.h>
 
@@ -14,8 +15,8 @@
 /* For the senders: they start with the first batches, and some never do. */
 enum { kLooks = 8, kSenders = 2 };
 
-/* Between fetches the kernel's part of a clock read is cold: 1 to 2.5 us each. So after a fetch of
- * less than a millisecond only this thread's clocks are read, and the rest every 16th time. */
+/* Between fetches the kernel's part of a clock read is cold and slower than in a loop. So after a
+ * fetch of less than a millisecond only this thread's clocks are read, the rest every 16th time. */
 enum { kShortNs = 1000000, kMostUnread = 16 };
 
 struct reading {
