@@ -19,7 +19,7 @@ TEST_CASE("installed files are named from their package on, the user's as they a
   CHECK(!users("<frozen os>"));
   CHECK(!users("/usr/lib/python3.11/os.py"));
   for (const char* own : {"train.py", "/home/me/lib/python/train.py", "/srv/datasets/coco.py",
-                          "<string>", "<stdin>", "/work/python3.11/train.py"}) {
+                          "<string>", "<stdin>", "/srv/python3.11/train.py"}) {
     INFO(own);
     CHECK(users(own));
     CHECK(path(own) == own);
