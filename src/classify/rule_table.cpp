@@ -33,7 +33,7 @@ class FileReader {
                       escapeTerminal(parsed.error().description(), 300));
     for (const auto& [key, node] : parsed.table()) readTop(key.str(), node);
     for (PhaseRule& rule : rules_) {
-      rule.library = library_;
+      rule.family = library_;
       if (rule.source.empty()) rule.source = source_;
     }
     if (wrong_) return *wrong_;

@@ -40,7 +40,7 @@ struct PhaseRule {
   bool waits = false;  // claims also the time blocked on a file or socket, which is else extract
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise
-  std::string library;                          // the family the file is of: "PyTorch"
+  std::string family;                           // what library the file is of: "PyTorch"
   std::string note, source;
   std::string file;  // the rule file and line it stands in
   std::uint32_t line = 0;

@@ -33,7 +33,7 @@ std::string sideName(Side side) { return side == Side::kProducer ? "producer" : 
 void printRule(const PhaseRule& rule) {
   std::printf("%s\n\n", rule.id.c_str());
   printLine("phase", phaseName(rule));
-  printLine("library", rule.library);
+  printLine("library", rule.family);
   printLine("note", rule.note);
   if (rule.scope) printLine("scope", "claims in a " + sideName(*rule.scope) + " only");
   if (rule.context) printLine("context", "what it calls works for a " + sideName(*rule.context));
@@ -72,7 +72,7 @@ void listLine(std::string_view id, const std::string& phase, const std::string& 
 
 void listAll(const RuleTable& table) {
   for (const PhaseRule& rule : table.rules())
-    listLine(rule.id, rule.work ? "work" : phaseName(rule), rule.library);
+    listLine(rule.id, rule.work ? "work" : phaseName(rule), rule.family);
   for (const OwnRule& own : ownRules()) listLine(own.id, std::string(own.phase), "stallprof's own");
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("a rule file becomes rules with file, line and family") {
   const PhaseRule& rule = rules.value()[0];
   CHECK(rule.id == "mine.decode");
   CHECK(rule.phase == Phase::kTransform);
-  CHECK(rule.library == "Mine");
+  CHECK(rule.family == "Mine");
   CHECK(rule.source == "mine 1.0");
   CHECK(rule.waits);
   CHECK(rule.covers == PhaseRule::Covers::kNothing);
