@@ -75,11 +75,16 @@ std::string textOf(const TextData& data, const std::vector<std::uint8_t>& bytes)
   return text;
 }
 
+// A module's code is freed once it has been imported, and the next one's may take its place.
+constexpr std::string_view kModule = "<module>";
+
 }  // namespace
 
 Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   const auto known = codes_.find(address);
-  if (known != codes_.end() && now - known->second.checkedAt < kTrusted) return &known->second;
+  if (known != codes_.end() && now - known->second.checkedAt < kTrusted &&
+      known->second.function != kModule)
+    return &known->second;
   bytes_.resize(layout_.codeBytes);
   if (address == 0 || !memory.readBytes(address, bytes_.data(), bytes_.size())) return nullptr;
   if (known != codes_.end() && same(known->second, bytes_)) {
