@@ -30,10 +30,7 @@ Finding choreFinding(const Evidence& e, const char* id, double share, const char
 }
 
 void tellLooks(Finding& f, const Evidence& e, const Share& share) {
-  tell(f,
-       "90 % interval " + percent(share.low) + " to " + percent(share.high) + ", from " +
-           number(e.trainer.stacks.trainer.looks) + " looks",
-       e.trainer.stacks.trainer.looks, "count");
+  tellInterval(f, share, e.trainer.stacks.trainer.looks);
   if (share.high - share.value > share.value / 2) f.confidence = lowered(f.confidence);
 }
 

@@ -27,10 +27,7 @@ Maybe<Finding> gilBound(const Evidence& e) {
            " Python threads in one process; wanting to run, they wait " + percent(waits.value) +
            " of the time for the lock",
        waits.value, "ratio");
-  tell(f,
-       "90 % interval " + percent(waits.low) + " to " + percent(waits.high) + ", from " +
-           number(s.lockWanted.looks) + " looks",
-       s.lockWanted.looks, "count");
+  tellInterval(f, waits, s.lockWanted.looks);
   const HotQuery waiting{Side::kProducer, {}, {}, HotQuery::Of::kLockWaits};
   if (const auto line = hottest(e, waiting)) {
     point(f, *line);

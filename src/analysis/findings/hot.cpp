@@ -93,4 +93,11 @@ void nameFunctions(const Evidence& e, std::vector<Finding>& findings) {
   }
 }
 
+void tellInterval(Finding& f, const Share& share, double looks, const std::string& where) {
+  tell(f,
+       "90 % interval " + percent(share.low) + " to " + percent(share.high) + ", from " +
+           number(looks) + " looks" + where,
+       looks, "count");
+}
+
 }  // namespace stallprof

@@ -30,4 +30,7 @@ void point(Finding& to, const HotFunction& function);
 // Gives every finding without them the function its phase's time goes to, and the user's line.
 void nameFunctions(const Evidence& e, std::vector<Finding>& findings);
 
+// Evidence: how sure a share is, and from how many looks; `where` follows ("in 2 processes").
+void tellInterval(Finding& f, const Share& share, double looks, const std::string& where = {});
+
 }  // namespace stallprof

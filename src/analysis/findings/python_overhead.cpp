@@ -35,10 +35,7 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
        "the trainer's own lines run " + percent(share.value) +
            " of the time with the interpreter's lock held: Python, or C that keeps the lock",
        share.value, "ratio");
-  tell(f,
-       "90 % interval " + percent(share.low) + " to " + percent(share.high) + ", from " +
-           number(s.trainer.looks) + " looks",
-       s.trainer.looks, "count");
+  tellInterval(f, share, s.trainer.looks);
   const HotQuery own{Side::kTrainer, {}, {}, HotQuery::Of::kOwnPython};
   if (const auto line = hottest(e, own)) {
     f.where = line->where;

@@ -39,11 +39,9 @@ Maybe<Finding> slowOp(const Evidence& e) {
     f.confidence = lowered(f.confidence);
   tell(f, percent(share.value) + " of the CPU of making batches is in " + nameOf(*op), share.value,
        "ratio");
-  tell(f,
-       "90 % interval " + percent(share.low) + " to " + percent(share.high) + ", from " +
-           number(all.looks) + " looks in " +
-           (op->processes == 1 ? "1 process" : std::to_string(op->processes) + " processes"),
-       all.looks, "count");
+  tellInterval(
+      f, share, all.looks,
+      op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) tell(f, "by rule " + op->rule);
   offer(f, adviceOf("cheaper_op", {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
                     "the batches change where the cheaper way rounds or samples differently"));
