@@ -69,6 +69,37 @@ enum class Gil : std::uint8_t {
 inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds", "waits",
                                                               "released"};
 
+// What a device was given to do. Order is on disk.
+enum class DeviceWorkKind : std::uint8_t {
+  kKernel,
+  kCollective,  // a kernel of NCCL or its kin: its time holds the wait for the other ranks
+  kGraph,       // a whole graph launch, its kernels not told apart
+  kToDevice,    // copies: host to device,
+  kToHost,      // device to host,
+  kOnDevice,    // within a device,
+  kPeer,        // between devices
+  kSet,
+  kOther,
+};
+inline constexpr std::array<std::string_view, 9> kDeviceWorkKindNames = {
+    "kernel", "collective", "graph", "to_device", "to_host", "on_device", "peer", "set", "other"};
+
+// The host's side of a copy. Pageable memory is copied twice and blocks the calling thread.
+enum class HostMemory : std::uint8_t { kUnknown, kPageable, kPinned, kManaged };
+inline constexpr std::array<std::string_view, 4> kHostMemoryNames = {"unknown", "pageable",
+                                                                     "pinned", "managed"};
+
+// What a call into the driver or runtime is for.
+enum class DeviceCallKind : std::uint8_t {
+  kOther,
+  kLaunch,
+  kCopy,  // or set
+  kSync,  // waits for a device, a stream or an event
+  kAllocate,
+};
+inline constexpr std::array<std::string_view, 5> kDeviceCallKindNames = {"other", "launch", "copy",
+                                                                         "sync", "allocate"};
+
 // Every named way to lose data. Order is on disk.
 enum class LossKind : std::uint8_t {
   kRingFull,        // hook or agent wrote faster than the recorder drained
@@ -88,12 +119,17 @@ enum class LossKind : std::uint8_t {
   kStacksFull,      // looks at stacks that had no room left in the tree: "(other)"
   kStacksTorn,      // looks at a stack that moved too fast, or could not be believed
   kStacksSkipped,   // looks at stacks left out to hold the recorder's budget
+  kDeviceDropped,   // device records that had no room: in the agent's buffers, or in the library's
+  kDeviceInvalid,   // device records with times that cannot be
+  kDeviceDamaged,   // bytes in the activity memory that cannot be records
+  kDeviceSlots,     // processes that use a device beyond the areas of the activity memory
 };
-inline constexpr std::array<std::string_view, 17> kLossNames = {
-    "ring_full",   "ring_slots",    "ring_damaged",    "tick_missed",   "threads_skipped",
-    "short_lived", "perf_lost",     "strings_full",    "disk_full",     "write_error",
-    "frame_torn",  "frame_damaged", "segment_missing", "event_unknown", "stacks_full",
-    "stacks_torn", "stacks_skipped"};
+inline constexpr std::array<std::string_view, 21> kLossNames = {
+    "ring_full",   "ring_slots",     "ring_damaged",    "tick_missed",    "threads_skipped",
+    "short_lived", "perf_lost",      "strings_full",    "disk_full",      "write_error",
+    "frame_torn",  "frame_damaged",  "segment_missing", "event_unknown",  "stacks_full",
+    "stacks_torn", "stacks_skipped", "device_dropped",  "device_invalid", "device_damaged",
+    "device_slots"};
 
 // The spelling of an enumerator; out-of-range values (a damaged recording) read as "unknown".
 [[nodiscard]] constexpr std::string_view nameOf(Wait w) {
@@ -119,6 +155,18 @@ inline constexpr std::array<std::string_view, 17> kLossNames = {
 [[nodiscard]] constexpr std::string_view nameOf(Gil g) {
   const auto i = static_cast<std::size_t>(g);
   return i < kGilNames.size() ? kGilNames[i] : kGilNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(DeviceWorkKind k) {
+  const auto i = static_cast<std::size_t>(k);
+  return i < kDeviceWorkKindNames.size() ? kDeviceWorkKindNames[i] : "other";
+}
+[[nodiscard]] constexpr std::string_view nameOf(HostMemory m) {
+  const auto i = static_cast<std::size_t>(m);
+  return i < kHostMemoryNames.size() ? kHostMemoryNames[i] : kHostMemoryNames[0];
+}
+[[nodiscard]] constexpr std::string_view nameOf(DeviceCallKind k) {
+  const auto i = static_cast<std::size_t>(k);
+  return i < kDeviceCallKindNames.size() ? kDeviceCallKindNames[i] : kDeviceCallKindNames[0];
 }
 [[nodiscard]] constexpr std::string_view nameOf(LossKind k) {
   const auto i = static_cast<std::size_t>(k);

@@ -70,6 +70,16 @@ struct Trace {
   Table<WorkerTask> tasks;
   Table<OptimizerStep> optimizerSteps;
   Table<PhaseSpan> spans;
+  Table<DeviceSeen> devices;
+  Table<DeviceTrace> deviceTraces;
+  Table<DeviceSpan> deviceSpans;
+  Table<DeviceWork> deviceWorks;
+  Table<DeviceUse> deviceUses;
+  Table<DeviceCall> deviceCalls;
+  Table<DeviceCallUse> deviceCallUses;
+  Table<Range> ranges;
+  Table<DeviceUsage> deviceUsages;
+  Table<DeviceProcess> deviceProcesses;
   Table<ClockPair> clocks;
   Table<SourceState> sources;
   Table<Loss> losses;

@@ -62,6 +62,26 @@ constexpr auto kTableOf<OptimizerStep> = &Trace::optimizerSteps;
 template <>
 constexpr auto kTableOf<PhaseSpan> = &Trace::spans;
 template <>
+constexpr auto kTableOf<DeviceSeen> = &Trace::devices;
+template <>
+constexpr auto kTableOf<DeviceTrace> = &Trace::deviceTraces;
+template <>
+constexpr auto kTableOf<DeviceSpan> = &Trace::deviceSpans;
+template <>
+constexpr auto kTableOf<DeviceWork> = &Trace::deviceWorks;
+template <>
+constexpr auto kTableOf<DeviceUse> = &Trace::deviceUses;
+template <>
+constexpr auto kTableOf<DeviceCall> = &Trace::deviceCalls;
+template <>
+constexpr auto kTableOf<DeviceCallUse> = &Trace::deviceCallUses;
+template <>
+constexpr auto kTableOf<Range> = &Trace::ranges;
+template <>
+constexpr auto kTableOf<DeviceUsage> = &Trace::deviceUsages;
+template <>
+constexpr auto kTableOf<DeviceProcess> = &Trace::deviceProcesses;
+template <>
 constexpr auto kTableOf<ClockPair> = &Trace::clocks;
 template <>
 constexpr auto kTableOf<SourceState> = &Trace::sources;

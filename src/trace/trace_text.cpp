@@ -25,6 +25,9 @@ std::span<const std::string_view> namesOf(SpanSource) { return kSpanSourceNames;
 std::span<const std::string_view> namesOf(Coverage) { return kCoverageNames; }
 std::span<const std::string_view> namesOf(FrameKind) { return kFrameKindNames; }
 std::span<const std::string_view> namesOf(Gil) { return kGilNames; }
+std::span<const std::string_view> namesOf(DeviceWorkKind) { return kDeviceWorkKindNames; }
+std::span<const std::string_view> namesOf(HostMemory) { return kHostMemoryNames; }
+std::span<const std::string_view> namesOf(DeviceCallKind) { return kDeviceCallKindNames; }
 std::span<const std::string_view> namesOf(LossKind) { return kLossNames; }
 
 // ---- values of one field, both ways -------------------------------------------------------------
