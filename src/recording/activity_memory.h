@@ -91,8 +91,9 @@ struct stallprof_activity_header { /* one page */
   uint64_t magic;
   uint32_t version;
   uint32_t areas;
-  uint32_t closed; /* set by the recorder at its end: agents stop tracing */
-  uint8_t reserved[4096 - 20];
+  uint32_t closed;      /* set by the recorder at its end: agents stop tracing */
+  uint32_t turned_away; /* processes that found no free area; counted by the agents */
+  uint8_t reserved[4096 - 24];
 };
 
 struct stallprof_activity_area {
