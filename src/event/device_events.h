@@ -49,8 +49,10 @@ struct DeviceTrace {
 };
 
 // A stretch in which a device was at work for one process: the union over its streams, joined over
-// gaps shorter than kDeviceGap. Exactly `busy` of `duration` had something running, of that
-// `copyOnly` nothing but copies and sets, `collectiveOnly` nothing but those and collectives.
+// gaps shorter than kDeviceGap (wider ones where there are more than some hundred a second).
+// Exactly `busy` of `duration` had something running, of that `copyOnly` nothing but copies and
+// sets, `collectiveOnly` a collective and beside it nothing but those; the rest is compute. Work
+// that ran longer than a flush may be told of late, by further spans for what it adds.
 struct DeviceSpan {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_SPAN;
   static constexpr const char* kName = "device_span";
@@ -123,10 +125,11 @@ struct DeviceCall {
   DeviceCallKind kind = DeviceCallKind::kOther;
   StringId name;  // "cudaStreamSynchronize"
   std::uint32_t correlation = 0;
+  ProcessId process;  // always known; the thread is not where calls are not traced
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("thread", s.thread), v("duration", s.duration), v("kind", s.kind), v("name", s.name),
-        v("correlation", s.correlation);
+        v("correlation", s.correlation), v("process", s.process);
   }
 };
 
@@ -140,10 +143,11 @@ struct DeviceCallUse {
   StringId name;
   std::uint64_t count = 0;
   Nanos time{};
+  ProcessId process;  // as in DeviceCall
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("thread", s.thread), v("duration", s.duration), v("kind", s.kind), v("name", s.name),
-        v("count", s.count), v("time", s.time);
+        v("count", s.count), v("time", s.time), v("process", s.process);
   }
 };
 
