@@ -4,6 +4,7 @@
 #include "launch/capability.h"
 #include "sampler/cgroup.h"
 #include "sampler/host.h"
+#include "sampler/nvml_sampler.h"
 #include "sampler/process_sampler.h"
 #include "sampler/process_tree.h"
 #include "sampler/python/python_sampler.h"
@@ -37,10 +38,11 @@ struct JobWatch::Parts {
         host(kRoot, &tree),
         cgroup(kRoot, job),
         calls(kRoot),
+        gpus(kRoot, &tree),
         loop(hz) {
     // The tree first: the others follow what it found.
-    for (Sampler* sampler :
-         std::initializer_list<Sampler*>{&tree, &threads, &processes, &host, &cgroup, &calls})
+    for (Sampler* sampler : std::initializer_list<Sampler*>{&tree, &threads, &processes, &host,
+                                                            &cgroup, &calls, &gpus})
       loop.add(*sampler);
     if (python) threads.giveLooks(stacks);
   }
@@ -54,6 +56,7 @@ struct JobWatch::Parts {
   HostSampler host;
   CgroupSampler cgroup;
   SyscallCounter calls;
+  NvmlSampler gpus;
   SamplerLoop loop;
 };
 

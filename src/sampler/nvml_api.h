@@ -142,6 +142,8 @@ enum Metric : std::uint32_t {
   kSmOccupancy = 3,
   kAnyTensor = 5,
   kDramBandwidth = 10,
+  kPcieSentRate = 20,      // MiB/s
+  kPcieReceivedRate = 21,  // MiB/s
 };
 
 // Entry points; null where the library is too old for one.
