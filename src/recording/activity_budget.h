@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace stallprof {
+
+// What device data may take of a recording: at most 200 MB an hour, whatever the job does. Totals
+// by second are small by construction; the rest is paid for here, for all processes together.
+class ActivityBudget {
+ public:
+  // Bytes of the encoded events, as the tests measure them on a real mix.
+  static constexpr std::int64_t kWorkBytes = 26, kCallBytes = 18, kSpanBytes = 22;
+
+  void tick(Nanos now) {
+    const double passed = last_ == Nanos{} ? 0 : std::max(0.0, seconds(now - last_));
+    each_ = std::min(each_ + passed * kEachPerSecond, kEachMost);
+    calls_ = std::min(calls_ + passed * kCallsPerSecond, kCallsMost);
+    last_ = now;
+  }
+
+  // How long every piece of work may be told of, at `bytesPerSecond`; below a tenth of a second
+  // none.
+  [[nodiscard]] Nanos eachFor(double bytesPerSecond) const {
+    const double most = each_ / std::max(bytesPerSecond, 1.0);
+    return most < 0.1 ? Nanos{} : fromSeconds(std::min(most, 1.0));
+  }
+  // Within such a stretch what is paid may be more than there is: the next comes later.
+  void payEach(std::int64_t bytes) { each_ -= static_cast<double>(bytes); }
+  [[nodiscard]] bool longCopy() { return take(each_, kWorkBytes); }
+  [[nodiscard]] bool longCall() { return take(calls_, kCallBytes); }
+
+  void addDevice() { ++devices_; }
+  void removeDevice() { --devices_; }
+  // Spans that one device of one process may be told of in a stretch of this length.
+  [[nodiscard]] std::size_t spansIn(Nanos stretch) const {
+    const double all = kSpansPerSecond * std::clamp(seconds(stretch), 0.1, 10.0);
+    return static_cast<std::size_t>(
+        std::max(all / static_cast<double>(std::max<std::int64_t>(devices_, 1)), 20.0));
+  }
+
+ private:
+  static constexpr double kHour = 3600;
+  static constexpr double kEachPerSecond = 60e6 / kHour, kEachMost = 8e6;
+  static constexpr double kCallsPerSecond = 30e6 / kHour, kCallsMost = 1e6;
+  static constexpr double kSpansPerSecond = 80e6 / kHour / kSpanBytes;
+
+  static bool take(double& from, std::int64_t bytes) {
+    if (from < static_cast<double>(bytes)) return false;
+    from -= static_cast<double>(bytes);
+    return true;
+  }
+
+  double each_ = kEachMost, calls_ = kCallsMost;
+  Nanos last_{};
+  std::int64_t devices_ = 0;
+};
+
+}  // namespace stallprof

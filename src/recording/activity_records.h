@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "recording/activity_memory.h"
+
+namespace stallprof {
+
+// Kinds of CUPTI's activity records that are read; the numbers are CUPTI's own.
+enum class ActivityKind : std::uint32_t {
+  kCopy = 1,
+  kSet = 2,
+  kKernel = 3,
+  kDriverCall = 4,
+  kRuntimeCall = 5,
+  kDevice = 8,
+  kConcurrentKernel = 10,
+  kOverhead = 17,
+  kPeerCopy = 22,
+  kSync = 38,
+  kGraph = 51,
+};
+
+// One record as CUPTI wrote it: times in its clock, name as a number of the name log or a pointer.
+// What a kind does not have is 0.
+struct ActivityRecord {
+  ActivityKind kind{};
+  std::uint32_t device = 0, context = 0, stream = 0, correlation = 0;
+  std::uint64_t start = 0, end = 0;
+  std::uint64_t name = 0;   // kernel, device
+  std::uint64_t bytes = 0;  // copy, set; device: its memory
+  std::uint64_t blocks = 0;
+  std::uint64_t blockThreads = 0;
+  std::uint32_t code = 0;  // call: cbid; copy: copyKind; sync: type; overhead: its kind
+  std::uint32_t thread = 0;
+  std::uint8_t sourceMemory = 0, targetMemory = 0;  // copy; set: the target's
+  std::int32_t multiprocessors = -1, major = -1, minor = -1;
+  bool mig = false;
+  std::uint8_t uuid[16] = {};  // device; MIG: of the instance
+};
+
+struct ActivityBuffer {
+  // A private copy: the job can write to the memory at any time.
+  std::span<const std::uint8_t> bytes;
+  std::span<const std::uint32_t, STALLPROF_ACTIVITY_KINDS> strides;  // as the agent says
+  std::uint32_t cuptiVersion = 0;
+  bool torn = false;  // never given back: read to the first zero kind
+};
+
+struct ActivityWalk {
+  std::size_t records = 0, skipped = 0;  // skipped: of kinds that are not read
+  std::size_t damagedBytes = 0;          // behind a place where no record can be
+};
+
+// Visits each record in order. Pure: no record is read beyond `bytes`, however hostile they are.
+ActivityWalk walkActivity(const ActivityBuffer& buffer,
+                          const std::function<void(const ActivityRecord&)>& visit);
+
+// The bytes from one record of this kind to the next: what the agent saw where that can be, else
+// the size that this CUPTI has in NVIDIA's headers; 0: not known.
+[[nodiscard]] std::uint32_t activityStride(std::uint32_t kind, std::uint32_t seen,
+                                           std::uint32_t cuptiVersion);
+
+// Of a buffer that was handed out as zeros: what holds all records in it.
+[[nodiscard]] std::size_t writtenBytes(std::span<const std::uint8_t> bytes);
+
+}  // namespace stallprof
