@@ -48,14 +48,20 @@ class Gatherer {
 
   void lookAtTrainer(const Line& line) {
     const ThreadLife& thread = trace_.thread(timeline_.who.thread);
-    auto piece = line.begin();
+    auto next = line.begin();
+    const StackSlice* slice = nullptr;
+    const Piece* first = nullptr;
     eachLook(thread, begin_, end_, [&](const Look& look) {
-      while (piece != line.end() && piece->end <= look.at) ++piece;
-      const bool inside = piece != line.end() && piece->begin <= look.at;
+      while (next != line.end() && next->end <= look.at) ++next;
+      const Piece* piece = next != line.end() && next->begin <= look.at ? &*next : nullptr;
+      if (look.stack != slice) slice = look.stack, first = piece;
+      // Only a slice's first look has an instant of its own, the others are spread evenly: one of
+      // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
+      if (madeHere(piece) != madeHere(first)) piece = first;
       facts_.trainer.add(look.stack);
       if (look.stack->gc && !look.stack->stack.none())
         ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
-      takeTrainer(inside ? &*piece : nullptr, look);
+      takeTrainer(piece, look);
     });
   }
 

@@ -75,6 +75,19 @@ TEST_CASE("the CPU of fetches is split by what their looks saw, and sums stay ex
   CHECK(facts.blame.extractCpu == facts.blame.extract);
 }
 
+TEST_CASE("looks spread evenly over a slice never carry a fetch's stack into the step after it") {
+  // Three looks at the same stack, 48 ms apart on average: the second one is said to be in the
+  // step.
+  const Trace trace =
+      test::traceOf(training("30ms stack_slice thread=1 duration=96ms stack=4 looks=3\n"));
+  const TrainerFacts facts = factsOf(trace);
+  Split split = facts.split;
+  Blame blame = facts.blame;
+  refine(facts.stacks, split, blame);
+  CHECK(split.compute == facts.split.compute);
+  CHECK(blame.transform == facts.blame.transform);
+}
+
 TEST_CASE("without stacks nothing changes") {
   const Trace trace = test::traceOf(training(""));
   const TrainerFacts with = factsOf(trace), without = attribute(trace, {ProcessId{1}, ThreadId{1}});
