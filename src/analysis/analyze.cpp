@@ -5,6 +5,7 @@
 
 #include "analysis/attribution.h"
 #include "analysis/describe.h"
+#include "analysis/device_describe.h"
 #include "analysis/findings.h"
 #include "analysis/resources.h"
 #include "analysis/stack_table.h"
@@ -44,16 +45,17 @@ TrainerFacts wholeRun(const Trace& trace) {
 }
 
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage,
-                    std::vector<std::string>& out) {
+                    const Maybe<DeviceInfo>& device, std::vector<std::string>& out) {
   for (const auto& source : coverage.sources)
     if (source.state != Coverage::kFull)
       out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
                     (source.why.empty() ? "" : ": " + source.why));
   if (trace.frameworks.empty())
     out.push_back("loader, steps: no process of the run loaded a framework the hook knows");
-  out.push_back(trace.stacks.empty()
-                    ? "Python lines of slow operations, GPU activity: not in this version"
-                    : "GPU activity: not in this version");
+  if (!device)
+    out.push_back(trace.stacks.empty()
+                      ? "Python lines of slow operations, GPU activity: not in this version"
+                      : "GPU activity: not in this version");
 }
 
 }  // namespace
@@ -90,6 +92,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   out.breakdown = describeBreakdown(facts);
   out.functions = functionTable(trace, facts);
   out.resources = measureResources(trace, facts, roles, run);
+  out.device = describeDevice(trace, facts);
+  out.run.host.gpus = deviceNames(trace);
+  out.coverage.gpuTier = deviceTier(trace, facts);
+  out.resources.gpuBusyRatio = deviceBusyRatio(trace, facts);
   if (steps) {
     out.epochs = measureEpochs(trace, facts, roles);
     Judgement& judgement = longest->judgement;
@@ -99,7 +105,7 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
     out.notAProblem = std::move(judgement.notAProblem);
     out.notMeasured = std::move(judgement.notMeasured);
   }
-  addNotMeasured(trace, out.coverage, out.notMeasured);
+  addNotMeasured(trace, out.coverage, out.device, out.notMeasured);
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

@@ -7,6 +7,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "analysis/device_gaps.h"
+#include "analysis/device_split.h"
+#include "analysis/device_use.h"
 #include "analysis/pieces.h"
 #include "analysis/usage.h"
 
@@ -20,7 +23,7 @@ Line drawLine(const TrainerTimeline& line, const StepPlan& plan) {
   std::vector<Piece> base, evaluation;
   std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
   for (const StepSpan& step : plan.steps)
-    base.push_back({step.begin, step.end, Piece::Kind::kPhase, Phase::kCompute, 0});
+    base.push_back({step.begin, step.end, Piece::Kind::kStep, Phase::kCompute, 0});
   for (std::uint32_t i = 0; i < line.passes.size(); ++i) {
     const PassSpan& pass = line.passes[i];
     if (!pass.evaluation) {
@@ -79,55 +82,56 @@ void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
 // Sums stretches of the line; each sums to its length.
 class Tally {
  public:
-  Tally(const TrainerTimeline& line, const Producers& producers, Line pieces)
-      : line_(line), producers_(producers), pieces_(std::move(pieces)) {}
+  Tally(const TrainerTimeline& line, const Producers& producers, const Line& pieces,
+        const DeviceSplit& device)
+      : line_(line), producers_(producers), pieces_(pieces), device_(device) {}
 
-  void add(Nanos begin, Nanos end, Split& split, Blame& blame) const {
+  DeviceTally add(Nanos begin, Nanos end, Split& split, Blame& blame) const {
     auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), begin,
                                   [](Nanos t, const Piece& p) { return t < p.end; });
     Nanos known{};
+    DeviceTally tally;
     for (; piece != pieces_.end() && piece->begin < end; ++piece) {
       const Nanos from = std::max(begin, piece->begin), to = std::min(end, piece->end);
       known += to - from;
       if (piece->kind == Piece::Kind::kFetch)
-        addFetch(piece->index, from, to, split, blame);
+        addFetch(piece->index, from, to, split, blame, tally);
+      else if (piece->kind == Piece::Kind::kStep)
+        device_.step(from, to, split, tally);
       else
         addPhase(split, blame, piece->phase, to - from);
     }
     split.other += end - begin - known;
+    return tally;
   }
 
  private:
-  void addFetch(std::uint32_t index, Nanos from, Nanos to, Split& split, Blame& blame) const {
-    const Timed<Fetch>& fetch = *line_.fetches[index];
-    const PassSpan& pass = line_.passes[line_.passOf[index]];
-    if (fetch.data.end && pass.hasWorkers) {
-      split.load += to - from;
-      return;
-    }
-    const Nanos own =
-        pass.hasWorkers ? std::clamp(fetch.data.cpu, kNone, fetch.data.duration) : kNone;
-    const Nanos turn = std::clamp(fetch.end() - own, from, to);
+  void addFetch(std::uint32_t index, Nanos from, Nanos to, Split& split, Blame& blame,
+                DeviceTally& tally) const {
+    const Nanos turn = std::clamp(line_.waitEnd(index), from, to);
     split.load += to - turn;
-    split.wait += turn - from;
-    blame += producers_.blame(pass, fetch, from, turn);
+    if (turn > from)
+      device_.wait(producers_, line_.passes[line_.passOf[index]], *line_.fetches[index], from, turn,
+                   split, blame, tally);
   }
 
   const TrainerTimeline& line_;
   const Producers& producers_;
-  Line pieces_;
+  const Line& pieces_;
+  const DeviceSplit& device_;
 };
 
 std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& line, const Tally& tally,
-                            const ThreadLife& thread) {
+                            const ThreadLife& thread, const DeviceTally::Seen& seen) {
   std::vector<Step> steps;
   steps.reserve(plan.steps.size());
   for (const StepSpan& span : plan.steps) {
     Step step;
     step.begin = span.begin, step.end = span.end, step.boundary = span.boundary;
-    tally.add(span.begin, span.end, step.split, step.blame);
-    const Observed seen = observe(thread, span.begin, span.end);
-    step.cpu = seen.run, step.starved = seen.queued;
+    const DeviceTally traced = tally.add(span.begin, span.end, step.split, step.blame);
+    estimateDark(seen, traced.dark, step.split, step.blame);
+    const Observed observed = observe(thread, span.begin, span.end);
+    step.cpu = observed.run, step.starved = observed.queued;
     if (span.fetch >= 0) {
       const Fetch& fetch = line.fetches[static_cast<std::size_t>(span.fetch)]->data;
       step.pass = fetch.pass, step.batch = fetch.batch, step.ready = fetch.ready;
@@ -209,6 +213,27 @@ std::vector<WorkerFacts> makeWorkers(const Trace& trace, const TrainerTimeline& 
   return workers;
 }
 
+DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
+                        const TrainerTime& trainer, const StackLabels* labels, bool timeline,
+                        Nanos begin, Nanos end) {
+  DeviceFacts facts;
+  facts.seen = devices.seen, facts.timeline = timeline;
+  facts.gauges = readGauges(trace, begin, end);
+  if (!devices.seen) return facts;
+  const TrainerIdentity& who = trainer.line.who;
+  facts.traced = lengthIn(devices.traced, begin, end);
+  facts.told = lengthIn(devices.told, begin, end);
+  if (timeline) facts.devices = blameDevices(trainer, devices, begin, end);
+  sumDeviceUse(trace, devices.process, begin, end, facts);
+  for (const StandingCall& call : devices.calls)
+    facts.syncs += !call.copy && call.end > begin && call.begin < end &&
+                   lengthIn(devices.traced, call.begin, call.end) > kNone;
+  if (!labels) return facts;
+  facts.syncSite = findSite(trace, *labels, devices, who.thread, begin, end, false);
+  facts.copySite = findSite(trace, *labels, devices, who.thread, begin, end, true);
+  return facts;
+}
+
 }  // namespace
 
 TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels) {
@@ -219,7 +244,9 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   if (labels)
     facts.stacks = gatherStacks(trace, *labels, line, pieces, plan.windowBegin, plan.windowEnd);
   const Producers producers(trace, line, fetchShares(facts.stacks));
-  const Tally tally(line, producers, pieces);
+  const DeviceTimeline devices = readDevices(trace, who);
+  const DeviceSplit device(devices, plan.windowBegin, plan.windowEnd);
+  const Tally tally(line, producers, pieces, device);
   const ThreadLife& thread = trace.thread(who.thread);
 
   facts.process = who.process, facts.thread = who.thread, facts.source = plan.source;
@@ -228,8 +255,12 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   facts.optimizerSteps = line.stepping.size();
   facts.loader = loaderIndex(trace, line);
   facts.readCpuShare = producers.readCpu();
-  facts.steps = makeSteps(plan, line, tally, thread);
-  tally.add(facts.windowBegin, facts.windowEnd, facts.split, facts.blame);
+  const DeviceTally traced =
+      tally.add(facts.windowBegin, facts.windowEnd, facts.split, facts.blame);
+  estimateDark(traced.seen, traced.dark, facts.split, facts.blame);
+  facts.steps = makeSteps(plan, line, tally, thread, traced.seen);
+  facts.device = deviceFacts(trace, devices, {line, pieces, producers}, labels, device.known(),
+                             facts.windowBegin, facts.windowEnd);
   const Observed seen = observe(thread, facts.windowBegin, facts.windowEnd);
   facts.cpu = seen.run, facts.starved = seen.queued;
   facts.processCpu = cpuBetween(trace.process(who.process), facts.windowBegin, facts.windowEnd);

@@ -181,6 +181,7 @@ Breakdown describeBreakdown(const TrainerFacts& trainer) {
       share(b.extract),  share(b.transform), share(s.load + b.load + b.startup),
       share(s.compute),  share(s.sync),      share(s.comm),
       share(s.periodic), share(s.other),     share(b.unknown)};
+  if (trainer.device.timeline) out.hiddenWaitRatio = share(s.hidden);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/device_facts.h"
 #include "analysis/stack_facts.h"
 #include "trace/trace.h"
 
@@ -27,12 +28,14 @@ struct Blame {
 // Where a stretch of the trainer thread's time went. Sums to the stretch.
 struct Split {
   Nanos compute{}, wait{}, load{}, sync{}, comm{}, periodic{}, other{};
+  Nanos hidden{};  // of `compute`: a data wait while a device worked for this trainer
+  Nanos copy{};    // of `load`: standing in a copy to a device
   [[nodiscard]] Nanos total() const {
     return compute + wait + load + sync + comm + periodic + other;
   }
   Split& operator+=(const Split& o) {
     compute += o.compute, wait += o.wait, load += o.load, sync += o.sync, comm += o.comm,
-        periodic += o.periodic, other += o.other;
+        periodic += o.periodic, other += o.other, hidden += o.hidden, copy += o.copy;
     return *this;
   }
 };
@@ -107,6 +110,7 @@ struct TrainerFacts {
   std::uint64_t optimizerSteps = 0;
   double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks tell
   StackFacts stacks;        // of the window; empty where no Python stack was seen
+  DeviceFacts device;       // of the window; not `seen` where the process used none
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
   [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }

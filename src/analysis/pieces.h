@@ -14,6 +14,7 @@ namespace stallprof {
 struct Piece {
   enum class Kind : std::uint8_t {
     kPhase,     // `phase` says it all
+    kStep,      // inside a step, and nothing says more: compute
     kFetch,     // a part of fetch `index`
     kIterator,  // a loader's iterator is made
   };

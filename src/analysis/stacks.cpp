@@ -75,7 +75,8 @@ class Gatherer {
     if (madeHere(piece)) return takeMaking(trainer, look);
     const StackLabel label = labels_.of(look.stack->stack, Side::kTrainer);
     const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
-    const bool phased = piece && piece->kind == Piece::Kind::kPhase;
+    const bool phased =
+        piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     const bool step = phased && piece->phase == Phase::kCompute;
     const bool gap = !piece || (phased && piece->phase == Phase::kOther);
     Phase phase = what.phase;
@@ -307,8 +308,9 @@ FetchShares fetchShares(const StackFacts& facts) {
 }
 
 void refine(const StackFacts& facts, Split& split, Blame& blame) {
-  Nanos compute = split.compute, other = split.other;
-  split.compute = split.other = Nanos{};
+  // A wait that a device's work hides is no look inside a step.
+  Nanos compute = split.compute - split.hidden, other = split.other;
+  split.compute = split.hidden, split.other = Nanos{};
   move(facts.step, Phase::kCompute, compute, split, blame);
   move(facts.gap, Phase::kOther, other, split, blame);
   split.compute += compute, split.other += other;

@@ -127,6 +127,13 @@ bool TrainerTimeline::madeAhead(const PassSpan& pass) const {
   return pass.firstFetch > 0 && fetches[pass.firstFetch - 1]->at >= pass.iterator;
 }
 
+Nanos TrainerTimeline::waitEnd(std::size_t index) const {
+  const Timed<Fetch>& fetch = *fetches[index];
+  if (!passes[passOf[index]].hasWorkers) return fetch.end();
+  if (fetch.data.end) return fetch.at;
+  return fetch.end() - std::clamp(fetch.data.cpu, Nanos{}, fetch.data.duration);
+}
+
 bool TrainerTimeline::nested(const PassSpan& pass) const {
   return pass.firstFetch > 0 && passes[passOf[pass.firstFetch - 1]].end > pass.end;
 }

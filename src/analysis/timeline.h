@@ -57,6 +57,9 @@ struct TrainerTimeline {
   // A fetch of another pass lies between the making of its iterator and its first own: the
   // iterator was made ahead, and the time between is not of this pass.
   [[nodiscard]] bool madeAhead(const PassSpan& pass) const;
+  // From when on, in its fetch `index`, the trainer waits no more: its own CPU receives the batch,
+  // or ends the pass's workers. The fetch's end where it makes the batch itself.
+  [[nodiscard]] Nanos waitEnd(std::size_t index) const;
   // Another pass was under way when this one began and went on after it.
   [[nodiscard]] bool nested(const PassSpan& pass) const;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "present/units.h"
 #include "stallprof/version.h"
@@ -30,7 +31,10 @@ std::string hostText(const RunInfo::Host& host) {
     text += ", " + (some ? numberText(host.coresUsable) + " of " : "") +
             countOf(host.coresOnline, "core");
   }
-  for (const std::string& gpu : host.gpus) text += ", " + gpu;
+  std::map<std::string, int> gpus;  // eight of a kind are one entry
+  for (const std::string& gpu : host.gpus) ++gpus[gpu];
+  for (const auto& [name, count] : gpus)
+    text += ", " + (count > 1 ? std::to_string(count) + " x " : "") + name;
   return text;
 }
 
@@ -172,7 +176,9 @@ std::vector<std::string> useParts(const Analysis& a) {
   };
   named("CPU", r.cpuRatio ? percentText(*r.cpuRatio) : kNotMeasured);
   if (!a.run.host.gpus.empty() || r.gpuBusyRatio)
-    named("GPU", r.gpuBusyRatio ? percentText(*r.gpuBusyRatio) : kNotMeasured);
+    named("GPU", r.gpuBusyRatio ? percentText(*r.gpuBusyRatio) +
+                                      (a.device && a.device->basis == "nvml" ? " (NVML)" : "")
+                                : kNotMeasured);
   named("read", r.readBytesPerSecond ? rateText(*r.readBytesPerSecond, "bytes") : kNotMeasured);
   if (r.cacheHitRatio) named("cache hits", percentText(*r.cacheHitRatio));
   named("peak RSS",

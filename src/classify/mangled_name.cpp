@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "classify/mangled_name.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMostWords = 256;  // a name of 4 kB has no more that matter
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  std::optional<MangledName> read() {
+    if (!skip("_Z")) return std::nullopt;
+    skip("L");
+    const bool nested = skip("N");
+    while (nested && (at('K') || at('V') || at('r') || at('R') || at('O'))) ++pos_;
+    while (!done() && !(nested && at('E'))) {
+      if (!component()) return std::nullopt;
+      if (!nested && !at('I')) break;  // what follows are the parameters
+    }
+    if ((nested && done()) || out_.qualified.empty()) return std::nullopt;
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] bool done() const { return pos_ >= text_.size(); }
+  [[nodiscard]] char peek(std::size_t ahead = 0) const {
+    return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0';
+  }
+  [[nodiscard]] bool at(char c) const { return peek() == c; }
+  bool skip(std::string_view part) {
+    if (!text_.substr(std::min(pos_, text_.size())).starts_with(part)) return false;
+    pos_ += part.size();
+    return true;
+  }
+  // Up to and with the next `end`.
+  void skipPast(char end) {
+    const std::size_t found = text_.find(end, pos_);
+    pos_ = found == std::string_view::npos ? text_.size() : found + 1;
+  }
+
+  // "6native": its length, then the word. Empty where it is damaged.
+  std::string_view sourceName() {
+    std::size_t length = 0;
+    while (digit(peek()) && length < text_.size())
+      length = length * 10 + static_cast<std::size_t>(peek() - '0'), ++pos_;
+    if (length == 0 || length > text_.size() - pos_) {
+      pos_ = text_.size();
+      return {};
+    }
+    pos_ += length;
+    return text_.substr(pos_ - length, length);
+  }
+
+  void append(std::string_view name) {
+    if (name.starts_with("_GLOBAL__N")) return;
+    out_.qualified.append(out_.qualified.empty() ? "" : "::").append(name);
+  }
+
+  // One part of the function's own name.
+  bool component() {
+    if (digit(peek())) {
+      const std::string_view name = sourceName();
+      append(name);
+      return !name.empty();
+    }
+    if (skip("St")) return append("std"), true;
+    if (skip("cl")) return append("operator()"), true;
+    if (skip("L")) return true;
+    if (skip("B")) return !sourceName().empty();
+    if (at('I') || at('U')) return arguments();
+    return false;  // constructors, other operators, local names: no kernel's
+  }
+
+  void literal() {
+    ++pos_;
+    if (skip("_Z")) return open('L');
+    if (digit(peek()))
+      sourceName();
+    else if (at('N'))
+      arguments();
+    else if (at('S'))
+      substitution();
+    else
+      ++pos_;
+    skipPast('E');
+  }
+
+  void substitution() {
+    ++pos_;
+    if (at('_') || digit(peek()) || (peek() >= 'A' && peek() <= 'Z'))
+      skipPast('_');
+    else
+      ++pos_;
+  }
+
+  void open(char kind) { stack_ += kind; }
+  void close() {
+    const char kind = stack_.back();
+    stack_.pop_back();
+    if (kind == 'U') skipPast('_');  // a lambda's number
+  }
+
+  void word() {
+    const std::string_view name = sourceName();
+    if (!name.empty() && out_.words.size() < kMostWords) out_.words.push_back(name);
+  }
+
+  // A bracket of any kind, with all that is in it: told by its letters alone.
+  bool arguments() {
+    const std::size_t outer = stack_.size();
+    do {
+      if (!token()) return false;
+    } while (stack_.size() > outer && !done());
+    return stack_.size() == outer;
+  }
+
+  bool token() {
+    const char c = peek();
+    if (digit(c)) return word(), true;
+    switch (c) {
+      case 'L':
+        return literal(), true;
+      case 'S':
+        return substitution(), true;
+      case 'T':
+      case 'A':
+        ++pos_;
+        if (at('_') || digit(peek())) skipPast('_');
+        return true;
+      case 'U':
+        ++pos_;
+        if (at('l')) open('U');
+        if (at('t'))
+          skipPast('_');
+        else
+          ++pos_;
+        return true;
+      case 'D':
+        if (peek(1) == 'T' || peek(1) == 't') open('D');
+        if (peek(1) == 'v') return skipPast('_'), true;
+        pos_ += 2;
+        return true;
+      case 'I':
+      case 'N':
+      case 'X':
+      case 'J':
+      case 'F':
+      case 'Z':
+        ++pos_, open(c);
+        return true;
+      case 'E':
+        ++pos_;
+        if (stack_.empty()) return false;
+        close();
+        return true;
+      default:
+        ++pos_;
+        return true;
+    }
+  }
+
+  std::string_view text_;
+  std::size_t pos_ = 0;
+  std::string stack_;  // brackets that are open
+  MangledName out_;
+};
+
+}  // namespace
+
+std::optional<MangledName> readMangled(std::string_view raw) { return Reader(raw).read(); }
+
+}  // namespace stallprof
