@@ -31,6 +31,16 @@ def python_with_torch():
 
 
 @dataclasses.dataclass
+class Costs:
+    """What lasts, by the seconds after SETTLED, and what is paid once however long the run: start, births
+    of threads, end. Not a number where the run was too short to tell them apart."""
+    cpu: float = float("nan")          # share of one core that lasts, front and recorder
+    cpu_once: float = float("nan")     # seconds
+    bytes: float = float("nan")        # written in a second, lasting
+    bytes_once: float = float("nan")
+
+
+@dataclasses.dataclass
 class Run:
     wall: float          # seconds
     cpu: float           # seconds, the command and all it waited for (ours included when wrapped)
@@ -40,8 +50,7 @@ class Run:
     status: int
     report: dict | None = None
     recording_bytes: int = 0
-    steady: float = float("nan")   # of one core: front and recorder after the first four seconds
-    once: float = float("nan")     # CPU seconds of theirs beyond that rate: start, births, end
+    costs: "Costs | None" = None   # of front and recorder, when it was a run of `stallprof run`
 
 
 def host_cpu():
@@ -74,14 +83,15 @@ def execute(command, environment=None):
     return Run(wall, cpu, host_queued() - queued, external, text, child.returncode)
 
 
-def execute_profiled(command, *options, keep=None):
-    """The command under `stallprof run`; its report as JSON. `keep`: where to leave the recording."""
+def execute_profiled(command, *options, keep=None, settled=4):
+    """The command under `stallprof run`; its report as JSON. `keep`: where to leave the recording.
+    `settled`: after so many seconds what is spent is what lasts."""
     with tempfile.TemporaryDirectory(prefix="bench.") as scratch:
         recording = str(keep or f"{scratch}/r.stallprof")
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
                        *options, "--", *command])
         run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
-        run.steady, run.once = recorder_costs(recording)
+        run.costs = recorder_costs(recording, settled)
         report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
                                 capture_output=True, text=True)
         if report.returncode != 0:
@@ -90,18 +100,18 @@ def execute_profiled(command, *options, keep=None):
     return run
 
 
-def recorder_costs(recording):
-    """CPU of front and recorder by second, told apart: a share of one core that lasts, and what is paid
-    once however long the run (seconds of CPU)."""
+def recorder_costs(recording, settled=4):
     dump = subprocess.run([str(DUMP), recording], capture_output=True, text=True, errors="replace").stdout
-    usage = [(int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9)
+    usage = [(int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9,
+              int(re.search(r" written=(\d+)", line)[1]))
              for line in dump.splitlines() if re.match(r"\d+ recorder ", line)]
-    lasting = [u for u in usage[:-1] if u[0] - usage[0][0] >= 4]
+    lasting = [u for u in usage[:-1] if u[0] - usage[0][0] >= settled]
     if len(lasting) < 3:
-        return float("nan"), float("nan")
-    (begin, first), (end, last) = lasting[0], lasting[-1]
-    steady = (last - first) / (end - begin)
-    return steady, usage[-1][1] - steady * (usage[-1][0] - usage[0][0])
+        return Costs()
+    (begin, *first), (end, *last) = lasting[0], lasting[-1]
+    rates = [(b - a) / (end - begin) for a, b in zip(first, last)]
+    once = [total - rate * (usage[-1][0] - usage[0][0]) for total, rate in zip(usage[-1][1:], rates)]
+    return Costs(rates[0], once[0], rates[1], once[1])
 
 
 def abba(pairs, a, b):

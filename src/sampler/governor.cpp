@@ -11,6 +11,8 @@ constexpr Nanos kSlowest = std::chrono::seconds(1);
 // One thread in 64 each second: a pass over 20,000 busy threads takes 60 ms of CPU, a minute at
 // 0.1 % of a core.
 constexpr int kMostTurns = 6;
+// A second, but for what four intervals may fall short of it.
+constexpr double kWhole = 0.95;
 
 template <std::size_t N>
 double median(std::array<double, N> values, std::size_t count) {
@@ -38,8 +40,8 @@ Pace Governor::paceOf(int level) const {
 
 // The fastest level at which looks and rest together are expected below `share`.
 int Governor::levelWithin(double share) const {
-  // The rest counts as nothing until a second has told of it: a start is a burst.
-  const double rest = median(rest_, kIntervals);
+  // The rest counts as nothing until three seconds have told of it: a start is a burst.
+  const double rest = median(rest_, kSeconds);
   const double looks = median(looks_, std::min(told_, kIntervals));
   const double allowed = std::max(share - rest, kLeast);
   int level = 0;
@@ -47,11 +49,18 @@ int Governor::levelWithin(double share) const {
   return level;
 }
 
+void Governor::addRest(double wall, double cpu) {
+  wall_ += wall, cpu_ += cpu;
+  if (wall_ < kWhole) return;
+  rest_[secondsTold_++ % kSeconds] = cpu_ / wall_;
+  wall_ = cpu_ = 0;
+}
+
 Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced) {
   if (wall <= Nanos::zero()) return pace();
   const double interval = seconds(wall);
   const std::size_t at = told_++ % kIntervals;
-  rest_[at] = seconds(std::max(cpu - paced, Nanos::zero())) / interval;
+  addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
   looks_[at] = std::ldexp(seconds(paced) / interval, level_);
   const int needed = levelWithin(kMost), safe = levelWithin(kLess);
   if (needed > level_) level_ = needed;

@@ -13,10 +13,11 @@ namespace stallprof {
 // look.
 //
 // What was spent has two parts. Repeated looks cost in proportion to the pace, so one interval
-// tells what they would cost at any other. The rest does not heed the pace: what each birth costs
-// once, the other samplers, writing. Of both the median of the last two seconds counts: a burst
-// shorter than a second (start-up, 5,000 threads starting at once) changes nothing and leaves
-// nothing behind, while a lasting change is followed within a second or so.
+// tells what they would cost at any other: of them the median of the last two seconds counts. The
+// rest does not heed the pace: what each birth costs once, the other samplers, writing. Most of it
+// comes once a second, so of it whole seconds are summed up, and the median of the last five
+// counts. A burst shorter than a second (start-up, 5,000 threads starting at once) changes nothing
+// and leaves nothing behind, while a lasting change is followed within seconds.
 class Governor {
  public:
   static constexpr double kShare = 0.01;  // the budget: 1 % of one core
@@ -33,16 +34,19 @@ class Governor {
   [[nodiscard]] Pace pace() const { return paceOf(level_); }
 
  private:
-  static constexpr std::size_t kIntervals = 8;
+  static constexpr std::size_t kIntervals = 8, kSeconds = 5;
   [[nodiscard]] int slowest() const;
   [[nodiscard]] Pace paceOf(int level) const;
   [[nodiscard]] int levelWithin(double share) const;
+  void addRest(double wall, double cpu);
 
   Nanos fastest_;
   int level_ = 0;  // each halves the looks
-  // Shares of a core, by interval: the rest, and the looks as they would cost at level 0.
-  std::array<double, kIntervals> rest_{}, looks_{};
-  std::size_t told_ = 0;
+  // Shares of a core: the rest by second, and by interval the looks as they would cost at level 0.
+  std::array<double, kSeconds> rest_{};
+  std::array<double, kIntervals> looks_{};
+  std::size_t told_ = 0, secondsTold_ = 0;
+  double wall_ = 0, cpu_ = 0;  // of the second that is not whole yet
 };
 
 }  // namespace stallprof

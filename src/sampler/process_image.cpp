@@ -30,6 +30,12 @@ std::optional<ProcStat> statOf(const std::string& root, std::uint32_t pid) {
   return stat;
 }
 
+std::optional<ProcStat> quickStatOf(const std::string& root, std::uint32_t pid) {
+  auto stat = parseStat(contentOf(threadPath(root, pid, pid, "stat"), 4096));
+  if (stat && stat->pid != pid) return std::nullopt;
+  return stat;
+}
+
 std::string programOf(const std::string& root, std::uint32_t pid) {
   return readLink(processPath(root, pid, "exe"));
 }

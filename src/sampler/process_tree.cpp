@@ -234,7 +234,7 @@ void ProcessTree::checkProcess(std::size_t index, bool all) {
   const bool young = follow && now_ - process.since < kYoung;
   if (!all && !young && !list && !watch.suspect) return;
 
-  const auto stat = statOf(root_, process.pid);
+  const auto stat = quickStatOf(root_, process.pid);
   const bool over = !stat || (process.startTicks != 0 && stat->startTicks != process.startTicks) ||
                     ((stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1);
   if (over) return remove(process.pid, now_);

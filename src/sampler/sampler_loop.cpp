@@ -40,8 +40,19 @@ Nanos SamplerLoop::jitter(Nanos period) {
   return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * tenth)) - tenth);
 }
 
+// CPU is asked for twice only around the calls that are a second apart.
+void SamplerLoop::call(Entry& entry, Nanos now, EventOut& out) {
+  const bool seldom = entry.sampler->period() >= kSecond;
+  const Nanos before = seldom ? cpuClock_() : Nanos::zero();
+  entry.sampler->sample(now, out);
+  entry.costBefore = std::exchange(entry.cost, seldom ? cpuClock_() - before : Nanos::zero());
+}
+
 void SamplerLoop::plan(Entry& entry, Nanos now) {
-  const Nanos period = std::max(entry.sampler->period(), Nanos(1'000'000));
+  // The cheaper of two calls: the first has more to do, and any may be a burst.
+  const Nanos cost = std::min(entry.cost, entry.costBefore);
+  const Nanos bearable(static_cast<Nanos::rep>(static_cast<double>(cost.count()) / kShareOfOne));
+  const Nanos period = std::max({entry.sampler->period(), Nanos(1'000'000), bearable});
   if (entry.planned < Nanos::zero()) entry.planned = now;
   entry.planned += period;
   if (entry.planned <= now) {  // behind by a whole period: skip, do not catch up
@@ -55,7 +66,7 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
 void SamplerLoop::step(Nanos now, EventOut& out) {
   for (Entry& entry : entries_) {
     if (now + std::min(entry.sampler->period() / 4, kTogether) < entry.due) continue;
-    entry.sampler->sample(now, out);
+    call(entry, now, out);
     plan(entry, now);
   }
   govern(now);

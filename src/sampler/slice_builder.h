@@ -24,7 +24,7 @@ struct Seen {
 // lie evenly in it, the last at its end; who counts looks counts each where it fell. A look at a
 // running thread is therefore kept as kRunning even where all of the time before it was blocked:
 // giving it the class of the look before would count that class twice. One label is one slice,
-// ended when the label changes or after `longest` (a second, unless thousands of threads sleep).
+// ended when the label changes or after `longest` (a second, unless there are hundreds of threads).
 // With a `window`, labels that alternate faster than that are gathered: the window's slices are
 // emitted one a label, end to end in order of first appearance, so that a thread woken 100 times a
 // second costs a few slices a second instead of 100; their sums stay exact, only the order within
@@ -43,6 +43,7 @@ class SliceBuilder {
   void flush(EventOut& out);
   void setWindow(Nanos window) { window_ = window; }
   void setLongest(Nanos longest) { longest_ = longest; }
+  [[nodiscard]] Nanos longest() const { return longest_; }
   // Time that no look can explain: the end of a thread that died since.
   void lose(Nanos now, EventOut& out);
 

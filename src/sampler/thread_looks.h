@@ -16,6 +16,7 @@ struct ThreadLook {
   bool blocked = false;
   bool callSeen = false;    // we may know what it is blocked in, so that a futex of 0 means none
   std::uint64_t futex = 0;  // the address it sleeps on
+  Nanos longest{1'000'000'000};  // that one slice of it may last
 };
 
 // Whoever wants to look further at the threads the ThreadSampler looks at, and only when those ran:

@@ -24,7 +24,13 @@ constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
 // 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
 // are gathered over a window; it shrinks again below half.
 constexpr std::size_t kSlicesPerSecond = 400;
-constexpr Nanos kWindows[] = {Nanos{0}, Nanos{100'000'000}, Nanos{300'000'000}, kSecond};
+constexpr Nanos kWindows[] = {Nanos{0},    Nanos{100'000'000}, Nanos{300'000'000}, kSecond,
+                              3 * kSecond, 10 * kSecond,       30 * kSecond};
+// Threads that do the same on and on tell at most 200 slices a second together, those that stand 50
+// (with their stacks 6 MB an hour). A minute of a sleeper may be lost with a recorder that is
+// killed, where thousands sleep.
+constexpr Nanos kSteadySlice = kSecond / 200, kAsleepSlice = kSecond / 50,
+                kLongestSlice = 60 * kSecond;
 
 bool refused(int error) { return error == EPERM || error == EACCES; }
 
@@ -44,7 +50,7 @@ ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
 }
 
 Nanos ThreadSampler::period() const {
-  return resting_ ? std::max(pace_.period, kRestingEvery) : pace_.period;
+  return quick_ == 0 ? std::max(pace_.period, kRestingEvery) : pace_.period;
 }
 
 void ThreadSampler::setPace(const Pace& pace) {
@@ -91,6 +97,7 @@ void ThreadSampler::drop(ThreadId id, Nanos at, EventOut& out) {
   if (thread.stat.count >= 0) thread.slice.lose(at, out);
   thread.sched.close(fds_);
   thread.call.close(fds_);
+  setQuick(thread, false);
   turns_[thread.place] = turns_.back();
   turns_[thread.place].thread->place = thread.place;
   turns_.pop_back();
@@ -127,6 +134,7 @@ void ThreadSampler::look(Watched& thread, Nanos now, EventOut& out) {
   const auto stat = parseSchedStat(thread.sched.read(path, buffer, fds_));
   if (!stat) {  // ESRCH from a kept descriptor, ENOENT else: it has ended
     thread.gone = true;
+    setQuick(thread, false);
     tree_.suspect(thread.pid);
     return;
   }
@@ -152,7 +160,7 @@ bool ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now,
   thread.stat = stat;
   if (taker_ != nullptr)
     taker_->look({thread.slice.thread(), thread.process, thread.pid, thread.tid, stood,
-                  thread.seen.blocked(), !syscallDenied_, thread.futex});
+                  thread.seen.blocked(), !syscallDenied_, thread.futex, thread.slice.longest()});
   return stood;
 }
 
@@ -169,9 +177,18 @@ void ThreadSampler::planNext(Watched& thread, bool stood, Nanos now) {
     const Nanos share = std::min(still, kSecond * others / kStandingLooks * stretch_);
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
+  setQuick(thread, rest < kRestingEvery);
   if (rest >= kSecond) thread.call.close(fds_);  // not read while it stands
   // Half a period early: the loop's own jitter must not cost a whole turn.
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
+}
+
+void ThreadSampler::setQuick(Watched& thread, bool quick) {
+  if (std::exchange(thread.quick, quick) == quick) return;
+  if (quick)
+    ++quick_;
+  else
+    --quick_;
 }
 
 // ---- what a thread is blocked in ----------------------------------------------------------------
@@ -286,36 +303,37 @@ void ThreadSampler::sample(Nanos now, EventOut& out) {
 void ThreadSampler::lookAround(Nanos now, EventOut& out) {
   ++tick_;
   const std::size_t turns = std::max(1u, pace_.turns);
-  resting_ = true;
   for (std::size_t i = tick_ % turns; i < turns_.size(); i += turns) {
-    Turn& turn = turns_[i];
+    const Turn& turn = turns_[i];
     if (now >= turn.due && !turn.thread->gone) look(*turn.thread, now, out);
-    resting_ = resting_ && (turn.due > now || turn.thread->gone);
   }
   if (turns > 1) skipped_ += turns_.size() - turns_.size() / turns;
   if (taker_ != nullptr) taker_->endRound(now, pace_.period * static_cast<Nanos::rep>(turns), out);
 }
 
-// Keeps the number of slices bounded, and tells of looks that were left out.
-void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
-  second_ = now;
+// Keeps the number of slices bounded.
+void ThreadSampler::boundSlices(Nanos now) {
   std::size_t emitted = 0;
   for (const Turn& turn : turns_) emitted += turn.thread->slice.takeEmitted();
   const Nanos* level = std::find(std::begin(kWindows), std::end(kWindows), window_);
-  const std::size_t allowed = std::max(kSlicesPerSecond, 2 * turns_.size());
-  if (emitted > allowed && level + 1 != std::end(kWindows)) ++level;
-  if (emitted < allowed / 2 && level != std::begin(kWindows)) --level;
+  if (emitted > kSlicesPerSecond && level + 1 != std::end(kWindows)) ++level;
+  if (emitted < kSlicesPerSecond / 2 && level != std::begin(kWindows)) --level;
   window_ = *level;
-  // Many sleepers: one slice a second each would be most of the recording.
-  const auto many =
-      static_cast<Nanos::rep>(std::min<std::size_t>(turns_.size() / kSlicesPerSecond, 9));
+  const auto threads = static_cast<Nanos::rep>(turns_.size());
+  const Nanos steady = std::clamp(threads * kSteadySlice, kSecond, kLongestSlice);
+  const Nanos asleep = std::clamp(threads * kAsleepSlice, kSecond, kLongestSlice);
   for (const Turn& turn : turns_) {
     Watched* thread = turn.thread;
+    const bool rests = thread->seen.blocked() && now - thread->unchangedSince > kRestingAfter;
     thread->slice.setWindow(window_);
-    const bool asleep = thread->seen.blocked() &&
-                        now - thread->unchangedSince > (many > 0 ? kRestingAfter : kAsleepAfter);
-    thread->slice.setLongest(asleep ? (1 + many) * kSecond : kSecond);
+    thread->slice.setLongest(std::max(rests ? asleep : steady, window_));
   }
+}
+
+// Tells of looks that were left out.
+void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
+  second_ = now;
+  boundSlices(now);
   openFiles_.look(tree_, now, out);
   if (skipped_ == 0) return;
   out.emit(now, Loss{LossKind::kThreadsSkipped, std::exchange(skipped_, 0), {}});

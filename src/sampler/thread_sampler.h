@@ -22,7 +22,8 @@ namespace stallprof {
 // it is blocked in. A thread that has not run since it was last seen blocked (its schedstat count
 // stands still) is known to be blocked in the same call and costs one read; after a second of that
 // it is looked at 20 times a second, after ten, 5 times. Beyond 16 threads those that stand share
-// 1,000 looks a second, so that thousands of sleepers leave the pace to the others.
+// 1,000 looks a second, so that thousands of sleepers leave the pace to the others. What is told is
+// bounded too: the more threads, the longer the stretch that one slice tells of.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
@@ -53,6 +54,7 @@ class ThreadSampler : public Sampler {
     bool confirmed = false;  // its state was checked during this blocking episode
     bool asked = false;      // what it is blocked in, at least once
     bool gone = false;
+    bool quick = false;  // looked at more often than a thread that rests
   };
   // Beside the threads, not in them: a pass over 5,000 must not touch 5,000 cache lines.
   struct Turn {
@@ -75,6 +77,8 @@ class ThreadSampler : public Sampler {
   void makeRoom(const Watched& thread, Nanos now);
   [[nodiscard]] std::uint64_t random();
   void planNext(Watched& thread, bool stood, Nanos now);
+  void setQuick(Watched& thread, bool quick);
+  void boundSlices(Nanos now);
   void eachSecond(Nanos now, EventOut& out);
   void probe(Nanos now, EventOut& out);
 
@@ -92,7 +96,8 @@ class ThreadSampler : public Sampler {
   FileLog files_;
   FdClassifier classifier_;
   OpenFiles openFiles_;
-  bool probed_ = false, resting_ = false, syscallDenied_ = false, wchanDenied_ = false;
+  std::size_t quick_ = 0;  // threads that are
+  bool probed_ = false, syscallDenied_ = false, wchanDenied_ = false;
   Nanos second_{}, window_{}, pacedCpu_{};
   std::uint64_t random_ = 88172645463325252ull;
 };

@@ -160,7 +160,7 @@ bool PythonProcess::due(const ThreadLook& look, Thread& thread, Nanos now, Nanos
                         EventOut& out) {
   if (!look.stood) thread.stale = true;
   if (!thread.stale) {
-    thread.slices.stood(thread.id, now, period, out);
+    thread.slices.stood(thread.id, now, period, look.longest, out);
     return false;
   }
   // One that has come to rest is read at once: it will cost nothing after that.

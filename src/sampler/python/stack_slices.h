@@ -28,10 +28,12 @@ class StackSlices {
     if (looks_ == 0) begin_ = changed_ = now;
     saw_ = saw, last_ = now, ++looks_;
   }
-  // The thread has not run since the last look: it was seen all the time since.
-  void stood(ThreadId thread, Nanos now, Nanos period, EventOut& out) {
+  // The thread has not run since the last look: it was seen all the time since. A slice may last
+  // for `least` at least.
+  void stood(ThreadId thread, Nanos now, Nanos period, Nanos least, EventOut& out) {
     if (looks_ == 0 || now <= last_) return;
-    const Nanos longest = now - changed_ > kLongestAsleep ? kLongestAsleep : kLongest;
+    const Nanos longest =
+        std::max(now - changed_ > kLongestAsleep ? kLongestAsleep : kLongest, least);
     const auto looks = (now - last_ + period / 2) / period;
     if (now - begin_ > longest) {
       const Nanos since = changed_;

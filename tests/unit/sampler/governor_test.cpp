@@ -86,6 +86,17 @@ TEST_CASE("a spike in the middle of a run leaves nothing behind") {
   CHECK(governor.pace() == Pace{ms(10), 1});
 }
 
+TEST_CASE("what is done once a second counts with its mean") {
+  Governor governor(ms(10));
+  double spent = 0;
+  for (int i = 0; i < 240; ++i) {  // a minute: 7 ms a second at once, and 6 ms of looks at 100 Hz
+    const double inLooks = 0.06 * looks(governor.pace()) / 4, atOnce = i % 4 == 0 ? 7 : 0;
+    governor.update(kSecond / 4, ms(inLooks + atOnce), ms(inLooks));
+    if (i >= 200) spent += inLooks + atOnce;
+  }
+  CHECK(spent / 10 <= 10);  // ms a second, of the last ten
+}
+
 TEST_CASE("where the rest alone is above the budget, looks keep a share") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 15, 0.05, 60);

@@ -113,6 +113,50 @@ TEST_CASE("the governor slows the samplers when this process costs too much") {
   CHECK(loop.milliHz() < 100'000);
 }
 
+namespace {
+
+// What each call costs, as the loop's CPU clock sees it.
+class Dear : public Counting {
+ public:
+  Dear(Nanos period, Nanos& cpu) : Counting(period), cpu_(cpu) {}
+  void sample(Nanos now, EventOut& out) override {
+    cpu_ += costs.empty() ? Nanos(0) : costs.front();
+    if (costs.size() > 1) costs.erase(costs.begin());
+    Counting::sample(now, out);
+  }
+  std::vector<Nanos> costs;
+
+ private:
+  Nanos& cpu_;
+};
+
+std::size_t callsInAMinute(std::vector<Nanos> costs, Nanos period) {
+  Nanos clock = ms(0), cpu{};
+  Dear sampler(period, cpu);
+  sampler.costs = std::move(costs);
+  SamplerLoop loop(100);
+  loop.setCpuClock([&] { return cpu; });
+  loop.add(sampler);
+  EventList out;
+  runUntil(loop, clock, ms(60'000), out);
+  CHECK(missed(out) == 0);
+  return sampler.at.size();
+}
+
+}  // namespace
+
+TEST_CASE("a sampler due once a second costs a tenth of a percent at most") {
+  CHECK(callsInAMinute({ms(0.5)}, ms(1000)) >= 59);
+  const std::size_t calls = callsInAMinute({ms(5)}, ms(1000));
+  CHECK(calls >= 11);
+  CHECK(calls <= 15);
+  CHECK(callsInAMinute({ms(20), ms(0.5)}, ms(1000)) >= 59);  // the first has more to do
+}
+
+TEST_CASE("a sampler that is due more often keeps its rate, whatever it costs") {
+  CHECK(callsInAMinute({ms(5)}, ms(50)) >= 1190);
+}
+
 TEST_CASE("the end reaches every sampler") {
   Counting a(ms(10)), b(ms(1000));
   SamplerLoop loop(100);

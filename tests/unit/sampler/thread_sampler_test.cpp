@@ -172,6 +172,59 @@ TEST_CASE("sleepers share a thousand looks a second, and their time stays whole"
   CHECK(looks < 5 * 1000 + 300 * 12);  // in 5 s; a few of each until it is known to sleep
 }
 
+TEST_CASE("hundreds of sleepers tell fifty slices a second, and their time stays whole") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  for (int tid = 1001; tid <= 1399; ++tid) {
+    bench.machine.thread(bench.task, tid);
+    bench.machine.syscall(100, tid, call(SYS_futex));
+  }
+  const Nanos begin = bench.clock + ms(10);
+  for (int i = 0; i < 600; ++i) bench.look(i < 200 ? 10 : 50);
+  const std::size_t before = bench.list.all<ThreadSlice>().size();
+  const Nanos settled = bench.clock;
+  for (int i = 0; i < 400; ++i) bench.look(50);
+  const auto told = static_cast<double>(bench.list.all<ThreadSlice>().size() - before);
+  CHECK(told / seconds(bench.clock - settled) <= 60);
+  bench.end();
+  Nanos total{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) total += slice.duration;
+  CHECK(total == 400 * (bench.clock - begin));
+}
+
+TEST_CASE("hundreds of threads that run on tell a bounded number of slices") {
+  Bench bench;
+  for (int tid = 1001; tid <= 1799; ++tid) bench.machine.thread(bench.task, tid);
+  for (int i = 0; i < 100; ++i) bench.look(100);
+  const std::size_t before = bench.list.all<ThreadSlice>().size();
+  const Nanos settled = bench.clock;
+  for (int i = 0; i < 100; ++i) bench.look(100);
+  const auto told = static_cast<double>(bench.list.all<ThreadSlice>().size() - before);
+  CHECK(told / seconds(bench.clock - settled) <= 400);
+}
+
+TEST_CASE("while all of many threads rest, the pace is that of one that rests") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  for (int tid = 1001; tid <= 1100; ++tid) {
+    bench.machine.thread(bench.task, tid);
+    bench.machine.syscall(100, tid, call(SYS_futex));
+  }
+  for (int i = 0; i < 4; ++i) bench.look();
+  CHECK(bench.sampler.period() == ms(10));  // they may be up and about again
+  for (int i = 0; i < 300; ++i) {
+    bench.look();
+    if (i > 200) CHECK(bench.sampler.period() == ms(50));
+  }
+  bench.machine.schedstat(100, 1007, 1'000'000, 0, 2);
+  bench.machine.syscall(100, 1007, "running\n");
+  for (int i = 0; i < 100; ++i) bench.look();
+  CHECK(bench.sampler.period() == ms(10));
+  bench.machine.remove("proc/100/task/1007");
+  for (int i = 0; i < 100; ++i) bench.look();
+  CHECK(bench.sampler.period() == ms(50));
+}
+
 TEST_CASE("a thread that wakes among sleepers is looked at with every turn again") {
   Bench bench;
   for (int tid = 1001; tid <= 1050; ++tid) {

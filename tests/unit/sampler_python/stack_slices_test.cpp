@@ -49,7 +49,7 @@ TEST_CASE("a sleeper is told once a second, and once in ten when it sleeps on") 
   slices.look(ThreadId{1}, 0ms, kPeriod, kA, list);
   Nanos told{}, last{};
   std::uint64_t looks = 0;
-  for (Nanos at = 50ms; at <= 60s; at += 50ms) slices.stood(ThreadId{1}, at, kPeriod, list);
+  for (Nanos at = 50ms; at <= 60s; at += 50ms) slices.stood(ThreadId{1}, at, kPeriod, 0s, list);
   slices.flush(ThreadId{1}, list);
   for (const Event& event : list.events) {
     const auto& slice = std::get<StackSlice>(event.payload);
@@ -61,6 +61,19 @@ TEST_CASE("a sleeper is told once a second, and once in ten when it sleeps on") 
   CHECK(list.events.size() < 20);
   CHECK(looks > 5900);  // as if it had been looked at all the time
   CHECK(looks < 6100);
+}
+
+TEST_CASE("a sleeper is told as seldom as its slices of time, where thousands sleep") {
+  EventList list;
+  StackSlices slices;
+  slices.look(ThreadId{1}, 0ms, kPeriod, kA, list);
+  for (Nanos at = 5s; at <= 10min; at += 5s) slices.stood(ThreadId{1}, at, kPeriod, 60s, list);
+  slices.flush(ThreadId{1}, list);
+  std::uint64_t looks = 0;
+  for (const StackSlice& slice : list.all<StackSlice>()) looks += slice.looks;
+  CHECK(list.events.size() <= 11);
+  CHECK(looks > 59900);
+  CHECK(looks < 60100);
 }
 
 TEST_CASE("one frame with one way to it is one stack, whoever has it") {
