@@ -137,7 +137,7 @@ class SharedMemory final : public ActivityMemory {
   AreaControl copy_;
   std::vector<std::uint8_t> scratch_;  // one buffer, once there is any
   std::unique_ptr<ActivityKeep> keep_;
-  bool full_ = false;
+  std::uint32_t turnedAway_ = 0;
 };
 
 Status SharedMemory::keep(const std::string& file) {
@@ -163,21 +163,18 @@ void SharedMemory::drainAll(const Sink& sink, bool last) {
     nextSearch_ = sink.now + kSearchEvery;
   }
   budget_.tick(sink.now);
-  std::size_t owned = 0;
   std::vector<const ActivityProcess*> processes;
   for (std::size_t i = 0; i < areas_.size(); ++i) {
     if (!areas_[i].control) continue;
     drainArea(i, sink, last);
-    owned += areas_[i].owner != 0;
     if (areas_[i].process) processes.push_back(areas_[i].process.get());
   }
   source_.tell(processes, sink.now, sink.out);
-  const bool full = owned == areas_.size();
-  if (full && !full_)
-    sink.out.emit(sink.now, Loss{LossKind::kDeviceSlots, 1,
-                                 sink.out.intern("every area is taken: what processes do on a GPU "
-                                                 "that begin to use one now is not seen")});
-  full_ = full;
+  const std::uint32_t turnedAway = load(header_->turned_away);
+  if (turnedAway > turnedAway_)
+    sink.out.emit(sink.now, Loss{LossKind::kDeviceSlots, turnedAway - turnedAway_,
+                                 sink.out.intern("processes that use a GPU, beyond the areas")});
+  turnedAway_ = std::max(turnedAway_, turnedAway);
 }
 
 void SharedMemory::drainArea(std::size_t index, const Sink& sink, bool last) {

@@ -96,6 +96,8 @@ constexpr Call kRuntime[] = {
     {485, DeviceCallKind::kCopy, "cudaMemcpy3DBatchAsync"},
     {487, DeviceCallKind::kCopy, "cudaMemPrefetchBatchAsync"},
     {488, DeviceCallKind::kCopy, "cudaMemPrefetchBatchAsync"},
+    {505, DeviceCallKind::kLaunch, "cudaLaunchKernel"},
+    {506, DeviceCallKind::kLaunch, "cudaLaunchKernel"},
     {509, DeviceCallKind::kCopy, "cudaMemcpyBatchAsync"},
     {510, DeviceCallKind::kCopy, "cudaMemcpyBatchAsync"},
     {511, DeviceCallKind::kCopy, "cudaMemcpy3DBatchAsync"},
