@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+
+#include "agent/area.h"
+#include "agent/libcupti.h"
+#include "agent/names.h"
+
+namespace stallprof::agent {
+
+// What the agent of this process knows. Zero until InitializeInjection, and no constructor runs:
+// the library may be loaded into a process that never uses a GPU.
+struct Agent {
+  Area memory;
+  Cupti cupti;
+  SubscriberHandle subscriber;
+  Names names;
+  std::atomic<bool> off;                 // forked child, refused, or hung: touch nothing any more
+  std::atomic<bool> attached;            // subscribed: the callbacks may come
+  std::atomic<std::uint32_t> on;         // STALLPROF_ON_..., as enabled
+  std::atomic<std::uint64_t> kernels;    // kernel records seen, since the start
+  std::atomic<std::uint64_t> calls;      // API records
+  std::atomic<std::uint64_t> delivered;  // buffers given back with something in them
+  std::atomic<std::uint64_t> released;   // CLOCK_MONOTONIC when a free buffer was last had
+};
+extern Agent agent;
+
+// Sets state, `why` and `error` of the area, when there is one.
+void sayWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more = "");
+
+}  // namespace stallprof::agent

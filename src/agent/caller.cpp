@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "agent/caller.h"
+
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/system.h"
+#include "agent/tick.h"
+#include "agent/tracing.h"
+
+namespace stallprof::agent {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000u;
+constexpr std::uint64_t kPatience = 5 * kSecond;  // a flush of full buffers takes milliseconds
+
+std::atomic<bool> started;
+std::atomic<bool> hung;
+std::atomic<bool> busy;  // somebody is asking
+// Plain words, since futexes want them; used through atomic_ref.
+std::uint32_t asked, done, wakeTicker;
+Order what;
+
+std::uint32_t load(std::uint32_t& word) {
+  return std::atomic_ref<std::uint32_t>(word).load(std::memory_order_acquire);
+}
+void bump(std::uint32_t& word) {
+  std::atomic_ref<std::uint32_t>(word).fetch_add(1, std::memory_order_release);
+  futexWake(&word);
+}
+
+void obey(Order order) {
+  switch (order) {
+    case Order::kFlush:
+      return tick();
+    case Order::kRelease:
+      return release();
+    case Order::kRetake:
+      return retake();
+    case Order::kFinish:
+      return finish();
+  }
+}
+
+void callerThread() {
+  while (!agent.off.load()) {
+    const std::uint32_t number = load(done);
+    if (load(asked) == number) {
+      futexWait(&asked, number, 60 * kSecond);
+      continue;
+    }
+    obey(what);
+    bump(done);
+  }
+}
+
+void tickerThread() {
+  std::uint64_t cpu = 0;
+  while (!agent.off.load() && !hung.load()) {
+    ask(Order::kFlush, kPatience);
+    const std::uint64_t now = threadCpuNs();
+    sayCpu(now - cpu);
+    cpu = now;
+    futexWait(&wakeTicker, load(wakeTicker), kSecond);
+  }
+}
+
+void nap() {
+  const timespec t{0, 1'000'000};
+  nanosleep(&t, nullptr);
+}
+
+bool waitForDone(std::uint32_t number, std::uint64_t deadline) {
+  while (load(done) != number) {
+    const std::uint64_t now = monotonicNs();
+    if (now >= deadline) return false;
+    futexWait(&done, number - 1, deadline - now);
+  }
+  return true;
+}
+
+void giveUp() {
+  hung = true;
+  sayWhy(STALLPROF_AGENT_HUNG, 0, "a call into CUPTI did not come back");
+}
+
+}  // namespace
+
+bool ask(Order order, std::uint64_t ns) {
+  if (!started.load() || hung.load() || agent.off.load()) return false;
+  const std::uint64_t deadline = monotonicNs() + ns;
+  for (bool no = false; !busy.compare_exchange_weak(no, true); no = false) {
+    if (monotonicNs() >= deadline) return false;
+    nap();
+  }
+  what = order;
+  const std::uint32_t number = load(asked) + 1;
+  bump(asked);
+  const bool inTime = waitForDone(number, deadline);
+  if (!inTime) giveUp();  // and stay busy: nothing is asked again
+  if (inTime) busy = false;
+  return inTime;
+}
+
+void startCaller() {
+  if (started.exchange(true)) return;
+  if (!startThread(callerThread, "stallprof-gpu") || !startThread(tickerThread, "stallprof-tick"))
+    sayWhy(STALLPROF_AGENT_REFUSED, 0, "no thread could be started");
+}
+
+void flushSoon() { bump(wakeTicker); }
+
+}  // namespace stallprof::agent

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// The entry points: what the driver, NVTX and the hook call. Nothing runs before one of them does,
+// and whatever they return, the job goes on as it would have.
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "agent/caller.h"
+#include "agent/system.h"
+#include "agent/tracing.h"
+
+#define STALLPROF_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace stallprof::agent {
+
+constinit Agent agent{};
+
+void sayWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
+  stallprof_activity_area* area = agent.memory.area;
+  if (area == nullptr) return;
+  Text text = textIn(area->why);
+  text << why;
+  if (more[0] != 0) text << " (" << more << ")";
+  area->error = error;
+  sayState(*area, state);
+}
+
+namespace {
+
+constexpr std::uint32_t kAll = STALLPROF_ON_COPIES | STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
+constexpr std::uint64_t kSecond = 1'000'000'000u;
+
+// The child has the parent's CUDA in name only, and its CUPTI without the threads it counts on.
+void inForkedChild() {
+  forgetThreadId();
+  if (agent.memory.area == nullptr) return;
+  agent.off.store(true, std::memory_order_relaxed);
+  shadowArea(agent.memory);
+}
+
+void atExit() {
+  if (agent.off.load() || !agent.attached) return;
+  if (ask(Order::kFinish, 2 * kSecond)) sayState(*agent.memory.area, STALLPROF_AGENT_ENDED);
+}
+
+// What to record, as a number: to measure on a real GPU what each costs.
+std::uint32_t wanted() {
+  const char* on = getenv("STALLPROF_AGENT_ON");
+  return on != nullptr ? static_cast<std::uint32_t>(atoi(on)) & kAll : kAll;
+}
+
+void start() {
+  const char* path = getenv(STALLPROF_ACTIVITY_VARIABLE);
+  if (path == nullptr || path[0] == 0) return;
+  agent.memory = claimArea(path);
+  if (agent.memory.area == nullptr) return;
+  pthread_atfork(nullptr, nullptr, inForkedChild);
+  const char* why = findCupti(agent.cupti);
+  agent.memory.area->cupti_version = agent.cupti.version;
+  agent.memory.area->driver_version = static_cast<std::uint32_t>(agent.cupti.driverVersion);
+  if (why != nullptr) {
+    agent.off = true;
+    return sayWhy(STALLPROF_AGENT_REFUSED, 0, why);
+  }
+  if (attach(wanted())) atexit(atExit);
+}
+
+}  // namespace
+}  // namespace stallprof::agent
+
+// Called by the driver within cuInit, once; 1: fine.
+STALLPROF_EXPORT int InitializeInjection(void) {
+  static std::atomic<bool> called;
+  if (!called.exchange(true)) stallprof::agent::start();
+  return 1;
+}
+
+// For the hook: gives CUPTI to a profiler the program is about to start, and takes it back. 1:
+// done.
+STALLPROF_EXPORT int stallprof_agent_release(void) {
+  return stallprof::agent::ask(stallprof::agent::Order::kRelease, 5'000'000'000u) ? 1 : 0;
+}
+STALLPROF_EXPORT int stallprof_agent_retake(void) {
+  return stallprof::agent::ask(stallprof::agent::Order::kRetake, 5'000'000'000u) ? 1 : 0;
+}

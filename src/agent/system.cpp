@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "agent/system.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/old_glibc.h"
+
+namespace stallprof::agent {
+namespace {
+
+std::uint64_t clockNs(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+constinit thread_local std::uint32_t cachedThreadId = 0;
+
+struct ThreadStart {
+  void (*body)();
+  const char* name;
+};
+
+}  // namespace
+
+std::uint64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
+std::uint64_t threadCpuNs() { return clockNs(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint32_t threadId() {
+  if (cachedThreadId == 0) cachedThreadId = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  return cachedThreadId;
+}
+void forgetThreadId() { cachedThreadId = 0; }
+
+std::uint64_t startTicks() {
+  char text[1024];
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (got <= 0) return 0;
+  text[got] = 0;
+  char* p = strrchr(text, ')');  // the name before it may hold anything
+  for (int field = 2; p != nullptr && field < 22; ++field) p = strchr(p + 1, ' ');
+  return p != nullptr ? strtoull(p + 1, nullptr, 10) : 0;
+}
+
+void* mapShared(const char* path, std::size_t bytes) {
+  if (strncmp(path, "/proc/", 6) != 0) return nullptr;  // never open a device by mistake
+  const int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return nullptr;
+  struct stat status {};
+  void* at = MAP_FAILED;
+  if (syscall(SYS_fstat, fd, &status) == 0 &&  // fstat() itself is new in glibc 2.33
+      S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) >= bytes)
+    at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+void futexWait(const std::uint32_t* word, std::uint32_t value, std::uint64_t ns) {
+  const timespec t{static_cast<time_t>(ns / 1'000'000'000u),
+                   static_cast<long>(ns % 1'000'000'000u)};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, nullptr, 0);
+}
+
+void futexWake(const std::uint32_t* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 0x7fffffff, nullptr, nullptr, 0);
+}
+
+bool startThread(void (*body)(), const char* name) {
+  // CUPTI's completion runs on it and walks on the stack of the library: as much as a megabyte.
+  constexpr std::size_t kStack = 1024u * 1024u;
+  static ThreadStart starts[4];  // as many as the agent ever starts
+  static int used = 0;
+  if (used == 4) return false;
+  ThreadStart* start = &starts[used++];
+  *start = {body, name};
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int failed = pthread_create(
+      &thread, &attributes,
+      [](void* from) -> void* {
+        const auto* s = static_cast<const ThreadStart*>(from);
+        prctl(PR_SET_NAME, s->name);
+        s->body();
+        return nullptr;
+      },
+      start);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return failed == 0;
+}
+
+Text& Text::operator<<(const char* more) {
+  for (; *more != 0 && room > 1; --room) *at++ = *more++;
+  *at = 0;
+  return *this;
+}
+
+Text& Text::operator<<(std::int64_t number) {
+  char digits[24];
+  char* p = digits + sizeof digits - 1;
+  *p = 0;
+  auto left =
+      number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+  do *--p = static_cast<char>('0' + left % 10);
+  while ((left /= 10) != 0);
+  if (number < 0) *--p = '-';
+  return *this << p;
+}
+
+}  // namespace stallprof::agent

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What the agent asks of the system. It lives in other people's processes: no allocation, no
+// descriptor kept, nothing printed. All functions may be called from any thread.
+namespace stallprof::agent {
+
+std::uint64_t monotonicNs();
+std::uint64_t threadCpuNs();  // of the calling thread
+std::uint32_t threadId();     // gettid(), cached
+std::uint64_t startTicks();   // field 22 of /proc/self/stat; 0: unknown
+void forgetThreadId();        // in a forked child
+
+// Maps `bytes` of the recorder's memory named `path` (/proc/PID/fd/N); null: not that.
+void* mapShared(const char* path, std::size_t bytes);
+
+// Waits until `word` is no longer `value`, or `ns` are over. May wake for nothing.
+void futexWait(const std::uint32_t* word, std::uint32_t value, std::uint64_t ns);
+void futexWake(const std::uint32_t* word);
+
+// A detached thread with all signals blocked. False: there is none.
+bool startThread(void (*body)(), const char* name);
+
+// Bounded texts: what does not fit is cut, and the result always ends in a zero.
+struct Text {
+  char* at;
+  std::size_t room;
+  Text& operator<<(const char* more);
+  Text& operator<<(std::int64_t number);
+};
+template <std::size_t N>
+Text textIn(char (&buffer)[N]) {
+  buffer[0] = 0;
+  return {buffer, N};
+}
+
+}  // namespace stallprof::agent

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace stallprof::agent {
+
+// Attaches to CUPTI: subscribes, sets attributes, registers the buffer callbacks and enables what
+// `on` says. Called within cuInit, and on the agent's own thread when it takes CUPTI back.
+// False: refused, and the area says why.
+bool attach(std::uint32_t on);
+
+// Flushes, disables everything and unsubscribes, so that another tool can have CUPTI. The buffers
+// stay: CUPTI may still give some back.
+void detach();
+
+// Switches what is recorded to `on` (STALLPROF_ON_...), and says so in the area: a kind counts as
+// on only from when it is, and until it no longer is.
+void switchTo(std::uint32_t on);
+
+// A flush and a clock pair: what has ended before the call is in the area after it.
+void flush(std::uint32_t flag);
+
+}  // namespace stallprof::agent

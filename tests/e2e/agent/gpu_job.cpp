@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// A program that uses a (fake) GPU, in place of a training: gpu_job WORD...
+//   cupti=PATH      loads that libcupti first, as libtorch does
+//   threads=N launches=N names=N rate=N   work: launches in all, a second (0: as fast as can be)
+//   copies=N syncs=N queries=N            of each, spread over nothing: after the launches
+//   seconds=N       keep launching that long instead of counting
+//   fork            a child, as a DataLoader's, that calls CUDA; then more work in the parent
+//   release retake  as the hook does, between two batches of launches
+//   sleep=MS reset flush-wait
+//   end=return|_exit|kill|hang            how it ends
+// Prints the number of launches made.
+#include <dlfcn.h>
+#include <fake_cuda.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<long> launched;
+std::vector<std::string> names{"_Z6kernelv"};
+
+struct Work {
+  long launches = 0, rate = 0, threads = 1;
+  double seconds = 0;
+};
+
+void pace(long made, long rate, Clock::time_point start) {
+  if (rate <= 0 || made % 64 != 0) return;
+  std::this_thread::sleep_until(start + std::chrono::nanoseconds(made * 1'000'000'000 / rate));
+}
+
+void launchSome(long count, long rate, double seconds) {
+  const auto start = Clock::now();
+  const auto until = start + std::chrono::duration<double>(seconds);
+  for (long i = 0; seconds > 0 ? i % 64 != 0 || Clock::now() < until : i < count; ++i) {
+    fakeLaunch(names[static_cast<std::size_t>(i) % names.size()].c_str(), 5'000);
+    ++launched;
+    pace(i, rate, start);
+  }
+}
+
+void work(const Work& w) {
+  std::vector<std::thread> all;
+  for (long t = 0; t < w.threads; ++t)
+    all.emplace_back(launchSome, w.launches / w.threads, w.rate / w.threads, w.seconds);
+  for (std::thread& t : all) t.join();
+}
+
+// What a worker of a loader may do by mistake: nothing of it may reach the parent's buffers.
+void inChild() {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 10'000; ++i) fakeLaunch("_Z5childv", 1'000);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+void callAgent(const char* name) {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  void* agent = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  if (agent == nullptr) return;
+  const auto function = reinterpret_cast<int (*)()>(dlsym(agent, name));
+  std::printf("%s=%d\n", name, function());
+}
+
+void endAs(const std::string& how) {
+  std::printf("launched=%ld\n", launched.load());
+  std::fflush(stdout);
+  if (how == "_exit") _exit(0);
+  if (how == "kill") kill(getpid(), SIGKILL);
+  while (how == "hang") pause();
+}
+
+long numberOf(const std::string& word) { return std::atol(word.c_str() + word.find('=') + 1); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  Work w;
+  std::string ending = "return";
+  for (const std::string& word : words) {  // what must be known before CUDA starts
+    if (word.rfind("cupti=", 0) == 0 && dlopen(word.c_str() + 6, RTLD_NOW) == nullptr)
+      return std::fprintf(stderr, "%s\n", dlerror()), 2;
+  }
+  void* context = nullptr;
+  cuInit(0);
+  cuCtxCreate_v2(&context, 0, 0);
+  for (const std::string& word : words) {
+    const auto is = [&](const char* name) { return word.rfind(name, 0) == 0; };
+    if (is("threads=")) w.threads = numberOf(word);
+    if (is("rate=")) w.rate = numberOf(word);
+    if (is("names=")) {
+      names.clear();
+      for (long i = 0; i < numberOf(word); ++i)
+        names.push_back("_ZN2at6native29vectorized_elementwise_kernelILi" + std::to_string(i) +
+                        "ENS0_13BinaryFunctorIfffEEEviT0_T1_");
+    }
+    if (is("seconds=")) w.seconds = std::atof(word.c_str() + 8), work(w), w.seconds = 0;
+    if (is("launches=")) w.launches = numberOf(word), work(w);
+    for (long i = is("copies=") ? numberOf(word) : 0; i > 0; --i) fakeCopy(1, 1, 4096);
+    for (long i = is("syncs=") ? numberOf(word) : 0; i > 0; --i) fakeSynchronize(1000);
+    for (long i = is("queries=") ? numberOf(word) : 0; i > 0; --i) fakeQuery();
+    if (is("sleep=")) std::this_thread::sleep_for(std::chrono::milliseconds(numberOf(word)));
+    if (word == "fork") inChild();
+    if (word == "reset") fakeReset();
+    if (word == "release") callAgent("stallprof_agent_release");
+    if (word == "retake") callAgent("stallprof_agent_retake");
+    if (is("end=")) ending = word.substr(4);
+  }
+  endAs(ending);
+  return 0;
+}
