@@ -307,6 +307,23 @@ TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
   CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
 }
 
+TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects take away") {
+  Training t;
+  t.load = 0.45;  // a batch of one tensor, ms
+  const auto speedup = [&] {
+    t.waitLoad = 0.2;
+    const Judgement j = factsOf(t).judge();
+    const Finding* f = find(j, "load.ipc");
+    REQUIRE(f);
+    double best = 0;
+    for (const Advice& a : f->advice) best = std::max(best, a.predicted.speedup.value_or(0));
+    return best;
+  };
+  CHECK(speedup() < 1.03);
+  t.load = 8;  // of 18.2 ms a step: thousands of objects
+  CHECK(speedup() > 1.3);
+}
+
 TEST_CASE("a worker that had no index is not called slow transport") {
   Training t;
   t.waitLoad = 1;
