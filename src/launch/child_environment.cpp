@@ -14,6 +14,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::string_view kPythonPath = "PYTHONPATH";
+constexpr std::string_view kAgentFile = "libstallprof_agent.so";
 
 bool names(std::string_view word, std::string_view name) {
   return word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=';
@@ -41,14 +42,36 @@ Status ownedSafely(const std::string& path) {
   return Done{};
 }
 
+bool foreign(std::string_view value) {
+  if (value.empty() || value == "none") return false;
+  const std::size_t slash = value.rfind('/');
+  return value.substr(slash == std::string_view::npos ? 0 : slash + 1) != kAgentFile;
+}
+
+// A directory of lib/stallprof beside our own binary's.
+Result<std::filesystem::path> ourLibraries() {
+  std::error_code error;
+  const auto binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return Error{Error::Kind::kIo, "finding our own binary: " + error.message()};
+  return binary.parent_path().parent_path() / "lib" / "stallprof";
+}
+
 }  // namespace
 
 std::vector<std::string> withInjection(const std::vector<std::string>& environment,
                                        const Injection& injection) {
   std::vector<std::string> words;
+  // Ours of an outer run goes in any case: its memory is not ours.
+  const auto replaced = [&](const std::string& word, std::string_view name) {
+    if (!names(word, name)) return false;
+    const std::string_view value = std::string_view(word).substr(name.size() + 1);
+    return value.ends_with(kAgentFile) || (!injection.agent.empty() && !foreign(value));
+  };
   const auto ours = [&](const std::string& word) {
     return names(word, kEventsVariable) || names(word, kRecordingVariable) ||
-           (!injection.hookDirectory.empty() && names(word, kPythonPath));
+           names(word, kActivityVariable) ||
+           (!injection.hookDirectory.empty() && names(word, kPythonPath)) ||
+           replaced(word, kCudaVariable) || replaced(word, kNvtxVariable);
   };
   std::remove_copy_if(environment.begin(), environment.end(), std::back_inserter(words), ours);
   if (!injection.hookDirectory.empty())
@@ -57,6 +80,11 @@ std::vector<std::string> withInjection(const std::vector<std::string>& environme
   if (!injection.events.empty())
     words.push_back(std::string(kEventsVariable) + "=" + injection.events);
   words.push_back(std::string(kRecordingVariable) + "=" + injection.recording);
+  if (injection.agent.empty() || injection.activity.empty()) return words;
+  words.push_back(std::string(kActivityVariable) + "=" + injection.activity);
+  for (const char* name : {kCudaVariable, kNvtxVariable})
+    if (!foreign(valueOf(environment, name)))
+      words.push_back(std::string(name) + "=" + injection.agent);
   return words;
 }
 
@@ -74,11 +102,9 @@ std::string_view valueOf(const std::vector<std::string>& environment, std::strin
 }
 
 Result<std::string> findHook() {
-  std::error_code error;
-  const auto binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return Error{Error::Kind::kIo, "finding our own binary: " + error.message()};
-  const std::string directory =
-      (binary.parent_path().parent_path() / "lib" / "stallprof" / "hook").string();
+  const auto libraries = ourLibraries();
+  if (!libraries.ok()) return Error(libraries.error());
+  const std::string directory = (libraries.value() / "hook").string();
   if (const Status fit = checkHook(directory); !fit.ok()) return Error(fit.error());
   return directory;
 }
@@ -88,6 +114,27 @@ Status checkHook(const std::string& directory) {
     return Error{Error::Kind::kUnsupported, "PYTHONPATH cannot hold '" + directory + "'"};
   if (const Status safe = ownedSafely(directory); !safe.ok()) return safe;
   return ownedSafely(directory + "/sitecustomize.py");
+}
+
+Result<std::string> findAgent() {
+  const auto libraries = ourLibraries();
+  if (!libraries.ok()) return Error(libraries.error());
+  const std::string file = (libraries.value() / kAgentFile).string();
+  if (const Status fit = checkAgent(file); !fit.ok()) return Error(fit.error());
+  return file;
+}
+
+Status checkAgent(const std::string& file) {
+  const std::string directory = std::filesystem::path(file).parent_path().string();
+  if (const Status safe = ownedSafely(directory); !safe.ok()) return safe;
+  return ownedSafely(file);
+}
+
+std::string foreignInjection(const std::vector<std::string>& environment,
+                             std::string_view variable) {
+  const std::string_view value = valueOf(environment, variable);
+  if (!foreign(value)) return {};
+  return std::string(variable) + " is another tool's ('" + std::string(value) + "')";
 }
 
 }  // namespace stallprof

@@ -12,15 +12,24 @@ namespace stallprof {
 inline constexpr char kEventsVariable[] = "STALLPROF_EVENTS";        // as in event_memory.h
 inline constexpr char kRecordingVariable[] = "STALLPROF_RECORDING";  // the recording's directory
 inline constexpr char kDisableVariable[] = "STALLPROF_DISABLE";      // 1: run is a plain exec
+inline constexpr char kActivityVariable[] = "STALLPROF_ACTIVITY";    // as in activity_memory.h
+// For who develops stallprof: a file for what the agents handed over, as it came.
+inline constexpr char kKeepActivityVariable[] = "STALLPROF_KEEP_ACTIVITY";
+// What CUDA's driver and the NVTX headers load; one agent answers to both.
+inline constexpr char kCudaVariable[] = "CUDA_INJECTION64_PATH";
+inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";
 
 struct Injection {
   std::string hookDirectory;  // empty: no Python hook
   std::string events;         // empty: no event memory
   std::string recording;      // absolute
+  std::string agent;          // the agent's library; empty: no GPU agent
+  std::string activity;       // empty: no activity memory
 };
 
 // `environment` ("NAME=value" words, kept in order and byte for byte) with our variables added.
-// What an earlier run of ours left behind is replaced, so nested runs never pile up.
+// What an earlier run of ours left behind is replaced, so nested runs never pile up. An injection
+// variable that names another tool's library stays as it is.
 [[nodiscard]] std::vector<std::string> withInjection(const std::vector<std::string>& environment,
                                                      const Injection& injection);
 
@@ -34,5 +43,14 @@ struct Injection {
 // theirs inside the training, and PYTHONPATH cannot hold a ':'.
 [[nodiscard]] Result<std::string> findHook();
 [[nodiscard]] Status checkHook(const std::string& directory);
+
+// Where the agent is, by the same rules: ../lib/stallprof/libstallprof_agent.so.
+[[nodiscard]] Result<std::string> findAgent();
+[[nodiscard]] Status checkAgent(const std::string& file);
+// The injection variables that the user has given to another tool, as words for a person: "" none,
+// else "CUDA_INJECTION64_PATH is another tool's (/opt/nsight/libToolsInjection64.so)". Empty and
+// "none" count as unset, and so does an agent of an earlier run of ours.
+[[nodiscard]] std::string foreignInjection(const std::vector<std::string>& environment,
+                                           std::string_view variable);
 
 }  // namespace stallprof

@@ -18,6 +18,7 @@
 #include "launch/descriptors.h"
 #include "launch/inherited.h"
 #include "launch/job_watch.h"
+#include "recording/activity.h"
 #include "recording/ring.h"
 #include "recording/writer.h"
 
@@ -55,6 +56,7 @@ class Recorder {
       : plan_(std::move(plan)), control_(std::move(control)) {}
 
   bool prepare();
+  std::string prepareActivity();
   void run();
 
  private:
@@ -74,6 +76,7 @@ class Recorder {
   Control control_;
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<EventMemory> memory_;
+  std::unique_ptr<ActivityMemory> activity_;
   std::unique_ptr<JobWatch> watch_;
   EventMemory::Identities identities_;
   ClockWatch clocks_;
@@ -102,9 +105,28 @@ bool Recorder::prepare() {
   } else {
     source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
   }
+  if (const std::string path = prepareActivity(); !path.empty()) ready.text += "\n" + path;
   if (!plan_.noHook.empty()) source("hook", Coverage::kAbsent, plan_.noHook);
   (void)!::chdir("/");  // whatever happens to the job's directory, we do not keep it busy
   return control_.send(ready);
+}
+
+// Its path; empty: none. Nothing is said of a GPU until a process of the job uses one, or could not
+// be traced if it did.
+std::string Recorder::prepareActivity() {
+  if (!plan_.noAgent.empty()) source("gpu", Coverage::kAbsent, plan_.noAgent);
+  if (!plan_.noNvtx.empty()) source("nvtx", Coverage::kAbsent, plan_.noNvtx);
+  if (!plan_.agent) return {};
+  auto memory = ActivityMemory::create();
+  if (!memory.ok()) {
+    source("gpu", Coverage::kAbsent, "no activity memory: " + memory.error().message);
+    return {};
+  }
+  activity_ = std::move(memory).value();
+  if (!plan_.keepActivity.empty())
+    if (const Status kept = activity_->keep(plan_.keepActivity); !kept.ok())
+      source("kept_activity", Coverage::kAbsent, kept.error().message);
+  return activity_->path(plan_.manifest.recorderPid);
 }
 
 void Recorder::source(std::string_view name, Coverage state, std::string_view why) {
@@ -191,6 +213,7 @@ void Recorder::work(Nanos t) {
   if (watch_ && t >= watch_->nextDue()) watch_->step(t, *writer_);
   if (t >= nextDrain_) {
     if (memory_ && watch_) memory_->drain(t, identities_, *writer_);
+    if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
     writer_->tick(t);
     nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
   }
@@ -217,11 +240,13 @@ void Recorder::finish() {
   if (watch_) {
     watch_->finish(t, *writer_);
     if (memory_) memory_->drain(t, identities_, *writer_);
+    if (activity_) activity_->finish(t, identities_, *writer_);
     end_.outlived = watch_->outlived();
   }
   tellUsage(t);
   writer_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
   if (memory_) memory_->close();
+  if (activity_) activity_->close();
   writer_->close();
   control_.send({ControlMessage::Kind::kClosed,
                  static_cast<std::int32_t>(end_.outlived),
@@ -232,6 +257,7 @@ void Recorder::finish() {
 
 void Recorder::discard() {
   if (memory_) memory_->close();
+  if (activity_) activity_->close();
   writer_->close();
   std::error_code error;
   std::filesystem::remove_all(plan_.directory, error);  // made by us, minutes old, 0700

@@ -15,8 +15,12 @@ struct RecorderPlan {
   std::string directory;  // absolute
   Manifest manifest;
   unsigned hz = 100;
-  std::string noHook;  // why the Python hook is not injected; empty: it is
-  bool python = true;  // read Python stacks
+  std::string noHook;        // why the Python hook is not injected; empty: it is
+  bool python = true;        // read Python stacks
+  std::string noAgent;       // why the GPU agent is not injected; empty: it is
+  std::string noNvtx;        // why NVTX ranges are not seen; empty: they are
+  bool agent = true;         // there is an agent to inject: make the memory it writes to
+  std::string keepActivity;  // a file for all that is drained from it; empty: none
 };
 
 // The recorder: a process of its own beside the front, so that nothing it meets reaches the job. It

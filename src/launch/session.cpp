@@ -112,6 +112,7 @@ class Session {
 
  private:
   std::optional<int> startRecorder();
+  void planAgent(RecorderPlan& plan);
   std::optional<int> startCommand();
   void letGo();
   void finishRecording(const CommandStatus& status);
@@ -132,6 +133,27 @@ int Session::plainly(const std::string& why) {
   return runPlainly(options_.command, &inherited_);
 }
 
+// A tool the user has asked for comes first: CUPTI serves one in a process.
+void Session::planAgent(RecorderPlan& plan) {
+  plan.agent = false;
+  if (!options_.gpu) {
+    plan.noAgent = "switched off with --no-gpu";
+    return;
+  }
+  plan.noAgent = foreignInjection(environment_, kCudaVariable);
+  if (!plan.noAgent.empty()) plan.noAgent += ": left as it is, GPU work is not traced";
+  plan.noNvtx = foreignInjection(environment_, kNvtxVariable);
+  if (!plan.noNvtx.empty()) plan.noNvtx += ": left as it is, NVTX ranges are not seen";
+  auto agent = findAgent();
+  if (!agent.ok()) {
+    plan.noAgent = agent.error().message;
+    return;
+  }
+  plan.agent = true;
+  injection_.agent = std::move(agent).value();
+  plan.keepActivity = valueOf(environment_, kKeepActivityVariable);
+}
+
 std::optional<int> Session::startRecorder() {
   RecorderPlan plan;
   plan.directory = std::filesystem::absolute(recording_).string();
@@ -146,6 +168,7 @@ std::optional<int> Session::startRecorder() {
   } else {
     plan.noHook = hook.error().message;
   }
+  planAgent(plan);
   injection_.recording = plan.directory;
 
   auto witness = Witness::create();
@@ -170,7 +193,10 @@ std::optional<int> Session::startRecorder() {
     ::waitpid(recorder, nullptr, ours.closed() ? 0 : WNOHANG);  // it may hang on a dead disk
     return plainly("the recorder did not get ready");
   }
-  injection_.events = answer->text;
+  // The two memories' paths; the second may be missing.
+  const std::size_t split = answer->text.find('\n');
+  injection_.events = answer->text.substr(0, split);
+  if (split != std::string::npos) injection_.activity = answer->text.substr(split + 1);
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
   front_.emplace(std::move(ours), witness.value(), recorder, std::move(signals));
   return std::nullopt;

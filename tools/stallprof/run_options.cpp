@@ -19,6 +19,7 @@ struct Raw {
   std::vector<std::string> reports;
   unsigned hz = 100;
   bool noPython = false;
+  bool noGpu = false;
   std::string price;
   std::string rules;
 };
@@ -37,6 +38,7 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--hz", raw.hz, "looks a second at each thread (default 100)")
       ->check(CLI::Range(1u, 1000u));
   app.add_flag("--no-python", raw.noPython, "do not put the Python hook into the command");
+  app.add_flag("--no-gpu", raw.noGpu, "do not put the GPU agent into the command");
   app.add_option("--price", raw.price, "price of an hour on this machine: the report gives costs")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--rules", raw.rules, "phase rules of your own, in TOML, for the report");
@@ -108,6 +110,7 @@ RunWords parseRun(const Words& words) {
   parsed.options.output = raw.output;
   parsed.options.hz = raw.hz;
   parsed.options.python = !raw.noPython;
+  parsed.options.gpu = !raw.noGpu;
   parsed.options.price = raw.price;
   parsed.options.rules = raw.rules;
   return parsed;
