@@ -10,7 +10,8 @@ import subprocess
 from harness import STALLPROF, Case, main, probe
 
 # Everything that may differ, and nothing else.
-DECLARED = re.compile(r"env (PYTHONPATH|STALLPROF_EVENTS|STALLPROF_RECORDING)=")
+DECLARED = re.compile(r"env (PYTHONPATH|STALLPROF_(EVENTS|RECORDING|ACTIVITY)|"
+                      r"(CUDA|NVTX)_INJECTION64_PATH)=")
 
 
 class Transparency(Case):
