@@ -7,6 +7,8 @@
 
 #include "agent/agent.h"
 #include "agent/caller.h"
+#include "agent/event_slot.h"
+#include "agent/forks.h"
 #include "agent/system.h"
 #include "agent/tracing.h"
 
@@ -33,7 +35,8 @@ constexpr std::uint64_t kSecond = 1'000'000'000u;
 
 // The child has the parent's CUDA in name only, and its CUPTI without the threads it counts on.
 void inForkedChild() {
-  forgetThreadId();
+  countFork();
+  forgetEvents();
   if (agent.memory.area == nullptr) return;
   agent.off.store(true, std::memory_order_relaxed);
   shadowArea(agent.memory);
@@ -55,7 +58,7 @@ void start() {
   if (path == nullptr || path[0] == 0) return;
   agent.memory = claimArea(path);
   if (agent.memory.area == nullptr) return;
-  pthread_atfork(nullptr, nullptr, inForkedChild);
+  guardForks();
   const char* why = findCupti(agent.cupti);
   agent.memory.area->cupti_version = agent.cupti.version;
   agent.memory.area->driver_version = static_cast<std::uint32_t>(agent.cupti.driverVersion);
@@ -67,6 +70,12 @@ void start() {
 }
 
 }  // namespace
+
+void guardForks() {
+  static std::atomic<bool> guarded;
+  if (!guarded.exchange(true)) pthread_atfork(nullptr, nullptr, inForkedChild);
+}
+
 }  // namespace stallprof::agent
 
 // Called by the driver within cuInit, once; 1: fine.

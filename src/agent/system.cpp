@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "agent/old_glibc.h"
 
 namespace stallprof::agent {
@@ -26,7 +28,11 @@ std::uint64_t clockNs(clockid_t id) {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-constinit thread_local std::uint32_t cachedThreadId = 0;
+struct CachedId {
+  std::uint32_t tid, generation;
+};
+constinit thread_local CachedId cachedId{};
+std::atomic<std::uint32_t> forks;
 
 struct ThreadStart {
   void (*body)();
@@ -39,10 +45,14 @@ std::uint64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
 std::uint64_t threadCpuNs() { return clockNs(CLOCK_THREAD_CPUTIME_ID); }
 
 std::uint32_t threadId() {
-  if (cachedThreadId == 0) cachedThreadId = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  return cachedThreadId;
+  const std::uint32_t generation = forkGeneration();
+  if (cachedId.tid == 0 || cachedId.generation != generation)
+    cachedId = {static_cast<std::uint32_t>(syscall(SYS_gettid)), generation};
+  return cachedId.tid;
 }
-void forgetThreadId() { cachedThreadId = 0; }
+
+std::uint32_t forkGeneration() { return forks.load(std::memory_order_relaxed); }
+void countFork() { forks.store(forks.load() + 1); }
 
 std::uint64_t startTicks() {
   char text[1024];

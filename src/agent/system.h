@@ -12,7 +12,12 @@ std::uint64_t monotonicNs();
 std::uint64_t threadCpuNs();  // of the calling thread
 std::uint32_t threadId();     // gettid(), cached
 std::uint64_t startTicks();   // field 22 of /proc/self/stat; 0: unknown
-void forgetThreadId();        // in a forked child
+
+// How often this process, or the one it is a copy of, has been forked into being: what a thread
+// kept under another number was its parent's. A forked child counts on, and touches no more than
+// that.
+std::uint32_t forkGeneration();
+void countFork();
 
 // Maps `bytes` of the recorder's memory named `path` (/proc/PID/fd/N); null: not that.
 void* mapShared(const char* path, std::size_t bytes);

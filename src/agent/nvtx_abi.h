@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What the agent needs of NVTX 3's interface between its headers, compiled into programs, and a
+// tool. Declared here for the same reason as cupti_abi.h, and held against the headers likewise.
+namespace stallprof::agent {
+
+enum NvtxExportTable : std::uint32_t { kNvtxCallbacks = 1 };
+enum NvtxModule : int { kNvtxCore = 1, kNvtxCore2 = 5 };
+
+enum NvtxCore : std::uint32_t {
+  kMarkEx = 1,
+  kMarkA,
+  kMarkW,
+  kRangeStartEx,
+  kRangeStartA,
+  kRangeStartW,
+  kRangeEnd,
+  kRangePushEx,
+  kRangePushA,
+  kRangePushW,
+  kRangePop,
+  kNameCategoryA,
+  kNameCategoryW,
+};
+enum NvtxCore2 : std::uint32_t {
+  kDomainMarkEx = 1,
+  kDomainRangeStartEx,
+  kDomainRangeEnd,
+  kDomainRangePushEx,
+  kDomainRangePop,
+  kDomainNameCategoryA = 8,
+  kDomainNameCategoryW,
+  kDomainRegisterStringA,
+  kDomainRegisterStringW,
+  kDomainCreateA,
+  kDomainCreateW,
+};
+
+enum NvtxMessageType : std::int32_t {
+  kMessageAscii = 1,
+  kMessageUnicode = 2,
+  kMessageRegistered = 3
+};
+inline constexpr std::int32_t kPayloadExtended = static_cast<std::int32_t>(0xDFBD0009u);
+
+struct NvtxAttributes {  // nvtxEventAttributes_t, version 2
+  std::uint16_t version, size;
+  std::uint32_t category;
+  std::int32_t colorType;
+  std::uint32_t color;
+  std::int32_t payloadType, payloadCount;
+  std::uint64_t payload;
+  std::int32_t messageType;
+  const void* message;
+};
+inline constexpr std::size_t kNvtxAttributesBytes = 48;
+
+using NvtxFunction = void (*)();
+using NvtxFunctionTable = NvtxFunction**;
+struct NvtxCallbacks {
+  std::size_t structSize;
+  int (*getModuleFunctionTable)(int module, NvtxFunctionTable* table, unsigned* size);
+};
+using NvtxGetExportTable = const void* (*)(std::uint32_t id);
+
+}  // namespace stallprof::agent

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "agent/nvtx_abi.h"
+#include "event/strings.h"
+#include "recording/event_memory.h"
+#include "recording/ring.h"
+#include "tests/catch.h"
+
+extern "C" int InitializeInjectionNvtx2(stallprof::agent::NvtxGetExportTable get);
+
+namespace stallprof::agent {
+namespace {
+
+// ---- what NVTX's headers are to a program: two tables of functions a tool may replace
+
+NvtxFunction core[16], core2[16];
+NvtxFunction *corePointers[16], *core2Pointers[16];
+
+int tableOf(int module, NvtxFunctionTable* table, unsigned* size) {
+  if (module != kNvtxCore && module != kNvtxCore2) return 0;
+  for (int i = 0; i < 16; ++i) corePointers[i] = &core[i], core2Pointers[i] = &core2[i];
+  *table = module == kNvtxCore ? corePointers : core2Pointers;
+  *size = 16;
+  return 1;
+}
+
+const void* exportTable(std::uint32_t id) {
+  static const NvtxCallbacks callbacks{sizeof(NvtxCallbacks), tableOf};
+  return id == kNvtxCallbacks ? &callbacks : nullptr;
+}
+
+template <class F, class... A>
+auto call(NvtxFunction function, A... args) {
+  REQUIRE(function != nullptr);
+  return reinterpret_cast<F*>(function)(args...);
+}
+int push(const char* name) { return call<int(const char*)>(core[kRangePushA], name); }
+int pop() { return call<int()>(core[kRangePop]); }
+
+NvtxAttributes attributes(const char* name, std::uint32_t category = 0) {
+  NvtxAttributes a{};
+  a.version = 2;
+  a.size = kNvtxAttributesBytes;
+  a.category = category;
+  a.messageType = kMessageAscii;
+  a.message = name;
+  return a;
+}
+
+// ---- the recorder's side; the memory is named once a process, so there is one for all tests
+
+struct EventList final : EventOut {
+  Strings strings;
+  std::vector<Event> events;
+  StringId intern(std::string_view text) override { return strings.intern(text); }
+  void put(const Event& event) override { events.push_back(event); }
+};
+
+struct Recorder {
+  std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
+  Recorder() {
+    setenv(STALLPROF_MEMORY_VARIABLE, memory->path(static_cast<std::uint32_t>(getpid())).c_str(),
+           1);
+    REQUIRE(InitializeInjectionNvtx2(exportTable) == 1);
+  }
+  std::vector<Event> drain() {
+    out.events.clear();
+    memory->drain(Nanos(1),
+                  {[](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },
+                   [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
+                   [](std::uint32_t, std::uint64_t) { return false; }},
+                  out);
+    return out.events;
+  }
+  std::string text(StringId id) const { return std::string(out.strings.at(id)); }
+  EventList out;
+};
+
+Recorder& recorder() {
+  static Recorder it;
+  it.drain();
+  return it;
+}
+
+TEST_CASE("a pushed range is an event when it is popped, with its depth") {
+  Recorder& r = recorder();
+  CHECK(push("step") == 0);
+  CHECK(push("forward") == 1);
+  CHECK(r.drain().empty());
+  pop();
+  pop();
+  const auto events = r.drain();
+  REQUIRE(events.size() == 2);
+  const auto& inner = std::get<Range>(events[0].payload);
+  const auto& outer = std::get<Range>(events[1].payload);
+  CHECK(r.text(inner.name) == "forward");
+  CHECK(r.text(outer.name) == "step");
+  CHECK(inner.depth == 1);
+  CHECK(outer.depth == 0);
+  CHECK(inner.thread.value == static_cast<std::uint32_t>(gettid()));
+  CHECK(events[1].at <= events[0].at);
+  CHECK(events[0].at + inner.duration <= events[1].at + outer.duration);
+  CHECK(inner.bytes == -1);
+}
+
+TEST_CASE("a range named as a phase is a span of that phase too") {
+  Recorder& r = recorder();
+  push("transform");
+  pop();
+  const auto events = r.drain();
+  REQUIRE(events.size() == 2);
+  const auto& span = std::get<PhaseSpan>(events[1].payload);
+  CHECK(span.phase == Phase::kTransform);
+  CHECK(span.source == SpanSource::kNvtx);
+  CHECK(span.duration == std::get<Range>(events[0].payload).duration);
+  push("transforms");
+  pop();
+  CHECK(r.drain().size() == 1);
+}
+
+TEST_CASE("domains have their own stacks, names and categories") {
+  Recorder& r = recorder();
+  void* nccl = call<void*(const char*)>(core2[kDomainCreateA], "NCCL");
+  CHECK(call<void*(const char*)>(core2[kDomainCreateA], "NCCL") == nccl);
+  call<void(void*, std::uint32_t, const char*)>(core2[kDomainNameCategoryA], nccl, 7, "collective");
+  void* reduce = call<void*(void*, const char*)>(core2[kDomainRegisterStringA], nccl, "AllReduce");
+  NvtxAttributes a = attributes("", 7);
+  a.messageType = kMessageRegistered;
+  a.message = reduce;
+  using Push = int(void*, const NvtxAttributes*);
+  push("step");
+  CHECK(call<Push>(core2[kDomainRangePushEx], nccl, &a) == 0);
+  pop();  // the default domain's, below
+  call<int(void*)>(core2[kDomainRangePop], nccl);
+  const auto events = r.drain();
+  REQUIRE(events.size() == 2);
+  const auto& range = std::get<Range>(events[1].payload);
+  CHECK(r.text(std::get<Range>(events[0].payload).name) == "step");
+  CHECK(r.text(range.name) == "AllReduce");
+  CHECK(r.text(range.domain) == "NCCL");
+  CHECK(r.text(range.category) == "collective");
+}
+
+TEST_CASE("a category without a name is its number") {
+  Recorder& r = recorder();
+  const NvtxAttributes a = attributes("x", 12);
+  call<void(const NvtxAttributes*)>(core[kMarkEx], &a);
+  const auto events = r.drain();
+  REQUIRE(events.size() == 1);
+  CHECK(r.text(std::get<Range>(events[0].payload).category) == "12");
+  CHECK(std::get<Range>(events[0].payload).duration.count() == 0);
+}
+
+TEST_CASE("a started range may be ended by another thread, once") {
+  Recorder& r = recorder();
+  const auto id = call<std::uint64_t(const char*)>(core[kRangeStartA], "copy");
+  const auto tid = static_cast<std::uint32_t>(gettid());
+  const auto end = [&] { call<void(std::uint64_t)>(core[kRangeEnd], id); };
+  std::thread(end).join();
+  end();
+  call<void(std::uint64_t)>(core[kRangeEnd], std::uint64_t{0x123456789});
+  const auto events = r.drain();
+  REQUIRE(events.size() == 1);
+  CHECK(std::get<Range>(events[0].payload).thread.value == tid);
+}
+
+TEST_CASE("wide names become UTF-8, and long ones are cut") {
+  Recorder& r = recorder();
+  call<int(const wchar_t*)>(core[kRangePushW], L"Größe \x1F680");
+  pop();
+  push(std::string(5000, 'a').c_str());
+  pop();
+  const auto events = r.drain();
+  REQUIRE(events.size() == 2);
+  CHECK(r.text(std::get<Range>(events[0].payload).name) == "Größe \xF0\x9F\x9A\x80");
+  CHECK(r.text(std::get<Range>(events[1].payload).name) == std::string(191, 'a'));
+}
+
+TEST_CASE("pops without pushes, and pushes too deep, do no harm") {
+  Recorder& r = recorder();
+  pop();
+  CHECK(r.drain().empty());
+  for (int i = 0; i < 40; ++i) CHECK(push("deep") == i);
+  for (int i = 0; i < 40; ++i) pop();
+  std::size_t ranges = 0;
+  for (const Event& event : r.drain()) ranges += std::holds_alternative<Range>(event.payload);
+  CHECK(ranges == 32);
+  CHECK(push("after") == 0);
+  pop();
+  CHECK(r.drain().size() == 1);
+}
+
+TEST_CASE("a forked child's ranges are its own") {
+  Recorder& r = recorder();
+  push("parent's");
+  const pid_t child = fork();
+  if (child == 0) {
+    pop();  // its parent's: not the child's to end
+    push("child's");
+    pop();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  pop();
+  std::map<std::string, std::uint32_t> threads;
+  for (const Event& event : r.drain())
+    if (const auto* range = std::get_if<Range>(&event.payload))
+      threads[r.text(range->name)] = range->thread.value;
+  CHECK(threads.size() == 2);
+  CHECK(threads["parent's"] == static_cast<std::uint32_t>(gettid()));
+  CHECK(threads["child's"] == static_cast<std::uint32_t>(child));
+}
+
+TEST_CASE("many threads at one time lose nothing uncounted") {
+  Recorder& r = recorder();
+  constexpr int kThreads = 4, kEach = 50;  // what a ring holds without being drained
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < kEach; ++i) push("work"), pop();
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::uint64_t seen = 0, lost = 0;
+  r.memory->drain(Nanos(2'000'000'000),
+                  {[](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },
+                   [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
+                   [](std::uint32_t, std::uint64_t) { return false; }},
+                  r.out);
+  for (const Event& event : r.out.events) {
+    seen += std::holds_alternative<Range>(event.payload);
+    if (const auto* loss = std::get_if<Loss>(&event.payload)) lost += loss->count;
+  }
+  // (Losses include the drops of the tests before.)
+  CHECK(seen <= kThreads * kEach);
+  CHECK(seen + lost >= kThreads * kEach);
+}
+
+}  // namespace
+}  // namespace stallprof::agent
