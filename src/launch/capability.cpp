@@ -114,7 +114,7 @@ bool procHidden() {
          line.find("hidepid=off") == std::string::npos;
 }
 
-// The answer's form on the pipe: the Probe, then a line a source: name, state, why.
+// The answer's form on the pipe: the Probe, then the text that sourcesFrom() reads.
 bool tell(int pipe, pid_t watched) {
   static_assert(std::is_trivially_copyable_v<Probe>);
   Probe probe = probeHost(watched);
@@ -136,18 +136,24 @@ HostView hear(int pipe) {
     answer.append(chunk, static_cast<std::size_t>(n));
   if (answer.size() < sizeof view.probe) return view;
   std::memcpy(&view.probe, answer.data(), sizeof view.probe);
-  std::istringstream lines(answer.substr(sizeof view.probe));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
-    if (second == std::string::npos) continue;
-    view.sources.push_back({line.substr(0, first),
-                            static_cast<Coverage>(std::atoi(line.c_str() + first + 1)),
-                            line.substr(second + 1)});
-  }
+  view.sources = sourcesFrom(answer.substr(sizeof view.probe));
   return view;
 }
 
 }  // namespace
+
+std::vector<SourceReport> sourcesFrom(const std::string& answer) {
+  std::vector<SourceReport> sources;
+  std::istringstream lines(answer);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (second == std::string::npos) continue;
+    sources.push_back({line.substr(0, first),
+                       static_cast<Coverage>(std::atoi(line.c_str() + first + 1)),
+                       line.substr(second + 1)});
+  }
+  return sources;
+}
 
 Probe probeHost(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
@@ -190,6 +196,7 @@ HostView lookFromOutside() {
     ::kill(watched, SIGKILL);  // our own child, not yet reaped
     ::waitpid(watched, nullptr, 0);
   }
+  for (SourceReport& source : gpuSources()) view.sources.push_back(std::move(source));
   return view;
 }
 

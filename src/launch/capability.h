@@ -42,8 +42,14 @@ struct Probe {
 // What a run would meet here, for doctor: found on a process of ours that a third one looks at.
 struct HostView {
   Probe probe;
-  std::vector<SourceReport> sources;  // the samplers', then describe()
+  std::vector<SourceReport> sources;  // the samplers', describe(), then gpuSources()
 };
 [[nodiscard]] HostView lookFromOutside();
+
+// The GPU's counters ("nvml", "gpm") and the agent that CUDA would load ("agent"), tried in a
+// process of their own: a driver that hangs takes 11 s at most.
+[[nodiscard]] std::vector<SourceReport> gpuSources();
+// A line a source: name, tab, the state's number, tab, why. What is no such line is left out.
+[[nodiscard]] std::vector<SourceReport> sourcesFrom(const std::string& answer);
 
 }  // namespace stallprof

@@ -75,8 +75,8 @@ DeviceUsage NvmlDevice::look(Nanos now) {
   return usage;
 }
 
-// The mean of the samples since the last look; -1 where there is none. The first call only learns
-// where the driver's samples end.
+// The mean of the samples since the last look, the latest alone at the first; -1 where there is
+// none.
 std::int32_t NvmlDevice::meanOfSamples(Call call, Nanos now, int type, std::uint64_t& lastSeen) {
   nvml::Sample samples[kMaxSamples];
   unsigned count = kMaxSamples;
@@ -84,16 +84,19 @@ std::int32_t NvmlDevice::meanOfSamples(Call call, Nanos now, int type, std::uint
   if (!ask(call, now, api_.samples, handle_, type, static_cast<unsigned long long>(lastSeen),
            &valueType, &count, samples))
     return -1;
-  double sum = 0;
-  unsigned fresh = 0;
   const std::uint64_t before = lastSeen;
+  double sum = 0, latest = 0;
+  unsigned fresh = 0;
   for (unsigned i = 0; i < std::min(count, kMaxSamples); ++i) {
     if (samples[i].microseconds <= before) continue;
-    lastSeen = std::max(lastSeen, samples[i].microseconds);
-    sum += std::max(nvml::numberOf(static_cast<nvml::ValueType>(valueType), samples[i].value), 0.0);
+    const double value =
+        std::max(nvml::numberOf(static_cast<nvml::ValueType>(valueType), samples[i].value), 0.0);
+    if (samples[i].microseconds >= lastSeen) lastSeen = samples[i].microseconds, latest = value;
+    sum += value;
     ++fresh;
   }
-  return before == 0 || fresh == 0 ? -1 : percentMilli(sum / fresh);
+  if (fresh == 0) return -1;
+  return percentMilli(before == 0 ? latest : sum / fresh);
 }
 
 void NvmlDevice::readBusy(Nanos now, DeviceUsage& usage) {

@@ -72,3 +72,16 @@ TEST_CASE("the probe of this host sees at least the state of its own processes")
   CHECK(named(view.sources, "stack_memory").why.size() > 0);
   CHECK(probe.root == (::geteuid() == 0));
 }
+
+TEST_CASE("doctor tells of the GPU and the agent, there or not") {
+  const auto sources = gpuSources();
+  CHECK_FALSE(named(sources, "nvml").why.empty());
+  CHECK_FALSE(named(sources, "agent").why.empty());
+}
+
+TEST_CASE("a line without its parts is no source") {
+  const auto sources = sourcesFrom("nvml\t2\tone device\nhalf\t1\n\n");
+  REQUIRE(sources.size() == 1);
+  CHECK(sources[0].state == Coverage::kFull);
+  CHECK(sources[0].why == "one device");
+}
