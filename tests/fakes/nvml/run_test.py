@@ -58,7 +58,7 @@ class Nvml(Case):
         words, recording = self.words("sh", "-c", "sleep 1.5")
         done = self.run_words(words)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("nvml", "\n".join(self.events(recording, "source")))
+        self.assertNotIn('source="nvml"', "\n".join(self.events(recording, "source")))
 
     def doctor(self, script):
         done = subprocess.run([STALLPROF, "doctor"], stdout=subprocess.PIPE,
