@@ -23,8 +23,8 @@ struct Injection {
   std::string hookDirectory;  // empty: no Python hook
   std::string events;         // empty: no event memory
   std::string recording;      // absolute
-  std::string agent;          // the agent's library; empty: no GPU agent
-  std::string activity;       // empty: no activity memory
+  std::string agent{};        // the agent's library; empty: no GPU agent
+  std::string activity{};     // empty: no activity memory
 };
 
 // `environment` ("NAME=value" words, kept in order and byte for byte) with our variables added.

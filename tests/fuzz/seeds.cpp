@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "activity_writer.h"
+#include "recording/activity_area.h"
 #include "recording/decode.h"
 #include "recording/format.h"
 #include "ring_writer.h"
@@ -56,6 +58,47 @@ TEST_CASE("write the seeds") {
   ring += RingWriter::record(PhaseSpan::kKind, 5, {10, 7, 2, "torch.save", "train.py", 30});
   testing::spit(to + "/event_memory/records", ringOf(ring.size(), ring));
   testing::spit(to + "/event_memory/lying_head", ringOf(~0ull, ring));
+}
+
+// As fuzz target `activity` takes it apart.
+std::string areaOf(const AreaControl& control, std::string names, std::string records) {
+  const std::size_t third = std::max(names.size(), (records.size() + 1) / 2);
+  names.resize(third);
+  records.resize(2 * third);
+  return std::string(reinterpret_cast<const char*>(&control), sizeof control) + names + records;
+}
+
+TEST_CASE("write the seeds of the activity memory") {
+  const char* corpus = std::getenv("STALLPROF_CORPUS");
+  REQUIRE(corpus != nullptr);
+  constexpr std::uint64_t kSecond = 1'000'000'000, kEpoch = 1'700'000'000 * kSecond;
+  const stallprof_name header{0x7f0000001000, 1, 8};
+  const std::string names =
+      std::string(reinterpret_cast<const char*>(&header), sizeof header) + "ncclDevK";
+  for (const std::uint32_t version : {18u, 130000u}) {
+    AreaControl control;
+    control.owner = 42;
+    control.state = STALLPROF_AGENT_TRACING;
+    control.cuptiVersion = version;
+    control.flushed = 11 * kSecond;
+    control.clockHead = 2;
+    control.clock[0] = {10 * kSecond, kEpoch, 100};
+    control.clock[1] = {11 * kSecond, kEpoch + kSecond, 100};
+    control.switchHead = 1;
+    control.onoff[0] = {10 * kSecond, 7, 0};
+    testing::CuptiBytes records(version);
+    records.device(0, 1, 7)
+        .kernel({kEpoch, kEpoch + 5000}, 1)
+        .copy({kEpoch + 6000, kEpoch + 7000}, 4096, 1, 1)
+        .peerCopy({kEpoch + 7000, kEpoch + 8000}, 4096)
+        .set({kEpoch + 8000, kEpoch + 9000}, 4096)
+        .call({kEpoch, kEpoch + 500'000}, 211, 43)
+        .sync({kEpoch, kEpoch + 9000}, 3)
+        .graph({kEpoch + 9000, kEpoch + 9900})
+        .overhead({kEpoch, kEpoch + 100}, 1 << 16, 43);
+    testing::spit(std::string(corpus) + "/activity/cupti_" + std::to_string(version),
+                  areaOf(control, names, records.bytes()));
+  }
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 #include "recording/activity.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <numeric>
 #include <set>
 
 #include "activity_writer.h"
@@ -187,6 +191,386 @@ TEST_CASE("a run that was kept plays again with the same events") {
   REQUIRE(replayActivity(file, bench.identities(), again).ok());
   CHECK(live.size() > 200);  // 500 works and calls of one second, told one by one
   CHECK(again.described() == live);
+}
+
+TEST_CASE("work is told of when a flush has come after it, in order of its beginning") {
+  Bench bench;
+  bench.start();
+  const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
+  // The second buffer holds what was first.
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(900 * kUs, 950 * kUs), name));
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(100 * kUs, 150 * kUs), name, 8));
+  bench.drain(1000 * kMs);
+  CHECK(bench.all<DeviceSpan>().empty());
+  CHECK(bench.all<DeviceTrace>().empty());
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(500 * kUs, 550 * kUs), name, 9));
+  bench.agent.flushed(bench.base() + 925 * kUs);
+  bench.drain(1080 * kMs);
+  const auto spans = bench.all<DeviceSpan>();
+  REQUIRE(spans.size() == 3);
+  std::vector<std::int64_t> begins;
+  for (const Event& event : bench.out.events)
+    if (std::holds_alternative<DeviceSpan>(event.payload))
+      begins.push_back((event.at - bench.began).count());
+  CHECK(begins == std::vector<std::int64_t>{100'000, 500'000, 900'000});
+  CHECK(spans[2].duration == Nanos(25 * kUs));  // cut at the flush
+  CHECK(bench.all<DeviceUse>().empty());        // its second is not over
+  bench.agent.flushed(bench.base() + 3000 * kMs);
+  bench.drain(3000 * kMs);
+  REQUIRE(bench.all<DeviceSpan>().size() == 1);
+  CHECK(bench.all<DeviceSpan>()[0].duration == Nanos(25 * kUs));
+  CHECK(bench.all<DeviceSpan>()[0].works == 0);  // it began in the span before
+  std::uint64_t count = 0;
+  for (const DeviceUse& use : bench.all<DeviceUse>()) count += use.count;
+  CHECK(count == 3);
+}
+
+TEST_CASE("a kernel that outlasts flushes is told of late, for what it adds") {
+  Bench bench;
+  bench.start();
+  const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(500 * kMs, 600 * kMs), name));
+  bench.agent.flushed(bench.base() + 1000 * kMs);
+  bench.drain(1000 * kMs);
+  CHECK(bench.all<DeviceSpan>().size() == 1);
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(400 * kMs, 1500 * kMs), name, 8));
+  bench.agent.flushed(bench.base() + 2000 * kMs);
+  bench.drain(2000 * kMs);
+  const auto spans = bench.all<DeviceSpan>();
+  REQUIRE(spans.size() == 3);  // before the first kernel, behind it, and since the flush
+  CHECK(spans[0].duration == Nanos(100 * kMs));
+  CHECK(spans[1].duration == Nanos(400 * kMs));
+  CHECK(spans[2].duration == Nanos(500 * kMs));
+}
+
+TEST_CASE("what CUPTI held of a killed process is read up to where it was") {
+  Bench bench;
+  bench.start();
+  bench.agent.name(0x7f0000001000, "k");
+  CuptiBytes records(130000);
+  records.device(0, 0, 0xab);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    records.kernel(bench.at(i * kMs, i * kMs + 500 * kUs), 0x7f0000001000);
+  records.kernel({kEpoch + 10 * kMs, 0}, 0x7f0000001000);  // was still running
+  const std::size_t buffer = bench.agent.taken(records);
+  bench.drain(100 * kMs);
+  CHECK(bench.all<DeviceWork>().empty());
+  CHECK(bench.agent.area().buffer[buffer].state == STALLPROF_BUFFER_TAKEN);
+  bench.gone.insert(42);
+  bench.drain(2000 * kMs);
+  const auto uses = bench.all<DeviceUse>();
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].count == 10);
+  CHECK(bench.out.strings.at(uses[0].name) == "k");  // by its pointer
+  CHECK(bench.all<DeviceSpan>().size() == 10);
+  CHECK(bench.all<DeviceTrace>().empty());  // nothing says that this was all
+  CHECK(bench.lost(LossKind::kDeviceDropped) == 1);
+  CHECK(bench.lost(LossKind::kDeviceInvalid) == 0);
+  CHECK(bench.agent.area().owner == 0);
+  CHECK(bench.agent.area().name_head == 0);
+  CHECK(bench.agent.area().data[buffer][0] == 0);
+  // And the area serves the next.
+  bench.gone.clear();
+  bench.agent.claim(77, 5);
+  bench.agent.pair(bench.base() + 2100 * kMs, kEpoch + 2100 * kMs);
+  bench.agent.full(CuptiBytes(130000).kernel(bench.at(2100 * kMs, 2200 * kMs), 0));
+  bench.agent.flushed(bench.base() + 2500 * kMs);
+  bench.drain(3000 * kMs);
+  REQUIRE(bench.all<DeviceSpan>().size() == 1);
+  CHECK(bench.all<DeviceSpan>()[0].process == ProcessId{77});
+}
+
+TEST_CASE("a process killed while it writes has its records counted exactly") {
+  Bench bench;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    AreaWriter job(bench.memory->path(static_cast<std::uint32_t>(::getppid())));
+    job.claim(42, 999);
+    job.pair(bench.base(), kEpoch);
+    job.turn(bench.base(), kAll);
+    for (std::uint64_t b = 0; b < 5; ++b) {
+      CuptiBytes records(130000);
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        const std::uint64_t t = (b * 1000 + i) * 10 * kUs;
+        records.kernel(bench.at(t, t + 5 * kUs), 0);
+      }
+      b < 3 ? job.full(records) : job.taken(records);
+    }
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WTERMSIG(status) == SIGKILL);
+  bench.gone.insert(42);
+  bench.finish(1000 * kMs);
+  std::uint64_t count = 0;
+  for (const DeviceUse& use : bench.all<DeviceUse>()) count += use.count;
+  CHECK(count == 5000);
+  CHECK(bench.all<Loss>().empty());
+}
+
+TEST_CASE("records without a time of this run are counted, not told of") {
+  Bench bench;
+  bench.start();
+  CuptiBytes records(130000);
+  records.kernel({0, 0}, 0)
+      .kernel({0, kEpoch}, 0)
+      .kernel({kEpoch + 50, kEpoch + 40}, 0)
+      .kernel({1, 2}, 0)
+      .kernel({kEpoch, ~0ull}, 0)
+      .kernel({kEpoch - 3'600'000'000'000u, kEpoch}, 0)
+      .kernel({kEpoch, kEpoch + 3'600'000'000'000u}, 0)
+      .kernel(bench.at(1000, 2000), 0, 7, 64)  // no such device
+      .kernel(bench.at(1000, 2000), 0);
+  bench.agent.full(records);
+  bench.agent.flushed(bench.base() + 1000 * kMs);
+  bench.drain(1000 * kMs);
+  CHECK(bench.lost(LossKind::kDeviceInvalid) == 8);
+  CHECK(bench.all<DeviceSpan>().size() == 1);
+}
+
+TEST_CASE("what the agent and CUPTI lost is passed on, each time for what it grew by") {
+  Bench bench;
+  bench.start();
+  bench.agent.area().dropped = 10;
+  bench.agent.area().starved = 2;
+  bench.agent.area().names_lost = 3;
+  bench.agent.header().turned_away = 1;
+  bench.drain(1000 * kMs);
+  CHECK(bench.lost(LossKind::kDeviceDropped) == 12);
+  CHECK(bench.lost(LossKind::kStringsFull) == 3);
+  CHECK(bench.lost(LossKind::kDeviceSlots) == 1);
+  bench.agent.area().dropped = 15;
+  bench.drain(2000 * kMs);
+  CHECK(bench.lost(LossKind::kDeviceDropped) == 5);
+  CHECK(bench.lost(LossKind::kDeviceSlots) == 0);
+}
+
+TEST_CASE("an area that lies does no harm") {
+  std::vector<void (*)(Bench&)> lies = {
+      [](Bench& b) { b.agent.area().name_head = ~0ull; },
+      [](Bench& b) { b.agent.area().name_head = STALLPROF_NAME_BYTES; },
+      [](Bench& b) { b.agent.area().name_head = 3; },
+      [](Bench& b) {
+        b.agent.name(5, "x");
+        b.agent.area().names[12] = 0xff;  // its length
+      },
+      [](Bench& b) { b.agent.area().clock_head = ~0ull; },
+      [](Bench& b) { b.agent.area().switch_head = ~0ull; },
+      [](Bench& b) {
+        b.agent.area().switch_head = 1 << 20;
+        std::memset(b.agent.area().onoff, 0xff, sizeof b.agent.area().onoff);
+      },
+      [](Bench& b) { b.agent.area().flushed = ~0ull; },
+      [](Bench& b) { b.agent.area().flushed = b.base() + 3'600'000'000'000u; },
+      [](Bench& b) {
+        b.agent.area().buffer[5] = {STALLPROF_BUFFER_FULL, 0, ~0ull};
+      },
+      [](Bench& b) {
+        b.agent.area().buffer[6] = {77, 0, 100};
+      },
+      [](Bench& b) {
+        std::memset(b.agent.area().data[7], 0x33, 4096);
+        b.agent.area().buffer[7] = {STALLPROF_BUFFER_FULL, 0, 4096};
+      },
+      [](Bench& b) { std::memset(b.agent.area().stride, 0xff, sizeof b.agent.area().stride); },
+      [](Bench& b) { b.agent.area().state = 99; },
+      [](Bench& b) { std::memset(b.agent.area().why, 'x', sizeof b.agent.area().why); },
+      [](Bench& b) { b.agent.area().start_ticks = ~0ull; },
+      [](Bench& b) { b.agent.area().owner = 43; },
+      [](Bench& b) { b.agent.area().owner = 0; },
+  };
+  for (std::size_t i = 0; i < lies.size(); ++i) {
+    INFO("lie " << i);
+    Bench bench;
+    bench.start();
+    bench.agent.claim(50, 1, 130000, 1);
+    bench.agent.pair(bench.base(), kEpoch, 1);
+    bench.drain(100 * kMs);
+    lies[i](bench);
+    bench.agent.full(CuptiBytes(130000).kernel(bench.at(0, 5), 1), 1);
+    bench.agent.flushed(bench.base() + 1000 * kMs, 1);
+    for (std::uint64_t at = 1000; at < 5000; at += 500) bench.drain(at * kMs);
+    bench.finish(5000 * kMs);
+    // The other process's work is told of all the same.
+    bench.out.events.clear();
+    bench.gone = {42, 43, 50};
+    bench.finish(6000 * kMs);
+    CHECK(bench.agent.area(1).owner == 0);
+  }
+}
+
+TEST_CASE("bytes that cannot be records are counted, at every byte") {
+  Bench bench;
+  bench.start();
+  bench.agent.name(5, "k");
+  for (std::size_t at = 0; at < 216 * 2; ++at) {
+    CuptiBytes records(130000);
+    records.kernel(bench.at(0, 5), 1).kernel(bench.at(10, 15), 1);
+    const std::size_t buffer = bench.agent.full(records);
+    bench.agent.area().data[buffer][at] ^= 0xff;
+    bench.drain(1000 * kMs + at * kMs);
+    REQUIRE(bench.agent.area().buffer[buffer].state == STALLPROF_BUFFER_FREE);
+    if (at % 216 < 4) CHECK(bench.lost(LossKind::kDeviceDamaged) == 432 - at / 216 * 216);
+  }
+}
+
+TEST_CASE("without a pair of clocks buffers wait, and a dead owner's are lost by number") {
+  Bench bench;
+  bench.agent.claim(42, 1);
+  const std::size_t buffer = bench.agent.full(CuptiBytes(130000).kernel(bench.at(0, 5), 0));
+  bench.drain(100 * kMs);
+  CHECK(bench.agent.area().buffer[buffer].state == STALLPROF_BUFFER_FULL);
+  bench.gone.insert(42);
+  bench.finish(200 * kMs);
+  CHECK(bench.lost(LossKind::kDeviceInvalid) == 1);
+}
+
+TEST_CASE("the agent's state is the source gpu, in its words") {
+  struct Case {
+    std::uint32_t state;
+    const char* why;
+    Coverage coverage;
+    const char* said;
+  };
+  const Case cases[] = {
+      {STALLPROF_AGENT_TRACING, "", Coverage::kFull, ""},
+      {STALLPROF_AGENT_TRACING, "kernels one second in ten", Coverage::kPartial,
+       "kernels one second in ten"},
+      {STALLPROF_AGENT_YIELDED, "torch.profiler has CUPTI", Coverage::kPartial,
+       "torch.profiler has CUPTI"},
+      {STALLPROF_AGENT_REFUSED, "no permission", Coverage::kAbsent, "no permission"},
+      {STALLPROF_AGENT_REFUSED, "", Coverage::kAbsent, "CUPTI refused, with error 39"},
+      {STALLPROF_AGENT_HUNG, "", Coverage::kPartial,
+       "a call into CUPTI did not come back: not traced since"},
+  };
+  for (const Case& one : cases) {
+    Bench bench;
+    bench.start();
+    bench.agent.area().state = one.state;
+    bench.agent.area().error = 39;
+    std::strcpy(bench.agent.area().why, one.why);
+    bench.drain(1000 * kMs);
+    const auto states = bench.all<SourceState>();
+    REQUIRE(states.size() == 1);
+    CHECK(states[0].state == one.coverage);
+    CHECK(bench.out.strings.at(states[0].source) == "gpu");
+    CHECK(bench.out.strings.at(states[0].why) == one.said);
+    bench.drain(2000 * kMs);
+    CHECK(bench.all<SourceState>().empty());
+  }
+  Bench bench;  // one of two processes is refused
+  bench.start();
+  bench.agent.claim(43, 1, 130000, 1);
+  bench.agent.area(1).state = STALLPROF_AGENT_REFUSED;
+  bench.drain(1000 * kMs);
+  REQUIRE(bench.all<SourceState>().size() == 1);
+  CHECK(bench.all<SourceState>()[0].state == Coverage::kPartial);
+}
+
+TEST_CASE("stretches follow the switches, up to the last flush") {
+  Bench bench;
+  bench.start();
+  bench.agent.turn(bench.base() + 200 * kMs, STALLPROF_ON_COPIES);
+  bench.agent.turn(bench.base() + 500 * kMs, 0);
+  bench.agent.turn(bench.base() + 600 * kMs, STALLPROF_ON_COPIES | STALLPROF_ON_KERNELS);
+  bench.agent.flushed(bench.base() + 700 * kMs);
+  bench.drain(1000 * kMs);
+  const auto traces = bench.all<DeviceTrace>();
+  REQUIRE(traces.size() == 3);
+  CHECK(traces[0].duration == Nanos(200 * kMs));
+  CHECK(traces[0].calls);
+  CHECK(traces[1].duration == Nanos(300 * kMs));
+  CHECK_FALSE(traces[1].kernels);
+  CHECK(traces[2].duration == Nanos(100 * kMs));
+  CHECK(traces[2].kernels);
+  CHECK_FALSE(traces[2].calls);
+}
+
+TEST_CASE("where calls are not traced, waits are told of without their thread") {
+  Bench bench;
+  bench.agent.claim(42, 999);
+  bench.agent.pair(bench.base(), kEpoch);
+  bench.agent.turn(bench.base(), STALLPROF_ON_COPIES);
+  bench.agent.full(CuptiBytes(130000)
+                       .sync(bench.at(0, 300 * kUs), 3)
+                       .sync(bench.at(400 * kUs, 800 * kUs), 2));  // a stream's, not the host's
+  bench.agent.flushed(bench.base() + 2000 * kMs);
+  bench.drain(2000 * kMs);
+  const auto calls = bench.all<DeviceCall>();
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].thread.none());
+  CHECK(calls[0].process == ProcessId{42});
+  CHECK(calls[0].kind == DeviceCallKind::kSync);
+  CHECK(bench.all<DeviceCallUse>().size() == 1);
+}
+
+TEST_CASE("of many names the most used have totals, the rest one together") {
+  Bench bench;
+  bench.start();
+  CuptiBytes records(130000);
+  std::uint64_t at = 0;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    const std::uint32_t name = bench.agent.name(0x7f0000000000 + i, "k" + std::to_string(i));
+    records.kernel(bench.at(at, at + i * kUs), name);
+    at += i * kUs;
+  }
+  bench.agent.full(records);
+  bench.agent.flushed(bench.base() + 2000 * kMs);
+  bench.drain(2000 * kMs);
+  const auto uses = bench.all<DeviceUse>();
+  REQUIRE(uses.size() == 49);
+  CHECK(bench.out.strings.at(uses[0].name) == "k100");
+  CHECK(bench.out.strings.at(uses[48].name) == "(other)");
+  CHECK(uses[48].count == 52);
+  CHECK(uses[48].time == Nanos(52 * 53 / 2 * kUs));
+}
+
+TEST_CASE("without a process that uses a GPU the memory stays empty") {
+  Bench bench;
+  for (std::uint64_t at = 0; at < 20'000; at += 80) bench.drain(at * kMs);
+  const Fd fd =
+      openAt(AT_FDCWD, bench.memory->path(static_cast<std::uint32_t>(::getpid())).c_str(), O_RDWR);
+  REQUIRE(fd.valid());
+  struct stat info {};
+  REQUIRE(::fstat(fd.get(), &info) == 0);
+  CHECK(info.st_size == static_cast<off_t>(STALLPROF_ACTIVITY_BYTES));
+  CHECK(info.st_blocks * 512 <= 4096);  // the header
+  CHECK(::ftruncate(fd.get(), 0) != 0);
+  CHECK(::ftruncate(fd.get(), info.st_size + 4096) != 0);
+  bench.memory->close();
+  CHECK(bench.agent.header().closed == 1);
+}
+
+TEST_CASE("everything is told of for a second, once work is steady, and again a minute later") {
+  Bench bench;
+  bench.start();
+  const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
+  std::vector<std::size_t> works(130);
+  Nanos each{};
+  for (std::uint64_t second = 0; second < 130; ++second) {
+    CuptiBytes records(130000);
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const std::uint64_t t = second * 1000 * kMs + i * 10 * kMs;
+      records.kernel(bench.at(t, t + kMs), name);
+      records.call(bench.at(t, t + 5 * kUs), 211, 43);
+    }
+    bench.agent.full(records);
+    bench.agent.pair(bench.base() + (second + 1) * 1000 * kMs, kEpoch + (second + 1) * 1000 * kMs);
+    bench.agent.flushed(bench.base() + (second + 1) * 1000 * kMs);
+    bench.drain((second + 1) * 1000 * kMs);
+    works[second] = bench.all<DeviceWork>().size();
+    CHECK(bench.all<DeviceCall>().size() == works[second]);
+    for (const DeviceTrace& trace : bench.all<DeviceTrace>())
+      if (trace.each) each += trace.duration;
+  }
+  CHECK(works[2] == 0);
+  CHECK(works[3] == 100);
+  CHECK(std::accumulate(works.begin(), works.begin() + 60, std::size_t{0}) <= 102);
+  CHECK(std::accumulate(works.begin(), works.end(), std::size_t{0}) >= 300);
+  CHECK(std::accumulate(works.begin(), works.end(), std::size_t{0}) <= 306);
+  CHECK(each == std::chrono::seconds(3));
 }
 
 }  // namespace

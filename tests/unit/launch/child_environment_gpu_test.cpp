@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launch/child_environment.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const std::string kAgent = "/opt/lib/stallprof/libstallprof_agent.so";
+Injection withAgent() {
+  Injection injection;
+  injection.recording = "/data/a.stallprof";
+  injection.agent = kAgent;
+  injection.activity = "/proc/5/fd/11";
+  return injection;
+}
+
+}  // namespace
+
+TEST_CASE("the agent is named to CUDA and to NVTX, and told where to write") {
+  CHECK(withInjection({"A=1"}, withAgent()) ==
+        Words{"A=1", "STALLPROF_RECORDING=/data/a.stallprof", "STALLPROF_ACTIVITY=/proc/5/fd/11",
+              "CUDA_INJECTION64_PATH=" + kAgent, "NVTX_INJECTION64_PATH=" + kAgent});
+}
+
+TEST_CASE("another tool's injection stays, and what stands for none does not") {
+  const Words words = withInjection(
+      {"CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so", "NVTX_INJECTION64_PATH=none"},
+      withAgent());
+  CHECK(words == Words{"CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so",
+                       "STALLPROF_RECORDING=/data/a.stallprof", "STALLPROF_ACTIVITY=/proc/5/fd/11",
+                       "NVTX_INJECTION64_PATH=" + kAgent});
+  CHECK(foreignInjection(words, kCudaVariable) ==
+        "CUDA_INJECTION64_PATH is another tool's ('/opt/nsys/libToolsInjection64.so')");
+  CHECK(foreignInjection(words, kNvtxVariable).empty());
+  CHECK(foreignInjection({"CUDA_INJECTION64_PATH="}, kCudaVariable).empty());
+}
+
+TEST_CASE("an agent that an outer run left is replaced, and goes where there is to be none") {
+  Injection outer = withAgent();
+  outer.agent = "/older/libstallprof_agent.so";
+  const Words left = withInjection({"A=1"}, outer);
+  CHECK(withInjection(left, withAgent()) == withInjection({"A=1"}, withAgent()));
+  Injection none;
+  none.recording = "/data/a.stallprof";
+  CHECK(withInjection(left, none) == Words{"A=1", "STALLPROF_RECORDING=/data/a.stallprof"});
+}
+
+TEST_CASE("without an agent the user's own words are not touched") {
+  Injection none;
+  none.recording = "/r";
+  const Words own = {"CUDA_INJECTION64_PATH=none", "NVTX_INJECTION64_PATH="};
+  Words wanted = own;
+  wanted.push_back("STALLPROF_RECORDING=/r");
+  CHECK(withInjection(own, none) == wanted);
+  Injection noMemory = withAgent();
+  noMemory.activity.clear();
+  noMemory.agent.clear();
+  noMemory.recording = "/r";
+  CHECK(withInjection(own, noMemory) == wanted);
+}
+
+TEST_CASE("an agent that others can write to is refused") {
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("stallprof-agent-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  const std::string file = (directory / "libstallprof_agent.so").string();
+  std::ofstream(file) << "x";
+  ::chmod(directory.c_str(), 0755);
+  ::chmod(file.c_str(), 0755);
+  CHECK(checkAgent(file).ok());
+  ::chmod(file.c_str(), 0775);
+  CHECK_FALSE(checkAgent(file).ok());
+  ::chmod(file.c_str(), 0755);
+  ::chmod(directory.c_str(), 0777);
+  CHECK_FALSE(checkAgent(file).ok());
+  std::filesystem::remove_all(directory);
+  CHECK_FALSE(checkAgent(file).ok());
+}
