@@ -166,7 +166,8 @@ void NvmlWatch::look(std::size_t index, Nanos now, NvmlFindings& out) {
   watched.code = nvml::kSuccess;
   if (watched.listedAt < Nanos::zero() || now - watched.listedAt >= kListEvery)
     tellProcesses(index, now, out);
-  watched.idle = isIdle(usage, watched.processes);
+  // Once used, always told: whoever takes the mean of the looks then weighs them alike.
+  watched.idle = watched.idle && isIdle(usage, watched.processes);
   tell(index, now, usage, out);
   watched.due = std::max(watched.due + period(watched), now + period(watched) / 2);
 }

@@ -37,8 +37,8 @@ struct NvmlFindings {
 };
 
 // All devices that the monitoring library shows (at most 16, MIG instances beside their board),
-// each looked at when it is due: five times a second, once while it is idle, and less often where
-// the looks would cost too much. Every call may block in the driver for long: it belongs on a
+// each looked at when it is due: five times a second, once while nobody used it yet, and less often
+// where the looks would cost too much. Every call may block in the driver for long: it belongs on a
 // thread of its own.
 class NvmlWatch {
  public:
@@ -57,7 +57,7 @@ class NvmlWatch {
     std::unique_ptr<NvmlDevice> device;  // null: not to be had now
     int code = nvml::kSuccess;           // why not, or why it was lost
     Nanos due{}, listedAt{-1}, toldAt{-1}, processesToldAt{-1};
-    bool idle = false;
+    bool idle = true;    // nobody used it yet
     bool split = false;  // a board in MIG mode: work is on its instances
     DeviceUsage told;
     std::vector<NvmlProcess> processes;

@@ -195,6 +195,15 @@ TEST_CASE("an idle device is looked at once a second, until a process comes") {
   CHECK(job.next - job.at <= 250ms);
 }
 
+TEST_CASE("a device that was used is told of at every look from then on") {
+  const std::string rest = "value memory 0\nvalue total 9\nvalue used 5\n";
+  FakeNvml fake("device GPU-a H100\nvalue gpu 50\n" + rest);
+  Stepper job;
+  CHECK(job.one().busyMilli == 500);
+  fake.say("device GPU-a H100\nvalue gpu 0\n" + rest);
+  for (int i = 0; i < 5; ++i) CHECK(job.one().busyMilli == 0);
+}
+
 TEST_CASE("looks that cost too much become rarer") {
   FakeNvml fake(hopper());
   Stepper job;
