@@ -16,13 +16,15 @@ struct Agent {
   Cupti cupti;
   SubscriberHandle subscriber;
   Names names;
-  std::atomic<bool> off;                 // forked child, refused, or hung: touch nothing any more
-  std::atomic<bool> attached;            // subscribed: the callbacks may come
-  std::atomic<std::uint32_t> on;         // STALLPROF_ON_..., as enabled
-  std::atomic<std::uint64_t> kernels;    // kernel records seen, since the start
-  std::atomic<std::uint64_t> calls;      // API records
-  std::atomic<std::uint64_t> delivered;  // buffers given back with something in them
-  std::atomic<std::uint64_t> released;   // CLOCK_MONOTONIC when a free buffer was last had
+  std::atomic<bool> off;          // forked child, refused, or hung: touch nothing any more
+  std::atomic<bool> attached;     // subscribed: the callbacks may come
+  std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
+  std::uint32_t wanted;           // the most of it that the user wants
+  bool continuous;                // no windows, whatever it costs: to measure
+  // Counts since the start.
+  std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
+  std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and given back
+  std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
 };
 extern Agent agent;
 

@@ -39,7 +39,7 @@ int indexOf(const stallprof_activity_area& area, const std::uint8_t* buffer) {
 }
 
 struct Walk {
-  std::uint64_t kernels = 0, calls = 0;
+  std::uint64_t kernels = 0, invalid = 0, calls = 0;
 };
 
 void learnStride(stallprof_activity_area& area, std::uint32_t kind, std::size_t bytes) {
@@ -67,6 +67,7 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
     if (isKernel(at->kind)) {
       at->name = agent.names.numberOf(area, at->name, generation);
       ++walk.kernels;
+      walk.invalid += at->start == 0 || at->end < at->start;
     } else if (at->kind == kKindRuntime || at->kind == kKindDriver) {
       ++walk.calls;
     }
@@ -90,7 +91,10 @@ void requestBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* mostRe
   const bool off = agent.off.load(std::memory_order_relaxed);
   if (!off) {
     *size = STALLPROF_ACTIVITY_BUFFER_BYTES;
-    if ((*buffer = takeBuffer(*agent.memory.area)) != nullptr) return;
+    if ((*buffer = takeBuffer(*agent.memory.area)) != nullptr) {
+      agent.taken.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
     CountRef(agent.memory.area->starved).fetch_add(1, std::memory_order_relaxed);
   }
   *buffer = off || agent.cupti.version < kCupti12_9 ? nowhere : nullptr;
@@ -105,6 +109,7 @@ void completeBuffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std
   if (valid > STALLPROF_ACTIVITY_BUFFER_BYTES) valid = STALLPROF_ACTIVITY_BUFFER_BYTES;
   const Walk walk = numberNames(area, buffer, valid);
   agent.kernels.fetch_add(walk.kernels, std::memory_order_relaxed);
+  agent.invalid.fetch_add(walk.invalid, std::memory_order_relaxed);
   agent.calls.fetch_add(walk.calls, std::memory_order_relaxed);
   agent.delivered.fetch_add(valid != 0, std::memory_order_relaxed);
   area.buffer[n].bytes = valid;

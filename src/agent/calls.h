@@ -30,4 +30,9 @@ inline constexpr std::uint16_t kDriverCalls[] = {
     776, 777, 796, 797,                      // cuMemcpyBatchAsync
 };
 
+// Calls that say the program uses its device, and of which copies and synchronizations leave a
+// record: cudaMemcpy, cudaMemcpyAsync, cudaStreamSynchronize, cudaDeviceSynchronize. A callback for
+// each of the program's launches would cost too much.
+inline constexpr std::uint16_t kHeardCalls[] = {31, 41, 131, 165};
+
 }  // namespace stallprof::agent

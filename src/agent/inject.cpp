@@ -21,9 +21,11 @@ constinit Agent agent{};
 void sayWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
   stallprof_activity_area* area = agent.memory.area;
   if (area == nullptr) return;
-  Text text = textIn(area->why);
-  text << why;
-  if (more[0] != 0) text << " (" << more << ")";
+  if (why != area->why) {
+    Text text = textIn(area->why);
+    text << why;
+    if (more[0] != 0) text << " (" << more << ")";
+  }
   area->error = error;
   sayState(*area, state);
 }
@@ -44,13 +46,15 @@ void inForkedChild() {
 
 void atExit() {
   if (agent.off.load() || !agent.attached) return;
-  if (ask(Order::kFinish, 2 * kSecond)) sayState(*agent.memory.area, STALLPROF_AGENT_ENDED);
+  ask(Order::kFinish, 2 * kSecond);
 }
 
-// What to record, as a number: to measure on a real GPU what each costs.
-std::uint32_t wanted() {
+// STALLPROF_AGENT_ON: the sum of what to record (STALLPROF_ON_...), and 8 for never in windows; to
+// measure on a real GPU what each costs.
+void readWanted() {
   const char* on = getenv("STALLPROF_AGENT_ON");
-  return on != nullptr ? static_cast<std::uint32_t>(atoi(on)) & kAll : kAll;
+  agent.wanted = on != nullptr ? static_cast<std::uint32_t>(atoi(on)) & kAll : kAll;
+  agent.continuous = on != nullptr && (atoi(on) & 8) != 0;
 }
 
 void start() {
@@ -66,7 +70,8 @@ void start() {
     agent.off = true;
     return sayWhy(STALLPROF_AGENT_REFUSED, 0, why);
   }
-  if (attach(wanted())) atexit(atExit);
+  readWanted();
+  if (attach(agent.wanted)) atexit(atExit);
 }
 
 }  // namespace

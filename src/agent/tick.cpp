@@ -2,16 +2,25 @@
 #include "agent/tick.h"
 
 #include "agent/agent.h"
+#include "agent/health.h"
 #include "agent/system.h"
 #include "agent/tracing.h"
+#include "agent/windows.h"
 
 namespace stallprof::agent {
 namespace {
 
 constexpr std::uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
-constexpr std::uint32_t kAll = STALLPROF_ON_COPIES | STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
 
 std::uint64_t cpuSaid;
+
+// All of these are the caller's alone.
+Windows windows;
+Health health;
+bool yielded;  // somebody took CUPTI without asking: it is theirs until the hook says otherwise
+struct Before {
+  std::uint64_t at, kernels, calls;
+} before;
 
 void sayOwnCpu() {
   const std::uint64_t now = threadCpuNs();
@@ -23,6 +32,49 @@ bool recorderClosed() {
   return std::atomic_ref<std::uint32_t>(agent.memory.header->closed).load() != 0;
 }
 
+Health::Look look(const stallprof_clock_pair& pair) {
+  std::atomic_ref<std::uint64_t> starved(agent.memory.area->starved);
+  return {agent.delivered, agent.heard,   agent.taken,    starved.load(),
+          agent.kernels,   agent.invalid, pair.monotonic, pair.device};
+}
+
+// Neither flush nor disable: both are the other tool's now.
+void yieldTo(const char* why) {
+  yielded = true;
+  sayOn(*agent.memory.area, 0);
+  sayWhy(STALLPROF_AGENT_YIELDED, 0, why);
+}
+
+// False: nothing more is to be done in this tick, or ever.
+bool checkHealth(const stallprof_clock_pair& pair) {
+  switch (health.judge(look(pair))) {
+    case Health::Verdict::kYield:
+      return yieldTo(health.why()), false;
+    case Health::Verdict::kStop:
+      detach();
+      return sayWhy(STALLPROF_AGENT_REFUSED, 0, health.why()), false;
+    case Health::Verdict::kNoKernels:
+      agent.wanted &= ~STALLPROF_ON_KERNELS;
+      switchTo(agent.wanted);
+      sayWhy(STALLPROF_AGENT_TRACING, 0, health.why());
+      return true;
+    case Health::Verdict::kWell:
+      return true;
+  }
+  return true;
+}
+
+constexpr std::uint32_t kWindowed = STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
+
+void turnWindow() {
+  const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
+  const bool seen = (agent.on & kWindowed) != 0;
+  const bool on =
+      windows.next(seen, now - before.at, kernels - before.kernels, calls - before.calls);
+  before = {now, kernels, calls};
+  if (!agent.continuous) switchTo(on ? agent.wanted : agent.wanted & ~kWindowed);
+}
+
 }  // namespace
 
 void sayCpu(std::uint64_t ns) {
@@ -30,27 +82,35 @@ void sayCpu(std::uint64_t ns) {
 }
 
 void tick() {
-  if (!agent.attached) return;
-  flush(0);
-  if (recorderClosed()) switchTo(0);
+  if (!agent.attached || yielded) return;
+  if (recorderClosed()) {
+    detach();
+    return sayWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
+  }
+  if (checkHealth(flush(0))) turnWindow();
   sayOwnCpu();
 }
 
 void release() {
-  if (!agent.attached) return;
+  if (!agent.attached || yielded) return;
   flush(0);
   detach();
   sayWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");
 }
 
 void retake() {
-  if (!agent.attached) attach(kAll);
+  if (yielded) detach();
+  yielded = false;
+  health = {};
+  before = {monotonicNs(), agent.kernels, agent.calls};
+  if (!agent.attached) attach(agent.wanted);
 }
 
 void finish() {
-  if (!agent.attached) return;
+  if (!agent.attached || yielded) return;
   switchTo(0);
   flush(kForced);
+  sayWhy(STALLPROF_AGENT_ENDED, agent.memory.area->error, agent.memory.area->why);
   sayOwnCpu();
 }
 

@@ -67,6 +67,7 @@ void onState(std::uint32_t id, const void* data) {
   agent.memory.area->error = state->result;
   if (id != kStateFatalError) return;
   agent.off = true;  // CUPTI has finalized itself
+  sayOn(*agent.memory.area, 0);
   sayWhy(STALLPROF_AGENT_REFUSED, state->result,
          "CUPTI gave up: ", state->message != nullptr ? state->message : "");
 }
@@ -75,9 +76,9 @@ void onCallback(void*, std::uint32_t domain, std::uint32_t id, const void* data)
   if (agent.off.load(std::memory_order_relaxed)) return;
   if (domain == kDomainState) return onState(id, data);
   if (domain == kDomainResource && id == kResourceContextCreated) startCaller();
-  if (domain == kDomainRuntime && id == kRuntimeDeviceReset &&
-      static_cast<const CallbackData*>(data)->site != 0)
-    flushSoon();
+  if (domain != kDomainRuntime || static_cast<const CallbackData*>(data)->site == 0) return;
+  if (id == kRuntimeDeviceReset) return flushSoon();
+  agent.heard.fetch_add(1, std::memory_order_relaxed);
 }
 
 CuptiResult subscribe(char (&other)[64]) {
@@ -118,6 +119,8 @@ void enableCallbacks() {
   c.enableCallback(1, agent.subscriber, kDomainState, kStateError);
   c.enableCallback(1, agent.subscriber, kDomainResource, kResourceContextCreated);
   c.enableCallback(1, agent.subscriber, kDomainRuntime, kRuntimeDeviceReset);
+  for (const std::uint32_t call : kHeardCalls)
+    c.enableCallback(1, agent.subscriber, kDomainRuntime, call);
 }
 
 }  // namespace
@@ -166,29 +169,31 @@ void switchTo(std::uint32_t on) {
 namespace {
 
 // Of many brackets the narrowest: a preempted one is wide.
-void pairClocks() {
+stallprof_clock_pair pairClocks() {
   constexpr int kTries = 20;
   stallprof_clock_pair best{0, 0, ~0ull};
   for (int i = 0; i < kTries; ++i) {
     std::uint64_t device = 0;
     const std::uint64_t before = monotonicNs();
-    if (agent.cupti.timestamp(&device) != kCuptiSuccess) return;
+    if (agent.cupti.timestamp(&device) != kCuptiSuccess) return {};
     const std::uint64_t width = monotonicNs() - before;
     if (width < best.uncertainty) best = {before + width / 2, device, width};
   }
   sayClock(*agent.memory.area, best);
+  return best;
 }
 
 }  // namespace
 
-void flush(std::uint32_t flag) {
+stallprof_clock_pair flush(std::uint32_t flag) {
   const std::uint64_t began = monotonicNs();
   const CuptiResult result = agent.cupti.flushAll(flag);
   if (result != kCuptiSuccess) agent.memory.area->error = result;
-  pairClocks();
+  const stallprof_clock_pair pair = pairClocks();
   if (result == kCuptiSuccess)
     std::atomic_ref<std::uint64_t>(agent.memory.area->flushed)
         .store(began, std::memory_order_release);
+  return pair;
 }
 
 }  // namespace stallprof::agent

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "recording/activity_memory.h"
+
 namespace stallprof::agent {
 
 // Attaches to CUPTI: subscribes, sets attributes, registers the buffer callbacks and enables what
@@ -18,7 +20,8 @@ void detach();
 // on only from when it is, and until it no longer is.
 void switchTo(std::uint32_t on);
 
-// A flush and a clock pair: what has ended before the call is in the area after it.
-void flush(std::uint32_t flag);
+// A flush and a clock pair, which is returned (zeros: CUPTI has no clock): what has ended before
+// the call is in the area after it.
+stallprof_clock_pair flush(std::uint32_t flag);
 
 }  // namespace stallprof::agent

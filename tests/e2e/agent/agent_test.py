@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""The agent in programs that use a GPU, with fakes of the driver and of CUPTI in place of one.
+
+STALLPROF_BUILD names the build tree. agent_drain plays the recorder, gpu_job the training."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = os.environ['STALLPROF_BUILD']
+FAKES = os.path.join(BUILD, 'fakes')
+AGENT = os.path.join(BUILD, 'lib/stallprof/libstallprof_agent.so')
+JOB = os.path.join(FAKES, 'agent_gpu_job')
+CUPTI = {'11.8': 'libcupti.so.11.8', '12.4': 'libcupti.so.12', '12.8': 'libcupti.so.12',
+         '12.9': 'libcupti.so.12', '13.0': 'libcupti.so.13'}
+TRACING, YIELDED, REFUSED, HUNG, ENDED = 1, 2, 3, 4, 5
+KERNEL, RUNTIME, COPY, SYNC, DEVICE = '10', '5', '1', '38', '8'
+ALL = '15'  # STALLPROF_AGENT_ON: everything, never in windows
+
+
+def cupti(version):
+    return os.path.join(FAKES, 'cupti-' + version, CUPTI[version])
+
+
+class Run:
+    """One job under agent_drain: what it printed, how it ended, what the agent said."""
+
+    def __init__(self, *words, version='13.0', script='', hold=False, on=ALL, env=None):
+        variables = dict(os.environ, FAKE_CUPTI=script, STALLPROF_AGENT_ON=on, **(env or {}))
+        with tempfile.TemporaryDirectory() as folder:
+            first = ['cupti=' + cupti(version)] if version else []
+            done = subprocess.run(
+                [os.path.join(FAKES, 'agent_drain'), '--out', folder, '--agent', AGENT]
+                + (['--hold'] if hold else []) + ['--', JOB] + first + list(words),
+                env=variables, capture_output=True, text=True, timeout=60)
+            self.stdout, self.stderr = done.stdout, done.stderr
+            with open(os.path.join(folder, 'summary.json')) as summary:
+                whole = json.load(summary)
+        self.status, self.areas = whole['status'], whole['areas']
+        self.area = self.areas[0] if self.areas else None
+        self.launched = int(re.search(r'launched=(\d+)', self.stdout).group(1))
+
+    def count(self, kind):
+        return self.area['kinds'].get(kind, 0)
+
+
+class Counts(unittest.TestCase):
+    def test_every_launch_is_counted_whatever_the_version(self):
+        for version in CUPTI:
+            with self.subTest(version=version):
+                run = Run('names=50', 'threads=3', 'launches=60000', 'copies=10', 'syncs=5',
+                          version=version)
+                self.assertEqual((run.status, run.stderr), (0, ''))
+                self.assertEqual(run.launched, 60000)
+                self.assertEqual(run.count(KERNEL), 60000)
+                self.assertEqual(run.count(RUNTIME), 60015)
+                self.assertEqual((run.count(COPY), run.count(SYNC)), (10, 5))
+                self.assertEqual(run.count(DEVICE), 1)
+                self.assertEqual(run.area['kernel_ns'], 60000 * 5000)
+                self.assertEqual(run.area['state'], ENDED)
+                self.assertEqual(run.area['unread'], 0)
+                self.assertEqual(len(run.area['names']), 50)
+                self.assertTrue(all(name.startswith('_ZN2at6native') for name in run.area['names']))
+
+    def test_calls_of_no_interest_leave_no_record_where_cupti_can_choose(self):
+        self.assertEqual(Run('queries=1000', version='13.0').count(RUNTIME), 0)
+        self.assertEqual(Run('queries=1000', version='12.4').count(RUNTIME), 1000)
+
+    def test_the_clock_is_paired_with_monotonic_time(self):
+        run = Run('launches=10', 'sleep=1500')
+        pairs = run.area['clock']
+        self.assertGreaterEqual(len(pairs), 3)
+        for monotonic, device, uncertainty in pairs:
+            offset = time.time_ns() - time.monotonic_ns()
+            self.assertLess(abs(device - monotonic - offset), 50_000_000)
+            self.assertLess(uncertainty, 50_000_000)
+
+    def test_a_million_records_a_second(self):
+        run = Run('threads=2', 'seconds=3')
+        self.assertEqual((run.status, run.stderr), (0, ''))
+        self.assertGreater(run.launched, 300_000)
+        lost = run.area['dropped']  # kernels and calls together
+        self.assertEqual(run.count(KERNEL) + run.count(RUNTIME) + lost, 2 * run.launched)
+        self.assertEqual(run.area['unread'], 0)
+
+
+class Deaths(unittest.TestCase):
+    def test_sigkill_loses_nothing_that_cupti_had_written(self):
+        for version in CUPTI:
+            with self.subTest(version=version):
+                run = Run('threads=2', 'names=20', 'launches=30000', 'end=kill', version=version)
+                self.assertEqual(run.status, -9)
+                self.assertEqual(run.count(KERNEL), 30000)
+                self.assertEqual(run.area['state'], TRACING)
+                self.assertGreaterEqual(run.area['torn'], 1)
+                self.assertEqual(len([n for n in run.area['names'] if n.startswith('?')]), 0)
+
+    def test_an_exit_without_handlers_loses_nothing_either(self):
+        run = Run('launches=30000', 'end=_exit')
+        self.assertEqual((run.status, run.count(KERNEL)), (0, 30000))
+
+    def test_a_forked_worker_never_reaches_its_parents_buffers(self):
+        for version in ('12.4', '13.0'):
+            with self.subTest(version=version):
+                run = Run('launches=5000', 'fork', 'launches=5000', version=version)
+                self.assertEqual((run.status, run.stderr), (0, ''))
+                self.assertEqual(run.area['names'], {'_Z6kernelv': 10000})
+                self.assertEqual(len(run.areas), 1)
+
+
+class Refusals(unittest.TestCase):
+    def test_an_error_of_cupti_is_said_and_harms_nothing(self):
+        for code, words in ((39, 'another tool'), (35, 'no permission'), (15, 'too old'),
+                            (33, 'virtual'), (999, 'refused')):
+            with self.subTest(code=code):
+                run = Run('launches=1000', script='fail:Subscribe=%d' % code)
+                self.assertEqual((run.status, run.stderr, run.launched), (0, '', 1000))
+                self.assertEqual((run.area['state'], run.area['error']), (REFUSED, code))
+                self.assertIn(words, run.area['why'])
+                self.assertEqual(run.area['kinds'], {})
+
+    def test_the_other_tool_is_named_where_cupti_names_it(self):
+        run = Run('launches=1', script='fail:Subscribe=39 tool:Nsight')
+        self.assertIn('Nsight', run.area['why'])
+
+    def test_no_call_that_fails_harms_the_job(self):
+        for name in ('GetVersion', 'ActivityRegisterCallbacks', 'ActivityEnable',
+                     'ActivityDisable', 'ActivityFlushAll', 'ActivitySetAttribute',
+                     'SetThreadIdType', 'EnableCallback', 'GetTimestamp', 'Unsubscribe',
+                     'ActivityGetNumDroppedRecords', 'ActivityEnableRuntimeApi'):
+            with self.subTest(name=name):
+                run = Run('launches=1000', script='fail:%s=999' % name)
+                self.assertEqual((run.status, run.stderr, run.launched), (0, '', 1000))
+
+    def test_without_a_libcupti_it_says_so(self):
+        run = Run('launches=1000', version=None,
+                  env={'FAKE_CUDA_DRIVER': '11080', 'CUDA_HOME': '', 'CONDA_PREFIX': ''})
+        self.assertEqual((run.status, run.area['state']), (0, REFUSED))
+        self.assertIn('no libcupti', run.area['why'])
+
+    def test_libcupti_is_found_beside_the_toolkit(self):
+        with tempfile.TemporaryDirectory() as home:
+            os.makedirs(home + '/extras/CUPTI/lib64')
+            os.symlink(cupti('12.9'), home + '/extras/CUPTI/lib64/libcupti.so.12')
+            run = Run('launches=100', version=None,
+                      env={'FAKE_CUDA_DRIVER': '12090', 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
+            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (27, 100))
+
+    def test_cuda_11s_libcupti_is_found_though_its_name_has_a_minor_version(self):
+        with tempfile.TemporaryDirectory() as home:
+            os.makedirs(home + '/lib64')
+            os.symlink(cupti('11.8'), home + '/lib64/libcupti.so.11.8')
+            run = Run('launches=100', version=None,
+                      env={'FAKE_CUDA_DRIVER': '11080', 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
+            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (18, 100))
+
+    def test_when_cupti_gives_up_so_does_the_agent(self):
+        run = Run('launches=1000', 'sleep=2500', 'launches=1000', script='fatal@2')
+        self.assertEqual((run.status, run.area['state']), (0, REFUSED))
+        self.assertIn('the script says so', run.area['why'])
+        self.assertEqual(run.area['switches'][-1][1], 0)
+
+
+class Troubles(unittest.TestCase):
+    def test_a_recorder_that_stands_still_costs_records_and_nothing_else(self):
+        for version in ('12.4', '13.0'):  # a crash for no buffer, and none
+            with self.subTest(version=version):
+                run = Run('threads=2', 'launches=200000', hold=True, version=version)
+                self.assertEqual((run.status, run.stderr, run.launched), (0, '', 200000))
+                self.assertGreater(run.area['starved'], 0)
+                self.assertGreater(run.count(KERNEL), 30000)
+                self.assertLess(run.count(KERNEL), 200000)
+
+    def test_a_flush_that_hangs_is_given_up_and_the_job_ends_in_time(self):
+        start = time.monotonic()
+        run = Run('launches=1000', 'sleep=7500', 'launches=1000', script='hang:flush@2')
+        self.assertEqual((run.status, run.area['state']), (0, HUNG))
+        self.assertLess(time.monotonic() - start, 10)
+
+    def test_the_end_of_the_job_waits_two_seconds_for_cupti_and_no_more(self):
+        start = time.monotonic()
+        run = Run('launches=1000', 'sleep=300', script='hang:flush@2')
+        self.assertEqual((run.status, run.area['state']), (0, HUNG))
+        self.assertLess(time.monotonic() - start, 4)
+
+    def test_stolen_buffers_are_noticed_and_left_to_the_thief(self):
+        run = Run(*(['copies=20', 'sleep=1000'] * 9), script='steal@2')
+        self.assertEqual((run.status, run.area['state']), (0, YIELDED))
+        self.assertIn('buffers', run.area['why'])
+        self.assertEqual(run.area['switches'][-1][1], 0)
+
+    def test_a_clock_that_counts_ticks_is_somebody_elses(self):
+        run = Run(*(['copies=20', 'sleep=1000'] * 5), script='clock:ticks@2')
+        self.assertEqual((run.status, run.area['state']), (0, YIELDED))
+        self.assertIn('clock', run.area['why'])
+
+    def test_a_step_of_the_clock_is_in_the_pairs_and_ends_nothing(self):
+        run = Run('copies=20', 'sleep=2500', 'copies=20', script='clock:ahead@2')
+        self.assertEqual(run.area['state'], ENDED)
+        self.assertEqual(run.count(COPY), 40)
+
+
+class Turns(unittest.TestCase):
+    def test_cupti_is_released_and_taken_back(self):
+        run = Run('launches=1000', 'release', 'launches=500', 'retake', 'launches=1000')
+        self.assertIn('release=1', run.stdout)
+        self.assertIn('retake=1', run.stdout)
+        self.assertEqual((run.count(KERNEL), run.area['state']), (2000, ENDED))
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0, 7, 0])
+
+    def test_released_and_not_taken_back_it_says_so(self):
+        run = Run('launches=1000', 'release', 'launches=500')
+        self.assertEqual((run.count(KERNEL), run.area['state']), (1000, YIELDED))
+
+    def test_many_launches_are_seen_in_windows_that_are_told(self):
+        run = Run('threads=2', 'rate=60000', 'seconds=8', 'copies=3', on='7')
+        switches = run.area['switches']
+        self.assertEqual(set(on for _, on in switches[:-1]), {1, 7})
+        self.assertEqual(switches[-1][1], 0)
+        share = run.count(KERNEL) / run.launched
+        self.assertGreater(share, 0.05)
+        self.assertLess(share, 0.6)
+        self.assertEqual(run.count(COPY), 3)  # those are always seen
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "agent/health.h"
+
+#include <string>
+
+#include "tests/catch.h"
+
+namespace stallprof::agent {
+namespace {
+
+using Verdict = Health::Verdict;
+
+// A process in which all goes well, tick by tick; a test changes what goes wrong.
+struct Bench {
+  Health health;
+  Health::Look now{100, 1000, 100, 0, 5000, 0, 1'000'000'000, 9'000'000'000};
+
+  Verdict tick() {
+    now.delivered += 2, now.calls += 50, now.taken += 2, now.kernels += 1000;
+    now.monotonic += 1'000'000'000, now.device += 1'000'000'000;
+    return health.judge(now);
+  }
+};
+
+TEST_CASE("a process that traces, and one that idles, are well") {
+  Bench bench;
+  for (int i = 0; i < 20; ++i) CHECK(bench.tick() == Verdict::kWell);
+  Bench idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.now.monotonic += 1'000'000'000, idle.now.device += 1'000'000'000;
+    CHECK(idle.health.judge(idle.now) == Verdict::kWell);
+  }
+}
+
+TEST_CASE("calls that leave no records for five ticks mean that the buffers are stolen") {
+  Bench bench;
+  bench.tick();
+  for (int i = 0; i < 4; ++i) {
+    bench.now.delivered -= 2;
+    CHECK(bench.tick() == Verdict::kWell);
+  }
+  bench.now.delivered -= 2;
+  CHECK(bench.tick() == Verdict::kYield);
+  CHECK(std::string(bench.health.why()).find("buffers") != std::string::npos);
+}
+
+TEST_CASE("a step of the clock is borne, a clock of another rate is not ours") {
+  Bench bench;
+  bench.tick();
+  bench.now.device += 3'600'000'000'000;
+  CHECK(bench.tick() == Verdict::kWell);
+  CHECK(bench.tick() == Verdict::kWell);
+  bench.now.device += 2'000'000'000;
+  CHECK(bench.tick() == Verdict::kWell);
+  bench.now.device += 2'000'000'000;
+  CHECK(bench.tick() == Verdict::kYield);
+}
+
+TEST_CASE("without anybody who frees buffers it stops after ten ticks") {
+  Bench bench;
+  bench.tick();
+  Verdict last = Verdict::kWell;
+  int ticks = 0;
+  for (; last == Verdict::kWell && ticks < 20; ++ticks) {
+    bench.now.starved += 7, bench.now.taken -= 2;
+    last = bench.tick();
+  }
+  CHECK(last == Verdict::kStop);
+  CHECK(ticks == 10);
+}
+
+TEST_CASE("kernels with impossible times end the recording of kernels alone") {
+  Bench bench;
+  bench.tick();
+  for (int i = 0; i < 2; ++i) {
+    bench.now.invalid += 900;
+    CHECK(bench.tick() == Verdict::kWell);
+  }
+  bench.now.invalid += 900;
+  CHECK(bench.tick() == Verdict::kNoKernels);
+}
+
+}  // namespace
+}  // namespace stallprof::agent
