@@ -15,7 +15,8 @@ const LoaderInfo* loaderOf(const Analysis& a, const Finding& f) {
 }
 
 std::string textOf(const AdviceContext& c) {
-  for (auto* words : {extractText, transformText, loadText, computeText, periodicText, hostText})
+  for (auto* words :
+       {extractText, transformText, loadText, computeText, commText, periodicText, hostText})
     if (std::string text = words(c); !text.empty()) return text;
   return {};
 }

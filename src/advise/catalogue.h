@@ -21,6 +21,7 @@ struct AdviceContext {
 [[nodiscard]] std::string transformText(const AdviceContext& c);
 [[nodiscard]] std::string loadText(const AdviceContext& c);
 [[nodiscard]] std::string computeText(const AdviceContext& c);
+[[nodiscard]] std::string commText(const AdviceContext& c);
 [[nodiscard]] std::string periodicText(const AdviceContext& c);
 [[nodiscard]] std::string hostText(const AdviceContext& c);
 

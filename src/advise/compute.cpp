@@ -12,6 +12,28 @@ std::string computeText(const AdviceContext& c) {
   if (id == "faster_compute")
     return "Leave the loader alone: no change of it is predicted to gain 5 %. What is left is the "
            "step itself: a faster device, lower precision, torch.compile, or a smaller model.";
+  if (id == "faster_device_work")
+    return "Leave the loader alone: no change of it is predicted to gain 5 %, and the device is "
+           "busy. What is left is its own work: lower precision (bf16, TF32), torch.compile, "
+           "channels-last for convolutions, a smaller model, or a faster device.";
+  if (id == "compile_step")
+    return "Launch less: torch.compile(model, mode=\"reduce-overhead\") fuses kernels and replays "
+           "them as a CUDA graph; a fused or foreach optimizer, set_to_none gradients and fewer "
+           "small operators help without it.";
+  if (id == "fuse_kernels")
+    return "Give the device larger kernels: torch.compile fuses small ones, fused optimizers and "
+           "attention replace many, and padding to multiples of 8 or 16 fills tensor cores.";
+  if (id == "larger_batch")
+    return (change.from.empty() ? std::string("Make the batch twice as large")
+                                : "Raise batch_size from " + change.from + " to " + change.to +
+                                      atLine(c.loader ? c.loader->where : SourceLine{})) +
+           ": the same number of kernels then does twice the work, and the device's memory has "
+           "room for it.";
+  if (id == "fewer_syncs")
+    return "Do not read values from the device in each step" + atLine(c.finding.where) +
+           ": keep loss and metrics there (detach()), and call .item(), .cpu(), print or "
+           "torch.cuda.synchronize() every N steps; use masks instead of nonzero() and boolean "
+           "indexing.";
   if (id == "fewer_workers")
     return "Lower num_workers from " + change.from + " to " + change.to + atLine(c.finding.where) +
            ": the training step gets its cores back, and the data still comes in time.";

@@ -9,12 +9,16 @@ const char* python(bool b) { return b ? "True" : "False"; }
 // The call as its settings were seen: those that matter here, and "..." for the rest.
 std::string call(const LoaderInfo& l, const std::string& change, const std::string& value) {
   std::string args = "...";
-  if (l.batchSize && *l.batchSize > 0) args += ", batch_size=" + std::to_string(*l.batchSize);
+  if (change == "batch_size")
+    args += ", batch_size=" + value;
+  else if (l.batchSize && *l.batchSize > 0)
+    args += ", batch_size=" + std::to_string(*l.batchSize);
   args += ", num_workers=" + (change == "num_workers" ? value : std::to_string(l.workers));
   const bool firstWorkers =
       change == "num_workers" && l.workers == 0 && !value.empty() && value != "0";
   if (l.persistent || firstWorkers) args += ", persistent_workers=True";
   if (change == "prefetch_factor") args += ", prefetch_factor=" + value;
+  if (change == "pin_memory") args += ", pin_memory=" + value;
   if (change == "in_order") args += ", in_order=" + value;
   if (change == "persistent_workers" && !l.persistent) args += ", persistent_workers=" + value;
   return "DataLoader(" + args + ")";
@@ -24,6 +28,7 @@ std::string before(const LoaderInfo& l, const std::string& change) {
   if (change == "prefetch_factor")
     return call(l, change, l.prefetch ? std::to_string(*l.prefetch) : "2");
   if (change == "in_order") return call(l, change, python(l.inOrder));
+  if (change == "pin_memory") return call(l, change, python(l.pinMemory));
   return call(l, "", "");
 }
 
@@ -33,7 +38,7 @@ std::string diffOf(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
     return "+ export " + change.name + "=" + change.to;
-  if (change.kind != "loader_arg" || !c.loader) return {};
+  if (change.kind != "loader_arg" || !c.loader || change.from.empty()) return {};
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 

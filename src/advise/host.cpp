@@ -9,6 +9,10 @@ std::string hostText(const AdviceContext& c) {
   if (id == "raise_cpu_limit")
     return "Raise the container's CPU limit from " + change.from + " to " + change.to +
            " cores, or lower num_workers and the thread counts to fit the limit.";
+  if (id == "cool_the_device")
+    return "Let the device clock higher than " + change.from + " MHz (its highest is " + change.to +
+           "): raise its power limit (nvidia-smi -pl) where that holds it down, look "
+           "at cooling and neighbours where heat does, or move the job.";
   if (id == "quiet_host")
     return "Run again on a host of its own, or pin the job to cores that nobody else uses "
            "(taskset, cpuset), before trusting any number here.";

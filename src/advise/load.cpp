@@ -9,6 +9,18 @@ std::string loadText(const AdviceContext& c) {
   if (id == "more_prefetch")
     return "Raise prefetch_factor from " + change.from + " to " + change.to +
            atLine(c.finding.where) + ": more batches lie ready to ride out a slow one.";
+  if (id == "pin_memory" && change.kind == "loader_arg")
+    return "Pass pin_memory=True" + atLine(c.finding.where) +
+           " and copy with .to(device, non_blocking=True): the copy then runs beside the step, and "
+           "at the link's speed.";
+  if (id == "pin_memory")
+    return "Copy from pinned memory (tensor.pin_memory(), or pin_memory=True in the loader that "
+           "makes them) with non_blocking=True" +
+           atLine(c.finding.where) +
+           ": the copy then runs beside the step, and at the link's speed.";
+  if (id == "copy_fewer_bytes")
+    return "Send batches to the device as uint8, or in half precision, and convert and normalise "
+           "them there: a quarter or half of the bytes to pin and to copy.";
   if (id == "persistent_workers")
     return "Pass persistent_workers=True" + atLine(c.finding.where) +
            ": the workers stay alive from pass to pass instead of starting anew.";

@@ -9,29 +9,28 @@ constexpr Page kPages[] = {
 
 Ranks spend their time in collectives that nothing hides.
 
-Fires when: exposed waits in collectives are a large share of the step.
+Fires when: over 5 % of the traced time the device runs nothing but collectives (and copies
+  beside them).
 
 Fixes:
 - Overlap with the backward pass, larger buckets, compression.
 - Faster links between hosts.
 
-When it is wrong: one rank is late and the others wait for it.
-
-This version does not look for it yet.
+When it is wrong: a collective's time holds the wait for the rank that comes last. Ranks of
+  one recording are compared (comm.straggler_rank); those on other hosts are not seen.
 )"},
     {"comm.straggler_rank", R"(comm.straggler_rank
 
-One rank is always the last: every step waits for it.
+One rank comes last to the collectives: every step waits for it.
 
-Fires when: the same rank arrives last at collectives.
+Fires when: of the ranks in one recording, one spends less than half as much of its time in
+  collectives as each of the others, by 5 % of the window or more: they wait in theirs for it.
 
 Fixes:
-- Check that host: clocks, cores, neighbours.
+- Look at that rank alone: its batches, its device's clocks, its cores.
 - Even shards.
 
-When it is wrong: ranks take turns: comm.rank_imbalance.
-
-This version does not look for it yet.
+When it is wrong: ranks take turns, or the slow one is on another host.
 )"},
     {"comm.rank_imbalance", R"(comm.rank_imbalance
 
@@ -51,14 +50,13 @@ This version does not look for it yet.
 
 DataParallel drives several devices from one process, which becomes the limit.
 
-Fires when: torch.nn.DataParallel runs over more than one device.
+Fires when: one process works on more than one device, and looks at the training thread found
+  torch.nn.DataParallel scattering or gathering.
 
 Fixes:
 - DistributedDataParallel: one process a device.
 
 When it is wrong: the model is so large that compute hides it.
-
-This version does not look for it yet.
 )"},
 };
 

@@ -9,14 +9,17 @@ constexpr Page kPages[] = {
 
 Healthy: the device is busy with the training, and nothing else gains 5 %.
 
-Fires when: a device timeline shows it busy, and no fix is predicted to gain 5 %.
+Fires when: no fix is predicted to gain 5 %, and the device was busy for 80 % of the traced
+  time. Without a timeline of it, when the monitoring library (NVML) says 90 %, with medium
+  confidence at most.
 
 Fixes:
-- Lower precision, a compiled model, larger batches, a faster device.
+- Lower precision (bf16, TF32), torch.compile, channels-last, fused attention.
+- A smaller model, a faster device, more devices.
 
-When it is wrong: the device runs many tiny kernels: then it is launch bound.
-
-This version does not look for it yet.
+When it is wrong: busy is not the same as well used: kernels too small to fill it are
+  compute.underfilled, and a collective that waits for other ranks is busy, too. NVML counts
+  any kernel, of any process.
 )"},
     {"compute.cpu_bound", R"(compute.cpu_bound
 
@@ -29,50 +32,56 @@ Fixes:
 - Leave the loader alone.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.
 
-When it is wrong: a device's work is seen only as the trainer's waiting, since no device
-  timeline is recorded yet; then compute also holds what the device spends idle. A loop
-  that reads its data without a loader counts as compute, too.
+When it is wrong: a device was used, and its timeline was not recorded (coverage says so):
+  its work is then seen only as the trainer's waiting, and compute also holds what the device
+  spends idle. A loop that reads its data without a loader counts as compute, too.
 )"},
     {"compute.launch_bound", R"(compute.launch_bound
 
 The device waits for the host to launch its next kernel.
 
-Fires when: gaps on the device coincide with launches on the host.
+Fires when: over 5 % of the traced time the device is idle in gaps under 1 ms while the
+  training thread works: it neither waits for data nor stands in a copy or a wait for the
+  device. Not where that thread lacks a core for half as long.
 
 Fixes:
-- torch.compile or CUDA graphs.
-- Larger batches, fused optimizers.
+- torch.compile(mode="reduce-overhead") or CUDA graphs: one launch for many kernels.
+- Fused or foreach optimizers, fewer small operators.
+- Larger batches, where the device's memory has room (the advice says how much).
 
-When it is wrong: the host is starved of cores: compute.contention comes first.
-
-This version does not look for it yet.
+When it is wrong: tracing each kernel makes each launch a little dearer; the report's
+  sources say what it cost. The host is starved of cores: compute.contention comes first.
+  Gaps of 1 ms and more are the host's own work, not launching: they are idle.host.
 )"},
     {"compute.sync_points", R"(compute.sync_points
 
-The host waits for the device in every step: .item(), .cpu(), printing a loss.
+The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
+  device runs dry each time and stands still until it is given work again.
 
-Fires when: waits on the device outside next() take over 3 % of the step, each step.
+Fires when: over 3 % of the traced time the device is idle after such a wait, or during one,
+  and there is one in at least every second step. Only waits of 100 us and more are known.
 
 Fixes:
 - Log every N steps; keep values on the device.
+- No nonzero(), boolean indexing or tensor-dependent control flow in the step.
 
-When it is wrong: the wait is where the device's real work is paid; removing it moves
-  the time elsewhere.
-
-This version does not look for it yet.
+When it is wrong: the wait itself is where the device's real work is paid: it is compute, and
+  removing it gains only the idle time behind it. That is all the prediction counts.
 )"},
     {"compute.underfilled", R"(compute.underfilled
 
 The device is busy, but with kernels too small to fill it.
 
-Fires when: busy time is high while occupied units are few.
+Fires when: it is busy for over half of the traced time, and its kernels have blocks for less
+  than half of its multiprocessors (weighted by time), or the hardware's own counter (GPM, from
+  Hopper on) finds less than half of them active.
 
 Fixes:
-- Larger batches; fused kernels.
+- Larger batches, where memory has room.
+- Fused kernels: torch.compile, fused attention and optimizers.
 
-When it is wrong: memory does not allow more.
-
-This version does not look for it yet.
+When it is wrong: memory does not allow more; kernels of several streams fill it together,
+  which the grids alone do not show.
 )"},
     {"compute.python_overhead", R"(compute.python_overhead
 

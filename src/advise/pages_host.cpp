@@ -52,14 +52,14 @@ When it is wrong: helpers of the job that were not recognised as its own count a
 
 The device's clocks are held down by heat or power.
 
-Fires when: clocks stay below their normal value with a throttle reason set.
+Fires when: for over 5 % of the window the monitoring library (NVML) gives a reason (power cap,
+  heat, power brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest.
 
 Fixes:
-- Cooling, power limit, placement.
+- Power limit (nvidia-smi -pl), cooling, placement.
 
-When it is wrong: the device idles, and its clocks with it.
-
-This version does not look for it yet.
+When it is wrong: a device at its power limit is in order where the limit is what was bought;
+  and kernels that wait for memory gain nothing from a higher clock.
 )"},
 };
 

@@ -39,44 +39,46 @@ When it is wrong: the workers are too slow on average: a longer queue does not a
 )"},
     {"load.pageable_copy", R"(load.pageable_copy
 
-Copies to the device start from ordinary memory: they are slower and hold up the host.
+Copies to the device start from ordinary memory: the driver copies them twice, and the
+  calling thread stands until they are done.
 
-Fires when: copies from pageable memory take over 5 % of the step.
+Fires when: most of the copying to the device is from pageable memory, and for over 5 % of
+  the window the training thread stands in it, or the device does nothing but copy.
 
 Fixes:
-- pin_memory=True, and .to(device, non_blocking=True).
+- pin_memory=True in the loader, and .to(device, non_blocking=True).
+- Fewer bytes: uint8, converted on the device.
 
-When it is wrong: copies overlap compute already.
-
-This version does not look for it yet.
+When it is wrong: the copies are of something else than batches (weights that are loaded
+  anew); the look at the line they are called from says so.
 )"},
     {"load.transfer_bandwidth", R"(load.transfer_bandwidth
 
 The bytes of a batch fill the link to the device.
 
-Fires when: copies run near the link's speed for over 5 % of the step.
+Fires when: pinned copies run at over 10 GB/s, about what the slowest link beside a current
+  device carries, and for over 5 % of the window the device does nothing but copy.
 
 Fixes:
 - uint8 or half precision on the way; normalise on the device.
-- Fewer bytes: crop on the host.
+- Fewer bytes: crop on the host; a copy stream that runs a batch ahead.
 
-When it is wrong: the link is shared with another device.
-
-This version does not look for it yet.
+When it is wrong: the link is shared with another device, or the device is attached with
+  fewer lanes than it could.
 )"},
     {"load.pin_thread", R"(load.pin_thread
 
 One thread copies every batch into pinned memory, and it is a whole core busy.
 
-Fires when: the pin thread is near 100 % of a core while the trainer waits.
+Fires when: the loader's pin thread runs for over 90 % of the window while the training thread
+  waits for data for over 5 %.
 
 Fixes:
 - Smaller dtype.
 - Batches pinned where they are made, or no pinning.
 
-When it is wrong: the thread spins rather than copies.
-
-This version does not look for it yet.
+When it is wrong: the thread spins rather than copies; or its process holds the
+  interpreter's lock elsewhere. The thread is known by the name that PyTorch 2 gives it.
 )"},
     {"load.worker_startup", R"(load.worker_startup
 

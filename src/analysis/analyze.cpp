@@ -19,13 +19,37 @@ struct Judged {
   Judgement judgement;
 };
 
-Judged judgeTrainer(const Trace& trace, const Roles& roles, TrainerIdentity who,
-                    const StackLabels& labels, const AnalyzeOptions& options) {
-  Judged judged;
-  judged.facts = attribute(trace, who, &labels);
-  judged.run = measureRun(trace, judged.facts, roles);
-  judged.judgement = judge(trace, judged.facts, judged.run, options.recording);
-  return judged;
+// How much of each trainer's time its devices ran nothing but collectives.
+std::vector<RankFacts> ranksOf(const std::vector<Judged>& trainers) {
+  std::vector<RankFacts> ranks;
+  for (const Judged& t : trainers) {
+    if (t.facts.device.devices.empty()) continue;
+    const DeviceBusy& d = t.facts.device.devices[0];
+    const bool collective =
+        std::any_of(t.facts.device.kernels.begin(), t.facts.device.kernels.end(),
+                    [](const KernelUse& k) { return k.category == KernelCategory::kCollective; });
+    if (collective && d.traced > Nanos{})
+      ranks.push_back({t.facts.process, seconds(d.collectives) / seconds(d.traced)});
+  }
+  return ranks;
+}
+
+// Of all trainers that step: what each is like first, as ranks are compared with each other.
+std::vector<Judged> judgeTrainers(const Trace& trace, const Roles& roles, const StackLabels& labels,
+                                  const AnalyzeOptions& options) {
+  std::vector<Judged> trainers;
+  for (const TrainerIdentity& who : roles.trainers) {
+    Judged judged;
+    judged.facts = attribute(trace, who, &labels);
+    if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
+  }
+  const std::vector<RankFacts> ranks = ranksOf(trainers);
+  for (Judged& judged : trainers) {
+    judged.run = measureRun(trace, judged.facts, roles);
+    judged.run.ranks = ranks;
+    judged.judgement = judge(trace, judged.facts, judged.run, options.recording);
+  }
+  return trainers;
 }
 
 TrainerInfo describeTrainer(const Trace& trace, const Judged& judged) {
@@ -45,17 +69,14 @@ TrainerFacts wholeRun(const Trace& trace) {
 }
 
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage,
-                    const Maybe<DeviceInfo>& device, std::vector<std::string>& out) {
+                    std::vector<std::string>& out) {
   for (const auto& source : coverage.sources)
     if (source.state != Coverage::kFull)
       out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
                     (source.why.empty() ? "" : ": " + source.why));
   if (trace.frameworks.empty())
     out.push_back("loader, steps: no process of the run loaded a framework the hook knows");
-  if (!device)
-    out.push_back(trace.stacks.empty()
-                      ? "Python lines of slow operations, GPU activity: not in this version"
-                      : "GPU activity: not in this version");
+  if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
 }
 
 }  // namespace
@@ -71,10 +92,7 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   out.coverage = describeCoverage(trace);
   const Roles& roles = answer.roles = findRoles(trace);
   const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
-  std::vector<Judged> trainers;
-  for (const TrainerIdentity& who : roles.trainers)
-    trainers.push_back(judgeTrainer(trace, roles, who, labels, options));
-  std::erase_if(trainers, [](const Judged& j) { return j.facts.steps.empty(); });
+  std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options);
   for (const Judged& judged : trainers) out.trainers.push_back(describeTrainer(trace, judged));
 
   const auto longest = std::max_element(
@@ -105,7 +123,7 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
     out.notAProblem = std::move(judgement.notAProblem);
     out.notMeasured = std::move(judgement.notMeasured);
   }
-  addNotMeasured(trace, out.coverage, out.device, out.notMeasured);
+  addNotMeasured(trace, out.coverage, out.notMeasured);
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

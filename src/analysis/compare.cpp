@@ -10,18 +10,11 @@
 namespace stallprof {
 namespace {
 
-// P(|T| < t). With t = sqrt(freedom) tan(a) the density becomes cos(a)^(freedom - 1): smooth and on
-// a bounded range, so Simpson's rule is exact to far more digits than runs can tell apart.
-double studentWithin(double t, double freedom) {
-  constexpr int kPieces = 512;
-  const double end = std::atan(t / std::sqrt(freedom)), width = end / kPieces;
-  const auto density = [&](double a) { return std::pow(std::cos(a), freedom - 1); };
-  double sum = density(0) + density(end);
-  for (int i = 1; i < kPieces; ++i) sum += (i % 2 == 1 ? 4 : 2) * density(i * width);
-  // The integral up to a right angle, by the Beta function.
-  const double whole = std::sqrt(std::numbers::pi) / 2 *
-                       std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom + 1) / 2));
-  return sum * width / 3 / whole;
+// With t = sqrt(freedom) tan(a) Student's density becomes cos(a)^(freedom - 1), up to the integral
+// of that to a right angle, by the Beta function.
+double studentWhole(double freedom) {
+  return std::sqrt(std::numbers::pi) / 2 *
+         std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom + 1) / 2));
 }
 
 bool allPositive(std::span<const double> values) {
@@ -48,14 +41,30 @@ std::vector<double> valuesOf(std::span<const RunNumbers> runs, const std::string
 
 }  // namespace
 
+// Smooth and on a bounded range, so Simpson's rule is exact to far more digits than runs can tell
+// apart.
+double studentWithin(double t, double freedom) {
+  constexpr int kPieces = 128;
+  const double end = std::atan(t / std::sqrt(freedom)), width = end / kPieces;
+  const auto density = [&](double a) { return std::pow(std::cos(a), freedom - 1); };
+  double sum = density(0) + density(end);
+  for (int i = 1; i < kPieces; ++i) sum += (i % 2 == 1 ? 4 : 2) * density(i * width);
+  return sum * width / 3 / studentWhole(freedom);
+}
+
+// Newton from zero: the probability is concave in t, so no step goes past the answer.
 double studentQuantile(double confidence, double freedom) {
-  double low = 0, high = 1;
-  while (high < 1e6 && studentWithin(high, freedom) < confidence) high *= 2;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (studentWithin(middle, freedom) < confidence ? low : high) = middle;
+  constexpr int kMostSteps = 200;
+  double t = 0;
+  for (int i = 0; i < kMostSteps; ++i) {
+    const double a = std::atan(t / std::sqrt(freedom));
+    const double density =
+        std::pow(std::cos(a), freedom + 1) / (studentWhole(freedom) * std::sqrt(freedom));
+    const double step = (confidence - studentWithin(t, freedom)) / density;
+    if (!(step > 1e-10 * (1 + t)) || !std::isfinite(step)) break;
+    t += step;
   }
-  return high;
+  return t;
 }
 
 Maybe<Interval> welchRatio(std::span<const double> base, std::span<const double> head,

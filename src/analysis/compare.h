@@ -41,6 +41,9 @@ struct Comparison {
 [[nodiscard]] Maybe<Interval> welchRatio(std::span<const double> base, std::span<const double> head,
                                          double confidence = 0.95);
 
+// P(|T| < t) for Student's T, t >= 0.
+[[nodiscard]] double studentWithin(double t, double freedom);
+
 // The t with P(|T| < t) = confidence, `freedom` >= 1 degrees of freedom, not necessarily whole.
 [[nodiscard]] double studentQuantile(double confidence, double freedom);
 

@@ -60,6 +60,8 @@ class Gaps {
   void name(const Piece& piece, Nanos from, Nanos to) {
     DeviceIdle& idle = out_.idle;
     if (piece.kind == Piece::Kind::kStep) return step(from, to);
+    // What lasts longer than the launching is why the device has nothing to do from then on.
+    if (to - from > kLaunchGap) drained_ = false;
     if (piece.kind == Piece::Kind::kFetch) return fetch(piece.index, from, to);
     if (piece.kind == Piece::Kind::kIterator) return void(idle.load += to - from);
     switch (piece.phase) {

@@ -10,6 +10,12 @@ namespace stallprof {
 
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
 // Shares and rates are of the trainer's window. nullopt: not measured.
+// One rank of a run on several devices.
+struct RankFacts {
+  ProcessId process;
+  double collectives = 0;  // share of its traced time that its device ran nothing else
+};
+
 struct RunFacts {
   double cores = 1;                // usable: affinity and cgroup quota
   Maybe<double> externalCpuRatio;  // CPU used by others / usable cores
@@ -34,6 +40,7 @@ struct RunFacts {
   Maybe<double> faultSeconds;    // of CPU a minor page fault costs here, at most
   Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
   Maybe<double> laterMissRatio;  // of what later passes read, from storage
+  std::vector<RankFacts> ranks;  // trainers whose devices ran collectives
 };
 
 // Ceilings, gains and findings of one trainer, ranked as the design says; and the verdict's

@@ -114,7 +114,7 @@ void environmentSection(Html& html, const Analysis& a, const PresentOptions& opt
 }
 
 void coverageSection(Html& html, const Analysis& a) {
-  const std::vector<std::string> unseen = notMeasured(a);
+  const std::vector<std::string>& unseen = a.notMeasured;
   if (a.notAProblem.empty() && unseen.empty()) return;
   const auto section = html.open("section", {{"id", "coverage"}});
   const auto columns = html.open("div", {{"class", "cols"}});

@@ -33,6 +33,12 @@ Axis axisOf(const Panel& panel, double top) {
       return countAxis(top, "cores", 4);
     case Panel::Unit::kBatches:
       return countAxis(top, "batches", 4);
+    case Panel::Unit::kPercent:
+      return countAxis(top, "%", 4);
+    case Panel::Unit::kWatts:
+      return countAxis(top, "W", 4);
+    case Panel::Unit::kMegahertz:
+      return countAxis(top, "MHz", 4);
     case Panel::Unit::kBytes:
       return bytesAxis(top, "", 4);
     case Panel::Unit::kBytesPerSecond:
@@ -43,6 +49,12 @@ Axis axisOf(const Panel& panel, double top) {
 
 std::string valueOf(const Panel& panel, double value) {
   switch (panel.unit) {
+    case Panel::Unit::kPercent:
+      return percentText(value / 100);
+    case Panel::Unit::kWatts:
+      return numberText(value) + " W";
+    case Panel::Unit::kMegahertz:
+      return numberText(value) + " MHz";
     case Panel::Unit::kBytes:
       return bytesText(value);
     case Panel::Unit::kBytesPerSecond:

@@ -15,6 +15,7 @@ void findingsSection(Html& html, const Analysis& a);
 void stepsSection(Html& html, const Analysis& a, const Picture& picture);
 void laneSection(Html& html, const Picture& picture);
 void resourcesSection(Html& html, const Analysis& a, const Picture& picture);
+void deviceSection(Html& html, const Analysis& a);
 void stacksSection(Html& html, const Analysis& a, const Picture& picture);
 void whatIfSection(Html& html, const Analysis& a);
 void epochsSection(Html& html, const Analysis& a);

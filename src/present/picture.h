@@ -88,7 +88,15 @@ struct Series {
 };
 
 struct Panel {
-  enum class Unit : std::uint8_t { kCores, kBytes, kBytesPerSecond, kBatches };
+  enum class Unit : std::uint8_t {
+    kCores,
+    kBytes,
+    kBytesPerSecond,
+    kBatches,
+    kPercent,
+    kWatts,
+    kMegahertz
+  };
   std::string title, note;
   Unit unit = Unit::kCores;
   bool stacked = false;
@@ -143,6 +151,11 @@ struct Picture {
 [[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
 [[nodiscard]] StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index);
 void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);
+// Of all devices that were seen, together.
+[[nodiscard]] std::vector<Panel> drawDevicePanels(const Trace& trace, const TimeAxis& axis);
+// What the trainer's devices did in [from, to).
+[[nodiscard]] std::vector<Lane> deviceLanes(const Trace& trace, const TrainerFacts& trainer,
+                                            Nanos from, Nanos to);
 void drawFiles(const Trace& trace, Picture& picture);
 [[nodiscard]] std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
                                             const RuleTable& rules = RuleTable::builtIn());

@@ -200,6 +200,8 @@ StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t i
   else if (trainer.loader >= 0)
     view.lanes.push_back(ownFetches(trace, shown, line));
   for (Lane& lane : view.lanes) flatten(lane);
+  for (Lane& lane : deviceLanes(trace, trainer, view.from, view.to))
+    view.lanes.push_back(std::move(lane));
   return view;
 }
 

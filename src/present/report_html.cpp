@@ -36,6 +36,7 @@ void navigation(Html& html, const Analysis& a, const Picture& picture) {
         Place{"#steps", "Every step", !picture.strip.bars.empty()},
         Place{"#lanes", "Two steps in full", picture.median.has_value()},
         Place{"#resources", "Resources", !picture.panels.empty()},
+        Place{"#device", "GPU", a.device.has_value()},
         Place{"#stacks", "Python code", !picture.flames.empty() || !a.functions.empty()},
         Place{"#ceilings", "What if", !a.ceilings.empty()},
         Place{"#epochs", "Epochs", !a.epochs.empty()},
@@ -66,6 +67,7 @@ std::string reportHtml(const Analysis& a, const PresentOptions& options) {
       stepsSection(html, a, picture);
       laneSection(html, picture);
       resourcesSection(html, a, picture);
+      deviceSection(html, a);
       stacksSection(html, a, picture);
       whatIfSection(html, a);
       epochsSection(html, a);

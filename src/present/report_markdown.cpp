@@ -3,6 +3,7 @@
 
 #include "present/units.h"
 #include "present/wording.h"
+#include "present/wording_device.h"
 
 namespace stallprof {
 namespace {
@@ -103,6 +104,17 @@ void section(std::string& out, const char* title, const std::vector<std::string>
   bullets(out, lines);
 }
 
+void devices(std::string& out, const Analysis& a) {
+  std::vector<std::string> lines;
+  for (const DeviceLine& line : deviceLines(a)) {
+    std::string text = line.name + ":";
+    for (std::size_t i = 0; i < line.parts.size(); ++i)
+      text += (i == 0 ? " " : ", ") + line.parts[i];
+    lines.push_back(std::move(text));
+  }
+  section(out, "GPU", lines);
+}
+
 }  // namespace
 
 std::string escapeMarkdown(std::string_view bytes) {
@@ -150,6 +162,7 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   if (!blame.empty()) out += "\n" + escapeMarkdown(blame) + "\n";
   if (!a.breakdown.phase) out += std::string("\n") + kNotMeasured + "\n";
 
+  devices(out, a);
   findings(out, a);
   if (a.trainers.size() > 1) {
     std::vector<std::string> lines;
@@ -165,7 +178,7 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   ceilings(out, a);
   if (a.cost) section(out, "Cost", {costText(*a.cost)});
   section(out, "Not a problem", a.notAProblem);
-  section(out, "Not measured", notMeasured(a));
+  section(out, "Not measured", a.notMeasured);
   out += "\n## Next\n\n";
   for (const std::string& command : nextCommands(a, options)) out += "- " + code(command) + "\n";
   return out;

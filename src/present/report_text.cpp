@@ -7,6 +7,7 @@
 #include "present/page.h"
 #include "present/units.h"
 #include "present/wording.h"
+#include "present/wording_device.h"
 #include "present/wording_functions.h"
 
 namespace stallprof {
@@ -17,14 +18,15 @@ constexpr std::size_t kInnerLabel = 13;  // "   evidence  "
 constexpr std::size_t kBar = 50;
 constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none
 
-// How much is told; the fullest that fits into kTextLines is taken.
+// How much is told; the fullest that fits into kTextLines is taken. What rank 1 rests on goes last.
 struct Detail {
-  std::size_t rows, unfolded, evidence, textLines, diffLines, advice, epochs, ceilings, listLines;
+  std::size_t rows, unfolded, evidence, evidenceOfOthers, textLines, diffLines, advice, epochs,
+      ceilings, listLines;
 };
 constexpr Detail kDetails[] = {
-    {8, 3, 4, 3, 6, 3, 4, 5, 4}, {8, 3, 3, 2, 5, 2, 3, 4, 3}, {6, 3, 2, 2, 4, 1, 3, 3, 3},
-    {6, 2, 2, 2, 4, 1, 3, 3, 2}, {5, 1, 2, 2, 4, 1, 2, 2, 2}, {3, 1, 1, 1, 2, 1, 2, 1, 1},
-    {1, 1, 1, 1, 2, 1, 1, 1, 1},
+    {8, 3, 5, 4, 3, 6, 3, 4, 5, 4}, {8, 3, 5, 3, 2, 5, 2, 3, 4, 3}, {6, 3, 4, 2, 2, 4, 1, 3, 3, 3},
+    {6, 2, 4, 2, 2, 4, 1, 3, 3, 2}, {5, 2, 4, 1, 2, 4, 1, 2, 2, 1}, {5, 1, 4, 2, 2, 4, 1, 2, 2, 2},
+    {3, 1, 4, 1, 2, 4, 1, 2, 2, 1}, {3, 1, 3, 1, 1, 2, 1, 2, 1, 1}, {1, 1, 1, 1, 1, 2, 1, 1, 1, 1},
 };
 
 std::string rightAligned(const std::string& text, std::size_t columns) {
@@ -112,6 +114,19 @@ void phases(Page& page, const Analysis& a) {
   page.blank();
 }
 
+void devices(Page& page, const Analysis& a) {
+  const std::vector<DeviceLine> lines = deviceLines(a);
+  if (lines.empty()) return;
+  bool first = true;
+  for (const DeviceLine& line : lines) {
+    std::vector<std::string> parts = line.parts;
+    parts[0] = padded(line.name, std::max<std::size_t>(9, columnsOf(line.name) + 1)) + parts[0];
+    page.flow(first ? "GPU" : "", kLabel, parts, "   ", 2);
+    first = false;
+  }
+  page.blank();
+}
+
 void functions(Page& page, const Analysis& a) {
   const std::vector<std::string> lines = functionLines(a);
   if (lines.empty()) return;
@@ -189,7 +204,7 @@ void unfold(Page& page, const FindingRow& row, const PresentOptions& options,
             Tone::kHeading);
   std::size_t told = 0;
   for (const EvidenceItem& item : f.evidence) {
-    if (told++ == detail.evidence) break;
+    if (told++ == (f.rank == 1 ? detail.evidence : detail.evidenceOfOthers)) break;
     page.field(told == 1 ? "   evidence" : "", kInnerLabel, item.text, detail.textLines,
                Tone::kQuiet);
   }
@@ -241,7 +256,7 @@ void ceilings(Page& page, const Analysis& a, const Detail& detail) {
   for (std::size_t i = 0; i < std::min(a.ceilings.size(), detail.ceilings); ++i) {
     const Ceiling& c = a.ceilings[i];
     page.line(std::string(kLabel, ' ') + padded(escapeTerminal(c.stage), 11) +
-              padded(rateText(c.stepsPerSecond, "steps"), 16) + padded(gapText(c), 8) +
+              padded(rateText(c.stepsPerSecond, "steps"), 16) + padded(gapText(c), 9) +
               escapeTerminal(c.limitedBy) + " (" + escapeTerminal(c.basis) + ")");
   }
 }
@@ -253,9 +268,9 @@ void foot(Page& page, const Analysis& a, const PresentOptions& options, const De
   if (a.cost) page.field("COST", kLabel, costText(*a.cost), 1);
   page.blank();
   page.flow("NOT A PROBLEM", 15, a.notAProblem, " | ", detail.listLines);
-  page.flow("NOT MEASURED", 15, notMeasured(a), " | ", detail.listLines);
+  page.flow("NOT MEASURED", 15, a.notMeasured, " | ", detail.listLines);
   page.blank();
-  page.flow("More", 6, nextCommands(a, options), "   |   ", 2);
+  page.flow("More", 6, nextCommands(a, options), "   |   ", 3);
 }
 
 std::string composed(const Analysis& a, const PresentOptions& options, const Detail& detail,
@@ -264,6 +279,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   head(page, a, options, detail);
   stepTime(page, a);
   phases(page, a);
+  devices(page, a);
   functions(page, a);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);

@@ -188,7 +188,8 @@ std::vector<std::string> useParts(const Analysis& a) {
 
 std::string gapText(const Ceiling& c) {
   if (!std::isfinite(c.gapRatio)) return kNotMeasured;
-  return (c.gapRatio < 0 ? "" : "+") + percentText(c.gapRatio);
+  const std::string percent = percentText(c.gapRatio);
+  return (c.gapRatio < 0 || percent.starts_with('<') ? "" : "+") + percent;
 }
 
 std::string epochText(const EpochInfo& e) {
@@ -228,20 +229,13 @@ std::string loaderText(const LoaderInfo& l) {
   return where.empty() ? text : text + "  " + where;
 }
 
-std::vector<std::string> notMeasured(const Analysis& a) {
-  std::vector<std::string> out = a.notMeasured;
-  for (const CoverageInfo::Source& s : a.coverage.sources) {
-    if (s.state == Coverage::kFull) continue;
-    out.push_back(s.name + (s.state == Coverage::kPartial ? " only in part" : " absent") +
-                  (s.why.empty() ? "" : " (" + s.why + ")"));
-  }
-  return out;
-}
-
 std::vector<std::string> nextCommands(const Analysis& a, const PresentOptions& options) {
   std::vector<std::string> out;
-  if (!options.recording.empty())
-    out.push_back("stallprof report " + quoteShell(options.recording) + " --format json");
+  if (!options.recording.empty()) {
+    const std::string report = "stallprof report " + quoteShell(options.recording);
+    out.push_back(report + " --format html -o report.html");
+    out.push_back(report + " --format json");
+  }
   for (const Finding& f : a.findings) {
     out.push_back("stallprof explain " + f.id);
     break;

@@ -56,7 +56,6 @@ struct FindingRow {
 [[nodiscard]] std::string trainerText(const TrainerInfo& trainer);
 [[nodiscard]] std::string costText(const Cost& cost);
 [[nodiscard]] std::string loaderText(const LoaderInfo& loader);
-[[nodiscard]] std::vector<std::string> notMeasured(const Analysis& a);
 [[nodiscard]] std::vector<std::string> nextCommands(const Analysis& a,
                                                     const PresentOptions& options);
 

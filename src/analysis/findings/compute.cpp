@@ -50,6 +50,9 @@ Finding cpuBound(const Evidence& e) {
          "no loader was seen: the " + percent(e.trainerBlocked) +
              " of the time that the thread was blocked may be a wait for data or a device",
          e.trainerBlocked, "ratio");
+  if (e.device.timeline)
+    tell(f, "the device is busy " + percent(e.device.busy) + " of the time", e.device.busy,
+         "ratio");
   const double busy = e.gains.workload().trainerCpuRatio;
   if (e.trainer.processCpu > Nanos{})
     tell(f, "the training process keeps " + number(busy) + " cores busy while it computes", busy,

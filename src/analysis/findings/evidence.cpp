@@ -92,7 +92,7 @@ void addShares(Evidence& e) {
   Split own = t.split;
   Blame named;
   refine(t.stacks, own, named);
-  e.compute = share(own.compute), e.ownLoad = share(own.load);
+  e.compute = share(own.compute), e.ownLoad = share(own.load - own.copy);
   e.periodic = share(own.periodic), e.other = share(own.other);
   e.starved = share(t.starved);
   // The thread's own CPU: a thread beside it may make the data that this one waits for.
@@ -137,6 +137,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   Evidence e{trace, t,     run, Gains(work, settingsOf(loader, run, external), perStep, external),
              {},    loader};
   e.perStep = perStep;
+  e.device = deviceEvidence(t);
   e.external = external;
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
@@ -200,6 +201,10 @@ Trust trustIn(const Evidence& e) {
   miss(e.trainer.windowSteps() < 100,
        "only " + std::to_string(e.trainer.windowSteps()) + " steps after warm-up");
   miss(e.gains.demand().batchCv > 0.30, "batch times vary by " + percent(e.gains.demand().batchCv));
+  if (e.device.seen && !e.device.timeline) {
+    trust.level = std::min(trust.level, Confidence::kMedium);
+    trust.notes.emplace_back("when the device was busy is not known");
+  }
   miss(e.external > 0.05, "others used " + percent(e.external) + " of the CPU");
   return trust;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/findings.h"
+#include "analysis/findings/device_evidence.h"
 #include "analysis/model/ceilings.h"
 #include "analysis/model/gains.h"
 
@@ -34,6 +35,7 @@ struct Evidence {
   bool trainerBlockedKnown = false;
   double workerBytes = 0;  // memory one more worker would take; 0: not known
   bool workerBytesMeasured = false;
+  DeviceEvidence device = {};
 
   [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }

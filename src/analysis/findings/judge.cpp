@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+
 #include "analysis/findings.h"
+#include "analysis/findings/device_rules.h"
 #include "analysis/findings/hot.h"
 #include "analysis/findings/not_a_problem.h"
 #include "analysis/findings/rank.h"
@@ -9,12 +12,24 @@ namespace stallprof {
 namespace {
 
 // In the order of the design's table; a stable sort keeps it among equals.
-constexpr Rule kRules[] = {
-    storageBandwidth, randomAccess,  smallFiles,   remoteLatency, pageFaults,        coldCache,
-    inProcess,        tooFewWorkers, cpuSaturated, slowOp,        gilBound,          oversubscribed,
-    stragglers,       ipc,           noPrefetch,   workerStartup, workerMemory,      contention,
-    pythonOverhead,   checkpoint,    evaluation,   logging,       garbageCollection, memoryPressure,
-    cpuThrottled,     noisyNeighbour};
+constexpr Rule kRules[] = {storageBandwidth,  randomAccess,
+                           smallFiles,        remoteLatency,
+                           pageFaults,        coldCache,
+                           inProcess,         tooFewWorkers,
+                           cpuSaturated,      slowOp,
+                           gilBound,          oversubscribed,
+                           stragglers,        ipc,
+                           noPrefetch,        workerStartup,
+                           workerMemory,      pageableCopy,
+                           transferBandwidth, pinThread,
+                           launchBound,       syncPoints,
+                           underfilled,       contention,
+                           pythonOverhead,    collectiveBound,
+                           stragglerRank,     dataParallel,
+                           checkpoint,        evaluation,
+                           logging,           garbageCollection,
+                           memoryPressure,    cpuThrottled,
+                           noisyNeighbour,    gpuThrottled};
 
 }  // namespace
 
@@ -29,6 +44,9 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   for (const Rule rule : allRules())
     if (auto found = rule(e)) j.findings.push_back(std::move(*found));
   nameFunctions(e, j.findings);
+  boundByDevice(e, j.findings);
+  if (e.device.seen && !e.device.timeline)  // a wait may be hidden behind the device's work
+    for (Finding& f : j.findings) f.confidence = std::min(f.confidence, Confidence::kMedium);
   j.verdict = verdictOf(e, j.findings);
   j.notAProblem = notAProblem(e, j.findings);
   j.notMeasured = notMeasured(e);

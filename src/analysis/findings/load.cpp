@@ -25,7 +25,7 @@ Transport transportIn(const Evidence& e) {
   Transport all;
   for (std::size_t i = t.warmup; i < t.steps.size() && e.window > 0; ++i) {
     if (t.steps[i].boundary) continue;
-    all.own += std::max(0.0, seconds(t.steps[i].split.load)) / e.window;
+    all.own += std::max(0.0, seconds(t.steps[i].split.load - t.steps[i].split.copy)) / e.window;
     all.blamed += std::max(0.0, seconds(t.steps[i].blame.load)) / e.window;
   }
   // A prefetch of one leaves the worker without an index after every batch.

@@ -43,6 +43,12 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   if (r.shmFree)
     list.add("load.worker_memory",
              "/dev/shm headroom " + byteSize(static_cast<double>(*r.shmFree)));
+  if (e.device.gauge && e.device.gauge->throttledRatio)
+    list.add("host.gpu_throttled", "GPU throttling " + percent(*e.device.gauge->throttledRatio));
+  if (e.device.timeline && e.device.pageable + e.device.pinned > 0)
+    list.add("load.pageable_copy", "copies to the device " + percent(e.device.copies) + " exposed");
+  if (e.device.timeline && e.device.idleLaunch <= 0.05)
+    list.add("compute.launch_bound", "launch gaps " + percent(e.device.idleLaunch));
   if (e.trainer.steps.empty()) return lines;
   if (e.periodic <= 0.05) list.add("periodic.checkpoint", "checkpoints " + percent(e.checkpoint));
   if (e.loader && e.workers() > 0)
@@ -71,6 +77,13 @@ std::vector<std::string> notMeasured(const Evidence& e) {
           "data loading (no loader was seen: it is part of compute and other)");
   missing(!e.loader && e.trainer.loader >= 0,
           "what its threads did while data was waited for (only PyTorch's loader is known inside)");
+  missing(e.device.seen && !e.device.timeline,
+          "when the device was busy: waits may be hidden behind its work, so confidence is at most "
+          "medium");
+  if (e.device.estimated)
+    lines.push_back("what the device did outside of the " +
+                    percent(seconds(e.trainer.device.traced) / e.window) +
+                    " of the window in which kernels were traced: shares are estimated from those");
   missing(true, "stall ratio (needs a replay with data always ready)");
   return lines;
 }

@@ -28,7 +28,8 @@ const char* const kParents[][2] = {{"transform.in_process", "extract."},
                                    {"extract.storage_bandwidth", "extract."},
                                    {"extract.random_access", "extract."},
                                    {"extract.small_files", "extract."},
-                                   {"host.cpu_throttled", "compute.contention"}};
+                                   {"host.cpu_throttled", "compute.contention"},
+                                   {"compute.launch_bound", "compute.python_overhead"}};
 
 // A fix that may as well gain nothing is no sure one, whatever else is known.
 void doubtWideOnes(std::vector<Finding>& findings) {
@@ -71,7 +72,9 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   std::vector<double> gains;
   for (const Finding& f : findings)
     if (phaseName(f) != "host")
-      gains.push_back(std::max(gainOf(f), f.id == "compute.cpu_bound" ? f.shareRatio : 0.0));
+      gains.push_back(std::max(
+          gainOf(f),
+          f.id == "compute.cpu_bound" || f.id == "compute.device_bound" ? f.shareRatio : 0.0));
   if (gains.empty()) return true;
   const double margin = gains[0] - (gains.size() > 1 ? gains[1] : 0);
   return e.external > margin;
@@ -111,7 +114,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   // No rule knows how to mend a loader that is not PyTorch's: waiting for it is then no health.
   const bool untold = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
   if (!anyFix && !untold && !e.trainer.steps.empty()) {
-    findings.insert(findings.begin(), cpuBound(e));
+    findings.insert(findings.begin(), e.device.bound() ? deviceBound(e) : cpuBound(e));
     for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
   }
   if (findings.empty() || tooFew || unexplained(e) > kMostUnexplained ||
@@ -127,7 +130,9 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   }
   // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
   // may have waited for a queue of its own, or for a device: that is not known to be compute.
-  if (!e.loader && !anyFix && e.trainerBlocked > kMostUnexplained) return v;
+  if (!e.loader && !anyFix && !(e.device.timeline && e.device.bound()) &&
+      e.trainerBlocked > kMostUnexplained)
+    return v;
   // A model that misses the step time by more than 15 % misses something larger than this.
   if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMostUnexplained) return v;
   v.confidence = findings[0].confidence;

@@ -48,8 +48,19 @@ Maybe<Finding> remoteLatency(const Evidence& e);
 Maybe<Finding> memoryPressure(const Evidence& e);
 Maybe<Finding> cpuThrottled(const Evidence& e);
 Maybe<Finding> noisyNeighbour(const Evidence& e);
-// Not in the list: it fires when the others gain nothing (rank.cpp decides).
+Maybe<Finding> pageableCopy(const Evidence& e);
+Maybe<Finding> transferBandwidth(const Evidence& e);
+Maybe<Finding> pinThread(const Evidence& e);
+Maybe<Finding> launchBound(const Evidence& e);
+Maybe<Finding> syncPoints(const Evidence& e);
+Maybe<Finding> underfilled(const Evidence& e);
+Maybe<Finding> collectiveBound(const Evidence& e);
+Maybe<Finding> stragglerRank(const Evidence& e);
+Maybe<Finding> dataParallel(const Evidence& e);
+Maybe<Finding> gpuThrottled(const Evidence& e);
+// Not in the list: one of them fires when the others gain nothing (rank.cpp decides).
 Finding cpuBound(const Evidence& e);
+Finding deviceBound(const Evidence& e);
 
 // How a finding is put together.
 [[nodiscard]] Finding findingOf(const Evidence& e, const char* id, Phase phase, double share,

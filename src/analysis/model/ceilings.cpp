@@ -41,8 +41,10 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   std::vector<Ceiling> all;
   const Demand& d = gains.demand();
   const int workers = gains.base().workers;
-  const double own = d.step.own + d.step.load;
+  const double own = d.step.beside();
   add(all, gains, "compute", own, "one training process");
+  if (const double device = gains.workload().device; device > 0)
+    add(all, gains, "device", device, "the device's own work", "measured");
   if (d.batch.alone() > 0) {
     if (workers == 0) {
       add(all, gains, producersStage(d.batch), own + d.batch.alone(),

@@ -91,7 +91,11 @@ class Pipeline {
   }
 
   Stages stagesOf(const StepDemand& s) const {
-    const double own = s.own + s.load * settings_.loadScale;
+    const double changed =
+        s.own * settings_.ownScale + s.load * settings_.loadScale + s.copy * settings_.copyScale;
+    // The device works beside the host: the step takes as long as the longer of the two.
+    const double own =
+        std::max(changed, std::min(s.beside(), workload_.device * settings_.deviceScale));
     const double cpu = own * std::min(1.0, workload_.trainerCpuRatio) + settings_.handoff;
     const double asleep = own - own * std::min(1.0, workload_.trainerCpuRatio);
     return {{{cpu, std::max(1.0, workload_.trainerCpuRatio)},

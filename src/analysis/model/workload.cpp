@@ -40,12 +40,13 @@ Nanos betweenPasses(const Step& step, Nanos usual) {
 
 StepDemand demandOf(const Step& step, Nanos between) {
   const Split& s = step.split;
-  const double load = positive(s.load - between);
+  const double copy = positive(s.copy);
+  const double load = positive(s.load - s.copy - between);
   const double own = positive(s.compute + s.sync + s.comm + s.other);
   // Runnable without a core is contention, not demand: the model puts it back.
-  const double total = own + load;
+  const double total = own + load + copy;
   const double keep = total > 0 ? std::max(0.0, total - positive(step.starved)) / total : 0;
-  return {own * keep, load * keep, positive(s.periodic)};
+  return {own * keep, load * keep, positive(s.periodic), copy * keep};
 }
 
 // What the window holds beside its steps.
@@ -86,10 +87,20 @@ void addPasses(const TrainerFacts& t, Nanos between, Workload& w) {
   w.startup = positive(between) / begun;
 }
 
+// Of the busiest device, in a step of the window.
+double deviceWork(const TrainerFacts& t) {
+  if (!t.device.timeline || t.device.devices.empty() || t.windowSteps() == 0) return 0;
+  const DeviceBusy& d = t.device.devices[0];
+  if (d.traced <= Nanos{}) return 0;
+  return positive(d.busy()) / positive(d.traced) * positive(t.window()) /
+         static_cast<double>(t.windowSteps());
+}
+
 }  // namespace
 
 Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   Workload w;
+  w.device = deviceWork(t);
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
   Nanos between{};
@@ -98,7 +109,7 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
     between += here;
     w.steps.push_back(demandOf(t.steps[i], here));
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
-    mine += w.steps.back().own + w.steps.back().load + w.steps.back().periodic;
+    mine += w.steps.back().beside() + w.steps.back().periodic;
   }
   for (const BatchWork& work : t.works) {
     if (work.end <= t.windowBegin || work.begin >= t.windowEnd) continue;
@@ -128,9 +139,10 @@ Demand demandOf(const Workload& w) {
   d.batch.pool = d.batch.cpu > 0 ? d.batchCpu / d.batch.cpu : 1;
   for (const StepDemand& s : w.steps) {
     const double n = static_cast<double>(w.steps.size());
-    d.step.own += s.own / n, d.step.load += s.load / n, d.step.periodic += s.periodic / n;
+    d.step.own += s.own / n, d.step.load += s.load / n, d.step.copy += s.copy / n;
+    d.step.periodic += s.periodic / n;
   }
-  d.trainerCpu = (d.step.own + d.step.load) * w.trainerCpuRatio;
+  d.trainerCpu = d.step.beside() * w.trainerCpuRatio;
   if (alone.size() > 1 && mean(alone) > 0) {
     d.batchCv = sampleDeviation(alone) / mean(alone);
     const double middle = median(alone);

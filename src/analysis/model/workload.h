@@ -27,6 +27,9 @@ struct StepDemand {
   double own = 0;       // compute, sync, comm and what no rule claims
   double load = 0;      // its CPU inside next(): unpickling, pinning
   double periodic = 0;  // checkpoint, evaluation, logging
+  double copy = 0;      // standing in copies to a device
+  // All that a device's work may go on beside.
+  [[nodiscard]] double beside() const { return own + load + copy; }
 };
 
 struct Workload {
@@ -39,6 +42,7 @@ struct Workload {
   double apart = 0;          // evaluation and what no rule claims: no setting changes it
   double apartPeriodic = 0;  // checkpoints there
   double batchBytes = 0;     // mean; 0: not known
+  double device = 0;  // a device's work a step, mean; 0: not known. No step gets shorter than that
 };
 
 [[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, bool hasWorkers);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/device_evidence.h"
+
+#include <algorithm>
+
+namespace stallprof {
+namespace {
+
+constexpr double kWhole = 0.95;         // traced: less is an estimate
+constexpr double kBound = 0.80;         // busy: the rest can gain 20 % at the very most
+constexpr double kBoundByGauge = 0.90;  // the library's figure is an upper bound of the former
+
+double shareOf(Nanos part, Nanos whole) {
+  return whole > Nanos{} ? std::max(0.0, seconds(part) / seconds(whole)) : 0;
+}
+
+void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
+  if (facts.devices.empty() || facts.devices[0].traced <= Nanos{}) return;
+  const DeviceBusy& d = facts.devices[0];
+  const auto share = [&](Nanos part) { return shareOf(part, d.traced); };
+  e.busy = share(d.busy()), e.kernels = share(d.kernels), e.copies = share(d.copies);
+  e.collectives = share(d.collectives);
+  e.idleSync = share(d.idle.sync), e.idleLaunch = share(d.idle.launch);
+  e.idleHost = share(d.idle.host);
+}
+
+void addUse(const DeviceFacts& facts, double tracedSteps, double toldSteps, DeviceEvidence& e) {
+  double count = 0;
+  Nanos time{}, filled{}, filledOf{};
+  for (const KernelUse& k : facts.kernels) {
+    count += static_cast<double>(k.count), time += k.time;
+    // A collective leaves most units to the work beside it: that is no fault of its grid.
+    if (k.category == KernelCategory::kCollective) continue;
+    filled += k.filled, filledOf += k.filledOf;
+  }
+  if (tracedSteps > 0) e.kernelsPerStep = count / tracedSteps;
+  if (count > 0) e.kernelSeconds = seconds(time) / count;
+  e.filled = shareOf(filled, filledOf);
+  for (const CopyUse& c : facts.copies) {
+    if (c.kind != DeviceWorkKind::kToDevice) continue;
+    const bool pinned = c.memory == HostMemory::kPinned;
+    if (!pinned && c.memory != HostMemory::kPageable) continue;
+    (pinned ? e.pinned : e.pageable) = shareOf(c.time, facts.told);
+    if (c.bytes < 0 || c.time <= Nanos{}) continue;
+    const auto bytes = static_cast<double>(c.bytes);
+    (pinned ? e.pinnedRate : e.pageableRate) = bytes / seconds(c.time);
+    if (toldSteps > 0) (pinned ? e.pinnedBytes : e.pageableBytes) = bytes / toldSteps;
+  }
+}
+
+const DeviceGauge* gaugeOf(const DeviceFacts& facts) {
+  for (const DeviceGauge& gauge : facts.gauges)
+    if (!facts.devices.empty() && gauge.device == facts.devices[0].device) return &gauge;
+  const auto busiest = std::max_element(
+      facts.gauges.begin(), facts.gauges.end(),
+      [](auto& a, auto& b) { return a.busyRatio.value_or(-1) < b.busyRatio.value_or(-1); });
+  return busiest == facts.gauges.end() || !facts.devices.empty() ? nullptr : &*busiest;
+}
+
+}  // namespace
+
+bool DeviceEvidence::bound() const {
+  if (timeline) return busy >= kBound;
+  return seen && gauge && gauge->busyRatio.value_or(0) >= kBoundByGauge;
+}
+
+DeviceEvidence deviceEvidence(const TrainerFacts& t) {
+  const DeviceFacts& facts = t.device;
+  DeviceEvidence e;
+  e.seen = facts.seen, e.timeline = facts.timeline;
+  e.gauge = gaugeOf(facts);
+  if (!facts.seen || t.window() <= Nanos{}) return e;
+  const auto steps = static_cast<double>(t.windowSteps());
+  const double traced = shareOf(facts.traced, t.window());
+  addUse(facts, traced * steps, shareOf(facts.told, t.window()) * steps, e);
+  if (!facts.timeline) return e;
+  e.estimated = traced < kWhole;
+  e.devices = facts.devices.size();
+  addBusiest(facts, e);
+  e.hiddenWait = shareOf(t.split.hidden, t.window());
+  e.standing = shareOf(t.split.copy, t.window());
+  if (traced * steps > 0) e.syncsPerStep = static_cast<double>(facts.syncs) / (traced * steps);
+  return e;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/facts.h"
+
+namespace stallprof {
+
+// What the devices say, as shares of the window: measured in its traced part, and taken for the
+// rest of it. Of several devices the busiest, as it is the one that others wait for.
+struct DeviceEvidence {
+  bool seen = false;       // the trainer uses a device
+  bool timeline = false;   // its busy and idle time is known: all shares below are
+  bool estimated = false;  // from a part of the window
+  std::size_t devices = 0;
+  double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
+  double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
+  double hiddenWait = 0;
+  double standing = 0;  // of the trainer's thread, in copies to the device
+  // Of the time with copies told of: copies to the device from pageable and from pinned memory.
+  double pageable = 0, pinned = 0;
+  double pageableRate = 0, pinnedRate = 0;       // bytes a second; 0: not known
+  double pageableBytes = 0, pinnedBytes = 0;     // a step
+  double kernelsPerStep = 0, kernelSeconds = 0;  // one kernel's mean
+  double filled = 0;  // of the multiprocessors, by the grids; 0: not known
+  double syncsPerStep = 0;
+  const DeviceGauge* gauge = nullptr;  // of the busiest device; null: not watched
+
+  // Busy enough for nothing but its own work to matter; the monitoring library tells it too, but
+  // counts a single small kernel as busy.
+  [[nodiscard]] bool bound() const;
+};
+
+[[nodiscard]] DeviceEvidence deviceEvidence(const TrainerFacts& trainer);
+
+}  // namespace stallprof

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+
+#include "analysis/findings/device_evidence.h"
+#include "analysis/model/pipeline_model.h"
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+// What the device did in a step, in ms; what is left of the step is idle while the host works.
+struct Device {
+  double kernels = 0, copies = 0, collectives = 0;
+  double sync = 0, launch = 0;  // idle
+  double standing = 0;          // of the trainer, in copies: out of its compute
+  double syncs = 0;             // long waits a step
+  double traced = 1;            // of the window
+};
+
+Nanos scaled(Nanos t, double part) {
+  return Nanos(static_cast<Nanos::rep>(static_cast<double>(t.count()) * part));
+}
+
+Facts withDevice(const Training& t, const Device& d) {
+  Facts f = factsOf(t);
+  TrainerFacts& trainer = f.trainer;
+  for (Step& s : trainer.steps)
+    s.split.compute -= ms(d.standing), s.split.load += ms(d.standing),
+        s.split.copy += ms(d.standing);
+  const auto n = static_cast<double>(trainer.windowSteps());
+  trainer.split.compute -= ms(d.standing * n), trainer.split.load += ms(d.standing * n);
+  trainer.split.copy += ms(d.standing * n);
+  DeviceFacts& facts = trainer.device;
+  facts.seen = facts.timeline = true;
+  facts.traced = scaled(trainer.window(), d.traced), facts.told = trainer.window();
+  facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
+  DeviceBusy busy;
+  busy.device = f.trace.strings.intern("GPU-1");
+  busy.traced = facts.traced;
+  const auto all = [&](double each) { return ms(each * n * d.traced); };
+  busy.kernels = all(d.kernels), busy.copies = all(d.copies);
+  busy.collectives = all(d.collectives);
+  busy.idle.sync = all(d.sync), busy.idle.launch = all(d.launch);
+  busy.idle.host = busy.traced - busy.busy() - busy.idle.total();
+  facts.devices.push_back(busy);
+  return f;
+}
+
+Facts copying(const Training& t, const Device& d, HostMemory memory, double rate) {
+  Facts f = withDevice(t, d);
+  CopyUse copy;
+  copy.kind = DeviceWorkKind::kToDevice, copy.memory = memory, copy.count = 1;
+  copy.time = scaled(f.trainer.window(), d.copies / t.step());
+  copy.bytes = static_cast<std::int64_t>(rate * seconds(copy.time));
+  f.trainer.device.copies.push_back(copy);
+  return f;
+}
+
+DeviceGauge gauge(Facts& f, double busy) {
+  DeviceGauge g;
+  g.device = f.trace.strings.intern("GPU-1");
+  g.busyRatio = busy;
+  g.memoryTotal = 80'000'000'000, g.memoryPeak = 20'000'000'000;
+  return g;
+}
+
+void checkNoneBelow(const Judgement& j, double busy) {
+  for (const Finding& f : j.findings)
+    for (const Advice& a : f.advice)
+      if (a.predicted.speedup) CHECK(*a.predicted.speedup <= 1 / busy + 1e-9);
+}
+
+}  // namespace
+
+TEST_CASE("a busy device, and nothing else to gain, is health, and called by its name") {
+  const Judgement j = withDevice(Training{}, {.kernels = 9.5}).judge();
+  REQUIRE(j.findings.size() == 1);
+  CHECK(j.findings[0].id == "compute.device_bound");
+  CHECK(j.verdict.healthy == Maybe<bool>(true));
+  CHECK(j.verdict.boundBy == "compute");
+  CHECK(says(j.findings[0], "busy 95 %"));
+}
+
+TEST_CASE("a device that idles while the host computes leaves the host's answer, with its number") {
+  const Judgement j = withDevice(Training{}, {.kernels = 4}).judge();
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].id == "compute.cpu_bound");
+  CHECK(says(j.findings[0], "the device is busy 40 %"));
+}
+
+TEST_CASE("launching fires above 5 % of short gaps, and gains no more than the device leaves") {
+  CHECK(find(withDevice(Training{}, {.kernels = 9, .launch = 0.4}).judge(),
+             "compute.launch_bound") == nullptr);
+  const Judgement j = withDevice(Training{}, {.kernels = 4, .launch = 6}).judge();
+  const Finding* f = find(j, "compute.launch_bound");
+  REQUIRE(f);
+  CHECK(std::abs(f->shareRatio - 0.6) < 0.01);
+  CHECK(f->confidence == Confidence::kMedium);
+  const Advice* a = adviceIn(*f, "compile_step");
+  REQUIRE(a);
+  // 60 % of 6 ms: 10 / 6.4.
+  CHECK(std::abs(*a->predicted.speedup - 10 / 6.4) < 0.05);
+  checkNoneBelow(j, 0.4);
+}
+
+TEST_CASE("no gain goes below the device's own work, whatever the host is freed of") {
+  for (const double kernels : {5.0, 7.0, 9.0}) {
+    const double left = 10 - kernels;
+    checkNoneBelow(withDevice(Training{}, {.kernels = kernels, .launch = left}).judge(),
+                   kernels / 10);
+    checkNoneBelow(withDevice(Training{}, {.kernels = kernels, .sync = left, .syncs = 2}).judge(),
+                   kernels / 10);
+    Training waits;
+    waits.compute = kernels, waits.waitTransform = left, waits.workers = 1, waits.batchCpu = 10;
+    checkNoneBelow(withDevice(waits, {.kernels = kernels}).judge(), kernels / 10);
+  }
+}
+
+TEST_CASE("a starved trainer launches late for want of a core, not of launching") {
+  Training t;
+  t.starved = 4;
+  CHECK(find(withDevice(t, {.kernels = 4, .launch = 6}).judge(), "compute.launch_bound") ==
+        nullptr);
+}
+
+TEST_CASE("sync points need a wait in at least every second step") {
+  CHECK(find(withDevice(Training{}, {.kernels = 7, .sync = 2, .syncs = 0.1}).judge(),
+             "compute.sync_points") == nullptr);
+  const Judgement j = withDevice(Training{}, {.kernels = 7, .sync = 2, .syncs = 3}).judge();
+  const Finding* f = find(j, "compute.sync_points");
+  REQUIRE(f);
+  CHECK(std::abs(f->shareRatio - 0.2) < 0.01);
+  CHECK(says(*f, "3 long waits"));
+  CHECK(j.verdict.boundBy == "compute");
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+}
+
+TEST_CASE("pageable copies that hold up the trainer or the device are a finding, hidden ones not") {
+  const Device exposed{.kernels = 6, .copies = 3, .standing = 3};
+  const Judgement j = copying(Training{}, exposed, HostMemory::kPageable, 4e9).judge();
+  const Finding* f = find(j, "load.pageable_copy");
+  REQUIRE(f);
+  CHECK(f->where.line == 88);
+  CHECK(says(*f, "4 GB/s"));
+  const Advice* a = adviceIn(*f, "pin_memory");
+  REQUIRE(a);
+  CHECK(a->change.kind == "loader_arg");
+  CHECK(*a->predicted.speedup > 1.2);
+  CHECK(*a->predicted.high <= 10 / 6.0 * 1.1);
+  Facts hidden = copying(Training{}, {.kernels = 9, .copies = 0.1}, HostMemory::kPageable, 4e9);
+  hidden.trainer.device.copies[0].time = scaled(hidden.trainer.window(), 0.3);
+  CHECK(find(hidden.judge(), "load.pageable_copy") == nullptr);
+}
+
+TEST_CASE("pinned copies at the link's speed fill the link; slower ones have another cause") {
+  const Device d{.kernels = 6, .copies = 3};
+  const Judgement j = copying(Training{}, d, HostMemory::kPinned, 20e9).judge();
+  CHECK(find(j, "load.transfer_bandwidth") != nullptr);
+  CHECK(find(j, "load.pageable_copy") == nullptr);
+  CHECK(find(copying(Training{}, d, HostMemory::kPinned, 2e9).judge(), "load.transfer_bandwidth") ==
+        nullptr);
+}
+
+TEST_CASE("a pin thread at a full core, while the trainer waits") {
+  Training t;
+  t.compute = 6, t.waitLoad = 4;
+  Facts f = withDevice(t, {.kernels = 6});
+  f.trace.processes.resize(1), f.trace.threads.resize(2);
+  f.trace.processes[0].id = ProcessId{1}, f.trace.processes[0].threads = {ThreadId{2}};
+  ThreadLife& pin = f.trace.threads[1];
+  pin.id = ThreadId{2}, pin.process = ProcessId{1};
+  pin.name = f.trace.strings.intern("pt_data_pin");
+  ThreadSlice slice;
+  slice.thread = pin.id, slice.duration = f.trainer.window();
+  slice.run = scaled(f.trainer.window(), 0.97), slice.wait = Wait::kRunning;
+  pin.slices.push_back({f.trainer.windowBegin, slice});
+  const Finding* found = find(f.judge(), "load.pin_thread");
+  CHECK(found != nullptr);
+  pin.slices[0].data.run = scaled(f.trainer.window(), 0.5);
+  CHECK(find(f.judge(), "load.pin_thread") == nullptr);
+}
+
+TEST_CASE("kernels that fill less than half of the device are too small") {
+  Facts f = withDevice(Training{}, {.kernels = 9});
+  KernelUse k;
+  k.name = "small", k.count = 100, k.time = k.filledOf = ms(100), k.filled = ms(20);
+  f.trainer.device.kernels.push_back(k);
+  const Finding* found = nullptr;
+  const Judgement j = f.judge();
+  found = find(j, "compute.underfilled");
+  REQUIRE(found);
+  CHECK(says(*found, "20 % of its multiprocessors"));
+  CHECK(adviceIn(*found, "larger_batch") == nullptr);  // nothing is known of its memory
+  f.trainer.device.gauges.push_back(gauge(f, 0.9));
+  const Judgement roomy = f.judge();
+  REQUIRE(find(roomy, "compute.underfilled"));
+  const Advice* a = adviceIn(*find(roomy, "compute.underfilled"), "larger_batch");
+  REQUIRE(a);
+  CHECK(a->change.to == "64");
+  CHECK(a->risk.find("60 GB free") != std::string::npos);
+  f.trainer.device.gauges[0].memoryPeak = 50'000'000'000;
+  CHECK(adviceIn(*find(f.judge(), "compute.underfilled"), "larger_batch") == nullptr);
+  f.trainer.device.kernels[0].filled = ms(80);
+  CHECK(find(f.judge(), "compute.underfilled") == nullptr);
+}
+
+TEST_CASE("without a timeline no confidence is above medium, and the report says why") {
+  Training t;
+  t.workers = 1, t.compute = 10, t.batchCpu = 30, t.waitTransform = 20;
+  Facts f = factsOf(t);
+  CHECK(f.judge().verdict.confidence == Confidence::kHigh);
+  f.trainer.device.seen = true;
+  const Judgement j = f.judge();
+  CHECK(j.verdict.boundBy == "transform");
+  CHECK(j.verdict.confidence == Confidence::kMedium);
+  for (const Finding& one : j.findings) CHECK(one.confidence <= Confidence::kMedium);
+  CHECK(std::any_of(j.notMeasured.begin(), j.notMeasured.end(), [](const std::string& line) {
+    return line.find("when the device was busy") != std::string::npos;
+  }));
+  // Seen from outside, and alone on the device: 60 % busy leaves a factor of 1.67 at the most.
+  f.trainer.device.gauges.push_back(gauge(f, 0.6));
+  checkNoneBelow(f.judge(), 0.6);
+  DeviceProcess other;
+  other.device = f.trainer.device.gauges[0].device;
+  f.trace.deviceProcesses.push_back({Nanos{}, other});
+  CHECK(bestSpeedup(*find(f.judge(), "transform.too_few_workers")) > 1.7);
+}
+
+TEST_CASE("the monitoring library alone can tell a busy device, with medium confidence") {
+  Facts f = factsOf(Training{});
+  f.trainer.device.seen = true;
+  f.trainer.device.gauges.push_back(gauge(f, 0.97));
+  const Judgement j = f.judge();
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].id == "compute.device_bound");
+  CHECK(j.findings[0].confidence == Confidence::kMedium);
+  CHECK(j.verdict.confidence == Confidence::kMedium);
+}
+
+TEST_CASE("clocks held down cost what the device's work would gain without") {
+  Facts f = withDevice(Training{}, {.kernels = 9.5});
+  DeviceGauge g = gauge(f, 0.95);
+  g.throttledRatio = 0.8, g.throttleReasons = 0x40;
+  g.throttledClockMhz = 1200, g.maxClockMhz = 2000;
+  f.trainer.device.gauges.push_back(g);
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "host.gpu_throttled");
+  REQUIRE(found);
+  CHECK(says(*found, "heat"));
+  CHECK(j.verdict.boundBy == "host");
+  // At most 0.95 * 0.8 * 0.4 = 30 % off.
+  CHECK(*found->advice[0].predicted.speedup < 1 / 0.7);
+  CHECK(*found->advice[0].predicted.speedup > 1.1);
+  f.trainer.device.gauges[0].throttledClockMhz = 1950;
+  CHECK(find(f.judge(), "host.gpu_throttled") == nullptr);
+}
+
+TEST_CASE("exposed collectives; and the rank that the others wait for") {
+  Facts f = withDevice(Training{}, {.kernels = 6, .collectives = 3});
+  CHECK(find(f.judge(), "comm.collective_bound") != nullptr);
+  f.run.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.28}};
+  CHECK(find(f.judge(), "comm.straggler_rank") == nullptr);
+  f.run.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.05}, {ProcessId{6}, 0.31}};
+  const Judgement j = f.judge();
+  const Finding* last = find(j, "comm.straggler_rank");
+  REQUIRE(last);
+  CHECK(std::abs(last->shareRatio - 0.25) < 0.01);
+  CHECK(find(j, "comm.collective_bound") == nullptr);
+  f.run.ranks = {{ProcessId{1}, 0.05}, {ProcessId{5}, 0.3}, {ProcessId{6}, 0.31}};
+  CHECK(find(f.judge(), "comm.straggler_rank") == nullptr);  // this rank is the late one
+}
+
+TEST_CASE("what is told from a part of the window is at most of medium confidence, and says so") {
+  const Judgement j =
+      withDevice(Training{}, {.kernels = 7, .sync = 2, .syncs = 3, .traced = 0.2}).judge();
+  const Finding* f = find(j, "compute.sync_points");
+  REQUIRE(f);
+  CHECK(f->confidence <= Confidence::kMedium);
+  CHECK(says(*f, "20 % of the window"));
+  CHECK(std::any_of(j.notMeasured.begin(), j.notMeasured.end(), [](const std::string& line) {
+    return line.find("estimated") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a step in the model is as long as the longer of host and device") {
+  Workload w;
+  w.batches = {BatchDemand{}};
+  w.steps = {StepDemand{.own = 0.010}};
+  w.device = 0.006;
+  PipelineSettings s;
+  s.cores = 4;
+  const auto time = [&] { return simulate(w, s, drawInOrder(100)); };
+  CHECK(std::abs(time() - 0.010) < 1e-4);
+  s.ownScale = 0.8;
+  CHECK(std::abs(time() - 0.008) < 1e-4);
+  s.ownScale = 0.1;
+  CHECK(std::abs(time() - 0.006) < 1e-4);
+  s.deviceScale = 0.5;
+  CHECK(std::abs(time() - 0.003) < 1e-4);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "present/html_sections.h"
+#include "present/picture.h"
+#include "present/report_html.h"
+#include "present/report_json.h"
+#include "present/report_text.h"
+#include "present/wording_device.h"
+#include "tests/catch.h"
+#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/present/sample_analysis.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+DeviceInfo starved() {
+  DeviceInfo info;
+  info.basis = "trace", info.tracedRatio = 1.0;
+  DeviceInfo::Device d;
+  d.id = "GPU-1", d.name = "NVIDIA H100", d.busy = 0.4;
+  d.time = DeviceInfo::TimeRatio{0.35, 0.05, 0, 0.6};
+  d.idle = DeviceInfo::IdleRatio{};
+  d.idle->transform = 0.5, d.idle->launch = 0.1;
+  d.memoryTotal = 80'000'000'000, d.memoryPeak = 20'000'000'000;
+  info.devices.push_back(d);
+  info.kernels.push_back({Untrusted("evil\x1b[31m<script>"), "matmul", 10, Nanos(1000), 1.0, 0.5});
+  info.categories.push_back({"matmul", 10, Nanos(1000), 1.0});
+  info.copies.push_back({"to_device", "pinned", 4, Nanos(1000), 8000, 8e9});
+  info.calls.push_back({Untrusted("cudaLaunchKernel"), "launch", 12, Nanos(500)});
+  return info;
+}
+
+}  // namespace
+
+TEST_CASE("no device, no block and no table") {
+  Analysis a = samples::inputBound();
+  a.device.reset();
+  CHECK(deviceLines(a).empty());
+  CHECK_FALSE(contains(reportJson(a), "\"device\""));
+  CHECK_FALSE(contains(reportHtml(a, {}), "id=\"device\""));
+}
+
+TEST_CASE("a device is told in a compact block: busy, idle and why, kernels, copies, state") {
+  Analysis a = samples::inputBound();
+  a.device = starved();
+  const auto lines = deviceLines(a);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].name == "busy");
+  CHECK(lines[0].parts[0] == "40 %");
+  CHECK(lines[1].parts[1] == "data: transform 50 %");
+  CHECK(lines[1].parts[2] == "launching 10 %");
+  CHECK(contains(lines[3].parts[0], "to device, pinned 8 GB/s"));
+  CHECK(contains(reportText(a, {}), "GPU         busy     40 %   kernels 35 %"));
+}
+
+TEST_CASE("the page has the device's figures and kernels, and no markup of theirs") {
+  Analysis a = samples::inputBound();
+  a.device = starved();
+  const std::string page = reportHtml(a, {});
+  CHECK(contains(page, "data-path=\"device.devices.0.idle_ratio.transform\" data-value=\"0.5\""));
+  CHECK(contains(page, "data-path=\"device.kernels.0.time_ratio\""));
+  CHECK_FALSE(contains(page, "<script>"));
+  CHECK_FALSE(contains(page, "\x1b"));
+}
+
+TEST_CASE("the device's lane shows its work below the steps, and says where it was not traced") {
+  const Trace trace = traceOf(
+      kTrainer +
+      "repeat 20 every 100ms\n"
+      "1000ms fetch thread=1 loader=1 pass=1 duration=40ms cpu=0 batch=0+1*i\n"
+      "1095ms optimizer thread=1 duration=5ms optimizer=1\n"
+      "1050ms device_span device=\"GPU-1\" process=1 duration=30ms busy=30ms\n"
+      "1085ms device_span device=\"GPU-1\" process=1 duration=5ms busy=5ms copy_only=5ms\n"
+      "end\n"
+      "1500ms device_trace process=1 duration=1s kernels=1\n"
+      "repeat 4 every 500ms\n"
+      "1s device_usage device=\"GPU-1\" busy=400 memory=5 memory_total=10 power=100000 clock=1000 "
+      "max_clock=2000 sm_active=300\n"
+      "end\n");
+  const Analyzed analyzed = analyzeWithFacts(trace);
+  const StepView traced = drawStep(trace, analyzed.trainer, 10);
+  const Lane& lane = traced.lanes.back();
+  CHECK(lane.name == "GPU");
+  REQUIRE(lane.blocks.size() >= 2);
+  const auto inStep = [&](Hue hue) {
+    return std::any_of(lane.blocks.begin(), lane.blocks.end(),
+                       [&](const Block& b) { return b.hue == hue && b.begin >= traced.begin; });
+  };
+  CHECK(inStep(Hue::kCompute));
+  CHECK(inStep(Hue::kLoad));
+  const StepView dark = drawStep(trace, analyzed.trainer, 18);
+  CHECK(dark.lanes.back().blocks.empty());
+  CHECK(dark.lanes.back().note == "not traced here");
+  const Picture picture = draw(trace, analyzed);
+  std::size_t found = 0;
+  for (const Panel& panel : picture.panels) found += panel.title.rfind("GPU", 0) == 0;
+  CHECK(found == 4);
+}
