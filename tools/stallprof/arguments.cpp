@@ -18,6 +18,8 @@ std::optional<int> parseArguments(const std::string& verb, const std::string& ab
                               ? app.add_option(argument.names, *argument.many, argument.help)
                               : app.add_option(argument.names, *argument.text, argument.help);
     if (argument.many == nullptr) option->take_last();
+    // An option that repeats takes one word each time, and leaves the places theirs.
+    if (argument.many != nullptr && argument.names[0] == '-') option->allow_extra_args(false);
     if (argument.required) option->required();
     if (argument.number) option->check(CLI::NonNegativeNumber);
     if (!argument.choices.empty()) option->check(CLI::IsMember(argument.choices));

@@ -21,5 +21,6 @@ int verbDoctor(const Words& words);
 int verbExplain(const Words& words);
 int verbCompare(const Words& words);
 int verbExport(const Words& words);
+int verbGate(const Words& words);
 
 }  // namespace stallprof

@@ -49,18 +49,24 @@ Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHou
   return std::move(reading.value().analyzed.analysis);
 }
 
-Result<RunNumbers> readNumbers(const std::string& path) {
+Result<std::string> readReport(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-    const Result<std::string> json = readFile(path, kLargestReport);
+    Result<std::string> json = readFile(path, kLargestReport);
     if (!json.ok()) return about(path, json.error());
-    Result<RunNumbers> numbers = reportNumbers(json.value());
-    if (!numbers.ok()) return about(path, numbers.error());
-    return numbers;
+    return json;
   }
   const Result<Analysis> analysis = readAnalysis(path, {});
   if (!analysis.ok()) return analysis.error();
-  return reportNumbers(reportJson(analysis.value()));
+  return reportJson(analysis.value());
+}
+
+Result<RunNumbers> readNumbers(const std::string& path) {
+  const Result<std::string> json = readReport(path);
+  if (!json.ok()) return json.error();
+  Result<RunNumbers> numbers = reportNumbers(json.value());
+  if (!numbers.ok()) return about(path, numbers.error());
+  return numbers;
 }
 
 }  // namespace stallprof

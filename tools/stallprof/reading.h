@@ -27,6 +27,9 @@ struct Reading {
 [[nodiscard]] Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,
                                             const RuleTable& rules = RuleTable::builtIn());
 
+// The report of a run in JSON: of a recording made now, of a file as it stands.
+[[nodiscard]] Result<std::string> readReport(const std::string& path);
+
 // The numbers of a run, from its recording or from a report of it in JSON.
 [[nodiscard]] Result<RunNumbers> readNumbers(const std::string& path);
 

@@ -13,6 +13,7 @@ inline constexpr char kUsage[] =
   stallprof run [options] -- COMMAND...   run a training command, watched; a report at the end
   stallprof report RECORDING              the report of a recording, again or in another format
   stallprof compare BASE... -- HEAD...    two sets of runs side by side
+  stallprof gate BASE... -- HEAD...       whether a change may pass: exit status 1 on a regression
   stallprof export -f FORMAT RECORDING    its stacks for other tools: folded, speedscope
   stallprof explain ID                    what a finding means, how it is found, when it is wrong
   stallprof doctor                        what this host lets us see, and what would show more

@@ -254,7 +254,7 @@ class Help(unittest.TestCase):
                 self.assertIn(verb.encode(), got.stdout)
 
     def test_verbs_unknown_and_not_built(self):
-        for verb, words in (("frobnicate", b"is not a command"), ("gate", b"is not built yet")):
+        for verb, words in (("frobnicate", b"is not a command"), ("merge", b"is not built yet")):
             got = call(verb)
             self.assertEqual((got.returncode, got.stdout), (2, b""))
             self.assertIn(words, got.stderr)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/stats.h"
+#include "gate/verdict.h"
+#include "gate/wording.h"
+#include "present/units.h"
+
+namespace stallprof {
+namespace {
+
+bool allPositive(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](double v) { return std::isfinite(v) && v > 0; });
+}
+
+// Head against base on the metric's scale, in shifts: worse is above zero. Null where a factor is
+// asked of what is not above zero.
+Maybe<double> sizeOf(std::span<const double> base, std::span<const double> head,
+                     const Scale& scale) {
+  if (base.empty() || head.empty()) return {};
+  if (!scale.points && (!allPositive(base) || !allPositive(head))) return {};
+  const auto centre = [&](std::span<const double> values) {
+    std::vector<double> out;
+    for (const double v : values) out.push_back(scale.points ? v : std::log(v));
+    return mean(out);
+  };
+  return (scale.higherIsWorse ? 1 : -1) * (centre(head) - centre(base));
+}
+
+void judgeBudget(CheckResult& r) {
+  const double head = r.head.value_or(0);
+  const bool within = r.check.atMost ? head <= r.check.bound : head >= r.check.bound;
+  r.verdict = within ? CheckVerdict::kWithinBudget : CheckVerdict::kOverBudget;
+  r.why = fmt::format("budget: {} {}", r.check.atMost ? "at most" : "at least",
+                      valueText(r.check.bound, std::string(r.kind.unit)));
+}
+
+// Every run of the head within the tolerance of the base's one value.
+void judgeExact(CheckResult& r, std::span<const double> base, std::span<const double> head) {
+  const double expected = base[0], slack = std::abs(expected) * r.check.tolerance;
+  const auto off = [&](double v) { return std::abs(v - expected) > slack; };
+  if (std::any_of(base.begin(), base.end(), off)) {
+    r.verdict = CheckVerdict::kInconclusive;
+    r.why = "not deterministic: the base's own runs differ";
+    return;
+  }
+  const auto moved = std::find_if(head.begin(), head.end(), off);
+  r.verdict = CheckVerdict::kSame;
+  r.why = "exact";
+  if (moved == head.end()) return;
+  const bool better = r.check.worse == Worse::kNeither
+                          ? false
+                          : (*moved < expected) == (r.check.worse == Worse::kHigher);
+  const bool all = std::all_of(head.begin(), head.end(), [&](double v) {
+    return off(v) && (v < expected) == (*moved < expected);
+  });
+  r.verdict = better && all ? CheckVerdict::kImproved : CheckVerdict::kRegressed;
+  const std::string unit(r.kind.unit);
+  r.why = fmt::format("must not change: {}, not {}", valueText(*moved, unit),
+                      valueText(expected, unit));
+}
+
+// Too few runs for statistics: advice, unless the policy names a change too large for noise.
+void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double size) {
+  if (!r.check.singleRun) {
+    r.verdict = CheckVerdict::kInconclusive, r.advisory = true;
+    r.why = fmt::format("advisory: {} of the {} runs a side that a verdict takes", runs,
+                        policy.minRuns);
+    return;
+  }
+  const double limit = r.scale.shiftOf(*r.check.singleRun);
+  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.leastAbsolute;
+  r.verdict = size >= limit && counts    ? CheckVerdict::kRegressed
+              : size <= -limit && counts ? CheckVerdict::kImproved
+                                         : CheckVerdict::kSame;
+  r.why = fmt::format("limit {} for so few runs", changeText(r.scale.shownOf(limit), r.scale));
+}
+
+void judgeShift(CheckResult& r, double alpha) {
+  const double floor = r.scale.shiftOf(r.check.floor);
+  const Shift& s = *r.shift;
+  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.leastAbsolute;
+  r.why = "limit " + changeText(r.scale.shownOf(floor), r.scale);
+  if (s.worse < alpha && s.size >= floor && counts) {
+    r.verdict = CheckVerdict::kRegressed;
+  } else if (s.better < alpha && s.size <= -floor && counts) {
+    r.verdict = CheckVerdict::kImproved;
+  } else if (s.high < floor || !counts) {
+    r.verdict = CheckVerdict::kSame;
+  } else {
+    r.verdict = CheckVerdict::kInconclusive;
+    r.why +=
+        fmt::format("; these runs can show {}", changeText(r.scale.shownOf(s.detectable), r.scale));
+  }
+}
+
+}  // namespace
+
+CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
+                       std::span<const double> base, std::span<const double> head) {
+  CheckResult r;
+  r.check = check, r.kind = *findMetric(check.path);
+  r.scale = {r.kind.inPoints(), check.worse != Worse::kLower};
+  if (!base.empty()) r.base = median({base.begin(), base.end()});
+  if (!head.empty()) r.head = median({head.begin(), head.end()});
+  const Maybe<double> size = sizeOf(base, head, r.scale);
+  if (size) r.change = r.scale.shownOf(*size);
+  if (head.empty() || (base.empty() && check.kind != Check::Kind::kBudget)) return r;
+  if (check.kind == Check::Kind::kBudget) {
+    judgeBudget(r);
+  } else if (check.kind == Check::Kind::kExact) {
+    judgeExact(r, base, head);
+  } else if (!size) {
+    r.verdict = CheckVerdict::kInconclusive, r.why = "a run has a value that is not above zero";
+  } else {
+    r.shift = measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor));
+    const std::size_t runs = std::min(base.size(), head.size());
+    if (runs < policy.minRuns)
+      judgeFew(r, policy, runs, *size);
+    else if (r.shift)
+      judgeShift(r, alpha);
+  }
+  return r;
+}
+
+}  // namespace stallprof

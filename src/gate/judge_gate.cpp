@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/stats.h"
+#include "gate/verdict.h"
+#include "gate/wording.h"
+#include "present/units.h"
+
+namespace stallprof {
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + escapeTerminal(text, 200) + "'"; }
+
+// Why `run` tells nothing: the command under it failed. "" where it did not.
+std::string failureOf(const GateRun& run) {
+  if (run.exitSignal) return fmt::format("{} died of signal {}", quoted(run.path), *run.exitSignal);
+  if (run.exitCode.value_or(0) != 0)
+    return fmt::format("{} exited with status {}", quoted(run.path), *run.exitCode);
+  return "";
+}
+
+std::string firstFailure(std::span<const GateRun> base, std::span<const GateRun> head) {
+  for (const auto side : {base, head})
+    for (const GateRun& run : side)
+      if (std::string why = failureOf(run); !why.empty()) return why;
+  return "";
+}
+
+// The first difference between what the runs ran on, in words; "" where there is none.
+std::string mismatch(const Policy& policy, std::span<const GateRun> base,
+                     std::span<const GateRun> head) {
+  const GateRun& first = base.empty() ? head[0] : base[0];
+  for (const auto side : {base, head})
+    for (const GateRun& run : side)
+      for (const std::string& part : policy.match)
+        if (partOf(run.host, part) != partOf(first.host, part))
+          return fmt::format("{} is {} in {}, {} in {}", part, quoted(partOf(first.host, part)),
+                             quoted(first.path), quoted(partOf(run.host, part)), quoted(run.path));
+  return "";
+}
+
+std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
+                        std::span<const GateRun> head) {
+  for (const auto side : {base, head})
+    for (const GateRun& run : side) {
+      const auto steps = run.numbers.find("steps.window_count");
+      const double count = steps == run.numbers.end() ? 0 : steps->second;
+      if (count < static_cast<double>(policy.minSteps))
+        return fmt::format("{} has {} steps in its window, the policy asks for {}",
+                           quoted(run.path), numberText(count), policy.minSteps);
+    }
+  return "";
+}
+
+void note(GateResult& result, std::span<const GateRun> base, std::span<const GateRun> head) {
+  if (!base.empty() && base[0].batchSize != head[0].batchSize)
+    result.notes.push_back("The sides have different batch sizes: a step is not the same work.");
+  for (const auto side : {base, head})
+    for (const GateRun& run : side)
+      if (!run.exitCode && !run.exitSignal)
+        result.notes.push_back(quoted(run.path) + " had not ended when its report was made.");
+}
+
+bool matches(const FindingRule& rule, const std::string& id) {
+  if (!rule.id.ends_with('*')) return rule.id == id;
+  return id.starts_with(std::string_view(rule.id).substr(0, rule.id.size() - 1));
+}
+
+bool names(const GateRun& run, const std::string& id) {
+  return std::any_of(run.suspects.begin(), run.suspects.end(),
+                     [&](const Suspect& s) { return s.id == id; });
+}
+
+// A finding is new when every run of the head has it and none of the base: one near its threshold
+// comes and goes.
+void findNew(GateResult& result, const Policy& policy, std::span<const GateRun> base,
+             std::span<const GateRun> head) {
+  if (base.empty()) return;
+  for (const Suspect& suspect : head[0].suspects) {
+    const auto has = [&](const GateRun& run) { return names(run, suspect.id); };
+    if (!std::all_of(head.begin(), head.end(), has) || std::any_of(base.begin(), base.end(), has))
+      continue;
+    NewFinding found{suspect, Level::kInfo, 0};
+    for (const FindingRule& rule : policy.findings)
+      if (matches(rule, suspect.id)) found.level = rule.level, found.line = rule.line;
+    result.newFindings.push_back(std::move(found));
+  }
+}
+
+// The cause to look at: a new one before those that were there before.
+Maybe<Suspect> firstSuspect(const GateResult& result, std::span<const GateRun> head) {
+  if (!result.newFindings.empty()) return result.newFindings[0].suspect;
+  for (const GateRun& run : head)
+    if (!run.suspects.empty()) return run.suspects[0];
+  return {};
+}
+
+// A side's numbers at `path`; the Error names the run that lacks it.
+Result<std::vector<double>> numbersOf(std::span<const GateRun> runs, const std::string& path) {
+  std::vector<double> values;
+  for (const GateRun& run : runs) {
+    const auto found = run.numbers.find(path);
+    if (found == run.numbers.end())
+      return Error{Error::Kind::kUsage,
+                   fmt::format("{} has no {}: it was not measured there", quoted(run.path), path)};
+    values.push_back(found->second);
+  }
+  return values;
+}
+
+Status judgeChecks(GateResult& result, const Policy& policy, std::span<const GateRun> base,
+                   std::span<const GateRun> head) {
+  for (const Check& check : policy.checks) {
+    const bool needsBase = check.kind != Check::Kind::kBudget;
+    if (needsBase && base.empty() && !policy.missingBaselineWarns)
+      return Error{Error::Kind::kUsage, "no base to compare " + check.path +
+                                            " with: name runs before the --, or a "
+                                            "baseline in the policy"};
+    auto b = numbersOf(base, check.path), h = numbersOf(head, check.path);
+    for (auto* side : {&b, &h}) {
+      if (side->ok() || (side == &b && !needsBase)) continue;
+      if (check.level != Level::kInfo) return side->error();
+      *side = std::vector<double>();
+    }
+    if (!b.ok()) b = std::vector<double>();
+    result.checks.push_back(
+        judgeCheck(check, policy, alphaOf(check, policy), b.value(), h.value()));
+    if (needsBase && base.empty()) {
+      result.checks.back().verdict = CheckVerdict::kInconclusive;
+      result.checks.back().advisory = true, result.checks.back().why = "no base";
+    }
+  }
+  return Done{};
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : "; ") + part;
+  return out;
+}
+
+void conclude(GateResult& result, const Policy& policy) {
+  std::vector<std::string> failures, unsure, gains;
+  for (const CheckResult& c : result.checks) {
+    if (c.level() != Level::kError) continue;
+    if (failed(c.verdict)) failures.push_back(checkText(c));
+    if (c.verdict == CheckVerdict::kInconclusive) unsure.push_back(checkText(c));
+    if (c.verdict == CheckVerdict::kImproved) gains.push_back(checkText(c));
+  }
+  for (const NewFinding& f : result.newFindings)
+    if (f.level == Level::kError) failures.push_back("new: " + suspectText(f.suspect));
+  if (!failures.empty()) {
+    result.outcome = Outcome::kRegressed, result.headline = joined(failures);
+  } else if (!unsure.empty()) {
+    if (policy.onInconclusive == OnInconclusive::kFail) result.outcome = Outcome::kInconclusive;
+    result.headline = joined(unsure);
+  } else {
+    result.headline = gains.empty() ? "no regression" : joined(gains);
+  }
+}
+
+// The whole answer where the runs cannot be judged.
+GateResult refused(GateResult result, Outcome outcome, std::string why) {
+  result.outcome = outcome, result.headline = std::move(why);
+  return result;
+}
+
+}  // namespace
+
+double alphaOf(const Check& check, const Policy& policy) {
+  const auto canFail = [](const Check& c) {
+    return c.kind == Check::Kind::kShift && c.level == Level::kError && !c.waiver;
+  };
+  if (!policy.bonferroni || !canFail(check)) return policy.alpha;
+  const auto sharers = std::count_if(policy.checks.begin(), policy.checks.end(), canFail);
+  return policy.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, sharers));
+}
+
+Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base,
+                             std::span<const GateRun> head) {
+  if (head.empty()) return Error{Error::Kind::kUsage, "no runs to judge: name some after the --"};
+  GateResult result;
+  result.baseRuns = base.size(), result.headRuns = head.size(), result.host = head[0].host;
+  if (std::string why = firstFailure(base, head); !why.empty())
+    return refused(std::move(result), Outcome::kWorkloadFailed, std::move(why));
+  if (std::string why = mismatch(policy, base, head); !why.empty()) {
+    if (!policy.mismatchWarns)
+      return refused(std::move(result), Outcome::kNotComparable, std::move(why));
+    result.notes.push_back("The runs are not of one host: " + why + ".");
+  }
+  if (std::string why = tooFewSteps(policy, base, head); !why.empty())
+    return refused(std::move(result), Outcome::kNotComparable, std::move(why));
+  note(result, base, head);
+  findNew(result, policy, base, head);
+  result.suspect = firstSuspect(result, head);
+  if (const Status judged = judgeChecks(result, policy, base, head); !judged.ok())
+    return judged.error();
+  conclude(result, policy);
+  return result;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "gate/outputs.h"
+#include "gate/wording.h"
+#include "present/page.h"
+#include "present/units.h"
+
+namespace stallprof {
+namespace {
+
+// "FAIL" and its kin: one word that a log is searched for.
+std::string wordOf(const GateResult& r) {
+  switch (r.outcome) {
+    case Outcome::kRegressed:
+      return "FAIL";
+    case Outcome::kInconclusive:
+      return "INCONCLUSIVE";
+    case Outcome::kNotComparable:
+      return "NOT COMPARABLE";
+    case Outcome::kWorkloadFailed:
+      return "WORKLOAD FAILED";
+    case Outcome::kPass:
+      break;
+  }
+  return "PASS";
+}
+
+std::string verdictWord(const CheckResult& c) {
+  if (c.advisory) return "advisory";
+  std::string word(nameOf(c.verdict));
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
+// The interval that holds the change but for twice alpha.
+std::string intervalText(const CheckResult& c) {
+  if (!c.shift || c.check.kind != Check::Kind::kShift) return "";
+  const double a = c.scale.shownOf(c.shift->low), b = c.scale.shownOf(c.shift->high);
+  std::string low = changeText(std::min(a, b), c.scale);
+  const std::string high = changeText(std::max(a, b), c.scale);
+  return low.substr(0, low.find(' ')) + " .. " + high;
+}
+
+std::string row(std::string_view label, std::string_view base, std::string_view head,
+                std::string_view change, std::string_view interval, std::string_view verdict) {
+  return padded(label, 20) + " " + padded(base, 12) + " " + padded(head, 12) + " " +
+         padded(change, 12) + " " + padded(interval, 21) + " " + std::string(verdict);
+}
+
+Tone toneOf(const CheckResult& c) {
+  if (failed(c.verdict)) return c.level() == Level::kError ? Tone::kBad : Tone::kPlain;
+  if (c.level() == Level::kInfo) return Tone::kQuiet;
+  return c.verdict == CheckVerdict::kImproved ? Tone::kGood : Tone::kPlain;
+}
+
+void table(Page& page, const GateResult& r) {
+  page.line(row("", "base", "head", "change", "interval", "verdict"), Tone::kHeading);
+  for (const CheckResult& c : r.checks) {
+    std::string verdict = verdictWord(c);
+    if (c.check.waiver && failed(c.verdict)) verdict += ", waived";
+    if (c.check.level != Level::kError) verdict += fmt::format(" ({})", nameOf(c.check.level));
+    page.line(
+        row(c.kind.label, c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
+            c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c), verdict),
+        toneOf(c));
+    if (!c.why.empty()) page.field("", 21, c.why, 2, Tone::kQuiet);
+    if (c.check.waiver && failed(c.verdict)) page.field("", 21, "waived: " + *c.check.waiver, 2);
+  }
+}
+
+void advice(Page& page, const GateResult& r) {
+  const bool few = std::any_of(r.checks.begin(), r.checks.end(),
+                               [](const CheckResult& c) { return c.advisory; });
+  if (few)
+    page.field("", 0,
+               "Too few runs tell no change from the noise between runs: give five or more "
+               "a side.");
+  for (const CheckResult& c : r.checks)
+    if (c.level() == Level::kError && !c.advisory && c.shift &&
+        c.verdict == CheckVerdict::kInconclusive)
+      page.field("", 0,
+                 fmt::format("The runs of a side differ by {:.1f} %{}: more runs, or a "
+                             "quieter host, would tell.",
+                             c.shift->noise * 100, c.scale.points ? " of the window" : ""));
+}
+
+}  // namespace
+
+std::string gateText(const GateResult& r, const GateOutput& options) {
+  Page page(static_cast<std::size_t>(std::clamp(options.width, 80, 120)), options.colour);
+  const auto runs = [](std::size_t n) { return countOf(static_cast<std::int64_t>(n), "run"); };
+  page.line("stallprof gate   base: " + runs(r.baseRuns) + "   head: " + runs(r.headRuns) +
+            "   policy: " + (options.policy.empty() ? "default" : options.policy));
+  page.blank();
+  if (!r.checks.empty()) table(page, r);
+  page.blank();
+  advice(page, r);
+  for (const NewFinding& f : r.newFindings)
+    page.field("", 0,
+               "New in every run of the head: " + suspectText(f.suspect) + ", " +
+                   percentText(f.suspect.share) + " of the window.");
+  if (r.outcome == Outcome::kRegressed && r.suspect && r.newFindings.empty())
+    page.field("", 0, "Look first at " + suspectText(*r.suspect) + ": " + r.suspect->title);
+  for (const std::string& n : r.notes) page.field("", 0, n);
+  page.blank();
+  const std::string word = wordOf(r);
+  page.field(word, columnsOf(word) + 2, r.headline + ".", 6,
+             r.outcome == Outcome::kPass ? Tone::kGood : Tone::kBad);
+  return page.text();
+}
+
+}  // namespace stallprof

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "gate/outputs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "gate/wording.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kLongest = 2000;
+
+std::string xml(std::string_view bytes) {
+  std::string out;
+  for (const char c : escapeTerminal(bytes, kLongest)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string markdown(std::string_view bytes) {
+  std::string out;
+  for (const char c : escapeTerminal(bytes, kLongest)) {
+    if (std::string_view("\\`*_{}[]()#|~!@").find(c) != std::string_view::npos) out += '\\';
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  }
+  return out;
+}
+
+// Of a workflow command: % and line ends in its text, : and , in its properties as well.
+std::string command(std::string_view bytes, bool property) {
+  std::string out;
+  for (const char c : escapeTerminal(bytes, kLongest))
+    out += c == '%'               ? "%25"
+           : property && c == ':' ? "%3A"
+           : property && c == ',' ? "%2C"
+                                  : std::string(1, c);
+  return out;
+}
+
+// A page's name in `file` for CI: relative to the repository, as CI wants it.
+Mark markAt(const GateResult& r, const GateOutput& options, Level level, std::string id,
+            std::string text, std::uint32_t policyLine) {
+  Mark mark{level, std::move(id), std::move(text), "", 1};
+  // Another machine's absolute path is no place in this repository.
+  if (r.suspect && !r.suspect->file.empty() && r.suspect->file[0] != '/')
+    mark.file = r.suspect->file, mark.line = std::max<std::int64_t>(1, r.suspect->line);
+  else
+    mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy,
+    mark.line = std::max<std::uint32_t>(1, policyLine);
+  return mark;
+}
+
+std::string caseText(const CheckResult& c) {
+  const std::string change = c.change && c.base ? changeText(*c.change, c.scale) : "";
+  return fmt::format("base {}, head {}{}{}{}{}", metricText(c.base, c.kind),
+                     metricText(c.head, c.kind), change.empty() ? "" : ", ", change,
+                     c.why.empty() ? "" : "; ", c.why);
+}
+
+void junitCase(std::string& out, const CheckResult& c) {
+  out += fmt::format("    <testcase classname=\"stallprof.gate\" name=\"{}{}\"", xml(c.check.path),
+                     c.check.kind == Check::Kind::kBudget ? " (budget)" : "");
+  const std::string text = xml(caseText(c));
+  if (failed(c.verdict) && c.level() == Level::kError)
+    out +=
+        fmt::format(">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
+                    nameOf(c.verdict), xml(checkText(c)), text);
+  else if (c.verdict == CheckVerdict::kInconclusive || c.verdict == CheckVerdict::kNotMeasured)
+    out += fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", text);
+  else
+    out += fmt::format(">\n      <system-out>{}: {}</system-out>\n    </testcase>\n",
+                       nameOf(c.verdict), text);
+}
+
+}  // namespace
+
+const std::vector<std::string>& gateFormats() {
+  static const std::vector<std::string> formats = {"text",     "json",   "junit", "sarif",
+                                                   "markdown", "github", "gitlab"};
+  return formats;
+}
+
+std::string gateOutput(std::string_view format, const GateResult& r, const GateOutput& options) {
+  if (format == "json") return gateJson(r, options);
+  if (format == "junit") return gateJunit(r);
+  if (format == "sarif") return gateSarif(r, options);
+  if (format == "markdown") return gateMarkdown(r);
+  if (format == "github") return gateGithub(r, options);
+  if (format == "gitlab") return gateGitlab(r, options);
+  return gateText(r, options);
+}
+
+std::vector<Mark> marksOf(const GateResult& r, const GateOutput& options) {
+  std::vector<Mark> marks;
+  if (r.outcome == Outcome::kNotComparable || r.outcome == Outcome::kWorkloadFailed)
+    marks.push_back(
+        markAt(r, options, Level::kError, "gate/" + std::string(nameOf(r.outcome)), r.headline, 1));
+  for (const CheckResult& c : r.checks) {
+    const bool failure = failed(c.verdict) && c.level() != Level::kInfo;
+    const bool unsure = c.verdict == CheckVerdict::kInconclusive && c.level() != Level::kInfo;
+    if (!failure && !unsure) continue;
+    const Level level = failure                               ? c.level()
+                        : r.outcome == Outcome::kInconclusive ? Level::kError
+                                                              : Level::kWarn;
+    std::string text = checkText(c);
+    if (failure && r.suspect) text += "; look first at " + suspectText(*r.suspect);
+    if (c.check.waiver) text += "; waived: " + *c.check.waiver;
+    marks.push_back(markAt(r, options, level, "gate/" + c.check.path, text, c.check.line));
+  }
+  for (const NewFinding& f : r.newFindings)
+    if (f.level != Level::kInfo)
+      marks.push_back(markAt(r, options, f.level, "gate/" + f.suspect.id,
+                             "new: " + suspectText(f.suspect) + ": " + f.suspect.title, f.line));
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& a, const Mark& b) { return a.level < b.level; });
+  return marks;
+}
+
+std::string gateJunit(const GateResult& r) {
+  std::size_t failures = 0, skipped = 0, errors = 0;
+  std::string cases;
+  for (const CheckResult& c : r.checks) {
+    junitCase(cases, c);
+    failures += failed(c.verdict) && c.level() == Level::kError;
+    skipped += c.verdict == CheckVerdict::kInconclusive || c.verdict == CheckVerdict::kNotMeasured;
+  }
+  for (const NewFinding& f : r.newFindings) {
+    if (f.level != Level::kError) continue;
+    cases += fmt::format(
+        "    <testcase classname=\"stallprof.gate\" name=\"new finding {}\">\n"
+        "      <failure type=\"new_finding\" message=\"{}\"/>\n    </testcase>\n",
+        xml(f.suspect.id), xml(suspectText(f.suspect) + ": " + f.suspect.title));
+    ++failures;
+  }
+  // What no single metric says: the runs could not be judged, or not well enough for the policy.
+  if (exitStatus(r.outcome) > 1) {
+    cases += fmt::format(
+        "    <testcase classname=\"stallprof.gate\" name=\"runs\">\n"
+        "      <error type=\"{}\" message=\"{}\"/>\n    </testcase>\n",
+        nameOf(r.outcome), xml(r.headline));
+    ++errors;
+  }
+  const std::size_t tests = r.checks.size() + errors +
+                            static_cast<std::size_t>(std::count_if(
+                                r.newFindings.begin(), r.newFindings.end(),
+                                [](const NewFinding& f) { return f.level == Level::kError; }));
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+      "  <testsuite name=\"stallprof gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
+      "skipped=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
+      tests, failures, errors, skipped, cases);
+}
+
+std::string gateMarkdown(const GateResult& r) {
+  std::string word(nameOf(r.outcome));
+  std::replace(word.begin(), word.end(), '_', ' ');
+  std::string out = fmt::format("### stallprof gate: {}\n\n{}. Base: {} runs, head: {} runs.\n\n",
+                                word, markdown(r.headline), r.baseRuns, r.headRuns);
+  if (!r.checks.empty())
+    out +=
+        "| metric | base | head | change | detectable | verdict | "
+        "|\n|---|--:|--:|--:|--:|---|---|\n";
+  for (const CheckResult& c : r.checks) {
+    const bool shift = c.shift && c.check.kind == Check::Kind::kShift;
+    const std::string verdict(c.advisory ? "advisory" : nameOf(c.verdict));
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", c.check.path,
+                       c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
+                       c.change && c.base ? changeText(*c.change, c.scale) : "",
+                       shift ? changeText(c.scale.shownOf(c.shift->detectable), c.scale) : "",
+                       failed(c.verdict) && c.level() == Level::kError
+                           ? "**" + markdown(verdict) + "**"
+                           : markdown(verdict),
+                       markdown(c.check.waiver ? c.why + "; waived: " + *c.check.waiver : c.why));
+  }
+  for (const NewFinding& f : r.newFindings)
+    out += "\nNew in every run of the head: " + markdown(suspectText(f.suspect)) + ": " +
+           markdown(f.suspect.title) + "\n";
+  if (r.outcome == Outcome::kRegressed && r.suspect && r.newFindings.empty())
+    out += "\nLook first at " + markdown(suspectText(*r.suspect)) + ": " +
+           markdown(r.suspect->title) + "\n";
+  for (const std::string& n : r.notes) out += "\n" + markdown(n) + "\n";
+  return out;
+}
+
+// GitHub shows ten annotations of a kind a step and drops the rest without a word.
+std::string gateGithub(const GateResult& r, const GateOutput& options) {
+  constexpr std::size_t kMost = 10;
+  std::string out;
+  std::size_t shown[3] = {}, left = 0;
+  for (const Mark& mark : marksOf(r, options)) {
+    if (++shown[static_cast<std::size_t>(mark.level)] > kMost) {
+      ++left;
+      continue;
+    }
+    out += fmt::format("::{} file={},line={},title={}::{}\n",
+                       mark.level == Level::kError ? "error" : "warning", command(mark.file, true),
+                       std::max<std::int64_t>(1, mark.line), command(mark.id, true),
+                       command(mark.text, false));
+  }
+  if (left > 0) out += fmt::format("{} more: see the table of the gate\n", left);
+  if (out.empty()) out = "::notice title=stallprof gate::" + command(r.headline, false) + "\n";
+  return out;
+}
+
+}  // namespace stallprof

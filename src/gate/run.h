@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare.h"
+#include "base/result.h"
+
+namespace stallprof {
+
+// What a run ran on; runs on different hosts tell nothing of each other.
+struct Fingerprint {
+  std::string cpuModel, cores, gpus, framework;  // as texts; "" not known
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+// One name of Policy::match.
+[[nodiscard]] const std::string& partOf(const Fingerprint& host, std::string_view name);
+
+// What a report names as a cause, with the user's line to look at.
+struct Suspect {
+  std::string id, title, file;  // file may be empty
+  std::int64_t line = 0;        // 0: not known
+  double share = 0;
+};
+
+// What a gate takes from a report. Texts are as the report has them: escape at the sink.
+struct GateRun {
+  std::string path;  // of the recording or report, as given
+  RunNumbers numbers;
+  Fingerprint host;
+  Maybe<std::int64_t> exitCode, exitSignal, batchSize;
+  std::string startedAt;
+  std::vector<Suspect> suspects;  // by rank
+};
+
+// Reads a report in JSON; bounded by the text. The Error does not name `path`.
+[[nodiscard]] Result<GateRun> readGateRun(const std::string& path, const std::string& json);
+
+// A baseline: reports in a directory, and beside them an index that says which, when and where.
+inline constexpr char kBaselineIndex[] = "baseline.json";
+inline constexpr char kBaselineSchema[] = "stallprof.baseline/1";
+struct Baseline {
+  std::string savedAt;  // RFC 3339, UTC
+  Fingerprint host;
+  std::vector<std::string> files;  // plain names, in the directory
+};
+[[nodiscard]] std::string baselineIndex(const Baseline& baseline);
+[[nodiscard]] Result<Baseline> readBaselineIndex(const std::string& json);
+
+}  // namespace stallprof

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "gate/run.h"
+#include "present/report_json.h"
+#include "present/units.h"
+
+namespace stallprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// More than a report ever lists; the rest is not worth a gate's words.
+constexpr std::size_t kMostSuspects = 64, kMostBaselineRuns = 1000;
+
+const Json& at(const Json& json, std::initializer_list<const char*> path) {
+  static const Json kNull;
+  const Json* here = &json;
+  for (const char* name : path) {
+    if (!here->is_object() || !here->contains(name)) return kNull;
+    here = &(*here)[name];
+  }
+  return *here;
+}
+
+std::string textOf(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
+
+Maybe<std::int64_t> wholeOf(const Json& json) {
+  if (!json.is_number_integer()) return {};
+  return json.get<std::int64_t>();
+}
+
+Fingerprint hostOf(const Json& report) {
+  Fingerprint host;
+  host.cpuModel = textOf(at(report, {"run", "host", "cpu_model"}));
+  host.framework = textOf(at(report, {"run", "framework"}));
+  if (const Json& cores = at(report, {"run", "host", "cores_usable"}); cores.is_number())
+    host.cores = numberText(cores.get<double>());
+  const Json& gpus = at(report, {"run", "host", "gpus"});
+  if (gpus.is_array())
+    for (const Json& gpu : gpus) host.gpus += (host.gpus.empty() ? "" : ", ") + textOf(gpu);
+  return host;
+}
+
+std::vector<Suspect> suspectsOf(const Json& report) {
+  std::vector<Suspect> out;
+  const Json& findings = at(report, {"findings"});
+  if (!findings.is_array()) return out;
+  for (const Json& f : findings) {
+    if (out.size() == kMostSuspects) break;
+    const Json& share = at(f, {"share_ratio"});
+    out.push_back({textOf(at(f, {"id"})), textOf(at(f, {"title"})),
+                   textOf(at(f, {"where", "file"})), wholeOf(at(f, {"where", "line"})).value_or(0),
+                   share.is_number() ? share.get<double>() : 0});
+  }
+  return out;
+}
+
+Json hostJson(const Fingerprint& host) {
+  return {{"cpu_model", toUtf8(host.cpuModel)},
+          {"cores", toUtf8(host.cores)},
+          {"gpus", toUtf8(host.gpus)},
+          {"framework", toUtf8(host.framework)}};
+}
+
+bool plainName(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && name[0] != '.' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_.") == std::string::npos;
+}
+
+}  // namespace
+
+const std::string& partOf(const Fingerprint& host, std::string_view name) {
+  if (name == "cpu_model") return host.cpuModel;
+  if (name == "cores") return host.cores;
+  return name == "gpus" ? host.gpus : host.framework;
+}
+
+Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
+  Result<RunNumbers> numbers = reportNumbers(json);
+  if (!numbers.ok()) return numbers.error();
+  const Json report = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  GateRun run;
+  run.path = path;
+  run.numbers = std::move(numbers).value();
+  run.host = hostOf(report);
+  run.exitCode = wholeOf(at(report, {"run", "exit", "code"}));
+  run.exitSignal = wholeOf(at(report, {"run", "exit", "signal"}));
+  run.startedAt = textOf(at(report, {"run", "started_at"}));
+  if (const Json& loaders = at(report, {"run", "loaders"}); loaders.is_array() && !loaders.empty())
+    run.batchSize = wholeOf(at(loaders[0], {"batch_size"}));
+  run.suspects = suspectsOf(report);
+  return run;
+}
+
+std::string baselineIndex(const Baseline& baseline) {
+  const Json json = {{"schema", kBaselineSchema},
+                     {"saved_at", baseline.savedAt},
+                     {"host", hostJson(baseline.host)},
+                     {"runs", baseline.files}};
+  return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
+}
+
+Result<Baseline> readBaselineIndex(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::string schema = textOf(at(json, {"schema"}));
+  if (schema != kBaselineSchema)
+    return Error{Error::Kind::kUnsupported, "its schema is '" + escapeTerminal(schema, 64) +
+                                                "'; this version reads '" + kBaselineSchema + "'"};
+  Baseline baseline;
+  baseline.savedAt = textOf(at(json, {"saved_at"}));
+  baseline.host = {textOf(at(json, {"host", "cpu_model"})), textOf(at(json, {"host", "cores"})),
+                   textOf(at(json, {"host", "gpus"})), textOf(at(json, {"host", "framework"}))};
+  const Json& runs = at(json, {"runs"});
+  if (!runs.is_array() || runs.empty() || runs.size() > kMostBaselineRuns)
+    return Error{Error::Kind::kDamaged, "it lists no runs"};
+  for (const Json& run : runs) {
+    baseline.files.push_back(textOf(run));
+    if (!plainName(baseline.files.back()))
+      return Error{Error::Kind::kDamaged, "it lists '" + escapeTerminal(textOf(run), 80) +
+                                              "', which is no file of its own directory"};
+  }
+  return baseline;
+}
+
+}  // namespace stallprof

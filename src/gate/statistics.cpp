@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "gate/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/compare.h"
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+// "Nine of ten": the power at which the detectable effect is stated.
+constexpr double kPower = 0.90;
+
+// The t that a Student's T is above with probability `tail`.
+double upperQuantile(double tail, double freedom) { return studentQuantile(1 - 2 * tail, freedom); }
+
+double upperTail(double t, double freedom) {
+  const double half = studentWithin(std::abs(t), freedom) / 2;
+  return t >= 0 ? std::max(0.0, 0.5 - half) : 0.5 + half;
+}
+
+Maybe<std::vector<double>> scaled(std::span<const double> values, const Scale& scale) {
+  std::vector<double> out;
+  for (const double v : values) {
+    if (!std::isfinite(v) || (!scale.points && v <= 0)) return {};
+    out.push_back((scale.higherIsWorse ? 1 : -1) * (scale.points ? v : std::log(v)));
+  }
+  return out;
+}
+
+// No spread at all: what differs, differs.
+Shift certain(double size, double floor) {
+  Shift shift{size, size, size, 0.5, 0.5, floor, 0};
+  if (size > 0) shift.worse = 0, shift.better = 1;
+  if (size < 0) shift.worse = 1, shift.better = 0;
+  return shift;
+}
+
+}  // namespace
+
+double Scale::shiftOf(double change) const { return points ? change : std::log1p(change); }
+
+double Scale::shownOf(double shift) const {
+  const double shown = higherIsWorse ? shift : -shift;
+  return points ? shown : std::expm1(shown);
+}
+
+Maybe<Shift> measureShift(std::span<const double> base, std::span<const double> head,
+                          const Scale& scale, double alpha, double floor) {
+  if (base.size() < 2 || head.size() < 2) return {};
+  const auto b = scaled(base, scale), h = scaled(head, scale);
+  if (!b || !h) return {};
+  const auto nb = static_cast<double>(b->size()), nh = static_cast<double>(h->size());
+  const double sb = std::pow(sampleDeviation(*b), 2), sh = std::pow(sampleDeviation(*h), 2);
+  const double vb = sb / nb, vh = sh / nh, error = std::sqrt(vb + vh);
+  const double size = mean(*h) - mean(*b);
+  // Less spread than doubles carry is none: equal runs must not differ by their last bit.
+  const double scaleOfThem = std::abs(mean(*b)) + std::abs(mean(*h));
+  if (error <= 1e-14 * scaleOfThem)
+    return certain(std::abs(size) <= 1e-12 * scaleOfThem ? 0 : size, floor);
+  // Welch and Satterthwaite; never under the smaller side's own freedom.
+  const double freedom = std::max(std::min(nb, nh) - 1,
+                                  std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1)));
+  const double reach = upperQuantile(alpha, freedom) * error;
+  Shift shift;
+  shift.size = size, shift.low = size - reach, shift.high = size + reach;
+  shift.worse = upperTail(size / error, freedom);
+  shift.better = upperTail(-size / error, freedom);
+  // A verdict needs the shift above both `reach` and `floor`.
+  shift.detectable = std::max(reach, floor) + upperQuantile(1 - kPower, freedom) * error;
+  shift.noise = std::sqrt((sb * (nb - 1) + sh * (nh - 1)) / (nb + nh - 2));
+  return shift;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "gate/wording.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "present/units.h"
+
+namespace stallprof {
+
+std::string changeText(double change, const Scale& scale) {
+  const double shown = change * 100;
+  // One decimal, and none for what is so large that it means "far off".
+  const int decimals = std::abs(shown) < 99.95 ? 1 : 0;
+  return fmt::format("{:+.{}f} {}", shown, decimals, scale.points ? "points" : "%");
+}
+
+std::string metricText(const Maybe<double>& value, const MetricKind& kind) {
+  if (!value) return kNotMeasured;
+  // Whole percents hide what moves by a point or two.
+  if (kind.inPoints()) return fmt::format("{:.1f} %", *value * 100);
+  return valueText(*value, std::string(kind.unit));
+}
+
+std::string suspectText(const Suspect& suspect) {
+  std::string out = escapeTerminal(suspect.id, 80);
+  if (suspect.file.empty()) return out;
+  out += " at " + escapeTerminal(suspect.file, 200);
+  return suspect.line > 0 ? out + ":" + std::to_string(suspect.line) : out;
+}
+
+std::string checkText(const CheckResult& r) {
+  const std::string label(r.kind.label);
+  const std::string values = metricText(r.base, r.kind) + " to " + metricText(r.head, r.kind);
+  const std::string moved = r.change ? changeText(*r.change, r.scale) + ", " + values : values;
+  switch (r.verdict) {
+    case CheckVerdict::kRegressed:
+      return r.check.kind == Check::Kind::kExact ? label + " changed (" + r.why + ")"
+                                                 : label + " regressed (" + moved + ")";
+    case CheckVerdict::kImproved:
+      return label + " improved (" + moved + ")";
+    case CheckVerdict::kSame:
+      return label + " is the same";
+    case CheckVerdict::kInconclusive:
+      return label + " is inconclusive (" + r.why + ")";
+    case CheckVerdict::kOverBudget:
+      return label + " is " + metricText(r.head, r.kind) + " (" + r.why + ")";
+    case CheckVerdict::kWithinBudget:
+      return label + " is within its budget";
+    case CheckVerdict::kNotMeasured:
+      break;
+  }
+  return label + " was not measured";
+}
+
+}  // namespace stallprof

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "gate/statistics.h"
+#include "gate/verdict.h"
+
+namespace stallprof {
+
+// "+7.9 %", "-0.4 points": a change as the metric shows it.
+[[nodiscard]] std::string changeText(double change, const Scale& scale);
+
+// "step time p50 regressed by 7.9 % (99.2 ms to 107 ms)": one check in one clause.
+[[nodiscard]] std::string checkText(const CheckResult& result);
+
+// A value in the metric's own unit; "not measured".
+[[nodiscard]] std::string metricText(const Maybe<double>& value, const MetricKind& kind);
+
+// "transform.slow_op at train.py:31", escaped; the share beside it.
+[[nodiscard]] std::string suspectText(const Suspect& suspect);
+
+}  // namespace stallprof

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// What the gate says of made-up runs whose truth is known: how often it cries wolf, how often it
+// finds what is there. The verdict is judgeGate's own. One JSON object a line; scripts/bench_gate
+// makes the page of them.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "base/stats.h"
+#include "gate/verdict.h"
+
+namespace {
+
+using namespace stallprof;
+
+enum class Luck { kNormal, kHeavy, kSlowRuns, kFromSteps, kDrift, kDriftInterleaved };
+
+struct Setting {
+  const char* name;
+  Luck luck = Luck::kNormal;
+  double noise = 0.01;   // deviation of a run's luck
+  double effect = 0;     // what the change costs
+  std::size_t runs = 8;  // a side
+  int trials = 4000;
+};
+
+class World {
+ public:
+  explicit World(const Setting& setting) : setting_(setting) {}
+
+  // The p50 of run `index` of a side, in nanoseconds.
+  double run(std::size_t index, bool head) {
+    const double luck = luckOf(), truth = 1e8 * (head ? 1 + setting_.effect : 1);
+    const double when = drift(index, head);
+    if (setting_.luck != Luck::kFromSteps) return truth * std::exp(luck + when);
+    return truth * std::exp(luck) * medianOfSteps();
+  }
+
+ private:
+  double luckOf() {
+    const double n = setting_.noise;
+    if (setting_.luck == Luck::kHeavy) return n * student_(random_) / std::sqrt(3.0);
+    // One run in ten meets a busy neighbour.
+    if (setting_.luck == Luck::kSlowRuns)
+      return n * normal_(random_) + (uniform_(random_) < 0.1 ? 0.10 : 0);
+    return n * normal_(random_);
+  }
+
+  // A host that slows by 3 % over all the runs: the base measured first, or the sides by turns.
+  double drift(std::size_t index, bool head) const {
+    constexpr double kDrift = 0.03;
+    const auto i = static_cast<double>(index), n = static_cast<double>(2 * setting_.runs - 1);
+    if (setting_.luck == Luck::kDrift)
+      return kDrift * (i + (head ? static_cast<double>(setting_.runs) : 0)) / n;
+    if (setting_.luck != Luck::kDriftInterleaved) return 0;
+    const bool second = head != (index % 2 == 1);  // ABBA
+    return kDrift * (2 * i + (second ? 1 : 0)) / n;
+  }
+
+  // 200 steps, AR(1) of 0.5, 5 % apart, one in a hundred a spike: research of this rule used these.
+  double medianOfSteps() {
+    std::vector<double> steps;
+    double now = normal_(random_);
+    for (int i = 0; i < 200; ++i) {
+      now = 0.5 * now + std::sqrt(0.75) * normal_(random_);
+      steps.push_back(std::exp(0.05 * now) * (uniform_(random_) < 0.01 ? 3 : 1));
+    }
+    return median(std::move(steps));
+  }
+
+  Setting setting_;
+  std::mt19937_64 random_{20261121};
+  std::normal_distribution<double> normal_;
+  std::student_t_distribution<double> student_{3};
+  std::uniform_real_distribution<double> uniform_;
+};
+
+std::vector<GateRun> sideOf(World& world, const Setting& setting, bool head) {
+  std::vector<GateRun> side(setting.runs);
+  for (std::size_t i = 0; i < setting.runs; ++i)
+    side[i].numbers = {{"steps.time_ns.p50", world.run(i, head)}}, side[i].exitCode = 0;
+  return side;
+}
+
+void simulate(const Setting& setting) {
+  Policy policy = defaultPolicy();
+  policy.checks.resize(1);
+  World world(setting);
+  std::size_t verdicts[7] = {}, failedGates = 0;
+  std::vector<double> detectable;
+  for (int i = 0; i < setting.trials; ++i) {
+    const auto base = sideOf(world, setting, false), head = sideOf(world, setting, true);
+    const Result<GateResult> result = judgeGate(policy, base, head);
+    if (!result.ok()) std::abort();
+    const CheckResult& check = result.value().checks[0];
+    ++verdicts[static_cast<std::size_t>(check.verdict)];
+    failedGates += exitStatus(result.value().outcome) == 1;
+    if (check.shift) detectable.push_back(check.scale.shownOf(check.shift->detectable));
+  }
+  const auto share = [&](CheckVerdict v) {
+    return static_cast<double>(verdicts[static_cast<std::size_t>(v)]) / setting.trials;
+  };
+  fmt::print(
+      "{{\"name\": \"{}\", \"noise\": {}, \"effect\": {}, \"runs\": {}, \"trials\": {}, "
+      "\"failed\": {}, \"improved\": {}, \"same\": {}, \"inconclusive\": {}, "
+      "\"detectable\": {}}}\n",
+      setting.name, setting.noise, setting.effect, setting.runs, setting.trials,
+      static_cast<double>(failedGates) / setting.trials, share(CheckVerdict::kImproved),
+      share(CheckVerdict::kSame), share(CheckVerdict::kInconclusive),
+      median(std::move(detectable)));
+}
+
+}  // namespace
+
+int main() {
+  for (const double noise : {0.01, 0.02, 0.05}) {
+    simulate({"normal", Luck::kNormal, noise, 0, 8, 20000});
+    for (const double effect : {0.03, 0.05, 0.10})
+      simulate({"normal", Luck::kNormal, noise, effect});
+  }
+  for (const double noise : {0.01, 0.02, 0.05})
+    for (const double effect : {0.0, 0.05})
+      simulate({"normal, five a side", Luck::kNormal, noise, effect, 5});
+  for (const auto& [name, luck] :
+       {std::pair("from steps", Luck::kFromSteps), std::pair("heavy tails", Luck::kHeavy),
+        std::pair("one run in ten slow", Luck::kSlowRuns),
+        std::pair("drift, base first", Luck::kDrift),
+        std::pair("drift, by turns", Luck::kDriftInterleaved)})
+    for (const double effect : {0.0, 0.05}) simulate({name, luck, 0.02, effect, 8, 2000});
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "gate/verdict.h"
+
+#include "tests/catch.h"
+#include "tests/unit/gate/sample_runs.h"
+
+namespace stallprof {
+namespace {
+
+using Catch::Matchers::Contains;
+using Side = std::vector<GateRun>;
+
+GateResult judged(const Side& base, const Side& head, const Policy& policy = defaultPolicy()) {
+  Result<GateResult> result = judgeGate(policy, base, head);
+  REQUIRE(result.ok());
+  return std::move(result).value();
+}
+
+Policy policyOf(const Check& check) {
+  Policy policy;
+  policy.checks = {check};
+  return policy;
+}
+
+Check checkOf(const std::string& path, Check::Kind kind, Worse worse = Worse::kHigher) {
+  Check check;
+  check.path = path, check.kind = kind, check.worse = worse;
+  return check;
+}
+
+}  // namespace
+
+TEST_CASE("eight quiet runs a side tell a regression, a gain and neither") {
+  const Side base = sampleSide(100, 0.01);
+  const GateResult worse = judged(base, sampleSide(107, 0.01));
+  CHECK(worse.outcome == Outcome::kRegressed);
+  CHECK(exitStatus(worse.outcome) == 1);
+  CHECK(worse.checks[0].verdict == CheckVerdict::kRegressed);
+  CHECK_THAT(worse.headline, Contains("step time p50 regressed (+7.0 %"));
+  CHECK(judged(base, sampleSide(93, 0.01)).checks[0].verdict == CheckVerdict::kImproved);
+  const GateResult same = judged(base, sampleSide(100.5, 0.01));
+  CHECK(same.checks[0].verdict == CheckVerdict::kSame);
+  CHECK(exitStatus(same.outcome) == 0);
+}
+
+TEST_CASE("a change under three percent does not count, however sure it is") {
+  CHECK(judged(sampleSide(100, 0.001), sampleSide(102, 0.001)).checks[0].verdict ==
+        CheckVerdict::kSame);
+}
+
+TEST_CASE("noise makes a gate unsure, and unsure passes unless the policy fails it") {
+  const Side base = sampleSide(100, 0.08), head = sampleSide(105, 0.08);
+  const GateResult unsure = judged(base, head);
+  CHECK(unsure.checks[0].verdict == CheckVerdict::kInconclusive);
+  CHECK(exitStatus(unsure.outcome) == 0);
+  CHECK_THAT(unsure.checks[0].why, Contains("these runs can show +"));
+  Policy strict = defaultPolicy();
+  strict.onInconclusive = OnInconclusive::kFail;
+  CHECK(exitStatus(judged(base, head, strict).outcome) == 3);
+}
+
+TEST_CASE("one run a side is advice, unless its threshold is wide") {
+  const Side base = sampleSide(100, 0, 0.1, 1), head = sampleSide(130, 0, 0.1, 1);
+  const GateResult advice = judged(base, head);
+  CHECK(advice.checks[0].advisory);
+  CHECK(exitStatus(advice.outcome) == 0);
+  Check wide = checkOf("steps.time_ns.p50", Check::Kind::kShift);
+  wide.singleRun = 0.20;
+  CHECK(exitStatus(judged(base, head, policyOf(wide)).outcome) == 1);
+  CHECK(exitStatus(judged(base, sampleSide(115, 0, 0.1, 1), policyOf(wide)).outcome) == 0);
+}
+
+TEST_CASE("four runs a side are too few for a verdict, five are not") {
+  CHECK(judged(sampleSide(100, 0.01, 0.1, 4), sampleSide(200, 0.01, 0.1, 4)).checks[0].advisory);
+  CHECK(judged(sampleSide(100, 0.01, 0.1, 5), sampleSide(200, 0.01, 0.1, 5)).outcome ==
+        Outcome::kRegressed);
+}
+
+TEST_CASE("a rate is worse when it falls") {
+  const Policy policy = policyOf(checkOf("steps.rate_per_s", Check::Kind::kShift, Worse::kLower));
+  CHECK(judged(sampleSide(100, 0.01), sampleSide(110, 0.01), policy).outcome ==
+        Outcome::kRegressed);
+  CHECK(judged(sampleSide(110, 0.01), sampleSide(100, 0.01), policy).checks[0].verdict ==
+        CheckVerdict::kImproved);
+}
+
+TEST_CASE("a budget holds the head alone, above or below") {
+  Check wait = checkOf("breakdown.ratio.data_wait", Check::Kind::kBudget);
+  wait.bound = 0.15;
+  Check busy = checkOf("verdict.au_ratio", Check::Kind::kBudget, Worse::kLower);
+  busy.bound = 0.80, busy.atMost = false;
+  Policy policy = policyOf(wait);
+  policy.checks.push_back(busy);
+  CHECK(judged({}, sampleSide(100, 0.01, 0.15), policy).outcome == Outcome::kPass);
+  const GateResult over = judged({}, sampleSide(100, 0.01, 0.25), policy);
+  CHECK(over.outcome == Outcome::kRegressed);
+  CHECK(over.checks[0].verdict == CheckVerdict::kOverBudget);
+  CHECK(over.checks[1].verdict == CheckVerdict::kOverBudget);
+  CHECK_THAT(over.headline, Contains("budget: at most 15 %"));
+}
+
+TEST_CASE("a counter that must not change may not, and one that is not steady is not judged") {
+  const Policy policy = policyOf(checkOf("steps.count", Check::Kind::kExact, Worse::kNeither));
+  const Side base = sampleSide(100, 0.05, 0.1, 1);
+  Side head = base;
+  CHECK(judged(base, head, policy).checks[0].verdict == CheckVerdict::kSame);
+  head[0].numbers["steps.count"] = 501;
+  CHECK(judged(base, head, policy).outcome == Outcome::kRegressed);
+  Side shaky = sampleSide(100, 0.05, 0.1, 2);
+  shaky[1].numbers["steps.count"] = 499;
+  CHECK(judged(shaky, head, policy).checks[0].verdict == CheckVerdict::kInconclusive);
+}
+
+TEST_CASE("other hosts, and commands that failed, are not judged") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(100, 0.01);
+  head[3].host.cpuModel = "Another \x1b[2J CPU";
+  const GateResult other = judged(base, head);
+  CHECK(exitStatus(other.outcome) == 3);
+  CHECK_THAT(other.headline, Contains("cpu_model"));
+  CHECK(other.headline.find('\x1b') == std::string::npos);
+  Policy lenient = defaultPolicy();
+  lenient.mismatchWarns = true;
+  CHECK(judged(base, head, lenient).outcome == Outcome::kPass);
+  lenient.mismatchWarns = false, lenient.match = {"cores"};
+  CHECK(judged(base, head, lenient).outcome == Outcome::kPass);
+  head[5].exitCode = 1;
+  CHECK(exitStatus(judged(base, head).outcome) == 4);
+  head[5].exitCode.reset(), head[5].exitSignal = 9;
+  CHECK_THAT(judged(base, head).headline, Contains("'run-5' died of signal 9"));
+}
+
+TEST_CASE("a metric that a run lacks is an error, but for one that is only shown") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(100, 0.01);
+  head[2].numbers.erase("breakdown.ratio.data_wait");
+  CHECK(judged(base, head).checks[1].verdict == CheckVerdict::kNotMeasured);
+  head[2].numbers.erase("steps.time_ns.p50");
+  const auto result = judgeGate(defaultPolicy(), base, head);
+  REQUIRE(!result.ok());
+  CHECK(result.error().kind == Error::Kind::kUsage);
+  CHECK_THAT(result.error().message, Contains("'run-2' has no steps.time_ns.p50"));
+  CHECK(!judgeGate(defaultPolicy(), {}, base).ok());
+  CHECK(!judgeGate(defaultPolicy(), base, {}).ok());
+}
+
+TEST_CASE("a waiver shows a regression and lets it pass") {
+  Check check = checkOf("steps.time_ns.p50", Check::Kind::kShift);
+  check.waiver = "larger batches";
+  const GateResult result = judged(sampleSide(100, 0.01), sampleSide(150, 0.01), policyOf(check));
+  CHECK(result.checks[0].verdict == CheckVerdict::kRegressed);
+  CHECK(result.outcome == Outcome::kPass);
+}
+
+TEST_CASE("checks that can fail share alpha") {
+  Policy policy = policyOf(checkOf("steps.time_ns.p50", Check::Kind::kShift));
+  CHECK(alphaOf(policy.checks[0], policy) == policy.alpha);
+  policy.checks.push_back(checkOf("steps.rate_per_s", Check::Kind::kShift, Worse::kLower));
+  CHECK(alphaOf(policy.checks[0], policy) == policy.alpha / 2);
+  policy.checks[1].level = Level::kInfo;
+  CHECK(alphaOf(policy.checks[0], policy) == policy.alpha);
+}
+
+TEST_CASE("a finding is new when every run of the head has it and none of the base") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(100, 0.01);
+  for (GateRun& run : head) run.suspects.push_back({"load.ipc", "Pickling", "data.py", 7, 0.2});
+  Policy policy = defaultPolicy();
+  policy.findings = {{"load.*", Level::kError, 3}};
+  const GateResult found = judged(base, head, policy);
+  CHECK(found.outcome == Outcome::kRegressed);
+  REQUIRE(found.newFindings.size() == 1);
+  CHECK_THAT(found.headline, Contains("new: load.ipc at data.py:7"));
+  head[6].suspects.pop_back();
+  CHECK(judged(base, head, policy).outcome == Outcome::kPass);
+}
+
+TEST_CASE("too few steps in a window are not judged") {
+  Policy policy = defaultPolicy();
+  policy.minSteps = 1000;
+  CHECK(judged(sampleSide(1, 0.01), sampleSide(1, 0.01), policy).outcome ==
+        Outcome::kNotComparable);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/gate_baseline.h"
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "stallprof/output.h"
+#include "stallprof/reading.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kLargestIndex = 1u << 20;
+
+std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
+
+int fail(const std::string& message, int status) {
+  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
+  return status;
+}
+
+std::string indexOf(const std::string& directory) {
+  return (fs::path(directory) / kBaselineIndex).string();
+}
+
+bool isBaseline(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(indexOf(path), ignored);
+}
+
+Result<GateRun> readRun(const std::string& path) {
+  const Result<std::string> json = readReport(path);
+  if (!json.ok()) return json.error();
+  Result<GateRun> run = readGateRun(path, json.value());
+  if (!run.ok()) return Error(run.error()).within(quoted(path));
+  return run;
+}
+
+Result<Baseline> readIndex(const std::string& directory) {
+  const std::string index = indexOf(directory);
+  const Result<std::string> json = readFile(index, kLargestIndex);
+  if (!json.ok()) return json.error();
+  Result<Baseline> baseline = readBaselineIndex(json.value());
+  if (!baseline.ok()) return Error(baseline.error()).within(quoted(index));
+  return baseline;
+}
+
+// Days from `since` (RFC 3339, UTC) to now; -1 where it is no time.
+long daysSince(const std::string& since) {
+  std::tm utc{};
+  if (strptime(since.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc) == nullptr) return -1;
+  return static_cast<long>((std::time(nullptr) - timegm(&utc)) / 86400);
+}
+
+Result<Done> readSide(const Policy& policy, const std::vector<std::string>& paths,
+                      std::vector<GateRun>& runs, std::vector<std::string>& notes) {
+  for (const std::string& path : paths) {
+    std::vector<std::string> files = {path};
+    if (isBaseline(path)) {
+      const Result<Baseline> baseline = readIndex(path);
+      if (!baseline.ok()) return baseline.error();
+      files.clear();
+      for (const std::string& name : baseline.value().files)
+        files.push_back((fs::path(path) / name).string());
+      const long days = daysSince(baseline.value().savedAt);
+      if (policy.maxAgeDays > 0 && days > policy.maxAgeDays)
+        notes.push_back("The baseline is " + std::to_string(days) +
+                        " days old: stallprof gate --baseline update renews it.");
+    }
+    for (const std::string& file : files) {
+      Result<GateRun> run = readRun(file);
+      if (!run.ok()) return run.error();
+      runs.push_back(std::move(run).value());
+    }
+  }
+  return Done{};
+}
+
+std::string rfc3339Now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  char text[32];
+  gmtime_r(&now, &utc);
+  return std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0 ? "" : text;
+}
+
+struct Kept {
+  Baseline index;
+  std::vector<std::string> reports;  // JSON, beside index.files
+};
+
+// The runs read and found fit to be a base; the status says why not.
+int collect(const std::vector<std::string>& runs, Kept& kept) {
+  kept.index.savedAt = rfc3339Now();
+  for (const std::string& path : runs) {
+    const Result<std::string> json = readReport(path);
+    if (!json.ok()) return fail(json.error().message, 2);
+    const Result<GateRun> run = readGateRun(path, json.value());
+    if (!run.ok()) return fail(quoted(path) + ": " + run.error().message, 2);
+    if (run.value().exitSignal || run.value().exitCode.value_or(0) != 0)
+      return fail(quoted(path) + " is of a command that failed: no base to hold others to", 4);
+    if (kept.reports.empty()) kept.index.host = run.value().host;
+    if (run.value().host != kept.index.host)
+      return fail(quoted(path) + " is not of the same host as " + quoted(runs[0]), 3);
+    char name[32];
+    std::snprintf(name, sizeof name, "run-%03zu.json", kept.reports.size() + 1);
+    kept.index.files.emplace_back(name);
+    kept.reports.push_back(json.value());
+  }
+  return 0;
+}
+
+// The index goes first and comes last: a directory whose writing was cut short is no baseline.
+Status store(const std::string& directory, const Kept& kept, const std::vector<std::string>& old) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return ioError("cannot make " + quoted(directory), error.value());
+  fs::remove(indexOf(directory), error);
+  for (const std::string& name : old) fs::remove(fs::path(directory) / name, error);
+  for (std::size_t i = 0; i < kept.reports.size(); ++i) {
+    const Status written =
+        writeOutput((fs::path(directory) / kept.index.files[i]).string(), kept.reports[i]);
+    if (!written.ok()) return written;
+  }
+  return writeOutput(indexOf(directory), baselineIndex(kept.index));
+}
+
+}  // namespace
+
+Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,
+                        const std::vector<std::string>& head) {
+  Sides sides;
+  std::vector<std::string> from = base;
+  if (from.empty() && !policy.baseline.empty()) {
+    const fs::path named = policy.baseline;
+    const std::string directory = named.is_absolute()
+                                      ? named.string()
+                                      : (fs::path(policy.file).parent_path() / named).string();
+    if (isBaseline(directory))
+      from.push_back(directory);
+    else if (!policy.missingBaselineWarns)
+      return Error{Error::Kind::kUsage,
+                   "no baseline in " + quoted(directory) +
+                       ": make one with stallprof gate --baseline save DIR RUN..."};
+    else
+      sides.notes.push_back("No baseline in " + quoted(directory) + " yet: only budgets count.");
+  }
+  if (const auto read = readSide(policy, from, sides.base, sides.notes); !read.ok())
+    return read.error();
+  if (const auto read = readSide(policy, head, sides.head, sides.notes); !read.ok())
+    return read.error();
+  return sides;
+}
+
+int keepBaseline(bool replace, const std::vector<std::string>& places) {
+  if (places.size() < 2)
+    return fail("gate --baseline takes DIR RUN...; see stallprof gate --help", 2);
+  const std::string& directory = places[0];
+  const std::vector<std::string> runs(places.begin() + 1, places.end());
+  std::vector<std::string> old;
+  if (isBaseline(directory)) {
+    if (!replace)
+      return fail(quoted(directory) + " holds a baseline; --baseline update replaces it", 2);
+    const Result<Baseline> there = readIndex(directory);
+    if (!there.ok()) return fail(there.error().message, 2);
+    old = there.value().files;
+  }
+  Kept kept;
+  if (const int status = collect(runs, kept); status != 0) return status;
+  if (const Status stored = store(directory, kept, old); !stored.ok())
+    return fail(stored.error().message, 2);
+  std::printf("stallprof: %zu run%s kept in %s%s\n", runs.size(), runs.size() == 1 ? "" : "s",
+              quoted(directory).c_str(), runs.size() < 5 ? "; a verdict takes five or more" : "");
+  return 0;
+}
+
+}  // namespace stallprof
