@@ -90,8 +90,9 @@ Script readScript() {
   return script;
 }
 
-std::mutex mutex;
-Script script;
+// Never destroyed: a thread of the tested may still hang in here when its program ends.
+std::mutex& mutex = *new std::mutex;
+Script& script = *new Script;
 bool initialized = false;
 
 constexpr int kUninitialized = 1, kInvalid = 2, kNotSupported = 3, kNotFound = 6, kTooSmall = 7;
@@ -99,8 +100,9 @@ constexpr int kUninitialized = 1, kInvalid = 2, kNotSupported = 3, kNotFound = 6
 void hang(const Unit& unit, const char* function) {
   const auto found = unit.hangs.find(function);
   if (found == unit.hangs.end()) return;
-  mutex.unlock();
-  ::usleep(static_cast<useconds_t>(found->second * 1e6));
+  const auto microseconds = static_cast<useconds_t>(found->second * 1e6);
+  mutex.unlock();  // others may call, and find another script
+  ::usleep(microseconds);
   mutex.lock();
 }
 
