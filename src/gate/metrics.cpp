@@ -47,7 +47,7 @@ constexpr MetricKind kKinds[] = {
     {"breakdown.phase_ratio.other", "phase other", "ratio", kUp},
     {"breakdown.phase_ratio.unknown", "phase unknown", "ratio", kUp},
     {"breakdown.hidden_wait_ratio", "hidden wait", "ratio", kUp},
-    {"verdict.au_ratio", "compute / window (AU)", "ratio", kDown},
+    {"verdict.au_ratio", "AU (compute share)", "ratio", kDown},
     {"verdict.stall_ratio", "stall", "ratio", kUp},
     {"resources.cpu_ratio", "CPU", "ratio", kNone},
     {"resources.gpu_busy_ratio", "GPU busy", "ratio", kDown},

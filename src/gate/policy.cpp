@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "gate/policy_entries.h"
 
 namespace stallprof {
 namespace {
@@ -41,18 +42,6 @@ std::string listed(const Words& words) {
   return out;
 }
 
-struct Waiver {
-  std::string metric, reason, expires;
-  std::uint32_t line = 0;
-};
-
-// What a [[metric]] says, before it becomes checks.
-struct Entry {
-  Check common;
-  bool worseGiven = false, shift = false, exact = false;
-  Maybe<double> max, min;
-};
-
 // One file on its way to a policy; the first complaint ends it.
 class PolicyReader {
  public:
@@ -72,7 +61,9 @@ class PolicyReader {
       return complain(parsed.error().source().begin.line,
                       escapeTerminal(parsed.error().description(), 300));
     readTop(parsed.table());
-    applyWaivers();
+    for (const Waiver& waiver : waivers_)
+      if (const std::string why = applyWaiver(waiver, policy_); !why.empty())
+        fail(waiver.line, why);
     if (!wrong_ && policy_.checks.empty() && policy_.findings.empty())
       fail(1, "nothing is asked: add a [[metric]] or a [[finding]]");
     if (wrong_) return *wrong_;
@@ -299,16 +290,17 @@ class PolicyReader {
     const MetricKind* kind = findMetric(path);
     if (kind == nullptr)
       return fail(*name, quoted(path) + " is no metric of a report" + didYouMeanMetric(path));
-    Entry entry;
+    MetricEntry entry;
     entry.common.path = path, entry.common.line = name->source().begin.line;
     entry.common.worse = kind->worse;
     bool off = false;
     for (const auto& [key, value] : t) readMetricKey(key.str(), value, *kind, entry, off);
-    if (!off && !wrong_) addChecks(entry, line);
+    if (off || wrong_) return;
+    if (const std::string why = addChecks(entry, policy_); !why.empty()) fail(line, why);
   }
 
   void readMetricKey(std::string_view key, const toml::node& value, const MetricKind& kind,
-                     Entry& entry, bool& off) {
+                     MetricEntry& entry, bool& off) {
     Check& check = entry.common;
     if (key == "name") return;
     if (key == "worse") {
@@ -336,32 +328,6 @@ class PolicyReader {
     } else {
       unknown(value, key, "[[metric]]", kMetric);
     }
-  }
-
-  void addChecks(const Entry& entry, std::uint32_t line) {
-    const std::string name = quoted(entry.common.path);
-    if (entry.exact && entry.shift)
-      return fail(line, name + " is deterministic: give tolerance, not max_regression");
-    if (!entry.exact && entry.common.tolerance > 0)
-      return fail(line, name + " has a tolerance, but is not deterministic = true");
-    if (entry.min && entry.max && *entry.min > *entry.max)
-      return fail(line, name + " has a min above its max");
-    for (const Check& other : policy_.checks)
-      if (other.path == entry.common.path)
-        return fail(line, name + " is already in line " + std::to_string(other.line));
-    Check check = entry.common;
-    check.kind = entry.exact ? Check::Kind::kExact : Check::Kind::kShift;
-    const bool budget = entry.max || entry.min;
-    if (entry.exact || entry.shift || !budget) {
-      if (check.kind == Check::Kind::kShift && check.worse == Worse::kNeither)
-        return fail(line, name +
-                              " is neither better nor worse when it grows: say worse = "
-                              "\"higher\" or \"lower\", deterministic = true, max or min");
-      policy_.checks.push_back(check);
-    }
-    check.kind = Check::Kind::kBudget;
-    if (entry.max) check.bound = *entry.max, check.atMost = true, policy_.checks.push_back(check);
-    if (entry.min) check.bound = *entry.min, check.atMost = false, policy_.checks.push_back(check);
   }
 
   void readFinding(const toml::table& t) {
@@ -407,18 +373,6 @@ class PolicyReader {
                   unsigned{date->day});
     waiver.expires = text;
     if (waiver.expires < today_) fail(node, "this waiver expired on " + waiver.expires);
-  }
-
-  void applyWaivers() {
-    for (const Waiver& waiver : waivers_) {
-      bool used = false;
-      for (Check& check : policy_.checks)
-        if (check.path == waiver.metric)
-          check.waiver = waiver.reason + " (until " + waiver.expires + ")", used = true;
-      if (!used)
-        fail(waiver.line,
-             "a waiver for " + quoted(waiver.metric) + ", which no [[metric]] asks of");
-    }
   }
 
   std::string file_, today_;
