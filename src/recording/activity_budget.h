@@ -43,6 +43,13 @@ class ActivityBudget {
         std::max(all / static_cast<double>(std::max<std::int64_t>(devices_, 1)), 20.0));
   }
 
+  // Totals of one second that one device of one process may have, by name or by thread: a training
+  // step has some tens of kernels that matter.
+  [[nodiscard]] std::size_t names() const {
+    return static_cast<std::size_t>(
+        std::clamp<std::int64_t>(96 / std::max<std::int64_t>(devices_, 1), 12, 48));
+  }
+
  private:
   static constexpr double kHour = 3600;
   static constexpr double kEachPerSecond = 60e6 / kHour, kEachMost = 8e6;

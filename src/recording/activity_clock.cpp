@@ -63,9 +63,20 @@ std::optional<Nanos> ActivityClock::monotonic(std::uint64_t device) const {
   const auto instant = static_cast<std::int64_t>(device);
   const Piece* piece = pieceOf(instant);
   if (piece == nullptr || (piece->broken && instant >= piece->device)) return std::nullopt;
-  const std::int64_t since = instant - piece->device;
-  return Nanos(piece->monotonic + since +
-               static_cast<std::int64_t>(static_cast<double>(since) * piece->slope));
+  return Nanos(piece->monotonicAt(instant));
+}
+
+std::optional<ActivityClock::Stretch> ActivityClock::stretch(std::uint64_t begin,
+                                                             std::uint64_t end) const {
+  // Nearly all lie behind the last pair but one.
+  const Piece* last = pieces_.empty() ? nullptr : &pieces_.back();
+  if (last != nullptr && begin < kInstantLimit && end < kInstantLimit &&
+      static_cast<std::int64_t>(std::min(begin, end)) >= last->device)
+    return Stretch{last->monotonicAt(static_cast<std::int64_t>(begin)),
+                   last->monotonicAt(static_cast<std::int64_t>(end))};
+  const auto from = monotonic(begin), to = monotonic(end);
+  if (!from || !to) return std::nullopt;
+  return Stretch{from->count(), to->count()};
 }
 
 }  // namespace stallprof

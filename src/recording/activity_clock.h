@@ -23,6 +23,11 @@ class ActivityClock {
   [[nodiscard]] std::uint64_t breaks() const { return breaks_; }
   // None within a stretch that has no times.
   [[nodiscard]] std::optional<Nanos> monotonic(std::uint64_t device) const;
+  // Both ends, or none.
+  struct Stretch {
+    std::int64_t begin = 0, end = 0;
+  };
+  [[nodiscard]] std::optional<Stretch> stretch(std::uint64_t begin, std::uint64_t end) const;
 
  private:
   // From one pair to the next; the last goes on without end.
@@ -30,6 +35,10 @@ class ActivityClock {
     std::int64_t device = 0, monotonic = 0;
     double slope = 0;  // monotonic per device ns, less 1
     bool broken = false;
+    [[nodiscard]] std::int64_t monotonicAt(std::int64_t at) const {
+      const std::int64_t since = at - device;
+      return monotonic + since + static_cast<std::int64_t>(static_cast<double>(since) * slope);
+    }
   };
   [[nodiscard]] const Piece* pieceOf(std::int64_t device) const;
 

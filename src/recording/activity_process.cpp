@@ -16,10 +16,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // A device's clock and the host's agree to microseconds; what is further in the future than this,
 // or before the recorder began, is not a time of this run.
 constexpr std::int64_t kTimeSlack = kSecond;
-// CUDA allows 64 devices at most in a process; and a job may not make us hold more.
-constexpr std::size_t kDevices = 64;
 constexpr std::size_t kContexts = 1024;
-constexpr std::size_t kThreads = 4096;
 // Work that waits for its flush: 2 s of 250,000 kernels a second, 12 MB.
 constexpr std::size_t kPendingWorks = 500'000;
 constexpr std::size_t kSwitchesKept = 4096;
@@ -95,7 +92,8 @@ BusyWith busyWith(DeviceWorkKind kind) {
 }  // namespace
 
 ActivityProcess::~ActivityProcess() {
-  for (std::size_t i = 0; i < devices_.size(); ++i) budget_.removeDevice();
+  for (const auto& device : devices_)
+    if (device) budget_.removeDevice();
 }
 
 void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
@@ -199,12 +197,14 @@ std::uint32_t ActivityProcess::nameNumber(std::uint64_t word) const {
 
 void ActivityProcess::buffer(std::span<const std::uint8_t> bytes, bool torn, const Sink& sink) {
   torn_ = torn;
-  const ActivityWalk walk =
-      walkActivity({bytes, std::span<const std::uint32_t, STALLPROF_ACTIVITY_KINDS>(area_.stride),
-                    area_.cuptiVersion, torn},
-                   [&](const ActivityRecord& record) { take(record, sink); });
-  damagedBytes_ += walk.damagedBytes;
-  recordsNow_ += walk.records;
+  ActivityReader reader({bytes,
+                         std::span<const std::uint32_t, STALLPROF_ACTIVITY_KINDS>(area_.stride),
+                         area_.cuptiVersion, torn});
+  while (const ActivityRecord* record = reader.next()) {
+    take(*record, sink);
+    ++recordsNow_;
+  }
+  damagedBytes_ += reader.damagedBytes();
 }
 
 void ActivityProcess::take(const ActivityRecord& record, const Sink& sink) {
@@ -231,27 +231,28 @@ void ActivityProcess::take(const ActivityRecord& record, const Sink& sink) {
 std::optional<ActivityProcess::Stretch> ActivityProcess::timeOf(const ActivityRecord& record,
                                                                 Nanos now) {
   if (record.start == 0 || record.end < record.start) return std::nullopt;
-  const auto begin = clock_.monotonic(record.start), end = clock_.monotonic(record.end);
-  if (!begin || !end || *end < *begin || begin->count() < since_.count() - kTimeSlack ||
-      end->count() > now.count() + kTimeSlack)
+  const auto when = clock_.stretch(record.start, record.end);
+  if (!when || when->end < when->begin || when->begin < since_.count() - kTimeSlack ||
+      when->end > now.count() + kTimeSlack)
     return std::nullopt;
-  return Stretch{begin->count(), end->count()};
+  return when;
 }
 
 void ActivityProcess::takeDevice(const ActivityRecord& record, const Sink& sink) {
   Device* device = deviceOf(record.device);
   if (device == nullptr) return damaged(1);
-  std::string uuid = record.mig ? "MIG-" : "GPU-";
+  const ActivityDevice details = deviceIn(record);
+  std::string uuid = details.mig ? "MIG-" : "GPU-";
   constexpr char kDigits[] = "0123456789abcdef";
-  for (std::size_t i = 0; i < sizeof record.uuid; ++i) {
+  for (std::size_t i = 0; i < sizeof details.uuid; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';
-    uuid += kDigits[record.uuid[i] >> 4];
-    uuid += kDigits[record.uuid[i] & 15];
+    uuid += kDigits[details.uuid[i] >> 4];
+    uuid += kDigits[details.uuid[i] & 15];
   }
   const StringId name = sink.out.intern(uuid);
   if (device->name == name) return;  // told again for each context
   device->name = name;
-  device->multiprocessors = record.multiprocessors > 0 ? record.multiprocessors : -1;
+  device->multiprocessors = details.multiprocessors > 0 ? details.multiprocessors : -1;
   DeviceSeen seen;
   seen.device = name;
   if (const std::uint32_t number = nameNumber(record.name); number > 0)
@@ -259,8 +260,8 @@ void ActivityProcess::takeDevice(const ActivityRecord& record, const Sink& sink)
   seen.process = process(sink);
   seen.ordinal = static_cast<std::int32_t>(record.device);
   seen.multiprocessors = device->multiprocessors;
-  seen.majorCapability = record.major;
-  seen.minorCapability = record.minor;
+  seen.majorCapability = details.major;
+  seen.minorCapability = details.minor;
   seen.memoryBytes = record.bytes <= static_cast<std::uint64_t>(INT64_MAX)
                          ? static_cast<std::int64_t>(record.bytes)
                          : -1;
@@ -268,34 +269,30 @@ void ActivityProcess::takeDevice(const ActivityRecord& record, const Sink& sink)
 }
 
 ActivityProcess::Device* ActivityProcess::deviceOf(std::uint32_t ordinal) {
-  if (const auto found = devices_.find(ordinal); found != devices_.end()) return &found->second;
-  if (ordinal >= kDevices) return nullptr;
-  budget_.addDevice();
-  return &devices_[ordinal];
+  if (ordinal >= devices_.size()) return nullptr;
+  if (!devices_[ordinal]) {
+    devices_[ordinal] = std::make_unique<Device>();
+    budget_.addDevice();
+  }
+  return devices_[ordinal].get();
 }
 
 // A graph that spans devices has none of its own: then the one its context is of.
 std::uint32_t ActivityProcess::ordinalOf(const ActivityRecord& record) {
-  if (record.device < kDevices) {
-    if (deviceOfContext_.size() < kContexts) deviceOfContext_[record.context] = record.device;
+  if (record.device < devices_.size()) {
+    const std::uint64_t both = std::uint64_t{record.context} << 32 | record.device;
+    if (both != lastContext_ && deviceOfContext_.size() < kContexts)
+      deviceOfContext_[record.context] = record.device;
+    lastContext_ = both;
     return record.device;
   }
   const auto found = deviceOfContext_.find(record.context);
-  if (found != deviceOfContext_.end()) return found->second;
-  return devices_.size() == 1 ? devices_.begin()->first : record.device;
+  return found != deviceOfContext_.end() ? found->second : record.device;
 }
 
-void ActivityProcess::takeWork(const ActivityRecord& record, const Stretch& when,
-                               const Sink& sink) {
-  const std::uint32_t ordinal = ordinalOf(record);
-  Device* device = deviceOf(ordinal);
-  if (device == nullptr) {
-    ++invalid_;
-    return;
-  }
+// What it is, without what only its own event has.
+DeviceWork ActivityProcess::classify(const ActivityRecord& record, std::uint32_t name) const {
   DeviceWork work;
-  work.duration = Nanos(when.end - when.begin);
-  std::uint32_t name = 0;
   switch (record.kind) {
     case ActivityKind::kCopy:
       work.kind = copyKind(record.code);
@@ -310,41 +307,56 @@ void ActivityProcess::takeWork(const ActivityRecord& record, const Stretch& when
       break;
     case ActivityKind::kGraph:
       work.kind = DeviceWorkKind::kGraph;
-      break;
+      return work;
     default:
-      name = nameNumber(record.name);
       if (name > 0 && names_[name - 1].collective) work.kind = DeviceWorkKind::kCollective;
       work.blocks = static_cast<std::int64_t>(std::min<std::uint64_t>(record.blocks, INT64_MAX));
       work.blockThreads =
           static_cast<std::int32_t>(std::min<std::uint64_t>(record.blockThreads, INT32_MAX));
+      return work;
+  }
+  work.bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(record.bytes, INT64_MAX));
+  return work;
+}
+
+void ActivityProcess::addUp(const DeviceWork& work, const Device& device, WorkTotal& total) {
+  ++total.count;
+  total.time += work.duration.count();
+  if (work.bytes >= 0 && __builtin_add_overflow(total.bytes, work.bytes, &total.bytes))
+    total.bytes = INT64_MAX;
+  if (work.blocks < 0 || device.multiprocessors <= 0) {
+    total.allFilled = false;
+    return;
+  }
+  const double share = static_cast<double>(work.blocks) / device.multiprocessors;
+  total.filled += static_cast<double>(work.duration.count()) * std::min(share, 1.0);
+}
+
+void ActivityProcess::takeWork(const ActivityRecord& record, const Stretch& when,
+                               const Sink& sink) {
+  const std::uint32_t ordinal = ordinalOf(record);
+  Device* device = deviceOf(ordinal);
+  if (device == nullptr) {
+    ++invalid_;
+    return;
   }
   const bool kernel =
-      work.kind == DeviceWorkKind::kKernel || work.kind == DeviceWorkKind::kCollective;
-  const bool moves = !kernel && work.kind != DeviceWorkKind::kGraph;
-  if (moves)
-    work.bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(record.bytes, INT64_MAX / 2));
-
+      record.kind == ActivityKind::kConcurrentKernel || record.kind == ActivityKind::kKernel;
+  const std::uint32_t name = kernel ? nameNumber(record.name) : 0;
+  DeviceWork work = classify(record, name);
+  work.duration = Nanos(when.end - when.begin);
   if (firstWork_ == 0) firstWork_ = when.begin;
   device->work.add(when.begin, when.end, busyWith(work.kind));
   WorkTotal* total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, name));
   if (total == nullptr) total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, 0));
-  if (total == nullptr) {
+  if (total != nullptr)
+    addUp(work, *device, *total);
+  else
     ++untold_;
-  } else {
-    ++total->count;
-    total->time += work.duration.count();
-    if (moves && __builtin_add_overflow(total->bytes, work.bytes, &total->bytes))
-      total->bytes = INT64_MAX;
-    if (kernel && device->multiprocessors > 0 && work.blocks >= 0) {
-      const double share = static_cast<double>(work.blocks) / device->multiprocessors;
-      total->filled += static_cast<double>(work.duration.count()) * std::min(share, 1.0);
-    } else {
-      total->allFilled = false;
-    }
-  }
 
   const bool each = withinEach(when);
-  if (!each && !(moves && work.duration.count() >= kLongCopy && budget_.longCopy())) return;
+  const bool longCopy = work.bytes >= 0 && work.duration.count() >= kLongCopy;
+  if (!each && !(longCopy && budget_.longCopy())) return;
   if (each) budget_.payEach(ActivityBudget::kWorkBytes);
   work.device = deviceName(ordinal, sink);
   work.process = process(sink);
@@ -410,11 +422,9 @@ void ActivityProcess::planEach(const Sink& sink) {
 }
 
 void ActivityProcess::settle(const Sink& sink) {
-  for (auto& [ordinal, device] : devices_)
-    if (device.work.pending() > kPendingWorks) {
-      const std::int64_t until = device.work.middle();
-      tellSpansOf(ordinal, device, until, Nanos(kSecond), sink);
-    }
+  for (std::uint32_t i = 0; i < devices_.size(); ++i)
+    if (devices_[i] && devices_[i]->work.pending() > kPendingWorks)
+      tellSpansOf(i, *devices_[i], devices_[i]->work.middle(), Nanos(kSecond), sink);
   tellLosses(sink);
   if (area_.flushed >= std::uint64_t{INT64_MAX}) return;
   const auto until = std::min(static_cast<std::int64_t>(area_.flushed), sink.now.count());

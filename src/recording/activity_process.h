@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,13 +82,13 @@ class ActivityProcess {
     std::uint64_t count = 0;
     std::int64_t time = 0;
   };
-  struct Stretch {
-    std::int64_t begin = 0, end = 0;
-  };
+  using Stretch = ActivityClock::Stretch;
 
   void take(const ActivityRecord& record, const Sink& sink);
   void takeDevice(const ActivityRecord& record, const Sink& sink);
   void takeWork(const ActivityRecord& record, const Stretch& when, const Sink& sink);
+  [[nodiscard]] DeviceWork classify(const ActivityRecord& record, std::uint32_t name) const;
+  static void addUp(const DeviceWork& work, const Device& device, WorkTotal& total);
   void takeCall(const ActivityRecord& record, const Stretch& when, const Sink& sink);
   [[nodiscard]] std::optional<Stretch> timeOf(const ActivityRecord& record, Nanos now);
   [[nodiscard]] std::uint32_t nameNumber(std::uint64_t word) const;
@@ -121,8 +123,10 @@ class ActivityProcess {
   std::unordered_map<std::uint64_t, std::uint32_t> byPointer_;
   bool namesBroken_ = false;
   std::vector<stallprof_switch> switches_;
-  std::map<std::uint32_t, Device> devices_;
+  // CUDA allows 64 devices at most in a process; and a job may not make us hold more.
+  std::array<std::unique_ptr<Device>, 64> devices_;  // by ordinal
   std::map<std::uint32_t, std::uint32_t> deviceOfContext_;
+  std::uint64_t lastContext_ = ~std::uint64_t{0};  // and its device, as it is in the map
   std::unordered_map<std::uint32_t, ThreadId> threads_;
   SecondTotals<WorkTotal> works_;
   SecondTotals<CallTotal> calls_;

@@ -93,21 +93,7 @@ void readKernel(const std::uint8_t* p, ActivityRecord& record) {
   record.blockThreads = product(64);
 }
 
-void readDevice(const std::uint8_t* p, std::uint32_t size, ActivityRecord& record) {
-  record.bytes = at<std::uint64_t>(p, 16);
-  record.multiprocessors = at<std::int32_t>(p, 44);
-  record.major = at<std::int32_t>(p, 104);
-  record.minor = at<std::int32_t>(p, 108);
-  record.device = at<std::uint32_t>(p, 112);
-  std::memcpy(record.uuid, p + 120, sizeof record.uuid);
-  record.name = at<std::uint64_t>(p, 136);
-  if (size < 176) return;
-  record.mig = p[145] != 0;
-  const bool named = std::any_of(p + 160, p + 176, [](std::uint8_t byte) { return byte != 0; });
-  if (record.mig && named) std::memcpy(record.uuid, p + 160, sizeof record.uuid);
-}
-
-void read(const std::uint8_t* p, std::uint32_t size, ActivityRecord& record) {
+void read(const std::uint8_t* p, ActivityRecord& record) {
   switch (record.kind) {
     case ActivityKind::kKernel:
     case ActivityKind::kConcurrentKernel:
@@ -161,7 +147,10 @@ void read(const std::uint8_t* p, std::uint32_t size, ActivityRecord& record) {
       if (at<std::uint32_t>(p, 8) == 2) record.thread = at<std::uint32_t>(p, 16);
       return;
     case ActivityKind::kDevice:
-      return readDevice(p, size, record);
+      record.bytes = at<std::uint64_t>(p, 16);
+      record.device = at<std::uint32_t>(p, 112);
+      record.name = at<std::uint64_t>(p, 136);
+      return;
   }
 }
 
@@ -182,34 +171,45 @@ std::uint32_t activityStride(std::uint32_t kind, std::uint32_t seen, std::uint32
   return size;
 }
 
-ActivityWalk walkActivity(const ActivityBuffer& buffer,
-                          const std::function<void(const ActivityRecord&)>& visit) {
-  ActivityWalk walk;
-  std::array<std::uint32_t, STALLPROF_ACTIVITY_KINDS> strides;
-  for (std::uint32_t kind = 0; kind < strides.size(); ++kind)
-    strides[kind] = activityStride(kind, buffer.strides[kind], buffer.cuptiVersion);
-  const std::uint8_t* p = buffer.bytes.data();
-  std::size_t left = buffer.bytes.size();
-  while (left >= 8) {
-    const auto kind = at<std::uint32_t>(p, 0);
-    if (kind == 0 && buffer.torn) return walk;
-    const std::uint32_t stride = kind < strides.size() && kind != 0 ? strides[kind] : 0;
-    if (stride == 0 || stride > left) break;
+ActivityDevice deviceIn(const ActivityRecord& record) {
+  const std::uint8_t* p = record.raw.data();
+  ActivityDevice device;
+  device.multiprocessors = at<std::int32_t>(p, 44);
+  device.major = at<std::int32_t>(p, 104);
+  device.minor = at<std::int32_t>(p, 108);
+  std::memcpy(device.uuid, p + 120, sizeof device.uuid);
+  if (record.raw.size() < 176) return device;
+  device.mig = p[145] != 0;
+  const bool named = std::any_of(p + 160, p + 176, [](std::uint8_t byte) { return byte != 0; });
+  if (device.mig && named) std::memcpy(device.uuid, p + 160, sizeof device.uuid);
+  return device;
+}
+
+ActivityReader::ActivityReader(const ActivityBuffer& buffer)
+    : left_(buffer.bytes), torn_(buffer.torn) {
+  for (std::uint32_t kind = 0; kind < strides_.size(); ++kind)
+    strides_[kind] = activityStride(kind, buffer.strides[kind], buffer.cuptiVersion);
+}
+
+// A buffer that was never given back may end in the middle of a record: that is no damage.
+const ActivityRecord* ActivityReader::next() {
+  while (left_.size() >= 8) {
+    const auto kind = at<std::uint32_t>(left_.data(), 0);
+    const std::uint32_t stride = kind < strides_.size() && kind != 0 ? strides_[kind] : 0;
+    if (stride == 0 || stride > left_.size()) return nullptr;
+    const auto raw = left_.first(stride);
+    left_ = left_.subspan(stride);
     if (kLayouts[kind].minimum == 0) {
-      ++walk.skipped;
-    } else {
-      ActivityRecord record;
-      record.kind = static_cast<ActivityKind>(kind);
-      read(p, stride, record);
-      ++walk.records;
-      visit(record);
+      ++skipped_;
+      continue;
     }
-    p += stride;
-    left -= stride;
+    record_ = {};
+    record_.kind = static_cast<ActivityKind>(kind);
+    record_.raw = raw;
+    read(raw.data(), record_);
+    return &record_;
   }
-  // A buffer never given back may end in the middle of a record.
-  if (!buffer.torn) walk.damagedBytes = left;
-  return walk;
+  return nullptr;
 }
 
 std::size_t writtenBytes(std::span<const std::uint8_t> bytes) {

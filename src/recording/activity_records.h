@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 #include "recording/activity_memory.h"
@@ -30,18 +30,23 @@ enum class ActivityKind : std::uint32_t {
 struct ActivityRecord {
   ActivityKind kind{};
   std::uint32_t device = 0, context = 0, stream = 0, correlation = 0;
+  std::uint32_t code = 0;  // call: cbid; copy: copyKind; sync: type; overhead: its kind
+  std::uint32_t thread = 0;
+  std::uint8_t sourceMemory = 0, targetMemory = 0;  // copy; set: the target's
   std::uint64_t start = 0, end = 0;
   std::uint64_t name = 0;   // kernel, device
   std::uint64_t bytes = 0;  // copy, set; device: its memory
   std::uint64_t blocks = 0;
   std::uint64_t blockThreads = 0;
-  std::uint32_t code = 0;  // call: cbid; copy: copyKind; sync: type; overhead: its kind
-  std::uint32_t thread = 0;
-  std::uint8_t sourceMemory = 0, targetMemory = 0;  // copy; set: the target's
+  std::span<const std::uint8_t> raw;  // valid as long as the buffer
+};
+// What is more in a record of kind kDevice.
+struct ActivityDevice {
   std::int32_t multiprocessors = -1, major = -1, minor = -1;
   bool mig = false;
-  std::uint8_t uuid[16] = {};  // device; MIG: of the instance
+  std::uint8_t uuid[16] = {};  // MIG: of the instance
 };
+[[nodiscard]] ActivityDevice deviceIn(const ActivityRecord& record);
 
 struct ActivityBuffer {
   // A private copy: the job can write to the memory at any time.
@@ -51,14 +56,24 @@ struct ActivityBuffer {
   bool torn = false;  // never given back: read to the first zero kind
 };
 
-struct ActivityWalk {
-  std::size_t records = 0, skipped = 0;  // skipped: of kinds that are not read
-  std::size_t damagedBytes = 0;          // behind a place where no record can be
-};
+// Goes through a buffer record by record. No byte beyond `bytes` is read, however hostile they are.
+class ActivityReader {
+ public:
+  explicit ActivityReader(const ActivityBuffer& buffer);
+  // The next record that can be read, valid until the next call; null at the end.
+  [[nodiscard]] const ActivityRecord* next();
 
-// Visits each record in order. Pure: no record is read beyond `bytes`, however hostile they are.
-ActivityWalk walkActivity(const ActivityBuffer& buffer,
-                          const std::function<void(const ActivityRecord&)>& visit);
+  [[nodiscard]] std::size_t skipped() const { return skipped_; }  // of kinds that are not read
+  // After the last: bytes behind a place where no record can be.
+  [[nodiscard]] std::size_t damagedBytes() const { return torn_ ? 0 : left_.size(); }
+
+ private:
+  std::span<const std::uint8_t> left_;
+  std::array<std::uint32_t, STALLPROF_ACTIVITY_KINDS> strides_;
+  bool torn_;
+  std::size_t skipped_ = 0;
+  ActivityRecord record_;
+};
 
 // The bytes from one record of this kind to the next: what the agent saw where that can be, else
 // the size that this CUPTI has in NVIDIA's headers; 0: not known.

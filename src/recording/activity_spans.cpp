@@ -82,7 +82,7 @@ class Sweep {
 
 void BusyUnion::add(std::int64_t begin, std::int64_t end, BusyWith with) {
   if (sorted_ && !work_.empty() && begin < work_.back().begin) sorted_ = false;
-  work_.push_back({begin, end, with, false});
+  work_.emplace_back(begin, end, with, false);
 }
 
 // Streams are each in order, so what comes is nearly sorted.
@@ -109,8 +109,8 @@ void BusyUnion::settle(std::int64_t until, std::int64_t gap, std::size_t limit,
   std::vector<Work> left;
   auto next = work_.begin();
   for (; next != work_.end() && next->begin < until; ++next) {
-    sweep.take(next->begin, std::min(next->end, until), next->with, !next->goesOn);
-    if (next->end > until) left.push_back({until, next->end, next->with, true});
+    sweep.take(next->begin, std::min(next->end(), until), next->with(), !next->goesOn());
+    if (next->end() > until) left.emplace_back(until, next->end(), next->with(), true);
   }
   if (next != work_.begin()) sweep.finish();
   left.insert(left.end(), next, work_.end());
@@ -126,7 +126,7 @@ void BusyUnion::settleLate(std::vector<BusySpan>& out) {
   std::vector<Work> rest;
   for (; next != work_.end() && next->begin < settled_; ++next) {
     lateWork(*next, out);
-    if (next->end > settled_) rest.push_back({settled_, next->end, next->with, true});
+    if (next->end() > settled_) rest.emplace_back(settled_, next->end(), next->with(), true);
   }
   if (next == work_.begin()) return;
   rest.insert(rest.end(), next, work_.end());
@@ -134,15 +134,15 @@ void BusyUnion::settleLate(std::vector<BusySpan>& out) {
 }
 
 void BusyUnion::lateWork(const Work& work, std::vector<BusySpan>& out) {
-  const std::int64_t end = std::min(work.end, settled_);
+  const std::int64_t end = std::min(work.end(), settled_);
   std::int64_t position = std::max(work.begin, oldest_);
   lost_ += std::max<std::int64_t>(std::min(end, position) - work.begin, 0);
   std::uint32_t works = 1;
   const auto tell = [&](std::int64_t to) {
     if (to <= position) return;
     BusySpan span{position, to, to - position, 0, 0, std::exchange(works, 0)};
-    if (work.with == BusyWith::kCopy) span.copyOnly = span.busy;
-    if (work.with == BusyWith::kCollective) span.collectiveOnly = span.busy;
+    if (work.with() == BusyWith::kCopy) span.copyOnly = span.busy;
+    if (work.with() == BusyWith::kCollective) span.collectiveOnly = span.busy;
     out.push_back(span);
   };
   std::vector<Told> added;
@@ -178,13 +178,24 @@ void thinSpans(std::vector<BusySpan>& spans, std::size_t from, std::size_t limit
   // Keep the limit - 1 widest gaps.
   const auto kept = gaps.begin() + static_cast<std::ptrdiff_t>(limit - 1);
   std::nth_element(gaps.begin(), kept, gaps.end(), std::greater<>());
-  const std::int64_t widest = *kept;  // joined over gaps up to this
-  std::size_t last = from;
+  const std::int64_t widest = *kept;  // joined over gaps narrower than this
+  // Of those as wide as this as many are kept as may be, evenly: the gaps of a loop are all alike.
+  const auto wider = static_cast<std::size_t>(
+      std::count_if(gaps.begin(), gaps.end(), [&](std::int64_t gap) { return gap > widest; }));
+  const auto alike = static_cast<std::size_t>(std::count(gaps.begin(), gaps.end(), widest));
+  const std::size_t room = limit - 1 - wider;
+  std::size_t last = from, seen = 0;
   for (std::size_t i = from + 1; i < spans.size(); ++i) {
-    if (spans[i].begin - spans[last].end <= widest)
-      join(spans[last], spans[i]);
-    else
+    const std::int64_t gap = spans[i].begin - spans[last].end;
+    bool keep = gap > widest;
+    if (gap == widest) {
+      keep = (seen + 1) * room / alike > seen * room / alike;
+      ++seen;
+    }
+    if (keep)
       spans[++last] = spans[i];
+    else
+      join(spans[last], spans[i]);
   }
   spans.resize(last + 1);
 }

@@ -9,10 +9,6 @@
 namespace stallprof {
 namespace {
 
-// Names with a total of their own, of one device in one second: the rest is "(other)". A training
-// step has some tens of kernels that matter.
-constexpr std::size_t kNames = 48;
-
 std::string_view syncName(std::uint32_t type) {
   switch (type) {  // CUpti_ActivitySynchronizationType
     case 1:
@@ -41,6 +37,11 @@ std::string_view overheadName(std::uint32_t kind) {
       return "(tracing)";
   }
 }
+
+// The same order in every run of the same records.
+constexpr auto mostFirst = [](const auto* a, const auto* b) {
+  return a->total.time != b->total.time ? a->total.time > b->total.time : a->key < b->key;
+};
 
 Nanos nanos(double ns) { return Nanos(static_cast<std::int64_t>(std::min(ns, 9e18))); }
 
@@ -86,8 +87,8 @@ ThreadId ActivityProcess::thread(std::uint32_t tid, const Sink& sink) {
 }
 
 StringId ActivityProcess::deviceName(std::uint32_t ordinal, const Sink& sink) {
-  const auto found = devices_.find(ordinal);
-  if (found != devices_.end() && !found->second.name.none()) return found->second.name;
+  if (ordinal < devices_.size() && devices_[ordinal] && !devices_[ordinal]->name.none())
+    return devices_[ordinal]->name;
   return sink.out.intern("device " + std::to_string(ordinal));  // its own record was lost
 }
 
@@ -129,7 +130,8 @@ void ActivityProcess::tellTraces(std::int64_t until, const Sink& sink) {
 
 void ActivityProcess::tellSpans(std::int64_t until, const Sink& sink) {
   const Nanos stretch(told_ == 0 ? SecondTotals<WorkTotal>::kSecond : until - told_);
-  for (auto& [ordinal, device] : devices_) tellSpansOf(ordinal, device, until, stretch, sink);
+  for (std::uint32_t i = 0; i < devices_.size(); ++i)
+    if (devices_[i]) tellSpansOf(i, *devices_[i], until, stretch, sink);
 }
 
 void ActivityProcess::tellSpansOf(std::uint32_t ordinal, Device& device, std::int64_t until,
@@ -152,8 +154,7 @@ void ActivityProcess::tellSpansOf(std::uint32_t ordinal, Device& device, std::in
 
 void ActivityProcess::tellUses(std::int64_t until, const Sink& sink) {
   works_.settle(until, [&](std::int64_t second, auto& used) {
-    std::sort(used.begin(), used.end(),
-              [](const auto* a, const auto* b) { return a->total.time > b->total.time; });
+    std::sort(used.begin(), used.end(), mostFirst);
     std::map<std::uint64_t, WorkTotal> others;
     std::map<std::uint32_t, std::size_t> named;  // by device
     const auto tell = [&](const WorkOf& work, const WorkTotal& total, StringId name) {
@@ -176,7 +177,7 @@ void ActivityProcess::tellUses(std::int64_t until, const Sink& sink) {
       const WorkOf work = workOf(entry->key);
       if (work.name == 0) {
         tell(work, entry->total, {});
-      } else if (named[work.device]++ < kNames) {
+      } else if (named[work.device]++ < budget_.names()) {
         tell(work, entry->total, names_[work.name - 1].text);
       } else {
         WorkTotal& other = others[workKey(work.device, work.kind, work.memory, 0)];
@@ -192,19 +193,30 @@ void ActivityProcess::tellUses(std::int64_t until, const Sink& sink) {
 
 void ActivityProcess::tellCalls(std::int64_t until, const Sink& sink) {
   calls_.settle(until, [&](std::int64_t second, auto& used) {
-    std::sort(used.begin(), used.end(),
-              [](const auto* a, const auto* b) { return a->key < b->key; });
-    for (const auto* entry : used) {
+    std::sort(used.begin(), used.end(), mostFirst);
+    std::map<DeviceCallKind, CallTotal> others;
+    const auto tell = [&](DeviceCallKind kind, const CallTotal& total, ThreadId by, StringId name) {
       DeviceCallUse use;
-      use.thread = thread(threadOf(entry->key), sink);
+      use.thread = by;
       use.duration = Nanos(SecondTotals<CallTotal>::kSecond);
-      use.kind = callOf(entry->key).kind;
-      use.name = callName(entry->key, sink);
-      use.count = entry->total.count;
-      use.time = Nanos(entry->total.time);
+      use.kind = kind;
+      use.name = name;
+      use.count = total.count;
+      use.time = Nanos(total.time);
       use.process = process(sink);
       sink.out.emit(Nanos(second), use);
+    };
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const auto& [key, total, isUsed] = *used[i];
+      const DeviceCallKind kind = callOf(key).kind;
+      if (i < 2 * budget_.names()) {
+        tell(kind, total, thread(threadOf(key), sink), callName(key, sink));
+      } else {
+        others[kind].count += total.count;
+        others[kind].time += total.time;
+      }
     }
+    for (const auto& [kind, total] : others) tell(kind, total, {}, sink.out.intern("(other)"));
   });
 }
 
