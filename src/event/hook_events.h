@@ -75,7 +75,9 @@ struct Fetch {
   std::int32_t worker = -1;  // who made it; -1 with no workers
   std::int32_t ready = -1;   // batches that had already arrived when the call began
   bool end = false;          // StopIteration or an exception: no batch
-  Nanos processCpu{-1};      // all threads of the process inside the call; known when W = 0
+  // All threads of the process inside the call; known when W = 0, of short calls of one in 16 while
+  // no other thread works.
+  Nanos processCpu{-1};
   std::int64_t bytes = -1;   // of the batch's tensors; known when W = 0 (else the task's)
   template <class S, class V>
   static void fields(S& s, V&& v) {

@@ -7,6 +7,8 @@
 
 typedef struct {
   PyObject_HEAD PyObject *original, *begin, *end; /* end: NULL where begin makes the arguments */
+  const struct aroundCalls* calls;                /* not NULL: instead of begin and end */
+  PyObject* owner;
   PyObject* weakReferences;
 } Around;
 
@@ -65,28 +67,35 @@ static int swallowed(void) {
 
 /* ---- the call --------------------------------------------------------------------------- */
 
+/* 0 with an error set. */
+static int end(Around* self, PyObject* token, PyObject* args, PyObject* result) {
+  if (self->calls) return self->calls->end(token, args, result) == 0;
+  PyObject* done = PyObject_CallFunctionObjArgs(self->end, token, args, result ? result : Py_None,
+                                                result ? Py_True : Py_False, NULL);
+  Py_XDECREF(done);
+  return done != NULL;
+}
+
 /* Calls `end`; consumes `result` (NULL: the original's error is set) and returns what the caller
  * gets: `result`, or NULL with an error set. */
 static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject* result) {
   PyObject *type = NULL, *value = NULL, *traceback = NULL;
   if (!result) PyErr_Fetch(&type, &value, &traceback);
-  PyObject* done = PyObject_CallFunctionObjArgs(self->end, token, args, result ? result : Py_None,
-                                                result ? Py_True : Py_False, NULL);
-  if (!done && !swallowed()) {
+  if (!end(self, token, args, result) && !swallowed()) {
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
     Py_XDECREF(result);
     return NULL;
   }
-  Py_XDECREF(done);
   if (!result) PyErr_Restore(type, value, traceback);
   return result;
 }
 
-/* begin's answer; without a begin, the first argument (True if none). NULL with an error set. */
+/* begin's answer; without a begin, the first argument (True if none). NULL: none, or an error. */
 static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
-  if (self->begin != Py_None)
+  if (self->calls && self->calls->begin) return self->calls->begin(self->owner, args);
+  if (self->begin && self->begin != Py_None)
     return PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
   PyObject* first = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : Py_True;
   return Py_INCREF(first), first;
@@ -95,10 +104,10 @@ static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
 static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
   PyObject* token = begin(self, args, kwargs);
-  if (!token && !swallowed()) return NULL;
-  int useArgs = token && !self->end && PyTuple_Check(token);
+  if (!token && PyErr_Occurred() && !swallowed()) return NULL;
+  int hasEnd = self->end || self->calls, useArgs = token && !hasEnd && PyTuple_Check(token);
   PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
-  if (token && token != Py_None && self->end) result = finish(self, token, args, result);
+  if (token && token != Py_None && hasEnd) result = finish(self, token, args, result);
   Py_XDECREF(token);
   return result;
 }
@@ -137,6 +146,17 @@ static PyObject* reduce(PyObject* self, PyObject* args) {
   return PyObject_GetAttrString(((Around*)self)->original, "__qualname__");
 }
 
+PyObject* newAround(PyObject* original, PyObject* owner, const struct aroundCalls* calls) {
+  allocfunc allocate = (allocfunc)PyType_GetSlot(aroundType, Py_tp_alloc);
+  Around* self = (Around*)allocate(aroundType, 0);
+  if (!self) return NULL;
+  self->original = (Py_INCREF(original), original);
+  self->owner = owner;
+  Py_XINCREF(owner);
+  self->calls = calls;
+  return (PyObject*)self;
+}
+
 static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   (void)kwargs;
   PyObject *original, *begin, *end = NULL;
@@ -158,6 +178,7 @@ static void drop(PyObject* object) {
   Py_XDECREF(self->original);
   Py_XDECREF(self->begin);
   Py_XDECREF(self->end);
+  Py_XDECREF(self->owner);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
 }

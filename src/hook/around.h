@@ -24,4 +24,16 @@
 /* Adds the type to the module; 0 on success, else a Python error is set. */
 int addAround(PyObject* module);
 
+/* The same for what is done once a batch, where calls by way of Python would cost more than all
+ * else. begin(owner, args) -> token (owned); NULL: not interested, or an error is set begin is
+ * NULL: the token is the first argument, the instance of a method end(token, args, result) -> 0, or
+ * -1 with an error set; result NULL when the original raised */
+struct aroundCalls {
+  PyObject* (*begin)(PyObject* owner, PyObject* args);
+  int (*end)(PyObject* token, PyObject* args, PyObject* result);
+};
+
+/* An Around of `original`; `owner` may be NULL. NULL with an error set. */
+PyObject* newAround(PyObject* original, PyObject* owner, const struct aroundCalls* calls);
+
 #endif

@@ -22,9 +22,15 @@ static PyObject* typeOf(PyObject** kept, const char* module, const char* name) {
   return *kept;
 }
 
+/* Made once: a string for each question would cost as much as its answer. */
+enum { kNumel, kElementSize, kNbytes, kQuestions };
+static const char* const spellings[kQuestions] = {"numel", "element_size", "nbytes"};
+static PyObject* questions[kQuestions];
+
 /* The integer `object.name()` or, where it is no method, `object.name`; 0 on trouble. */
-static int64_t ask(PyObject* object, const char* name, int call) {
-  PyObject* value = PyObject_GetAttrString(object, name);
+static int64_t ask(PyObject* object, int question, int call) {
+  if (!questions[question]) questions[question] = PyUnicode_InternFromString(spellings[question]);
+  PyObject* value = PyObject_GetAttr(object, questions[question]);
   if (value && call) {
     PyObject* answer = PyObject_CallObject(value, NULL);
     Py_DECREF(value);
@@ -59,13 +65,26 @@ static int pushItems(struct parts* parts, PyObject* whole) {
   return 1;
 }
 
+/* Since 2.1 a tensor has `nbytes`, native as in an array; a property would run Python code. */
+static int hasBytes(PyObject* tensorType) {
+  static int known, has;
+  if (known) return has;
+  PyObject* attribute = PyObject_GetAttrString(tensorType, spellings[kNbytes]);
+  has = attribute && Py_TYPE(attribute) != &PyProperty_Type;
+  known = 1;
+  Py_XDECREF(attribute);
+  PyErr_Clear();
+  return has;
+}
+
 static int look(struct parts* parts, PyObject* part) {
   static PyObject *tensor, *array;
   PyObject* type = (PyObject*)Py_TYPE(part);
   if (type == typeOf(&tensor, "torch", "Tensor")) {
-    parts->bytes += ask(part, "numel", 1) * ask(part, "element_size", 1);
+    parts->bytes +=
+        hasBytes(type) ? ask(part, kNbytes, 0) : ask(part, kNumel, 1) * ask(part, kElementSize, 1);
   } else if (type == typeOf(&array, "numpy", "ndarray")) {
-    parts->bytes += ask(part, "nbytes", 0);
+    parts->bytes += ask(part, kNbytes, 0);
   } else {
     return pushItems(parts, part);
   }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What torch_loader.py and torch_worker.py do once a batch, native: a call from Python costs more
- * than what it would measure. The types' methods are `begin` and `end` of Arounds (around.h).
+ * than what it would measure. Each name below makes an Around (around.h) of the function given to
+ * it.
  *
  * Pass: one pass over a loader, kept in the iterator as `_stallprof`.
- *   next_begins, next_done   around the iterator's __next__
- *   index_put                after _try_put_index: which worker owes the batch
- *   data_got                 after _get_data: which batch came
+ *   around_next       of the iterator's __next__
+ *   around_put_index  of _try_put_index: which worker owes the batch
+ *   around_get_data   of _get_data: which batch came
  * Tasks(key, worker, senders, resumed): one run of the loop in a worker.
- *   get_begins, got          around the index queue's get
- *   put_begins, put_done     around the data queue's put
+ *   around_get, around_put   of the index queue's get and the data queue's put
  *   senders() -> (tid, tid)  the feeder thread and the resource sharer's, 0 where not there
  *   resumed(message) -> key  persistent workers: the next pass begins */
 #ifndef STALLPROF_HOOK_BATCHES_H

@@ -9,6 +9,11 @@
 #include "hook/batches.h"
 #include "hook/events.h"
 
+/* With no workers a batch's CPU is the process's, so that decoder pools count. Its clock costs as
+ * much as a small batch: while fetches are shorter than a millisecond and all but their thread's
+ * CPU has been next to nothing, it is read with every 16th. */
+enum { kShortNs = 1000000, kNothingNs = 4000, kMostUnread = 16 };
+
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
   char anyOrder, iterable;
@@ -16,7 +21,8 @@ typedef struct {
   PyObject* owners;    /* index of a batch on its way -> worker; NULL: no workers */
   PyObject* countFree; /* what counts the data queue; with `most`, its free places */
   long long most;
-  uint64_t at, cpu, process; /* when the next() under way began */
+  uint64_t at, cpu, process; /* when the next() under way began; process 0: not read */
+  int alone, unread;         /* no other thread worked on the last batch known; since then */
   int64_t ready;
 } Pass;
 
@@ -79,19 +85,19 @@ static long long inHand(Pass* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
-static PyObject* nextBegins(PyObject* module, PyObject* arguments) {
-  (void)module;
-  PyObject* args = argumentOf(arguments, 0);
-  PyObject* dictionary = dictionaryOf(args ? argumentOf(args, 0) : NULL);
+static PyObject* nextBegins(PyObject* owner, PyObject* args) {
+  (void)owner;
+  PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   Pass* self = passOf(dictionary);
   if (!self) {
     Py_XDECREF(dictionary);
-    Py_RETURN_NONE;
+    return NULL;
   }
   self->ready = -1;
+  self->process = 0;
   if (self->countFree)
     self->ready = inHand(self, dictionary) + inQueue(self);
-  else
+  else if (!self->alone || ++self->unread >= kMostUnread)
     self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
@@ -111,17 +117,27 @@ static long long takeOwner(Pass* self, long long batch) {
   return worker;
 }
 
-static PyObject* nextDone(PyObject* module, PyObject* arguments) {
-  (void)module;
+/* The process's CPU since the call began; -1: not read. */
+static int64_t processCpu(Pass* self, uint64_t duration, uint64_t cpu) {
+  int64_t used = -1;
+  if (self->process) {
+    used = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
+    self->alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
+    self->unread = 0;
+  }
+  if (duration >= kShortNs) self->alone = 0;
+  return used;
+}
+
+static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   uint64_t end = clockNs(CLOCK_MONOTONIC), cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  Pass* self = (Pass*)argumentOf(arguments, 0);
-  PyObject* dictionary = dictionaryOf(PyTuple_GetItem(argumentOf(arguments, 1), 0));
-  PyObject* result = argumentOf(arguments, 2);
-  int succeeded = argumentOf(arguments, 3) == Py_True;
+  Pass* self = (Pass*)token;
+  PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
+  int succeeded = result != NULL;
   long long batch = -1, worker = -1;
   int64_t process = -1, bytes = -1;
   if (!self->countFree) {
-    process = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
+    process = processCpu(self, end - self->at, cpu - self->cpu);
     if (succeeded) {
       batch = integer(dictionary, kYielded) - 1;
       bytes = batchBytes(result);
@@ -136,15 +152,14 @@ static PyObject* nextDone(PyObject* module, PyObject* arguments) {
       self->loader,     self->number,          end - self->at, cpu - self->cpu,   (uint64_t)batch,
       (uint64_t)worker, (uint64_t)self->ready, !succeeded,     (uint64_t)process, (uint64_t)bytes};
   putNumbers(STALLPROF_KIND_FETCH, self->at, numbers, sizeof numbers / sizeof *numbers);
-  Py_RETURN_NONE;
+  return 0;
 }
 
 /* ---- who makes it, and what came ---------------------------------------------------------- */
 
-/* end(iterator, args, result, succeeded) of _try_put_index. */
-static PyObject* indexPut(PyObject* module, PyObject* arguments) {
-  (void)module;
-  PyObject* dictionary = dictionaryOf(argumentOf(arguments, 0));
+static int indexPut(PyObject* iterator, PyObject* args, PyObject* result) {
+  (void)args, (void)result;
+  PyObject* dictionary = dictionaryOf(iterator);
   Pass* self = passOf(dictionary);
   PyObject* tasks = attribute(dictionary, kTaskInfo);
   PyObject* index = PyLong_FromLongLong(integer(dictionary, kSent) - 1);
@@ -154,20 +169,19 @@ static PyObject* indexPut(PyObject* module, PyObject* arguments) {
   Py_XDECREF(index);
   Py_XDECREF(dictionary);
   PyErr_Clear();
-  Py_RETURN_NONE;
+  return 0;
 }
 
 /* With in_order=False any index may be delivered: the one got last is. */
-static PyObject* dataGot(PyObject* module, PyObject* arguments) {
-  (void)module;
-  PyObject* dictionary = dictionaryOf(argumentOf(arguments, 0));
+static int dataGot(PyObject* iterator, PyObject* args, PyObject* result) {
+  (void)args;
+  PyObject* dictionary = dictionaryOf(iterator);
   Pass* self = passOf(dictionary);
-  PyObject* result = argumentOf(arguments, 2);
   PyObject* index = result && PyTuple_Check(result) ? argumentOf(result, 0) : NULL;
   if (self && index && PyLong_Check(index)) self->last = PyLong_AsLongLong(index);
   Py_XDECREF(dictionary);
   PyErr_Clear();
-  Py_RETURN_NONE;
+  return 0;
 }
 
 /* ---- the type ----------------------------------------------------------------------------- */
@@ -197,10 +211,27 @@ static PyType_Spec spec = {.name = "_stallprof_events.Pass",
                            .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                            .slots = slots};
 
-static PyMethodDef functions[] = {{"next_begins", nextBegins, METH_VARARGS, NULL},
-                                  {"next_done", nextDone, METH_VARARGS, NULL},
-                                  {"index_put", indexPut, METH_VARARGS, NULL},
-                                  {"data_got", dataGot, METH_VARARGS, NULL},
+static const struct aroundCalls next = {nextBegins, nextDone}, putIndex = {NULL, indexPut},
+                                getData = {NULL, dataGot};
+
+static PyObject* aroundNext(PyObject* module, PyObject* original) {
+  (void)module;
+  return newAround(original, NULL, &next);
+}
+
+static PyObject* aroundPutIndex(PyObject* module, PyObject* original) {
+  (void)module;
+  return newAround(original, NULL, &putIndex);
+}
+
+static PyObject* aroundGetData(PyObject* module, PyObject* original) {
+  (void)module;
+  return newAround(original, NULL, &getData);
+}
+
+static PyMethodDef functions[] = {{"around_next", aroundNext, METH_O, NULL},
+                                  {"around_put_index", aroundPutIndex, METH_O, NULL},
+                                  {"around_get_data", aroundGetData, METH_O, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 int addPass(PyObject* module) {

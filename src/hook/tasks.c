@@ -59,38 +59,38 @@ static void setIndex(Tasks* self, PyObject* index) {
 /* ---- get ---------------------------------------------------------------------------------- */
 
 /* Later waits begin when the batch before has been handed over. */
-static PyObject* getBegins(PyObject* object, PyObject* arguments) {
-  (void)arguments;
+static PyObject* getBegins(PyObject* object, PyObject* args) {
+  (void)args;
   Tasks* self = (Tasks*)object;
   if (!self->waiting) self->waiting = clockNs(CLOCK_MONOTONIC);
   return Py_INCREF(object), object;
 }
 
 /* An index that a worker at its data's end was still sent is never answered: no batch. */
-static PyObject* resume(Tasks* self, PyObject* message) {
+static int resume(Tasks* self, PyObject* message) {
   setIndex(self, NULL);
   self->waiting = clockNs(CLOCK_MONOTONIC);
   PyObject* key = PyObject_CallFunctionObjArgs(self->resumed, message, NULL);
-  if (!key) return NULL;
+  if (!key) return -1;
   if (PyLong_Check(key)) self->key = PyLong_AsUnsignedLongLongMask(key);
   Py_DECREF(key);
-  Py_RETURN_NONE;
+  return 0;
 }
 
-static PyObject* got(PyObject* object, PyObject* arguments) {
+static int got(PyObject* object, PyObject* args, PyObject* task) {
+  (void)args;
   Tasks* self = (Tasks*)object;
-  PyObject* task = argumentOf(arguments, 2);
-  if (argumentOf(arguments, 3) != Py_True || !task || task == Py_None) Py_RETURN_NONE;
+  if (!task || task == Py_None) return 0;
   if (!PyTuple_CheckExact(task)) return resume(self, task);
-  if (PyTuple_Size(task) < 1) Py_RETURN_NONE;
+  if (PyTuple_Size(task) < 1) return 0;
   setIndex(self, PyTuple_GetItem(task, 0));
   self->begun = clockNs(CLOCK_MONOTONIC);
   self->begunCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  if (self->hasBefore) Py_RETURN_NONE;
+  if (self->hasBefore) return 0;
   self->hasBefore = 1;
   self->before.thread = self->begunCpu;
   readRest(&self->before, self->tids);
-  Py_RETURN_NONE;
+  return 0;
 }
 
 /* ---- put ---------------------------------------------------------------------------------- */
@@ -110,9 +110,9 @@ static int answersIndex(Tasks* self, PyObject* args) {
          PyTuple_GetItem(item, 0) == self->index;
 }
 
-static PyObject* putBegins(PyObject* object, PyObject* arguments) {
+static PyObject* putBegins(PyObject* object, PyObject* args) {
   Tasks* self = (Tasks*)object;
-  if (!answersIndex(self, argumentOf(arguments, 0))) Py_RETURN_NONE;
+  if (!answersIndex(self, args)) return NULL;
   if (self->looks) findSenders(self);
   if (PyErr_Occurred()) return NULL;
   self->made = self->before; /* what is not read now is told with the next that is */
@@ -125,12 +125,12 @@ static PyObject* putBegins(PyObject* object, PyObject* arguments) {
   return Py_INCREF(object), object;
 }
 
-static PyObject* putDone(PyObject* object, PyObject* arguments) {
+static int putDone(PyObject* object, PyObject* args, PyObject* result) {
+  (void)result;
   Tasks* self = (Tasks*)object;
   const uint64_t end = clockNs(CLOCK_MONOTONIC), at = self->waiting;
   const struct reading *before = &self->before, *made = &self->made;
-  PyObject* args = argumentOf(arguments, 1);
-  if (!answersIndex(self, args)) Py_RETURN_NONE;
+  if (!answersIndex(self, args)) return 0;
   const uint64_t cpu = made->thread - self->begunCpu;
   const int64_t pool = made->rest - before->rest;
   const uint64_t numbers[] = {self->key,
@@ -150,7 +150,7 @@ static PyObject* putDone(PyObject* object, PyObject* arguments) {
   setIndex(self, NULL);
   self->waiting = end;
   self->before = *made;
-  Py_RETURN_NONE;
+  return 0;
 }
 
 /* ---- the type ----------------------------------------------------------------------------- */
@@ -181,10 +181,18 @@ static void drop(PyObject* object) {
   Py_DECREF(type);
 }
 
-static PyMethodDef methods[] = {{"get_begins", getBegins, METH_VARARGS, NULL},
-                                {"got", got, METH_VARARGS, NULL},
-                                {"put_begins", putBegins, METH_VARARGS, NULL},
-                                {"put_done", putDone, METH_VARARGS, NULL},
+static const struct aroundCalls get = {getBegins, got}, put = {putBegins, putDone};
+
+static PyObject* aroundGet(PyObject* self, PyObject* original) {
+  return newAround(original, self, &get);
+}
+
+static PyObject* aroundPut(PyObject* self, PyObject* original) {
+  return newAround(original, self, &put);
+}
+
+static PyMethodDef methods[] = {{"around_get", aroundGet, METH_O, NULL},
+                                {"around_put", aroundPut, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {

@@ -173,15 +173,14 @@ def install(module):
     base, many = module._BaseDataLoaderIter, module._MultiProcessingDataLoaderIter
     one = module._SingleProcessDataLoaderIter
     wrappers = (
-        (module.DataLoader, '__init__', None, _loader_made),
-        (one, '__init__', _pass_begins, _pass_begun),
-        (many, '__init__', _pass_begins, _pass_begun),
-        (many, '_reset', _reset_begins, _reset_done),
-        (base, '__next__', native.next_begins, native.next_done),
-        (many, '_try_put_index', None, native.index_put),
-        (many, '_get_data', None, native.data_got))
-    around = [(owner, name, Around(owner.__dict__[name], begin, end))
-              for owner, name, begin, end in wrappers]
+        (module.DataLoader, '__init__', lambda made: Around(made, None, _loader_made)),
+        (one, '__init__', lambda made: Around(made, _pass_begins, _pass_begun)),
+        (many, '__init__', lambda made: Around(made, _pass_begins, _pass_begun)),
+        (many, '_reset', lambda reset: Around(reset, _reset_begins, _reset_done)),
+        (base, '__next__', native.around_next),
+        (many, '_try_put_index', native.around_put_index),
+        (many, '_get_data', native.around_get_data))
+    around = [(owner, name, wrap(owner.__dict__[name])) for owner, name, wrap in wrappers]
     for owner, name, wrapped in around:  # all of them or, where one is missing, none
         setattr(owner, name, wrapped)
     events.announce('torch')

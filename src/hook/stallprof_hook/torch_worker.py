@@ -79,10 +79,8 @@ def _wrapped(loop):
         run = _Worker(args[seed], args[data], args[worker], args[workers])
         run.begin()
         changed = list(args)
-        changed[indexes] = _StandIn(
-            args[indexes], get=Around(args[indexes].get, run.tasks.get_begins, run.tasks.got))
-        changed[data] = _StandIn(
-            args[data], put=Around(args[data].put, run.tasks.put_begins, run.tasks.put_done))
+        changed[indexes] = _StandIn(args[indexes], get=run.tasks.around_get(args[indexes].get))
+        changed[data] = _StandIn(args[data], put=run.tasks.around_put(args[data].put))
         return tuple(changed)
 
     return Around(loop, begin)

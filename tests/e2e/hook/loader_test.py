@@ -94,6 +94,35 @@ for _kind in ('map', 'iterable'):
                 add_count_case(_workers, _method, _kind))
 
 
+class ShortFetches(Case):
+    """Without workers the process's CPU clock is read with every 16th short fetch, as long as no other
+    thread works for it."""
+
+    def process_cpu(self, item):
+        run = script('''
+            import hashlib, torch
+            from concurrent.futures import ThreadPoolExecutor
+            from torch.utils.data import DataLoader, Dataset
+            pool, blob = ThreadPoolExecutor(1), bytes(200000)
+            class Data(Dataset):
+                def __len__(self): return 160
+                def __getitem__(self, i): return %s
+            for batch in DataLoader(Data()): pass''' % item)
+        self.assertEqual(sum(not f.end for f in run.fetch), 160)
+        return [f for f in run.fetch if not f.end]
+
+    def test_alone_at_least_one_in_sixteen_is_known(self):
+        fetches = self.process_cpu('i')
+        known = [i for i, f in enumerate(fetches) if f.process_cpu >= 0]
+        self.assertEqual(known[0], 0)
+        self.assertTrue(all(b - a <= 16 for a, b in zip(known, known[1:] + [160])), known)
+        self.assertTrue(all(fetches[i].process_cpu >= fetches[i].cpu for i in known))
+
+    def test_what_a_pool_does_is_known_of_each(self):
+        fetches = self.process_cpu('pool.submit(hashlib.sha256, blob).result().digest()[0]')
+        self.assertTrue(all(f.process_cpu > f.cpu + 20000 for f in fetches))
+
+
 class Passes(Case):
     def test_persistent_workers_have_a_new_key_each_pass(self):
         run = train('--workers', 2, '--persistent', '--epochs', 3)
