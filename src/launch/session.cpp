@@ -37,6 +37,9 @@ constexpr Nanos kArmLimit = std::chrono::seconds(2);
 constexpr Nanos kFinishLimit = std::chrono::seconds(2);
 // Whoever sent SIGTERM has the status within 2 s of the command's end.
 constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
+// The recorder is waited for, so that whoever is init here gets no zombie; but an ending has 100 ms
+// in all. The kernel takes 45 ms to close a tracepoint of the recorder, on a busy machine more.
+constexpr Nanos kRecorderLimit = std::chrono::milliseconds(80);
 
 std::string inQuotes(std::string_view text) { return "'" + escapeTerminal(text, 512) + "'"; }
 
@@ -285,9 +288,7 @@ int Session::run() {
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_.reports, options_.price, status.terminated,
                 [this] { return front_->interrupted(); }, options_.rules});
-  // No zombie for whoever is init here. The kernel takes 45 ms to close a tracepoint of the
-  // recorder.
-  for (int i = 0; i < 50 && front_->recorderGoes(); ++i) ::poll(nullptr, 0, 2);
+  while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);
   if (status.signal > 0) endAs(0, status.signal);
   return status.code;
 }
