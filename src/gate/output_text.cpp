@@ -35,19 +35,26 @@ std::string verdictWord(const CheckResult& c) {
   return word;
 }
 
-// The interval that holds the change but for twice alpha.
+// The interval that holds the change but for twice alpha, in the unit of the change.
 std::string intervalText(const CheckResult& c) {
   if (!c.shift || c.check.kind != Check::Kind::kShift) return "";
-  const double a = c.scale.shownOf(c.shift->low), b = c.scale.shownOf(c.shift->high);
-  std::string low = changeText(std::min(a, b), c.scale);
-  const std::string high = changeText(std::max(a, b), c.scale);
-  return low.substr(0, low.find(' ')) + " .. " + high;
+  const auto number = [&](double shift) {
+    const std::string text = changeText(c.scale.shownOf(shift), c.scale);
+    return text.substr(0, text.find(' '));
+  };
+  const std::string low = number(c.shift->low), high = number(c.shift->high);
+  return c.scale.higherIsWorse ? low + " .. " + high : high + " .. " + low;
 }
 
-std::string row(std::string_view label, std::string_view base, std::string_view head,
-                std::string_view change, std::string_view interval, std::string_view verdict) {
-  return padded(label, 20) + " " + padded(base, 12) + " " + padded(head, 12) + " " +
-         padded(change, 12) + " " + padded(interval, 21) + " " + std::string(verdict);
+// 80 columns with an interval.
+std::string row(std::string_view verdict, std::string_view label, std::string_view base,
+                std::string_view head, std::string_view change, std::string_view interval) {
+  return padded(verdict, 14) + padded(label, 20) + padded(base, 10) + padded(head, 10) +
+         padded(change, 12) + std::string(interval);
+}
+
+std::string valueOrDash(const Maybe<double>& value, const MetricKind& kind) {
+  return value ? metricText(value, kind) : "-";
 }
 
 Tone toneOf(const CheckResult& c) {
@@ -57,17 +64,17 @@ Tone toneOf(const CheckResult& c) {
 }
 
 void table(Page& page, const GateResult& r) {
-  page.line(row("", "base", "head", "change", "interval", "verdict"), Tone::kHeading);
+  page.line(row("", "", "base", "head", "change", "interval"), Tone::kHeading);
   for (const CheckResult& c : r.checks) {
-    std::string verdict = verdictWord(c);
-    if (c.check.waiver && failed(c.verdict)) verdict += ", waived";
-    if (c.check.level != Level::kError) verdict += fmt::format(" ({})", nameOf(c.check.level));
     page.line(
-        row(c.kind.label, c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
-            c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c), verdict),
+        row(verdictWord(c), c.kind.label, valueOrDash(c.base, c.kind), valueOrDash(c.head, c.kind),
+            c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c)),
         toneOf(c));
-    if (!c.why.empty()) page.field("", 21, c.why, 2, Tone::kQuiet);
-    if (c.check.waiver && failed(c.verdict)) page.field("", 21, "waived: " + *c.check.waiver, 2);
+    std::string why = c.why;
+    if (c.check.level != Level::kError)
+      why += fmt::format("{}{}, does not fail", why.empty() ? "" : "; ", nameOf(c.check.level));
+    if (c.check.waiver && failed(c.verdict)) why += "; waived: " + *c.check.waiver;
+    if (!why.empty()) page.field("", 14, why, 2, Tone::kQuiet);
   }
 }
 

@@ -59,7 +59,8 @@ std::string command(std::string_view bytes, bool property) {
   return out;
 }
 
-// A page's name in `file` for CI: relative to the repository, as CI wants it.
+// A failure's place, which CI wants in the repository: the user's line that is suspected, else the
+// policy's.
 Mark markAt(const GateResult& r, const GateOutput& options, Level level, std::string id,
             std::string text, std::uint32_t policyLine) {
   Mark mark{level, std::move(id), std::move(text), "", 1};
@@ -184,7 +185,8 @@ std::string gateMarkdown(const GateResult& r) {
         "|\n|---|--:|--:|--:|--:|---|---|\n";
   for (const CheckResult& c : r.checks) {
     const bool shift = c.shift && c.check.kind == Check::Kind::kShift;
-    const std::string verdict(c.advisory ? "advisory" : nameOf(c.verdict));
+    std::string verdict(c.advisory ? "advisory" : nameOf(c.verdict));
+    if (c.check.level != Level::kError) verdict += fmt::format(" ({})", nameOf(c.check.level));
     out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", c.check.path,
                        c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
                        c.change && c.base ? changeText(*c.change, c.scale) : "",

@@ -54,7 +54,7 @@ TEST_CASE("every metric is a number of the report's schema") {
     CHECK(seen.insert(kind.path).second);
     CHECK(!schemaAt(root, std::string(kind.path)).is_null());
     CHECK(findMetric(kind.path) == &kind);
-    CHECK(kind.label.size() <= 20);  // the column of the text output
+    CHECK(kind.label.size() < 20);  // the column of the text output
   }
   CHECK(findMetric("steps.time_ns") == nullptr);
 }
