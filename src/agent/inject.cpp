@@ -71,10 +71,19 @@ void start() {
     return sayWhy(STALLPROF_AGENT_REFUSED, 0, why);
   }
   readWanted();
-  if (attach(agent.wanted)) atexit(atExit);
+  atexit(atExit);  // even if refused: it may be had later
+  attach(agent.wanted);
 }
 
 }  // namespace
+
+// Also where another profiler had CUPTI before us, so that we never had it: then nothing of ours
+// runs yet.
+bool retakeCupti() {
+  if (agent.memory.area == nullptr || agent.off) return false;
+  startCaller();
+  return ask(Order::kRetake, 5 * kSecond);
+}
 
 void guardForks() {
   static std::atomic<bool> guarded;
@@ -96,5 +105,5 @@ STALLPROF_EXPORT int stallprof_agent_release(void) {
   return stallprof::agent::ask(stallprof::agent::Order::kRelease, 5'000'000'000u) ? 1 : 0;
 }
 STALLPROF_EXPORT int stallprof_agent_retake(void) {
-  return stallprof::agent::ask(stallprof::agent::Order::kRetake, 5'000'000'000u) ? 1 : 0;
+  return stallprof::agent::retakeCupti() ? 1 : 0;
 }

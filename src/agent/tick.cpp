@@ -10,7 +10,8 @@
 namespace stallprof::agent {
 namespace {
 
-constexpr std::uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr std::uint32_t kForced = 1;              // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr std::uint64_t kShortest = 500'000'000;  // of a stretch that is judged; ticks are a second
 
 std::uint64_t cpuSaid;
 
@@ -87,7 +88,9 @@ void tick() {
     detach();
     return sayWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
-  if (checkHealth(flush(0))) turnWindow();
+  const stallprof_clock_pair pair = flush(0);
+  // A flush beyond the regular ones says too little of rates.
+  if (monotonicNs() - before.at >= kShortest && checkHealth(pair)) turnWindow();
   sayOwnCpu();
 }
 

@@ -14,6 +14,7 @@ ADAPTERS = {
     'torch.utils.data._utils.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
+    'torch.autograd.profiler': 'torch_profiler',
     'tensorflow.python.data.ops.iterator_ops': 'tf_data',
     'keras.src.backend.tensorflow.trainer': 'tf_keras',
     'keras.src.backend.torch.trainer': 'tf_keras',

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""torch.profiler in a program that is traced: the hook makes the agent let go of CUPTI meanwhile.
+A real PyTorch (its CPU build does), with the fakes of the driver and of CUPTI."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.environ['STALLPROF_BUILD']
+FAKES = os.path.join(BUILD, 'fakes')
+AGENT = os.path.join(BUILD, 'lib/stallprof/libstallprof_agent.so')
+HOOK = os.path.join(BUILD, 'lib/stallprof/hook')
+PYTHON = os.environ.get('STALLPROF_TORCH_PYTHON', '/usr/bin/python3')
+os.environ.setdefault('STALLPROF_HOOK', HOOK)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../hook'))
+from harness import EventMemory  # noqa: E402
+
+PROGRAM = '''
+import ctypes, sys
+cuda = ctypes.CDLL(sys.argv[1] + '/cuda/libcuda.so.1', mode=ctypes.RTLD_GLOBAL)
+cupti = ctypes.CDLL(sys.argv[1] + '/cupti-13.0/libcupti.so.13')
+def launch(count):
+    for _ in range(count):
+        cuda.fakeLaunch(b'_Z6kernelv', ctypes.c_uint64(5000))
+def start():
+    context = ctypes.c_void_p()
+    cuda.cuInit(0)
+    cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+if sys.argv[2] == 'cuda first':
+    start()
+    launch(100)
+import torch
+from torch.profiler import profile, ProfilerActivity
+with profile(activities=[ProfilerActivity.CPU]) as p:
+    if sys.argv[2] == 'profiler first':
+        start()
+    launch(10)
+    torch.ones(3) + 1
+launch(1000)
+print(len(p.events()) > 0)
+'''
+
+
+def has_torch():
+    return subprocess.run([PYTHON, '-c', 'import torch.profiler'], capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(has_torch(), 'no torch for ' + PYTHON)
+class TorchProfiler(unittest.TestCase):
+    def run_program(self, order, script=''):
+        memory = EventMemory()
+        env = dict(os.environ, PYTHONPATH=HOOK, STALLPROF_EVENTS=memory.path, FAKE_CUPTI=script)
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [FAKES + '/agent_drain', '--out', folder, '--agent', AGENT, '--',
+                 PYTHON, '-c', PROGRAM, FAKES, order],
+                env=env, capture_output=True, text=True, timeout=120)
+            with open(folder + '/summary.json') as summary:
+                area = json.load(summary)['areas'][0]
+        self.assertEqual((done.returncode, done.stdout), (0, 'True\n'), done.stderr)
+        return area
+
+    def test_the_agent_is_away_while_the_profiler_runs(self):
+        area = self.run_program('cuda first')
+        self.assertEqual(area['kinds'].get('10'), 1100)
+        self.assertEqual([on for _, on in area['switches']], [7, 0, 7, 0])
+        self.assertEqual(area['state'], 5)
+
+    def test_a_profiler_that_was_there_first_keeps_cupti_until_it_stops(self):
+        area = self.run_program('profiler first', 'fail:Subscribe=39@1')
+        self.assertEqual(area['kinds'].get('10'), 1000)
+        self.assertEqual([on for _, on in area['switches']], [7, 0])
+
+
+if __name__ == '__main__':
+    unittest.main()
