@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <system_error>
 
 #include "base/fd.h"
 #include "gate/outputs.h"
@@ -38,7 +39,8 @@ std::string today() {
 Result<Policy> readPolicy(std::string& file) {
   constexpr char kUsual[] = "stallprof-gate.toml";
   constexpr std::size_t kLargest = 1u << 20;
-  if (file.empty() && std::filesystem::exists(kUsual)) file = kUsual;
+  std::error_code ignored;
+  if (file.empty() && std::filesystem::exists(kUsual, ignored)) file = kUsual;
   if (file.empty()) return defaultPolicy();
   const Result<std::string> text = readFile(file, kLargest);
   if (!text.ok()) return text.error();
