@@ -21,11 +21,17 @@ Status failed(const std::string& file, int error) {
   return ioError("cannot write '" + escapeTerminal(file, 400) + "'", error);
 }
 
-Status writeBeside(const std::string& file, std::string_view content) {
+using Produce = std::function<bool(const TakeBytes&)>;
+
+bool produceTo(int fd, const Produce& produce) {
+  return produce([fd](std::string_view bytes) { return writeAll(fd, bytes); });
+}
+
+Status writeBeside(const std::string& file, const Produce& produce) {
   const std::string beside = file + ".tmp." + std::to_string(getpid());
   Fd fd = openAt(AT_FDCWD, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (!fd.valid()) return failed(file, errno);
-  const bool written = writeAll(fd.get(), content) && fsync(fd.get()) == 0;
+  const bool written = produceTo(fd.get(), produce) && fsync(fd.get()) == 0;
   const int error = errno;
   if (written && rename(beside.c_str(), file.c_str()) == 0) return Done{};
   const int reason = written ? errno : error;
@@ -41,8 +47,12 @@ bool set(const char* name) {
 }  // namespace
 
 Status writeOutput(const std::string& file, std::string_view content) {
+  return writeOutputBy(file, [content](const TakeBytes& take) { return take(content); });
+}
+
+Status writeOutputBy(const std::string& file, const Produce& produce) {
   if (file.empty() || file == "-") {
-    if (writeAll(STDOUT_FILENO, content)) return Done{};
+    if (produceTo(STDOUT_FILENO, produce)) return Done{};
     return failed("standard output", errno);
   }
   struct stat target {
@@ -50,7 +60,7 @@ Status writeOutput(const std::string& file, std::string_view content) {
   const bool exists = stat(file.c_str(), &target) == 0;
   if (exists && (S_ISCHR(target.st_mode) || S_ISFIFO(target.st_mode))) {
     const Fd fd = openAt(AT_FDCWD, file.c_str(), O_WRONLY);
-    if (fd.valid() && writeAll(fd.get(), content)) return Done{};
+    if (fd.valid() && produceTo(fd.get(), produce)) return Done{};
     return failed(file, errno);
   }
   if (lstat(file.c_str(), &link) == 0 && S_ISLNK(link.st_mode))
@@ -58,7 +68,7 @@ Status writeOutput(const std::string& file, std::string_view content) {
                                        "': it is a symbolic link; name the file itself"};
   if (exists && !S_ISREG(target.st_mode))
     return failed(file, S_ISDIR(target.st_mode) ? EISDIR : EEXIST);
-  return writeBeside(file, content);
+  return writeBeside(file, produce);
 }
 
 bool stdoutColour(const std::string& choice) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,12 @@ namespace stallprof {
 // device or a pipe is written to as it stands. A symbolic link to a file is refused: renaming would
 // replace the link, following it would write where nobody looked.
 [[nodiscard]] Status writeOutput(const std::string& file, std::string_view content);
+
+// The same, of content that is made while it is written: `produce` is handed what takes its bytes,
+// and is false where that failed.
+using TakeBytes = std::function<bool(std::string_view)>;
+[[nodiscard]] Status writeOutputBy(const std::string& file,
+                                   const std::function<bool(const TakeBytes&)>& produce);
 
 // Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then
 // FORCE_COLOR and CLICOLOR_FORCE, then the terminal (research 06, section 1, row 20).
