@@ -114,6 +114,8 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   out.run.host.gpus = deviceNames(trace);
   out.coverage.gpuTier = deviceTier(trace, facts);
   out.resources.gpuBusyRatio = deviceBusyRatio(trace, facts);
+  if (const auto flops = estimateFlops(trace, facts))
+    out.resources.flopsPerSecond = flops->perSecond, out.resources.flopsBasis = flops->basis;
   if (steps) {
     out.epochs = measureEpochs(trace, facts, roles);
     Judgement& judgement = longest->judgement;

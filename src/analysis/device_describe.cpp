@@ -12,6 +12,15 @@ namespace {
 constexpr double kWhole = 0.95;                            // traced: less is windowed
 constexpr std::size_t kMostKernels = 20, kMostCalls = 20;  // more would be read by nobody
 
+// Of one multiprocessor's tensor cores, FP16 or BF16 with FP32 sums, without sparsity: the peak of
+// each architecture's white paper / (multiprocessors x boost clock). 0: not known.
+int denseFlopsPerCycle(int major, int minor) {
+  if (major == 7) return 1024;                      // V100, T4
+  if (major == 8) return minor == 0 ? 2048 : 1024;  // A100; A10, L4, L40
+  if (major == 9) return 4096;                      // H100, H200
+  return major == 10 ? 8192 : 0;                    // B200
+}
+
 double shareOf(Nanos part, Nanos whole) {
   return whole > Nanos{} ? static_cast<double>(part.count()) / static_cast<double>(whole.count())
                          : 0;
@@ -90,7 +99,8 @@ void addKernels(const DeviceFacts& facts, DeviceInfo& out) {
   std::array<DeviceInfo::Category, kKernelCategories> categories{};
   for (const KernelUse& k : facts.kernels) {
     DeviceInfo::Category& sum = categories[static_cast<std::size_t>(k.category)];
-    sum.name = nameOf(k.category), sum.count += k.count, sum.time += k.time;
+    sum.name = nameOf(k.category), sum.count += k.count;
+    sum.time += std::min(k.time, Nanos::max() - sum.time);
     sum.ratio += shareOf(k.time, facts.kernelTime);
     if (out.kernels.size() == kMostKernels) continue;
     DeviceInfo::Kernel kernel;
@@ -163,6 +173,27 @@ std::string deviceTier(const Trace& trace, const TrainerFacts& trainer) {
   if (traced > 0) return traced >= kWhole ? "full" : "windowed";
   if (!trace.ranges.empty() && !trace.devices.empty()) return "nvtx";
   return trace.deviceUsages.empty() ? "none" : "nvml";
+}
+
+Maybe<FlopsEstimate> estimateFlops(const Trace& trace, const TrainerFacts& trainer) {
+  const auto known = devicesSeen(trace);
+  FlopsEstimate sum;
+  for (const StringId id : devicesOf(trace, trainer)) {
+    const DeviceGauge* gauge = gaugeOf(trainer, id);
+    const auto seen = known.find(id);
+    if (!gauge || !gauge->tensorRatio || !gauge->clockMhz || seen == known.end()) return {};
+    const int perCycle =
+        denseFlopsPerCycle(seen->second.majorCapability, seen->second.minorCapability);
+    if (perCycle == 0 || seen->second.multiprocessors <= 0) return {};
+    sum.perSecond +=
+        *gauge->tensorRatio * seen->second.multiprocessors * perCycle * *gauge->clockMhz * 1e6;
+    sum.basis =
+        "upper bound: the time that tensor cores were active (GPM) at their dense 16-bit "
+        "rate, " +
+        std::to_string(perCycle) + " a cycle and multiprocessor";
+  }
+  if (sum.basis.empty()) return {};
+  return sum;
 }
 
 Maybe<double> deviceBusyRatio(const Trace& trace, const TrainerFacts& trainer) {

@@ -12,6 +12,14 @@ namespace stallprof {
 // Names of all devices that were seen, one each.
 [[nodiscard]] std::vector<std::string> deviceNames(const Trace& trace);
 
+// Floating-point operations a second, and how that is told: by the tensor cores' active time at the
+// clock meanwhile, an upper bound. Null where the device does not tell it.
+struct FlopsEstimate {
+  double perSecond = 0;
+  std::string basis;
+};
+[[nodiscard]] Maybe<FlopsEstimate> estimateFlops(const Trace& trace, const TrainerFacts& trainer);
+
 // full | windowed | nvtx | nvml | none: how much of the trainer's window was seen of its devices.
 [[nodiscard]] std::string deviceTier(const Trace& trace, const TrainerFacts& trainer);
 

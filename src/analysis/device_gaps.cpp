@@ -36,8 +36,9 @@ class Gaps {
     if (span.at >= from) out_.works += s.works;
   }
 
-  void gap(Nanos from, Nanos to) {
-    gapLength_ = to - from, drained_ = drainedAt(from);
+  // A gap of which [from, to) is asked for; it began at `since`.
+  void gap(Nanos since, Nanos from, Nanos to) {
+    gapLength_ = to - since, drained_ = drainedAt(since);
     auto piece = std::upper_bound(trainer_.pieces.begin(), trainer_.pieces.end(), from,
                                   [](Nanos t, const Piece& p) { return t < p.end; });
     for (; piece != trainer_.pieces.end() && piece->begin < to; ++piece) {
@@ -137,13 +138,18 @@ DeviceBusy blameDevice(const TrainerTime& trainer, const DeviceTimeline& devices
     out.traced += to - from;
     auto span = std::partition_point(device.spans.begin(), device.spans.end(),
                                      [&](const Timed<DeviceSpan>* s) { return s->end() <= from; });
+    Nanos since = from;  // of a gap that the window's begin cuts, when it began
+    if (span != device.spans.begin()) {
+      const Nanos before = (*std::prev(span))->end();
+      if (lengthIn(devices.traced, before, from) == from - before) since = before;
+    }
     for (; span != device.spans.end() && (*span)->at < to; ++span) {
       const Nanos a = std::max(from, (*span)->at), b = std::min(to, (*span)->end());
-      if (a > from) gaps.gap(from, a);
+      if (a > from) gaps.gap(since, from, a);
       gaps.span(**span, a, b);
-      from = b;
+      since = from = b;
     }
-    if (to > from) gaps.gap(from, to);
+    if (to > from) gaps.gap(since, from, to);
   });
   return out;
 }

@@ -23,6 +23,16 @@ bool isKernel(DeviceWorkKind kind) {
          kind == DeviceWorkKind::kGraph;
 }
 
+// A damaged recording may claim any time or size: sums stop at the largest number there is.
+void addUp(std::int64_t& sum, std::int64_t more) {
+  if (more > 0 && __builtin_add_overflow(sum, more, &sum)) sum = INT64_MAX;
+}
+void addUp(Nanos& sum, Nanos more) {
+  Nanos::rep ticks = sum.count();
+  addUp(ticks, more.count());
+  sum = Nanos(ticks);
+}
+
 // Each name is read once: a run has a few hundred, in as many rows a second.
 class Names {
  public:
@@ -49,8 +59,10 @@ void addKernel(const DeviceUse& use, Names& names, std::map<std::string, KernelU
   sum.name = graph ? "CUDA graph" : name.shortName;
   sum.category =
       use.kind == DeviceWorkKind::kCollective ? KernelCategory::kCollective : name.category;
-  sum.count += use.count, sum.time += use.time;
-  if (use.filled >= Nanos{}) sum.filled += use.filled, sum.filledOf += use.time;
+  sum.count += use.count;
+  addUp(sum.time, use.time);
+  if (use.filled < Nanos{}) return;
+  addUp(sum.filled, use.filled), addUp(sum.filledOf, use.time);
 }
 
 template <class Map>
@@ -136,20 +148,24 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
     if (use.process != process || !within(row, begin, end)) continue;
     if (isKernel(use.kind)) {
       addKernel(use, names, kernels);
-      facts.kernelTime += use.time;
+      addUp(facts.kernelTime, use.time);
       continue;
     }
     CopyUse& sum = copies[{use.kind, use.memory}];
     sum.kind = use.kind, sum.memory = use.memory;
-    sum.count += use.count, sum.time += use.time;
-    if (use.bytes >= 0) sum.bytes = std::max<std::int64_t>(0, sum.bytes) + use.bytes;
+    sum.count += use.count;
+    addUp(sum.time, use.time);
+    if (use.bytes < 0) continue;
+    sum.bytes = std::max<std::int64_t>(0, sum.bytes);
+    addUp(sum.bytes, use.bytes);
   }
   std::map<StringId, CallUse> calls;
   for (const auto& row : trace.deviceCallUses) {
     if (trace.thread(row.data.thread).process != process || !within(row, begin, end)) continue;
     CallUse& sum = calls[row.data.name];
     sum.name = trace.text(row.data.name), sum.kind = row.data.kind;
-    sum.count += row.data.count, sum.time += row.data.time;
+    sum.count += row.data.count;
+    addUp(sum.time, row.data.time);
   }
   facts.kernels = valuesOf(kernels), facts.copies = valuesOf(copies), facts.calls = valuesOf(calls);
 }
@@ -166,6 +182,7 @@ CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTim
                   ThreadId trainer, Nanos begin, Nanos end, bool copies) {
   std::map<std::pair<StackId, StackId>, double> looks;
   CallSite site;
+  if (devices.calls.empty()) return site;
   eachLook(trace.thread(trainer), begin, end, [&](const Look& look) {
     const auto call = std::partition_point(devices.calls.begin(), devices.calls.end(),
                                            [&](const StandingCall& c) { return c.end <= look.at; });

@@ -33,12 +33,11 @@ void tellBusy(Finding& f, const Evidence& e) {
 std::string mostKernels(const DeviceFacts& facts) {
   std::vector<std::pair<double, std::string_view>> shares;
   for (std::size_t c = 0; c < kKernelCategories; ++c) {
-    Nanos time{};
+    double time = 0;
     for (const KernelUse& k : facts.kernels)
-      if (static_cast<std::size_t>(k.category) == c) time += k.time;
-    if (time > Nanos{})
-      shares.emplace_back(seconds(time) / seconds(facts.kernelTime),
-                          nameOf(static_cast<KernelCategory>(c)));
+      if (static_cast<std::size_t>(k.category) == c) time += seconds(k.time);
+    if (time > 0)
+      shares.emplace_back(time / seconds(facts.kernelTime), nameOf(static_cast<KernelCategory>(c)));
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](auto& a, auto& b) { return a.first > b.first; });

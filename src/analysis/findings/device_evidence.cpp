@@ -25,17 +25,16 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
 }
 
 void addUse(const DeviceFacts& facts, double tracedSteps, double toldSteps, DeviceEvidence& e) {
-  double count = 0;
-  Nanos time{}, filled{}, filledOf{};
+  double count = 0, time = 0, filled = 0, filledOf = 0;
   for (const KernelUse& k : facts.kernels) {
-    count += static_cast<double>(k.count), time += k.time;
+    count += static_cast<double>(k.count), time += seconds(k.time);
     // A collective leaves most units to the work beside it: that is no fault of its grid.
     if (k.category == KernelCategory::kCollective) continue;
-    filled += k.filled, filledOf += k.filledOf;
+    filled += seconds(k.filled), filledOf += seconds(k.filledOf);
   }
   if (tracedSteps > 0) e.kernelsPerStep = count / tracedSteps;
-  if (count > 0) e.kernelSeconds = seconds(time) / count;
-  e.filled = shareOf(filled, filledOf);
+  if (count > 0) e.kernelSeconds = time / count;
+  if (filledOf > 0) e.filled = std::min(1.0, filled / filledOf);
   for (const CopyUse& c : facts.copies) {
     if (c.kind != DeviceWorkKind::kToDevice) continue;
     const bool pinned = c.memory == HostMemory::kPinned;

@@ -35,9 +35,13 @@ double speedupWithout(const Evidence& e, const Saved& saved) {
 }
 
 // Changes of the device's own work: their predictions have the new floor in them.
-constexpr std::array<std::string_view, 8> kChangeDevice = {
-    "pin_memory",         "copy_fewer_bytes", "larger_batch",         "overlap_collectives",
-    "even_out_the_ranks", "cool_the_device",  "one_process_a_device", "compile_step"};
+bool changesDevice(const Finding& f, const Advice& a) {
+  constexpr std::array<std::string_view, 6> kAll = {"pin_memory",          "copy_fewer_bytes",
+                                                    "overlap_collectives", "even_out_the_ranks",
+                                                    "cool_the_device",     "one_process_a_device"};
+  if (a.id == "larger_batch") return f.id == "compute.underfilled";
+  return std::find(kAll.begin(), kAll.end(), a.id) != kAll.end();
+}
 
 // The monitoring library's figure is of all processes, and counts any kernel: it bounds this
 // trainer's work only where nobody else is seen on the device, and then roughly.
@@ -102,8 +106,7 @@ void boundByDevice(const Evidence& e, std::vector<Finding>& findings) {
   const double most = 1 / std::clamp(busy, 0.02, 1.0);
   for (Finding& f : findings)
     for (Advice& a : f.advice) {
-      if (std::find(kChangeDevice.begin(), kChangeDevice.end(), a.id) != kChangeDevice.end())
-        continue;
+      if (changesDevice(f, a)) continue;
       for (Maybe<double>* p : {&a.predicted.speedup, &a.predicted.low, &a.predicted.high})
         if (*p) *p = std::min(**p, most);
       if (!e.device.timeline && a.predicted.low)

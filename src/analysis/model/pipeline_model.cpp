@@ -90,16 +90,21 @@ class Pipeline {
     return {{{b.io + b.blocked, 0}, {b.cpu, b.pool}, {b.put, 0}}};
   }
 
+  // The device works beside the host: a step takes as long as the longer of the two. Where the
+  // trainer made its own batches the device had the fetch for it, too, and with workers it has not.
+  [[nodiscard]] double leastStep(const StepDemand& s) const {
+    const double device = workload_.device * settings_.deviceScale;
+    if (workload_.inProcess) return workerCount() > 0 ? device : 0;
+    return std::min(s.beside(), device);
+  }
+
   Stages stagesOf(const StepDemand& s) const {
     const double changed =
         s.own * settings_.ownScale + s.load * settings_.loadScale + s.copy * settings_.copyScale;
-    // The device works beside the host: the step takes as long as the longer of the two.
-    const double own =
-        std::max(changed, std::min(s.beside(), workload_.device * settings_.deviceScale));
-    const double cpu = own * std::min(1.0, workload_.trainerCpuRatio) + settings_.handoff;
-    const double asleep = own - own * std::min(1.0, workload_.trainerCpuRatio);
-    return {{{cpu, std::max(1.0, workload_.trainerCpuRatio)},
-             {asleep + s.periodic * settings_.periodicScale, 0}}};
+    const double running = changed * std::min(1.0, workload_.trainerCpuRatio);
+    const double device = std::max(0.0, leastStep(s) - changed - settings_.handoff);
+    return {{{running + settings_.handoff, std::max(1.0, workload_.trainerCpuRatio)},
+             {changed - running + device + s.periodic * settings_.periodicScale, 0}}};
   }
 
   void dispatch() {

@@ -38,11 +38,12 @@ Nanos betweenPasses(const Step& step, Nanos usual) {
   return step.boundary ? std::max(Nanos{}, step.split.load - usual) : Nanos{};
 }
 
-StepDemand demandOf(const Step& step, Nanos between) {
+StepDemand demandOf(const Step& step, Nanos between, bool inProcess) {
   const Split& s = step.split;
   const double copy = positive(s.copy);
   const double load = positive(s.load - s.copy - between);
-  const double own = positive(s.compute + s.sync + s.comm + s.other);
+  const double own =
+      positive(s.compute - (inProcess ? s.hidden : Nanos{}) + s.sync + s.comm + s.other);
   // Runnable without a core is contention, not demand: the model puts it back.
   const double total = own + load + copy;
   const double keep = total > 0 ? std::max(0.0, total - positive(step.starved)) / total : 0;
@@ -101,13 +102,14 @@ double deviceWork(const TrainerFacts& t) {
 Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   Workload w;
   w.device = deviceWork(t);
+  w.inProcess = !hasWorkers;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
   Nanos between{};
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos here = betweenPasses(t.steps[i], usual);
     between += here;
-    w.steps.push_back(demandOf(t.steps[i], here));
+    w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
     mine += w.steps.back().beside() + w.steps.back().periodic;
   }

@@ -42,6 +42,9 @@ struct Workload {
   double apart = 0;          // evaluation and what no rule claims: no setting changes it
   double apartPeriodic = 0;  // checkpoints there
   double batchBytes = 0;     // mean; 0: not known
+  // Measured with no workers: fetch and step took turns, and the device worked through both. Then
+  // `own` is without the part of the fetch that its work hid.
+  bool inProcess = false;
   double device = 0;  // a device's work a step, mean; 0: not known. No step gets shorter than that
 };
 

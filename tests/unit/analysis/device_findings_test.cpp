@@ -285,6 +285,26 @@ TEST_CASE("what is told from a part of the window is at most of medium confidenc
   }));
 }
 
+TEST_CASE("batches made in the trainer while the device works: workers leave the device's time") {
+  // A step of 40 ms: 30 of fetch, of which the device's 25 ms of work hides 20, then 10 of
+  // launching.
+  Training t;
+  t.workers = 0, t.compute = 10, t.batchCpu = 30, t.waitTransform = 30;
+  Facts f = withDevice(t, {.kernels = 25});
+  const auto hide = [](Split& s, Blame& b, Nanos hidden) {
+    s.wait -= hidden, s.compute += hidden, s.hidden += hidden, b.transform -= hidden;
+  };
+  for (Step& s : f.trainer.steps) hide(s.split, s.blame, ms(20));
+  hide(f.trainer.split, f.trainer.blame, ms(20.0 * static_cast<double>(f.trainer.windowSteps())));
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "transform.in_process");
+  REQUIRE(found);
+  const Advice* a = adviceIn(*found, "more_workers");
+  REQUIRE(a);
+  CHECK(std::abs(*a->predicted.speedup - 40 / 25.0) < 0.06);
+  checkNoneBelow(j, 25 / 40.0);
+}
+
 TEST_CASE("a step in the model is as long as the longer of host and device") {
   Workload w;
   w.batches = {BatchDemand{}};

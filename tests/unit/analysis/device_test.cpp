@@ -269,3 +269,24 @@ TEST_CASE("a gauge that does not say is not zero; reasons that are no throttling
   CHECK(gauges[0].memoryPeak == 30);
   CHECK(gauges[0].memoryFirst == 10);
 }
+
+TEST_CASE("totals of a damaged recording stop at the largest number, and reports stand") {
+  std::string text = kTrainer + kSteps + kTraced;
+  for (int i = 0; i < 3; ++i)
+    text +=
+        "2000ms device_use device=\"GPU-1\" process=1 duration=500ms kind=kernel name=\"k\" "
+        "time=9223372036854775807 filled=9223372036854775807 count=18446744073709551615\n"
+        "2000ms device_use device=\"GPU-1\" process=1 duration=500ms kind=to_device memory=pinned "
+        "time=9223372036854775807 bytes=9223372036854775807 count=1\n"
+        "2000ms device_use device=\"GPU-1\" process=1 duration=500ms kind=kernel name=\"minus\" "
+        "time=-5 filled=7\n"
+        "2000ms device_calls thread=1 duration=500ms kind=sync name=\"c\" "
+        "time=9223372036854775807\n";
+  const Trace trace = traceOf(text);
+  const DeviceFacts facts = attribute(trace, {ProcessId{1}, ThreadId{1}}).device;
+  REQUIRE(facts.kernels.size() == 2);
+  CHECK(facts.kernels[0].time == Nanos::max());
+  CHECK(facts.kernels[1].time == 0ns);
+  CHECK(facts.copies[0].bytes == INT64_MAX);
+  CHECK(analyze(trace).device.has_value());
+}
