@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The agent under `stallprof run`: what a GPU and NVTX did is in the recording, and a tool that the
+user has set in its place stays."""
+import collections
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ['STALLPROF_BUILD']
+FAKES = os.path.join(BUILD, 'fakes')
+JOB = [FAKES + '/agent_gpu_job', 'cupti=' + FAKES + '/cupti-13.0/libcupti.so.13']
+NVTX_JOB = FAKES + '/agent_nvtx_job'
+
+
+def recorded(command, **env):
+    """(status, stdout, events): the events as stallprof-dump's lines, by kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = folder + '/run.stallprof'
+        done = subprocess.run(
+            [BUILD + '/bin/stallprof', 'run', '-o', name, '--report', 'none', '--'] + command,
+            env=dict(os.environ, **env), capture_output=True, text=True, timeout=60)
+        dump = subprocess.run([BUILD + '/bin/stallprof-dump', name], capture_output=True, text=True,
+                              timeout=60, check=True).stdout
+    events = collections.defaultdict(list)
+    for line in dump.splitlines():
+        words = line.split(' ')
+        if words[0].isdigit():
+            events[words[1]].append(line)
+    return done.returncode, done.stdout, events
+
+
+def total(lines, field):
+    return sum(int(re.search(r' %s=(\d+)' % field, line).group(1)) for line in lines)
+
+
+class UnderStallprof(unittest.TestCase):
+    def test_every_kernel_is_in_the_recording(self):
+        status, _, events = recorded(JOB + ['names=5', 'rate=4000', 'launches=6000', 'copies=10'])
+        self.assertEqual(status, 0)
+        kernels = [line for line in events['device_use'] if 'vectorized_elementwise' in line]
+        self.assertEqual(total(kernels, 'count'), 6000)
+        self.assertEqual(total(kernels, 'time'), 6000 * 5000)
+        self.assertEqual(total([line for line in events['device_calls'] if 'Launch' in line],
+                               'count'), 6000)
+        self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
+
+    def test_what_cupti_had_written_survives_sigkill(self):
+        status, _, events = recorded(JOB + ['rate=4000', 'launches=2000', 'end=kill'])
+        self.assertEqual(status, -9)
+        kernels = [line for line in events['device_use'] if '_Z6kernelv' in line]
+        self.assertEqual(total(kernels, 'count'), 2000)
+
+    def test_the_users_own_tool_stays_in_its_place(self):
+        for name in ('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH'):
+            with self.subTest(name=name):
+                status, out, events = recorded(['sh', '-c', 'echo $' + name],
+                                               **{name: '/opt/nsys/libToolsInjection64.so'})
+                self.assertEqual((status, out), (0, '/opt/nsys/libToolsInjection64.so\n'))
+                self.assertEqual(events['device_use'], [])
+
+    @unittest.skipUnless(os.path.exists(NVTX_JOB), 'built without the NVTX headers')
+    def test_ranges_of_nvtx_are_in_the_recording(self):
+        status, _, events = recorded([NVTX_JOB])
+        self.assertEqual(status, 0)
+        names = collections.Counter(re.search(r' name="([^"]*)"', line).group(1)
+                                    for line in events['range'])
+        self.assertEqual(names, {'step': 5, 'transform': 5, 'decode': 5, 'forward': 5, 'done': 1})
+        self.assertEqual(len([line for line in events['range'] if 'domain="Loader"' in line]), 5)
+        spans = [line for line in events['span'] if 'source=nvtx' in line]
+        self.assertEqual(len([line for line in spans if 'phase=transform' in line]), 5)
+
+
+if __name__ == '__main__':
+    unittest.main()
