@@ -68,15 +68,20 @@ std::optional<Nanos> ActivityClock::monotonic(std::uint64_t device) const {
 
 std::optional<ActivityClock::Stretch> ActivityClock::stretch(std::uint64_t begin,
                                                              std::uint64_t end) const {
-  // Nearly all lie behind the last pair but one.
-  const Piece* last = pieces_.empty() ? nullptr : &pieces_.back();
-  if (last != nullptr && begin < kInstantLimit && end < kInstantLimit &&
-      static_cast<std::int64_t>(std::min(begin, end)) >= last->device)
-    return Stretch{last->monotonicAt(static_cast<std::int64_t>(begin)),
-                   last->monotonicAt(static_cast<std::int64_t>(end))};
-  const auto from = monotonic(begin), to = monotonic(end);
-  if (!from || !to) return std::nullopt;
-  return Stretch{from->count(), to->count()};
+  if (begin >= kInstantLimit || end >= kInstantLimit) return std::nullopt;
+  const auto from = static_cast<std::int64_t>(begin), to = static_cast<std::int64_t>(end);
+  const Piece* piece = pieceOf(from);
+  if (piece == nullptr) return std::nullopt;
+  // Nearly always both are in one piece.
+  const bool whole =
+      piece->device <= from && from <= to && (piece == &pieces_.back() || to < piece[1].device);
+  if (whole) {
+    if (piece->broken) return std::nullopt;
+    return Stretch{piece->monotonicAt(from), piece->monotonicAt(to)};
+  }
+  const auto first = monotonic(begin), last = monotonic(end);
+  if (!first || !last) return std::nullopt;
+  return Stretch{first->count(), last->count()};
 }
 
 }  // namespace stallprof

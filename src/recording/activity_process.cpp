@@ -2,12 +2,13 @@
 #include "recording/activity_process.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "recording/activity_calls.h"
 #include "recording/activity_keys.h"
+#include "recording/activity_work.h"
 
 namespace stallprof {
 namespace {
@@ -28,72 +29,11 @@ constexpr std::int64_t kEachAfter = 3 * kSecond;
 constexpr std::int64_t kEachEvery = 60 * kSecond;
 constexpr std::size_t kNamesMost = STALLPROF_NAME_BYTES / sizeof(stallprof_name);
 
-// Kernels of NCCL and its kin, by their mangled names (research 03 section 6, rule 1).
-bool collective(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kParts = {"nccl",
-                                                      "nvshmem",
-                                                      "deep_ep",
-                                                      "cross_device_reduce",
-                                                      "multimem_",
-                                                      "one_shot_all_reduce",
-                                                      "two_shot_all_reduce",
-                                                      "rccl",
-                                                      "msccl"};
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return name.find(part) != name.npos; });
-}
-
-DeviceWorkKind copyKind(std::uint32_t code) {
-  switch (code) {  // CUpti_ActivityMemcpyKind
-    case 1:
-    case 3:
-      return DeviceWorkKind::kToDevice;
-    case 2:
-    case 4:
-      return DeviceWorkKind::kToHost;
-    case 5:
-    case 6:
-    case 7:
-    case 8:
-      return DeviceWorkKind::kOnDevice;
-    case 10:
-      return DeviceWorkKind::kPeer;
-    default:
-      return DeviceWorkKind::kOther;
-  }
-}
-
-HostMemory hostMemory(std::uint8_t kind) {
-  switch (kind) {  // CUpti_ActivityMemoryKind
-    case 1:
-      return HostMemory::kPageable;
-    case 2:
-      return HostMemory::kPinned;
-    case 5:
-    case 7:
-      return HostMemory::kManaged;
-    default:
-      return HostMemory::kUnknown;
-  }
-}
-
-BusyWith busyWith(DeviceWorkKind kind) {
-  switch (kind) {
-    case DeviceWorkKind::kKernel:
-    case DeviceWorkKind::kGraph:
-      return BusyWith::kCompute;
-    case DeviceWorkKind::kCollective:
-      return BusyWith::kCollective;
-    default:
-      return BusyWith::kCopy;
-  }
-}
-
 }  // namespace
 
 ActivityProcess::~ActivityProcess() {
   for (const auto& device : devices_)
-    if (device) budget_.removeDevice();
+    if (device && device->used) budget_.removeDevice();
 }
 
 void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
@@ -180,7 +120,7 @@ void ActivityProcess::names(std::span<const std::uint8_t> bytes, const Sink& sin
     if (namesBroken_) break;
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + sizeof header,
                                 header.length);
-    names_.push_back({sink.out.intern(text), header.pointer, collective(text)});
+    names_.push_back({sink.out.intern(text), header.pointer, isCollective(text)});
     byPointer_[header.pointer] = header.number;
     bytes = bytes.subspan(sizeof header + padded);
   }
@@ -270,10 +210,7 @@ void ActivityProcess::takeDevice(const ActivityRecord& record, const Sink& sink)
 
 ActivityProcess::Device* ActivityProcess::deviceOf(std::uint32_t ordinal) {
   if (ordinal >= devices_.size()) return nullptr;
-  if (!devices_[ordinal]) {
-    devices_[ordinal] = std::make_unique<Device>();
-    budget_.addDevice();
-  }
+  if (!devices_[ordinal]) devices_[ordinal] = std::make_unique<Device>();
   return devices_[ordinal].get();
 }
 
@@ -288,35 +225,6 @@ std::uint32_t ActivityProcess::ordinalOf(const ActivityRecord& record) {
   }
   const auto found = deviceOfContext_.find(record.context);
   return found != deviceOfContext_.end() ? found->second : record.device;
-}
-
-// What it is, without what only its own event has.
-DeviceWork ActivityProcess::classify(const ActivityRecord& record, std::uint32_t name) const {
-  DeviceWork work;
-  switch (record.kind) {
-    case ActivityKind::kCopy:
-      work.kind = copyKind(record.code);
-      if (work.kind == DeviceWorkKind::kToDevice) work.memory = hostMemory(record.sourceMemory);
-      if (work.kind == DeviceWorkKind::kToHost) work.memory = hostMemory(record.targetMemory);
-      break;
-    case ActivityKind::kPeerCopy:
-      work.kind = DeviceWorkKind::kPeer;
-      break;
-    case ActivityKind::kSet:
-      work.kind = DeviceWorkKind::kSet;
-      break;
-    case ActivityKind::kGraph:
-      work.kind = DeviceWorkKind::kGraph;
-      return work;
-    default:
-      if (name > 0 && names_[name - 1].collective) work.kind = DeviceWorkKind::kCollective;
-      work.blocks = static_cast<std::int64_t>(std::min<std::uint64_t>(record.blocks, INT64_MAX));
-      work.blockThreads =
-          static_cast<std::int32_t>(std::min<std::uint64_t>(record.blockThreads, INT32_MAX));
-      return work;
-  }
-  work.bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(record.bytes, INT64_MAX));
-  return work;
 }
 
 void ActivityProcess::addUp(const DeviceWork& work, const Device& device, WorkTotal& total) {
@@ -343,9 +251,10 @@ void ActivityProcess::takeWork(const ActivityRecord& record, const Stretch& when
   const bool kernel =
       record.kind == ActivityKind::kConcurrentKernel || record.kind == ActivityKind::kKernel;
   const std::uint32_t name = kernel ? nameNumber(record.name) : 0;
-  DeviceWork work = classify(record, name);
+  DeviceWork work = workOfRecord(record, name > 0 && names_[name - 1].collective);
   work.duration = Nanos(when.end - when.begin);
   if (firstWork_ == 0) firstWork_ = when.begin;
+  if (!std::exchange(device->used, true)) budget_.addDevice();
   device->work.add(when.begin, when.end, busyWith(work.kind));
   WorkTotal* total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, name));
   if (total == nullptr) total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, 0));

@@ -70,6 +70,7 @@ class ActivityProcess {
   struct Device {
     StringId name;
     std::int32_t multiprocessors = -1;
+    bool used = false;  // CUPTI tells of every device there is
     BusyUnion work;
   };
   struct WorkTotal {
@@ -87,7 +88,6 @@ class ActivityProcess {
   void take(const ActivityRecord& record, const Sink& sink);
   void takeDevice(const ActivityRecord& record, const Sink& sink);
   void takeWork(const ActivityRecord& record, const Stretch& when, const Sink& sink);
-  [[nodiscard]] DeviceWork classify(const ActivityRecord& record, std::uint32_t name) const;
   static void addUp(const DeviceWork& work, const Device& device, WorkTotal& total);
   void takeCall(const ActivityRecord& record, const Stretch& when, const Sink& sink);
   [[nodiscard]] std::optional<Stretch> timeOf(const ActivityRecord& record, Nanos now);

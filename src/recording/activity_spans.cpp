@@ -113,8 +113,7 @@ void BusyUnion::settle(std::int64_t until, std::int64_t gap, std::size_t limit,
     if (next->end() > until) left.emplace_back(until, next->end(), next->with(), true);
   }
   if (next != work_.begin()) sweep.finish();
-  left.insert(left.end(), next, work_.end());
-  work_.swap(left);
+  replace(next, left);
   settled_ = until;
   remember(out, from);
   thinSpans(out, from, limit);
@@ -128,9 +127,15 @@ void BusyUnion::settleLate(std::vector<BusySpan>& out) {
     lateWork(*next, out);
     if (next->end() > settled_) rest.emplace_back(settled_, next->end(), next->with(), true);
   }
-  if (next == work_.begin()) return;
-  rest.insert(rest.end(), next, work_.end());
-  work_.swap(rest);
+  replace(next, rest);
+}
+
+// What is before `until` by `left`, whose members begin before all others. The memory is kept: next
+// second's work needs as much.
+void BusyUnion::replace(std::vector<Work>::iterator until, const std::vector<Work>& left) {
+  const auto from = until - static_cast<std::ptrdiff_t>(left.size());  // no more than there were
+  std::copy(left.begin(), left.end(), from);
+  work_.erase(work_.begin(), from);
 }
 
 void BusyUnion::lateWork(const Work& work, std::vector<BusySpan>& out) {

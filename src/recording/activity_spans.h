@@ -57,6 +57,7 @@ class BusyUnion {
   void settleLate(std::vector<BusySpan>& out);
   void lateWork(const Work& work, std::vector<BusySpan>& out);
   void sort();
+  void replace(std::vector<Work>::iterator until, const std::vector<Work>& left);
   void remember(const std::vector<BusySpan>& spans, std::size_t from);
 
   struct Told {
