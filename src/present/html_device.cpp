@@ -92,7 +92,7 @@ void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path)
 
 void kernels(Html& html, const DeviceInfo& info) {
   if (info.kernels.empty()) return;
-  html.add("h3", "Kernels");
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Kernels");
   const auto scroll = html.open("div", {{"class", "scroll"}});
   const auto table = html.open("table");
   header(html, {{"share of their time", "r"},
@@ -126,7 +126,7 @@ void kernels(Html& html, const DeviceInfo& info) {
 
 void copies(Html& html, const DeviceInfo& info) {
   if (info.copies.empty()) return;
-  html.add("h3", "Copies and sets");
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Copies and sets");
   const auto scroll = html.open("div", {{"class", "scroll"}});
   const auto table = html.open("table");
   header(html, {{"what", ""}, {"count", "r"}, {"time", "r"}, {"bytes", "r"}, {"rate", "r"}});
@@ -148,7 +148,7 @@ void copies(Html& html, const DeviceInfo& info) {
 
 void calls(Html& html, const DeviceInfo& info) {
   if (info.calls.empty()) return;
-  html.add("h3", "Calls of the host");
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Calls of the host");
   const auto scroll = html.open("div", {{"class", "scroll"}});
   const auto table = html.open("table");
   header(html, {{"call", ""}, {"kind", ""}, {"count", "r"}, {"time", "r"}});
