@@ -21,6 +21,7 @@ constexpr std::size_t kContexts = 1024;
 // Work that waits for its flush: 2 s of 250,000 kernels a second, 12 MB.
 constexpr std::size_t kPendingWorks = 500'000;
 constexpr std::size_t kSwitchesKept = 4096;
+constexpr std::uint32_t kCountsStarved = 27;  // cuptiGetVersion() of CUDA 12.9
 // Calls and copies from here on have an event of their own (semantics: DeviceCall, DeviceWork).
 constexpr std::int64_t kLongCall = 100'000;
 constexpr std::int64_t kLongCopy = 1'000'000;
@@ -103,8 +104,10 @@ void ActivityProcess::takeLosses(const AreaControl& area, const Sink& sink) {
     lose(kind, count, detail, sink);
   };
   grown(area.dropped, area_.dropped, LossKind::kDeviceDropped, "records that CUPTI dropped");
-  grown(area.starved, area_.starved, LossKind::kDeviceDropped,
-        "times that CUPTI had no buffer to write to");
+  // From 12.9 on the agent may give CUPTI none, and CUPTI counts what that costs.
+  if (area.cuptiVersion < kCountsStarved)
+    grown(area.starved, area_.starved, LossKind::kDeviceDropped,
+          "times that CUPTI had no buffer to write to");
   grown(area.namesLost, area_.namesLost, LossKind::kStringsFull, "names of kernels");
 }
 
