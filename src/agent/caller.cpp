@@ -56,12 +56,16 @@ void callerThread() {
 
 void tickerThread() {
   std::uint64_t cpu = 0;
+  // Soon at first: what a process that dies early leaves behind can be read only once the length
+  // of its records is known, and that is known from the first buffer that is given back.
+  std::uint64_t wait = kSecond / 20;
   while (!agent.off.load() && !hung.load()) {
     ask(Order::kFlush, kPatience);
     const std::uint64_t now = threadCpuNs();
     sayCpu(now - cpu);
     cpu = now;
-    futexWait(&wakeTicker, load(wakeTicker), kSecond);
+    futexWait(&wakeTicker, load(wakeTicker), wait);
+    wait = wait * 2 < kSecond ? wait * 2 : kSecond;
   }
 }
 
@@ -90,7 +94,10 @@ bool ask(Order order, std::uint64_t ns) {
   if (!started.load() || hung.load() || agent.off.load()) return false;
   const std::uint64_t deadline = monotonicNs() + ns;
   for (bool no = false; !busy.compare_exchange_weak(no, true); no = false) {
-    if (monotonicNs() >= deadline) return false;
+    if (monotonicNs() >= deadline) {
+      if (order == Order::kFinish) giveUp();  // the call before ours still has not come back
+      return false;
+    }
     nap();
   }
   what = order;
