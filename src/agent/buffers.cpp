@@ -78,13 +78,13 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
   return walk;
 }
 
-void countDropped(stallprof_activity_area& area) {
+}  // namespace
+
+void countDropped() {
   std::size_t dropped = 0;
   if (agent.cupti.droppedRecords(nullptr, 0, &dropped) == kCuptiSuccess && dropped != 0)
-    CountRef(area.dropped).fetch_add(dropped, std::memory_order_relaxed);
+    CountRef(agent.memory.area->dropped).fetch_add(dropped, std::memory_order_relaxed);
 }
-
-}  // namespace
 
 void requestBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* mostRecords) {
   *mostRecords = 0;
@@ -115,7 +115,7 @@ void completeBuffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std
   area.buffer[n].bytes = valid;
   StateRef(area.buffer[n].state)
       .store(valid != 0 ? STALLPROF_BUFFER_FULL : STALLPROF_BUFFER_FREE, std::memory_order_release);
-  countDropped(area);
+  countDropped();
 }
 
 }  // namespace stallprof::agent

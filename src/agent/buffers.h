@@ -14,4 +14,7 @@ void requestBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* mostRe
 void completeBuffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                     std::size_t valid);
 
+// Adds what CUPTI has dropped since it was last asked. Never from the first of the callbacks.
+void countDropped();
+
 }  // namespace stallprof::agent

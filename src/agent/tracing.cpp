@@ -188,6 +188,7 @@ stallprof_clock_pair pairClocks() {
 stallprof_clock_pair flush(std::uint32_t flag) {
   const std::uint64_t began = monotonicNs();
   const CuptiResult result = agent.cupti.flushAll(flag);
+  countDropped();  // also where no buffer was left to give back
   if (result != kCuptiSuccess) agent.memory.area->error = result;
   const stallprof_clock_pair pair = pairClocks();
   if (result == kCuptiSuccess)

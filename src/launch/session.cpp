@@ -140,7 +140,8 @@ int Session::plainly(const std::string& why) {
 void Session::planAgent(RecorderPlan& plan) {
   plan.agent = false;
   if (!options_.gpu) {
-    plan.noAgent = "switched off with --no-gpu";
+    if (::access("/dev/nvidiactl", F_OK) == 0)
+      plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
     return;
   }
   plan.noAgent = foreignInjection(environment_, kCudaVariable);

@@ -19,7 +19,7 @@ struct Raw {
   std::vector<std::string> reports;
   unsigned hz = 100;
   bool noPython = false;
-  bool noGpu = false;
+  bool gpu = false;
   std::string price;
   std::string rules;
 };
@@ -38,7 +38,8 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--hz", raw.hz, "looks a second at each thread (default 100)")
       ->check(CLI::Range(1u, 1000u));
   app.add_flag("--no-python", raw.noPython, "do not put the Python hook into the command");
-  app.add_flag("--no-gpu", raw.noGpu, "do not put the GPU agent into the command");
+  app.add_flag("--gpu", raw.gpu,
+               "trace CUDA and NVTX from inside the command (not yet tried on a real GPU)");
   app.add_option("--price", raw.price, "price of an hour on this machine: the report gives costs")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--rules", raw.rules, "phase rules of your own, in TOML, for the report");
@@ -110,7 +111,7 @@ RunWords parseRun(const Words& words) {
   parsed.options.output = raw.output;
   parsed.options.hz = raw.hz;
   parsed.options.python = !raw.noPython;
-  parsed.options.gpu = !raw.noGpu;
+  parsed.options.gpu = raw.gpu;
   parsed.options.price = raw.price;
   parsed.options.rules = raw.rules;
   return parsed;

@@ -19,7 +19,7 @@ def recorded(command, **env):
     with tempfile.TemporaryDirectory() as folder:
         name = folder + '/run.stallprof'
         done = subprocess.run(
-            [BUILD + '/bin/stallprof', 'run', '-o', name, '--report', 'none', '--'] + command,
+            [BUILD + '/bin/stallprof', 'run', '-o', name, '--gpu', '--report', 'none', '--'] + command,
             env=dict(os.environ, **env), capture_output=True, text=True, timeout=60)
         dump = subprocess.run([BUILD + '/bin/stallprof-dump', name], capture_output=True, text=True,
                               timeout=60, check=True).stdout

@@ -3,6 +3,7 @@
 """Every report of the sample analyses fits the schema, and its shares sum."""
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -11,6 +12,8 @@ try:
 except ImportError:
     jsonschema = None
 
+GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "golden"
+OPTIONAL = {"cost", "device"}
 NAMES = ["nothing", "input_bound", "healthy", "no_steps", "damaged", "tied", "hostile"]
 with open(os.environ["SCHEMA"], encoding="utf-8") as schema_file:
     SCHEMA = json.load(schema_file)
@@ -62,13 +65,13 @@ class Schema(unittest.TestCase):
                 self.assertFalse(validator.is_valid(bad))
 
     def test_emitted_fields_are_the_schemas(self):
-        """Without the validator too: same names, none missing, none more (cost apart)."""
+        """Without the validator too: same names, none missing, none more (cost and device apart)."""
 
         def compare(value, schema, path):
             schema = resolve(schema)
             if isinstance(value, dict) and "properties" in schema:
                 emitted, declared = set(value), set(schema["properties"])
-                self.assertEqual(emitted | {"cost"}, declared | {"cost"}, path)
+                self.assertEqual(emitted | OPTIONAL, declared | OPTIONAL, path)
                 for name in emitted:
                     compare(value[name], schema["properties"][name], f"{path}.{name}")
             if isinstance(value, list) and "items" in schema:
@@ -78,6 +81,11 @@ class Schema(unittest.TestCase):
         for name in NAMES:
             with self.subTest(name):
                 compare(report(name), SCHEMA, "")
+        for golden in sorted(GOLDENS.glob("gpu_*/report.json")):
+            with self.subTest(golden.parent.name):
+                value = json.loads(golden.read_text())
+                self.assertIn("device", value)
+                compare(value, SCHEMA, "")
         self.assertIn("cost", report("tied"))
         self.assertNotIn("cost", report("input_bound"))
 
