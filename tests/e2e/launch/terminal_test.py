@@ -91,6 +91,8 @@ class JobControl(Case):
         line, _ = self.line(probe("counter"), log)
         self.terminal.type(line)
         until(lambda: "ready" in content(log), "the command")
+        job = os.tcgetpgrp(self.terminal.fd)
+        self.addCleanup(os.killpg, job, signal.SIGKILL)  # it outlives its terminal
         for _ in range(20):
             self.terminal.type(b"\x03")
             time.sleep(0.1)
