@@ -45,11 +45,11 @@ int look(dl_phdr_info* info, std::size_t, void* to) {
   const char* name = baseName(info->dlpi_name);
   if (beginsWith(name, "libcupti.so")) keep(found.cupti, info->dlpi_name);
   if (beginsWith(name, "libcudart")) {
-    found.library[0] = 0;  // better than any other
-    keep(found.library, info->dlpi_name);
+    found.cuda[0] = 0;  // better than any other
+    keep(found.cuda, info->dlpi_name);
     if (const char* so = strstr(name, ".so."); so != nullptr) found.major = atoi(so + 4);
   } else if (beginsWith(name, "libcublas.so") || beginsWith(name, "libnvrtc.so")) {
-    keep(found.library, info->dlpi_name);
+    keep(found.cuda, info->dlpi_name);
   }
   keepPackages(found, info->dlpi_name);
   return 0;
@@ -100,11 +100,11 @@ void lookAtMapped(MappedCuda& found) {
 bool cuptiCandidate(const MappedCuda& mapped, int major, int i, char (&path)[kPathBytes]) {
   switch (i) {
     case 0:
-      return besideLibrary(path, mapped.library, "", major), true;
+      return besideLibrary(path, mapped.cuda, "", major), true;
     case 1:  // the wheels of CUDA 11 and 12: a folder a library; 13: one for all
-      return besideLibrary(path, mapped.library, "/../../cuda_cupti/lib", major), true;
+      return besideLibrary(path, mapped.cuda, "/../../cuda_cupti/lib", major), true;
     case 2:
-      return besideLibrary(path, mapped.library, "/../extras/CUPTI/lib64", major), true;
+      return besideLibrary(path, mapped.cuda, "/../extras/CUPTI/lib64", major), true;
     case 3:
       return inPackages(path, mapped, major >= 13 ? "/nvidia/cu13/lib" : "/nvidia/cuda_cupti/lib",
                         major),

@@ -10,7 +10,7 @@ inline constexpr std::size_t kPathBytes = 512;
 // The files of this process that tell where its CUDA comes from; empty: not mapped.
 struct MappedCuda {
   char cupti[kPathBytes];     // libcupti itself
-  char library[kPathBytes];   // libcudart, or another library of the toolkit
+  char cuda[kPathBytes];      // libcudart, or another library of the toolkit
   char packages[kPathBytes];  // ".../site-packages", of anything mapped from one
   int major;                  // of libcudart's name; 0: not mapped
 };
