@@ -184,12 +184,31 @@ class Passes(Case):
         self.assertEqual(count, {1: 5, 2: 4})  # zip fetches one more of the first
 
     def test_what_lies_ready(self):
+        # No batch is made before the trainer waits for one, and it goes on from the fifth only when
+        # all four that its two workers may hold lie ready.
         run = script('''
-            import time, torch
-            from torch.utils.data import DataLoader, TensorDataset
-            data = TensorDataset(torch.zeros(40, 2))
-            for i, _ in enumerate(DataLoader(data, batch_size=4, num_workers=2)):
-                time.sleep(0.3 if i == 4 else 0)
+            import multiprocessing, sys, threading, time, torch
+            from torch.utils.data import DataLoader
+            waits = multiprocessing.Event()
+            class Data:
+                def __len__(self):
+                    return 40
+                def __getitem__(self, i):
+                    waits.wait()
+                    return torch.zeros(2)
+            def is_waiting(frame):
+                while frame and frame.f_code.co_name != '_try_get_data':
+                    frame = frame.f_back
+                return frame
+            def tell(trainer):
+                while not is_waiting(sys._current_frames()[trainer]):
+                    time.sleep(0.01)
+                waits.set()
+            batches = iter(DataLoader(Data(), batch_size=4, num_workers=2))
+            threading.Thread(target=tell, args=(threading.get_ident(),), daemon=True).start()
+            for i, _ in enumerate(batches):
+                while i == 4 and batches._data_queue.qsize() < 4:
+                    time.sleep(0.01)
             ''')
         fetches = [f for f in run.fetch if not f.end]
         self.assertEqual(fetches[0].ready, 0)
