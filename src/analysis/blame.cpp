@@ -60,6 +60,7 @@ Observed& Observed::operator+=(const Observed& o) {
 // How many of a slice's looks fell into (begin, end]: they are evenly spaced, the last at its end,
 // so that stretches end to end count each look once.
 static std::uint32_t looksIn(const Timed<ThreadSlice>& slice, Nanos begin, Nanos end) {
+  if (slice.data.duration <= kNone) return 0;
   const auto after = [&](Nanos t) {  // looks later than t
     const __int128 left = std::clamp(slice.end() - t, kNone, slice.data.duration).count();
     const __int128 whole = slice.data.duration.count();
@@ -68,7 +69,20 @@ static std::uint32_t looksIn(const Timed<ThreadSlice>& slice, Nanos begin, Nanos
   return after(begin) - after(end);
 }
 
-Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
+// Weighs `looks` of the slice's by what they found the thread blocked in.
+static void weigh(Observed& seen, const ThreadSlice& slice, std::uint32_t looks) {
+  if (slice.wait == Wait::kRunning || slice.looks == 0 || slice.duration <= kNone) return;
+  const Nanos weight = scaled(slice.duration, static_cast<double>(looks) / slice.looks);
+  const Phase phase = producerWait(slice.wait).phase;
+  (phase == Phase::kExtract     ? seen.extract
+   : phase == Phase::kTransform ? seen.transform
+                                : seen.unknown) += weight;
+  seen.blockedLooks += looks;
+}
+
+// `counts`: whether a slice's looks are of the stretch at all.
+template <class Counts>
+static Observed observeSlices(const ThreadLife& thread, Nanos begin, Nanos end, Counts counts) {
   Observed seen;
   auto slice = std::upper_bound(thread.slices.begin(), thread.slices.end(), begin,
                                 [](Nanos t, const Timed<ThreadSlice>& s) { return t < s.end(); });
@@ -76,20 +90,26 @@ Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
     const ThreadSlice& s = slice->data;
     const double share = shareOf(overlap(slice->at, slice->end(), begin, end), s.duration);
     seen.run += scaled(s.run, share), seen.queued += scaled(s.queued, share);
-    if (s.wait == Wait::kRunning || s.looks == 0 || s.duration <= kNone) continue;
-    const std::uint32_t looks = looksIn(*slice, begin, end);
-    const Nanos weight = scaled(s.duration, static_cast<double>(looks) / s.looks);
-    const Phase phase = producerWait(s.wait).phase;
-    (phase == Phase::kExtract     ? seen.extract
-     : phase == Phase::kTransform ? seen.transform
-                                  : seen.unknown) += weight;
-    seen.blockedLooks += looks;
+    if (counts(*slice)) weigh(seen, s, looksIn(*slice, begin, end));
   }
   return seen;
 }
 
+Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
+  return observeSlices(thread, begin, end, [](const Timed<ThreadSlice>&) { return true; });
+}
+
+bool Producers::Worker::makesAt(Nanos t) const {
+  const auto next = std::lower_bound(making.begin(), making.end(), t,
+                                     [](const Stretch& s, Nanos at) { return s.begin < at; });
+  return next != making.begin() && t <= std::prev(next)->end;
+}
+
 Producers::Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks)
-    : trace_(trace), stacks_(stacks) {
+    : trace_(trace), line_(line), stacks_(stacks) {
+  for (const auto& row : trace.loaders)
+    if (row.data.process == line.who.process)
+      ahead_[row.data.loader] = std::int64_t{row.data.workers} * row.data.prefetch;
   std::unordered_map<std::uint64_t, bool> ours;
   for (const PassSpan& pass : line.passes)
     if (pass.hasWorkers && pass.key != 0) ours[pass.key] = true;
@@ -110,16 +130,24 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& line, const Fetc
       places_[{row.data.key, row.data.batch}] = {byThread[row.data.thread], worker.tasks.size()};
       worker.tasks.push_back(&row);
     }
-  for (Worker& worker : workers_) pool(worker);
+  for (Worker& worker : workers_) {
+    for (const Timed<WorkerTask>* task : worker.tasks) {
+      const Nanos begin = fetchBegin(*task), end = fetchEnd(*task);
+      worker.making.push_back({begin, end});
+      worker.blockedAndQueued += std::max(kNone, end - begin - task->data.cpu);
+    }
+    pool(worker);
+  }
 
   self_.thread = line.who.thread;
   for (std::size_t i = 0; i < line.fetches.size(); ++i) {
     if (line.passes[line.passOf[i]].hasWorkers) continue;
     const Timed<Fetch>& fetch = *line.fetches[i];
-    self_.first = std::min(self_.first, fetch.at), self_.last = std::max(self_.last, fetch.end());
-    self_.seen += observe(trace.thread(self_.thread), fetch.at, fetch.end());
+    if (!self_.making.empty() && fetch.end() <= self_.making.back().end) continue;  // within it
+    self_.making.push_back({fetch.at, fetch.end()});
     self_.blockedAndQueued += std::max(kNone, fetch.data.duration - fetch.data.cpu);
   }
+  pool(self_);
   if (stacks_.cpuKnown) return;
   stacks_.cpuExtract = readCpu_ = readCpuShare(trace_, readers());
 }
@@ -136,12 +164,17 @@ std::vector<Reader> Producers::readers() const {
 }
 
 void Producers::pool(Worker& worker) const {
-  for (const Timed<WorkerTask>* task : worker.tasks) {
-    const Nanos begin = fetchBegin(*task), end = fetchEnd(*task);
-    worker.first = std::min(worker.first, begin), worker.last = std::max(worker.last, end);
-    worker.seen += observe(trace_.thread(worker.thread), begin, end);
-    worker.blockedAndQueued += std::max(kNone, end - begin - task->data.cpu);
+  const ThreadLife& thread = trace_.thread(worker.thread);
+  for (const Stretch& s : worker.making) {
+    worker.first = std::min(worker.first, s.begin), worker.last = std::max(worker.last, s.end);
+    worker.seen +=
+        observeSlices(thread, s.begin, s.end, [](const Timed<ThreadSlice>&) { return false; });
   }
+  // Only a slice's last look has an instant of its own, the others are told as evenly spaced: where
+  // batches are made in less than two looks' time, those would fall beside their fetch half of the
+  // time. They saw what the last one saw, so they are counted where it is.
+  for (const Timed<ThreadSlice>& slice : thread.slices)
+    if (worker.makesAt(slice.end())) weigh(worker.seen, slice.data, slice.data.looks);
 }
 
 FetchSplit Producers::split(const Worker& worker, Nanos begin, Nanos end, Nanos cpu) const {
@@ -152,7 +185,9 @@ FetchSplit Producers::split(const Worker& worker, Nanos begin, Nanos end, Nanos 
   // Run-queue time moves in tick-sized jumps, so it is told by the producer's average.
   split.queued = scaled(rest, std::min(1.0, shareOf(worker.seen.queued, worker.blockedAndQueued)));
   const Nanos blocked = rest - split.queued;
-  Observed seen = observe(trace_.thread(worker.thread), begin, end);
+  Observed seen =
+      observeSlices(trace_.thread(worker.thread), begin, end,
+                    [&](const Timed<ThreadSlice>& s) { return worker.makesAt(s.end()); });
   if (seen.blockedLooks < kEnoughLooks) seen = worker.seen;
   const Nanos weights = seen.extract + seen.transform + seen.unknown;
   if (weights <= kNone) {  // never seen blocked: too short for any look
@@ -228,6 +263,21 @@ Blame Producers::blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos be
   return blame;
 }
 
+// A worker that has the next index in hand still needs some time to take it: its queue's lock, the
+// pipe, and its own feeder thread, which pickles the batch before under the same GIL.
+Nanos Producers::taking(const PassSpan& pass, const Place& place, std::int64_t batch) const {
+  const auto ahead = ahead_.find(pass.loader);
+  if (place.task == 0 || ahead == ahead_.end() || ahead->second < 1) return kNone;
+  const Timed<WorkerTask>& task = *workers_[place.worker].tasks[place.task];
+  // Each batch that the trainer takes sends the index that is as far ahead as workers may be.
+  const std::int64_t sender = batch - ahead->second;
+  if (sender >= static_cast<std::int64_t>(pass.fetches.size())) return kNone;
+  const Nanos sent = sender < 0
+                         ? pass.iteratorEnd
+                         : line_.fetches[pass.fetches[static_cast<std::size_t>(sender)]]->end();
+  return sent <= task.at ? fetchBegin(task) - task.at : kNone;
+}
+
 bool Producers::work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork& out) const {
   out.pass = pass.pass, out.batch = fetch.data.batch;
   const auto fill = [&](const FetchSplit& split) {
@@ -246,6 +296,7 @@ bool Producers::work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork&
   const Timed<WorkerTask>& task = *worker.tasks[place->task];
   out.worker = task.data.worker, out.bytes = task.data.bytes;
   out.begin = fetchBegin(task), out.end = fetchEnd(task), out.put = putEnd(task) - fetchEnd(task);
+  out.taking = taking(pass, *place, fetch.data.batch);
   out.threadCpu = task.data.cpu, out.cpu = std::max(task.data.cpu, task.data.processCpu);
   fill(split(worker, task));
   return true;

@@ -51,19 +51,26 @@ class Producers {
   [[nodiscard]] bool work(const PassSpan& pass, const Timed<Fetch>& fetch, BatchWork& out) const;
 
  private:
+  struct Stretch {
+    Nanos begin{}, end{};
+  };
   struct Worker {
     ThreadId thread;
     Nanos begun = Nanos::max();                   // entered its loop
     std::vector<const Timed<WorkerTask>*> tasks;  // by time
+    std::vector<Stretch> making;                  // its fetches, by time
     Observed seen;                                // over all its fetches
     Nanos first = Nanos::max(), last{};           // begin and end of them all
     Nanos blockedAndQueued{};                     // their wall less their CPU
+    // Whether a look at `t` fell into a fetch: later than its begin, up to its end.
+    [[nodiscard]] bool makesAt(Nanos t) const;
   };
   struct Place {
     std::size_t worker = 0, task = 0;
   };
 
   void pool(Worker& worker) const;
+  [[nodiscard]] Nanos taking(const PassSpan& pass, const Place& place, std::int64_t batch) const;
   [[nodiscard]] const Place* find(const PassSpan& pass, const Timed<Fetch>& fetch) const;
   [[nodiscard]] FetchSplit split(const Worker& worker, Nanos begin, Nanos end, Nanos cpu) const;
   [[nodiscard]] FetchSplit split(const Worker& worker, const Timed<WorkerTask>& task) const;
@@ -73,7 +80,9 @@ class Producers {
   [[nodiscard]] std::vector<Reader> readers() const;
 
   const Trace& trace_;
+  const TrainerTimeline& line_;
   FetchShares stacks_;
+  std::map<std::uint32_t, std::int64_t> ahead_;  // loader -> batches that its workers may hold
   std::vector<Worker> workers_;
   Worker self_;  // the trainer as its own producer
   double readCpu_ = 0;

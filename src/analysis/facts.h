@@ -63,6 +63,7 @@ struct BatchWork {
   std::int64_t batch = -1;
   std::int32_t worker = -1;
   Nanos begin{}, end{};  // the fetch, wall
+  Nanos taking{};        // until `begin` since the batch before, where its index lay ready by then
   Nanos put{};           // from `end` until handed to the queue
   Nanos cpu{};           // demand: process CPU less the queue feeder's; all threads
   Nanos threadCpu{};

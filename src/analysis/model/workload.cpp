@@ -14,7 +14,7 @@ BatchDemand demandOf(const BatchWork& work) {
   BatchDemand d;
   d.io = positive(work.extract);
   d.blocked = positive(work.blocked);
-  d.put = positive(work.put);
+  d.put = positive(work.taking) + positive(work.put);
   const double all = std::max(positive(work.cpu), positive(work.threadCpu));
   d.cpu = work.threadCpu > Nanos{} ? std::min(positive(work.threadCpu), all) : all;
   d.pool = d.cpu > 0 ? std::max(1.0, all / d.cpu) : 1;

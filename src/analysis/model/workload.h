@@ -17,7 +17,7 @@ struct BatchDemand {
   double blocked = 0;  // blocked otherwise: sleep, lock
   double cpu = 0;      // wall time of its CPU part with the cores it asks for
   double pool = 1;     // cores it keeps busy meanwhile: above 1 with OpenMP or BLAS pools
-  double put = 0;      // handing the batch to the queue
+  double put = 0;      // taking its index and handing the batch to the queue
   [[nodiscard]] double alone() const { return io + blocked + cpu + put; }
   [[nodiscard]] double coreSeconds() const { return cpu * pool; }
 };

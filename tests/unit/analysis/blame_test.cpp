@@ -133,6 +133,39 @@ TEST_CASE("what the looks found a fetch blocked in divides its blocked time") {
   CHECK(work.put == 2ms);
 }
 
+TEST_CASE("looks merged over several short fetches count where the last of them fell") {
+  // Fetches of 10 ms, 6 ms of sleep after each; a look every 20 ms, and two in a row saw the same.
+  // Told as evenly spaced, the first of the two sleeps would have fallen into the second fetch.
+  const Blamed all(
+      "0 loader process=1 loader=1 workers=0\n0 iterator thread=1 loader=1 pass=1\n"
+      "1s fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=0\n"
+      "1016ms fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=1\n"
+      "1032ms fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=2\n"
+      "985ms slice thread=1 duration=40ms run=4ms looks=2 wait=socket\n"
+      "1025ms slice thread=1 duration=5ms looks=1 wait=sleep\n"
+      "1030ms slice thread=1 duration=16ms run=2ms looks=2 wait=sleep\n");
+  const Blame second = all.wait(1, 1016ms, 1026ms);
+  CHECK(second.extract == 8ms);
+  CHECK(second.transform == 2ms);
+  CHECK(second.unknown == 0ms);
+  CHECK(all.wait(2, 1032ms, 1042ms).unknown == 0ms);
+}
+
+TEST_CASE("what a worker takes to pick up an index that lies ready is its own time") {
+  // One worker may hold two batches. The index of batch 3 left as the trainer took batch 1, at
+  // 1220 ms, before the worker was done with batch 2; that of batch 4 only as it took batch 2.
+  const Blamed blamed(
+      "0 loader process=1 loader=1 workers=1 prefetch=2\n"
+      "0 iterator thread=1 loader=1 pass=1 key=7\n" +
+      task("1s", 0, "100ms") + task("1112ms", 1, "100ms") + task("1224ms", 2, "100ms") +
+      task("1336ms", 3, "100ms") + task("1448ms", 4, "100ms") + fetch("1s", "112ms", 0) +
+      fetch("1200ms", "20ms", 1) + fetch("1440ms", "12ms", 2) + fetch("1460ms", "1ms", 3) +
+      fetch("1470ms", "1ms", 4));
+  CHECK(blamed.work(0).taking == 0ms);  // starting is not picking up
+  CHECK(blamed.work(3).taking == 10ms);
+  CHECK(blamed.work(4).taking == 0ms);
+}
+
 TEST_CASE("a fetch too short for looks is divided as its worker's others were") {
   const Blamed blamed(
       kPass + task("1s", 0, "0") +
@@ -217,7 +250,7 @@ TEST_CASE("CPU in read calls is system time beyond what page faults cost, and is
                    "repeat 10 every 100ms\n"
                    "1s task thread=2 key=7 batch=0+1*i fetch_begin=0 fetch_end=90ms put_end=90ms "
                    "cpu=40ms\n"
-                   "1s slice thread=2 duration=100ms run=40ms looks=10 wait=socket\n"
+                   "990ms slice thread=2 duration=100ms run=40ms looks=10 wait=socket\n"
                    "1s fetch thread=1 loader=1 pass=1 worker=0 duration=90ms batch=0+1*i\n"
                    "end\n"
                    "0 usage process=2 cpu=0 system=0 minflt=0 syscr=0 rchar=0\n"
