@@ -6,13 +6,6 @@
 namespace stallprof {
 namespace {
 
-std::string_view categoryOf(SliceKind kind) {
-  constexpr std::string_view kNames[] = {"merged", "step", "iterator", "fetch", "index_wait",
-                                         "make",   "send", "span",     "range", "optimizer",
-                                         "call",   "busy", "device",   "gc"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 class ChromeSink final : public TraceSink {
  public:
   ChromeSink(ByteStream& out, Nanos begin) : out_(out), begin_(begin) {}

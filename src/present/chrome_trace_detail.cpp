@@ -46,8 +46,8 @@ void addRepresentative(const TrainerFacts& trainer, std::size_t around, Timeline
     }
 }
 
-// The steps that lie in the longest stretch with every piece of the device's work; where none was
-// so traced, as many as there is room for around the median one.
+// The steps that lie in the longest stretch with every piece of the device's work; where none lies
+// in such a one, as many as there is room for around the median one.
 void addOneStretch(const Trace& trace, const TrainerFacts& trainer, std::size_t room,
                    TimelineDetail& detail) {
   const Timed<DeviceTrace>* longest = nullptr;
@@ -55,19 +55,19 @@ void addOneStretch(const Trace& trace, const TrainerFacts& trainer, std::size_t 
     if (row.data.each && row.data.kernels && row.data.process == trainer.process &&
         (longest == nullptr || row.data.duration > longest->data.duration))
       longest = &row;
-  if (longest == nullptr) {
-    const std::vector<std::size_t> order = byLength(trainer);
-    return addStretch(trainer, "median", order[order.size() / 2], room / 2, detail);
-  }
   std::size_t first = 0, count = 0;
-  for (std::size_t i = 0; i < trainer.steps.size(); ++i) {
+  for (std::size_t i = 0; longest != nullptr && i < trainer.steps.size(); ++i) {
     if (trainer.steps[i].begin < longest->at || trainer.steps[i].end > longest->end()) continue;
     if (count++ == 0) first = i;
   }
-  if (count == 0) return;
-  count = std::min(count, room);
-  addStretch(trainer, "traced device:", first + count / 2, count / 2, detail);
-  detail.stretches.back() = {trainer.steps[first].begin, trainer.steps[first + count - 1].end};
+  if (count == 0) {
+    const std::vector<std::size_t> order = byLength(trainer);
+    return addStretch(trainer, "median", order[order.size() / 2], room / 2, detail);
+  }
+  const std::size_t last = first + std::min(count, room) - 1;
+  detail.stretches.push_back({trainer.steps[first].begin, trainer.steps[last].end});
+  detail.words.push_back("each piece of the device's work (steps " + std::to_string(first) +
+                         " to " + std::to_string(last) + ")");
 }
 
 }  // namespace
@@ -79,7 +79,9 @@ TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
   bool traced = false;
   for (const auto& row : trace.deviceTraces)
     traced = traced || (row.data.each && row.data.process == trainer.process);
-  const bool fits = options.full || slices <= options.most;
+  const std::size_t steps = trainer.steps.size();
+  const bool many = options.oneStretch && options.mostSteps > 0 && steps > options.mostSteps;
+  const bool fits = options.full || (slices <= options.most && !many);
   if ((fits && !(options.oneStretch && traced)) || trainer.steps.empty()) {
     detail.whole = fits;
     if (fits) return detail;
@@ -90,10 +92,11 @@ TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
   detail.bin = length / std::clamp(bins, kFewestBins, kMostBins) + Nanos(1);
   detail.longest = length / kMostBins;
   if (trainer.steps.empty()) return detail;
-  const std::uint64_t each = slices / trainer.steps.size() + 1;
+  const std::uint64_t each = slices / steps + 1;
+  std::size_t room = options.full ? steps : options.most / each + 1;
+  if (many && !options.full) room = std::min(room, options.mostSteps);
   if (options.oneStretch)
-    addOneStretch(trace, trainer, options.full ? trainer.steps.size() : options.most / each + 1,
-                  detail);
+    addOneStretch(trace, trainer, room, detail);
   else
     addRepresentative(trainer, options.most / 8 / each, detail);  // 3 of 2n + 1, within 3/4 of it
   detail.stretches = joined(std::move(detail.stretches));

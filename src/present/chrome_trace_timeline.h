@@ -32,6 +32,13 @@ enum class SliceKind : std::uint8_t {
   kGc,    // looks that found the collector running
 };
 
+[[nodiscard]] constexpr std::string_view categoryOf(SliceKind kind) {
+  constexpr std::string_view kNames[] = {"merged", "step", "iterator", "fetch", "index_wait",
+                                         "make",   "send", "span",     "range", "optimizer",
+                                         "call",   "busy", "device",   "gc"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 struct SliceArg {
   std::string_view key;  // a literal
   std::variant<std::int64_t, double, std::string> value;
@@ -74,7 +81,8 @@ struct TimelineOptions {
   std::uint64_t most = 400'000;  // slices written in full; research 06, section 4.5
   // Only whole steps of one stretch, and one trainer with its workers and devices.
   bool oneStretch = false;
-  std::size_t trainer = 0;  // index in Roles::trainers, with oneStretch
+  std::size_t trainer = 0;    // index in Roles::trainers, with oneStretch
+  std::size_t mostSteps = 0;  // of the stretch, unless `full`; 0: as many as fit
 };
 
 struct TimelineSummary {

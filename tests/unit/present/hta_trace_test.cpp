@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "present/hta_trace.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/unit/present/export_sample.h"
+
+using namespace stallprof;
+using namespace stallprof::samples;
+
+namespace {
+
+using Json = nlohmann::json;
+
+Drawn draw(const Trace& trace, const TimelineOptions& options = {}) {
+  return drawWith(writeHtaTrace, trace, options);
+}
+
+std::vector<Json> slicesOf(const Json& json, const std::string& category) {
+  std::vector<Json> found;
+  for (const Json& event : json["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == category) found.push_back(event);
+  return found;
+}
+
+std::set<int> stepsOf(const Json& json) {
+  std::set<int> steps;
+  const std::string prefix = "ProfilerStep#";
+  for (const Json& event : slicesOf(json, "user_annotation"))
+    if (const auto name = event["name"].get<std::string>(); name.rfind(prefix, 0) == 0)
+      steps.insert(std::stoi(name.substr(prefix.size())));
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("the HTA trace of every golden recording passes the check") {
+  for (const std::string& name : goldens()) {
+    INFO(name);
+    const Drawn drawn = draw(traceOf(goldenText(name)));
+    const TraceCheck found = check(drawn.text);
+    CHECK(firstProblem(found) == "");
+    CHECK(found.format == "trace events");
+  }
+}
+
+TEST_CASE("HTA finds the rank by a space after its colon, on a line before the events") {
+  const Drawn one = draw(traceOf(goldenText("gpu_bound")));
+  CHECK(one.text.find("\"rank\": 0, \"world_size\": 1}") < one.text.find("\"traceEvents\""));
+  const Drawn told = draw(traceOf(goldenText("gpu_bound") +
+                                  "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
+  CHECK(told.text.find("\"rank\": 5, \"world_size\": 8}") != std::string::npos);
+  const Drawn wrong = draw(traceOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
+  CHECK(wrong.text.find("\"rank\": 0,") != std::string::npos);
+  CHECK(htaFileName(5) == "rank5.pt.trace.json");
+}
+
+TEST_CASE("the steps whose kernels were all traced are written, and only those") {
+  const Drawn drawn = draw(traceOf(everyKernel()));
+  const Json json = Json::parse(drawn.text);
+  const std::set<int> steps = stepsOf(json);
+  CHECK(steps.size() == 24);
+  CHECK(*steps.begin() == 48);
+  CHECK(*steps.rbegin() == 71);
+  CHECK(json["traceEvents"][0]["ph"] == "M");  // HTA takes index 0 for "not linked"
+  const auto kernels = slicesOf(json, "kernel");
+  CHECK(kernels.size() == 24 * 200);
+  CHECK(slicesOf(json, "cuda_runtime").size() == 24 * 201);
+  CHECK(slicesOf(json, "gpu_memcpy").size() == 24);
+}
+
+TEST_CASE("a kernel has whole microseconds, its stream, device and launch, and a readable name") {
+  const Json json = Json::parse(draw(traceOf(everyKernel())).text);
+  std::set<std::int64_t> launched;
+  for (const Json& call : slicesOf(json, "cuda_runtime")) {
+    CHECK(launched.insert(call["args"]["correlation"].get<std::int64_t>()).second);
+    CHECK_FALSE(call["args"].contains("stream"));
+  }
+  for (const Json& kernel : slicesOf(json, "kernel")) {
+    CHECK(kernel["ts"].is_number_integer());
+    CHECK(kernel["dur"] == 50);
+    CHECK(kernel["pid"] == 0);
+    CHECK(kernel["args"]["stream"] == 7);
+    CHECK(kernel["name"] == "at::native::vectorized_elementwise_kernel<CUDAFunctor_add>");
+    CHECK(launched.count(kernel["args"]["correlation"].get<std::int64_t>()) == 1);
+  }
+  const auto copies = slicesOf(json, "gpu_memcpy");
+  REQUIRE_FALSE(copies.empty());
+  CHECK(copies[0]["name"] == "Memcpy HtoD (Pageable -> Device)");
+  CHECK(copies[0]["args"]["stream"] == 7);  // the default stream's number, never 0
+  CHECK(json["deviceProperties"][0]["name"] == "NVIDIA H100 80GB HBM3");
+}
+
+TEST_CASE("fetches are named as torch's own profiler names them") {
+  const std::string many = draw(traceOf(goldenText("too_few_workers"))).text;
+  CHECK(count(many, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") > 100);
+  const std::string none = draw(traceOf(goldenText("in_process"))).text;
+  CHECK(count(none, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") > 100);
+}
+
+TEST_CASE("a long run is cut to as many steps as HTA can work through, unless all are asked for") {
+  const Trace trace =
+      traceOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 2000 "));
+  const Drawn some = draw(trace);
+  CHECK(some.written.summary.steps > kMostHtaSteps / 2);
+  CHECK(some.written.summary.steps <= kMostHtaSteps + 1);
+  CHECK_FALSE(some.written.summary.whole);
+  TimelineOptions full;
+  full.full = true;
+  CHECK(draw(trace, full).written.summary.steps > 1500);
+}
+
+TEST_CASE("calls that share a correlation do not count their kernel twice in HTA") {
+  const Drawn drawn = draw(
+      traceOf(everyKernel() + "3500000us device_call thread=1 process=1 duration=1us kind=launch "
+                              "name=\"cuLaunchKernel\" correlation=2500\n"));
+  CHECK(count(drawn.text, "{\"correlation\":2500}") == 1);
+  CHECK(count(drawn.text, "\"cat\":\"cuda_driver\"") == 1);
+}
+
+TEST_CASE("names of the job cannot break an HTA trace") {
+  const Drawn drawn = draw(traceOf(hostileText()));
+  CHECK(firstProblem(check(drawn.text)) == "");
+  CHECK(rawControls(drawn.text, "\n") == "");
+}
