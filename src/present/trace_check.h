@@ -18,7 +18,7 @@ struct TraceCheck {
 };
 inline constexpr std::size_t kMostProblems = 100;  // that are told of, one by one
 
-// Reads `file` once, from its beginning, and tells its format by its first byte. Memory: 40 bytes a
+// Reads `file` once, from its beginning, and tells its format by its first byte. Memory: 60 bytes a
 // slice, whatever the slices' size. Checked: the syntax and the types of what is read; that slices
 // of a lane nest; that begins have ends and arrows both ends; that lanes have names; that shared
 // indexes lie within their tables; that names are valid UTF-8 without control characters.
