@@ -57,7 +57,7 @@ class Gatherer {
       if (look.stack != slice) slice = look.stack, first = piece;
       // Only a slice's first look has an instant of its own, the others are spread evenly: one of
       // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
-      if (madeHere(piece) != madeHere(first)) piece = first;
+      if (inNext(piece) != inNext(first)) piece = first;
       facts_.trainer.add(look.stack);
       if (look.stack->gc && !look.stack->stack.none())
         ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
@@ -65,9 +65,11 @@ class Gatherer {
     });
   }
 
+  [[nodiscard]] static bool inNext(const Piece* piece) {
+    return piece && piece->kind == Piece::Kind::kFetch;
+  }
   [[nodiscard]] bool madeHere(const Piece* piece) const {
-    return piece && piece->kind == Piece::Kind::kFetch &&
-           !timeline_.passes[timeline_.passOf[piece->index]].hasWorkers;
+    return inNext(piece) && !timeline_.passes[timeline_.passOf[piece->index]].hasWorkers;
   }
 
   void takeTrainer(const Piece* piece, const Look& look) {

@@ -88,6 +88,27 @@ TEST_CASE("looks spread evenly over a slice never carry a fetch's stack into the
   CHECK(blame.transform == facts.blame.transform);
 }
 
+TEST_CASE("looks at the wait for a worker's batch are not of the step after it either") {
+  const std::string select =
+      "0 stack stack=8 caller=1 file=\"/u/lib/python3.11/multiprocessing/connection.py\" "
+      "function=\"wait\"\n";
+  const auto computeIn = [&](const std::string& looks) {
+    std::string text = select + training(looks);
+    for (const auto& [from, to] : {std::pair{"workers=0", "workers=1 prefetch=2"},
+                                   std::pair{"batch=0+1*i", "worker=0 batch=0+1*i"}})
+      text.replace(text.find(from), std::string(from).size(), to);
+    const TrainerFacts facts = factsOf(test::traceOf(text));
+    Split split = facts.split;
+    Blame blame = facts.blame;
+    refine(facts.stacks, split, blame);
+    return std::pair{facts.split.compute, split.compute};
+  };
+  const auto within = computeIn("75ms stack_slice thread=1 stack=8\n");  // seen in the step
+  CHECK(within.second < within.first);
+  const auto merged = computeIn("30ms stack_slice thread=1 duration=96ms stack=8 looks=3\n");
+  CHECK(merged.second == merged.first);
+}
+
 TEST_CASE("without stacks nothing changes") {
   const Trace trace = test::traceOf(training(""));
   const TrainerFacts with = factsOf(trace), without = attribute(trace, {ProcessId{1}, ThreadId{1}});
