@@ -289,6 +289,10 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.optimizerSteps), all.addAll(trace.spans), all.addAll(trace.clocks);
   all.addAll(trace.sources), all.addAll(trace.losses), all.addAll(trace.gaps);
   all.addAll(trace.ends), all.addAll(trace.recorder), all.addAll(trace.signals);
+  all.addAll(trace.devices), all.addAll(trace.deviceTraces), all.addAll(trace.deviceSpans);
+  all.addAll(trace.deviceWorks), all.addAll(trace.deviceUses), all.addAll(trace.deviceCalls);
+  all.addAll(trace.deviceCallUses), all.addAll(trace.ranges), all.addAll(trace.deviceUsages);
+  all.addAll(trace.deviceProcesses);
   std::stable_sort(all.lines.begin(), all.lines.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string text = manifestLines(trace.manifest);

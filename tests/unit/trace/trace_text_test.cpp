@@ -2,6 +2,7 @@
 #include "trace/trace_text.h"
 
 #include "tests/catch.h"
+#include "tests/unit/recording/sample_events.h"
 
 using namespace stallprof;
 
@@ -58,6 +59,24 @@ TEST_CASE("a trace written as text and read again is written the same") {
       "7 loss kind=disk_full count=18446744073709551615\n"
       "clean_end\n";
   CHECK(traceText(parsed(text)) == text);
+}
+
+TEST_CASE("a trace as text has every kind of event that was in it") {
+  testing::EventList list;
+  std::string text;
+  std::vector<std::string> begins;  // "AT KIND "
+  for (Event event : testing::oneOfEachKind(list)) {
+    // Its own caller is no stack that a recording can hold.
+    if (auto* stack = std::get_if<StackSeen>(&event.payload)) stack->caller = {};
+    const std::string line = eventLine(event, list.strings);
+    begins.push_back(line.substr(0, line.find(' ', line.find(' ') + 1) + 1));
+    text += line + "\n";
+  }
+  const std::string again = traceText(parsed(text));
+  for (const std::string& begin : begins) {
+    INFO(begin);
+    CHECK(again.find(begin) != std::string::npos);
+  }
 }
 
 TEST_CASE("repeat shifts times and grows values, round by round") {
