@@ -30,6 +30,15 @@ struct SourceLine {
   [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
 };
 
+// A function of a library, or all of a library whose symbols are not known.
+struct NativeLeaf {
+  Untrusted library, function;  // "libjpeg.so.62"; readable, empty: not known
+  double ratio = 0;             // of the CPU samples it is set against
+  [[nodiscard]] bool known() const { return !library.empty() || !function.empty(); }
+};
+// "libjpeg.so.62:decode_mcu", escaped.
+[[nodiscard]] std::string nameOf(const NativeLeaf& leaf);
+
 struct LoaderInfo {
   std::string kind, batching;
   std::int32_t workers = 0;
@@ -168,6 +177,7 @@ struct Finding {
   SourceLine where, hot;
   std::vector<EvidenceItem> evidence;
   std::vector<Advice> advice;
+  NativeLeaf native;  // below `hot`: of that function's CPU samples the most are in this one
 };
 
 // Where a phase's time went, by function: from looks at stacks.
@@ -179,6 +189,37 @@ struct FunctionInfo {
   SourceLine hot, where;     // the innermost frame; the user's line that led to it
   std::string rule;          // why that phase: `stallprof explain --rule`
   std::int64_t looks = 0, processes = 0;
+  NativeLeaf native;  // as in Finding
+};
+
+// What the job's CPU time was spent in, by the kernel's samples of all its processes in the window
+// (or the run). Ratios are of the samples.
+struct NativeInfo {
+  std::int64_t samples = 0;
+  double spinRatio = 0;       // waiting on a CPU: OpenMP's and other locks' loops
+  Maybe<double> kernelRatio;  // null where only the user's side was sampled
+  struct Class {
+    std::string name;
+    std::int64_t samples = 0;
+    double ratio = 0;
+  };
+  std::vector<Class> classes;  // most first
+  struct Function {
+    NativeLeaf leaf;
+    double low = 0, high = 1;  // 90 % interval
+    std::string className, role;
+    std::int64_t samples = 0, processes = 0;
+    SourceLine below;  // the Python function most of it ran under
+  };
+  std::vector<Function> functions;  // most first
+};
+
+// What the CPUs' own counters say of the whole job in the window, or the run.
+struct CountersInfo {
+  Maybe<double> instructionsPerCycle, missesPerKiloInstruction;  // of the last-level cache
+  Maybe<double> stalledRatio;                                    // of cycles: waiting for memory
+  Maybe<double> flopsPerSecond;
+  double runningRatio = 1;  // least share of the time that a counter had; the rest is scaled
 };
 
 // The devices that the trainer used, in its window. Times are of the host's clock.
@@ -269,6 +310,8 @@ struct Analysis {
   Maybe<Cost> cost;
   std::vector<FunctionInfo> functions;  // by phase, then by share
   Maybe<DeviceInfo> device;             // null where no device was seen
+  Maybe<NativeInfo> native;             // null where no native sample was taken
+  Maybe<CountersInfo> counters;         // null where no counter of the CPUs was read
 };
 
 }  // namespace stallprof

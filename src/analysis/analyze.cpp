@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "analysis/attribution.h"
+#include "analysis/counters.h"
 #include "analysis/describe.h"
 #include "analysis/device_describe.h"
 #include "analysis/findings.h"
+#include "analysis/native.h"
 #include "analysis/resources.h"
 #include "analysis/stack_table.h"
 
@@ -125,6 +127,8 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
     out.notAProblem = std::move(judgement.notAProblem);
     out.notMeasured = std::move(judgement.notMeasured);
   }
+  addNative(trace, roles, facts, out);
+  out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
   addNotMeasured(trace, out.coverage, out.notMeasured);
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;

@@ -1,10 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "classify/mangled_name.h"
 
+#include <algorithm>
+
 namespace stallprof {
 namespace {
 
 constexpr std::size_t kMostWords = 256;  // a name of 4 kB has no more that matter
+constexpr unsigned kDeepest = 8;         // functions inside functions
+
+struct Operator {
+  std::string_view code, name;
+};
+constexpr Operator kOperators[] = {
+    {"cl", "operator()"},     {"ix", "operator[]"},      {"aS", "operator="},
+    {"pl", "operator+"},      {"mi", "operator-"},       {"ml", "operator*"},
+    {"dv", "operator/"},      {"rm", "operator%"},       {"pL", "operator+="},
+    {"mI", "operator-="},     {"mL", "operator*="},      {"dV", "operator/="},
+    {"eq", "operator=="},     {"ne", "operator!="},      {"lt", "operator<"},
+    {"gt", "operator>"},      {"le", "operator<="},      {"ge", "operator>="},
+    {"ls", "operator<<"},     {"rs", "operator>>"},      {"pp", "operator++"},
+    {"mm", "operator--"},     {"pt", "operator->"},      {"de", "operator*"},
+    {"nt", "operator!"},      {"aa", "operator&&"},      {"oo", "operator||"},
+    {"an", "operator&"},      {"or", "operator|"},       {"eo", "operator^"},
+    {"co", "operator~"},      {"ng", "operator-"},       {"nw", "operator new"},
+    {"na", "operator new[]"}, {"dl", "operator delete"}, {"da", "operator delete[]"},
+    {"ss", "operator<=>"}};
+// "Sa" and its kin stand for names of the standard library.
+constexpr Operator kStandard[] = {
+    {"St", "std"},          {"Sa", "std::allocator"}, {"Sb", "std::basic_string"},
+    {"Ss", "std::string"},  {"Si", "std::istream"},   {"So", "std::ostream"},
+    {"Sd", "std::iostream"}};
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -13,19 +39,29 @@ class Reader {
   explicit Reader(std::string_view text) : text_(text) {}
 
   std::optional<MangledName> read() {
-    if (!skip("_Z")) return std::nullopt;
-    skip("L");
-    const bool nested = skip("N");
-    while (nested && (at('K') || at('V') || at('r') || at('R') || at('O'))) ++pos_;
-    while (!done() && !(nested && at('E'))) {
-      if (!component()) return std::nullopt;
-      if (!nested && !at('I')) break;  // what follows are the parameters
-    }
-    if ((nested && done()) || out_.qualified.empty()) return std::nullopt;
+    if (!skip("_Z") || !function(0) || out_.qualified.empty()) return std::nullopt;
     return std::move(out_);
   }
 
  private:
+  // A function's name. One inside of another follows that one's name and parameters.
+  bool function(unsigned depth) {
+    skip("L");
+    if (skip("Z")) {
+      if (depth == kDeepest || !function(depth + 1)) return false;
+      while (!done() && token()) {
+      }
+      return !done() && function(depth + 1);
+    }
+    const bool nested = skip("N");
+    while (nested && (at('K') || at('V') || at('r') || at('R') || at('O'))) ++pos_;
+    while (!done() && !(nested && at('E'))) {
+      const bool prefix = at('S');
+      if (!component()) return false;
+      if (!nested && !prefix && !at('I')) break;  // what follows are the parameters
+    }
+    return !nested || skip("E");
+  }
   [[nodiscard]] bool done() const { return pos_ >= text_.size(); }
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
     return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0';
@@ -57,6 +93,7 @@ class Reader {
 
   void append(std::string_view name) {
     if (name.starts_with("_GLOBAL__N")) return;
+    last_ = name;
     out_.qualified.append(out_.qualified.empty() ? "" : "::").append(name);
   }
 
@@ -67,12 +104,17 @@ class Reader {
       append(name);
       return !name.empty();
     }
-    if (skip("St")) return append("std"), true;
-    if (skip("cl")) return append("operator()"), true;
+    for (const Operator& known : kStandard)
+      if (skip(known.code)) return append(known.name), true;
+    if (at('C') && digit(peek(1))) return pos_ += 2, append(last_), true;
+    if (at('D') && digit(peek(1))) return pos_ += 2, append("~" + std::string(last_)), true;
+    for (const Operator& known : kOperators)
+      if (skip(known.code)) return append(known.name), true;
     if (skip("L")) return true;
     if (skip("B")) return !sourceName().empty();
+    if (at('U') && peek(1) == 'l') append("{lambda}");
     if (at('I') || at('U')) return arguments();
-    return false;  // constructors, other operators, local names: no kernel's
+    return false;  // conversions and what else is rare
   }
 
   void literal() {
@@ -166,6 +208,7 @@ class Reader {
   std::string_view text_;
   std::size_t pos_ = 0;
   std::string stack_;  // brackets that are open
+  std::string last_;   // the name a constructor is called by
   MangledName out_;
 };
 

@@ -7,6 +7,7 @@
 #include "event/device_events.h"
 #include "event/hook_events.h"
 #include "event/identity_events.h"
+#include "event/native_events.h"
 #include "event/recording_events.h"
 #include "event/sampled_events.h"
 
@@ -28,7 +29,7 @@ using Payload =
                  OptimizerStep, PhaseSpan, ClockPair, SourceState, Loss, Gap, CommandEnd,
                  RecorderUsage, SignalForwarded, StackSeen, StackSlice, DeviceSeen, DeviceTrace,
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
-                 DeviceProcess>;
+                 DeviceProcess, NativeSlice, CounterUsage>;
 
 // `at`: when it happened, or when the stretch it tells of began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

@@ -41,6 +41,9 @@
 #define STALLPROF_KIND_DEVICE_CALL 45
 #define STALLPROF_KIND_DEVICE_CALL_USE 46
 #define STALLPROF_KIND_RANGE 47
+/* Native code: samples, and the CPUs' counters */
+#define STALLPROF_KIND_NATIVE_SLICE 48
+#define STALLPROF_KIND_COUNTER_USAGE 49
 /* About the recording itself */
 #define STALLPROF_KIND_CLOCK_PAIR 60
 #define STALLPROF_KIND_SOURCE_STATE 61

@@ -108,7 +108,7 @@ enum class LossKind : std::uint8_t {
   kTickMissed,      // the sampler was late by more than a period
   kThreadsSkipped,  // the governor looked at fewer threads than there were
   kShortLived,      // processes that came and went unseen (task events absent)
-  kPerfLost,        // the kernel dropped task events
+  kPerfLost,        // the kernel dropped task events, or native samples (says the detail)
   kStringsFull,     // the interning budget is spent; names became "(other)"
   kDiskFull,        // ENOSPC, EDQUOT or EFBIG: a gap in the recording
   kWriteError,      // any other write error

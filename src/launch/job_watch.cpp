@@ -3,7 +3,9 @@
 
 #include "launch/capability.h"
 #include "sampler/cgroup.h"
+#include "sampler/counter_sampler.h"
 #include "sampler/host.h"
+#include "sampler/native_sampler.h"
 #include "sampler/nvml_sampler.h"
 #include "sampler/process_sampler.h"
 #include "sampler/process_tree.h"
@@ -39,10 +41,11 @@ struct JobWatch::Parts {
         cgroup(kRoot, job),
         calls(kRoot),
         gpus(kRoot, &tree),
+        natives(kRoot, tree, python ? &stacks : nullptr),
         loop(hz) {
     // The tree first: the others follow what it found.
-    for (Sampler* sampler : std::initializer_list<Sampler*>{&tree, &threads, &processes, &host,
-                                                            &cgroup, &calls, &gpus})
+    for (Sampler* sampler : std::initializer_list<Sampler*>{
+             &tree, &threads, &natives, &processes, &host, &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
     if (python) threads.giveLooks(stacks);
   }
@@ -57,21 +60,28 @@ struct JobWatch::Parts {
   CgroupSampler cgroup;
   SyscallCounter calls;
   NvmlSampler gpus;
+  NativeSampler natives;
+  CounterSampler counters;
   SamplerLoop loop;
 };
 
-JobWatch::JobWatch(pid_t command, unsigned hz, bool python)
-    : parts_(std::make_unique<Parts>(command, hz, python)), python_(python) {}
+JobWatch::JobWatch(pid_t command, const Wishes& wishes)
+    : parts_(std::make_unique<Parts>(command, wishes.hz, wishes.python)), wishes_(wishes) {}
 JobWatch::~JobWatch() = default;
 
 void JobWatch::arm(EventOut& out) {
   parts_->events.open(parts_->command);  // without them the tree says why, and looks around itself
   parts_->tree.follow(parts_->events);
   parts_->calls.open(parts_->command);
+  if (wishes_.native)
+    parts_->natives.open(parts_->command, wishes_.hz);
+  else
+    parts_->natives.leaveOut("switched off with --no-native");
+  if (wishes_.counters) parts_->counters.open(parts_->command, counterCodes());
   const Probe probe = probeHost(parts_->command);
   for (const SourceReport& source : describe(probe))
     emitSource(out, now(), source.name, source.state, source.why);
-  if (!python_)
+  if (!wishes_.python)
     emitSource(out, now(), "python_stacks", Coverage::kAbsent, "switched off with --no-python");
   emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
   step(now(), out);

@@ -15,8 +15,13 @@ namespace stallprof {
 // name.
 class JobWatch {
  public:
-  // `python`: read the stacks of Python threads.
-  JobWatch(pid_t command, unsigned hz, bool python);
+  struct Wishes {
+    unsigned hz = 100;      // looks a second at a thread
+    bool python = true;     // read the stacks of Python threads
+    bool native = true;     // sample what threads execute
+    bool counters = false;  // count the CPUs' events
+  };
+  JobWatch(pid_t command, const Wishes& wishes);
   ~JobWatch();
 
   // While the command is still held: opens the inherited task events on it, and takes a first look.
@@ -34,7 +39,7 @@ class JobWatch {
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
-  bool python_;
+  Wishes wishes_;
 };
 
 }  // namespace stallprof

@@ -17,9 +17,11 @@ struct LaunchOptions {
   std::vector<Report> reports;       // the default text report is one of them, unless `none`
   unsigned hz = 100;
   bool python = true;
-  bool gpu = false;   // put the GPU agent into processes that use CUDA
-  std::string price;  // per hour, as written; empty: not given
-  std::string rules;  // a file of phase rules for the reports; empty: none
+  bool native = true;     // sample native code, where perf events are permitted
+  bool counters = false;  // count the CPUs' own events
+  bool gpu = false;       // put the GPU agent into processes that use CUDA
+  std::string price;      // per hour, as written; empty: not given
+  std::string rules;      // a file of phase rules for the reports; empty: none
 };
 
 }  // namespace stallprof

@@ -203,7 +203,8 @@ void Recorder::take(const ControlMessage& message) {
 void Recorder::takeCommand(pid_t command) {
   command_ = command;
   commandFd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, command, 0)));
-  watch_ = std::make_unique<JobWatch>(command, plan_.hz, plan_.python);
+  watch_ = std::make_unique<JobWatch>(
+      command, JobWatch::Wishes{plan_.hz, plan_.python, plan_.native, plan_.counters});
   watch_->arm(*writer_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});

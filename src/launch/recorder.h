@@ -17,6 +17,8 @@ struct RecorderPlan {
   unsigned hz = 100;
   std::string noHook;        // why the Python hook is not injected; empty: it is
   bool python = true;        // read Python stacks
+  bool native = true;        // sample native code
+  bool counters = false;     // count the CPUs' events
   std::string noAgent;       // why the GPU agent is not injected; empty: it is
   std::string noNvtx;        // why NVTX ranges are not seen; empty: they are
   bool agent = true;         // there is an agent to inject: make the memory it writes to

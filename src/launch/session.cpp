@@ -163,6 +163,8 @@ std::optional<int> Session::startRecorder() {
   plan.directory = std::filesystem::absolute(recording_).string();
   plan.hz = options_.hz;
   plan.python = options_.python;
+  plan.native = options_.native;
+  plan.counters = options_.counters;
   plan.manifest = factsOfRun(options_.command, environment_, options_.hz);
   plan.manifest.frontPid = static_cast<std::uint32_t>(::getpid());
   if (!options_.python) {

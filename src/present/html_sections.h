@@ -17,6 +17,7 @@ void laneSection(Html& html, const Picture& picture);
 void resourcesSection(Html& html, const Analysis& a, const Picture& picture);
 void deviceSection(Html& html, const Analysis& a);
 void stacksSection(Html& html, const Analysis& a, const Picture& picture);
+void nativeSection(Html& html, const Analysis& a);
 void whatIfSection(Html& html, const Analysis& a);
 void epochsSection(Html& html, const Analysis& a);
 void trainersSection(Html& html, const Analysis& a);

@@ -38,6 +38,7 @@ void navigation(Html& html, const Analysis& a, const Picture& picture) {
         Place{"#resources", "Resources", !picture.panels.empty()},
         Place{"#device", "GPU", a.device.has_value()},
         Place{"#stacks", "Python code", !picture.flames.empty() || !a.functions.empty()},
+        Place{"#native", "Native code", a.native.has_value()},
         Place{"#ceilings", "What if", !a.ceilings.empty()},
         Place{"#epochs", "Epochs", !a.epochs.empty()},
         Place{"#files", "Files", !picture.files.empty()},
@@ -69,6 +70,7 @@ std::string reportHtml(const Analysis& a, const PresentOptions& options) {
       resourcesSection(html, a, picture);
       deviceSection(html, a);
       stacksSection(html, a, picture);
+      nativeSection(html, a);
       whatIfSection(html, a);
       epochsSection(html, a);
       trainersSection(html, a);

@@ -48,11 +48,19 @@ Json placeAndFunction(const SourceLine& s) {
           {"function", textOrNull(s.function.raw())}};
 }
 
-Json functionAndPlace(const SourceLine& s) {
+Json leaf(const NativeLeaf& l) {
+  return {{"library", textOrNull(l.library.raw())},
+          {"function", textOrNull(l.function.raw())},
+          {"ratio", number(l.ratio)}};
+}
+
+Json functionAndPlace(const SourceLine& s, const NativeLeaf& native = {}) {
   if (!s.known()) return {};
-  return {{"function", textOrNull(s.function.raw())},
-          {"file", textOrNull(s.file.raw())},
-          {"line", s.line == 0 ? Json() : Json(s.line)}};
+  Json json = {{"function", textOrNull(s.function.raw())},
+               {"file", textOrNull(s.file.raw())},
+               {"line", s.line == 0 ? Json() : Json(s.line)}};
+  if (native.known()) json["native"] = leaf(native);  // only where samples tell
+  return json;
 }
 
 Json loader(const LoaderInfo& l) {
@@ -214,7 +222,7 @@ Json finding(const Finding& f) {
           {"confidence", nameOf(f.confidence)},
           {"title", text(f.title)},
           {"where", placeAndFunction(f.where)},
-          {"hot", functionAndPlace(f.hot)},
+          {"hot", functionAndPlace(f.hot, f.native)},
           {"evidence", list(f.evidence, evidence)},
           {"advice", list(f.advice, advice)}};
 }
@@ -225,7 +233,7 @@ Json function(const FunctionInfo& f) {
           {"phase_ratio", number(f.phaseRatio)},
           {"low", number(f.low)},
           {"high", number(f.high)},
-          {"hot", functionAndPlace(f.hot)},
+          {"hot", functionAndPlace(f.hot, f.native)},
           {"where", placeAndFunction(f.where)},
           {"rule", text(f.rule)},
           {"looks", f.looks},
@@ -333,6 +341,37 @@ Json device(const DeviceInfo& d) {
           {"calls", list(d.calls, call)}};
 }
 
+Json native(const NativeInfo& n) {
+  const auto kind = [](const NativeInfo::Class& c) -> Json {
+    return {{"class", text(c.name)}, {"samples", c.samples}, {"ratio", number(c.ratio)}};
+  };
+  const auto function = [](const NativeInfo::Function& f) -> Json {
+    return {{"library", textOrNull(f.leaf.library.raw())},
+            {"function", textOrNull(f.leaf.function.raw())},
+            {"class", text(f.className)},
+            {"role", text(f.role)},
+            {"ratio", number(f.leaf.ratio)},
+            {"low", number(f.low)},
+            {"high", number(f.high)},
+            {"samples", f.samples},
+            {"processes", f.processes},
+            {"below", functionAndPlace(f.below)}};
+  };
+  return {{"samples", n.samples},
+          {"spin_ratio", number(n.spinRatio)},
+          {"kernel_ratio", number(n.kernelRatio)},
+          {"classes", list(n.classes, kind)},
+          {"functions", list(n.functions, function)}};
+}
+
+Json counters(const CountersInfo& c) {
+  return {{"instructions_per_cycle", number(c.instructionsPerCycle)},
+          {"llc_misses_per_kilo_instruction", number(c.missesPerKiloInstruction)},
+          {"stalled_ratio", number(c.stalledRatio)},
+          {"flops_per_s", number(c.flopsPerSecond)},
+          {"running_ratio", number(c.runningRatio)}};
+}
+
 Json cost(const Cost& c) {
   return {{"price_per_hour", number(c.pricePerHour)},
           {"per_epoch", number(c.perEpoch)},
@@ -370,7 +409,9 @@ std::string reportJson(const Analysis& a) {
                {"not_measured", list(a.notMeasured, line)}};
   if (a.cost) json["cost"] = cost(*a.cost);  // only where a price was given
   json["functions"] = a.functions.empty() ? Json() : list(a.functions, function);
-  if (a.device) json["device"] = device(*a.device);  // only where one was seen
+  if (a.device) json["device"] = device(*a.device);          // only where one was seen
+  if (a.native) json["native"] = native(*a.native);          // only where samples were taken
+  if (a.counters) json["counters"] = counters(*a.counters);  // only where some counted
   return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include "present/units.h"
 #include "present/wording.h"
 #include "present/wording_device.h"
+#include "present/wording_native.h"
 
 namespace stallprof {
 namespace {
@@ -115,6 +116,18 @@ void devices(std::string& out, const Analysis& a) {
   section(out, "GPU", lines);
 }
 
+void natives(std::string& out, const Analysis& a) {
+  if (!a.native || a.native->functions.empty()) return;
+  out += "\n## Native code\n\nShares of " + nativeHead(*a.native) + ".\n\n";
+  header(out, {"class", "function", "share", "under"});
+  constexpr std::size_t kRows = 15;
+  for (const NativeInfo::Function& f : a.native->functions) {
+    if (&f - a.native->functions.data() == kRows) break;
+    cells(out, {f.className, code(nameOf(f.leaf)), percentText(f.leaf.ratio),
+                f.below.known() ? code(lineText(f.below)) : ""});
+  }
+}
+
 }  // namespace
 
 std::string escapeMarkdown(std::string_view bytes) {
@@ -163,6 +176,7 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   if (!a.breakdown.phase) out += std::string("\n") + kNotMeasured + "\n";
 
   devices(out, a);
+  natives(out, a);
   findings(out, a);
   if (a.trainers.size() > 1) {
     std::vector<std::string> lines;

@@ -9,6 +9,7 @@
 #include "present/wording.h"
 #include "present/wording_device.h"
 #include "present/wording_functions.h"
+#include "present/wording_native.h"
 
 namespace stallprof {
 namespace {
@@ -133,6 +134,17 @@ void functions(Page& page, const Analysis& a) {
   page.line("FUNCTIONS   share of the phase's looks, innermost Python frame", Tone::kHeading);
   for (const std::string& line : lines)
     page.field("  " + line.substr(0, 18), 20, line.substr(18), 2, Tone::kPlain);
+  page.blank();
+}
+
+// In full where no Python says more.
+void natives(Page& page, const Analysis& a) {
+  constexpr std::size_t kAlone = 8, kBeside = 3;
+  const auto lines = nativeLines(a, a.functions.empty() ? kAlone : kBeside);
+  if (lines.empty()) return;
+  page.line("NATIVE CODE   share of " + nativeHead(*a.native), Tone::kHeading);
+  for (const std::string& line : lines)
+    page.field("  " + line.substr(0, 20), 22, line.substr(20), 2, Tone::kPlain);
   page.blank();
 }
 
@@ -281,6 +293,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   phases(page, a);
   devices(page, a);
   functions(page, a);
+  natives(page, a);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
   std::size_t unfolded = 0;

@@ -7,6 +7,7 @@
 #include "analysis/looks.h"
 #include "analysis/stack_table.h"
 #include "base/text.h"
+#include "present/native_frames.h"
 
 namespace stallprof {
 namespace {
@@ -83,7 +84,23 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
   }
   // Stacks that differ in lines alone are one.
   std::map<std::pair<std::string, std::vector<std::string>>, std::uint64_t> merged;
-  for (const auto& [key, n] : looks) merged[{key.first, frameNames(trace, key.second)}] += n;
+  const NativeFrames natives(trace);
+  for (const auto& [key, n] : looks)
+    for (const auto& [leaf, part] : natives.split(blocked ? StackId{} : key.second, n)) {
+      std::vector<std::string> frames = frameNames(trace, key.second);
+      if (!leaf.empty()) frames.push_back(leaf);
+      merged[{key.first, std::move(frames)}] += part;
+    }
+  for (const ThreadLife& thread : trace.threads)
+    for (const auto& [leaf, samples] : natives.alone(thread)) {
+      const Role role = roles.of(thread.process);
+      const LookLabel label = StackLabels::look(labels.of({}, sideOf(role)), Wait::kRunning, false);
+      const std::string group = by == StackGroup::kRole      ? std::string(nameOf(role))
+                                : by == StackGroup::kProcess ? processName(trace, thread.process)
+                                : by == StackGroup::kPhase   ? std::string(nameOf(label.phase))
+                                                             : std::string();
+      merged[{group, {leaf}}] += samples;
+    }
   std::vector<WeighedStack> stacks;
   for (const auto& [key, n] : merged) stacks.push_back({key.first, key.second, n});
   return stacks;

@@ -19,7 +19,8 @@ struct WeighedStack {
   std::uint64_t looks = 0;
 };
 // Threads asleep are left out where `blocked` is false: looks that found them neither running nor
-// runnable. Sorted by group, then by frames.
+// runnable; then each stack ends in the native functions that samples found under it, and threads
+// without any stack are told by their samples. Sorted by group, then by frames.
 [[nodiscard]] std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
                                                     const StackLabels& labels, StackGroup by,
                                                     bool blocked);

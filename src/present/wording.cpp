@@ -183,6 +183,10 @@ std::vector<std::string> useParts(const Analysis& a) {
   if (r.cacheHitRatio) named("cache hits", percentText(*r.cacheHitRatio));
   named("peak RSS",
         r.peakRssBytes ? bytesText(static_cast<double>(*r.peakRssBytes)) : kNotMeasured);
+  if (a.counters && a.counters->instructionsPerCycle)
+    named("instructions a cycle", numberText(*a.counters->instructionsPerCycle));
+  if (a.counters && a.counters->stalledRatio)
+    named("stalled", percentText(*a.counters->stalledRatio) + " of cycles");
   return parts;
 }
 

@@ -21,6 +21,9 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
                      "  " + nameOf(f.hot);
   const bool own = f.hot.file == f.where.file && f.hot.line == f.where.line;
   if (f.where.known() && !own) text += " called from " + nameOf(f.where);
+  if (f.native.known())
+    text += " (" + std::to_string(std::lround(f.native.ratio * 100)) + " % of its CPU in " +
+            nameOf(f.native) + ")";
   if (f.role == "producer" && f.processes > 1)
     text += ", " + std::to_string(f.processes) + " workers";
   return text;

@@ -2,13 +2,15 @@
 #include "sampler/task_events.h"
 
 #include <linux/perf_event.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/fd.h"
 
 namespace stallprof {
 namespace {
@@ -22,11 +24,9 @@ constexpr std::size_t kFewestPages = 8;
 constexpr Nanos kSettled{500'000};
 // sample_id_all with TID and TIME ends every record.
 constexpr std::size_t kSampleId = 16;
-constexpr std::size_t kMaxRecord = 256;
 
 perf_event_attr describe() {
   perf_event_attr attr{};
-  attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.task = 1;
@@ -95,46 +95,31 @@ std::string advice(int error) {
 
 }  // namespace
 
-TaskEvents::~TaskEvents() { close(); }
-
-void TaskEvents::close() {
-  for (Ring& ring : rings_) ::munmap(ring.pages, ring.bytes);
-  rings_.clear();
-}
-
-bool TaskEvents::openCpu(pid_t command, int cpu, std::size_t dataPages) {
-  perf_event_attr attr = describe();
-  const long fd = ::syscall(SYS_perf_event_open, &attr, command, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) return false;
-  Ring ring{Fd(static_cast<int>(fd)), nullptr, 0};
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  for (std::size_t pages = dataPages; pages >= kFewestPages; pages /= 2) {
-    ring.bytes = (1 + pages) * page;
-    ring.pages = ::mmap(nullptr, ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd.get(), 0);
-    if (ring.pages == MAP_FAILED) continue;
-    rings_.push_back(std::move(ring));
-    return true;
-  }
-  return false;
+bool TaskEvents::openCpu(pid_t command, int cpu) {
+  PerfRing ring;
+  if (!ring.open(describe(), command, cpu, kDataPages, kFewestPages)) return false;
+  rings_.push_back(std::move(ring));
+  return true;
 }
 
 bool TaskEvents::open(pid_t command) {
-  close();
+  rings_.clear();
   const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   // Above kMaxCpus the tax on thread creation is too high for inherited events; system-wide ones do
   // not have it, but need more rights.
   systemWide_ = cpus > kMaxCpus;
   const pid_t target = systemWide_ ? -1 : command;
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    if (openCpu(target, cpu, kDataPages) || errno == ENODEV) continue;  // ENODEV: CPU is offline
+    if (openCpu(target, cpu) || errno == ENODEV) continue;  // ENODEV: CPU is offline
     refuse(errno, cpus);
-    close();
+    rings_.clear();
     return false;
   }
   if (rings_.empty()) {
     refuse(ENODEV, cpus);
     return false;
   }
+  scratch_ = std::make_unique<std::uint8_t[]>(PerfRing::kMostRecord);
   state_ = Coverage::kFull;
   why_.clear();
   return true;
@@ -148,38 +133,24 @@ void TaskEvents::refuse(int error, int cpus) {
              : advice(error);
 }
 
-void TaskEvents::drainRing(const Ring& ring, std::vector<TaskEvent>& events) {
-  auto* meta = static_cast<perf_event_mmap_page*>(ring.pages);
-  const char* data = static_cast<const char*>(ring.pages) + meta->data_offset;
-  const std::uint64_t size = meta->data_size,
-                      head = __atomic_load_n(&meta->data_head, __ATOMIC_ACQUIRE);
-  std::uint64_t tail = meta->data_tail;
-  char bytes[kMaxRecord];
-  while (tail + sizeof(perf_event_header) <= head) {
-    const auto copy = [&](std::size_t length) {
-      for (std::size_t i = 0; i < length; ++i) bytes[i] = data[(tail + i) % size];
-    };
-    copy(sizeof(perf_event_header));
-    const Record record{bytes, valueAt<perf_event_header>(bytes, 0)};
-    if (record.header.size < sizeof(perf_event_header) || tail + record.header.size > head) break;
-    copy(std::min<std::size_t>(record.header.size, kMaxRecord));
-    const bool fits = record.header.size <= kMaxRecord;
-    if (fits &&
-        (record.header.type == PERF_RECORD_FORK || record.header.type == PERF_RECORD_EXIT) &&
-        record.header.size >= 32)
-      events.push_back(record.task());
-    else if (fits && record.header.type == PERF_RECORD_COMM && record.header.size >= 16 + kSampleId)
-      events.push_back(record.comm());
-    else if (record.header.type == PERF_RECORD_LOST && record.header.size >= 24)
-      lost_ += valueAt<std::uint64_t>(bytes, 16);
-    tail += record.header.size;
-  }
-  __atomic_store_n(&meta->data_tail, tail, __ATOMIC_RELEASE);
+void TaskEvents::take(std::span<const std::uint8_t> bytes) {
+  const auto* raw = reinterpret_cast<const char*>(bytes.data());
+  const Record record{raw, valueAt<perf_event_header>(raw, 0)};
+  const std::uint32_t type = record.header.type;
+  if ((type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) && bytes.size() >= 32)
+    waiting_.push_back(record.task());
+  else if (type == PERF_RECORD_COMM && bytes.size() >= 16 + kSampleId)
+    waiting_.push_back(record.comm());
+  else if (type == PERF_RECORD_LOST && bytes.size() >= 24)
+    lost_ += valueAt<std::uint64_t>(raw, 16);
 }
 
 void TaskEvents::drain(std::vector<TaskEvent>& events) {
   const Nanos settled = now() - kSettled;
-  for (const Ring& ring : rings_) drainRing(ring, waiting_);
+  for (PerfRing& ring : rings_)
+    ring.drain(
+        std::span<std::uint8_t, PerfRing::kMostRecord>(scratch_.get(), PerfRing::kMostRecord),
+        [this](std::span<const std::uint8_t> record) { take(record); });
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const TaskEvent& a, const TaskEvent& b) { return a.at < b.at; });
   const auto young = std::find_if(waiting_.begin(), waiting_.end(),

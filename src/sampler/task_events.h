@@ -4,12 +4,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/time.h"
 #include "event/vocabulary.h"
+#include "sampler/perf_ring.h"
 
 namespace stallprof {
 
@@ -34,7 +36,6 @@ class TaskEvents {
 
   TaskEvents() = default;
   TaskEvents(TaskEvents&&) = delete;
-  ~TaskEvents();
 
   // Call while the command waits to be released, before its exec. False: see state() and why().
   bool open(pid_t command);
@@ -51,17 +52,12 @@ class TaskEvents {
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
-  struct Ring {
-    Fd fd;
-    void* pages = nullptr;
-    std::size_t bytes = 0;
-  };
-  bool openCpu(pid_t command, int cpu, std::size_t dataPages);
-  void drainRing(const Ring& ring, std::vector<TaskEvent>& events);
+  bool openCpu(pid_t command, int cpu);
+  void take(std::span<const std::uint8_t> record);
   void refuse(int error, int cpus);
-  void close();
 
-  std::vector<Ring> rings_;
+  std::vector<PerfRing> rings_;
+  std::unique_ptr<std::uint8_t[]> scratch_;
   std::vector<TaskEvent> waiting_;
   std::uint64_t lost_ = 0;
   bool systemWide_ = false;

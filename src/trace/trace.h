@@ -31,8 +31,9 @@ struct ThreadLife {
   std::uint32_t tid = 0;
   StringId name;
   Nanos seen{}, gone{Nanos::max()};
-  Table<ThreadSlice> slices;  // by time, not overlapping
-  Table<StackSlice> stacks;   // by time
+  Table<ThreadSlice> slices;   // by time, not overlapping
+  Table<StackSlice> stacks;    // by time
+  Table<NativeSlice> natives;  // by time
 };
 
 struct ProcessLife {
@@ -80,6 +81,7 @@ struct Trace {
   Table<Range> ranges;
   Table<DeviceUsage> deviceUsages;
   Table<DeviceProcess> deviceProcesses;
+  Table<CounterUsage> counters;
   Table<ClockPair> clocks;
   Table<SourceState> sources;
   Table<Loss> losses;

@@ -82,6 +82,8 @@ constexpr auto kTableOf<DeviceUsage> = &Trace::deviceUsages;
 template <>
 constexpr auto kTableOf<DeviceProcess> = &Trace::deviceProcesses;
 template <>
+constexpr auto kTableOf<CounterUsage> = &Trace::counters;
+template <>
 constexpr auto kTableOf<ClockPair> = &Trace::clocks;
 template <>
 constexpr auto kTableOf<SourceState> = &Trace::sources;
@@ -220,6 +222,13 @@ void TraceBuilder::keep(Nanos at, const StackSlice& s) {
     ++damaged_;
 }
 
+void TraceBuilder::keep(Nanos at, const NativeSlice& s) {
+  if (ThreadLife* of = life(s.thread))
+    of->natives.push_back({at, s});
+  else
+    ++damaged_;
+}
+
 void TraceBuilder::take(const Event& event) {
   std::visit(
       [&](auto payload) {
@@ -249,6 +258,7 @@ Trace TraceBuilder::seal() {
     if (thread.seen == Nanos::max()) thread.seen = trace_.begin;
     removeOverlap(thread.slices);
     sortByTime(thread.stacks);
+    sortByTime(thread.natives);
   }
   for (ProcessLife& process : trace_.processes) {
     if (process.seen == Nanos::max()) process.seen = trace_.begin;

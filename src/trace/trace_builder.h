@@ -37,6 +37,7 @@ class TraceBuilder {
   void keep(Nanos at, const ProcessUsage& payload);
   void keep(Nanos at, const StackSeen& payload);
   void keep(Nanos at, const StackSlice& payload);
+  void keep(Nanos at, const NativeSlice& payload);
   ProcessLife* life(ProcessId id);
   ThreadLife* life(ThreadId id);
   void cover(Nanos begin, Nanos end);

@@ -267,6 +267,7 @@ void addLives(Lines& into) {
     if (t.gone != Nanos::max()) into.add(t.gone, ThreadGone{t.id});
     into.addAll(t.slices);
     into.addAll(t.stacks);
+    into.addAll(t.natives);
   }
 }
 
@@ -284,6 +285,7 @@ std::string traceText(const Trace& trace) {
   addLives(all);
   all.addAll(trace.host), all.addAll(trace.disks), all.addAll(trace.networks);
   all.addAll(trace.cgroups), all.addAll(trace.files), all.addAll(trace.syscalls);
+  all.addAll(trace.counters);
   all.addAll(trace.frameworks), all.addAll(trace.loaders), all.addAll(trace.iterators);
   all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks);
   all.addAll(trace.optimizerSteps), all.addAll(trace.spans), all.addAll(trace.clocks);

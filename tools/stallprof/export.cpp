@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -10,6 +11,7 @@
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 #include "trace/load.h"
+#include "trace/native_symbols.h"
 
 namespace stallprof {
 namespace {
@@ -31,9 +33,12 @@ StackGroup groupOf(const std::string& by) {
 }
 
 int exportStacks(const ExportWords& words, const RuleTable& rules) {
-  const Result<Trace> trace = loadTrace(words.recording);
+  Result<Trace> trace = loadTrace(words.recording);
   if (!trace.ok()) return fail(trace.error().message, 1);
-  if (trace.value().stacks.empty())
+  (void)nameNativeSymbols(trace.value());
+  const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),
+                                   [](const ThreadLife& t) { return !t.natives.empty(); });
+  if (trace.value().stacks.empty() && !natives)
     return fail("'" + escapeTerminal(words.recording, 400) + "' holds no stacks", 1);
   const auto stacks =
       weighStacks(trace.value(), findRoles(trace.value()), StackLabels(trace.value(), rules),

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "present/report_json.h"
 #include "trace/load.h"
+#include "trace/native_symbols.h"
 
 namespace stallprof {
 namespace {
@@ -37,6 +38,7 @@ Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHou
   Result<Trace> trace = loadTrace(path);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
+  (void)nameNativeSymbols(reading.trace);
   reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules});
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;

@@ -18,7 +18,7 @@ struct Raw {
   std::string output;
   std::vector<std::string> reports;
   unsigned hz = 100;
-  bool noPython = false;
+  bool noPython = false, noNative = false, counters = false;
   bool gpu = false;
   std::string price;
   std::string rules;
@@ -38,6 +38,9 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--hz", raw.hz, "looks a second at each thread (default 100)")
       ->check(CLI::Range(1u, 1000u));
   app.add_flag("--no-python", raw.noPython, "do not put the Python hook into the command");
+  app.add_flag("--no-native", raw.noNative, "do not sample what threads execute in native code");
+  app.add_flag("--counters", raw.counters,
+               "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
   app.add_flag("--gpu", raw.gpu,
                "trace CUDA and NVTX from inside the command (not yet tried on a real GPU)");
   app.add_option("--price", raw.price, "price of an hour on this machine: the report gives costs")
@@ -111,6 +114,8 @@ RunWords parseRun(const Words& words) {
   parsed.options.output = raw.output;
   parsed.options.hz = raw.hz;
   parsed.options.python = !raw.noPython;
+  parsed.options.native = !raw.noNative;
+  parsed.options.counters = raw.counters;
   parsed.options.gpu = raw.gpu;
   parsed.options.price = raw.price;
   parsed.options.rules = raw.rules;

@@ -45,6 +45,11 @@ class PythonProcess {
   void flush(EventOut& out);
   [[nodiscard]] std::size_t takeEmitted();
   [[nodiscard]] std::uint64_t takeSkipped() { return std::exchange(skipped_, 0); }
+  // The latest look at that thread's stack; null: it has none.
+  [[nodiscard]] const StackSlices* looksAt(std::uint32_t tid) const {
+    const auto found = threads_.find(tid);
+    return found == threads_.end() ? nullptr : &found->second.slices;
+  }
   // Once a second: whether it is still the image it was.
   void check();
   [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }

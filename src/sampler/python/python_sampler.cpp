@@ -33,6 +33,13 @@ void PythonSampler::look(const ThreadLook& look) {
   watched.looks.push_back(look);
 }
 
+PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t tid) const {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end() || !found->second.process) return {};
+  const python::StackSlices* looks = found->second.process->looksAt(tid);
+  return looks == nullptr ? LastLook{} : LastLook{looks->lastAt(), looks->lastStack()};
+}
+
 // Forgets the processes that are gone.
 void PythonSampler::follow(EventOut& out) {
   std::unordered_set<std::uint32_t> alive;

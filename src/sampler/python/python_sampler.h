@@ -29,6 +29,13 @@ class PythonSampler : public LookTaker {
   void endRound(Nanos now, Nanos period, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
 
+  // When a thread's stack was last seen, and what it was: for those who saw the thread otherwise.
+  struct LastLook {
+    Nanos at{};  // 0: never
+    StackId stack;
+  };
+  [[nodiscard]] LastLook lastLook(std::uint32_t pid, std::uint32_t tid) const;
+
  private:
   struct Watched {
     ProcessId id;

@@ -52,6 +52,9 @@ class StackSlices {
                                 saw_.gil, saw_.gc});
     ++emitted_;
   }
+  // The latest look, at time zero if there was none.
+  [[nodiscard]] Nanos lastAt() const { return last_; }
+  [[nodiscard]] StackId lastStack() const { return saw_.stack; }
   [[nodiscard]] std::size_t takeEmitted() { return std::exchange(emitted_, 0); }
 
  private:

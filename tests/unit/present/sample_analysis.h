@@ -215,6 +215,7 @@ inline Analysis hostile() {
   a.ceilings.assign(60, {bytes, 1, 1, bytes, "inferred"});
   Finding finding = a.findings[0];
   finding.title = bytes, finding.where = finding.hot = {name, name, 7};
+  finding.native = {name, name, 0.5};
   finding.evidence.assign(60, {bytes, 1.0, bytes});
   Advice advice = finding.advice[0];
   advice.id = advice.text = advice.risk = advice.verifyCommand = bytes;
@@ -226,6 +227,12 @@ inline Analysis hostile() {
     finding.rank = rank;
     a.findings.push_back(finding);
   }
+  NativeInfo::Function function;
+  function.leaf = {name, name, 0.5}, function.below = {name, name, 7};
+  function.className = "program", function.role = "worker";
+  function.samples = 500, function.processes = 60;
+  a.native = NativeInfo{1000, 0.25, 0.5, {{"program", 1000, 1}}, {}};
+  a.native->functions.assign(60, function);
   a.epochs.assign(60, a.epochs[0]);
   a.trainers.assign(60, a.trainers[0]);
   a.notAProblem.assign(60, bytes), a.notMeasured.assign(60, bytes);

@@ -65,3 +65,23 @@ TEST_CASE("a trace without stacks is empty in either form") {
   CHECK(foldedStacks(weigh(none, StackGroup::kPhase, true)).empty());
   CHECK(speedscopeJson({}, "x").find("\"profiles\":[]") != std::string::npos);
 }
+
+TEST_CASE("stacks end in the native functions that were sampled under them, in whole looks") {
+  auto parsed = parseTrace(
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 thread thread=2 process=1 tid=101\n"
+      "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
+      "0 slice thread=1 duration=100ms looks=10 wait=running\n"
+      "5ms stack_slice thread=1 duration=90ms stack=1 looks=10\n"
+      "0 native thread=1 duration=100ms stack=1 file=\"/lib/libz.so.1\" offset=64 samples=2 "
+      "function=\"inflate_fast\"\n"
+      "0 native thread=1 duration=100ms stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=1\n"
+      "0 native thread=2 duration=100ms file=\"/lib/libgomp.so.1\" offset=64 samples=9\n");
+  REQUIRE(parsed.ok());
+  const Trace trace = std::move(parsed).value();
+  CHECK(foldedStacks(weigh(trace, StackGroup::kNone, false)) ==
+        "libgomp.so.1 9\ntrain.py:main 3\ntrain.py:main;libz.so.1:inflate_fast 7\n");
+  CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
+        "libgomp.so.1 9\ntrain.py:main 10\n");
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stallprof {
+
+// What a piece of native code is for, told by its library and symbol. What it is part of (a batch,
+// a step) its thread and its callers say; this only says what kind of work it was.
+enum class NativeClass : std::uint8_t {
+  kProgram,      // the program's own file, and libraries that no rule knows
+  kInterpreter,  // CPython running bytecode, and its own types
+  kTensor,       // torch, TensorFlow, XLA, ONNX: kernels on the CPU, and what calls them
+  kMath,         // BLAS, oneDNN, FFT, numpy's loops
+  kParallel,     // OpenMP and TBB, handing out work
+  kSpin,         // OpenMP and locks, waiting without giving up the CPU
+  kDecode,       // JPEG, PNG, audio, video
+  kCompression,
+  kNetwork,  // TLS, HTTP, RPC, object stores
+  kStorage,  // Arrow, HDF5, LMDB, SQLite
+  kRuntime,  // libc, libstdc++, allocators: whoever calls them
+  kDevice,   // CUDA's and ROCm's libraries and drivers, on the host
+  kKernel,
+  kJit,  // code made at run time
+};
+[[nodiscard]] constexpr std::string_view nameOf(NativeClass c) {
+  constexpr std::string_view kNames[] = {
+      "program",     "interpreter", "tensor",  "math",    "parallel", "spin",   "decode",
+      "compression", "network",     "storage", "runtime", "device",   "kernel", "jit"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+inline constexpr std::size_t kNativeClasses = 14;
+
+// Libraries and symbols of one class, as patterns (`*`: any run of characters). A rule with symbols
+// claims only those; with no libraries, in any file.
+struct NativeRule {
+  NativeClass is = NativeClass::kProgram;
+  std::span<const std::string_view> libraries, symbols;
+};
+// The table, in the order it is tried: the first rule that fits decides.
+[[nodiscard]] std::span<const NativeRule> nativeRules();
+
+// Of a place in `file` (a path as it was mapped) whose function is `symbol` (readable, may be "").
+[[nodiscard]] NativeClass nativeClass(std::string_view file, std::string_view symbol);
+
+// A symbol as a person reads it: C++ names without arguments, versions ("@@GLIBC_2.2.5") left out.
+// Bytes of the job's: escape at the sink. At most 200.
+[[nodiscard]] std::string readableSymbol(std::string_view raw);
+
+}  // namespace stallprof

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The table of native classes: names as the projects ship their libraries (Debian 12, the wheels of
+// PyPI and the packages of conda-forge, 2026).
+#include "classify/native_class.h"
+
+namespace stallprof {
+namespace {
+
+using Names = const std::string_view[];
+
+// What a thread runs that waits for others and keeps its CPU. libgomp of distributions and wheels
+// is stripped: the names are its exports and those of builds with symbols.
+constexpr Names kOpenMp = {"libgomp*", "libiomp5*", "libomp.so*", "libomp-*"};
+constexpr Names kSpinSymbols = {"gomp_team_barrier_wait*",
+                                "gomp_barrier_wait*",
+                                "do_wait",
+                                "do_spin",
+                                "gomp_thread_start",
+                                "__kmp_*wait*",
+                                "__kmp_hyper_barrier*",
+                                "__kmp_flag_*",
+                                "kmp_flag_*",
+                                "__kmp_yield*",
+                                "__kmp_x86_pause",
+                                "GOMP_barrier"};
+constexpr Names kParallelSymbols = {"GOMP_*", "omp_*", "__kmpc_*", "__kmp_*", "gomp_*"};
+constexpr Names kLibc = {"libc.so*", "libc-2.*", "libpthread*", "ld-linux*"};
+constexpr Names kYield = {"sched_yield", "__sched_yield"};
+constexpr Names kTbb = {"libtbb*"};
+
+constexpr Names kInterpreter = {"python3*", "python", "libpython3*"};
+constexpr Names kTensor = {
+    "libtorch*",      "libc10*",   "libtensorflow*",  "_pywrap_tensorflow*", "libxla*",
+    "xla_extension*", "libjax*",   "libonnxruntime*", "onnxruntime_pybind*", "libtriton*",
+    "_C.cpython*",    "libshm.so*"};
+constexpr Names kMath = {
+    "libopenblas*", "libscipy_openblas*", "libblas*",      "liblapack*",    "libblis*",
+    "libmkl*",      "libdnnl*",           "libonednn*",    "libfftw*",      "_multiarray_umath*",
+    "_pocketfft*",  "libxgboost*",        "lib_lightgbm*", "_catboost*",    "libm.so*",
+    "libm-2.*",     "libmvec*",           "libfaiss*",     "_umath_linalg*"};
+// Of libraries that bundle them: libtorch_cpu has oneDNN and MKL inside.
+constexpr Names kMathSymbols = {"mkl_*", "dnnl::*", "cblas_*", "sgemm*", "dgemm*", "fftw*"};
+constexpr Names kDecode = {
+    "libjpeg*",    "libturbojpeg*", "libpng*",      "libwebp*",     "libtiff*",    "libopenjp2*",
+    "libheif*",    "libavif*",      "libdav1d*",    "_imaging*",    "_webp*",      "cv2*",
+    "libopencv_*", "libavcodec*",   "libavformat*", "libavfilter*", "libswscale*", "libswresample*",
+    "libdecord*",  "libx264*",      "libsndfile*",  "libmpg123*",   "libFLAC*",    "libvorbis*",
+    "libopus*",    "libsox*",       "image.so",     "libvips*"};
+constexpr Names kDecodeSymbols = {"jpeg_*", "jsimd_*", "png_*",       "WebP*",
+                                  "VP8*",   "opj_*",   "decode_mcu*", "Imaging*"};
+constexpr Names kCompression = {"libz.so*",       "libz-*",       "libzstd*",  "liblz4*",
+                                "libsnappy*",     "libbrotli*",   "liblzma*",  "libbz2*",
+                                "libisal*",       "libdeflate*",  "libblosc*", "zlib.cpython*",
+                                "_lzma.cpython*", "_bz2.cpython*"};
+constexpr Names kCompressionSymbols = {"inflate*",  "deflate*", "ZSTD_*", "HUF_*",
+                                       "FSE_*",     "LZ4_*",    "BZ2_*",  "blosc_*",
+                                       "snappy::*", "adler32*", "crc32*"};
+constexpr Names kNetwork = {"libssl*",  "libcrypto*", "libcurl*",      "libaws*",
+                            "libgrpc*", "libgnutls*", "_ssl.cpython*", "_socket.cpython*"};
+constexpr Names kStorage = {"libarrow*", "libparquet*", "libhdf5*",         "libsqlite3*",
+                            "liblmdb*",  "librocksdb*", "_sqlite3.cpython*"};
+constexpr Names kRuntime = {"[vdso]",     "libc.so*",     "libc-2.*",     "libpthread*",
+                            "ld-linux*",  "ld-musl*",     "libstdc++*",   "libc++*",
+                            "libgcc_s*",  "libjemalloc*", "libtcmalloc*", "libmimalloc*",
+                            "libunwind*", "libdl*",       "librt*",       "libffi*"};
+constexpr Names kDevice = {"libcuda*",    "libcublas*",   "libcudnn*",       "libcufft*",
+                           "libcurand*",  "libcusparse*", "libnccl*",        "libnv*",
+                           "libcupti*",   "libamdhip*",   "libhsa-runtime*", "librccl*",
+                           "librocblas*", "libMIOpen*"};
+constexpr Names kKernel = {"[kernel]", "[vsyscall]"};
+constexpr Names kJit = {"anon", "memfd:*", "[anon]", "[stack]", "[heap]"};
+
+constexpr NativeRule kRules[] = {
+    {NativeClass::kKernel, kKernel, {}},
+    {NativeClass::kJit, kJit, {}},
+    {NativeClass::kSpin, kLibc, kYield},
+    {NativeClass::kSpin, kOpenMp, kSpinSymbols},
+    {NativeClass::kParallel, kOpenMp, kParallelSymbols},
+    // A place in it that no symbol names: work runs in the caller's library, waiting in this one.
+    {NativeClass::kSpin, kOpenMp, {}},
+    {NativeClass::kParallel, kTbb, {}},
+    {NativeClass::kInterpreter, kInterpreter, {}},
+    {NativeClass::kDevice, kDevice, {}},
+    {NativeClass::kMath, {}, kMathSymbols},
+    {NativeClass::kDecode, {}, kDecodeSymbols},
+    {NativeClass::kCompression, {}, kCompressionSymbols},
+    {NativeClass::kTensor, kTensor, {}},
+    {NativeClass::kMath, kMath, {}},
+    {NativeClass::kDecode, kDecode, {}},
+    {NativeClass::kCompression, kCompression, {}},
+    {NativeClass::kNetwork, kNetwork, {}},
+    {NativeClass::kStorage, kStorage, {}},
+    {NativeClass::kRuntime, kRuntime, {}},
+};
+
+}  // namespace
+
+std::span<const NativeRule> nativeRules() { return kRules; }
+
+}  // namespace stallprof

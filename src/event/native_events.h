@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "event/kinds.h"
+#include "event/vocabulary.h"
+
+// Events of native code: what the kernel's samples saw threads execute, and what the CPUs counted
+// meanwhile. The rules of all events are in event.h.
+namespace stallprof {
+
+// Samples of one thread on a CPU within [at, at + duration) that saw the same place: taken each
+// kNativePeriod of CPU time that a CPU spends on the job (the source "native_samples" says if less
+// often). A place is a few neighbouring instructions of a file, under one Python stack.
+struct NativeSlice {
+  static constexpr std::uint8_t kKind = STALLPROF_KIND_NATIVE_SLICE;
+  static constexpr const char* kName = "native";
+  ThreadId thread;
+  Nanos duration{};
+  StackId stack;   // the Python frame it ran under; none: none was seen
+  StringId file;   // as mapped; "[kernel]", "[vdso]"; "//anon" code made at run time; none: unknown
+  StringId build;  // the file's build id in hex; none: it has none, or it was not told
+  std::uint64_t offset = 0;   // of one of the instructions, in the file; 0: places not told apart
+  std::uint32_t samples = 0;  // at least 1
+  // What the file's symbols say of `offset`, as they spell it (mangled). A recorder knows none: the
+  // reader fills it in where it finds the file.
+  StringId function;
+  template <class S, class V>
+  static void fields(S& s, V&& v) {
+    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("file", s.file),
+        v("build", s.build), v("offset", s.offset), v("samples", s.samples),
+        v("function", s.function);
+  }
+};
+// 99 a second: not in step with what looks a hundred times a second, ours or the job's.
+inline constexpr Nanos kNativePeriod{10'101'010};
+
+// One of the CPUs' own counters over all of the job, dead processes included; once a second, all
+// cumulative. With more counters than the CPU has they take turns: what `count` stands for is
+// count * enabled / running.
+struct CounterUsage {
+  static constexpr std::uint8_t kKind = STALLPROF_KIND_COUNTER_USAGE;
+  static constexpr const char* kName = "counter";
+  StringId name;  // "cycles", "instructions", "llc_misses", "stalled_cycles", "fp_..."
+  std::uint64_t count = 0;
+  Nanos enabled{}, running{};  // of CPU time: wished for, and counted in
+  template <class S, class V>
+  static void fields(S& s, V&& v) {
+    v("name", s.name), v("count", s.count), v("enabled", s.enabled), v("running", s.running);
+  }
+};
+
+}  // namespace stallprof

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "present/native_frames.h"
+
+#include "analysis/analysis.h"
+#include "classify/frames.h"
+#include "classify/native_class.h"
+
+namespace stallprof {
+
+NativeFrames::NativeFrames(const Trace& trace) : trace_(trace) {
+  for (const ThreadLife& thread : trace.threads)
+    for (const auto& row : thread.natives)
+      if (!row.data.stack.none())
+        under_[row.data.stack][{row.data.file, row.data.function}] += row.data.samples;
+}
+
+// Bytecode has no native frame of its own: the Python function is what runs.
+std::string NativeFrames::nameOf(const Place& place) const {
+  const std::string_view file = trace_.text(place.first);
+  const std::string symbol = readableSymbol(trace_.text(place.second));
+  if (nativeClass(file, symbol) == NativeClass::kInterpreter) return {};
+  const NativeLeaf leaf{Untrusted(std::string(baseName(file))), Untrusted(symbol), 0};
+  return leaf.known() ? stallprof::nameOf(leaf) : "(unknown code)";
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> NativeFrames::split(StackId stack,
+                                                                       std::uint64_t looks) const {
+  const auto found = under_.find(stack);
+  if (found == under_.end()) return {{std::string(), looks}};
+  std::map<std::string, std::uint64_t> samples;
+  std::uint64_t all = 0;
+  for (const auto& [place, count] : found->second) samples[nameOf(place)] += count, all += count;
+  std::vector<std::pair<std::string, std::uint64_t>> parts;
+  std::uint64_t passed = 0, given = 0;
+  for (const auto& [name, count] : samples) {
+    passed += count;
+    // Rounded at each end, so that the parts sum.
+    const auto upTo = static_cast<std::uint64_t>(
+        static_cast<double>(looks) * static_cast<double>(passed) / static_cast<double>(all) + 0.5);
+    if (upTo > given) parts.emplace_back(name, upTo - given);
+    given = upTo;
+  }
+  return parts;
+}
+
+std::map<std::string, std::uint64_t> NativeFrames::alone(const ThreadLife& thread) const {
+  std::map<std::string, std::uint64_t> samples;
+  if (!thread.stacks.empty()) return samples;
+  for (const auto& row : thread.natives) {
+    std::string name = nameOf({row.data.file, row.data.function});
+    samples[name.empty() ? "(interpreter)" : std::move(name)] += row.data.samples;
+  }
+  return samples;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// Native functions as the last frames of stacks: "libjpeg.so.62:decode_mcu".
+class NativeFrames {
+ public:
+  explicit NativeFrames(const Trace& trace);
+
+  // `looks` at a stack split by the samples under it, as nearly as whole looks allow; a part with
+  // an empty name is Python's own. One part of all looks where no sample tells.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> split(StackId stack,
+                                                                         std::uint64_t looks) const;
+  // The samples of a thread whose stack nobody ever saw, by function.
+  [[nodiscard]] std::map<std::string, std::uint64_t> alone(const ThreadLife& thread) const;
+
+ private:
+  using Place = std::pair<StringId, StringId>;  // file, function
+  [[nodiscard]] std::string nameOf(const Place& place) const;
+
+  const Trace& trace_;
+  std::unordered_map<StackId, std::map<Place, std::uint64_t>> under_;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace stallprof {
+
+// What the symbol tables of an ELF file (64 bit, little-endian) say of places in it. The file is
+// untrusted: every count in it is bounded, and what cannot be is as if it were not there. Tables
+// are read in blocks and never held, so that a library of a gigabyte costs no memory.
+class ElfSymbols {
+ public:
+  // Nothing where it is no such file.
+  [[nodiscard]] static std::optional<ElfSymbols> open(Fd file);
+
+  // In hex; empty when it has none.
+  [[nodiscard]] const std::string& buildId() const { return buildId_; }
+
+  // The functions at these offsets of the file, as the tables spell them; "" where none is known.
+  // `offsets` may come in any order. Symbols are taken from `names` where it has some: the file
+  // that holds the debugging symbols of this one.
+  [[nodiscard]] std::vector<std::string> functionsAt(std::span<const std::uint64_t> offsets,
+                                                     const ElfSymbols* names = nullptr) const;
+
+ private:
+  struct Segment {
+    std::uint64_t offset = 0, address = 0, bytes = 0;
+  };
+  struct SymbolTable {
+    std::uint64_t offset = 0, bytes = 0, namesOffset = 0, namesBytes = 0;
+  };
+  // A wanted address, and the best symbol for it so far.
+  struct Wanted {
+    std::uint64_t address = 0;
+    std::size_t index = 0;  // in `offsets`
+    std::uint64_t value = 0, size = 0, nameOffset = 0;
+    bool found = false, global = false;
+  };
+  [[nodiscard]] bool read(std::uint64_t offset, void* into, std::size_t bytes) const;
+  template <class T>
+  [[nodiscard]] std::optional<T> get(std::uint64_t offset) const;
+  void readSegments(std::uint64_t offset, std::uint16_t count);
+  void readSections(std::uint64_t offset, std::uint16_t count);
+  void readNotes(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] std::optional<std::uint64_t> addressOf(std::uint64_t offset) const;
+  void lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) const;
+  [[nodiscard]] std::string nameAt(std::uint64_t offset) const;
+
+  Fd file_;
+  std::vector<Segment> segments_;
+  std::vector<SymbolTable> tables_;  // .symtab before .dynsym
+  std::string buildId_;
+};
+
+}  // namespace stallprof

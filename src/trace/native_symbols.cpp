@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "trace/native_symbols.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/elf_symbols.h"
+
+namespace stallprof {
+namespace {
+
+// An hour of a training meets some 10,000 places in 100 files; a forged recording may name more.
+constexpr std::size_t kMostFiles = 2048, kMostPlaces = 1u << 20;
+// All names of a trace together; a file that is mapped may have been made to hold only long ones.
+constexpr std::size_t kMostText = 256u << 20;
+
+using FileKey = std::pair<StringId, StringId>;     // path, build id
+using Places = std::map<std::uint64_t, StringId>;  // offset -> function
+
+Fd openRegular(const std::string& path, struct stat& status) {
+  if (path.empty() || path[0] != '/') return Fd();
+  Fd file = openAt(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return Fd();
+  return file;
+}
+
+bool unchangedSince(const struct stat& status, Nanos realtime) {
+  const Nanos changed = std::chrono::seconds(status.st_ctim.tv_sec) + Nanos(status.st_ctim.tv_nsec);
+  return changed <= realtime;
+}
+
+std::optional<ElfSymbols> debugFileOf(const std::string& build, const std::string& debugRoot) {
+  if (build.size() < 4 || build.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return std::nullopt;
+  struct stat status {};
+  const std::string path =
+      debugRoot + "/.build-id/" + build.substr(0, 2) + "/" + build.substr(2) + ".debug";
+  Fd file = openRegular(path, status);
+  if (!file.valid()) return std::nullopt;
+  auto elf = ElfSymbols::open(std::move(file));
+  if (elf && elf->buildId() != build) return std::nullopt;
+  return elf;
+}
+
+class Namer {
+ public:
+  Namer(Trace& trace, const std::string& debugRoot) : trace_(trace), debugRoot_(debugRoot) {}
+
+  SymbolSummary run() {
+    gather();
+    for (auto& [key, places] : files_) nameFile(key, places);
+    for (ThreadLife& thread : trace_.threads)
+      for (auto& row : thread.natives) give(row.data);
+    tell();
+    return summary_;
+  }
+
+ private:
+  void gather() {
+    std::size_t count = 0;
+    for (const ThreadLife& thread : trace_.threads)
+      for (const auto& row : thread.natives) {
+        const NativeSlice& s = row.data;
+        if (s.offset == 0 || !s.function.none() || count >= kMostPlaces) continue;
+        if (files_.size() >= kMostFiles && !files_.contains({s.file, s.build})) continue;
+        count += files_[{s.file, s.build}].emplace(s.offset, StringId{}).second;
+      }
+  }
+
+  void nameFile(const FileKey& key, Places& places) {
+    const std::string path(trace_.text(key.first)), build(trace_.text(key.second));
+    if (!path.starts_with('/') || path.starts_with("//")) return;  // "[vdso]", "//anon"
+    ++summary_.files;
+    struct stat status {};
+    Fd file = openRegular(path, status);
+    if (!file.valid()) return void(++summary_.missing);
+    const auto elf = ElfSymbols::open(std::move(file));
+    const bool same =
+        elf && (build.empty() ? unchangedSince(status, started()) : elf->buildId() == build);
+    if (!same) return void(++summary_.changed);
+    ++summary_.read;
+    std::vector<std::uint64_t> offsets;
+    for (const auto& [offset, function] : places) offsets.push_back(offset);
+    const auto debug = debugFileOf(elf->buildId(), debugRoot_);
+    const auto functions = elf->functionsAt(offsets, debug ? &*debug : nullptr);
+    std::size_t i = 0;
+    for (auto& [offset, function] : places) {
+      const std::string& name = functions[i++];
+      if (trace_.strings.bytes() < kMostText) function = trace_.strings.intern(name);
+    }
+  }
+
+  void tell() {
+    const std::size_t unread = summary_.missing + summary_.changed;
+    if (unread == 0) return;
+    std::string why = std::to_string(unread) + " of " + std::to_string(summary_.files) +
+                      " files that were sampled are not on this host as they ran: functions of "
+                      "theirs have no names";
+    const SourceState state{trace_.strings.intern("native_symbols"),
+                            summary_.read > 0 ? Coverage::kPartial : Coverage::kAbsent,
+                            trace_.strings.intern(why)};
+    trace_.sources.push_back({trace_.end, state});
+  }
+
+  // A recording without a begin is of a damaged manifest: nothing is as old.
+  [[nodiscard]] Nanos started() const { return trace_.manifest.startedRealtime; }
+
+  void give(NativeSlice& slice) const {
+    if (!slice.function.none()) return;
+    const auto file = files_.find({slice.file, slice.build});
+    if (file == files_.end()) return;
+    const auto place = file->second.find(slice.offset);
+    if (place != file->second.end()) slice.function = place->second;
+  }
+
+  Trace& trace_;
+  const std::string& debugRoot_;
+  std::map<FileKey, Places> files_;
+  SymbolSummary summary_;
+};
+
+}  // namespace
+
+SymbolSummary nameNativeSymbols(Trace& trace, const std::string& debugRoot) {
+  return Namer(trace, debugRoot).run();
+}
+
+}  // namespace stallprof

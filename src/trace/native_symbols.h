@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// What became of the files that native samples fell into.
+struct SymbolSummary {
+  std::size_t files = 0;    // with places to look up
+  std::size_t read = 0;     // whose symbols were looked into
+  std::size_t missing = 0;  // not here: another host, a container, deleted
+  std::size_t changed = 0;  // of another build than the one that ran
+};
+
+// Names the functions of a trace's native samples from the symbols of the files they fell into, as
+// they lie on this host, and of their debugging symbols (/usr/lib/debug/.build-id) where installed.
+// A file is believed where its build id is the recorded one; where none was recorded, where it has
+// not changed since the run began. Only regular files are opened. What cannot be named stays as it
+// is, and is said as the source "native_symbols". `debugRoot` is for tests.
+SymbolSummary nameNativeSymbols(Trace& trace, const std::string& debugRoot = "/usr/lib/debug");
+
+}  // namespace stallprof

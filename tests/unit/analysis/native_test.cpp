@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/native.h"
+
+#include "analysis/analyze.h"
+#include "tests/catch.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using stallprof::test::traceOf;
+
+namespace {
+
+// A program without Python: 70 samples of its own, 20 of libc, 10 spinning in OpenMP.
+const std::string kProgram =
+    "0 process process=1 pid=100 comm=\"solve\" exe=\"/opt/solve\"\n"
+    "0 thread thread=1 process=1 tid=100 name=\"solve\"\n"
+    "0 source source=\"native_samples\" state=full\n"
+    "0s native thread=1 duration=2s file=\"/opt/solve\" offset=4096 samples=60 "
+    "function=\"_ZN5solve4stepEd\"\n"
+    "0s native thread=1 duration=2s file=\"/opt/solve\" offset=8192 samples=10 function=\"setup\"\n"
+    "2s native thread=1 duration=1s file=\"/lib/libc.so.6\" offset=64 samples=20\n"
+    "2s native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=10\n"
+    "4s command_end exit_code=0\n";
+
+}  // namespace
+
+TEST_CASE("a program without Python is told by library and function, most first") {
+  const Analysis a = analyze(traceOf(kProgram));
+  REQUIRE(a.native);
+  CHECK(a.native->samples == 100);
+  REQUIRE(a.native->functions.size() == 4);
+  const auto& first = a.native->functions[0];
+  CHECK(nameOf(first.leaf) == "solve:solve::step");
+  CHECK(first.leaf.ratio > 0.59);
+  CHECK(first.leaf.ratio < 0.61);
+  CHECK(first.low < first.leaf.ratio);
+  CHECK(first.high > first.leaf.ratio);
+  CHECK(first.className == "program");
+  CHECK(nameOf(a.native->functions[1].leaf) == "libc.so.6");
+  CHECK_FALSE(first.below.known());
+}
+
+TEST_CASE("spinning and the kernel's part are told apart; unseen, the kernel's is not measured") {
+  const Analysis a = analyze(traceOf(kProgram));
+  CHECK(a.native->spinRatio > 0.09);
+  CHECK(a.native->spinRatio < 0.11);
+  REQUIRE(a.native->kernelRatio);
+  CHECK(*a.native->kernelRatio < 0.001);
+  std::string partly = kProgram;
+  partly.replace(partly.find("state=full"), 10, "state=partial");
+  CHECK_FALSE(analyze(traceOf(partly)).native->kernelRatio);
+}
+
+TEST_CASE("under a Python function the native one is named that most of its samples are of") {
+  const std::string text =
+      stallprof::test::kTrainer +
+      "0 stack stack=1 file=\"train.py\" line=20 function=\"main\"\n"
+      "0 stack stack=2 caller=1 file=\"/usr/lib/python3/dist-packages/PIL/Image.py\" line=9 "
+      "function=\"Image.resize\"\n"
+      "repeat 10 every 1s\n"
+      "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
+      "10ms stack_slice thread=1 duration=990ms stack=2 looks=100 gil=holds\n"
+      "10ms native thread=1 duration=1s stack=2 file=\"/lib/_imaging.so\" offset=64 samples=80 "
+      "function=\"ImagingResample\"\n"
+      "10ms native thread=1 duration=1s stack=2 file=\"/usr/bin/python3.11\" offset=64 samples=20 "
+      "function=\"_PyEval_EvalFrameDefault\"\n"
+      "end\n"
+      "10s command_end exit_code=0\n";
+  const Analysis a = analyze(traceOf(text));
+  REQUIRE(a.functions.size() == 1);
+  CHECK(nameOf(a.functions[0].native) == "_imaging.so:ImagingResample");
+  CHECK(a.functions[0].native.ratio > 0.79);
+  CHECK(a.functions[0].native.ratio < 0.81);
+  REQUIRE(a.native);
+  CHECK(a.native->functions[0].below.function.raw() == "Image.resize");
+}
+
+TEST_CASE("a Python function that is busy with itself has no native one, nor has one hardly seen") {
+  const auto with = [](const std::string& natives) {
+    return analyze(traceOf(stallprof::test::kTrainer +
+                           "0 stack stack=1 file=\"train.py\" line=20 function=\"main\"\n"
+                           "repeat 10 every 1s\n"
+                           "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
+                           "10ms stack_slice thread=1 duration=990ms stack=1 looks=100 gil=holds\n"
+                           "end\n" +
+                           natives + "10s command_end exit_code=0\n"));
+  };
+  const Analysis own = with(
+      "1s native thread=1 duration=1s stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=90\n");
+  REQUIRE(own.functions.size() == 1);
+  CHECK_FALSE(own.functions[0].native.known());
+  const Analysis few =
+      with("1s native thread=1 duration=1s stack=1 file=\"/lib/a.so\" offset=64 samples=3\n");
+  CHECK_FALSE(few.functions.at(0).native.known());
+}
+
+TEST_CASE("without samples there is no native part") {
+  CHECK_FALSE(analyze(traceOf(stallprof::test::kTrainer)).native);
+}

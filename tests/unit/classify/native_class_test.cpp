@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "classify/native_class.h"
+
+#include "classify/mangled_name.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+TEST_CASE("a library says what kind of work its code is") {
+  const auto of = [](const char* file) { return nativeClass(file, ""); };
+  CHECK(of("/usr/lib/libtorch_cpu.so") == NativeClass::kTensor);
+  CHECK(of("/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so") ==
+        NativeClass::kMath);
+  CHECK(of("/usr/lib/x86_64-linux-gnu/libjpeg.so.62.3.0") == NativeClass::kDecode);
+  CHECK(of("/usr/lib/python3/dist-packages/PIL/_imaging.cpython-311-x86_64-linux-gnu.so") ==
+        NativeClass::kDecode);
+  CHECK(of("/usr/bin/python3.11") == NativeClass::kInterpreter);
+  CHECK(of("/opt/conda/lib/libpython3.10.so.1.0") == NativeClass::kInterpreter);
+  CHECK(of("/usr/lib/x86_64-linux-gnu/libc.so.6") == NativeClass::kRuntime);
+  CHECK(of("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13") == NativeClass::kCompression);
+  CHECK(of("/usr/lib/x86_64-linux-gnu/libcuda.so.535.104") == NativeClass::kDevice);
+  CHECK(of("[kernel]") == NativeClass::kKernel);
+  CHECK(of("//anon") == NativeClass::kJit);
+  CHECK(of("/home/user/bin/train") == NativeClass::kProgram);
+  CHECK(of("") == NativeClass::kProgram);
+}
+
+TEST_CASE("OpenMP's waiting is told from its work, and is meant where no symbol says") {
+  const char* gomp = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
+  CHECK(nativeClass(gomp, "gomp_team_barrier_wait_end") == NativeClass::kSpin);
+  CHECK(nativeClass(gomp, "") == NativeClass::kSpin);
+  CHECK(nativeClass(gomp, "GOMP_parallel") == NativeClass::kParallel);
+  const char* intel = "/opt/intel/lib/libiomp5.so";
+  CHECK(nativeClass(intel, "__kmp_flag_64<false, true>::wait") == NativeClass::kSpin);
+  CHECK(nativeClass(intel, "__kmp_fork_call") == NativeClass::kParallel);
+  CHECK(nativeClass("/lib/x86_64-linux-gnu/libc.so.6", "sched_yield") == NativeClass::kSpin);
+}
+
+TEST_CASE("a library bundled into another is known by its symbols") {
+  CHECK(nativeClass("/usr/lib/libtorch_cpu.so", "dnnl::impl::cpu::x64::gemm_driver") ==
+        NativeClass::kMath);
+  CHECK(nativeClass("/site-packages/cv2/cv2.abi3.so", "jsimd_idct_islow_avx2") ==
+        NativeClass::kDecode);
+  CHECK(nativeClass("/home/user/bin/train", "inflate_fast") == NativeClass::kCompression);
+}
+
+TEST_CASE("symbols are told as people say them") {
+  CHECK(readableSymbol("memcpy@@GLIBC_2.14") == "memcpy");
+  CHECK(readableSymbol("decode_mcu") == "decode_mcu");
+  CHECK(readableSymbol("_ZN2at6native7add_outERKNS_6TensorES3_RS1_") == "at::native::add_out");
+  CHECK(readableSymbol("_ZNSt6vectorIiSaIiEE9push_backEOi") == "std::vector::push_back");
+  CHECK(readableSymbol("_ZN4core3fmt5write17h0123456789abcdefE") == "core::fmt::write");
+  CHECK(readableSymbol(std::string(1000, 'x')).size() == 200);
+}
+
+TEST_CASE("constructors, operators, lambdas and functions of the standard library have names") {
+  CHECK(readableSymbol("_ZN3foo3barC2Ei") == "foo::bar::bar");
+  CHECK(readableSymbol("_ZN3foo3barD1Ev") == "foo::bar::~bar");
+  CHECK(readableSymbol("_ZN3foo3barixEm") == "foo::bar::operator[]");
+  CHECK(readableSymbol("_ZplRK3fooS1_") == "operator+");
+  CHECK(readableSymbol("_ZSt4sortIPiEvT_S1_") == "std::sort");
+  CHECK(readableSymbol("_ZNSs6appendEPKc") == "std::string::append");
+  CHECK(readableSymbol("_ZZ4mainENKUlvE_clEv") == "main::{lambda}::operator()");
+  CHECK(readableSymbol("_ZZN3foo3barEiENKUlS_E0_clES_") == "foo::bar::{lambda}::operator()");
+}
+
+TEST_CASE("what only looks mangled stays as it is") {
+  for (const char* raw : {"_Z", "_ZN", "_ZN3fooE", "_ZN3foo", "_ZZ", "_ZZZZZZZZZZZZZZZZZZ1aE",
+                          "_ZL", "_ZN99999999999999999999foo"}) {
+    const std::string name = readableSymbol(raw);
+    CHECK((name == raw || name == "foo"));
+  }
+}

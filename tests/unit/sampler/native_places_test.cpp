@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/native_places.h"
+
+#include "event_list.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos kStart{1'000'000'000};
+
+}  // namespace
+
+TEST_CASE("samples of one place are one slice, of another thread, frame or file another") {
+  EventList list;
+  NativePlaces places;
+  const StringId a = list.intern("/lib/a.so"), b = list.intern("/lib/b.so");
+  places.add(ThreadId{1}, StackId{3}, {a, {}, 0x1004}, kStart);
+  places.add(ThreadId{1}, StackId{3}, {a, {}, 0x1008}, kStart);  // a neighbour
+  places.add(ThreadId{1}, StackId{3}, {a, {}, 0x1010}, kStart);  // the next place
+  places.add(ThreadId{2}, StackId{3}, {a, {}, 0x1004}, kStart);
+  places.add(ThreadId{1}, StackId{4}, {a, {}, 0x1004}, kStart);
+  places.add(ThreadId{1}, StackId{3}, {b, {}, 0x1004}, kStart);
+  places.flush(kStart + NativePlaces::kWindow, list, false);
+  const auto slices = list.all<NativeSlice>();
+  REQUIRE(slices.size() == 5);
+  std::uint32_t samples = 0;
+  for (const NativeSlice& slice : slices) {
+    samples += slice.samples;
+    CHECK(slice.duration == NativePlaces::kWindow);
+    if (slice.samples == 2) CHECK(slice.offset == 0x1004);
+  }
+  CHECK(samples == 6);
+  CHECK(list.events.front().at == kStart);
+}
+
+TEST_CASE("slices are told when their window is over, or at the end") {
+  EventList list;
+  NativePlaces places;
+  places.flush(kStart, list, true);
+  places.add(ThreadId{1}, {}, {list.intern("/lib/a.so"), {}, 16}, kStart);
+  places.flush(kStart + NativePlaces::kWindow - Nanos(1), list, false);
+  CHECK(list.events.empty());
+  places.flush(kStart + Nanos(5), list, true);
+  CHECK(list.all<NativeSlice>().size() == 1);
+  places.flush(kStart + Nanos(9), list, true);
+  CHECK(list.all<NativeSlice>().size() == 1);
+}
+
+TEST_CASE("past the room of a window places of a file are not told apart, no sample is lost") {
+  EventList list;
+  NativePlaces places;
+  const StringId a = list.intern("/lib/a.so");
+  const std::size_t all = NativePlaces::kMostRows + 500;
+  for (std::size_t i = 0; i < all; ++i)
+    places.add(ThreadId{1}, {}, {a, {}, NativePlaces::kNeighbours * (i + 1)}, kStart);
+  places.flush(kStart, list, true);
+  const auto slices = list.all<NativeSlice>();
+  CHECK(slices.size() == NativePlaces::kMostRows + 1);
+  std::size_t samples = 0, apart = 0;
+  for (const NativeSlice& slice : slices) {
+    samples += slice.samples;
+    apart += slice.offset != 0;
+  }
+  CHECK(samples == all);
+  CHECK(apart == NativePlaces::kMostRows);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "trace/native_symbols.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "small_elf.h"
+#include "tests/catch.h"
+#include "tests/unit/recording/temporary_directory.h"
+#include "trace/trace_text.h"
+
+using namespace stallprof;
+using stallprof::testing::SmallElf;
+using stallprof::testing::TemporaryDirectory;
+
+namespace {
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string library() {
+  return SmallElf()
+      .load(0x1000, 0x1000, 0x1000)
+      .buildId("\xab\xcd\xef")
+      .symbol("work", 0x1000, 0x100)
+      .bytes();
+}
+
+// One sample at 0x1010 of `file`.
+Trace sampled(const std::string& file, const std::string& build,
+              const char* started = "4000000000s") {
+  auto trace =
+      parseTrace("manifest started_realtime=" + std::string(started) +
+                 "\n0 thread thread=1 process=1 tid=1\n0 native thread=1 duration=1s file=\"" +
+                 file + "\" build=\"" + build + "\" offset=4112 samples=3\n");
+  REQUIRE(trace.ok());
+  return std::move(trace).value();
+}
+
+std::string nameIn(const Trace& trace) {
+  return std::string(trace.text(trace.threads.at(0).natives.at(0).data.function));
+}
+
+}  // namespace
+
+TEST_CASE("a sample is named by the file it fell into, if it is the build that ran") {
+  const TemporaryDirectory scratch;
+  write(scratch / "libx.so", library());
+  Trace same = sampled(scratch / "libx.so", "abcdef");
+  CHECK(nameNativeSymbols(same).read == 1);
+  CHECK(nameIn(same) == "work");
+  Trace other = sampled(scratch / "libx.so", "000000");
+  CHECK(nameNativeSymbols(other).changed == 1);
+  CHECK(nameIn(other).empty());
+}
+
+TEST_CASE("without a build id a file is believed that has not changed since the run began") {
+  const TemporaryDirectory scratch;
+  write(scratch / "libx.so", library());
+  Trace old = sampled(scratch / "libx.so", "");
+  CHECK(nameNativeSymbols(old).read == 1);
+  CHECK(nameIn(old) == "work");
+  Trace younger = sampled(scratch / "libx.so", "", "1000000000s");
+  CHECK(nameNativeSymbols(younger).changed == 1);
+  CHECK(nameIn(younger).empty());
+}
+
+TEST_CASE("files that are gone, no files, or not where they were are left alone") {
+  const TemporaryDirectory scratch;
+  Trace gone = sampled(scratch / "libx.so", "abcdef");
+  CHECK(nameNativeSymbols(gone).missing == 1);
+  REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+  Trace pipe = sampled(scratch / "pipe", "abcdef");
+  CHECK(nameNativeSymbols(pipe).missing == 1);
+  for (const char* nowhere : {"[vdso]", "//anon", "[kernel]", ""}) {
+    Trace none = sampled(nowhere, "");
+    CHECK(nameNativeSymbols(none).files == 0);
+  }
+}
+
+TEST_CASE("what could not be named is said as a source of the trace") {
+  const TemporaryDirectory scratch;
+  Trace gone = sampled(scratch / "libx.so", "abcdef");
+  nameNativeSymbols(gone);
+  REQUIRE(gone.sources.size() == 1);
+  CHECK(gone.text(gone.sources[0].data.source) == "native_symbols");
+  CHECK(gone.sources[0].data.state == Coverage::kAbsent);
+}
+
+TEST_CASE("installed debugging symbols name what the file itself does not") {
+  const TemporaryDirectory scratch;
+  write(scratch / "libx.so",
+        SmallElf().load(0x1000, 0x1000, 0x1000).buildId("\xab\xcd\xef").bytes());
+  ::mkdir((scratch / ".build-id").c_str(), 0700);
+  ::mkdir((scratch / ".build-id/ab").c_str(), 0700);
+  write(scratch / ".build-id/ab/cdef.debug", library());
+  Trace trace = sampled(scratch / "libx.so", "abcdef");
+  nameNativeSymbols(trace, scratch.path());
+  CHECK(nameIn(trace) == "work");
+}
