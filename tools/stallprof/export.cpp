@@ -3,11 +3,14 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "present/chrome_trace.h"
+#include "present/csv_tables.h"
+#include "present/openmetrics.h"
+#include "present/perfetto_trace.h"
 #include "present/stack_export.h"
 #include "present/trace_check.h"
 #include "present/units.h"
 #include "stallprof/arguments.h"
+#include "stallprof/export_timeline.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 #include "trace/load.h"
@@ -23,13 +26,18 @@ int fail(const std::string& message, int status) {
 
 struct ExportWords {
   std::string recording, format, file, by = "phase", state = "running", rules, amount = "bounded",
-                                       trainer, check;
+                                       table = "steps", check;
 };
 
 StackGroup groupOf(const std::string& by) {
   if (by == "role") return StackGroup::kRole;
   if (by == "process") return StackGroup::kProcess;
   return by == "none" ? StackGroup::kNone : StackGroup::kPhase;
+}
+
+int exportText(const ExportWords& words, const std::string& text) {
+  const Status written = writeOutput(words.file, text);
+  return written.ok() ? 0 : fail(written.error().message, 1);
 }
 
 int exportStacks(const ExportWords& words, const RuleTable& rules) {
@@ -43,40 +51,27 @@ int exportStacks(const ExportWords& words, const RuleTable& rules) {
   const auto stacks =
       weighStacks(trace.value(), findRoles(trace.value()), StackLabels(trace.value(), rules),
                   groupOf(words.by), words.state == "all");
-  const std::string text = words.format == "folded"
+  return exportText(words, words.format == "folded"
                                ? foldedStacks(stacks)
-                               : speedscopeJson(stacks, escapeTerminal(words.recording, 200));
-  const Status written = writeOutput(words.file, text);
+                               : speedscopeJson(stacks, escapeTerminal(words.recording, 200)));
+}
+
+int exportCsv(const ExportWords& words, const Reading& reading) {
+  if (words.table == "findings") return exportText(words, findingsCsv(reading.analyzed.analysis));
+  const Status written = writeOutputBy(words.file, [&](const TakeBytes& take) {
+    return writeStepsCsv(reading.trace, reading.analyzed, take);
+  });
   return written.ok() ? 0 : fail(written.error().message, 1);
 }
 
-// On stderr: what the file holds, since it may stand for more than it shows.
-void sayWritten(const TraceWritten& written) {
-  const TimelineSummary& s = written.summary;
-  std::fprintf(stderr, "stallprof: %s, %s slices%s\n",
-               bytesText(static_cast<double>(written.bytes)).c_str(),
-               countText(static_cast<std::int64_t>(s.slices)).c_str(),
-               s.whole ? ", the whole recording" : "; in full:");
-  if (s.whole) return;
-  for (const std::string& stretch : s.detail) std::fprintf(stderr, "  %s\n", stretch.c_str());
-  std::fprintf(stderr, "  (elsewhere %s slices merged; --detail full writes all)\n",
-               countText(static_cast<std::int64_t>(s.merged)).c_str());
-}
-
-using TimelineWriter = TraceWritten (*)(const Trace&, const Analyzed&, const TimelineOptions&,
-                                        const WriteBytes&);
-
-int exportTimeline(const ExportWords& words, const Reading& reading, TimelineWriter writer) {
-  TimelineOptions options;
-  options.full = words.amount == "full";
-  TraceWritten written;
-  const Status status = writeOutputBy(words.file, [&](const TakeBytes& take) {
-    written = writer(reading.trace, reading.analyzed, options, take);
-    return written.ok;
-  });
-  if (!status.ok()) return fail(status.error().message, 1);
-  sayWritten(written);
-  return 0;
+int exportReading(const ExportWords& words, const Reading& reading) {
+  const bool full = words.amount == "full";
+  if (words.format == "csv") return exportCsv(words, reading);
+  if (words.format == "openmetrics")
+    return exportText(words, openMetrics(reading.analyzed.analysis));
+  if (words.format == "hta") return exportHta(words.file, reading, full);
+  return exportTimeline(words.file, reading, full,
+                        words.format == "perfetto" ? writePerfettoTrace : writeChromeTrace);
 }
 
 int checkFile(const std::string& path) {
@@ -102,11 +97,19 @@ int verbExport(const Words& given) {
       "export", "A recording for other tools.",
       {{"recording", "the recording's directory, NAME.stallprof", &words.recording},
        {"-f,--format",
-        "chrome; folded or speedscope (stacks)",
+        "chrome, perfetto or hta (timelines); folded or speedscope (stacks); csv (tables), "
+        "openmetrics (the report's numbers)",
         &words.format,
         nullptr,
-        {"chrome", "folded", "speedscope"}},
-       {"-o,--output", "write to this file instead of stdout", &words.file},
+        {"chrome", "perfetto", "hta", "folded", "speedscope", "csv", "openmetrics"}},
+       {"-o,--output",
+        "write to this file instead of stdout; hta: a new directory, for a trace a rank",
+        &words.file},
+       {"--table",
+        "csv: steps (default) or findings",
+        &words.table,
+        nullptr,
+        {"steps", "findings"}},
        {"--detail",
         "timelines: bounded (default: representative steps in full, the rest merged where the "
         "recording is long), or full",
@@ -136,7 +139,7 @@ int verbExport(const Words& given) {
     return exportStacks(words, table.value());
   const Result<Reading> reading = readRecording(words.recording, std::nullopt, table.value());
   if (!reading.ok()) return fail(reading.error().message, 1);
-  return exportTimeline(words, reading.value(), writeChromeTrace);
+  return exportReading(words, reading.value());
 }
 
 }  // namespace stallprof

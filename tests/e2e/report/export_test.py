@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""export: each format of a recording, as other programs read it, and what stands in its way."""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+STALLPROF = os.environ["STALLPROF"]
+MAKE = os.environ["MAKE_RECORDING"]
+GOLDEN = os.environ["GOLDEN"]
+
+
+def export(*words):
+    return subprocess.run([STALLPROF, "export", *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+
+
+class Export(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.mkdtemp()
+        cls.recording = cls.make("too_few_workers")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir)
+
+    @classmethod
+    def make(cls, golden, more=""):
+        text = os.path.join(cls.dir, "trace.txt")
+        with open(os.path.join(GOLDEN, golden, "trace.txt"), encoding="utf-8") as source:
+            with open(text, "w", encoding="utf-8") as out:
+                out.write(source.read() + more)
+        recording = tempfile.mkdtemp(dir=cls.dir) + "/r.stallprof"
+        subprocess.run([MAKE, text, recording], check=True)
+        return recording
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, form, name, *words):
+        done = export("-f", form, "-o", self.path(name), *words, self.recording)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, b"")
+        return self.path(name)
+
+    def accepted(self, path, form):
+        done = export("--check", path)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue(done.stdout.startswith(form.encode()), done.stdout)
+
+    def refused(self, status, word, *words):
+        done = export(*words)
+        self.assertEqual(done.returncode, status, done)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertIn(word.encode(), done.stderr)
+
+    def test_timelines_pass_the_check(self):
+        for form, said in (("chrome", "trace events"), ("perfetto", "perfetto")):
+            for detail in ("bounded", "full"):
+                self.accepted(self.write(form, f"{form}.{detail}", "--detail", detail), said)
+
+    def test_a_trace_a_rank_in_a_directory_of_their_own(self):
+        directory = self.write("hta", "traces")
+        self.assertEqual(os.listdir(directory), ["rank0.pt.trace.json"])
+        self.accepted(directory + "/rank0.pt.trace.json", "trace events")
+        self.refused(1, "rank0.pt.trace.json", "-f", "hta", "-o", directory, self.recording)
+        second = self.make("too_few_workers", 'manifest env="RANK=1"\nmanifest env="WORLD_SIZE=2"\n')
+        self.assertEqual(export("-f", "hta", "-o", directory, second).returncode, 0)
+        with open(directory + "/rank1.pt.trace.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["distributedInfo"]["rank"], 1)
+
+    def test_no_trace_beside_what_is_none(self):
+        os.makedirs(self.path("mixed"))
+        with open(self.path("mixed/report.json"), "w", encoding="utf-8") as file:
+            file.write("{}")
+        self.refused(1, "report.json", "-f", "hta", "-o", self.path("mixed"), self.recording)
+        self.refused(2, "-o", "-f", "hta", self.recording)
+        self.refused(1, "no training steps", "-f", "hta", "-o", self.path("none"),
+                     self.make("no_training"))
+
+    def test_tables(self):
+        with open(self.write("csv", "steps.csv"), encoding="utf-8", newline="") as file:
+            steps = list(csv.DictReader(file))
+        self.assertGreater(len(steps), 100)
+        self.assertEqual({row["pid"] for row in steps}, {"100"})
+        with open(self.write("csv", "findings.csv", "--table", "findings"), encoding="utf-8",
+                  newline="") as file:
+            findings = list(csv.DictReader(file))
+        self.assertEqual(findings[0]["id"], "transform.too_few_workers")
+
+    def test_metrics_to_standard_output(self):
+        done = export("-f", "openmetrics", self.recording)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.endswith(b"\n# EOF\n"))
+        self.assertIn(b"\nstallprof_steps{of=\"run\"} ", done.stdout)
+
+    def test_what_is_no_trace_is_told(self):
+        for content in (b"", b"{}", b"\n\x05abc", b"hello"):
+            with open(self.path("other"), "wb") as file:
+                file.write(content)
+            self.assertEqual(export("--check", self.path("other")).returncode, 1, content)
+        self.refused(1, "no-such", "--check", self.path("no-such"))
+
+
+if __name__ == "__main__":
+    unittest.main()
