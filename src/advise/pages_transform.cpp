@@ -10,12 +10,16 @@ constexpr Page kPages[] = {
 The loader has no workers: the training process makes each batch itself, and no step is
   computed meanwhile.
 
-Fires when: num_workers is 0 and fetching takes more than 5 % of the window.
+Fires when: num_workers is 0 and fetching takes more than 5 % of the window. Without a loader
+  that is known, when the training thread's own stacks are in reading and transforming for
+  more than 5 %, and no thread beside it makes data.
 
 Fixes:
 - num_workers=N with persistent_workers=True; N is chosen by the model within cores and
   memory.
 - On a single core: cheaper preprocessing, since workers would share the core.
+- A loop without a loader: make the next batch in a thread or process while this one is
+  computed.
 
 When it is wrong: batches are tiny (under a millisecond): handing them between processes
   costs more than it saves, and the predicted gain says so. Datasets that cannot be

@@ -17,6 +17,11 @@ std::string transformText(const AdviceContext& c) {
   if (id == "offline_preprocess")
     return "Do once what is done for every sample again: store images resized to what the model "
            "sees, tokenised text, decoded audio. Move every step before the first random one.";
+  if (id == "load_ahead")
+    return "Make batches ahead" + atLine(c.finding.where) +
+           ": in a thread with a queue of a few batches, or in processes (PyTorch's DataLoader), "
+           "so "
+           "that the next one is made while this one is computed.";
   if (id == "more_cores")
     return "Run on a host with " + change.to + " cores (now " + change.from +
            "), and raise num_workers with them.";

@@ -8,6 +8,7 @@
 #include "analysis/describe.h"
 #include "analysis/device_describe.h"
 #include "analysis/findings.h"
+#include "analysis/inferred_steps.h"
 #include "analysis/native.h"
 #include "analysis/resources.h"
 #include "analysis/stack_table.h"
@@ -36,16 +37,31 @@ std::vector<RankFacts> ranksOf(const std::vector<Judged>& trainers) {
   return ranks;
 }
 
+// The trainer of a program that the hook does not know, where its stacks tell of one.
+void addInferred(const Trace& trace, Roles& roles, const StackLabels& labels,
+                 InferredSteps& inferred, std::vector<Judged>& trainers) {
+  inferred = inferSteps(trace, labels, roles);
+  if (inferred.laps.empty()) return;
+  if (roles.of(inferred.who.process) != Role::kTrainer) roles.addTrainer(inferred.who);
+  Judged judged;
+  judged.facts = attribute(trace, inferred.who, &labels, inferred.laps);
+  judged.facts.sureSteps = inferred.sure;
+  trainers.push_back(std::move(judged));
+}
+
 // Of all trainers that step: what each is like first, as ranks are compared with each other.
-std::vector<Judged> judgeTrainers(const Trace& trace, const Roles& roles, const StackLabels& labels,
-                                  const AnalyzeOptions& options) {
+std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackLabels& labels,
+                                  const AnalyzeOptions& options, InferredSteps& inferred) {
   std::vector<Judged> trainers;
   for (const TrainerIdentity& who : roles.trainers) {
     Judged judged;
     judged.facts = attribute(trace, who, &labels);
     if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
   }
+  if (trainers.empty()) addInferred(trace, roles, labels, inferred, trainers);
   const std::vector<RankFacts> ranks = ranksOf(trainers);
+  for (const Judged& judged : trainers)
+    for (const ThreadId id : judged.facts.threads) roles.threads[id.value - 1] = Role::kProducer;
   for (Judged& judged : trainers) {
     judged.run = measureRun(trace, judged.facts, roles);
     judged.run.ranks = ranks;
@@ -70,14 +86,16 @@ TrainerFacts wholeRun(const Trace& trace) {
   return facts;
 }
 
-void addNotMeasured(const Trace& trace, const CoverageInfo& coverage,
+void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const InferredSteps& inferred,
                     std::vector<std::string>& out) {
   for (const auto& source : coverage.sources)
     if (source.state != Coverage::kFull)
       out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
                     (source.why.empty() ? "" : ": " + source.why));
   if (trace.frameworks.empty())
-    out.push_back("loader, steps: no process of the run loaded a framework the hook knows");
+    out.push_back(std::string(inferred.laps.empty() ? "loader, steps" : "loader") +
+                  ": no process of the run loaded a framework the hook knows");
+  if (!inferred.why.empty()) out.push_back("steps: " + inferred.why);
   if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
 }
 
@@ -92,9 +110,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   Analysis& out = answer.analysis;
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
-  const Roles& roles = answer.roles = findRoles(trace);
+  Roles& roles = answer.roles = findRoles(trace);
   const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
-  std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options);
+  InferredSteps inferred;
+  std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options, inferred);
   for (const Judged& judged : trainers) out.trainers.push_back(describeTrainer(trace, judged));
 
   const auto longest = std::max_element(
@@ -129,7 +148,7 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   }
   addNative(trace, roles, facts, out);
   out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
-  addNotMeasured(trace, out.coverage, out.notMeasured);
+  addNotMeasured(trace, out.coverage, inferred, out.notMeasured);
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

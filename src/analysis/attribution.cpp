@@ -236,14 +236,20 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
 
 }  // namespace
 
-TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels) {
+TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels,
+                       std::vector<Lap> laps) {
   TrainerTimeline line = readTimeline(trace, who);
+  line.laps = std::move(laps);
   const StepPlan plan = planSteps(trace, line);
   const Line pieces = drawLine(line, plan);
   TrainerFacts facts;
-  if (labels)
-    facts.stacks = gatherStacks(trace, *labels, line, pieces, plan.windowBegin, plan.windowEnd);
-  const Producers producers(trace, line, fetchShares(facts.stacks));
+  ProducerThreads threads;
+  if (labels) {
+    threads = findProducerThreads(trace, *labels, line, plan.windowBegin, plan.windowEnd);
+    facts.stacks =
+        gatherStacks(trace, *labels, line, pieces, plan.windowBegin, plan.windowEnd, threads);
+  }
+  const Producers producers(trace, line, fetchShares(facts.stacks), threads);
   const DeviceTimeline devices = readDevices(trace, who);
   const DeviceSplit device(devices, plan.windowBegin, plan.windowEnd);
   const Tally tally(line, producers, pieces, device);
@@ -273,6 +279,7 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   }
   facts.passes = makePasses(trace, line, facts.steps);
   facts.workers = makeWorkers(trace, line, facts.windowBegin, facts.windowEnd);
+  facts.threads = std::move(threads.threads);
   return facts;
 }
 

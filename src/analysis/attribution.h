@@ -15,8 +15,10 @@ namespace stallprof {
 //  is
 //    wait; without workers all of it is wait, blamed on the trainer's own fetch.
 //  - making an iterator, and the next() that ends a pass and stops its workers, is load.
-// Where `labels` has stacks, the fetches' CPU and vague waits are split by them.
+// Where `labels` has stacks, the fetches' CPU and vague waits are split by them. `laps`: the steps
+// of a trainer that no hook told of.
 [[nodiscard]] TrainerFacts attribute(const Trace& trace, TrainerIdentity who,
-                                     const StackLabels* labels = nullptr);
+                                     const StackLabels* labels = nullptr,
+                                     std::vector<Lap> laps = {});
 
 }  // namespace stallprof

@@ -42,6 +42,16 @@ void addShare(Blame& blame, const FetchSplit& split, Nanos whole, Nanos part) {
 // Enough blocked looks to tell what one fetch was blocked in; fewer: its producer's average.
 constexpr std::uint32_t kEnoughLooks = 3;
 
+// What the trainer was blocked for, by what the threads it waited for did in `whole`.
+void blameThreads(Blame& blame, const ProducerThreads::Doing& doing, Nanos whole) {
+  const double share = shareOf(blame.unknown, whole);
+  const Nanos extract = scaled(doing.extract, share), load = scaled(doing.load, share);
+  const Nanos transform = scaled(doing.transform, share);
+  blame.extract += extract, blame.extractCpu += scaled(doing.extractCpu, share);
+  blame.transform += transform, blame.load += load;
+  blame.unknown -= extract + transform + load;
+}
+
 // What the caller is blocked in says that it waits, not what the threads do that it waits for.
 FetchSplit waitingForThreads(FetchSplit split) {
   split.unknown += split.extract + split.transform + split.load;
@@ -105,8 +115,9 @@ bool Producers::Worker::makesAt(Nanos t) const {
   return next != making.begin() && t <= std::prev(next)->end;
 }
 
-Producers::Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks)
-    : trace_(trace), line_(line), stacks_(stacks) {
+Producers::Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks,
+                     const ProducerThreads& threads)
+    : trace_(trace), line_(line), stacks_(stacks), threads_(threads) {
   for (const auto& row : trace.loaders)
     if (row.data.process == line.who.process)
       ahead_[row.data.loader] = std::int64_t{row.data.workers} * row.data.prefetch;
@@ -256,6 +267,8 @@ Blame Producers::blame(const PassSpan& pass, const Timed<Fetch>& fetch, Nanos be
     FetchSplit own = split(self_, fetch.at, fetch.end(), fetch.data.cpu);
     if (pass.byThreads) own = waitingForThreads(own);
     addShare(blame, own, fetch.data.duration, end - begin);
+    if (pass.byThreads && threads_.found())
+      blameThreads(blame, threads_.in(trace_, begin, end), end - begin);
     return blame;
   }
   if (const Place* place = find(pass, fetch)) return follow(*place, begin, end);

@@ -36,7 +36,8 @@ struct FetchSplit {
 // The producers of one trainer's batches: its workers, or itself where it has none.
 class Producers {
  public:
-  Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks = {});
+  Producers(const Trace& trace, const TrainerTimeline& line, const FetchShares& stacks = {},
+            const ProducerThreads& threads = {});
 
   // Whose fault it is that the trainer waited in [begin, end), a part of `fetch`. Sums to it.
   // The design's rule, "Blame of a data wait": before the owed batch's fetch, what its worker did
@@ -82,6 +83,7 @@ class Producers {
   const Trace& trace_;
   const TrainerTimeline& line_;
   FetchShares stacks_;
+  ProducerThreads threads_;
   std::map<std::uint32_t, std::int64_t> ahead_;  // loader -> batches that its workers may hold
   std::vector<Worker> workers_;
   Worker self_;  // the trainer as its own producer

@@ -148,7 +148,8 @@ StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   info.source = sourceName(trainer.source);
   // Counted by the program's own calls; few steps make their times, not their count, uncertain.
   const bool direct = trainer.source != StepSource::kInferred;
-  info.confidence = !direct                      ? Confidence::kLow
+  info.confidence = !trainer.sureSteps           ? Confidence::kLow
+                    : !direct                    ? Confidence::kMedium
                     : trainer.windowSteps() < 20 ? Confidence::kMedium
                                                  : Confidence::kHigh;
   const double window = seconds(info.window);

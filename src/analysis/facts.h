@@ -112,8 +112,14 @@ struct TrainerFacts {
   double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks tell
   StackFacts stacks;        // of the window; empty where no Python stack was seen
   DeviceFacts device;       // of the window; not `seen` where the process used none
+  std::vector<ThreadId> threads;  // of the trainer's process that make its data
+  bool sureSteps = true;  // false: inferred, and no update of a model was seen in each of many
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
+  // Nothing told of a fetch: what data takes is inside the steps, and only stacks tell it.
+  [[nodiscard]] bool withoutFetches() const {
+    return source == StepSource::kOptimizer || source == StepSource::kInferred;
+  }
   [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }
 };
 

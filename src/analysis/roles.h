@@ -9,9 +9,11 @@
 
 namespace stallprof {
 
-enum class Role : std::uint8_t { kHelper, kTrainer, kWorker, kPin, kFeeder };
+// kProducer: a thread of a trainer's own process that makes its data (producer_threads.h).
+enum class Role : std::uint8_t { kHelper, kTrainer, kWorker, kPin, kFeeder, kProducer };
 [[nodiscard]] constexpr std::string_view nameOf(Role role) {
-  constexpr std::string_view kNames[] = {"helper", "trainer", "worker", "pin", "feeder"};
+  constexpr std::string_view kNames[] = {"helper", "trainer", "worker",
+                                         "pin",    "feeder",  "producer"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
@@ -25,6 +27,13 @@ struct TrainerIdentity {
 struct Roles {
   std::vector<TrainerIdentity> trainers;  // by process id: order of appearance
   std::vector<Role> processes, threads;   // index = id - 1
+
+  // One more, which exists in the trace.
+  void addTrainer(TrainerIdentity who) {
+    trainers.push_back(who);
+    processes[who.process.value - 1] = Role::kTrainer;
+    threads[who.thread.value - 1] = Role::kTrainer;
+  }
 
   [[nodiscard]] Role of(ProcessId id) const {
     return id.none() || id.value > processes.size() ? Role::kHelper : processes[id.value - 1];

@@ -69,6 +69,7 @@ struct StackFacts {
                                                                 // pipes; in sleeps, polls
   // The trainer: inside steps, and in the time no evidence of the hook names.
   PhaseLooks step, gap;
+  double stepTold = 0;   // in steps: seconds of compute that a rule knows to be a model's
   LookSum trainer;       // all looks at it in the window, those without a stack too
   double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0, gilWaits = 0;  // in steps: looks that knew the lock, and waited for it

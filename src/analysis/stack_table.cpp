@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kMostOfPhase = 5;
 constexpr double kLeastShare = 0.02;  // of a phase's looks: below, a line of noise
 
+}  // namespace
+
 ThreadId busiestMainThread(const Trace& trace) {
   ThreadId best;
   double most = 0;
@@ -25,8 +27,6 @@ ThreadId busiestMainThread(const Trace& trace) {
   }
   return best;
 }
-
-}  // namespace
 
 SourceLine lineOf(const Trace& trace, StackId frame) {
   if (frame.none()) return {};

@@ -17,6 +17,9 @@ namespace stallprof {
 // the whole run.
 [[nodiscard]] StackFacts stacksOfRun(const Trace& trace, const StackLabels& labels);
 
+// The main thread that was looked at most: who trains, where no hook says it. May be none.
+[[nodiscard]] ThreadId busiestMainThread(const Trace& trace);
+
 // A frame as the report names it: the user's own with its line, a library's by file and function.
 [[nodiscard]] SourceLine lineOf(const Trace& trace, StackId frame);
 

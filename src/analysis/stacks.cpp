@@ -23,12 +23,18 @@ using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, String
 class Gatherer {
  public:
   Gatherer(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
-           Nanos begin, Nanos end)
-      : trace_(trace), labels_(labels), timeline_(timeline), begin_(begin), end_(end) {}
+           Nanos begin, Nanos end, const ProducerThreads& threads)
+      : trace_(trace),
+        labels_(labels),
+        timeline_(timeline),
+        begin_(begin),
+        end_(end),
+        threads_(threads) {}
 
   StackFacts gather(const Line& line) {
     lookAtTrainer(line);
     lookAtWorkers();
+    for (const ThreadId id : threads_.threads) lookAtProducer(id);
     lookAtLocks();
     for (auto& [key, function] : functions_) {
       function.looks.processes = static_cast<std::uint32_t>(function.processes.size());
@@ -84,14 +90,34 @@ class Gatherer {
     Phase phase = what.phase;
     if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
       phase = Phase::kCompute;
+    const bool waits = (step || gap) && threads_.found() && waitsForThreads(label, look.wait);
+    if (waits) phase = madeMeanwhile(look);
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
     if ((step || gap) && what.chore != Chore::kGc)
       ++facts_.chores[static_cast<std::size_t>(what.chore)];
     if (step) facts_.step.add(phase, look.stack, seconds(look.stands)), takeStep(label, look);
+    if (step && what.phase == Phase::kCompute && label.rule && !label.rule->work)
+      facts_.stepTold += seconds(look.stands);
     if (gap) facts_.gap.add(phase, look.stack, seconds(look.stands));
     // Waiting for a batch is not what the trainer does: blame says who owes it.
-    if (step || gap || phased || look.wait == Wait::kRunning)
+    if (!waits && (step || gap || phased || look.wait == Wait::kRunning))
       note(trainer, label, phase, what, look, Side::kTrainer);
+  }
+
+  [[nodiscard]] Phase madeMeanwhile(const Look& look) const {
+    const auto doing = threads_.in(trace_, look.at - look.stands, look.at);
+    const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
+                                             {doing.transform, Phase::kTransform},
+                                             {doing.load, Phase::kLoad},
+                                             {doing.unknown, Phase::kUnknown}};
+    return std::max_element(std::begin(parts), std::end(parts),
+                            [](auto& a, auto& b) { return a.first < b.first; })
+        ->second;
+  }
+
+  // What threads that make data in the trainer's process do, all the time.
+  void lookAtProducer(ThreadId id) {
+    eachLook(trace_.thread(id), begin_, end_, [&](const Look& look) { takePool(id, look); });
   }
 
   void takeStep(const StackLabel& label, const Look& look) {
@@ -166,15 +192,18 @@ class Gatherer {
   // Python threads that work for the fetch: their CPU is the batch's. What hands batches over
   // meanwhile (the queue's feeder, the pin thread) is not.
   void lookAtPool(ThreadId id, const Stretches& stretches) {
-    eachLookWithin(id, stretches, [&](const Look& look) {
-      const bool running = look.wait == Wait::kRunning;
-      if (!running && look.stack->gil != Gil::kWaits) return;
-      const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
-      const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
-      if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
-      if (running) facts_.makingRunning.add(what.phase, look.stack, seconds(look.stands));
-      note(id, label, what.phase, what, look, Side::kProducer);
-    });
+    if (threads_.has(id)) return;  // looked at already
+    eachLookWithin(id, stretches, [&](const Look& look) { takePool(id, look); });
+  }
+
+  void takePool(ThreadId id, const Look& look) {
+    const bool running = look.wait == Wait::kRunning;
+    if (!running && look.stack->gil != Gil::kWaits) return;
+    const StackLabel label = labels_.of(look.stack->stack, Side::kProducer);
+    const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
+    if (running) facts_.makingRunning.add(what.phase, look.stack, seconds(look.stands));
+    note(id, label, what.phase, what, look, Side::kProducer);
   }
 
   void lookAtWorker(ThreadId id, const Stretches& stretches) {
@@ -234,6 +263,7 @@ class Gatherer {
   const StackLabels& labels_;
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
+  const ProducerThreads& threads_;
   std::map<ThreadId, Stretches> fetches_;
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;
@@ -268,6 +298,10 @@ bool give(Split& split, Blame& blame, Phase phase, Nanos time) {
 void move(const PhaseLooks& looks, Phase own, Nanos& from, Split& split, Blame& blame) {
   if (looks.all.looks < kEnoughLooks) return;
   const Nanos whole = from;
+  if (own == Phase::kCompute) {  // in a step only a wait for threads is unknown
+    const Nanos part = scaled(whole, looks.ratio(Phase::kUnknown));
+    split.wait += part, blame.unknown += part, from -= part;
+  }
   for (std::size_t i = 0; i < kPhaseNames.size(); ++i) {
     const auto phase = static_cast<Phase>(i);
     const Nanos part = scaled(whole, looks.ratio(phase));
@@ -286,8 +320,9 @@ Share shareOf(double part, const LookSum& all) {
 }
 
 StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
-                        const TrainerTimeline& timeline, const Line& line, Nanos begin, Nanos end) {
-  return Gatherer(trace, labels, timeline, begin, end).gather(line);
+                        const TrainerTimeline& timeline, const Line& line, Nanos begin, Nanos end,
+                        const ProducerThreads& threads) {
+  return Gatherer(trace, labels, timeline, begin, end, threads).gather(line);
 }
 
 FetchShares fetchShares(const StackFacts& facts) {

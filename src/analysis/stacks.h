@@ -3,6 +3,7 @@
 
 #include "analysis/facts.h"
 #include "analysis/pieces.h"
+#include "analysis/producer_threads.h"
 #include "analysis/timeline.h"
 #include "classify/stack_labels.h"
 
@@ -10,9 +11,11 @@ namespace stallprof {
 
 // What the looks in [begin, end) saw of a trainer and its producers. `line` is the trainer's time
 // as attribution drew it. An empty timeline and line: of any thread, as time nothing else names.
+// A look in a step that finds the trainer waiting for `threads` says what they did meanwhile; of
+// those, unknown is in PhaseLooks where nothing else of a step is.
 [[nodiscard]] StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
                                       const TrainerTimeline& timeline, const Line& line,
-                                      Nanos begin, Nanos end);
+                                      Nanos begin, Nanos end, const ProducerThreads& threads = {});
 
 // How a fetch's exact times split further, by the looks of all fetches together. Without enough
 // looks it changes nothing.

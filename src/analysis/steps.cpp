@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/stretches.h"
+#include "base/stats.h"
 
 namespace stallprof {
 namespace {
@@ -96,6 +97,19 @@ std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& line) {
   return steps;
 }
 
+// A lap much longer than the others holds more than a step: an epoch's end, a checkpoint.
+std::vector<StepSpan> stepsOfLaps(const TrainerTimeline& line) {
+  if (line.laps.empty()) return {};
+  std::vector<double> lengths;
+  for (const Lap& lap : line.laps) lengths.push_back(seconds(lap.end - lap.begin));
+  const double most = (1 + kEvenWithin) * median(lengths);
+  std::vector<StepSpan> steps;
+  for (std::size_t i = 0; i < line.laps.size(); ++i)
+    steps.push_back({line.laps[i].begin, line.laps[i].end, 0, -1, lengths[i] > most});
+  steps.front().boundary = true;
+  return steps;
+}
+
 }  // namespace
 
 std::size_t warmupSteps(const std::vector<StepSpan>& steps) {
@@ -118,6 +132,10 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& line) {
   if (plan.steps.empty()) {
     plan.steps = stepsOfOptimizer(line);
     plan.source = StepSource::kOptimizer;
+  }
+  if (plan.steps.empty()) {
+    plan.steps = stepsOfLaps(line);
+    plan.source = StepSource::kInferred;
   }
   if (plan.steps.empty()) {
     plan.source = StepSource::kNone;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/laps.h"
 #include "analysis/roles.h"
 #include "trace/trace.h"
 
@@ -45,6 +46,7 @@ struct TrainerTimeline {
   std::vector<const Timed<OptimizerStep>*> stepping;
   std::vector<const Timed<PhaseSpan>*> spans;
   std::vector<PassSpan> passes;  // by first fetch
+  std::vector<Lap> laps;         // of the training loop as its stacks tell it, where no hook does
 
   // The first optimizer step that begins in [begin, end), or null.
   [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;

@@ -92,6 +92,8 @@ class FileReader {
     if (key == "scope") return readSide(node, key, rule.scope);
     if (key == "context") return readSide(node, key, rule.context);
     if (key == "waits") return take(node, key, rule.waits);
+    if (key == "update") return take(node, key, rule.update);
+    if (key == "handover") return take(node, key, rule.handover);
     if (key == "covers") return readCovers(node, rule);
     if (key == "modules") return take(node, key, rule.modules);
     if (key == "functions") return take(node, key, rule.functions);

@@ -37,7 +37,9 @@ struct PhaseRule {
   // to the next frame of the user's own.
   enum class Covers : std::uint8_t { kNothing, kLibrary, kAll };
   Covers covers = Covers::kNothing;
-  bool waits = false;  // claims also the time blocked on a file or socket, which is else extract
+  bool waits = false;     // claims also the time blocked on a file or socket, which is else extract
+  bool handover = false;  // blocked here, a thread waits for what another of its process hands over
+  bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise
   std::string family;                           // what library the file is of: "PyTorch"

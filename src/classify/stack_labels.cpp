@@ -60,10 +60,12 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
     label.user = frame.stack;
     if (label.covered == PhaseRule::Covers::kLibrary) label.covered = PhaseRule::Covers::kNothing;
   }
+  const PhaseRule* rule = claims.of(frame, label.side);
+  if (rule && rule->update && label.update.none()) label.update = frame.stack;
   if (label.covered != PhaseRule::Covers::kNothing) return label;
   // Python's word goes before the library's, where it is about what the user's line called.
   if (native && label.rule && label.claimed > label.user) return label;
-  if (const PhaseRule* rule = claims.of(frame, label.side)) enter(label, frame.stack, *rule);
+  if (rule) enter(label, frame.stack, *rule);
   return label;
 }
 

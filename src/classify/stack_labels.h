@@ -16,6 +16,7 @@ struct StackLabel {
   StackId hot;                      // the innermost frame
   StackId python;                   // the innermost Python frame; differs where `hot` is native
   StackId user;                     // the innermost frame of the user's own code; may be none
+  StackId update;                   // the outermost frame that updates a model; may be none
   Side side = Side::kTrainer;       // for whom it works at its innermost frame
   // What of the frames further in the rule covers.
   PhaseRule::Covers covered = PhaseRule::Covers::kNothing;

@@ -83,15 +83,18 @@ void addShares(Evidence& e) {
   e.window = seconds(t.window());
   if (e.window <= 0) return;
   const auto share = [&](Nanos part) { return std::max(0.0, seconds(part)) / e.window; };
-  e.wait = share(t.split.wait);
-  // A storage finding is about blocking: reading that keeps a core busy is work for more workers.
-  e.extract = share(t.blame.extract - t.blame.extractCpu);
-  e.transform = share(t.blame.transform + t.blame.extractCpu);
-  e.loadBlame = share(t.blame.load), e.startup = share(t.blame.startup);
-  e.unknownWait = share(t.blame.unknown);
   Split own = t.split;
-  Blame named;
+  Blame named = t.blame;
   refine(t.stacks, own, named);
+  // A loader's fetches are told exactly; without one, stacks tell what the trainer's data takes.
+  const Split& split = t.withoutFetches() ? own : t.split;
+  const Blame& blame = t.withoutFetches() ? named : t.blame;
+  e.wait = share(split.wait);
+  // A storage finding is about blocking: reading that keeps a core busy is work for more workers.
+  e.extract = share(blame.extract - blame.extractCpu);
+  e.transform = share(blame.transform + blame.extractCpu);
+  e.loadBlame = share(blame.load), e.startup = share(blame.startup);
+  e.unknownWait = share(blame.unknown);
   e.compute = share(own.compute), e.ownLoad = share(own.load - own.copy);
   e.periodic = share(own.periodic), e.other = share(own.other);
   e.starved = share(t.starved);

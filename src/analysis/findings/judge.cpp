@@ -47,6 +47,10 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   boundByDevice(e, j.findings);
   if (e.device.seen && !e.device.timeline)  // a wait may be hidden behind the device's work
     for (Finding& f : j.findings) f.confidence = std::min(f.confidence, Confidence::kMedium);
+  if (trainer.source == StepSource::kInferred)  // no surer than the steps that shares are of
+    for (Finding& f : j.findings)
+      f.confidence =
+          std::min(f.confidence, trainer.sureSteps ? Confidence::kMedium : Confidence::kLow);
   j.verdict = verdictOf(e, j.findings);
   j.notAProblem = notAProblem(e, j.findings);
   j.notMeasured = notMeasured(e);

@@ -66,6 +66,15 @@ bool pythonSeen(const Evidence& e) {
           e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
 }
 
+// Of inferred steps only what rules know of tells compute from the making of data: the program's
+// own lines, and arrays, may be either.
+bool computeTold(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const double compute = s.step.seconds[static_cast<std::size_t>(Phase::kCompute)];
+  return e.trainer.source != StepSource::kInferred ||
+         s.stepTold >= (1 - kMostUnexplained) * compute;
+}
+
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
   // The neighbour is itself in the list; it is the first two of the job's own that compete.
@@ -113,7 +122,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   const bool tooFew = e.trainer.steps.size() < kFewestSteps;
   // No rule knows how to mend a loader that is not PyTorch's: waiting for it is then no health.
   const bool untold = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  if (!anyFix && !untold && !e.trainer.steps.empty()) {
+  if (!anyFix && !untold && computeTold(e) && !e.trainer.steps.empty()) {
     findings.insert(findings.begin(), e.device.bound() ? deviceBound(e) : cpuBound(e));
     for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
   }

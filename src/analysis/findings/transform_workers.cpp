@@ -3,8 +3,10 @@
 // batches arranged for the cores there are?
 #include <algorithm>
 
+#include "analysis/findings/hot.h"
 #include "analysis/findings/rules.h"
 #include "analysis/findings/wording.h"
+#include "analysis/stack_table.h"
 
 namespace stallprof {
 namespace {
@@ -39,10 +41,31 @@ bool coresShort(const Evidence& e) {
   return !more || more->predicted.speedup.value_or(1) < 1.05;
 }
 
+// No loader that the hook knows: the training thread's own stacks say that it makes its data, and
+// no thread beside it does.
+Maybe<Finding> inTrainer(const Evidence& e) {
+  if (!e.trainer.withoutFetches() || !e.trainer.threads.empty() || e.wait <= kNotable) return {};
+  Finding f = findingOf(e, "transform.in_process", Phase::kTransform, e.wait,
+                        "Batches are made in the training process, between steps");
+  tell(f, "the training thread itself reads and transforms: nothing is made ahead");
+  tellWait(f, e);
+  tellCores(f, e);
+  const Phase most = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
+  if (const auto line = hottest(e, {Side::kTrainer, most, {}, HotQuery::Of::kAll})) {
+    f.where = line->where;
+    point(f, *line);
+    tell(f, "most of it in " + nameOf(*line));
+  }
+  offer(f, adviceOf("load_ahead", {"code", "loading", "in the loop", "ahead"}, {},
+                    "a thread of Python shares the interpreter's lock with the loop"));
+  return f;
+}
+
 }  // namespace
 
 Maybe<Finding> inProcess(const Evidence& e) {
-  if (!e.loader || e.workers() > 0 || e.wait <= kNotable) return {};
+  if (!e.loader) return inTrainer(e);
+  if (e.workers() > 0 || e.wait <= kNotable) return {};
   Finding f = findingOf(e, "transform.in_process", Phase::kTransform, e.wait,
                         "Batches are made in the training process, between steps");
   tell(f, "num_workers is 0: every fetch holds up the step", 0, "count");

@@ -183,7 +183,7 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
                   kSite + "sklearn/tree/_classes.py BaseDecisionTree.predict"}) ==
         Answer{"periodic", "sklearn.score"});
   CHECK(training({kSite + "xgboost/training.py train", kSite + "xgboost/core.py Booster.update"}) ==
-        Answer{"compute", "xgboost"});
+        Answer{"compute", "boosting.update"});
   CHECK(training({kSite + "xgboost/core.py DMatrix.__init__",
                   kSite + "xgboost/data.py _from_numpy_array"}) ==
         Answer{"transform", "xgboost.data"});

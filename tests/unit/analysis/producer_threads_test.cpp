@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/producer_threads.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "analysis/attribution.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace std::chrono_literals;
+
+namespace {
+
+// The trainer at 1 (waiting in a queue's get: 3, at work: 4), a second thread of its own process.
+const std::string kThreads =
+    test::kTrainer +
+    "0 thread thread=2 process=1 tid=101 name=\"python3\"\n"
+    "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n"
+    "0 stack stack=2 caller=1 file=\"/usr/lib/python3.11/queue.py\" function=\"Queue.get\" "
+    "line=171\n"
+    "0 stack stack=3 caller=2 file=\"/usr/lib/python3.11/threading.py\" "
+    "function=\"Condition.wait\" "
+    "line=320\n"
+    "0 stack stack=4 file=\"train.py\" function=\"main\" line=21\n"
+    "0 stack stack=5 file=\"train.py\" function=\"prefetch\" line=40\n"
+    "0 stack stack=6 caller=5 file=\"/u/site-packages/PIL/Image.py\" function=\"Image.resize\" "
+    "line=9\n"
+    "0 stack stack=7 caller=5 file=\"/u/site-packages/sklearn/tree/_classes.py\" function=\"fit\" "
+    "line=9\n";
+
+// 200 updates, one every 100 ms: 60 ms in the queue's get, 40 ms of work.
+std::string trainer() {
+  return "repeat 200 every 100ms\n"
+         "0ms slice thread=1 duration=60ms looks=6 wait=futex\n"
+         "10ms stack_slice thread=1 duration=50ms looks=6 stack=3\n"
+         "60ms slice thread=1 duration=40ms run=40ms looks=4 wait=running\n"
+         "70ms stack_slice thread=1 duration=30ms looks=4 stack=4\n"
+         "95ms optimizer thread=1 duration=5ms optimizer=1\n"
+         "end\n";
+}
+
+// What thread 2 does meanwhile: at work, or blocked, for the first 60 ms of each step.
+std::string other(const std::string& run, const std::string& wait, int stack) {
+  return "repeat 200 every 100ms\n"
+         "0ms slice thread=2 duration=60ms looks=6 run=" +
+         run + " wait=" + wait + "\n" +
+         "10ms stack_slice thread=2 duration=50ms looks=6 stack=" + std::to_string(stack) + "\n" +
+         "60ms slice thread=2 duration=40ms looks=4 wait=futex\n"
+         "70ms stack_slice thread=2 duration=30ms looks=4 stack=5\n"
+         "end\n";
+}
+
+bool near(double a, double b, double by = 0.03) { return std::abs(a - b) <= by; }
+
+}  // namespace
+
+TEST_CASE("a thread that works while the trainer waits at its queue makes the data") {
+  const Trace trace = test::traceOf(kThreads + trainer() + other("60ms", "running", 6));
+  const Analyzed answer = analyzeWithFacts(trace);
+  CHECK(answer.roles.of(ThreadId{2}) == Role::kProducer);
+  REQUIRE(answer.analysis.breakdown.blame.has_value());
+  CHECK(near(answer.analysis.breakdown.blame->transform, 0.6));
+  CHECK(near(answer.analysis.breakdown.ratio->compute, 0.4));
+  CHECK(near(answer.analysis.breakdown.blame->unknown, 0));
+  bool named = false;
+  for (const FunctionInfo& f : answer.analysis.functions)
+    named = named || (f.role == "producer" && f.phase == Phase::kTransform &&
+                      f.hot.function.raw() == "Image.resize");
+  CHECK(named);
+}
+
+TEST_CASE("while that thread is blocked on a file, the trainer waits for extraction") {
+  const Analysis a = analyze(test::traceOf(kThreads + trainer() + other("0ms", "file_read", 6)));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->extract, 0.6));
+}
+
+TEST_CASE("half at work, half asleep: what nobody did anything for is not named") {
+  // Asleep with a stack of its own: a sleep is nobody's work.
+  const std::string both =
+      "repeat 200 every 100ms\n"
+      "0ms slice thread=2 duration=30ms looks=3 run=30ms wait=running\n"
+      "10ms stack_slice thread=2 duration=20ms looks=3 stack=6\n"
+      "30ms slice thread=2 duration=70ms looks=7 wait=sleep\n"
+      "40ms stack_slice thread=2 duration=60ms looks=7 stack=5\n"
+      "end\n";
+  const Analysis a = analyze(test::traceOf(kThreads + trainer() + both));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->transform, 0.3));
+  CHECK(near(a.breakdown.blame->unknown, 0.3));
+}
+
+TEST_CASE("threads that compute by known rules, or do nothing, make no data") {
+  const Trace forest = test::traceOf(kThreads + trainer() + other("60ms", "running", 7));
+  const Trace idle = test::traceOf(kThreads + trainer() + other("0ms", "futex", 5));
+  for (const Trace* trace : {&forest, &idle}) {
+    const Analyzed answer = analyzeWithFacts(*trace);
+    CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
+    REQUIRE(answer.analysis.breakdown.ratio.has_value());
+    CHECK(near(answer.analysis.breakdown.ratio->compute, 1));
+  }
+}
+
+TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {
+  const auto training = [](const std::string& thread) {
+    return test::traceOf(kThreads +
+                         "0 loader process=1 loader=1 kind=\"tf.data\" workers=0\n"
+                         "0 iterator thread=1 loader=1 pass=1\n"
+                         "repeat 100 every 100ms\n"
+                         "0ms fetch thread=1 loader=1 pass=1 duration=80ms cpu=0 batch=0+1*i\n"
+                         "0ms slice thread=1 duration=80ms looks=8 wait=futex\n"
+                         "10ms stack_slice thread=1 duration=70ms looks=8 stack=3\n"
+                         "80ms slice thread=1 duration=20ms run=20ms looks=2 wait=running\n"
+                         "90ms stack_slice thread=1 duration=10ms looks=2 stack=4\n" +
+                         thread + "end\n");
+  };
+  const Analysis a =
+      analyze(training("0ms slice thread=2 duration=40ms run=40ms wait=running\n"
+                       "40ms slice thread=2 duration=40ms wait=file_read\n"
+                       "80ms slice thread=2 duration=20ms wait=futex\n"));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->transform, 0.4));
+  CHECK(near(a.breakdown.blame->extract, 0.4));
+  CHECK(near(a.breakdown.blame->unknown, 0));
+  const Analysis idle = analyze(training("0ms slice thread=2 duration=100ms wait=futex\n"));
+  REQUIRE(idle.breakdown.blame.has_value());
+  CHECK(near(idle.breakdown.blame->unknown, 0.8));
+}
