@@ -22,5 +22,6 @@ int verbExplain(const Words& words);
 int verbCompare(const Words& words);
 int verbExport(const Words& words);
 int verbGate(const Words& words);
+int verbImport(const Words& words);
 
 }  // namespace stallprof

@@ -25,11 +25,10 @@ int main(int argc, char** argv) {
   const std::map<std::string, int (*)(const Words&)> verbs = {
       {"run", verbRun},         {"report", verbReport},   {"doctor", verbDoctor},
       {"explain", verbExplain}, {"compare", verbCompare}, {"export", verbExport},
-      {"gate", verbGate}};
+      {"gate", verbGate},       {"import", verbImport}};
   if (const auto found = verbs.find(verb); found != verbs.end()) return found->second(words);
 
-  const std::set<std::string> planned = {"import", "verify", "merge",
-                                         "attach", "top",    "completion"};
+  const std::set<std::string> planned = {"verify", "merge", "attach", "top", "completion"};
   const char* what = planned.count(verb) != 0
                          ? "is not built yet in this version"
                          : "is not a command of stallprof; see stallprof --help";

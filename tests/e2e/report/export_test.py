@@ -99,6 +99,29 @@ class Export(unittest.TestCase):
         self.assertTrue(done.stdout.endswith(b"\n# EOF\n"))
         self.assertIn(b"\nstallprof_steps{of=\"run\"} ", done.stdout)
 
+    def test_a_profilers_trace_gets_the_same_report(self):
+        trace = self.write("hta", "again") + "/rank0.pt.trace.json"
+        words = [STALLPROF, "import", trace, "-o", self.path("imported.stallprof")]
+        refused = subprocess.run(words, capture_output=True, timeout=120)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"--workers", refused.stderr)
+        self.assertFalse(os.path.exists(self.path("imported.stallprof")))
+        subprocess.run(words + ["--workers", "1"], check=True, capture_output=True, timeout=120)
+        counts = []
+        for recording in (self.recording, self.path("imported.stallprof")):
+            done = subprocess.run([STALLPROF, "report", recording, "--format", "json"],
+                                  stdout=subprocess.PIPE, check=True, timeout=120)
+            counts.append(json.loads(done.stdout)["steps"]["count"])
+        self.assertEqual(counts[0], counts[1])
+        self.refused_import(self.path("no-such"))
+        self.refused_import(os.path.join(GOLDEN, "too_few_workers", "trace.txt"))
+
+    def refused_import(self, path):
+        done = subprocess.run([STALLPROF, "import", path, "-o", self.path("x.stallprof")],
+                              capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
     def test_what_is_no_trace_is_told(self):
         for content in (b"", b"{}", b"\n\x05abc", b"hello"):
             with open(self.path("other"), "wb") as file:

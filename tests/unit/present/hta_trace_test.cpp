@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "present/hta_trace.h"
 
+#include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/unit/present/export_sample.h"
+#include "trace/kineto.h"
+#include "trace/trace_builder.h"
 
 using namespace stallprof;
 using namespace stallprof::samples;
@@ -123,4 +127,28 @@ TEST_CASE("names of the job cannot break an HTA trace") {
   const Drawn drawn = draw(traceOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");
   CHECK(rawControls(drawn.text, "\n") == "");
+}
+
+TEST_CASE("what is exported for HTA and imported again has the same steps and device time") {
+  const Drawn drawn = draw(traceOf(everyKernel()));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  REQUIRE(file);
+  REQUIRE(std::fwrite(drawn.text.data(), 1, drawn.text.size(), file.get()) == drawn.text.size());
+  std::rewind(file.get());
+  const auto read = readKineto(file.get());
+  REQUIRE(read.ok());
+  struct Into final : EventOut {
+    TraceBuilder builder;
+    StringId intern(std::string_view text) override { return builder.strings().intern(text); }
+    void put(const Event& event) override { builder.take(event); }
+  } into;
+  replayKineto(read.value(), 1, into);
+  const Analyzed again = analyzeWithFacts(into.builder.seal());
+  CHECK(again.trainer.steps.size() == 24);
+  REQUIRE(again.analysis.device);
+  REQUIRE(again.analysis.device->devices.size() == 1);
+  const auto& time = again.analysis.device->devices[0].time;
+  REQUIRE(time);
+  CHECK(std::abs(time->kernels - 0.25) < 0.01);
+  CHECK(std::abs(time->copies - 0.0005) < 0.0005);
 }
