@@ -99,7 +99,7 @@ class Places {
 
  private:
   static Side sideOf(Role role) {
-    const bool makes = role == Role::kWorker || role == Role::kFeeder || nameOf(role) == "producer";
+    const bool makes = role == Role::kWorker || role == Role::kFeeder || role == Role::kProducer;
     return makes ? Side::kProducer : Side::kTrainer;
   }
 
