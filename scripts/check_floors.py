@@ -16,7 +16,7 @@ ROW = re.compile(r"^\|\s*F\w+\s*\|\s*`(\w+)`\s*\|([^|]*)\|")
 HEAVY = {
     r"nlohmann/": ("src/recording/manifest.cpp", "src/present/report_json.cpp",
                    "src/present/report_read.cpp", "src/present/trace_check_json.cpp",
-                   "src/gate/run_read.cpp",
+                   "src/trace/kineto_read.cpp", "src/gate/run_read.cpp",
                    "src/gate/output_json.cpp", "tools/", "tests/"),
     r"CLI/": ("tools/",),
     r"spdlog/": ("tools/", "src/launch/log.cpp"),
