@@ -22,7 +22,8 @@ HEAVY = {
     r"spdlog/": ("tools/", "src/launch/log.cpp"),
     r"perfmon/": ("src/sampler/perf.cpp",),
     r"fmt/": ("src/present/", "src/gate/", "src/advise/", "src/analysis/", "tools/"),
-    r"toml": ("src/classify/rule_table.cpp", "src/gate/policy.cpp"),
+    r"toml": ("src/classify/rule_table.cpp", "src/gate/policy.cpp",
+             "tools/stallprof/config.cpp"),
 }
 
 

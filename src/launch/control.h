@@ -26,6 +26,7 @@ struct ControlMessage {
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)
     kClosed,          // recorder: the recording is complete; `wide` bytes of it; `number` outlived
     kDiscard,         // front: the command never started; remove the recording
+    kProgress,        // recorder: `text` says how the run goes
   };
   Kind kind = Kind::kReady;
   std::int32_t number = 0;

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 
 #include "base/text.h"
@@ -41,6 +42,7 @@ Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
     report.argv.insert(report.argv.end(), {"--format", wanted.format, "-o", report.file});
   }
   if (!plan.price.empty()) report.argv.insert(report.argv.end(), {"--price", plan.price});
+  if (plan.colour != "auto") report.argv.insert(report.argv.end(), {"--color", plan.colour});
   if (!plan.rules.empty()) report.argv.insert(report.argv.end(), {"--rules", plan.rules});
   return report;
 }
@@ -58,7 +60,8 @@ pid_t spawn(const std::vector<std::string>& argv) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   setSignalMask(0);
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // nothing of ours goes to the job's stdout
+  ::setenv("STALLPROF_CONFIG", "none", 1);  // this report is as `run` was asked for it
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);     // nothing of ours goes to the job's stdout
   ::execv("/proc/self/exe", words.data());
   ::_exit(127);
 }

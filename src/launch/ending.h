@@ -18,6 +18,7 @@ struct EndingPlan {
   bool hurry = false;                 // the command was told to end: no default report
   std::function<bool()> interrupted;  // someone wants us gone: stop at once
   std::string rules;                  // as LaunchOptions::rules
+  std::string colour = "auto";        // as LaunchOptions::colour
 };
 void writeReports(const EndingPlan& plan);
 

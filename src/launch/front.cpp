@@ -63,7 +63,7 @@ void Front::begin(pid_t command) {
   for (const ReceivedSignal& signal : early_) pass({signal, true});
 }
 
-CommandStatus Front::waitForCommand() {
+CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   for (;;) {
     for (const ReceivedSignal& signal : readSignals())
       judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
@@ -71,8 +71,12 @@ CommandStatus Front::waitForCommand() {
     decide();
     if (const auto ended = commandEnded()) return *ended;
     // SIGCHLD wakes us for the command's end; a waiting verdict needs the witness asked again.
-    pollfd ready{signals_.get(), POLLIN, 0};
-    ::poll(&ready, 1, judge_.waiting() ? 1 : -1);
+    pollfd ready[2] = {{signals_.get(), POLLIN, 0},
+                       {control_.closed() ? -1 : control_.fd(), POLLIN, 0}};
+    ::poll(ready, 2, judge_.waiting() ? 1 : -1);
+    if (ready[1].revents == 0) continue;
+    while (const auto message = control_.receive())
+      if (message->kind == ControlMessage::Kind::kProgress) progress(message->text);
   }
 }
 

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -34,7 +36,8 @@ class Front {
   void begin(pid_t command);
   // Returns when the command has ended. Its process is kept as a zombie, so that the recorder can
   // still read its last counters; `reap` lets it go.
-  [[nodiscard]] CommandStatus waitForCommand();
+  // `progress` is given what the recorder says meanwhile.
+  [[nodiscard]] CommandStatus waitForCommand(const std::function<void(std::string_view)>& progress);
   void reap();
   // Between the command's end and ours: true once if someone wants us gone.
   [[nodiscard]] bool interrupted();

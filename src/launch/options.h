@@ -17,11 +17,14 @@ struct LaunchOptions {
   std::vector<Report> reports;       // the default text report is one of them, unless `none`
   unsigned hz = 100;
   bool python = true;
-  bool native = true;     // sample native code, where perf events are permitted
-  bool counters = false;  // count the CPUs' own events
-  bool gpu = false;       // put the GPU agent into processes that use CUDA
-  std::string price;      // per hour, as written; empty: not given
-  std::string rules;      // a file of phase rules for the reports; empty: none
+  bool native = true;        // sample native code, where perf events are permitted
+  bool counters = false;     // count the CPUs' own events
+  bool gpu = false;          // put the GPU agent into processes that use CUDA
+  std::string price;         // per hour, as written; empty: not given
+  std::string rules;         // a file of phase rules for the reports; empty: none
+  std::string name;          // a pattern for the recording's name (recording_name.h); `output` wins
+  int progressSeconds = -1;  // between two lines of progress; 0: none, -1: as stderr is
+  std::string colour = "auto";  // of the reports: auto, always or never
 };
 
 }  // namespace stallprof

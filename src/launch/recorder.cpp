@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "launch/descriptors.h"
 #include "launch/inherited.h"
 #include "launch/job_watch.h"
+#include "launch/progress.h"
 #include "recording/activity.h"
 #include "recording/ring.h"
 #include "recording/writer.h"
@@ -66,6 +68,7 @@ class Recorder {
   void takeCommand(pid_t command);
   void work(Nanos now);
   void tellUsage(Nanos now);
+  void tellProgress(Nanos now);
   void finish();
   void discard();
   void source(std::string_view name, Coverage state, std::string_view why);
@@ -75,6 +78,7 @@ class Recorder {
   RecorderPlan plan_;
   Control control_;
   std::unique_ptr<Writer> writer_;
+  std::unique_ptr<Progress> progress_;
   std::unique_ptr<EventMemory> memory_;
   std::unique_ptr<ActivityMemory> activity_;
   std::unique_ptr<JobWatch> watch_;
@@ -82,7 +86,7 @@ class Recorder {
   ClockWatch clocks_;
   pid_t command_ = 0;
   Fd commandFd_;
-  Nanos nextDrain_{}, nextUsage_{}, planned_{}, frontCpu_{};
+  Nanos nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
   bool heard_ = true;  // something may wait at the control socket
   bool done_ = false, ended_ = false, discard_ = false;
   CommandEnd end_;
@@ -97,6 +101,8 @@ bool Recorder::prepare() {
     return false;
   }
   writer_ = std::move(writer).value();
+  progress_ = std::make_unique<Progress>(*writer_);
+  nextProgress_ = now() + plan_.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
   auto memory = EventMemory::create();
   if (memory.ok()) {
@@ -213,7 +219,7 @@ void Recorder::takeCommand(pid_t command) {
 void Recorder::work(Nanos t) {
   if (watch_ && t >= watch_->nextDue()) watch_->step(t, *writer_);
   if (t >= nextDrain_) {
-    if (memory_ && watch_) memory_->drain(t, identities_, *writer_);
+    if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
     if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
     writer_->tick(t);
     nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
@@ -222,6 +228,20 @@ void Recorder::work(Nanos t) {
     tellUsage(t);
     nextUsage_ = t + kUsageEvery;
   }
+  if (plan_.progressEvery > Nanos(0) && t >= nextProgress_) {
+    tellProgress(t);
+    nextProgress_ = t + plan_.progressEvery;
+  }
+}
+
+void Recorder::tellProgress(Nanos t) {
+  const std::string line = progress_->line(t);
+  if (line.empty()) return;
+  const Nanos ran = t - plan_.manifest.startedMonotonic;
+  char cost[64];
+  std::snprintf(cost, sizeof cost, ", recorder %.1f %% of a core",
+                100 * seconds(processCpu() + frontCpu_) / std::max(seconds(ran), 1.0));
+  control_.send({ControlMessage::Kind::kProgress, 0, false, 0, line + cost});
 }
 
 void Recorder::tellUsage(Nanos t) {

@@ -23,6 +23,7 @@ struct RecorderPlan {
   std::string noNvtx;        // why NVTX ranges are not seen; empty: they are
   bool agent = true;         // there is an agent to inject: make the memory it writes to
   std::string keepActivity;  // a file for all that is drained from it; empty: none
+  Nanos progressEvery{};     // tell the front how the run goes; 0: never
 };
 
 // The recorder: a process of its own beside the front, so that nothing it meets reaches the job. It

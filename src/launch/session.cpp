@@ -72,7 +72,10 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                                     const std::vector<std::string>& environment) {
   std::string name = options.output;
   if (name.empty()) {
-    name = recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment));
+    name = options.name.empty()
+               ? recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment))
+               : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
+                                 environment);
     // Containers that share a directory may share pid and second.
     const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
     for (int i = 2; exists(name) && i < 100; ++i)
@@ -100,6 +103,14 @@ Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
                                          errnoText(errno == 0 ? EISDIR : errno)};
   }
   return Done{};
+}
+
+// A line a minute for who reads the log of a job; nothing on a terminal, where the job may be
+// drawing a bar of its own.
+Nanos progressEvery(const LaunchOptions& options) {
+  constexpr Nanos kUsual = std::chrono::minutes(1);
+  if (options.progressSeconds >= 0) return std::chrono::seconds(options.progressSeconds);
+  return ::isatty(STDERR_FILENO) == 1 ? Nanos(0) : kUsual;
 }
 
 // One run, in the order in which it happens.
@@ -163,6 +174,7 @@ std::optional<int> Session::startRecorder() {
   plan.directory = std::filesystem::absolute(recording_).string();
   plan.hz = options_.hz;
   plan.python = options_.python;
+  plan.progressEvery = progressEvery(options_);
   plan.native = options_.native;
   plan.counters = options_.counters;
   plan.manifest = factsOfRun(options_.command, environment_, options_.hz);
@@ -286,11 +298,12 @@ int Session::run() {
   if (const auto status = startCommand()) return *status;
   letGo();
   say("recording to " + inQuotes(recording_));
-  const CommandStatus status = front_->waitForCommand();
+  const CommandStatus status = front_->waitForCommand(say);
   finishRecording(status);
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_.reports, options_.price, status.terminated,
-                [this] { return front_->interrupted(); }, options_.rules});
+                [this] { return front_->interrupted(); }, options_.rules,
+                options_.colour});
   while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);
   if (status.signal > 0) endAs(0, status.signal);
   return status.code;

@@ -23,5 +23,8 @@ int verbCompare(const Words& words);
 int verbExport(const Words& words);
 int verbGate(const Words& words);
 int verbImport(const Words& words);
+int verbTop(const Words& words);
+int verbCompletion(const Words& words);
+int verbManual(const Words& words);
 
 }  // namespace stallprof

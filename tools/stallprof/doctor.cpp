@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "launch/capability.h"
 #include "launch/child_environment.h"
-#include "stallprof/command.h"
+#include "stallprof/arguments.h"
 
 namespace stallprof {
 namespace {
@@ -23,15 +23,12 @@ SourceReport hookSource() {
 }  // namespace
 
 int verbDoctor(const Words& words) {
-  if (!words.before.empty() || words.dashes) {
-    const bool help =
-        words.before.size() == 1 && (words.before[0] == "--help" || words.before[0] == "-h");
-    std::fputs(
-        "stallprof doctor: what this host lets stallprof see, and the one setting that would "
-        "show more; takes no options\n",
-        help ? stdout : stderr);
-    return help ? 0 : 2;
-  }
+  const auto status = parseArguments(
+      "doctor",
+      "What this host lets stallprof see, and the one setting that would show more; takes no "
+      "options.",
+      {}, joinedWords(words));
+  if (status) return *status;
   const HostView view = lookFromOutside();
   const Probe& probe = view.probe;
   std::printf(

@@ -9,7 +9,6 @@ namespace stallprof {
 
 int verbRun(const Words& words) {
   const RunWords parsed = parseRun(words);
-  if (!parsed.help.empty()) std::fputs(parsed.help.c_str(), stdout);
   if (!parsed.error.empty())
     std::fprintf(stderr, "stallprof: %s; see stallprof run --help\n", parsed.error.c_str());
   return parsed.status >= 0 ? parsed.status : runSession(parsed.options);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/run_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 
 #include "base/text.h"
+#include "launch/recording_name.h"
+#include "stallprof/arguments.h"
 #include "stallprof/reading.h"
 
 namespace stallprof {
@@ -15,50 +18,55 @@ constexpr std::array<std::string_view, 4> kFormats = {"text", "json", "md", "htm
 constexpr int kUsageStatus = 125;  // as `env`: our own failure, before the command started
 
 struct Raw {
-  std::string output;
+  std::string output, name, hz = "100", price, rules, progress = "auto", colour = "auto";
   std::vector<std::string> reports;
-  unsigned hz = 100;
-  bool noPython = false, noNative = false, counters = false;
-  bool gpu = false;
-  std::string price;
-  std::string rules;
+  bool noPython = false, noNative = false, counters = false, gpu = false;
 };
 
-void declare(CLI::App& app, Raw& raw) {
-  app.name("stallprof run");
-  app.description(
-      "Runs a command, watched, and ends with the report. Options come before the command.");
-  app.footer("stallprof run [options] [--] COMMAND [ARG...]");
-  app.add_option("-o,--output", raw.output,
-                 "the recording's directory (default: SCRIPT.TIME.pPID.stallprof here)");
-  app.add_option("--report", raw.reports,
-                 "text|json|md|html|none[=FILE], any number of times: added to the text report on "
-                 "stderr, unless `none`; without FILE beside the recording")
-      ->allow_extra_args(false);
-  app.add_option("--hz", raw.hz, "looks a second at each thread (default 100)")
-      ->check(CLI::Range(1u, 1000u));
-  app.add_flag("--no-python", raw.noPython, "do not put the Python hook into the command");
-  app.add_flag("--no-native", raw.noNative, "do not sample what threads execute in native code");
-  app.add_flag("--counters", raw.counters,
-               "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
-  app.add_flag("--gpu", raw.gpu,
-               "trace CUDA and NVTX from inside the command (not yet tried on a real GPU)");
-  app.add_option("--price", raw.price, "price of an hour on this machine: the report gives costs")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--rules", raw.rules, "phase rules of your own, in TOML, for the report");
+std::vector<Argument> argumentsOf(Raw& raw) {
+  std::vector<Argument> all = {
+      {"-o,--output", "the recording's directory, taken as it is", &raw.output},
+      {"--name",
+       "the recording's name: %s script, %t time, %p process, %h host, %r rank, %q{VAR} a variable "
+       "of the environment, %% a percent sign (default %s.%t.p%p, with .r%r where there is a rank)",
+       &raw.name},
+      {"--report",
+       "text|json|md|html|none[=FILE], any number of times: added to the text report on stderr, "
+       "unless none; without FILE beside the recording",
+       nullptr, &raw.reports},
+      {"--hz", "looks a second at each thread, 1 to 1000 (default 100)", &raw.hz},
+      {"--price", "price of an hour on this machine: the report gives costs", &raw.price},
+      {"--rules", "phase rules of your own, in TOML, for the report", &raw.rules},
+      {"--progress",
+       "a line on stderr now and then: auto (default: each minute where stderr is no terminal), "
+       "off, or seconds between two",
+       &raw.progress},
+      {"--color", "of the report: auto (default), always, never", &raw.colour}};
+  all[4].number = true;
+  all.back().choices = {"auto", "always", "never"};
+  const auto flag = [&](const char* name, const char* help, bool& value) {
+    all.push_back({name, help});
+    all.back().flag = &value;
+  };
+  flag("--no-python", "do not put the Python hook into the command", raw.noPython);
+  flag("--no-native", "do not sample what threads execute in native code", raw.noNative);
+  flag("--counters", "count the CPUs' own events (cycles, cache misses, stalls) over the whole job",
+       raw.counters);
+  flag("--gpu", "trace CUDA and NVTX from inside the command (not yet tried on a real GPU)",
+       raw.gpu);
+  return all;
 }
 
-// How many of `words` are options with their values; what follows is the command.
-std::size_t optionWords(const CLI::App& app, const std::vector<std::string>& words) {
-  std::size_t i = 0;
-  while (i < words.size() && words[i].size() > 1 && words[i][0] == '-') {
-    const bool attached =
-        words[i].find('=') != std::string::npos || (words[i][1] != '-' && words[i].size() > 2);
-    const CLI::Option* option = app.get_option_no_throw(words[i]);
-    i += !attached && option != nullptr && option->get_items_expected() > 0 ? 2 : 1;
-  }
-  return std::min(i, words.size());
+// The whole of `word` as a number from `least` to `most`; empty where it is none.
+std::optional<unsigned> whole(const std::string& word, unsigned least, unsigned most) {
+  unsigned value = 0;
+  const char* end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most) return std::nullopt;
+  return value;
 }
+
+std::string quoted(const std::string& word) { return "'" + escapeTerminal(word, 128) + "'"; }
 
 std::string setReports(const std::vector<std::string>& words, LaunchOptions& options) {
   bool none = false;
@@ -70,8 +78,7 @@ std::string setReports(const std::vector<std::string>& words, LaunchOptions& opt
       none = true;
     } else if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end() ||
                (equals != std::string::npos && file.empty())) {
-      return "--report takes text, json, md, html or none, and =FILE; not '" +
-             escapeTerminal(word, 128) + "'";
+      return "--report takes text, json, md, html or none, and =FILE; not " + quoted(word);
     } else if (format != "text" || !file.empty()) {
       options.reports.push_back({format, file});
     }
@@ -80,45 +87,59 @@ std::string setReports(const std::vector<std::string>& words, LaunchOptions& opt
   return {};
 }
 
+// Told before the command starts, not when it is over. "" or what is wrong.
+std::string set(const Raw& raw, LaunchOptions& options) {
+  if (std::string why = setReports(raw.reports, options); !why.empty()) return why;
+  const auto hz = whole(raw.hz, 1, 1000);
+  if (!hz) return "--hz takes a whole number from 1 to 1000, not " + quoted(raw.hz);
+  options.hz = *hz;
+  if (raw.progress != "auto" && raw.progress != "off") {
+    const auto every = whole(raw.progress, 1, 86400);
+    if (!every) return "--progress takes auto, off or seconds, not " + quoted(raw.progress);
+    options.progressSeconds = static_cast<int>(*every);
+  } else if (raw.progress == "off") {
+    options.progressSeconds = 0;
+  }
+  if (const Status fit = checkNamePattern(raw.name); !fit.ok()) return fit.error().message;
+  if (!raw.rules.empty())
+    if (const auto table = readRules(raw.rules); !table.ok()) return table.error().message;
+  options.output = raw.output;
+  options.name = raw.name;
+  options.python = !raw.noPython;
+  options.native = !raw.noNative;
+  options.counters = raw.counters;
+  options.gpu = raw.gpu;
+  options.price = raw.price;
+  options.rules = raw.rules;
+  options.colour = raw.colour;
+  return {};
+}
+
 }  // namespace
 
 RunWords parseRun(const Words& words) {
   RunWords parsed;
   Raw raw;
-  CLI::App app;
-  declare(app, raw);
-  const std::size_t split = optionWords(app, words.before);
-  std::vector<std::string> flags(words.before.begin(),
-                                 words.before.begin() + static_cast<std::ptrdiff_t>(split));
+  const std::vector<Argument> arguments = argumentsOf(raw);
+  const auto split =
+      words.before.begin() + static_cast<std::ptrdiff_t>(optionWords(arguments, words.before));
   std::vector<std::string>& command = parsed.options.command;
-  command.assign(words.before.begin() + static_cast<std::ptrdiff_t>(split), words.before.end());
+  command.assign(split, words.before.end());
   if (!command.empty() && words.dashes) command.emplace_back("--");  // the command's own
   command.insert(command.end(), words.after.begin(), words.after.end());
 
-  std::reverse(flags.begin(), flags.end());  // CLI11 takes its vector from the back
-  try {
-    app.parse(flags);
-  } catch (const CLI::CallForHelp&) {
-    parsed.status = 0;
-    parsed.help = app.help();
+  const auto status = parseArguments(
+      "run",
+      "Runs a command, watched, and ends with the report: stallprof run [options] [--] COMMAND "
+      "[ARG...]. Options come before the command.",
+      arguments, {words.before.begin(), split}, kUsageStatus);
+  if (status) {
+    parsed.status = *status;
     return parsed;
-  } catch (const CLI::ParseError& error) {
-    parsed.error = escapeTerminal(error.what(), 512);
   }
-  if (parsed.error.empty()) parsed.error = setReports(raw.reports, parsed.options);
+  parsed.error = set(raw, parsed.options);
   if (parsed.error.empty() && command.empty()) parsed.error = "no command to run";
-  // Told before the command starts, not when its report is due.
-  if (parsed.error.empty() && !raw.rules.empty())
-    if (const auto table = readRules(raw.rules); !table.ok()) parsed.error = table.error().message;
   if (!parsed.error.empty()) parsed.status = kUsageStatus;
-  parsed.options.output = raw.output;
-  parsed.options.hz = raw.hz;
-  parsed.options.python = !raw.noPython;
-  parsed.options.native = !raw.noNative;
-  parsed.options.counters = raw.counters;
-  parsed.options.gpu = raw.gpu;
-  parsed.options.price = raw.price;
-  parsed.options.rules = raw.rules;
   return parsed;
 }
 

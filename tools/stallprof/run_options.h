@@ -12,8 +12,7 @@ namespace stallprof {
 struct RunWords {
   LaunchOptions options;
   int status = -1;    // 0 or more: stop here with it
-  std::string help;   // for stdout, with status 0
-  std::string error;  // one line
+  std::string error;  // one line, not said yet
 };
 
 // The words of `stallprof run`. Options end at the first word that is none, or at `--`.

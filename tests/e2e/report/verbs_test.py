@@ -247,7 +247,8 @@ class Explain(Base):
 
 class Help(unittest.TestCase):
     def test_every_verb_has_help_on_stdout(self):
-        for verb in ("run", "report", "compare", "explain", "doctor"):
+        for verb in ("run", "report", "compare", "gate", "export", "explain", "top", "doctor",
+                     "completion"):
             with self.subTest(verb):
                 got = call(verb, "--help")
                 self.assertEqual((got.returncode, got.stderr), (0, b""))

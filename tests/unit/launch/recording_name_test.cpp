@@ -40,3 +40,25 @@ TEST_CASE("a hostile script name becomes a plain file name") {
   CHECK(name({""}) == "run.20231114-221320.p42.stallprof");
   CHECK(name({std::string(5000, 'a')}).size() < 120);
 }
+
+TEST_CASE("a pattern of the user's own names the recording") {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const auto by = [](const std::string& pattern, const std::vector<std::string>& environment = {}) {
+    return recordingNameBy(pattern, {"python", "/a/fit.py"}, std::chrono::seconds(1'700'000'000),
+                           42, environment);
+  };
+  CHECK(by("runs/%s.%t") == "runs/fit.20231114-221320.stallprof");
+  CHECK(by("%s.%p.r%r", {"RANK=3"}) == "fit.42.r3.stallprof");
+  CHECK(by("%s.r%r") == "fit.r0.stallprof");
+  CHECK(by("100%%") == "100%.stallprof");
+  CHECK(by("a.stallprof/") == "a.stallprof");
+  CHECK(by("%q{JOB}-x", {"JOB=7"}) == "7-x.stallprof");
+  CHECK(by("%q{JOB}", {"JOB=../../etc/x"}) == "_._.._etc_x.stallprof");
+}
+
+TEST_CASE("a pattern with a letter that means nothing is refused") {
+  for (const char* right : {"", "%s", "a%%b", "%q{X}"}) CHECK(checkNamePattern(right).ok());
+  for (const char* wrong : {"%", "%x", "%q", "%q{}", "%q{X"})
+    CHECK_FALSE(checkNamePattern(wrong).ok());
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "event/event_out.h"
+
+namespace stallprof {
+
+// Stands between the hook's memory and the writer, and counts what goes by: enough for one line now
+// and then about a run whose stderr is a log. One thread.
+class Progress : public EventOut {
+ public:
+  explicit Progress(EventOut& out) : out_(out) {}
+
+  StringId intern(std::string_view text) override { return out_.intern(text); }
+  void put(const Event& event) override;
+
+  // Of the time since the last line: "412 batches, 3.14 a second, p50 318 ms, 34 % of the time
+  // waiting for data"; of the thread that fetched most of them. Empty where none came.
+  [[nodiscard]] std::string line(Nanos now);
+
+ private:
+  struct Seen {
+    std::uint64_t total = 0, since = 0;  // ever; since the last line
+    Nanos wait{}, last{-1};
+    std::vector<Nanos> gaps;  // from one to the next
+  };
+  // Batches come first: an optimizer's steps count where no loader is seen.
+  enum class Kind : std::uint8_t { kBatch, kOptimizer };
+  void note(Kind kind, ThreadId thread, Nanos at, Nanos wait);
+
+  EventOut& out_;
+  std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;
+  Nanos from_{-1};
+};
+
+}  // namespace stallprof

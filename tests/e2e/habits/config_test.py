@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The configuration: read where it should be, weaker than the command line, and strict."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+STALLPROF = os.environ["STALLPROF"]
+
+
+class Config(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="stallprof-config-")
+        cls.recording = os.path.join(cls.shared, "r.stallprof")
+        subprocess.run([STALLPROF, "run", "--report", "none", "-o", cls.recording, "--", "true"],
+                       check=True, stderr=subprocess.DEVNULL, timeout=60, cwd=cls.shared)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.shared)
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="stallprof-config-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def write(self, name, text):
+        path = os.path.join(self.dir, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+
+    def call(self, *words, **environment):
+        unset = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "STALLPROF_CONFIG")
+        full = {k: v for k, v in os.environ.items() if k not in unset}
+        full.update(HOME=self.dir, XDG_CONFIG_HOME=os.path.join(self.dir, "xdg"))
+        full.update(environment)
+        return subprocess.run([STALLPROF, *words], cwd=self.dir, env=full, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=60)
+
+    def coloured(self, *words, **environment):
+        done = self.call("report", self.recording, *words, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return "\x1b[" in done.stdout
+
+    def fails(self, pattern, *words, status=2):
+        done = self.call(*words)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(done.stderr, pattern)
+
+
+class Reading(Config):
+    def test_the_command_line_wins(self):
+        self.assertFalse(self.coloured())
+        self.write("stallprof.toml", '[report]\ncolor = "always"\n')
+        self.assertTrue(self.coloured())
+        self.assertFalse(self.coloured("--color", "never"))
+
+    def test_the_project_wins_over_the_user_and_a_named_file_over_both(self):
+        self.write("xdg/stallprof/config.toml", '[report]\ncolor = "always"\n')
+        self.assertTrue(self.coloured())
+        self.write("stallprof.toml", '[report]\ncolor = "never"\n')
+        self.assertFalse(self.coloured())
+        self.write("other.toml", '[report]\ncolor = "always"\n')
+        self.assertTrue(self.coloured(STALLPROF_CONFIG="other.toml"))
+        os.remove(os.path.join(self.dir, "stallprof.toml"))
+        self.assertFalse(self.coloured(STALLPROF_CONFIG="none"))
+
+    def test_the_users_file_is_below_home_where_xdg_says_nothing(self):
+        self.write(".config/stallprof/config.toml", '[report]\ncolor = "always"\n')
+        self.assertTrue(self.coloured(XDG_CONFIG_HOME=""))
+
+    def test_pyproject_has_our_tables_among_others(self):
+        self.write("pyproject.toml", '[project]\nname = "x"\n[[nothing.of.ours]]\n'
+                   'odd = [\n[1],\n]\n[tool.stallprof.report]\ncolor = "always"\n'
+                   '[tool.other]\ncolor = 7\n')
+        self.assertTrue(self.coloured())
+        self.write("pyproject.toml", '[project]\nname = "x"\n\n[tool.stallprof.report]\nx = 1\n')
+        self.fails(r"pyproject\.toml:5: 'x' is no option of stallprof report", "report",
+                   self.recording)
+
+    def test_a_run_takes_its_options_from_it(self):
+        self.write("stallprof.toml", '[run]\nname = "runs/%s.x"\nreport = ["none"]\nhz = 10\n'
+                   'no-python = true\n[report]\noutput = "elsewhere"\nformat = "json"\n')
+        os.mkdir(os.path.join(self.dir, "runs"))
+        for name in ("true.x.stallprof", "true.x.2.stallprof"):  # never overwritten
+            done = self.call("run", "--", "true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("runs/" + name, done.stderr)
+            self.assertTrue(os.path.isdir(os.path.join(self.dir, "runs", name)))
+        # Its own report is what `run` says, not what [report] says.
+        done = self.call("run", "--report", "text", "-o", "own.stallprof", "--", "true")
+        self.assertIn("No verdict", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.dir)), ["own.stallprof", "runs", "stallprof.toml"])
+
+
+class Strictness(Config):
+    def test_what_nobody_knows_is_an_error_with_its_line(self):
+        for text, pattern in (
+                ('[report]\ncolour = "never"\n',
+                 r"stallprof\.toml:2: 'colour' is no option of stallprof report; did you mean 'color'"),
+                ('[reprot]\ncolor = "never"\n', r"stallprof\.toml:1: .*did you mean 'report'"),
+                ('color = "never"\n', r"stallprof\.toml:1: 'color' is no table"),
+                ("[report]\nrecording = 'x'\n", r":2: 'recording' is no option"),
+                ("[report]\ncolor = \n", r"stallprof\.toml:2: "),
+                ("[]\n", r"stallprof\.toml:1: "),
+                ("[run]\nno-python = 1\n", r":2: no-python takes true or false"),
+                ("[run]\nhz = [1, 2]\n", r":2: hz takes one value"),
+                ("[run]\nhz = true\n", r":2: hz takes a text or a number"),
+                ('[report]\ncolor = "green"\n', r"stallprof\.toml: \[report\] .*green"),
+                ('[gate]\nformat = "pdf"\nx = 1\n', r":3: 'x' is no option of stallprof gate")):
+            with self.subTest(text):
+                self.write("stallprof.toml", text)
+                self.fails(pattern, "report", self.recording)
+
+    def test_a_command_is_not_started_with_a_wrong_configuration(self):
+        self.write("stallprof.toml", "[run]\nhertz = 10\n")
+        self.fails(r"stallprof\.toml:2: 'hertz'", "run", "--", "touch", "started", status=125)
+        self.assertEqual(os.listdir(self.dir), ["stallprof.toml"])
+
+    def test_help_is_there_whatever_the_configuration_says(self):
+        self.write("stallprof.toml", "[nonsense]\n")
+        for words in (["--help"], ["report", "--help"], ["run", "--help"]):
+            self.assertEqual(self.call(*words).returncode, 0)
+
+    def test_hostile_words_reach_the_terminal_escaped(self):
+        self.write("stallprof.toml", '[report]\n"\\u001b[2J" = 1\n')
+        done = self.call("report", self.recording)
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("\x1b", done.stderr)
+
+    def test_a_wrong_pattern_for_a_name_is_refused(self):
+        self.fails("--name takes", "run", "--name", "%z", "--", "true", status=125)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Manual pages and completions know every command and every option that --help knows."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+STALLPROF = os.environ["STALLPROF"]
+
+
+def said(*words):
+    return subprocess.run([STALLPROF, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          check=True, universal_newlines=True, timeout=60).stdout
+
+
+VERBS = re.findall(r"^  stallprof ([a-z]+)", said("--help"), re.M)
+
+
+def options(verb):
+    """Every spelling that the command's --help gives: ["-h", "--help", ...]."""
+    lines = re.findall(r"^  ((?:-[\w-]+,?)+)", said(verb, "--help"), re.M)
+    return [name for line in lines for name in line.split(",")]
+
+
+class Manual(unittest.TestCase):
+    def test_there_are_commands_with_options(self):
+        self.assertGreaterEqual(len(VERBS), 8)
+        self.assertIn("--hz", options("run"))
+        self.assertIn("-o", options("report"))
+
+    def test_every_option_is_on_its_page(self):
+        for verb in VERBS:
+            page = said("manual", verb).replace("\\-", "-")
+            for name in options(verb):
+                self.assertRegex(page, r"\\fB%s\\fR" % re.escape(name), verb)
+            self.assertIn(".SH DESCRIPTION", page, verb)
+            self.assertIn(".SH EXIT STATUS", page, verb)
+
+    def test_every_command_is_on_the_programs_page(self):
+        page = said("manual").replace("\\-", "-")
+        for verb in VERBS:
+            self.assertIn("\\fBstallprof %s\\fR" % verb, page)
+            self.assertIn("\\fBstallprof-%s\\fR(1)" % verb, page)
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_roff_finds_nothing_wrong(self):
+        for page in [said("manual")] + [said("manual", verb) for verb in VERBS]:
+            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), page[:60])
+
+    def test_a_command_that_is_not_there_has_no_page(self):
+        done = subprocess.run([STALLPROF, "manual", "nosuch"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        """What bash would offer for the last of the words."""
+        script = ('source /dev/stdin <<<"$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_stallprof; printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "--norc", "-c", script, "bash", *words],
+                              env=dict(os.environ, SCRIPT=said("completion", "bash")),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True,
+                              universal_newlines=True, timeout=60)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_offers_commands_options_and_values(self):
+        self.assertEqual(sorted(self.complete("stallprof", "")),
+                         sorted(VERBS + ["--help", "--version"]))
+        self.assertEqual(self.complete("stallprof", "rep"), ["report"])
+        for verb in VERBS:
+            self.assertEqual(sorted(set(self.complete("stallprof", verb, "-"))),
+                             sorted(set(options(verb)) - {"-h"}), verb)
+        self.assertEqual(self.complete("stallprof", "report", "--format", "h"), ["html"])
+        self.assertEqual(self.complete("stallprof", "report", "--format", "=", "h"), ["html"])
+        self.assertEqual(self.complete("stallprof", "report", "--format", "="),
+                         ["text", "json", "md", "html"])
+        self.assertEqual(self.complete("stallprof", "explain", "transform.too"),
+                         ["transform.too_few_workers"])
+        self.assertEqual(self.complete("stallprof", "completion", ""), ["bash", "zsh", "fish"])
+
+    def test_bash_completes_the_command_of_a_run(self):
+        for words in (["--"], [], ["--no-python"], ["-o", "x", "--"], ["--hz", "=", "5"],
+                      ["--color", "never"]):
+            self.assertIn("bash", self.complete("stallprof", "run", *words, "bas"), words)
+        self.assertEqual(self.complete("stallprof", "run", "--", "python3", "--fo"), [])
+
+    def test_zsh_and_fish_know_everything(self):
+        zsh, fish = said("completion", "zsh"), said("completion", "fish")
+        for verb in VERBS:
+            of_zsh = re.search(r"^    %s\) (.*?) ;;$" % verb, zsh, re.M | re.S).group(1)
+            of_fish = "\n".join(line for line in fish.splitlines()
+                                if "__fish_seen_subcommand_from %s'" % verb in line)
+            self.assertIn("-a %s " % verb, fish)
+            for name in set(options(verb)) - {"-h", "--help"}:
+                self.assertRegex(of_zsh, r"(?<![\w-])%s(?![\w-])" % re.escape(name), verb)
+                kind = "-l " + name[2:] if name.startswith("--") else "-s " + name[1:]
+                self.assertRegex(of_fish, r" %s(?![\w-])" % re.escape(kind), verb)
+
+    def test_the_shells_find_nothing_wrong(self):
+        for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            with self.subTest(shell):
+                if not shutil.which(shell):
+                    self.skipTest(shell + " is not installed")
+                done = subprocess.run([shell, *check, "/dev/stdin"], input=said("completion", shell),
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      universal_newlines=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "launch/progress.h"
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using namespace std::chrono_literals;
+
+namespace {
+
+class Counter : public EventOut {
+ public:
+  StringId intern(std::string_view) override { return StringId{1}; }
+  void put(const Event&) override { ++count; }
+  int count = 0;
+};
+
+Fetch fetchOf(std::uint32_t thread, Nanos duration) {
+  Fetch fetch;
+  fetch.thread = ThreadId{thread};
+  fetch.duration = duration;
+  return fetch;
+}
+
+}  // namespace
+
+TEST_CASE("a line tells of the batches since the last one") {
+  Counter out;
+  Progress progress(out);
+  for (int i = 0; i < 10; ++i) progress.emit(i * 100ms, fetchOf(1, 25ms));
+  progress.emit(0ms, fetchOf(2, 1ms));  // another thread, with less
+  CHECK(out.count == 11);
+  CHECK(progress.line(1s) ==
+        "10 batches, 10 a second, p50 100 ms, 25 % of the time waiting for data");
+  CHECK(progress.line(2s).empty());
+  progress.emit(2s, fetchOf(1, 500ms));
+  CHECK(progress.line(3s) ==
+        "11 batches, 0.5 a second, p50 1.1 s, 25 % of the time waiting for data");
+}
+
+TEST_CASE("the end of an epoch is no batch") {
+  Counter out;
+  Progress progress(out);
+  Fetch end = fetchOf(1, 1ms);
+  end.end = true;
+  progress.emit(1s, end);
+  CHECK(progress.line(2s).empty());
+}
+
+TEST_CASE("without a loader the optimizer's steps count") {
+  Counter out;
+  Progress progress(out);
+  OptimizerStep step;
+  step.thread = ThreadId{1};
+  for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
+  CHECK(progress.line(2s) == "4 optimizer steps, 2 a second, p50 500 ms");
+}

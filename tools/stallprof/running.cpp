@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/running.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "launch/child_environment.h"
+#include "recording/manifest.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kLargestEnvironment = 4u << 20, kLargestManifest = 1u << 20;
+
+std::vector<std::string> entriesOf(const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+// Where a recorder has its segment open.
+std::string directoryOf(const std::string& pid) {
+  const fs::path descriptors = "/proc/" + pid + "/fd";
+  for (const std::string& fd : entriesOf(descriptors)) {
+    std::error_code error;
+    const fs::path file = fs::read_symlink(descriptors / fd, error);
+    if (!error && file.extension() == ".seg") return file.parent_path().string();
+  }
+  return "";
+}
+
+// The value of a variable in the environment that a process was started with.
+std::string startedWith(pid_t pid, const std::string& name) {
+  const auto text = readFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
+  if (!text.ok()) return "";
+  const std::string all = '\0' + text.value(), wanted = '\0' + name + '=';
+  const std::size_t found = all.find(wanted);
+  if (found == std::string::npos) return "";
+  const std::size_t begin = found + wanted.size();
+  return all.substr(begin, all.find('\0', begin) - begin);
+}
+
+bool madeBy(const std::string& directory, pid_t pid) {
+  const auto json = readFile(directory + "/manifest.json", kLargestManifest);
+  if (!json.ok()) return false;
+  const auto manifest = manifestFromJson(json.value());
+  return manifest.ok() && (manifest.value().frontPid == static_cast<std::uint32_t>(pid) ||
+                           manifest.value().recorderPid == static_cast<std::uint32_t>(pid));
+}
+
+}  // namespace
+
+std::vector<Running> runningRecordings() {
+  std::vector<Running> found;
+  for (const std::string& pid : entriesOf("/proc")) {
+    if (!std::all_of(pid.begin(), pid.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
+    const auto comm = readFile("/proc/" + pid + "/comm", 64);
+    if (!comm.ok() || comm.value() != "stallprof-rec\n") continue;
+    if (std::string directory = directoryOf(pid); !directory.empty())
+      found.push_back({std::move(directory), static_cast<pid_t>(std::stol(pid))});
+  }
+  return found;
+}
+
+std::string recordingOfProcess(pid_t pid) {
+  if (std::string directory = startedWith(pid, kRecordingVariable); !directory.empty())
+    return directory;
+  for (const Running& running : runningRecordings())
+    if (running.recorder == pid || madeBy(running.directory, pid)) return running.directory;
+  return "";
+}
+
+}  // namespace stallprof
