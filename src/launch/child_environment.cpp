@@ -33,11 +33,18 @@ std::string pythonPath(const std::string& hook, std::string_view old) {
   return path;
 }
 
-Status ownedSafely(const std::string& path) {
-  struct stat info {};
+// Whoever may write our own program has us already: what lies beside it may be theirs too. Under
+// the umask of many systems pip leaves both writable by the user's group.
+Status ownedSafely(const std::string& path, const std::string& program) {
+  struct stat info {
+  }, own{};
   if (::stat(path.c_str(), &info) != 0) return ioError("'" + path + "'", errno);
-  const bool ours = info.st_uid == 0 || info.st_uid == ::geteuid();
-  if (!ours || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+  const bool known = ::stat(program.c_str(), &own) == 0;
+  const bool ours =
+      info.st_uid == 0 || info.st_uid == ::geteuid() || (known && info.st_uid == own.st_uid);
+  const bool group = (info.st_mode & S_IWGRP) == 0 ||
+                     (known && (own.st_mode & S_IWGRP) != 0 && own.st_gid == info.st_gid);
+  if (!ours || !group || (info.st_mode & S_IWOTH) != 0)
     return Error{Error::Kind::kUnsupported, "'" + path + "' can be written by other users"};
   return Done{};
 }
@@ -109,11 +116,11 @@ Result<std::string> findHook() {
   return directory;
 }
 
-Status checkHook(const std::string& directory) {
+Status checkHook(const std::string& directory, const std::string& program) {
   if (directory.find(':') != std::string::npos)
     return Error{Error::Kind::kUnsupported, "PYTHONPATH cannot hold '" + directory + "'"};
-  if (const Status safe = ownedSafely(directory); !safe.ok()) return safe;
-  return ownedSafely(directory + "/sitecustomize.py");
+  if (const Status safe = ownedSafely(directory, program); !safe.ok()) return safe;
+  return ownedSafely(directory + "/sitecustomize.py", program);
 }
 
 Result<std::string> findAgent() {
@@ -124,10 +131,10 @@ Result<std::string> findAgent() {
   return file;
 }
 
-Status checkAgent(const std::string& file) {
+Status checkAgent(const std::string& file, const std::string& program) {
   const std::string directory = std::filesystem::path(file).parent_path().string();
-  if (const Status safe = ownedSafely(directory); !safe.ok()) return safe;
-  return ownedSafely(file);
+  if (const Status safe = ownedSafely(directory, program); !safe.ok()) return safe;
+  return ownedSafely(file, program);
 }
 
 std::string foreignInjection(const std::vector<std::string>& environment,

@@ -40,13 +40,16 @@ struct Injection {
 
 // Where the hook is: ../lib/stallprof/hook beside our binary's directory, in a prefix as in a build
 // tree. An Error says why it cannot be used: a directory that others may write to would be code of
-// theirs inside the training, and PYTHONPATH cannot hold a ':'.
+// theirs inside the training, and PYTHONPATH cannot hold a ':'. Who may write `program`, ours, may
+// write there too.
 [[nodiscard]] Result<std::string> findHook();
-[[nodiscard]] Status checkHook(const std::string& directory);
+[[nodiscard]] Status checkHook(const std::string& directory,
+                               const std::string& program = "/proc/self/exe");
 
 // Where the agent is, by the same rules: ../lib/stallprof/libstallprof_agent.so.
 [[nodiscard]] Result<std::string> findAgent();
-[[nodiscard]] Status checkAgent(const std::string& file);
+[[nodiscard]] Status checkAgent(const std::string& file,
+                                const std::string& program = "/proc/self/exe");
 // The injection variables that the user has given to another tool, as words for a person: "" none,
 // else "CUDA_INJECTION64_PATH is another tool's (/opt/nsight/libToolsInjection64.so)". Empty and
 // "none" count as unset, and so does an agent of an earlier run of ours.

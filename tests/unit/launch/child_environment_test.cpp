@@ -58,8 +58,15 @@ TEST_CASE("a hook directory that others can write to is refused") {
   ::chmod(script.c_str(), 0666);
   CHECK_FALSE(checkHook(directory.string()).ok());
   ::chmod(script.c_str(), 0644);
+  const std::string program = (directory / "program").string();
+  std::ofstream(program) << "";
+  ::chmod(program.c_str(), 0755);
   ::chmod(directory.c_str(), 0775);
-  CHECK_FALSE(checkHook(directory.string()).ok());
+  CHECK_FALSE(checkHook(directory.string(), program).ok());
+  ::chmod(program.c_str(), 0775);  // as the umask 002 leaves all of an installation
+  CHECK(checkHook(directory.string(), program).ok());
+  ::chmod(directory.c_str(), 0777);
+  CHECK_FALSE(checkHook(directory.string(), program).ok());
   std::filesystem::remove_all(directory);
   CHECK_FALSE(checkHook(directory.string()).ok());
   CHECK_FALSE(checkHook("/a:b").ok());
