@@ -302,8 +302,7 @@ int Session::run() {
   finishRecording(status);
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_.reports, options_.price, status.terminated,
-                [this] { return front_->interrupted(); }, options_.rules,
-                options_.colour});
+                [this] { return front_->interrupted(); }, options_.rules, options_.colour});
   while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);
   if (status.signal > 0) endAs(0, status.signal);
   return status.code;
