@@ -62,11 +62,13 @@ std::optional<KinetoSlice::Kind> kindOf(const EventFields& event) {
   const auto is = [&](const char* category) { return event.category == category; };
   if (is("kernel") || is("gpu_memcpy") || is("gpu_memset")) return Kind::kWork;
   if (is("cuda_runtime") || is("cuda_driver")) return Kind::kCall;
-  if (!is("user_annotation")) return std::nullopt;
+  if (!is("user_annotation") && !is("cpu_op")) return std::nullopt;  // older ones call both cpu_op
   const bool next = event.name.find("DataLoader") != std::string::npos &&
                     event.name.find("__next__") != std::string::npos;
   if (event.name.rfind("enumerate(", 0) == 0 && next) return Kind::kFetch;
-  return event.name.rfind("Optimizer.step#", 0) == 0 ? Kind::kOptimizer : Kind::kRange;
+  if (event.name.rfind("Optimizer.step#", 0) == 0) return Kind::kOptimizer;
+  if (!is("user_annotation")) return std::nullopt;
+  return Kind::kRange;
 }
 
 class Reader final : public nlohmann::json_sax<Json> {

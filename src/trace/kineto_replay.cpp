@@ -124,6 +124,7 @@ class Replay {
     for (auto& [device, spans] : spans_) spans.tell();
     for (const auto& [key, use] : uses_) out_.emit(std::get<0>(key), use);
     for (const auto& [key, use] : callUses_) out_.emit(std::get<0>(key), use);
+    out_.emit(when(end_), CommandEnd{});  // how the program ended a trace does not say
   }
 
  private:

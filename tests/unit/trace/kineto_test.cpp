@@ -54,7 +54,7 @@ const std::string kNext = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.
 TEST_CASE("a profiler's slices become the events of a recording, to the nanosecond") {
   const Trace trace =
       import(slice("user_annotation", kNext, "1000.500", "20.25") + "," +
-             slice("user_annotation", "Optimizer.step#SGD.step", "1100", "5") + "," +
+             slice("cpu_op", "Optimizer.step#SGD.step", "1100", "5") + "," +
              slice("cpu_op", "aten::mm", "1050", "5") + "," +
              slice("cuda_runtime", "cudaLaunchKernel", "1050.125", "4", "{\"correlation\":9}") +
              "," + kernel("1060", "30"));
@@ -75,6 +75,8 @@ TEST_CASE("a profiler's slices become the events of a recording, to the nanoseco
   CHECK(trace.deviceWorks[0].data.blockThreads == 256);
   REQUIRE(trace.deviceTraces.size() == 1);
   CHECK(trace.deviceTraces[0].data.each);
+  REQUIRE(trace.ends.size() == 1);
+  CHECK(trace.ends[0].data.exitCode == -1);
 }
 
 TEST_CASE("a device's time is the union over its streams, in spans apart by more than a gap") {
