@@ -34,8 +34,8 @@ struct Loop {
 
 // A loop is counted where looks can miss none of its laps. What recurs about as fast as looks come
 // is seen a little further on by each, and so seems slow; but looks fall up to 10 % of their period
-// beside their grid (sampler_loop.h), which cuts such seeming laps. Drawn for steps of 3 to 20 ms in
-// two to five lines, looked at every 10 ms: none of 15 looks or more was even.
+// beside their grid (sampler_loop.h), which cuts such seeming laps. Drawn for steps of 3 to 20 ms
+// in two to five lines, looked at every 10 ms: none of 15 looks or more was even.
 inline constexpr double kLapLooks = 16;
 inline constexpr double kEvenWithin = 0.35, kEvenEnough = 0.85;
 inline constexpr std::size_t kFewestLaps = 3;
