@@ -20,7 +20,8 @@ constexpr std::size_t kMostFunctions = 30;
 constexpr double kLeastShare = 0.005;  // below it a row is noise
 // A share of fewer samples has an interval of 20 points and more to either side.
 constexpr double kFewSamples = 20;
-constexpr double kWorthNaming = 0.10;  // of a Python function's samples
+// Of a Python function's samples: fewer may be of the function that ran just before or after it.
+constexpr double kWorthNaming = 0.25;
 
 // A function of a library; without symbols all of the library is one.
 using Leaf = std::pair<StringId, StringId>;  // file, function as spelled

@@ -137,14 +137,14 @@ void functions(Page& page, const Analysis& a) {
   page.blank();
 }
 
-// In full where no Python says more.
-void natives(Page& page, const Analysis& a) {
+// In full where no Python says more; left out where the page has no room but for what rank 1 says.
+void natives(Page& page, const Analysis& a, const Detail& detail) {
   constexpr std::size_t kAlone = 8, kBeside = 3;
-  const auto lines = nativeLines(a, a.functions.empty() ? kAlone : kBeside);
-  if (lines.empty()) return;
+  const auto lines = nativeLines(a, std::min(detail.rows, a.functions.empty() ? kAlone : kBeside));
+  if (lines.empty() || (detail.rows == 1 && !a.findings.empty())) return;
   page.line("NATIVE CODE   share of " + nativeHead(*a.native), Tone::kHeading);
   for (const std::string& line : lines)
-    page.field("  " + line.substr(0, 20), 22, line.substr(20), 2, Tone::kPlain);
+    page.field("  " + line.substr(0, 20), 22, line.substr(20), detail.textLines, Tone::kPlain);
   page.blank();
 }
 
@@ -293,7 +293,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   phases(page, a);
   devices(page, a);
   functions(page, a);
-  natives(page, a);
+  natives(page, a, detail);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
   std::size_t unfolded = 0;
