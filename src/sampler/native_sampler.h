@@ -43,15 +43,15 @@ class NativeSampler : public Sampler {
  private:
   struct Thread {
     ThreadId id;
-    PythonSampler::LastLook last, before;  // the last two different looks at its stack
-    Nanos seen{};
+    PythonSampler::LastLook looks;
+    Nanos seen{};  // when `looks` was asked for
   };
   void drain(Nanos now, EventOut& out, bool all);
   void take(const PerfRecord& record, Nanos now, EventOut& out);
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
   Thread& threadOf(const PerfRecord& record, Nanos now);
-  [[nodiscard]] StackId stackAt(Thread& thread, const PerfRecord& record) const;
+  [[nodiscard]] static StackId stackAt(const Thread& thread, const PerfRecord& record);
   void eachSecond(Nanos now, EventOut& out);
   void tell(Nanos now, EventOut& out);
 

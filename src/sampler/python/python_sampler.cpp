@@ -37,7 +37,8 @@ PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t
   const auto found = processes_.find(pid);
   if (found == processes_.end() || !found->second.process) return {};
   const python::StackSlices* looks = found->second.process->looksAt(tid);
-  return looks == nullptr ? LastLook{} : LastLook{looks->lastAt(), looks->lastStack()};
+  if (looks == nullptr) return {};
+  return {looks->lastAt(), looks->lastStack(), looks->beforeAt(), looks->stackBefore()};
 }
 
 // Forgets the processes that are gone.

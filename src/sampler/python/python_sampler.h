@@ -33,6 +33,8 @@ class PythonSampler : public LookTaker {
   struct LastLook {
     Nanos at{};  // 0: never
     StackId stack;
+    Nanos beforeAt{};  // the look before it
+    StackId before;
   };
   [[nodiscard]] LastLook lastLook(std::uint32_t pid, std::uint32_t tid) const;
 

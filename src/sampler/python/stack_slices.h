@@ -23,6 +23,7 @@ class StackSlices {
   // A look at `now` that saw `saw`.
   void look(ThreadId thread, Nanos now, Nanos period, const Saw& saw, EventOut& out) {
     // A hole (looks left out, or none could be read) must not be told as if it had been seen.
+    before_ = last_, sawBefore_ = saw_.stack;
     const bool follows = looks_ > 0 && now - last_ <= 2 * period;
     if (!follows || !(saw == saw_) || now - begin_ > kLongest) flush(thread, out);
     if (looks_ == 0) begin_ = changed_ = now;
@@ -55,10 +56,14 @@ class StackSlices {
   // The latest look, at time zero if there was none.
   [[nodiscard]] Nanos lastAt() const { return last_; }
   [[nodiscard]] StackId lastStack() const { return saw_.stack; }
+  // The one before it.
+  [[nodiscard]] Nanos beforeAt() const { return before_; }
+  [[nodiscard]] StackId stackBefore() const { return sawBefore_; }
   [[nodiscard]] std::size_t takeEmitted() { return std::exchange(emitted_, 0); }
 
  private:
-  Nanos begin_{}, last_{}, changed_{};
+  Nanos begin_{}, last_{}, changed_{}, before_{};
+  StackId sawBefore_;
   Saw saw_;
   std::uint32_t looks_ = 0;
   std::size_t emitted_ = 0;
