@@ -185,7 +185,7 @@ class Passes(Case):
 
     def test_what_lies_ready(self):
         # No batch is made before the trainer waits for one, and it goes on from the fifth only when
-        # all four that its two workers may hold lie ready.
+        # all four that its two workers may hold lie ready: in the queue, or taken from it out of turn.
         run = script('''
             import multiprocessing, sys, threading, time, torch
             from torch.utils.data import DataLoader
@@ -204,10 +204,13 @@ class Passes(Case):
                 while not is_waiting(sys._current_frames()[trainer]):
                     time.sleep(0.01)
                 waits.set()
+            def ready():
+                out_of_turn = sum(len(task) == 2 for task in batches._task_info.values())
+                return batches._data_queue.qsize() + out_of_turn
             batches = iter(DataLoader(Data(), batch_size=4, num_workers=2))
             threading.Thread(target=tell, args=(threading.get_ident(),), daemon=True).start()
             for i, _ in enumerate(batches):
-                while i == 4 and batches._data_queue.qsize() < 4:
+                while i == 4 and ready() < 4:
                     time.sleep(0.01)
             ''')
         fetches = [f for f in run.fetch if not f.end]
