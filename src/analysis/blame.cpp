@@ -224,10 +224,13 @@ void Producers::nameByStacks(FetchSplit& split) const {
   split.transform += transform - scaled(locked, stacks_.lockExtract) - load;
   split.unknown -= transform + scaled(vague, stacks_.vagueExtract) + vagueLoad;
   split.extract += extract, split.load += load + vagueLoad;
-  // A runnable thread keeps its phase. When each wait for a core began is not recorded, so they are
-  // divided as the rest of the fetch is.
+  // A runnable thread keeps its phase. Looks cannot tell it from one on a CPU, so that their stacks
+  // say what both were for; without stacks waits for a core are divided as the rest of the fetch
+  // is.
   const Nanos rest = split.cpu + split.extract + split.transform + split.unknown + split.load;
-  split.queuedExtract = scaled(split.queued, shareOf(split.extract + split.cpuExtract, rest));
+  const double reads =
+      stacks_.cpuKnown ? stacks_.cpuExtract : shareOf(split.extract + split.cpuExtract, rest);
+  split.queuedExtract = scaled(split.queued, reads);
 }
 
 FetchSplit Producers::split(const Worker& worker, const Timed<WorkerTask>& task) const {

@@ -10,7 +10,7 @@ namespace {
 constexpr Nanos kSlowest = std::chrono::seconds(1);
 // One thread in 64 each second: a pass over 20,000 busy threads takes 60 ms of CPU, a minute at
 // 0.1 % of a core.
-constexpr int kMostTurns = 6;
+constexpr int kMostTurns = 64;
 // A second, but for what four intervals may fall short of it.
 constexpr double kWhole = 0.95;
 
@@ -27,15 +27,23 @@ Governor::Governor(Nanos fastest) : fastest_(std::max(fastest, Nanos(1'000'000))
 
 // Levels that lengthen the period up to a second; those after it divide the threads.
 int Governor::slowest() const {
-  int level = 0;
-  for (Nanos period = fastest_; period < kSlowest; period *= 2) ++level;
-  return level;
+  const double octaves = std::log2(seconds(kSlowest) / seconds(fastest_));
+  return std::max(0, static_cast<int>(std::ceil(octaves * kLevelsAnOctave)));
 }
 
 Pace Governor::paceOf(int level) const {
   const int stretched = std::min(level, slowest());
-  const Nanos period = std::min(fastest_ * (1l << stretched), std::max(kSlowest, fastest_));
-  return {period, 1u << (level - stretched)};
+  const auto times = [](int levels) {
+    return std::exp2(static_cast<double>(levels) / kLevelsAnOctave);
+  };
+  const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(stretched)));
+  return {std::min(period, std::max(kSlowest, fastest_)),
+          static_cast<unsigned>(std::lround(times(level - stretched)))};
+}
+
+double Governor::looksKept(int level) const {
+  const Pace pace = paceOf(level);
+  return seconds(fastest_) / seconds(pace.period) / pace.turns;
 }
 
 // The fastest level at which looks and rest together are expected below `share`.
@@ -45,7 +53,7 @@ int Governor::levelWithin(double share) const {
   const double looks = median(looks_, std::min(told_, kIntervals));
   const double allowed = std::max(share - rest, kLeast);
   int level = 0;
-  while (level < slowest() + kMostTurns && looks * std::ldexp(1.0, -level) > allowed) ++level;
+  while (paceOf(level).turns < kMostTurns && looks * looksKept(level) > allowed) ++level;
   return level;
 }
 
@@ -61,7 +69,7 @@ Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced) {
   const double interval = seconds(wall);
   const std::size_t at = told_++ % kIntervals;
   addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
-  looks_[at] = std::ldexp(seconds(paced) / interval, level_);
+  looks_[at] = seconds(paced) / interval / looksKept(level_);
   const int needed = levelWithin(kMost), safe = levelWithin(kLess);
   if (needed > level_) level_ = needed;
   if (safe < level_) level_ = safe;

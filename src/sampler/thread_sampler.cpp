@@ -55,7 +55,7 @@ Nanos ThreadSampler::period() const {
 
 void ThreadSampler::setPace(const Pace& pace) {
   pace_ = pace;
-  stretch_ = std::max<Nanos::rep>(pace.period / fastest_, 1) * pace.turns;
+  stretch_ = std::max<Nanos::rep>((pace.period + fastest_ / 2) / fastest_, 1) * pace.turns;
 }
 
 std::uint32_t ThreadSampler::milliHz() const {

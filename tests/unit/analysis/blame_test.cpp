@@ -11,10 +11,10 @@ namespace {
 
 // The producers of a trace whose trainer is thread 1; `fetch` is by its order in the trace.
 struct Blamed {
-  explicit Blamed(const std::string& text)
+  explicit Blamed(const std::string& text, const FetchShares& stacks = {})
       : trace(traceOf(kTrainer + kWorker + text)),
         line(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
-        producers(trace, line) {}
+        producers(trace, line, stacks) {}
   Trace trace;
   TrainerTimeline line;
   Producers producers;
@@ -299,4 +299,19 @@ TEST_CASE("a producer that waits for a core goes on with what it was doing") {
   CHECK(blame.extractCpu == 15ms);
   CHECK(blame.transform == 25ms);
   CHECK(blamed.work(0).queued == 20ms);
+}
+
+TEST_CASE("what a producer waits for a core for is what its stacks say of it runnable") {
+  // Woken from its reads it gets a core at once; it waits for one in the middle of its work.
+  FetchShares stacks;
+  stacks.cpuKnown = true, stacks.cpuExtract = 0.1;
+  const Blamed blamed(kPass + task("1s", 0, "20ms") +
+                          "1010ms slice thread=2 duration=100ms run=20ms queued=20ms looks=10 "
+                          "wait=socket\n" +
+                          fetch("1s", "110ms", 0),
+                      stacks);
+  const Blame blame = blamed.wait(0, 1010ms, 1110ms);
+  CHECK(blame.extract == 60ms + 4ms);
+  CHECK(blame.extractCpu == 4ms);
+  CHECK(blame.transform == 36ms);
 }

@@ -42,6 +42,14 @@ TEST_CASE("a dear recorder is slowed until it costs at most one percent") {
   }
 }
 
+TEST_CASE("no pace leaves much of the budget unused") {
+  for (double perLook = 0.1; perLook < 5; perLook *= 1.1) {
+    Governor governor(ms(10));
+    const Pace pace = settle(governor, 2.8, perLook, 60);
+    CHECK(2.8 + perLook * looks(pace) >= 6);
+  }
+}
+
 TEST_CASE("below one look a second the threads take turns") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 0, 60, 60);
