@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What a training program says of itself, by timers that anyone might put into it: how many steps it
+took, and how much of its training loop went to data and to chores. The rest is computing."""
+import contextlib
+import json
+import time
+
+
+class OwnClock:
+    """A step begins where its batch is asked for. `tells`: what of its time the program can see; where
+    a framework's loop fetches or evaluates, it may not."""
+
+    def __init__(self, tells=("data", "periodic")):
+        self.tells = tells
+        self.begins = []   # of steps
+        self.spans = []    # (name, begin, end), none inside another
+        self.end = None    # of the last step
+        self.inside = False
+
+    def batches(self, loader):
+        """Goes through a loader: what a loop waits for it is `data`, each batch a step."""
+        with self.during("data"):
+            iterator = iter(loader)
+        while True:
+            begin = time.monotonic()
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                self.end = begin
+                return
+            finally:
+                self.spans.append(("data", begin, time.monotonic()))
+            self.begins.append(begin)
+            yield batch
+
+    def step(self):
+        self.begins.append(time.monotonic())
+
+    def stop(self):
+        self.end = time.monotonic()
+
+    @contextlib.contextmanager
+    def during(self, name):
+        if self.inside:
+            yield
+            return
+        begin, self.inside = time.monotonic(), True
+        try:
+            yield
+        finally:
+            self.inside = False
+            self.spans.append((name, begin, time.monotonic()))
+
+    def print(self):
+        """Shares of the steps after the warm-up: 10 steps or 5 s, whichever is longer, at most 30 %."""
+        until = self.begins[0] + 5
+        warm = min(max(10, sum(begin < until for begin in self.begins)), len(self.begins) * 3 // 10)
+        first, last = self.begins[warm], self.end
+        share = dict.fromkeys(self.tells, 0.0)
+        for name, begin, end in self.spans:
+            share[name] += max(0.0, min(end, last) - max(begin, first)) / (last - first)
+        if len(share) == 2:
+            share["compute"] = 1 - sum(share.values())
+        print(json.dumps({"steps": len(self.begins), "seconds": last - first, "share": share}), flush=True)

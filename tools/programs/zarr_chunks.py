@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Volumes in a zarr store, chunks compressed, read in the training process."""
+import tempfile
+
+import numpy
+import torch
+import zarr
+from torch.utils.data import DataLoader, Dataset
+
+from own_clock import OwnClock
+
+
+class Volumes(Dataset):
+    def __init__(self, folder, count=200):
+        random = numpy.random.default_rng(1)
+        self.data = zarr.create_array(folder + "/volumes.zarr", shape=(count, 32, 64, 64), chunks=(1, 16, 64, 64),
+                                      dtype="f4")
+        for i in range(count):
+            self.data[i] = random.standard_normal((4, 8, 8)).astype("f4").repeat(8, 0).repeat(8, 1).repeat(8, 2)
+
+    def __len__(self):
+        return self.data.shape[0]
+
+    def __getitem__(self, index):
+        volume = self.data[index]
+        volume = (volume - volume.mean()) / volume.std()
+        return torch.from_numpy(numpy.flip(volume, 2).copy())[None], index % 4
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        loader = DataLoader(Volumes(folder), batch_size=8, shuffle=True)
+        model = torch.nn.Sequential(torch.nn.Conv3d(1, 8, 5, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool3d(2),
+                                    torch.nn.Flatten(), torch.nn.Linear(64, 4))
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        clock = OwnClock()
+        for _ in range(40):
+            for volumes, labels in clock.batches(loader):
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(volumes), labels).backward()
+                optimizer.step()
+    clock.print()
+
+
+if __name__ == "__main__":
+    main()
