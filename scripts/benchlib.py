@@ -100,6 +100,25 @@ def execute_profiled(command, *options, keep=None, settled=4):
     return run
 
 
+def size(path):
+    if path.is_dir():
+        return sum(size(p) for p in path.iterdir())
+    return path.stat().st_size
+
+
+def measure(command):
+    """Seconds, megabytes at the peak. A child's peak counts ours from before its exec: we stay small."""
+    begun = time.monotonic()
+    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"{command}: {said.strip()}")
+    return time.monotonic() - begun, usage.ru_maxrss / 1024
+
+
 def recorder_costs(recording, settled=4):
     dump = subprocess.run([str(DUMP), recording], capture_output=True, text=True, errors="replace").stdout
     usage = [(int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9,

@@ -2,11 +2,11 @@
 // Makes a recording without a run: of a trace in text (a golden's), or a long one made up.
 //
 //   make_recording TRACE.txt OUT.stallprof
-//   make_recording --hours N OUT.stallprof
+//   make_recording --hours N [--threads N] OUT.stallprof
 //
-// The made-up one: ten steps a second from four workers, a pass an hour; every busy thread told of
-// in ten slices and ten stacks a second, eight sleepers in one; a GPU busy for 70 ms of each step,
-// of which one second in sixty is told kernel by kernel.
+// The made-up one: ten steps a second from a quarter of the threads as workers (four of 13), a pass
+// an hour; every busy thread told of in ten slices and ten stacks a second, the rest sleepers, in
+// one; a GPU busy for 70 ms of each step, of which one second in sixty is told kernel by kernel.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -84,7 +84,12 @@ class Copier {
 // A long run, made up second by second.
 class LongRun {
  public:
-  explicit LongRun(Writer& out) : out_(out), gpu_(out.intern("GPU-1")), gemm_(out.intern("gemm")) {}
+  LongRun(Writer& out, std::uint32_t threads)
+      : out_(out),
+        gpu_(out.intern("GPU-1")),
+        gemm_(out.intern("gemm")),
+        workers_((threads + 3) / 4),
+        sleepers_(threads - 1 - workers_) {}
 
   void make(int hours) {
     begin();
@@ -102,10 +107,10 @@ class LongRun {
 
  private:
   static constexpr Nanos kStart = 100s;
-  static constexpr std::uint32_t kWorkers = 4, kSleepers = 8, kStacks = 40;
+  static constexpr std::uint32_t kStacks = 40;
 
   void begin() {
-    for (std::uint32_t p = 1; p <= 1 + kWorkers; ++p) {
+    for (std::uint32_t p = 1; p <= 1 + workers_; ++p) {
       out_.emit(kStart, ProcessSeen{ProcessId{p},
                                     ProcessId{p == 1 ? 0 : 1u},
                                     100 + p,
@@ -115,8 +120,8 @@ class LongRun {
                                     {}});
       out_.emit(kStart, ThreadSeen{ThreadId{p}, ProcessId{p}, 100 + p, {}});
     }
-    for (std::uint32_t t = 0; t < kSleepers; ++t)
-      out_.emit(kStart, ThreadSeen{ThreadId{2 + kWorkers + t}, ProcessId{1}, 200 + t, {}});
+    for (std::uint32_t t = 0; t < sleepers_; ++t)
+      out_.emit(kStart, ThreadSeen{ThreadId{2 + workers_ + t}, ProcessId{1}, 200 + t, {}});
     for (std::uint32_t s = 1; s <= kStacks; ++s) {
       StackSeen stack;
       stack.stack = StackId{s}, stack.caller = StackId{s / 2};
@@ -125,7 +130,8 @@ class LongRun {
       out_.emit(kStart, stack);
     }
     LoaderSeen loader;
-    loader.process = ProcessId{1}, loader.loader = 1, loader.workers = kWorkers;
+    loader.process = ProcessId{1}, loader.loader = 1;
+    loader.workers = static_cast<std::int32_t>(workers_);
     loader.kind = out_.intern("torch.DataLoader"), loader.prefetch = 2, loader.batchSize = 32;
     out_.emit(kStart, loader);
     DeviceSeen device;
@@ -137,20 +143,23 @@ class LongRun {
   void pass(Nanos at, std::uint32_t number) {
     pass_ = number, batch_ = 0;
     out_.emit(at, IteratorBegin{ThreadId{1}, 1, number, number, 5ms, 1ms, number > 1});
-    for (std::uint32_t w = 0; w < kWorkers && number == 1; ++w)
-      out_.emit(at, WorkerBegin{ThreadId{2 + w}, 1, static_cast<std::int32_t>(w), kWorkers});
+    for (std::uint32_t w = 0; w < workers_ && number == 1; ++w)
+      out_.emit(at, WorkerBegin{ThreadId{2 + w}, 1, static_cast<std::int32_t>(w),
+                                static_cast<std::int32_t>(workers_)});
   }
 
   void steps(Nanos second) {
     for (int i = 0; i < 10; ++i, ++batch_) {
       const Nanos at = second + i * 100ms + 10ms;
-      const auto worker = static_cast<std::int32_t>(batch_ % kWorkers);
+      const auto worker = static_cast<std::int32_t>(batch_ % workers_);
       out_.emit(at, Fetch{ThreadId{1}, 1, pass_, 20ms, 1ms, batch_, worker, 0, false, {}});
       WorkerTask task;
       task.thread = ThreadId{2 + static_cast<std::uint32_t>(worker)}, task.key = pass_;
-      task.worker = worker, task.batch = batch_, task.fetchBegin = 1ms, task.fetchEnd = 350ms;
-      task.putEnd = 351ms, task.cpu = 300ms;
-      if (batch_ >= 10) out_.emit(at - 340ms, task);
+      // Its share of the workers' time, but for an eighth; the batch is there 10 ms too late.
+      const Nanos busy = workers_ * 100ms * 7 / 8;
+      task.worker = worker, task.batch = batch_, task.fetchBegin = 1ms, task.fetchEnd = busy;
+      task.putEnd = busy + 1ms, task.cpu = busy * 6 / 7;
+      if (batch_ >= 10 && at - busy > kStart) out_.emit(at - busy + 10ms, task);
       out_.emit(at + 80ms, OptimizerStep{ThreadId{1}, 5ms, 1});
       DeviceSpan span;
       span.device = gpu_, span.process = ProcessId{1}, span.duration = span.busy = 70ms;
@@ -160,7 +169,7 @@ class LongRun {
   }
 
   void looks(Nanos second) {
-    for (std::uint32_t t = 1; t <= 1 + kWorkers; ++t)
+    for (std::uint32_t t = 1; t <= 1 + workers_; ++t)
       for (int i = 0; i < 10; ++i) {
         const Nanos at = second + i * 100ms;
         out_.emit(at, ThreadSlice{ThreadId{t}, 100ms, 70ms, 1ms, Wait::kPipe, {}, 10});
@@ -169,13 +178,13 @@ class LongRun {
         look.stack = StackId{1 + (t * 7 + static_cast<std::uint32_t>(i)) % kStacks};
         out_.emit(at, look);
       }
-    for (std::uint32_t t = 0; t < kSleepers; ++t)
+    for (std::uint32_t t = 0; t < sleepers_; ++t)
       out_.emit(second,
-                ThreadSlice{ThreadId{2 + kWorkers + t}, 1s, 1ms, {}, Wait::kFutex, {}, 100});
+                ThreadSlice{ThreadId{2 + workers_ + t}, 1s, 1ms, {}, Wait::kFutex, {}, 100});
   }
 
   void usage(Nanos at, int second) {
-    for (std::uint32_t p = 1; p <= 1 + kWorkers; ++p) {
+    for (std::uint32_t p = 1; p <= 1 + workers_; ++p) {
       ProcessUsage u;
       u.process = ProcessId{p}, u.cpu = second * 700ms, u.residentBytes = 1 << 28, u.threads = 3;
       u.readChars = u.readBytes = second * std::int64_t{1'000'000};
@@ -210,7 +219,7 @@ class LongRun {
 
   Writer& out_;
   StringId gpu_, gemm_;
-  std::uint32_t pass_ = 0, correlation_ = 0;
+  std::uint32_t workers_, sleepers_, pass_ = 0, correlation_ = 0;
   std::int64_t batch_ = 0;
 };
 
@@ -223,25 +232,43 @@ Manifest longManifest() {
   return manifest;
 }
 
+struct Words {
+  std::string trace, out;
+  int hours = 0, threads = 13;
+};
+
+// Empty `out`: they make no sense.
+Words wordsOf(int argc, char** argv) {
+  Words words;
+  int at = 1;
+  for (; at + 1 < argc && argv[at][0] == '-'; at += 2)
+    (std::string(argv[at]) == "--hours" ? words.hours : words.threads) = std::atoi(argv[at + 1]);
+  if (words.hours == 0 && at < argc) words.trace = argv[at++];
+  if (at + 1 == argc && words.threads >= 2 && words.hours + words.trace.size() > 0)
+    words.out = argv[at];
+  return words;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool hours = argc == 4 && std::string(argv[1]) == "--hours";
-  if (argc != 3 && !hours)
-    return fail("usage: make_recording TRACE.txt OUT.stallprof, or --hours N OUT.stallprof");
+  const Words words = wordsOf(argc, argv);
+  if (words.out.empty())
+    return fail(
+        "usage: make_recording TRACE.txt OUT.stallprof, or --hours N [--threads N] OUT.stallprof");
   Trace trace;
   trace.manifest = longManifest();
-  if (!hours) {
-    const Result<std::string> text = readFile(argv[1]);
+  if (words.hours == 0) {
+    const Result<std::string> text = readFile(words.trace);
     if (!text.ok()) return fail(text.error().message);
     Result<Trace> parsed = parseTrace(text.value());
     if (!parsed.ok()) return fail(parsed.error().message);
     trace = std::move(parsed).value();
   }
-  auto writer = Writer::create(argv[argc - 1], trace.manifest);
+  auto writer = Writer::create(words.out, trace.manifest);
   if (!writer.ok()) return fail(writer.error().message);
-  if (hours)
-    LongRun(*writer.value()).make(std::atoi(argv[2]));
+  if (words.hours > 0)
+    LongRun(*writer.value(), static_cast<std::uint32_t>(words.threads)).make(words.hours);
   else
     Copier(trace, *writer.value()).copy();
   writer.value()->close();
