@@ -69,15 +69,24 @@ JobWatch::JobWatch(pid_t command, const Wishes& wishes)
     : parts_(std::make_unique<Parts>(command, wishes.hz, wishes.python)), wishes_(wishes) {}
 JobWatch::~JobWatch() = default;
 
-void JobWatch::arm(EventOut& out) {
+void JobWatch::open() {
   parts_->events.open(parts_->command);  // without them the tree says why, and looks around itself
   parts_->tree.follow(parts_->events);
   parts_->calls.open(parts_->command);
-  if (wishes_.native)
-    parts_->natives.open(parts_->command, wishes_.hz);
-  else
-    parts_->natives.leaveOut("switched off with --no-native");
+  if (wishes_.native) parts_->natives.open(parts_->command, wishes_.hz);
   if (wishes_.counters) parts_->counters.open(parts_->command, counterCodes());
+}
+
+// What is inherited reaches only what is born later. Native samples open one event a thread that
+// there is; task events would take as many again, so the tree looks around itself instead.
+void JobWatch::openRunning() {
+  parts_->tree.noneBefore(wishes_.attachedAt);
+  if (wishes_.native) parts_->natives.open(parts_->command, wishes_.hz);
+}
+
+void JobWatch::arm(EventOut& out) {
+  if (!wishes_.native) parts_->natives.leaveOut("switched off with --no-native");
+  wishes_.attachedAt == Nanos(0) ? open() : openRunning();
   const Probe probe = probeHost(parts_->command);
   for (const SourceReport& source : describe(probe))
     emitSource(out, now(), source.name, source.state, source.why);

@@ -20,11 +20,13 @@ class JobWatch {
     bool python = true;     // read the stacks of Python threads
     bool native = true;     // sample what threads execute
     bool counters = false;  // count the CPUs' events
+    Nanos attachedAt{};     // the command runs already: nothing is known of it before; 0: held
   };
   JobWatch(pid_t command, const Wishes& wishes);
   ~JobWatch();
 
   // While the command is still held: opens the inherited task events on it, and takes a first look.
+  // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);
   [[nodiscard]] Nanos nextDue() const;
   void step(Nanos now, EventOut& out);
@@ -38,6 +40,8 @@ class JobWatch {
 
  private:
   struct Parts;
+  void open();
+  void openRunning();
   std::unique_ptr<Parts> parts_;
   Wishes wishes_;
 };

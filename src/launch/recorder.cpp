@@ -58,6 +58,7 @@ class Recorder {
       : plan_(std::move(plan)), control_(std::move(control)) {}
 
   bool prepare();
+  std::string prepareMemory();
   std::string prepareActivity();
   void run();
 
@@ -104,17 +105,22 @@ bool Recorder::prepare() {
   progress_ = std::make_unique<Progress>(*writer_);
   nextProgress_ = now() + plan_.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
-  auto memory = EventMemory::create();
-  if (memory.ok()) {
-    memory_ = std::move(memory).value();
-    ready.text = memory_->path(plan_.manifest.recorderPid);
-  } else {
-    source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
-  }
+  if (!plan_.attached) ready.text = prepareMemory();
   if (const std::string path = prepareActivity(); !path.empty()) ready.text += "\n" + path;
   if (!plan_.noHook.empty()) source("hook", Coverage::kAbsent, plan_.noHook);
   (void)!::chdir("/");  // whatever happens to the job's directory, we do not keep it busy
   return control_.send(ready);
+}
+
+// Its path; empty: none.
+std::string Recorder::prepareMemory() {
+  auto memory = EventMemory::create();
+  if (!memory.ok()) {
+    source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
+    return {};
+  }
+  memory_ = std::move(memory).value();
+  return memory_->path(plan_.manifest.recorderPid);
 }
 
 // Its path; empty: none. Nothing is said of a GPU until a process of the job uses one, or could not
@@ -209,8 +215,9 @@ void Recorder::take(const ControlMessage& message) {
 void Recorder::takeCommand(pid_t command) {
   command_ = command;
   commandFd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, command, 0)));
-  watch_ = std::make_unique<JobWatch>(
-      command, JobWatch::Wishes{plan_.hz, plan_.python, plan_.native, plan_.counters});
+  JobWatch::Wishes wishes{plan_.hz, plan_.python, plan_.native, plan_.counters, {}};
+  if (plan_.attached) wishes.attachedAt = plan_.manifest.startedMonotonic;
+  watch_ = std::make_unique<JobWatch>(command, wishes);
   watch_->arm(*writer_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});

@@ -23,6 +23,7 @@ struct RecorderPlan {
   std::string noNvtx;        // why NVTX ranges are not seen; empty: they are
   bool agent = true;         // there is an agent to inject: make the memory it writes to
   std::string keepActivity;  // a file for all that is drained from it; empty: none
+  bool attached = false;     // the command runs already: nothing was put into it
   Nanos progressEvery{};     // tell the front how the run goes; 0: never
 };
 

@@ -23,7 +23,7 @@
 #include "launch/held_command.h"
 #include "launch/inherited.h"
 #include "launch/recorder.h"
-#include "launch/recording_name.h"
+#include "launch/recording_place.h"
 #include "launch/terminal.h"
 
 namespace stallprof {
@@ -60,49 +60,6 @@ int runPlainly(const std::vector<std::string>& command, const Inherited* inherit
 bool insideAnotherRun(const std::vector<std::string>& environment) {
   const std::string events(valueOf(environment, kEventsVariable));
   return !events.empty() && ::access(events.c_str(), F_OK) == 0;
-}
-
-bool exists(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0;
-}
-
-// The directory's name, or why there can be none: found out before anything starts.
-Result<std::string> chooseRecording(const LaunchOptions& options,
-                                    const std::vector<std::string>& environment) {
-  std::string name = options.output;
-  if (name.empty()) {
-    name = options.name.empty()
-               ? recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment))
-               : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
-                                 environment);
-    // Containers that share a directory may share pid and second.
-    const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
-    for (int i = 2; exists(name) && i < 100; ++i)
-      name = stem + "." + std::to_string(i) + ".stallprof";
-  }
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  if (exists(name))
-    return Error{Error::Kind::kUsage,
-                 inQuotes(name) + " exists; stallprof never overwrites: choose another with -o"};
-  const auto parent = std::filesystem::path(name).parent_path().string();
-  const char* directory = parent.empty() ? "." : parent.c_str();
-  if (::access(directory, W_OK | X_OK) != 0)
-    return Error{Error::Kind::kIo, "cannot write the recording into " + inQuotes(directory) + ": " +
-                                       errnoText(errno) + "; choose another place with -o"};
-  return name;
-}
-
-Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
-  for (const auto& report : reports) {
-    if (report.file.empty()) continue;
-    const auto parent = std::filesystem::path(report.file).parent_path().string();
-    if (std::filesystem::is_directory(report.file) ||
-        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
-      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
-                                         errnoText(errno == 0 ? EISDIR : errno)};
-  }
-  return Done{};
 }
 
 // A line a minute for who reads the log of a job; nothing on a terminal, where the job may be

@@ -14,6 +14,7 @@ namespace stallprof {
 
 PerfRing::PerfRing(PerfRing&& other) noexcept
     : fd_(std::move(other.fd_)),
+      more_(std::move(other.more_)),
       pages_(std::exchange(other.pages_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
@@ -21,12 +22,27 @@ PerfRing::~PerfRing() {
   if (pages_ != nullptr) ::munmap(pages_, bytes_);
 }
 
+namespace {
+
+Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
+  attributes.size = sizeof attributes;
+  return Fd(static_cast<int>(
+      ::syscall(SYS_perf_event_open, &attributes, target, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+}  // namespace
+
+bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
+  Fd event = openEvent(attributes, target, cpu);
+  if (!event.valid() || ::ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, fd_.get()) != 0)
+    return false;
+  more_.push_back(std::move(event));
+  return true;
+}
+
 bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
                     std::size_t fewest) {
-  perf_event_attr wanted = attributes;
-  wanted.size = sizeof wanted;
-  fd_ = Fd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &wanted, target, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  fd_ = openEvent(attributes, target, cpu);
   if (!fd_.valid()) return false;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   for (std::size_t pages = dataPages; pages >= fewest; pages /= 2) {
@@ -40,7 +56,10 @@ bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, st
 }
 
 // The event of every descendant that inherited it, too.
-void PerfRing::disable() const { ::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0); }
+void PerfRing::disable() const {
+  ::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0);
+  for (const Fd& event : more_) ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
 
 void PerfRing::copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,
                     std::span<std::uint8_t> into) {

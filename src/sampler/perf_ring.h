@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -29,6 +30,9 @@ class PerfRing {
   // locked memory is used up. False leaves errno.
   bool open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
             std::size_t fewest);
+
+  // Another task's event on the same CPU, into the same ring. False leaves errno.
+  bool add(const perf_event_attr& attributes, pid_t target, int cpu);
 
   // Calls `take(std::span<const std::uint8_t>)` for each whole record, its ring wrap undone. The
   // span is valid during the call.
@@ -58,6 +62,7 @@ class PerfRing {
                    std::span<std::uint8_t> into);
 
   Fd fd_;
+  std::vector<Fd> more_;  // the events of other tasks
   void* pages_ = nullptr;
   std::size_t bytes_ = 0;
 };

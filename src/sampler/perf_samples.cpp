@@ -10,6 +10,8 @@
 
 #include "base/time.h"
 #include "event/native_events.h"
+#include "sampler/proc_file.h"
+#include "sampler/proc_text.h"
 #include "sampler/task_events.h"
 
 namespace stallprof {
@@ -19,6 +21,8 @@ namespace {
 // a program that loads 600 libraries at once. An ordinary user may lock 512 KiB a CPU
 // (perf_event_mlock_kb), of which task events take half.
 constexpr std::size_t kDataPages = 32, kFewestPages = 4;
+// Each takes a descriptor a CPU: with 32 CPUs half of what an ordinary user may have open at most.
+constexpr std::size_t kMostTasks = 256;
 // As in TaskEvents: a record may reach its ring this much after its time.
 constexpr Nanos kSettled{500'000};
 
@@ -47,22 +51,52 @@ perf_event_attr describe(Nanos period, bool kernel, bool buildIds) {
   return attr;
 }
 
+// The threads of a process and of its descendants; not many more than kMostTasks. A held command
+// has one. Without the kernel's children files the descendants are missing.
+std::vector<pid_t> tasksOf(pid_t command) {
+  std::vector<pid_t> tasks;
+  std::vector<std::uint32_t> processes = {static_cast<std::uint32_t>(command)};
+  for (std::size_t i = 0; i < processes.size() && tasks.size() <= kMostTasks; ++i)
+    forEachNumber(processPath("/", processes[i], "task"), [&](std::uint32_t tid) {
+      if (tasks.size() > kMostTasks) return;
+      tasks.push_back(static_cast<pid_t>(tid));
+      const std::string children = contentOf(threadPath("/", processes[i], tid, "children"), 65536);
+      for (const std::string_view word : splitWords(children))
+        if (const auto child = parseNumber(word))
+          processes.push_back(static_cast<std::uint32_t>(*child));
+    });
+  if (tasks.empty()) tasks.push_back(command);  // gone: let the kernel say so
+  return tasks;
+}
+
 }  // namespace
 
+// One event a task, all into the ring of the first. 0, or the errno of who refused.
+int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes, int cpu) {
+  PerfRing ring;
+  bool opened = false;
+  for (const pid_t task : tasks) {
+    if (opened ? ring.add(attributes, task, cpu)
+               : ring.open(attributes, task, cpu, kDataPages, kFewestPages))
+      opened = true;
+    else if (errno != ESRCH)
+      return errno;
+  }
+  if (!opened) return ESRCH;
+  rings_.push_back(std::move(ring));
+  return 0;
+}
+
 // 0, or the errno of the first CPU that refused.
-int PerfSamples::openAll(pid_t command, Nanos period, bool kernel, bool buildIds) {
+int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   const perf_event_attr attr = describe(period, kernel, buildIds);
   const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   rings_.clear();
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    PerfRing ring;
-    if (ring.open(attr, command, cpu, kDataPages, kFewestPages)) {
-      rings_.push_back(std::move(ring));
-    } else if (errno != ENODEV) {  // ENODEV: that CPU is offline
-      const int error = errno;
-      rings_.clear();
-      return error;
-    }
+    const int error = openCpu(tasks, attr, cpu);
+    if (error == 0 || error == ENODEV) continue;  // ENODEV: that CPU is offline
+    rings_.clear();
+    return error;
   }
   return rings_.empty() ? ENODEV : 0;
 }
@@ -72,12 +106,17 @@ bool PerfSamples::open(pid_t command, unsigned hz) {
     why_ = "more than 32 CPUs: inherited samples would cost each new thread a millisecond";
     return false;
   }
+  const std::vector<pid_t> tasks = tasksOf(command);
+  if (tasks.size() > kMostTasks) {
+    why_ = "more than 256 threads run already: each would take a descriptor a CPU";
+    return false;
+  }
   const Nanos asked = Nanos(1'000'000'000) / std::max(hz, 1u);
   const Nanos period = std::max(asked, kNativePeriod);
   bool kernel = true, buildIds = true;
   int error = 0;
   for (;;) {
-    error = openAll(command, period, kernel, buildIds);
+    error = openAll(tasks, period, kernel, buildIds);
     if (error == EINVAL && buildIds)
       buildIds = false;  // before Linux 5.12
     else if ((error == EACCES || error == EPERM) && kernel)
@@ -106,6 +145,9 @@ void PerfSamples::refuse(int error) {
       why_ =
           "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
           "allows it names native functions";
+      break;
+    case ESRCH:
+      why_ = "none of its threads was there any more";
       break;
     case EMFILE:
       why_ = "too few file descriptors; a higher 'ulimit -n' names native functions";

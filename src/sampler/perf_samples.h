@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ class PerfSamples {
   PerfSamples() = default;
   PerfSamples(const PerfSamples&) = delete;
 
-  // While the command is held. False: see why().
+  // While the command is held; where it runs already, on every thread of it and of its descendants
+  // that there is by now, and whatever those start. False: see why().
   bool open(pid_t command, unsigned hz);
   // Appends what came since the last call, in order of time over all CPUs; what is younger than
   // half a millisecond comes with the next call (`all`: now).
@@ -39,10 +41,12 @@ class PerfSamples {
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
-  [[nodiscard]] int openAll(pid_t command, Nanos period, bool kernel, bool buildIds);
+  [[nodiscard]] int openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds);
+  [[nodiscard]] int openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes,
+                            int cpu);
   void refuse(int error);
 
-  std::vector<PerfRing> rings_;
+  std::vector<PerfRing> rings_;  // one a CPU
   std::vector<PerfRecord> waiting_;
   std::unique_ptr<std::uint8_t[]> scratch_;
   std::uint64_t lost_ = 0;

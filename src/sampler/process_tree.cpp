@@ -60,7 +60,7 @@ ProcessTree::Watch& ProcessTree::watchOf(const LiveProcess& process) {
 Nanos ProcessTree::bornAt(std::uint64_t startTicks) const {
   if (!isLive(root_) || startTicks == 0) return now_;
   const Nanos sinceBoot = tickLength() * static_cast<Nanos::rep>(startTicks) + tickLength() / 2;
-  return std::min(now_, now() - (boottimeNow() - sinceBoot));
+  return std::clamp(now() - (boottimeNow() - sinceBoot), std::min(earliest_, now_), now_);
 }
 
 // ---- births and deaths --------------------------------------------------------------------------

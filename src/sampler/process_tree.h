@@ -51,6 +51,11 @@ class ProcessTree : public Sampler {
   ProcessTree(std::string root, pid_t rootPid);
   // Take births and deaths from `events`, which must outlive the tree. Before the first sample.
   void follow(TaskEvents& events) { events_ = &events; }
+  // The command has run for long when it is first looked at: what was born earlier counts as born
+  // at `t`, with the counters it has by then. Before the first sample.
+  void noneBefore(Nanos t) { earliest_ = t; }
+  // What was born before that: its counters do not begin with 0.
+  [[nodiscard]] bool older(Nanos since) const { return since <= earliest_; }
 
   // 20 ms; 50 while task events have told of nothing for two seconds.
   [[nodiscard]] Nanos period() const override;
@@ -75,6 +80,8 @@ class ProcessTree : public Sampler {
   [[nodiscard]] Nanos jobCpu() const { return cpu_.total(); }
   void beginCpuRound() { cpu_.nextRound(); }
   void accountCpu(const LiveProcess& process, Nanos own, Nanos waitedFor) {
+    if (older(process.since))
+      waitedFor -= waitedBefore_.try_emplace(process.id, waitedFor).first->second;
     cpu_.set(process.id, process.parent, own, waitedFor);
   }
   // Threads that came and went since the last call, in order. For one reader: the ThreadSampler.
@@ -144,9 +151,11 @@ class ProcessTree : public Sampler {
   ChildSearch search_;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
   bool begun_ = false, born_ = false, changesKept_ = false;
+  Nanos earliest_ = Nanos::min();
   Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{};
   FdBudget fds_;
   JobCpu cpu_;
+  std::unordered_map<ProcessId, Nanos> waitedBefore_;  // of processes that are older than we are
   EventOut* out_ = nullptr;
 };
 

@@ -78,6 +78,7 @@ void ThreadSampler::follow(Nanos now, EventOut& out) {
     thread.pid = change.pid;
     thread.tid = change.thread.tid;
     thread.process = change.process;
+    thread.older = tree_.older(change.thread.since);
     thread.slice.start(change.thread.id, std::min(change.thread.since, now));
     thread.slice.setWindow(window_);
     thread.place = turns_.size();
@@ -153,9 +154,10 @@ bool ThreadSampler::lookAgain(Watched& thread, const SchedStat& stat, Nanos now,
     confirm(thread);
   }
   // Counters that went back are another task's: an exec from a second thread took the number over.
-  const Nanos run = first ? stat.run : std::max(stat.run - thread.stat.run, Nanos::zero());
-  const Nanos queued =
-      first ? stat.queued : std::max(stat.queued - thread.stat.queued, Nanos::zero());
+  // Those of a new thread began with 0, those of one that is older than we are begin here.
+  const SchedStat before = !first ? thread.stat : thread.older ? stat : SchedStat{};
+  const Nanos run = std::max(stat.run - before.run, Nanos::zero());
+  const Nanos queued = std::max(stat.queued - before.queued, Nanos::zero());
   thread.slice.look(now, run, queued, thread.seen, out);
   thread.stat = stat;
   if (taker_ != nullptr)

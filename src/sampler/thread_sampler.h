@@ -55,6 +55,7 @@ class ThreadSampler : public Sampler {
     bool asked = false;      // what it is blocked in, at least once
     bool gone = false;
     bool quick = false;  // looked at more often than a thread that rests
+    bool older = false;  // than the recording
   };
   // Beside the threads, not in them: a pass over 5,000 must not touch 5,000 cache lines.
   struct Turn {

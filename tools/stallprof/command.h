@@ -16,6 +16,7 @@ struct Words {
 // One function a verb, in the file of its name. The value is the exit status. Usage errors are one
 // line on stderr and 2 (125 for `run`).
 int verbRun(const Words& words);
+int verbAttach(const Words& words);
 int verbReport(const Words& words);
 int verbDoctor(const Words& words);
 int verbExplain(const Words& words);

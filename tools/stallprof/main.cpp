@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   if (verb == "manual") return verbManual(words);  // for the build: not among the commands
   if (const Verb* found = findVerb(verb)) return found->call(words);
 
-  const std::set<std::string> planned = {"verify", "merge", "attach"};
+  const std::set<std::string> planned = {"verify", "merge"};
   const char* what = planned.count(verb) != 0
                          ? "is not built yet in this version"
                          : "is not a command of stallprof; see stallprof --help";

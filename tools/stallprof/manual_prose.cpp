@@ -57,6 +57,26 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
         {"EXAMPLES",
          "  stallprof run -- python train.py --batch-size 64\n"
          "  stallprof run --report html -- torchrun --nproc-per-node 8 train.py"}}},
+      {"attach",
+       {{"DESCRIPTION",
+         "Records a program that runs already, with every process it has started or starts, until "
+         "it ends, --for is over, or Ctrl-C or SIGTERM reaches stallprof; then the report. The "
+         "program is only looked at: nothing is put into it, no signal goes to it, and it never "
+         "stops for us.\n"
+         "\n"
+         "What the hook tells a run exactly is missing: loaders, batches, optimizer steps. Steps "
+         "are inferred from Python stacks, and a child that lives less than a fifth of a second "
+         "may not be seen. What happened before is not told.\n"
+         "\n"
+         "An ordinary user sees processes of the same user. Where kernel.yama.ptrace_scope is 1 "
+         "or more, as many distributions set it, that leaves out Python stacks and what system "
+         "call a thread waits in: attach as root, set it to 0, or start the program with run. "
+         "Said when it applies, and in the report."},
+        {"EXIT STATUS",
+         "0, however the program ended; 1 where it cannot be recorded, 2 for wrong words."},
+        {"EXAMPLES",
+         "  stallprof attach -p 4711\n"
+         "  stallprof attach --for 60 --report html -p \"$(pgrep -of train.py)\""}}},
       {"report",
        {{"DESCRIPTION",
          "Reads a recording and says what it found. A recording that is still being written is "
@@ -76,13 +96,21 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
          "Judges whether a change may pass. The run is what repeats, not the step: with five or "
          "more runs a side it says regressed, improved, same, or inconclusive with the change that "
          "these runs could have shown; with fewer it is advice. The policy is stallprof-gate.toml "
-         "where there is one; without it the step time's median decides, at 3 % and more."},
+         "where there is one; without it the step time's median decides, at 3 % and more.\n"
+         "\n"
+         "With --ab N the gate makes the runs itself: N of each side, in the order base, head, "
+         "head, base and so on, so that whatever drifts on the host falls on both. All options "
+         "come before the base's command, which ends at the first bare --; without one the same "
+         "command is run, in the directory that --base-dir names. Recordings, and what the "
+         "commands print, are kept in a new directory. A command that fails ends the turns."},
         {"EXIT STATUS",
          "0 pass, 1 regression or a budget overstepped, 2 wrong words or an unknown metric, 3 not "
          "comparable (another host), or inconclusive where the policy says so, 4 a run's command "
          "failed."},
         {"EXAMPLES",
          "  stallprof gate --report junit=gate.xml base-*.stallprof -- head-*.stallprof\n"
+         "  stallprof gate --ab 8 --base-dir ../main -- python train.py\n"
+         "  stallprof gate --ab 8 python train.py --workers 2 -- python train.py --workers 4\n"
          "  stallprof gate --baseline save perf/base main-*.stallprof"}}},
       {"export",
        {{"DESCRIPTION",

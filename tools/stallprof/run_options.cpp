@@ -143,4 +143,41 @@ RunWords parseRun(const Words& words) {
   return parsed;
 }
 
+AttachWords parseAttach(const Words& words) {
+  AttachWords parsed;
+  Raw raw;
+  std::string pid, limit;
+  std::vector<Argument> arguments = {
+      {"-p,--pid", "the process, and with it all that it started or starts", &pid},
+      {"--for", "seconds after which to leave (default: when the process ends)", &limit}};
+  arguments[0].required = true;
+  // What needs the command to be started by us, or has another meaning here, is not asked.
+  for (const Argument& argument : argumentsOf(raw))
+    if (const std::string name = argument.longName();
+        name != "--gpu" && name != "--counters" && name != "--progress" && name != "--no-python")
+      arguments.push_back(argument);
+  arguments.push_back({"--no-python", "do not read Python stacks"});
+  arguments.back().flag = &raw.noPython;
+  const auto status = parseArguments(
+      "attach",
+      "Records a program that runs already, from outside, until it ends or Ctrl-C; then the "
+      "report. It is only looked at: nothing is put into it, so steps are inferred.",
+      arguments, joinedWords(words));
+  if (status) {
+    parsed.status = *status;
+    return parsed;
+  }
+  parsed.error = set(raw, parsed.options);
+  const auto number = whole(pid, 1, 1u << 22);  // PID_MAX_LIMIT
+  if (parsed.error.empty() && !number)
+    parsed.error = "--pid takes the number of a process, not " + quoted(pid);
+  parsed.pid = static_cast<int>(number.value_or(0));
+  const auto seconds = whole(limit, 1, 30 * 86400);
+  if (parsed.error.empty() && !limit.empty() && !seconds)
+    parsed.error = "--for takes whole seconds, not " + quoted(limit);
+  parsed.limit = std::chrono::seconds(seconds.value_or(0));
+  if (!parsed.error.empty()) parsed.status = 2;
+  return parsed;
+}
+
 }  // namespace stallprof

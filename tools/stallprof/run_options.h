@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "launch/options.h"
 #include "stallprof/command.h"
 
@@ -17,5 +18,16 @@ struct RunWords {
 
 // The words of `stallprof run`. Options end at the first word that is none, or at `--`.
 [[nodiscard]] RunWords parseRun(const Words& words);
+
+struct AttachWords {
+  LaunchOptions options;
+  int pid = 0;
+  Nanos limit{};  // 0: none
+  int status = -1;
+  std::string error;  // both as in RunWords
+};
+
+// The words of `stallprof attach`: those of `run` that make sense for a program that runs already.
+[[nodiscard]] AttachWords parseAttach(const Words& words);
 
 }  // namespace stallprof

@@ -9,6 +9,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs = {
       {"run", "[options] -- COMMAND...", "run a training command, watched; a report at the end",
        verbRun},
+      {"attach", "-p PID", "record a program that runs already, from outside", verbAttach},
       {"report", "RECORDING", "the report of a recording, again or in another format", verbReport},
       {"compare", "BASE... -- HEAD...", "two sets of runs side by side", verbCompare},
       {"gate", "BASE... -- HEAD...", "whether a change may pass: exit status 1 on a regression",

@@ -45,6 +45,18 @@ TEST_CASE("a process's counters are read, and the job's CPU with its dead childr
   CHECK(list.source("memory").first == Coverage::kFull);
 }
 
+TEST_CASE("what children used that had ended before we came is not the job's") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  tree.noneBefore(s(1));
+  ProcessSampler sampler(machine.root(), tree);
+  tree.sample(s(1), list);
+  sampler.sample(s(1), list);
+  CHECK(tree.jobCpu() == ticks(300));  // its own figure goes on from there
+}
+
 TEST_CASE("what may not be read is unknown, not zero") {
   Machine machine;
   machine.process({100, 1, "python3"});

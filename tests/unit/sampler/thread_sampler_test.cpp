@@ -325,3 +325,24 @@ TEST_CASE("taking turns, every thread is looked at and what was left out is told
   CHECK(losses[0].kind == LossKind::kThreadsSkipped);
   CHECK(bench.sampler.milliHz() == 12'500);
 }
+
+TEST_CASE("a thread that is older than the recording begins with what it has used by then") {
+  for (const bool attached : {false, true}) {
+    Bench bench;
+    if (attached) bench.tree.noneBefore(ms(1010));
+    bench.machine.schedstat(100, 100, 5'000'000'000, 2'000'000'000, 7);
+    bench.look();
+    bench.machine.schedstat(100, 100, 5'003'000'000, 2'001'000'000, 8);
+    bench.look();
+    bench.end();
+    Nanos run{}, queued{};
+    for (const ThreadSlice& slice : bench.list.all<ThreadSlice>())
+      run += slice.run, queued += slice.queued;
+    if (attached) {
+      CHECK(run == ms(3));
+      CHECK(queued == ms(1));
+    } else {
+      CHECK(run == ms(10));  // at most the whole of what was looked at
+    }
+  }
+}
