@@ -180,11 +180,13 @@ double alphaOf(const Check& check, const Policy& policy) {
 
 Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base,
                              std::span<const GateRun> head) {
-  if (head.empty()) return Error{Error::Kind::kUsage, "no runs to judge: name some after the --"};
   GateResult result;
-  result.baseRuns = base.size(), result.headRuns = head.size(), result.host = head[0].host;
+  result.baseRuns = base.size(), result.headRuns = head.size();
+  if (!head.empty()) result.host = head[0].host;
+  // Before anything else: a base that fails may have kept the head from being run at all.
   if (std::string why = firstFailure(base, head); !why.empty())
     return refused(std::move(result), Outcome::kWorkloadFailed, std::move(why));
+  if (head.empty()) return Error{Error::Kind::kUsage, "no runs to judge: name some after the --"};
   if (std::string why = mismatch(policy, base, head); !why.empty()) {
     if (!policy.mismatchWarns)
       return refused(std::move(result), Outcome::kNotComparable, std::move(why));

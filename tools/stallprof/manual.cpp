@@ -5,6 +5,7 @@
 #include "stallprof/arguments.h"
 #include "stallprof/completion_scripts.h"
 #include "stallprof/manual_prose.h"
+#include "stallprof/manual_topics.h"
 #include "stallprof/output.h"
 #include "stallprof/verbs.h"
 #include "stallprof/version.h"
@@ -43,12 +44,12 @@ std::string paragraphs(std::string_view text) {
   return out + (verbatim ? ".fi\n.RE\n" : "");
 }
 
-std::string head(const std::string& page, std::string_view summary) {
+std::string head(const std::string& page, std::string_view summary, int section = 1) {
   std::string upper = page;
   for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return ".TH " + roff(upper) +
-         " 1 \"\" \"stallprof " STALLPROF_VERSION "\" \"stallprof manual\"\n.SH NAME\n" +
-         roff(page) + " \\- " + roff(summary) + "\n";
+  return ".TH " + roff(upper) + " " + std::to_string(section) +
+         " \"\" \"stallprof " STALLPROF_VERSION "\" \"stallprof manual\"\n.SH NAME\n" + roff(page) +
+         " \\- " + roff(summary) + "\n";
 }
 
 std::string sections(std::string_view verb) {
@@ -96,7 +97,22 @@ std::string programPage() {
     also += (also.empty() ? "" : ",\n") + std::string("\\fBstallprof\\-") + std::string(verb.name) +
             "\\fR(1)";
   }
+  for (const ManualTopic& topic : manualTopics())
+    also += ",\n\\fB" + roff(topic.name) + "\\fR(" + std::to_string(topic.section) + ")";
   return page + ".SH SEE ALSO\n" + also + "\n";
+}
+
+std::string topicPage(const ManualTopic& topic) {
+  std::string page = head(topic.name, topic.summary, topic.section);
+  for (const auto& [heading, text] : topic.sections)
+    page += ".SH " + heading + "\n" + paragraphs(text);
+  return page + ".SH SEE ALSO\n\\fBstallprof\\fR(1)\n";
+}
+
+const ManualTopic* findTopic(const std::string& name) {
+  for (const ManualTopic& topic : manualTopics())
+    if (topic.name == name) return &topic;
+  return nullptr;
 }
 
 int fail(const std::string& message) {
@@ -114,6 +130,10 @@ int writeInto(const fs::path& share) {
       {"fish/vendor_completions.d/stallprof.fish", fishCompletion()}};
   for (const Verb& verb : verbs())
     files.emplace_back("man/man1/stallprof-" + std::string(verb.name) + ".1", verbPage(verb));
+  for (const ManualTopic& topic : manualTopics()) {
+    const std::string section = std::to_string(topic.section);
+    files.emplace_back("man/man" + section + "/" + topic.name + "." + section, topicPage(topic));
+  }
   for (const auto& [name, content] : files) {
     std::error_code error;
     fs::create_directories((share / name).parent_path(), error);
@@ -129,11 +149,13 @@ int verbManual(const Words& words) {
   std::string verb, into;
   const auto status = parseArguments(
       "manual", "A manual page on stdout, for man -l; or all of them below a directory.",
-      {{"command", "whose page; none for the program's own", &verb},
+      {{"command", "whose page, or a topic's; none for the program's own", &verb},
        {"--into", "write pages and completions below this share/ directory", &into}},
       joinedWords(words));
   if (status) return *status;
   if (!into.empty()) return writeInto(into);
+  if (const ManualTopic* topic = findTopic(verb))
+    return writeOutput("", topicPage(*topic)).ok() ? 0 : 1;
   const Verb* const found = findVerb(verb);
   if (!verb.empty() && found == nullptr) return fail("no such command");
   const std::string page = found == nullptr ? programPage() : verbPage(*found);

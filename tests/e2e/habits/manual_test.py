@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 STALLPROF = os.environ["STALLPROF"]
@@ -15,6 +16,8 @@ def said(*words):
                           check=True, universal_newlines=True, timeout=60).stdout
 
 
+TOPICS = {"stallprof.toml": 5, "stallprof-gate.toml": 5, "stallprof-rules": 5,
+          "stallprof-findings": 7}
 VERBS = re.findall(r"^  stallprof ([a-z]+)", said("--help"), re.M)
 
 
@@ -46,11 +49,51 @@ class Manual(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_roff_finds_nothing_wrong(self):
-        for page in [said("manual")] + [said("manual", verb) for verb in VERBS]:
+        for page in [said("manual", *words) for words in
+                     [[], *([verb] for verb in VERBS), *([topic] for topic in TOPICS)]]:
             done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   universal_newlines=True, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""), page[:60])
+
+    def example(self, topic):
+        """The lines of a page's example, as a file in a directory that goes with the test."""
+        lines = said("manual", topic).replace("\\-", "-").splitlines()
+        lines = lines[lines.index(".SH EXAMPLES"):]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, topic)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines[lines.index(".nf") + 1:lines.index(".fi")]) + "\n")
+        return path
+
+    def test_every_topic_has_a_page_of_its_section(self):
+        for topic, section in TOPICS.items():
+            page = said("manual", topic).replace("\\-", "-")
+            self.assertTrue(page.startswith(".TH %s %d " % (topic.upper(), section)), page[:60])
+            self.assertIn("\\fB%s\\fR(%d)" % (topic, section),
+                          said("manual").replace("\\-", "-"))
+        findings = said("manual", "stallprof-findings")
+        for name in said("explain").split():
+            self.assertIn(name + ": ", findings)
+        for verb in VERBS:
+            if options(verb) != ["-h", "--help"]:
+                self.assertIn("[%s]: " % verb, said("manual", "stallprof.toml"))
+
+    def test_the_examples_of_files_are_taken(self):
+        env = dict(os.environ, STALLPROF_CONFIG=self.example("stallprof.toml"))
+        policy, rules = self.example("stallprof-gate.toml"), self.example("stallprof-rules")
+        for words, complaint in ((["explain", "--rules", rules], None),
+                                 (["gate", "-c", policy, "--", "none.json"], "none.json"),
+                                 (["report", "none.stallprof"], "none.stallprof")):
+            done = subprocess.run([STALLPROF, *words], env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, timeout=60)
+            if complaint is None:
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("mycorp.decode", done.stdout)
+            else:  # past its file, and on to what is not there
+                self.assertIn(complaint, done.stderr)
 
     def test_a_command_that_is_not_there_has_no_page(self):
         done = subprocess.run([STALLPROF, "manual", "nosuch"], stdout=subprocess.PIPE,

@@ -128,6 +128,9 @@ TEST_CASE("other hosts, and commands that failed, are not judged") {
   CHECK(exitStatus(judged(base, head).outcome) == 4);
   head[5].exitCode.reset(), head[5].exitSignal = 9;
   CHECK_THAT(judged(base, head).headline, Contains("'run-5' died of signal 9"));
+  // A base that failed first may have kept every head from being run.
+  CHECK(exitStatus(judged({head[5]}, {}).outcome) == 4);
+  CHECK_FALSE(judgeGate(defaultPolicy(), base, {}).ok());
 }
 
 TEST_CASE("a metric that a run lacks is an error, but for one that is only shown") {

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""gate --ab: both sides run by turns before they are judged. What decides is a budget, so that no
+verdict hangs on how fast this host is; that a slower change fails, the recipes' test shows."""
+import os
+import re
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import reports
+
+ANY = 'schema = "stallprof.gate/1"\n[[metric]]\nname = "run.wall_ns"\nmax = "10min"\n'
+NEVER = ANY.replace('max = "10min"', 'min = "10min"')
+NOTE = 'basename "$PWD" >>"$ORDER"; echo said by "$PWD"'
+
+
+class Turns(reports.Folder):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(os.path.join(self.dir, "there"))
+        self.write("stallprof-gate.toml", ANY)
+        self.order = os.path.join(self.dir, "order")
+
+    def ab(self, *words, status=0, env=None):
+        """What it said on stdout and on stderr."""
+        got = reports.call("gate", *words, cwd=self.dir,
+                           env={"ORDER": self.order, "STALLPROF_CONFIG": "none", **(env or {})})
+        out, err = got.stdout.decode(), got.stderr.decode()
+        self.assertEqual(got.returncode, status, out + err)
+        return out, err
+
+    def made(self, name="kept"):
+        return sorted(os.listdir(os.path.join(self.dir, name)))
+
+    def test_one_command_in_two_directories_base_head_head_base(self):
+        out, err = self.ab("--ab", "3", "--base-dir", "there", "--keep", "kept", "--",
+                           "sh", "-c", NOTE)
+        here = os.path.basename(self.dir)
+        self.assertEqual(self.read("order").split(),
+                         ["there", here, here, "there", "there", here])
+        self.assertEqual(self.made(), sorted(
+            f"{side}-{i}.{kind}" for side in ("base", "head") for i in (1, 2, 3)
+            for kind in ("log", "stallprof")))
+        self.assertEqual(re.findall(r"(?m)^stallprof: run (\d) of 6: (\S+) ended with 0 after", err),
+                         [(str(n + 1), name) for n, name in enumerate(
+                             ["base-1", "head-1", "head-2", "base-2", "base-3", "head-3"])])
+        self.assertRegex(out, r"(?m)^PASS  no regression\.$")
+        self.assertIn("are in 'kept'", out)
+        self.assertNotIn("said by", out + err)
+        self.assertIn("said by", self.read("kept/base-2.log"))
+
+    def test_two_commands_whose_options_are_their_own(self):
+        self.ab("--keep", "kept", "--ab", "1", "sh", "-c", 'echo "$@"', "-o", "--ab", "--keep",
+                "--", "sh", "-c", 'echo "$@"', "x", "a", "--", "-b")
+        self.assertIn("--ab --keep\n", self.read("kept/base-1.log"))
+        self.assertIn("a -- -b\n", self.read("kept/head-1.log"))
+
+    def test_the_policy_decides(self):
+        self.write("stallprof-gate.toml", NEVER)
+        out, _ = self.ab("--ab", "1", "true", "--", "true", status=1)
+        self.assertIn("FAIL", out)
+        self.assertEqual(len([n for n in os.listdir(self.dir) if n.startswith("gate.")]), 1)
+
+    def test_a_command_that_fails_ends_the_turns(self):
+        for base, head, made in (("exit 3", "true", ["base-1"]),
+                                 ("true", "kill -9 $$", ["base-1", "head-1"])):
+            with self.subTest(head=head):
+                keep = "kept-" + made[-1]
+                out, err = self.ab("--ab", "5", "--keep", keep, "--report", "junit=gate.xml", "sh",
+                                   "-c", base, "--", "sh", "-c", head, status=4)
+                self.assertIn("WORKLOAD FAILED", out)
+                self.assertIn(f"No more runs after {made[-1]}, which", out)
+                self.assertEqual(self.made(keep),
+                                 sorted(n + k for n in made for k in (".log", ".stallprof")))
+                self.assertEqual(err.count("\n"), len(made))
+                ElementTree.fromstring(self.read("gate.xml"))
+
+    def test_a_command_that_cannot_be_run(self):
+        out, err = self.ab("--ab", "5", "./no-such", "--", "true", status=2)
+        self.assertEqual(out, "")
+        self.assertRegex(err, r"^stallprof: base-1 could not be recorded: stallprof: '\./no-such': "
+                              r"No such file or directory\n$")
+
+    def test_usage(self):
+        run = ["--", "true"]
+        os.mkdir(os.path.join(self.dir, "kept"))
+        for words, why in ((["--ab", "5", *run], "both sides"),
+                           (["--ab", "0", "true", *run], "1 to 1000"),
+                           (["--ab", "many", "true", *run], "1 to 1000"),
+                           (["--ab", "5", "true"], "COMMAND"),
+                           (["--keep", "x", "a.json", "--", "b.json"], "belong to --ab"),
+                           (["a.json", "--ab", "5", *run], "before any word"),
+                           (["--ab", "5", "--baseline", "save", "true", *run], "two things"),
+                           (["--ab", "5", "--base-dir", "nowhere", *run], "no directory"),
+                           (["--ab", "5", "--keep", "kept", "true", *run], "never overwrites"),
+                           (["--ab", "5", "--keep", "no/such", "true", *run], "cannot make")):
+            with self.subTest(words=words):
+                out, err = self.ab(*words, status=2)
+                self.assertEqual(out, "")
+                self.assertRegex(err, r"^stallprof: [^\n]*" + why + r"[^\n]*\n$")
+
+    def test_it_is_not_a_habit(self):
+        self.write("habits.toml", '[gate]\nab = "3"\n')
+        env = {"STALLPROF_CONFIG": os.path.join(self.dir, "habits.toml")}
+        _, err = self.ab("--", "true", status=2, env=env)
+        self.assertIn("on the command line", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stallprof {
+
+// Two commands to be run by turns, each under `stallprof run` in a process of its own.
+struct TurnsPlan {
+  std::size_t runs = 0;                 // a side
+  std::vector<std::string> base, head;  // at least one word each
+  std::string baseDirectory;            // where the base runs; "": here
+  std::string keep;  // a new directory for what is made; "": named after the time
+};
+
+// The recordings, in order. Fewer than planned where a command failed: the last one made is its.
+struct Turns {
+  std::vector<std::string> base, head, notes;
+};
+
+// Runs base head head base base head ...: whatever drifts on the host falls on both sides. What the
+// commands print goes to a file beside each recording; one line a run to stderr. Blocks until the
+// last has ended; whatever kills this process ends the running command. The Error (kUsage) is for
+// what could not be run at all.
+[[nodiscard]] Result<Turns> runByTurns(const TurnsPlan& plan);
+
+}  // namespace stallprof
