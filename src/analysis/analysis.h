@@ -212,6 +212,7 @@ struct NativeInfo {
     SourceLine below;  // the Python function most of it ran under
   };
   std::vector<Function> functions;  // most first
+  double poolRatio = 0;             // on threads without Python, as work of those that submitted it
 };
 
 // What the CPUs' own counters say of the whole job in the window, or the run.

@@ -63,6 +63,7 @@ class Places {
     std::stable_sort(info.classes.begin(), info.classes.end(),
                      [](const auto& a, const auto& b) { return a.ratio > b.ratio; });
     info.spinRatio = classes[static_cast<std::size_t>(NativeClass::kSpin)] / samples_;
+    info.poolRatio = pools_ / samples_;
     if (kernelSeen()) info.kernelRatio = kernel_ / samples_;
     addFunctions(info);
     return info;
@@ -124,6 +125,7 @@ class Places {
   void gather(const ThreadLife& thread) {
     const Role own = roles_.of(thread.id);
     const Role role = own == Role::kHelper ? roles_.of(thread.process) : own;
+    const bool hasStacks = !thread.stacks.empty();
     for (const auto& row : thread.natives) {
       const Nanos middle = row.at + row.data.duration / 2;
       if (middle < begin_ || middle >= end_ || row.data.samples == 0) continue;
@@ -135,6 +137,12 @@ class Places {
       if (use.is == NativeClass::kKernel) kernel_ += samples;
       use.processes.insert(thread.process);
       if (row.data.stack.none()) continue;
+      if (!hasStacks) {
+        // A pool's thread, and the frame that submitted its work. It spins for nobody, and one that
+        // makes batches does not work for the step that runs meanwhile.
+        if (use.is == NativeClass::kSpin || role == Role::kProducer) continue;
+        pools_ += samples;
+      }
       const StackSeen& frame = trace_.stack(row.data.stack);
       auto& [sum, any] = use.below[{frame.function, frame.file}];
       sum += samples, any = row.data.stack;
@@ -173,7 +181,7 @@ class Places {
   Leaves leaves_;
   std::map<std::pair<Side, StackId>, std::map<Leaf, double>> byStack_;
   Below below_;
-  double samples_ = 0, kernel_ = 0;
+  double samples_ = 0, kernel_ = 0, pools_ = 0;
 };
 
 Side sideOf(const Finding& f) {

@@ -16,8 +16,15 @@ bool fitsAny(std::string_view text, std::span<const std::string_view> patterns) 
                      [&](std::string_view pattern) { return fitsPattern(text, pattern); });
 }
 
-bool fits(const NativeRule& rule, std::string_view library, std::string_view symbol) {
-  if (!rule.libraries.empty() && !fitsAny(library, rule.libraries)) return false;
+bool fitsAnyFile(std::string_view file, std::span<const std::string_view> patterns) {
+  const std::string_view name = baseName(file);
+  return std::any_of(patterns.begin(), patterns.end(), [&](std::string_view pattern) {
+    return fitsPattern(pattern.find('/') == std::string_view::npos ? name : file, pattern);
+  });
+}
+
+bool fits(const NativeRule& rule, std::string_view file, std::string_view symbol) {
+  if (!rule.libraries.empty() && !fitsAnyFile(file, rule.libraries)) return false;
   return rule.symbols.empty() || fitsAny(symbol, rule.symbols);
 }
 
@@ -32,9 +39,8 @@ void dropHash(std::string& name) {
 }  // namespace
 
 NativeClass nativeClass(std::string_view file, std::string_view symbol) {
-  const std::string_view library = baseName(file);
   for (const NativeRule& rule : nativeRules())
-    if (fits(rule, library, symbol)) return rule.is;
+    if (fits(rule, file, symbol)) return rule.is;
   return NativeClass::kProgram;
 }
 

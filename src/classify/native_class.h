@@ -35,7 +35,8 @@ enum class NativeClass : std::uint8_t {
 inline constexpr std::size_t kNativeClasses = 14;
 
 // Libraries and symbols of one class, as patterns (`*`: any run of characters). A rule with symbols
-// claims only those; with no libraries, in any file.
+// claims only those; with no libraries, in any file. A library is meant by its name, or by its
+// path where the pattern has a '/'.
 struct NativeRule {
   NativeClass is = NativeClass::kProgram;
   std::span<const std::string_view> libraries, symbols;

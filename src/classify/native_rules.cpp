@@ -30,22 +30,52 @@ constexpr Names kTbb = {"libtbb*"};
 
 constexpr Names kInterpreter = {"python3*", "python", "libpython3*"};
 constexpr Names kTensor = {
-    "libtorch*",      "libc10*",   "libtensorflow*",  "_pywrap_tensorflow*", "libxla*",
-    "xla_extension*", "libjax*",   "libonnxruntime*", "onnxruntime_pybind*", "libtriton*",
-    "_C.cpython*",    "libshm.so*"};
-constexpr Names kMath = {
-    "libopenblas*", "libscipy_openblas*", "libblas*",      "liblapack*",    "libblis*",
-    "libmkl*",      "libdnnl*",           "libonednn*",    "libfftw*",      "_multiarray_umath*",
-    "_pocketfft*",  "libxgboost*",        "lib_lightgbm*", "_catboost*",    "libm.so*",
-    "libm-2.*",     "libmvec*",           "libfaiss*",     "_umath_linalg*"};
+    "libtorch*",      "libc10*",    "libtensorflow*",      "_pywrap_tensorflow*",    "libxla*",
+    "xla_extension*", "libjax*",    "libonnxruntime*",     "onnxruntime_pybind*",    "libtriton*",
+    "_C.cpython*",    "libshm.so*", "*-packages/jaxlib/*", "*-packages/tensorflow/*"};
+constexpr Names kMath = {"libopenblas*",       "libscipy_openblas*",
+                         "libblas*",           "liblapack*",
+                         "libblis*",           "libmkl*",
+                         "libdnnl*",           "libonednn*",
+                         "libfftw*",           "_multiarray_umath*",
+                         "_pocketfft*",        "libxgboost*",
+                         "lib_lightgbm*",      "_catboost*",
+                         "libm.so*",           "libm-2.*",
+                         "libmvec*",           "libfaiss*",
+                         "_umath_linalg*",     "*-packages/sklearn/*",
+                         "*-packages/scipy/*", "*-packages/numpy/*"};
 // Of libraries that bundle them: libtorch_cpu has oneDNN and MKL inside.
 constexpr Names kMathSymbols = {"mkl_*", "dnnl::*", "cblas_*", "sgemm*", "dgemm*", "fftw*"};
-constexpr Names kDecode = {
-    "libjpeg*",    "libturbojpeg*", "libpng*",      "libwebp*",     "libtiff*",    "libopenjp2*",
-    "libheif*",    "libavif*",      "libdav1d*",    "_imaging*",    "_webp*",      "cv2*",
-    "libopencv_*", "libavcodec*",   "libavformat*", "libavfilter*", "libswscale*", "libswresample*",
-    "libdecord*",  "libx264*",      "libsndfile*",  "libmpg123*",   "libFLAC*",    "libvorbis*",
-    "libopus*",    "libsox*",       "image.so",     "libvips*"};
+constexpr Names kDecode = {"libjpeg*",
+                           "libturbojpeg*",
+                           "libpng*",
+                           "libwebp*",
+                           "libtiff*",
+                           "libopenjp2*",
+                           "libheif*",
+                           "libavif*",
+                           "libdav1d*",
+                           "_imaging*",
+                           "_webp*",
+                           "cv2*",
+                           "libopencv_*",
+                           "libavcodec*",
+                           "libavformat*",
+                           "libavfilter*",
+                           "libswscale*",
+                           "libswresample*",
+                           "libdecord*",
+                           "libx264*",
+                           "libsndfile*",
+                           "libmpg123*",
+                           "libFLAC*",
+                           "libvorbis*",
+                           "libopus*",
+                           "libsox*",
+                           "image.so",
+                           "libvips*",
+                           "*-packages/torchvision/*",
+                           "*-packages/PIL/*"};
 constexpr Names kDecodeSymbols = {"jpeg_*", "jsimd_*", "png_*",       "WebP*",
                                   "VP8*",   "opj_*",   "decode_mcu*", "Imaging*"};
 constexpr Names kCompression = {"libz.so*",       "libz-*",       "libzstd*",  "liblz4*",
@@ -57,8 +87,10 @@ constexpr Names kCompressionSymbols = {"inflate*",  "deflate*", "ZSTD_*", "HUF_*
                                        "snappy::*", "adler32*", "crc32*"};
 constexpr Names kNetwork = {"libssl*",  "libcrypto*", "libcurl*",      "libaws*",
                             "libgrpc*", "libgnutls*", "_ssl.cpython*", "_socket.cpython*"};
-constexpr Names kStorage = {"libarrow*", "libparquet*", "libhdf5*",         "libsqlite3*",
-                            "liblmdb*",  "librocksdb*", "_sqlite3.cpython*"};
+constexpr Names kStorage = {
+    "libarrow*",        "libparquet*", "libhdf5*",          "libsqlite3*",
+    "liblmdb*",         "librocksdb*", "_sqlite3.cpython*", "*-packages/pyarrow/*",
+    "*-packages/h5py/*"};
 constexpr Names kRuntime = {"[vdso]",     "libc.so*",     "libc-2.*",     "libpthread*",
                             "ld-linux*",  "ld-musl*",     "libstdc++*",   "libc++*",
                             "libgcc_s*",  "libjemalloc*", "libtcmalloc*", "libmimalloc*",

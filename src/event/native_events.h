@@ -20,7 +20,9 @@ struct NativeSlice {
   static constexpr const char* kName = "native";
   ThreadId thread;
   Nanos duration{};
-  StackId stack;   // the Python frame it ran under; none: none was seen
+  // The Python frame it ran under, or, of a thread that runs no Python, that had its work done
+  // there; none: none was seen.
+  StackId stack;
   StringId file;   // as mapped; "[kernel]", "[vdso]"; "//anon" code made at run time; none: unknown
   StringId build;  // the file's build id in hex; none: it has none, or it was not told
   std::uint64_t offset = 0;   // of one of the instructions, in the file; 0: places not told apart

@@ -10,7 +10,7 @@ namespace stallprof {
 NativeFrames::NativeFrames(const Trace& trace) : trace_(trace) {
   for (const ThreadLife& thread : trace.threads)
     for (const auto& row : thread.natives)
-      if (!row.data.stack.none())
+      if (!thread.stacks.empty() && !row.data.stack.none())
         under_[row.data.stack][{row.data.file, row.data.function}] += row.data.samples;
 }
 
@@ -43,14 +43,24 @@ std::vector<std::pair<std::string, std::uint64_t>> NativeFrames::split(StackId s
   return parts;
 }
 
-std::map<std::string, std::uint64_t> NativeFrames::alone(const ThreadLife& thread) const {
-  std::map<std::string, std::uint64_t> samples;
-  if (!thread.stacks.empty()) return samples;
-  for (const auto& row : thread.natives) {
-    std::string name = nameOf({row.data.file, row.data.function});
-    samples[name.empty() ? "(interpreter)" : std::move(name)] += row.data.samples;
+NativeFrames::Alone NativeFrames::alone(const ThreadLife& thread) const {
+  Alone named;
+  if (!thread.stacks.empty()) return named;
+  std::map<std::pair<StackId, Place>, std::uint64_t> samples;
+  for (const auto& row : thread.natives)
+    samples[{row.data.stack, {row.data.file, row.data.function}}] += row.data.samples;
+  for (const auto& [key, count] : samples) {
+    const auto& [stack, place] = key;
+    std::string name = nameOf(place);
+    if (name.empty()) name = "(interpreter)";
+    named[{spins(place) ? StackId{} : stack, std::move(name)}] += count;
   }
-  return samples;
+  return named;
+}
+
+bool NativeFrames::spins(const Place& place) const {
+  return nativeClass(trace_.text(place.first), readableSymbol(trace_.text(place.second))) ==
+         NativeClass::kSpin;
 }
 
 }  // namespace stallprof

@@ -21,12 +21,15 @@ class NativeFrames {
   // an empty name is Python's own. One part of all looks where no sample tells.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> split(StackId stack,
                                                                          std::uint64_t looks) const;
-  // The samples of a thread whose stack nobody ever saw, by function.
-  [[nodiscard]] std::map<std::string, std::uint64_t> alone(const ThreadLife& thread) const;
+  // The samples of a thread that has no stack of its own, by the one that submitted its work (none:
+  // not known) and function.
+  using Alone = std::map<std::pair<StackId, std::string>, std::uint64_t>;
+  [[nodiscard]] Alone alone(const ThreadLife& thread) const;
 
  private:
   using Place = std::pair<StringId, StringId>;  // file, function
   [[nodiscard]] std::string nameOf(const Place& place) const;
+  [[nodiscard]] bool spins(const Place& place) const;  // for nobody's sake
 
   const Trace& trace_;
   std::unordered_map<StackId, std::map<Place, std::uint64_t>> under_;

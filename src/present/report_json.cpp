@@ -359,6 +359,7 @@ Json native(const NativeInfo& n) {
   };
   return {{"samples", n.samples},
           {"spin_ratio", number(n.spinRatio)},
+          {"pool_ratio", number(n.poolRatio)},
           {"kernel_ratio", number(n.kernelRatio)},
           {"classes", list(n.classes, kind)},
           {"functions", list(n.functions, function)}};

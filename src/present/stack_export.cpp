@@ -92,14 +92,19 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
       merged[{key.first, std::move(frames)}] += part;
     }
   for (const ThreadLife& thread : trace.threads)
-    for (const auto& [leaf, samples] : natives.alone(thread)) {
+    for (const auto& [place, samples] : natives.alone(thread)) {
       const Role role = roles.of(thread.process);
-      const LookLabel label = StackLabels::look(labels.of({}, sideOf(role)), Wait::kRunning, false);
+      const auto& [stack, leaf] = place;
+      const LookLabel label =
+          StackLabels::look(labels.of(stack, sideOf(role)), Wait::kRunning, false);
       const std::string group = by == StackGroup::kRole      ? std::string(nameOf(role))
                                 : by == StackGroup::kProcess ? processName(trace, thread.process)
                                 : by == StackGroup::kPhase   ? std::string(nameOf(label.phase))
                                                              : std::string();
-      merged[{group, {leaf}}] += samples;
+      std::vector<std::string> frames = frameNames(trace, stack);
+      if (!frames.empty()) frames.emplace_back("(native threads)");
+      frames.push_back(leaf);
+      merged[{group, std::move(frames)}] += samples;
     }
   std::vector<WeighedStack> stacks;
   for (const auto& [key, n] : merged) stacks.push_back({key.first, key.second, n});

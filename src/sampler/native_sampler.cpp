@@ -12,20 +12,19 @@ namespace {
 constexpr Nanos kSecond = std::chrono::seconds(1);
 // While nothing of the job runs. A ring holds ten times of what comes until then.
 constexpr Nanos kCalm = std::chrono::milliseconds(40);
-// A sample is joined with a look at most this much away from it. Functions that take turns each few
-// milliseconds are told apart only so: at 50 ms a fifth of a function's samples were its
-// neighbours'.
-constexpr Nanos kNear = std::chrono::milliseconds(2);
 // Reading maps holds up the process's own mapping calls for some 100 us.
 constexpr Nanos kMapsEvery = std::chrono::seconds(1);
 constexpr std::size_t kMapsBytes = 16u << 20, kMostThreads = 65536;
 
-Nanos distance(Nanos a, Nanos b) { return a > b ? a - b : b - a; }
-
 }  // namespace
 
 NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSampler* stacks)
-    : root_(std::move(root)), tree_(tree), stacks_(stacks) {}
+    : root_(std::move(root)),
+      tree_(tree),
+      stacks_(stacks),
+      submitters_([stacks](std::uint32_t pid, std::uint32_t tid) {
+        return stacks == nullptr ? PythonSampler::LastLook{} : stacks->lastLook(pid, tid);
+      }) {}
 
 bool NativeSampler::open(pid_t command, unsigned hz) { return samples_.open(command, hz); }
 
@@ -81,6 +80,7 @@ void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
       break;
   }
   maps_.take(record, out);
+  submitters_.take(record);
 }
 
 // A task on its way out has no number any more: its last samples are nobody's.
@@ -90,7 +90,7 @@ void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& ou
   const NativeMaps::Place place = placeOf(record, now, out);
   Thread& thread = threadOf(record, now);
   if (thread.id.none()) return;
-  places_.add(thread.id, stackAt(thread, record), place, now);
+  places_.add(thread.id, stackAt(thread, record, place), place, now);
 }
 
 NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {
@@ -114,12 +114,12 @@ NativeSampler::Thread& NativeSampler::threadOf(const PerfRecord& record, Nanos n
   return thread;
 }
 
-// Of the last two looks the one nearer to the sample.
-StackId NativeSampler::stackAt(const Thread& thread, const PerfRecord& record) {
-  const Nanos last = distance(thread.looks.at, record.at),
-              before = distance(thread.looks.beforeAt, record.at);
-  if (std::min(last, before) > kNear) return {};
-  return last <= before ? thread.looks.stack : thread.looks.before;
+// Its own stack; of a thread that runs no Python the one that its work is for.
+StackId NativeSampler::stackAt(const Thread& thread, const PerfRecord& record,
+                               const NativeMaps::Place& place) {
+  if (thread.looks.at == Nanos{}) return submitters_.stackOf(record, place.file);
+  submitters_.ran(record.tid, place.file, record.at);
+  return stackNear(thread.looks, record.at);
 }
 
 void NativeSampler::eachSecond(Nanos now, EventOut& out) {

@@ -14,13 +14,14 @@
 #include "sampler/process_tree.h"
 #include "sampler/python/python_sampler.h"
 #include "sampler/sampler.h"
+#include "sampler/submitters.h"
 
 namespace stallprof {
 
 // Where the job's threads spend their CPU time in native code: takes what PerfSamples gives, finds
-// file and offset, joins each sample with the Python frame seen nearest to it in time, and emits
-// NativeSlices. Turns itself off where threads are born so fast that the inherited events would be
-// felt.
+// file and offset, joins each sample with the Python frame seen nearest to it in time (of the
+// thread that had its work done there, where it runs no Python), and emits NativeSlices. Turns
+// itself off where threads are born so fast that the inherited events would be felt.
 class NativeSampler : public Sampler {
  public:
   // Births a second that cost 0.4 % of a CPU on a machine with two, at 10 us each and CPU; asked of
@@ -51,7 +52,8 @@ class NativeSampler : public Sampler {
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
   Thread& threadOf(const PerfRecord& record, Nanos now);
-  [[nodiscard]] static StackId stackAt(const Thread& thread, const PerfRecord& record);
+  [[nodiscard]] StackId stackAt(const Thread& thread, const PerfRecord& record,
+                                const NativeMaps::Place& place);
   void eachSecond(Nanos now, EventOut& out);
   void tell(Nanos now, EventOut& out);
 
@@ -61,6 +63,7 @@ class NativeSampler : public Sampler {
   PerfSamples samples_;
   NativeMaps maps_;
   NativePlaces places_;
+  Submitters submitters_;
   std::vector<PerfRecord> drained_;
   std::unordered_map<std::uint32_t, Thread> threads_;      // by tid
   std::unordered_map<std::uint32_t, Nanos> nextMapsRead_;  // by pid

@@ -62,6 +62,7 @@ std::optional<PerfRecord> task(std::span<const std::uint8_t> bytes, PerfRecord::
   record.pid = valueAt<std::uint32_t>(bytes, 8);
   record.parentPid = valueAt<std::uint32_t>(bytes, 12);
   record.tid = valueAt<std::uint32_t>(bytes, 16);
+  record.parentTid = valueAt<std::uint32_t>(bytes, 20);
   record.at = timeAt(bytes, 24);
   return record;
 }

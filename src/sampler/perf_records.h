@@ -16,14 +16,14 @@ struct PerfRecord {
   enum class Kind : std::uint8_t {
     kSample,  // pid, tid, address, kernel
     kMap,     // pid, address, bytes, offset, path, build: an executable mapping appeared
-    kFork,    // pid, tid, parentPid; pid == parentPid: a thread
+    kFork,    // pid, tid, parentPid, parentTid; pid == parentPid: a thread
     kExec,    // pid, tid: all mappings are gone
     kExit,    // pid, tid
     kLost,    // count
   };
   Kind kind = Kind::kSample;
   Nanos at{};  // CLOCK_MONOTONIC
-  std::uint32_t pid = 0, tid = 0, parentPid = 0;
+  std::uint32_t pid = 0, tid = 0, parentPid = 0, parentTid = 0;
   std::uint64_t address = 0, bytes = 0, offset = 0, count = 0;
   bool kernel = false;
   std::string path;   // may hold any byte

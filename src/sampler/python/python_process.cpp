@@ -158,6 +158,8 @@ PythonProcess::Thread* PythonProcess::threadOf(const ThreadLook& look, Nanos now
 
 bool PythonProcess::due(const ThreadLook& look, Thread& thread, Nanos now, Nanos period,
                         EventOut& out) {
+  thread.blocked = look.blocked;
+  thread.elsewhere = look.blocked && look.callSeen && look.futex == 0;
   if (!look.stood) thread.stale = true;
   if (!thread.stale) {
     thread.slices.stood(thread.id, now, period, look.longest, out);

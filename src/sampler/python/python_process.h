@@ -50,6 +50,16 @@ class PythonProcess {
     const auto found = threads_.find(tid);
     return found == threads_.end() ? nullptr : &found->second.slices;
   }
+  // Whether that thread, at the latest look, may have had others work for it: it ran, or slept on a
+  // lock that is not the interpreter's.
+  [[nodiscard]] bool delegates(std::uint32_t tid) const {
+    const auto found = threads_.find(tid);
+    return found != threads_.end() && !found->second.elsewhere && found->second.gil != Gil::kWaits;
+  }
+  [[nodiscard]] bool blocked(std::uint32_t tid) const {
+    const auto found = threads_.find(tid);
+    return found != threads_.end() && found->second.blocked;
+  }
   // Once a second: whether it is still the image it was.
   void check();
   [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }
@@ -64,8 +74,9 @@ class PythonProcess {
     std::size_t hidden = 0;        // outer frames that are the one remark "(truncated)"
     Nanos nodesSince{};            // when their code was last compared with the process
     StackSlices slices;
-    Gil gil = Gil::kUnknown;  // at the last look
-    bool stale = true;        // it ran since its stack was last read
+    Gil gil = Gil::kUnknown;                  // at the last look
+    bool stale = true;                        // it ran since its stack was last read
+    bool blocked = false, elsewhere = false;  // at the last look: asleep, and on no lock
     unsigned turn = 0;
   };
   void attach(Nanos now);

@@ -36,9 +36,11 @@ void PythonSampler::look(const ThreadLook& look) {
 PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t tid) const {
   const auto found = processes_.find(pid);
   if (found == processes_.end() || !found->second.process) return {};
-  const python::StackSlices* looks = found->second.process->looksAt(tid);
+  const python::PythonProcess& process = *found->second.process;
+  const python::StackSlices* looks = process.looksAt(tid);
   if (looks == nullptr) return {};
-  return {looks->lastAt(), looks->lastStack(), looks->beforeAt(), looks->stackBefore()};
+  return {looks->lastAt(),    looks->lastStack(),   looks->beforeAt(),     looks->stackBefore(),
+          looks->sameSince(), process.blocked(tid), process.delegates(tid)};
 }
 
 // Forgets the processes that are gone.

@@ -56,6 +56,8 @@ class StackSlices {
   // The latest look, at time zero if there was none.
   [[nodiscard]] Nanos lastAt() const { return last_; }
   [[nodiscard]] StackId lastStack() const { return saw_.stack; }
+  // Since when every look has seen what the latest saw.
+  [[nodiscard]] Nanos sameSince() const { return looks_ > 0 ? changed_ : last_; }
   // The one before it.
   [[nodiscard]] Nanos beforeAt() const { return before_; }
   [[nodiscard]] StackId stackBefore() const { return sawBefore_; }

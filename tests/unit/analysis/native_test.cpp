@@ -75,6 +75,30 @@ TEST_CASE("under a Python function the native one is named that most of its samp
   CHECK(a.native->functions[0].below.function.raw() == "Image.resize");
 }
 
+TEST_CASE("a pool's samples are its submitter's, but not those that spin") {
+  const std::string text =
+      stallprof::test::kTrainer +
+      "0 thread thread=9 process=1 tid=900 name=\"pool\"\n"
+      "0 stack stack=1 file=\"train.py\" line=20 function=\"forward\"\n"
+      "repeat 10 every 1s\n"
+      "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
+      "10ms stack_slice thread=1 duration=990ms stack=1 looks=100 gil=holds\n"
+      "10ms native thread=1 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n"
+      "10ms native thread=9 duration=1s stack=1 file=\"/lib/libdnnl.so.3\" offset=64 samples=40 "
+      "function=\"conv\"\n"
+      "10ms native thread=9 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n"
+      "end\n"
+      "10s command_end exit_code=0\n";
+  const Analysis a = analyze(traceOf(text));
+  REQUIRE(a.functions.size() == 1);
+  CHECK(nameOf(a.functions[0].native) == "libdnnl.so.3:conv");
+  CHECK(a.functions[0].native.ratio > 0.56);  // 40 of 70
+  CHECK(a.functions[0].native.ratio < 0.58);
+  REQUIRE(a.native);
+  CHECK(a.native->poolRatio > 0.39);  // 40 of 100
+  CHECK(a.native->poolRatio < 0.41);
+}
+
 TEST_CASE("a Python function that is busy with itself has no native one, nor has one hardly seen") {
   const auto with = [](const std::string& natives) {
     return analyze(traceOf(stallprof::test::kTrainer +

@@ -19,6 +19,13 @@ TEST_CASE("a library says what kind of work its code is") {
   CHECK(of("/usr/lib/x86_64-linux-gnu/libc.so.6") == NativeClass::kRuntime);
   CHECK(of("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13") == NativeClass::kCompression);
   CHECK(of("/usr/lib/x86_64-linux-gnu/libcuda.so.535.104") == NativeClass::kDevice);
+  CHECK(
+      of("/venv/lib/python3.11/site-packages/sklearn/tree/_tree.cpython-311-x86_64-linux-gnu.so") ==
+      NativeClass::kMath);
+  CHECK(of("/venv/lib/python3.11/site-packages/torchvision/_C.so") == NativeClass::kDecode);
+  CHECK(of("/venv/lib/python3.11/site-packages/scikit_learn.libs/libgomp-a34b3233.so.1.0.0") ==
+        NativeClass::kSpin);
+  CHECK(of("/home/user/numpy/train") == NativeClass::kProgram);
   CHECK(of("[kernel]") == NativeClass::kKernel);
   CHECK(of("//anon") == NativeClass::kJit);
   CHECK(of("/home/user/bin/train") == NativeClass::kProgram);

@@ -77,11 +77,14 @@ TEST_CASE("stacks end in the native functions that were sampled under them, in w
       "0 native thread=1 duration=100ms stack=1 file=\"/lib/libz.so.1\" offset=64 samples=2 "
       "function=\"inflate_fast\"\n"
       "0 native thread=1 duration=100ms stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=1\n"
-      "0 native thread=2 duration=100ms file=\"/lib/libgomp.so.1\" offset=64 samples=9\n");
+      "0 native thread=2 duration=100ms file=\"/lib/libgomp.so.1\" offset=64 samples=9\n"
+      "0 native thread=2 duration=100ms stack=1 file=\"/lib/libgomp.so.1\" offset=80 samples=1\n"
+      "0 native thread=2 duration=100ms stack=1 file=\"/lib/libblas.so.3\" offset=64 samples=4\n");
   REQUIRE(parsed.ok());
   const Trace trace = std::move(parsed).value();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, false)) ==
-        "libgomp.so.1 9\ntrain.py:main 3\ntrain.py:main;libz.so.1:inflate_fast 7\n");
+        "libgomp.so.1 10\ntrain.py:main 3\ntrain.py:main;(native threads);libblas.so.3 4\n"
+        "train.py:main;libz.so.1:inflate_fast 7\n");
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
-        "libgomp.so.1 9\ntrain.py:main 10\n");
+        "libgomp.so.1 10\ntrain.py:main 10\ntrain.py:main;(native threads);libblas.so.3 4\n");
 }

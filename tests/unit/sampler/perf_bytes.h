@@ -64,7 +64,7 @@ class PerfBytes {
   static PerfBytes task(std::uint32_t type, std::uint32_t pid, std::uint32_t parent,
                         std::uint32_t tid, std::uint64_t time) {
     PerfBytes record(type, 0);
-    record.add(pid).add(parent).add(tid).add(parent).add(time);
+    record.add(pid).add(parent).add(tid).add(parent + 1).add(time);
     return record.sampleId(pid, tid, time);
   }
 

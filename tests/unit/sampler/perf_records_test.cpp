@@ -48,6 +48,7 @@ TEST_CASE("births, deaths and execs are told apart") {
   CHECK(fork->kind == Kind::kFork);
   CHECK(fork->pid == 200);
   CHECK(fork->parentPid == 100);
+  CHECK(fork->parentTid == 101);
   CHECK(fork->at == Nanos(11));
   CHECK(readPerfRecord(PerfBytes::task(4, 200, 100, 200, 11).bytes())->kind == Kind::kExit);
   PerfBytes exec(3, 1 << 13);

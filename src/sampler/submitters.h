@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "sampler/perf_records.h"
+#include "sampler/python/python_sampler.h"
+
+namespace stallprof {
+
+// Whose work a thread does that never runs Python: a pool's thread works for the thread that made
+// it, or whose maker made it (OpenMP's pools belong to the thread that made them), else for its
+// process's first. That it did at a given instant is believed where that thread slept on a lock
+// meanwhile, or ran code of the same file: not where it waited elsewhere or did something else.
+class Submitters {
+ public:
+  // What PythonSampler::lastLook says of a process's thread.
+  using Looks = std::function<PythonSampler::LastLook(std::uint32_t pid, std::uint32_t tid)>;
+
+  explicit Submitters(Looks looks) : looks_(std::move(looks)) {}
+  // A kFork or kExit; others change nothing.
+  void take(const PerfRecord& record);
+  // A sample of a thread that runs Python fell into `file`.
+  void ran(std::uint32_t tid, StringId file, Nanos at);
+  // The stack that a sample of another thread is of the work of; none: nobody's that is known.
+  [[nodiscard]] StackId stackOf(const PerfRecord& sample, StringId file) const;
+
+ private:
+  struct Ran {
+    StringId file;
+    Nanos at{};
+  };
+  struct Thread {
+    std::uint32_t maker = 0;  // 0: not known
+    std::array<Ran, 4> ran;   // of its last files
+  };
+  [[nodiscard]] std::uint32_t submitterOf(const PerfRecord& sample) const;
+  [[nodiscard]] bool ranIn(std::uint32_t tid, StringId file, Nanos at) const;
+  [[nodiscard]] Thread& threadOf(std::uint32_t tid);
+
+  Looks looks_;
+  std::unordered_map<std::uint32_t, Thread> threads_;  // by tid
+};
+
+// The stack of a thread at an instant: of its last two looks the nearer one's, if that is near.
+[[nodiscard]] StackId stackNear(const PythonSampler::LastLook& looks, Nanos at);
+
+}  // namespace stallprof
