@@ -73,7 +73,8 @@ struct StackFacts {
   LookSum trainer;       // all looks at it in the window, those without a stack too
   double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0, gilWaits = 0;  // in steps: looks that knew the lock, and waited for it
-  std::array<double, 5> chores{};     // by Chore, anywhere in the window
+  double trainerTime = 0;             // that all looks at it stand for, seconds
+  std::array<double, 5> chores{};     // of that, by Chore
   // Threads of the producing processes that want the interpreter's lock.
   LookSum lockWanted;
   double lockWaits = 0;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "analysis/looks.h"
+#include "analysis/phases_own.h"
 #include "classify/own_rules.h"
 #include "classify/waits.h"
 
@@ -29,7 +30,8 @@ class Gatherer {
         timeline_(timeline),
         begin_(begin),
         end_(end),
-        threads_(threads) {}
+        threads_(threads),
+        ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end) {}
 
   StackFacts gather(const Line& line) {
     lookAtTrainer(line);
@@ -65,10 +67,14 @@ class Gatherer {
       // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
       if (inNext(piece) != inNext(first)) piece = first;
       facts_.trainer.add(look.stack);
-      if (look.stack->gc && !look.stack->stack.none())
-        ++facts_.chores[static_cast<std::size_t>(Chore::kGc)];
+      facts_.trainerTime += seconds(look.stands);
+      if (look.stack->gc && !look.stack->stack.none()) addChore(Chore::kGc, look);
       takeTrainer(piece, look);
     });
+  }
+
+  void addChore(Chore chore, const Look& look) {
+    facts_.chores[static_cast<std::size_t>(chore)] += seconds(look.stands);
   }
 
   [[nodiscard]] static bool inNext(const Piece* piece) {
@@ -82,7 +88,9 @@ class Gatherer {
     const ThreadId trainer = timeline_.who.thread;
     if (madeHere(piece)) return takeMaking(trainer, look);
     const StackLabel label = labels_.of(look.stack->stack, Side::kTrainer);
-    const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+    const bool data = ownData_.claim(look.stack->stack, label, what);
+    if (data) what = {Phase::kTransform, Chore::kNone, kOwnData};
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     const bool step = phased && piece->phase == Phase::kCompute;
@@ -93,9 +101,8 @@ class Gatherer {
     const bool waits = (step || gap) && threads_.found() && waitsForThreads(label, look.wait);
     if (waits) phase = madeMeanwhile(look);
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
-    if ((step || gap) && what.chore != Chore::kGc)
-      ++facts_.chores[static_cast<std::size_t>(what.chore)];
-    if (step) facts_.step.add(phase, look.stack, seconds(look.stands)), takeStep(label, look);
+    if ((step || gap) && what.chore != Chore::kGc) addChore(what.chore, look);
+    if (step) facts_.step.add(phase, look.stack, seconds(look.stands)), takeStep(label, look, data);
     if (step && what.phase == Phase::kCompute && label.rule && !label.rule->work)
       facts_.stepTold += seconds(look.stands);
     if (gap) facts_.gap.add(phase, look.stack, seconds(look.stands));
@@ -120,10 +127,10 @@ class Gatherer {
     eachLook(trace_.thread(id), begin_, end_, [&](const Look& look) { takePool(id, look); });
   }
 
-  void takeStep(const StackLabel& label, const Look& look) {
+  void takeStep(const StackLabel& label, const Look& look, bool data) {
     if (look.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
-    facts_.ownPython += ownPython(label, look);
+    facts_.ownPython += !data && ownPython(label, look);
   }
 
   // A line of the user's own at work: no library's Python below it, nor native code that let go of
@@ -254,7 +261,7 @@ class Gatherer {
     Function& f = *known;
     f.looks.looks += 1, f.looks.seconds += seconds(look.stands);
     f.looks.running += look.wait == Wait::kRunning;
-    f.looks.ownPython += ownPython(label, look);
+    f.looks.ownPython += what.rule != kOwnData && ownPython(label, look);
     f.looks.lockWaits += look.stack->gil == Gil::kWaits;
     if (thread != f.last) f.last = thread, f.processes.insert(trace_.thread(thread).process);
   }
@@ -264,6 +271,7 @@ class Gatherer {
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
+  const DataFunctions ownData_;
   std::map<ThreadId, Stretches> fetches_;
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;

@@ -10,6 +10,9 @@ constexpr OwnRule kRules[] = {
     {kOwnTrainer, "compute",
      "The trainer at work in code that no rule claims: Python between operators, or C called from "
      "it."},
+    {kOwnData, "transform",
+     "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
+     "calls reads or transforms by known rules, and nothing in it is a model's."},
     {kNoFrame, "other",
      "The trainer's thread in no Python frame: before the first, after the last, or native code "
      "that no Python called."},

@@ -97,7 +97,10 @@ StackLabel StackLabels::of(StackId stack, Side role) const {
 
 LookLabel StackLabels::look(const StackLabel& label, Wait wait, bool gc) {
   const bool producer = label.side == Side::kProducer;
-  if (gc && !producer && !label.hot.none()) return {Phase::kPeriodic, Chore::kGc, kCollecting};
+  // A collection while modules are imported is part of that, no chore of the training.
+  const bool importing = label.rule && label.rule->phase == Phase::kOther;
+  if (gc && !producer && !label.hot.none() && !importing)
+    return {Phase::kPeriodic, Chore::kGc, kCollecting};
   // Outside any frame a trainer starts, ends, or is native code that no Python called.
   if (label.hot.none() && !producer && wait == Wait::kRunning)
     return {Phase::kOther, Chore::kNone, kNoFrame};

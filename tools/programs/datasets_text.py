@@ -33,7 +33,7 @@ def main():
                                     torch.nn.Linear(128, 3))
         optimizer = torch.optim.Adam(model.parameters())
         clock = OwnClock()
-        for _ in range(12):
+        for _ in range(30):
             for batch in clock.batches(loader):
                 optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(model(batch["codes"]), batch["label"]).backward()

@@ -79,7 +79,7 @@ class Evaluation(lightning.Callback):
 def main():
     model, timed = Model(), Timed()
     with tempfile.TemporaryDirectory() as folder:
-        trainer = lightning.Trainer(max_epochs=8, accelerator="cpu", logger=False, profiler=timed,
+        trainer = lightning.Trainer(max_epochs=30, accelerator="cpu", logger=False, profiler=timed,
                                     callbacks=[Evaluation(timed.clock)], default_root_dir=folder)
         trainer.fit(model, DataLoader(Signals(), 10, num_workers=1, persistent_workers=True),
                     DataLoader(Signals(), 50, num_workers=1, persistent_workers=True))

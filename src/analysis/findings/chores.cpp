@@ -19,8 +19,10 @@ Prediction without(double share, double likely, double least, double most) {
 }
 
 Share shareOfChore(const Evidence& e, Chore chore) {
+  // Looks come faster where the budget allows it: the time they stand for counts, not how many.
   const StackFacts& s = e.trainer.stacks;
-  return shareOf(s.chores[static_cast<std::size_t>(chore)], s.trainer);
+  const double time = s.chores[static_cast<std::size_t>(chore)];
+  return shareOf(s.trainerTime > 0 ? time / s.trainerTime * s.trainer.looks : 0, s.trainer);
 }
 
 Finding choreFinding(const Evidence& e, const char* id, double share, const char* title) {
@@ -73,10 +75,10 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
   return f;
 }
 
-// By passes that the hook saw, or by what a library calls evaluation.
+// By passes that the hook saw; by what a library calls evaluation where looks are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
   const Share seen = shareOfChore(e, Chore::kEvaluation);
-  const double share = std::max(e.evaluation, seen.low > kNotable ? seen.value : 0);
+  const double share = seen.low > std::max(kNotable, e.evaluation) ? seen.value : e.evaluation;
   if (share <= kNotable) return {};
   Finding f = choreFinding(e, "periodic.evaluation", share,
                            "Evaluation takes a large part of the training time");

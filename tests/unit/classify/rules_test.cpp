@@ -223,6 +223,15 @@ TEST_CASE("the standard library: parsing, decompressing, files, queues") {
                Wait::kSocket) == Answer{"extract", "wait.socket"});
 }
 
+TEST_CASE("what a worker imports with its first batch is its start-up, not a transform") {
+  const std::string import = "<frozen importlib._bootstrap> ";
+  CHECK(making({kSite + "lazy_loader/__init__.py attach.<locals>.__getattr__",
+                kLib + "importlib/__init__.py import_module", import + "_find_and_load",
+                kSite + "numba/core/ir.py <module>"}) == Answer{"load", "python.worker_import"});
+  CHECK(training({import + "_find_and_load", kSite + "numba/core/ir.py <module>"}) ==
+        Answer{"other", "python.import"});
+}
+
 TEST_CASE("logging and trackers cover what they call") {
   CHECK(training({kLib + "logging/__init__.py Logger.info",
                   kLib + "logging/__init__.py StreamHandler.flush"},

@@ -45,6 +45,11 @@ TEST_CASE("a look while collecting garbage is a chore of the trainer, not of a p
         Answer{"periodic", "gc.collecting"});
   CHECK(ask(Side::kProducer, Wait::kRunning, {"train.py load"}, true) ==
         Answer{"transform", "own.producer"});
+  // Importing makes many objects; collecting meanwhile is no chore of the training either.
+  CHECK(ask(Side::kTrainer, Wait::kRunning,
+            {"train.py <module>", "<frozen importlib._bootstrap> _find_and_load",
+             kSite + "numba/__init__.py <module>"},
+            true) == Answer{"other", "python.import"});
 }
 
 TEST_CASE("a wait that says nothing is what the stack says, or unknown") {

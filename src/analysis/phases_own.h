@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/looks.h"
+#include "classify/stack_labels.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// The user's own functions that make data in a trainer whose loader nobody knows: what they call
+// reads or transforms by known rules for much of their time, and nothing in them is a model's by a
+// known rule, while elsewhere in the trainer something is. The rest of their time, own lines and
+// arrays, is then transform too. Without a model that rules know nothing tells them apart: none.
+class DataFunctions {
+ public:
+  DataFunctions() = default;
+  // By the looks at `thread` in [begin, end). Pure.
+  DataFunctions(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
+                Nanos begin, Nanos end);
+
+  // One of them is in the stack, and nothing nearer says what the look is.
+  [[nodiscard]] bool claim(StackId stack, const StackLabel& label, const LookLabel& look) const;
+
+ private:
+  std::vector<bool> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
+};
+
+}  // namespace stallprof

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/phases_own.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+
+namespace {
+
+// A loop with no loader that the hook knows: read() unpacks arrays (5), and prepares them in its
+// own lines (3) and with arrays (6); then a step by torch (4) or by arrays alone (7).
+const std::string kFrames =
+    "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
+    "0 stack stack=2 caller=1 file=\"train.py\" function=\"read\" line=20\n"
+    "0 stack stack=3 caller=1 file=\"train.py\" function=\"read\" line=21\n"
+    "0 stack stack=4 caller=1 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=5 caller=2 file=\"/u/site-packages/numpy/lib/_npyio_impl.py\" "
+    "function=\"genfromtxt\" line=9\n"
+    "0 stack stack=6 caller=3 file=\"/u/site-packages/numpy/_core/_methods.py\" "
+    "function=\"_std\" line=9\n"
+    "0 stack stack=7 caller=1 file=\"train.py\" function=\"update\" line=40\n"
+    "0 stack stack=8 caller=3 file=\"/u/site-packages/torch/optim/sgd.py\" "
+    "function=\"SGD.step\" line=9\n";
+
+std::string look(int at, int count, int stack) {
+  return std::to_string(at) +
+         "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
+         "ms looks=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
+}
+
+// 200 steps of 100 ms: two looks in what read() calls, two at its own lines, two at `array`, and
+// four at `step`.
+Analysis trained(int step, int array = 6) {
+  return analyze(
+      test::traceOf(test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms looks=10 wait=running\n" +
+                    look(10, 2, 5) + look(30, 2, 3) + look(50, 2, array) + look(70, 4, step) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
+
+}  // namespace
+
+TEST_CASE("own lines and arrays of a function that reads, beside a known model, make data") {
+  const Analysis a = trained(4);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.6));
+  CHECK(near(a.breakdown.phase->compute, 0.4));
+  bool named = false;
+  for (const FunctionInfo& f : a.functions)
+    named = named ||
+            (f.phase == Phase::kTransform && f.rule == "own.data_function" && f.where.line == 21);
+  CHECK(named);
+  for (const Finding& f : a.findings) CHECK(f.id != "compute.python_overhead");
+}
+
+TEST_CASE("without a model that rules know, nothing tells preparing from computing") {
+  const Analysis a = trained(7);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.2));
+  CHECK(near(a.breakdown.phase->compute, 0.8));
+}
+
+TEST_CASE("a function that also runs the model makes no data, whatever it reads") {
+  const Analysis a = trained(4, 8);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.2));
+}
