@@ -119,7 +119,7 @@ StackId NativeSampler::stackAt(const Thread& thread, const PerfRecord& record,
                                const NativeMaps::Place& place) {
   if (thread.looks.at == Nanos{}) return submitters_.stackOf(record, place.file);
   submitters_.ran(record.tid, place.file, record.at);
-  return stackNear(thread.looks, record.at);
+  return stackRun(thread.looks, record.at);
 }
 
 void NativeSampler::eachSecond(Nanos now, EventOut& out) {

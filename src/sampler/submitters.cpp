@@ -18,12 +18,16 @@ constexpr int kMostMakers = 4;  // pools that make pools: oneTBB's and Arrow's a
 
 Nanos distance(Nanos a, Nanos b) { return a > b ? a - b : b - a; }
 
+StackId nearer(const python::StackAt& last, const python::StackAt& before, Nanos at) {
+  const Nanos toLast = distance(last.at, at), toBefore = distance(before.at, at);
+  if (std::min(toLast, toBefore) > kNear) return {};
+  return toLast <= toBefore ? last.stack : before.stack;
+}
+
 }  // namespace
 
-StackId stackNear(const PythonSampler::LastLook& looks, Nanos at) {
-  const Nanos last = distance(looks.at, at), before = distance(looks.beforeAt, at);
-  if (std::min(last, before) > kNear) return {};
-  return last <= before ? looks.stack : looks.before;
+StackId stackRun(const PythonSampler::LastLook& looks, Nanos at) {
+  return nearer(looks.ran, looks.ranBefore, at);
 }
 
 Submitters::Thread& Submitters::threadOf(std::uint32_t tid) {
@@ -75,7 +79,7 @@ StackId Submitters::stackOf(const PerfRecord& sample, StringId file) const {
   if (!looks.blocked && !ranIn(who, file, sample.at)) return {};
   // Between two looks that saw the same it was there, too.
   if (sample.at >= looks.sameSince && sample.at <= looks.at) return looks.stack;
-  return stackNear(looks, sample.at);
+  return nearer({looks.at, looks.stack}, {looks.beforeAt, looks.before}, sample.at);
 }
 
 }  // namespace stallprof

@@ -45,7 +45,8 @@ class Submitters {
   std::unordered_map<std::uint32_t, Thread> threads_;  // by tid
 };
 
-// The stack of a thread at an instant: of its last two looks the nearer one's, if that is near.
-[[nodiscard]] StackId stackNear(const PythonSampler::LastLook& looks, Nanos at);
+// The stack that a thread ran under at an instant: of the last two looks that found it runnable the
+// nearer one's, if that is near. What it was blocked in it did not run.
+[[nodiscard]] StackId stackRun(const PythonSampler::LastLook& looks, Nanos at);
 
 }  // namespace stallprof

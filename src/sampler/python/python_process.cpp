@@ -2,6 +2,7 @@
 #include "sampler/python/python_process.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fd.h"
 #include "sampler/proc_file.h"
@@ -236,6 +237,7 @@ void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
   saw.gc =
       gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
   thread.slices.look(thread.id, now, period * stride_, saw, out);
+  if (!look.blocked) thread.ranBefore = std::exchange(thread.ran, {now, saw.stack});
 }
 
 Gil PythonProcess::gilOf(const ThreadLook& look, const Thread& thread) const {

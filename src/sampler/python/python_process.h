@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sampler/python/code_cache.h"
@@ -60,6 +61,12 @@ class PythonProcess {
     const auto found = threads_.find(tid);
     return found != threads_.end() && found->second.blocked;
   }
+  // The last two looks that found that thread runnable, the later first.
+  [[nodiscard]] std::pair<StackAt, StackAt> ran(std::uint32_t tid) const {
+    const auto found = threads_.find(tid);
+    if (found == threads_.end()) return {};
+    return {found->second.ran, found->second.ranBefore};
+  }
   // Once a second: whether it is still the image it was.
   void check();
   [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }
@@ -77,6 +84,7 @@ class PythonProcess {
     Gil gil = Gil::kUnknown;                  // at the last look
     bool stale = true;                        // it ran since its stack was last read
     bool blocked = false, elsewhere = false;  // at the last look: asleep, and on no lock
+    StackAt ran, ranBefore;                   // the last looks that found it runnable
     unsigned turn = 0;
   };
   void attach(Nanos now);

@@ -39,8 +39,16 @@ PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t
   const python::PythonProcess& process = *found->second.process;
   const python::StackSlices* looks = process.looksAt(tid);
   if (looks == nullptr) return {};
-  return {looks->lastAt(),    looks->lastStack(),   looks->beforeAt(),     looks->stackBefore(),
-          looks->sameSince(), process.blocked(tid), process.delegates(tid)};
+  const auto [ran, ranBefore] = process.ran(tid);
+  return {looks->lastAt(),
+          looks->lastStack(),
+          looks->beforeAt(),
+          looks->stackBefore(),
+          looks->sameSince(),
+          ran,
+          ranBefore,
+          process.blocked(tid),
+          process.delegates(tid)};
 }
 
 // Forgets the processes that are gone.

@@ -35,9 +35,10 @@ class PythonSampler : public LookTaker {
     StackId stack;
     Nanos beforeAt{};  // the look before it
     StackId before;
-    Nanos sameSince{};       // all looks from here to `at` saw `stack`
-    bool blocked = false;    // at the latest look
-    bool delegates = false;  // PythonProcess::delegates
+    Nanos sameSince{};               // all looks from here to `at` saw `stack`
+    python::StackAt ran, ranBefore;  // of the last two looks that found it runnable
+    bool blocked = false;            // at the latest look
+    bool delegates = false;          // PythonProcess::delegates
   };
   [[nodiscard]] LastLook lastLook(std::uint32_t pid, std::uint32_t tid) const;
 

@@ -9,6 +9,11 @@
 
 namespace stallprof::python {
 
+struct StackAt {
+  Nanos at{};  // 0: never
+  StackId stack;
+};
+
 // The looks at one thread's stack as StackSlices: looks in a row that saw the same are one.
 class StackSlices {
  public:

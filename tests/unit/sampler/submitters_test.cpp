@@ -124,3 +124,14 @@ TEST_CASE("between looks that saw different stacks only what is near to one has 
   CHECK(b.stackOf(kPool, ms(99)) == kForward);
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
+
+TEST_CASE("a thread ran under what a look near by found it running in, not blocked in") {
+  PythonSampler::LastLook looks;  // it takes turns, at a read it sleeps in and at its own work
+  looks.at = ms(100), looks.stack = kFetch, looks.blocked = true;
+  looks.beforeAt = ms(90), looks.before = kForward;
+  looks.ran = {ms(90), kForward}, looks.ranBefore = {ms(70), kEarlier};
+  CHECK(stackRun(looks, ms(99)).none());
+  CHECK(stackRun(looks, ms(91)) == kForward);
+  CHECK(stackRun(looks, ms(71)) == kEarlier);
+  CHECK(stackRun(looks, ms(80)).none());
+}
