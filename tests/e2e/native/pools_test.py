@@ -14,7 +14,7 @@ STALLPROF = os.environ["STALLPROF"]
 TEAM = os.environ["TEAM"]
 LIBRARY = os.environ["TEAM_LIBRARY"]
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "team.py")
-CPU_SECONDS = "4"  # 400 samples: a share of a third is known to 2.4 points (one sigma)
+CPU_SECONDS = "3"  # 300 samples: a share of a third is known to 2.7 points (one sigma)
 
 
 class Pools(unittest.TestCase):
