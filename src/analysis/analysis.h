@@ -32,9 +32,9 @@ struct SourceLine {
 
 // A function of a library, or all of a library whose symbols are not known.
 struct NativeLeaf {
-  Untrusted library, function;  // "libjpeg.so.62"; readable, empty: not known
-  double ratio = 0;             // of the CPU samples it is set against
-  [[nodiscard]] bool known() const { return !library.empty() || !function.empty(); }
+  Untrusted file, function;  // "libjpeg.so.62"; readable, empty: not known
+  double ratio = 0;          // of the CPU samples it is set against
+  [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
 };
 // "libjpeg.so.62:decode_mcu", escaped.
 [[nodiscard]] std::string nameOf(const NativeLeaf& leaf);

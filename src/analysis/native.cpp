@@ -170,7 +170,7 @@ class Places {
     }
     std::stable_sort(
         info.functions.begin(), info.functions.end(), [](const auto& a, const auto& b) {
-          return a.samples != b.samples ? a.samples > b.samples : a.leaf.library < b.leaf.library;
+          return a.samples != b.samples ? a.samples > b.samples : a.leaf.file < b.leaf.file;
         });
     if (info.functions.size() > kMostFunctions) info.functions.resize(kMostFunctions);
   }
@@ -203,13 +203,13 @@ void addTo(Finding& f, const Places& table) {
   const bool aboutCode = f.id.starts_with("transform.") || f.id.starts_with("compute.");
   if (f.hot.known() || !aboutCode) return;
   const NativeLeaf leaf = table.hottest(sideOf(f));
-  if (leaf.known()) f.hot = {leaf.library, leaf.function, 0};
+  if (leaf.known()) f.hot = {leaf.file, leaf.function, 0};
 }
 
 }  // namespace
 
 std::string nameOf(const NativeLeaf& leaf) {
-  const std::string library = escapeTerminal(leaf.library.raw(), 120);
+  const std::string library = escapeTerminal(leaf.file.raw(), 120);
   if (leaf.function.empty()) return library;
   return library + ":" + escapeTerminal(leaf.function.raw(), 120);
 }

@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "present/report_json.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
+#include "present/json_values.h"
 #include "stallprof/version.h"
 
 namespace stallprof {
+
+using namespace json_values;
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// A number that is not finite was not measured.
-Json number(double v) { return std::isfinite(v) ? Json(v) : Json(); }
-Json number(const Maybe<double>& v) { return v ? number(*v) : Json(); }
-Json text(std::string_view bytes) { return toUtf8(bytes); }
-Json maybeText(const Maybe<std::string>& bytes) { return bytes ? text(*bytes) : Json(); }
-Json textOrNull(std::string_view bytes) { return bytes.empty() ? Json() : text(bytes); }
-template <class T>
-Json orNull(const Maybe<T>& v) {
-  return v ? Json(*v) : Json();
-}
-
-template <class T, class F>
-Json list(const std::vector<T>& items, F&& one) {
-  Json out = Json::array();
-  for (const T& item : items) out.push_back(one(item));
-  return out;
-}
-
-// An object that sums holds only numbers or is null as a whole.
-Json summing(Json object) {
-  for (const auto& [name, value] : object.items())
-    if (value.is_null()) return {};
-  return object;
-}
 
 Json place(const SourceLine& s) {
   if (s.file.empty()) return {};
@@ -49,7 +23,7 @@ Json placeAndFunction(const SourceLine& s) {
 }
 
 Json leaf(const NativeLeaf& l) {
-  return {{"library", textOrNull(l.library.raw())},
+  return {{"library", textOrNull(l.file.raw())},
           {"function", textOrNull(l.function.raw())},
           {"ratio", number(l.ratio)}};
 }
@@ -257,96 +231,12 @@ Json trainer(const TrainerInfo& t) {
           {"verdict", verdict(t.verdict)}};
 }
 
-Json deviceTime(const DeviceInfo::Device& d) {
-  if (!d.time) return {};
-  return summing({{"kernels", number(d.time->kernels)},
-                  {"copies", number(d.time->copies)},
-                  {"collectives", number(d.time->collectives)},
-                  {"idle", number(d.time->idle)}});
-}
-
-Json deviceIdle(const DeviceInfo::Device& d) {
-  if (!d.idle) return {};
-  const DeviceInfo::IdleRatio& i = *d.idle;
-  return summing({{"extract", number(i.extract)},
-                  {"transform", number(i.transform)},
-                  {"load", number(i.load)},
-                  {"unknown", number(i.unknown)},
-                  {"copy", number(i.copy)},
-                  {"sync", number(i.sync)},
-                  {"launch", number(i.launch)},
-                  {"host", number(i.host)},
-                  {"comm", number(i.comm)},
-                  {"checkpoint", number(i.checkpoint)},
-                  {"evaluation", number(i.evaluation)},
-                  {"other", number(i.other)}});
-}
-
-Json oneDevice(const DeviceInfo::Device& d) {
-  return {{"id", text(d.id)},
-          {"name", textOrNull(d.name)},
-          {"multiprocessors", orNull(d.multiprocessors)},
-          {"busy_ratio", number(d.busy)},
-          {"time_ratio", deviceTime(d)},
-          {"idle_ratio", deviceIdle(d)},
-          {"utilization_ratio", number(d.utilization)},
-          {"sm_active_ratio", number(d.smActive)},
-          {"sm_occupancy_ratio", number(d.occupancy)},
-          {"tensor_active_ratio", number(d.tensorActive)},
-          {"dram_active_ratio", number(d.dramActive)},
-          {"power_watts", number(d.powerWatts)},
-          {"clock_mhz", number(d.clockMhz)},
-          {"max_clock_mhz", number(d.maxClockMhz)},
-          {"throttled_ratio", number(d.throttled)},
-          {"memory_total_bytes", orNull(d.memoryTotal)},
-          {"memory_first_bytes", orNull(d.memoryFirst)},
-          {"memory_last_bytes", orNull(d.memoryLast)},
-          {"memory_peak_bytes", orNull(d.memoryPeak)},
-          {"memory_headroom_bytes", orNull(d.memoryHeadroom)}};
-}
-
-Json device(const DeviceInfo& d) {
-  const auto kernel = [](const DeviceInfo::Kernel& k) -> Json {
-    return {{"name", text(k.name.raw())},
-            {"category", text(k.category)},
-            {"count", k.count},
-            {"time_ns", k.time.count()},
-            {"time_ratio", number(k.ratio)},
-            {"filled_ratio", number(k.filled)}};
-  };
-  const auto category = [](const DeviceInfo::Category& c) -> Json {
-    return {{"name", text(c.name)},
-            {"count", c.count},
-            {"time_ns", c.time.count()},
-            {"time_ratio", number(c.ratio)}};
-  };
-  const auto copy = [](const DeviceInfo::Copy& c) -> Json {
-    return {{"kind", text(c.kind)},     {"memory", text(c.memory)},
-            {"count", c.count},         {"time_ns", c.time.count()},
-            {"bytes", orNull(c.bytes)}, {"bytes_per_s", number(c.bytesPerSecond)}};
-  };
-  const auto call = [](const DeviceInfo::Call& c) -> Json {
-    return {{"name", text(c.name.raw())},
-            {"kind", text(c.kind)},
-            {"count", c.count},
-            {"time_ns", c.time.count()}};
-  };
-  return {{"basis", text(d.basis)},
-          {"traced_ratio", number(d.tracedRatio)},
-          {"estimated", d.estimated},
-          {"devices", list(d.devices, oneDevice)},
-          {"kernel_categories", list(d.categories, category)},
-          {"kernels", list(d.kernels, kernel)},
-          {"copies", list(d.copies, copy)},
-          {"calls", list(d.calls, call)}};
-}
-
 Json native(const NativeInfo& n) {
   const auto kind = [](const NativeInfo::Class& c) -> Json {
     return {{"class", text(c.name)}, {"samples", c.samples}, {"ratio", number(c.ratio)}};
   };
   const auto function = [](const NativeInfo::Function& f) -> Json {
-    return {{"library", textOrNull(f.leaf.library.raw())},
+    return {{"library", textOrNull(f.leaf.file.raw())},
             {"function", textOrNull(f.leaf.function.raw())},
             {"class", text(f.className)},
             {"role", text(f.role)},
@@ -379,17 +269,6 @@ Json cost(const Cost& c) {
           {"wasted_per_epoch", number(c.wastedPerEpoch)}};
 }
 
-// A report nests a handful deep; deeper is not ours.
-constexpr int kDeepest = 8;
-
-void collect(const Json& json, const std::string& path, int depth,
-             std::map<std::string, double>& out) {
-  if (json.is_number()) out[path] = json.get<double>();
-  if (!json.is_object() || depth == kDeepest) return;
-  for (const auto& [name, value] : json.items())
-    collect(value, path.empty() ? name : path + "." + name, depth + 1, out);
-}
-
 }  // namespace
 
 std::string reportJson(const Analysis& a) {
@@ -414,19 +293,6 @@ std::string reportJson(const Analysis& a) {
   if (a.native) json["native"] = native(*a.native);          // only where samples were taken
   if (a.counters) json["counters"] = counters(*a.counters);  // only where some counted
   return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
-}
-
-Result<std::map<std::string, double>> reportNumbers(const std::string& json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object() || !parsed.contains("schema") || !parsed["schema"].is_string())
-    return Error{Error::Kind::kDamaged, "not a stallprof report in JSON"};
-  const auto schema = parsed["schema"].get<std::string>();
-  if (schema != kReportSchema)
-    return Error{Error::Kind::kUnsupported, "its schema is '" + escapeTerminal(schema, 64) +
-                                                "'; this version reads '" + kReportSchema + "'"};
-  std::map<std::string, double> numbers;
-  collect(parsed, "", 0, numbers);
-  return numbers;
 }
 
 }  // namespace stallprof

@@ -59,22 +59,24 @@ bool Submitters::ranIn(std::uint32_t tid, StringId file, Nanos at) const {
                      [&](const Ran& r) { return r.file == file && distance(r.at, at) <= kLately; });
 }
 
-std::uint32_t Submitters::submitterOf(const PerfRecord& sample) const {
+std::pair<std::uint32_t, PythonSampler::LastLook> Submitters::submitterOf(
+    const PerfRecord& sample) const {
   std::uint32_t tid = sample.tid;
   for (int i = 0; i < kMostMakers; ++i) {
     const auto thread = threads_.find(tid);
     if (thread == threads_.end() || thread->second.maker == 0) break;
     tid = thread->second.maker;
-    if (looks_(sample.pid, tid).at > Nanos{}) return tid;
+    if (const auto looks = looks_(sample.pid, tid); looks.at > Nanos{}) return {tid, looks};
   }
   const std::uint32_t first = sample.pid;
-  return first != sample.tid && looks_(sample.pid, first).at > Nanos{} ? first : 0;
+  if (first == sample.tid) return {};
+  const auto looks = looks_(sample.pid, first);
+  return looks.at > Nanos{} ? std::pair(first, looks) : std::pair(0u, looks);
 }
 
 StackId Submitters::stackOf(const PerfRecord& sample, StringId file) const {
-  const std::uint32_t who = submitterOf(sample);
+  const auto [who, looks] = submitterOf(sample);
   if (who == 0) return {};
-  const PythonSampler::LastLook looks = looks_(sample.pid, who);
   if (!looks.delegates) return {};
   if (!looks.blocked && !ranIn(who, file, sample.at)) return {};
   // Between two looks that saw the same it was there, too.

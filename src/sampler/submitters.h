@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "sampler/perf_records.h"
 #include "sampler/python/python_sampler.h"
@@ -37,7 +38,9 @@ class Submitters {
     std::uint32_t maker = 0;  // 0: not known
     std::array<Ran, 4> ran;   // of its last files
   };
-  [[nodiscard]] std::uint32_t submitterOf(const PerfRecord& sample) const;
+  // Who submitted the work of a sample's thread, and the looks at it; 0: nobody that is known.
+  [[nodiscard]] std::pair<std::uint32_t, PythonSampler::LastLook> submitterOf(
+      const PerfRecord& sample) const;
   [[nodiscard]] bool ranIn(std::uint32_t tid, StringId file, Nanos at) const;
   [[nodiscard]] Thread& threadOf(std::uint32_t tid);
 

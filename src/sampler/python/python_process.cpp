@@ -240,6 +240,21 @@ void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
   if (!look.blocked) thread.ranBefore = std::exchange(thread.ran, {now, saw.stack});
 }
 
+LastLook PythonProcess::lastLook(std::uint32_t tid) const {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return {};
+  const Thread& t = found->second;
+  return {t.slices.lastAt(),
+          t.slices.lastStack(),
+          t.slices.beforeAt(),
+          t.slices.stackBefore(),
+          t.slices.sameSince(),
+          t.ran,
+          t.ranBefore,
+          t.blocked,
+          !t.elsewhere && t.gil != Gil::kWaits};
+}
+
 Gil PythonProcess::gilOf(const ThreadLook& look, const Thread& thread) const {
   const Layout& layout = interpreters_->layout();
   const InterpreterState& of = interpreters_->interpreters()[thread.python.interpreter];

@@ -33,6 +33,20 @@ struct Shared {
       tell;  // what Python stacks can be seen, why not
 };
 
+// For those who saw a thread otherwise.
+struct LastLook {
+  Nanos at{};  // 0: never
+  StackId stack;
+  Nanos beforeAt{};  // the look before it
+  StackId before;
+  Nanos sameSince{};       // all looks from here to `at` saw `stack`
+  StackAt ran, ranBefore;  // of the last two looks that found it runnable, the later first
+  bool blocked = false;    // at the latest look
+  // At the latest look it may have had others work for it: it ran, or slept on a lock that is not
+  // the interpreter's.
+  bool delegates = false;
+};
+
 // One process of the job and the Python in it, if there is any: found, followed through exec, and
 // read. Everything may fail at any time (the process may be gone): then there is no stack.
 class PythonProcess {
@@ -46,27 +60,8 @@ class PythonProcess {
   void flush(EventOut& out);
   [[nodiscard]] std::size_t takeEmitted();
   [[nodiscard]] std::uint64_t takeSkipped() { return std::exchange(skipped_, 0); }
-  // The latest look at that thread's stack; null: it has none.
-  [[nodiscard]] const StackSlices* looksAt(std::uint32_t tid) const {
-    const auto found = threads_.find(tid);
-    return found == threads_.end() ? nullptr : &found->second.slices;
-  }
-  // Whether that thread, at the latest look, may have had others work for it: it ran, or slept on a
-  // lock that is not the interpreter's.
-  [[nodiscard]] bool delegates(std::uint32_t tid) const {
-    const auto found = threads_.find(tid);
-    return found != threads_.end() && !found->second.elsewhere && found->second.gil != Gil::kWaits;
-  }
-  [[nodiscard]] bool blocked(std::uint32_t tid) const {
-    const auto found = threads_.find(tid);
-    return found != threads_.end() && found->second.blocked;
-  }
-  // The last two looks that found that thread runnable, the later first.
-  [[nodiscard]] std::pair<StackAt, StackAt> ran(std::uint32_t tid) const {
-    const auto found = threads_.find(tid);
-    if (found == threads_.end()) return {};
-    return {found->second.ran, found->second.ranBefore};
-  }
+  // When that thread's stack was last seen, and what it was; no time where it has none.
+  [[nodiscard]] LastLook lastLook(std::uint32_t tid) const;
   // Once a second: whether it is still the image it was.
   void check();
   [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }

@@ -36,19 +36,7 @@ void PythonSampler::look(const ThreadLook& look) {
 PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t tid) const {
   const auto found = processes_.find(pid);
   if (found == processes_.end() || !found->second.process) return {};
-  const python::PythonProcess& process = *found->second.process;
-  const python::StackSlices* looks = process.looksAt(tid);
-  if (looks == nullptr) return {};
-  const auto [ran, ranBefore] = process.ran(tid);
-  return {looks->lastAt(),
-          looks->lastStack(),
-          looks->beforeAt(),
-          looks->stackBefore(),
-          looks->sameSince(),
-          ran,
-          ranBefore,
-          process.blocked(tid),
-          process.delegates(tid)};
+  return found->second.process->lastLook(tid);
 }
 
 // Forgets the processes that are gone.

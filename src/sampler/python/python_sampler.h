@@ -29,17 +29,7 @@ class PythonSampler : public LookTaker {
   void endRound(Nanos now, Nanos period, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
 
-  // When a thread's stack was last seen, and what it was: for those who saw the thread otherwise.
-  struct LastLook {
-    Nanos at{};  // 0: never
-    StackId stack;
-    Nanos beforeAt{};  // the look before it
-    StackId before;
-    Nanos sameSince{};               // all looks from here to `at` saw `stack`
-    python::StackAt ran, ranBefore;  // of the last two looks that found it runnable
-    bool blocked = false;            // at the latest look
-    bool delegates = false;          // PythonProcess::delegates
-  };
+  using LastLook = python::LastLook;
   [[nodiscard]] LastLook lastLook(std::uint32_t pid, std::uint32_t tid) const;
 
  private:
