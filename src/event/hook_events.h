@@ -78,7 +78,7 @@ struct Fetch {
   // All threads of the process inside the call; known when W = 0, of short calls of one in 16 while
   // no other thread works.
   Nanos processCpu{-1};
-  std::int64_t bytes = -1;  // of the batch's tensors; known when W = 0 (else the task's)
+  std::int64_t bytes = -1;  // of the batch's tensors, with W = 0 (else the task's); -1: not read
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("thread", s.thread), v("loader", s.loader), v("pass", s.pass), v("duration", s.duration),
@@ -112,7 +112,7 @@ struct WorkerTask {
   Nanos fetchBegin{}, fetchEnd{},
       putEnd{};               // offsets: index in hand; batch made; batch handed over
   Nanos cpu{}, processCpu{};  // fetchBegin..fetchEnd: this thread's; all threads'
-  std::int64_t bytes = -1;    // of the batch's tensors; -1: not known
+  std::int64_t bytes = -1;    // of the batch's tensors; -1: not read
   std::int64_t majorFaults = -1, blockReads = -1;  // of this thread in the fetch (getrusage)
   template <class S, class V>
   static void fields(S& s, V&& v) {

@@ -10,8 +10,8 @@
 #include "hook/events.h"
 
 /* With no workers a batch's CPU is the process's, so that decoder pools count. Its clock costs as
- * much as a small batch: while fetches are shorter than a millisecond and all but their thread's
- * CPU has been next to nothing, it is read with every 16th. */
+ * much as a small batch, and so do its tensors' sizes: while fetches are shorter than a millisecond
+ * and all but their thread's CPU has been next to nothing, they are read with every 16th. */
 enum { kShortNs = 1000000, kNothingNs = 4000, kMostUnread = 16 };
 
 typedef struct {
@@ -140,7 +140,7 @@ static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
     process = processCpu(self, end - self->at, cpu - self->cpu);
     if (succeeded) {
       batch = integer(dictionary, kYielded) - 1;
-      bytes = batchBytes(result);
+      if (self->process) bytes = batchBytes(result);
     }
   } else if (succeeded) {
     batch = self->anyOrder ? self->last : integer(dictionary, kReceived) - 1;

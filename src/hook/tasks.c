@@ -15,8 +15,9 @@
 /* For the senders: they start with the first batches, and some never do. */
 enum { kLooks = 8, kSenders = 2 };
 
-/* Between fetches the kernel's part of a clock read is cold and slower than in a loop. So after a
- * fetch of less than a millisecond only this thread's clocks are read, the rest every 16th time. */
+/* Between fetches the kernel's part of a clock read is cold and slower than in a loop, and a
+ * tensor's size costs as much again. So after a fetch of less than a millisecond only this thread's
+ * clocks are read, the rest and the batch's size with the first and every 16th. */
 enum { kShortNs = 1000000, kMostUnread = 16 };
 
 struct reading {
@@ -34,7 +35,7 @@ typedef struct {
   long tids[kSenders];
   uint64_t waiting;            /* when the wait for an index began, timeouts or not; 0: not yet */
   uint64_t begun, begunCpu;    /* the index's arrival */
-  int hasBefore, unread;       /* short fetches since the last readRest */
+  int hasBefore, unread;       /* short fetches since the last readRest; 0: it was read now */
   struct reading before, made; /* at the end of the fetch before, and of this one */
 } Tasks;
 
@@ -133,6 +134,8 @@ static int putDone(PyObject* object, PyObject* args, PyObject* result) {
   if (!answersIndex(self, args)) return 0;
   const uint64_t cpu = made->thread - self->begunCpu;
   const int64_t pool = made->rest - before->rest;
+  PyObject* batch = PyTuple_GetItem(PyTuple_GetItem(args, 0), 1);
+  const int64_t bytes = self->unread ? -1 : batchBytes(batch);
   const uint64_t numbers[] = {self->key,
                               (uint64_t)self->worker,
                               PyLong_AsUnsignedLongLongMask(self->index),
@@ -141,7 +144,7 @@ static int putDone(PyObject* object, PyObject* args, PyObject* result) {
                               end - at,
                               cpu,
                               cpu + (pool > 0 ? (uint64_t)pool : 0),
-                              (uint64_t)batchBytes(PyTuple_GetItem(PyTuple_GetItem(args, 0), 1)),
+                              (uint64_t)bytes,
                               (uint64_t)(made->faults - before->faults),
                               (uint64_t)(made->reads - before->reads)};
   if (!PyErr_Occurred()) /* an index that is no integer: not torch's */
@@ -168,6 +171,7 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->senders = (Py_INCREF(senders), senders);
   self->resumed = (Py_INCREF(resumed), resumed);
   self->looks = kLooks;
+  self->unread = kMostUnread - 1;
   return (PyObject*)self;
 }
 
