@@ -79,6 +79,10 @@ std::string escapeTerminal(std::string_view bytes, std::size_t limit) {
   return escape(bytes, limit, [](std::uint32_t c) { return !hostile(c); });
 }
 
+std::string inQuotes(std::string_view bytes, std::size_t limit) {
+  return "'" + escapeTerminal(bytes, limit) + "'";
+}
+
 std::string toUtf8(std::string_view bytes) {
   return escape(bytes, std::string_view::npos - 8, [](std::uint32_t) { return true; });
 }

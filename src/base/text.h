@@ -25,6 +25,8 @@ class Untrusted {
 // For a terminal or a log line: C0, DEL, C1, bidirectional and zero-width controls and invalid
 // UTF-8 become \xNN (CVE-2024-58251 is what happens otherwise); at most `limit` bytes, then "...".
 [[nodiscard]] std::string escapeTerminal(std::string_view bytes, std::size_t limit = 4096);
+// The same between '': how a message names a path or a word of the user's.
+[[nodiscard]] std::string inQuotes(std::string_view bytes, std::size_t limit = 400);
 
 // Valid UTF-8 for a JSON string value: each byte that is not part of valid UTF-8 becomes U+FFFD
 // written as its escape \xNN in the text. The JSON library does the quoting.

@@ -60,13 +60,12 @@ class FileReader {
   void fail(const toml::node& at, const std::string& why) {
     if (!wrong_) wrong_ = complain(at.source().begin.line, why);
   }
-  static std::string quoted(std::string_view word) { return "'" + escapeTerminal(word, 80) + "'"; }
 
   void readTop(std::string_view key, const toml::node& node) {
     if (key == "library") return take(node, key, library_);
     if (key == "source") return take(node, key, source_);
     const toml::array* rules = key == "rule" ? node.as_array() : nullptr;
-    if (!rules) return fail(node, quoted(key) + " is not library, source or [[rule]]");
+    if (!rules) return fail(node, inQuotes(key) + " is not library, source or [[rule]]");
     if (rules->size() > kMostRules) return fail(node, "more than 4096 rules");
     for (const toml::node& each : *rules)
       if (const toml::table* table = each.as_table())
@@ -99,7 +98,7 @@ class FileReader {
     if (key == "functions") return take(node, key, rule.functions);
     if (key == "libraries") return take(node, key, rule.libraries);
     if (key == "symbols") return take(node, key, rule.symbols);
-    fail(node, quoted(key) + " is no key of a rule");
+    fail(node, inQuotes(key) + " is no key of a rule");
   }
 
   void take(const toml::node& node, std::string_view key, std::string& into) {
@@ -121,7 +120,7 @@ class FileReader {
     if (rule.work) return void(rule.phase = Phase::kTransform);
     const auto found = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), name);
     if (found == kPhaseNames.end())
-      return fail(node, quoted(name) +
+      return fail(node, inQuotes(name) +
                             " is no phase; there are extract, transform, load, "
                             "compute, sync, comm, periodic, other, and work");
     rule.phase = static_cast<Phase>(found - kPhaseNames.begin());
@@ -132,7 +131,7 @@ class FileReader {
     for (const Chore chore : {Chore::kCheckpoint, Chore::kEvaluation, Chore::kLogging, Chore::kGc})
       if (name == nameOf(chore)) rule.chore = chore;
     if (rule.chore == Chore::kNone)
-      fail(node, quoted(name) + " is no chore; there are checkpoint, evaluation, logging, gc");
+      fail(node, inQuotes(name) + " is no chore; there are checkpoint, evaluation, logging, gc");
   }
 
   void readCovers(const toml::node& node, PhaseRule& rule) {
@@ -150,7 +149,7 @@ class FileReader {
     if (name == "producer") return void(into = Side::kProducer);
     if (name == "trainer") return void(into = Side::kTrainer);
     if (name == "any" && key == "scope") return;
-    fail(node, quoted(name) + " is no " + std::string(key) + "; there are producer and trainer" +
+    fail(node, inQuotes(name) + " is no " + std::string(key) + "; there are producer and trainer" +
                    (key == "scope" ? ", and any" : ""));
   }
 
@@ -166,8 +165,8 @@ class FileReader {
     };
     if (rule.id.empty()) return fail(at, "a rule without id");
     if (!std::all_of(rule.id.begin(), rule.id.end(), idLetter) || rule.id.size() > 64)
-      return fail(at, "id " + quoted(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
-    const std::string name = "rule " + quoted(rule.id);
+      return fail(at, "id " + inQuotes(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
+    const std::string name = "rule " + inQuotes(rule.id);
     if (!rule.phase && !rule.context) return fail(at, name + " has neither phase nor context");
     if (rule.chore != Chore::kNone && rule.phase != Phase::kPeriodic)
       return fail(at, name + " has a chore, but is not periodic");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/stats.h"
+#include "base/text.h"
 #include "gate/verdict.h"
 #include "gate/wording.h"
 #include "present/units.h"
@@ -11,13 +12,12 @@
 namespace stallprof {
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + escapeTerminal(text, 200) + "'"; }
-
 // Why `run` tells nothing: the command under it failed. "" where it did not.
 std::string failureOf(const GateRun& run) {
-  if (run.exitSignal) return fmt::format("{} died of signal {}", quoted(run.path), *run.exitSignal);
+  if (run.exitSignal)
+    return fmt::format("{} died of signal {}", inQuotes(run.path), *run.exitSignal);
   if (run.exitCode.value_or(0) != 0)
-    return fmt::format("{} exited with status {}", quoted(run.path), *run.exitCode);
+    return fmt::format("{} exited with status {}", inQuotes(run.path), *run.exitCode);
   return "";
 }
 
@@ -36,8 +36,9 @@ std::string mismatch(const Policy& policy, std::span<const GateRun> base,
     for (const GateRun& run : side)
       for (const std::string& part : policy.match)
         if (partOf(run.host, part) != partOf(first.host, part))
-          return fmt::format("{} is {} in {}, {} in {}", part, quoted(partOf(first.host, part)),
-                             quoted(first.path), quoted(partOf(run.host, part)), quoted(run.path));
+          return fmt::format("{} is {} in {}, {} in {}", part, inQuotes(partOf(first.host, part)),
+                             inQuotes(first.path), inQuotes(partOf(run.host, part)),
+                             inQuotes(run.path));
   return "";
 }
 
@@ -49,7 +50,7 @@ std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
       const double count = steps == run.numbers.end() ? 0 : steps->second;
       if (count < static_cast<double>(policy.minSteps))
         return fmt::format("{} has {} steps in its window, the policy asks for {}",
-                           quoted(run.path), numberText(count), policy.minSteps);
+                           inQuotes(run.path), numberText(count), policy.minSteps);
     }
   return "";
 }
@@ -60,7 +61,7 @@ void note(GateResult& result, std::span<const GateRun> base, std::span<const Gat
   for (const auto side : {base, head})
     for (const GateRun& run : side)
       if (!run.exitCode && !run.exitSignal)
-        result.notes.push_back(quoted(run.path) + " had not ended when its report was made.");
+        result.notes.push_back(inQuotes(run.path) + " had not ended when its report was made.");
 }
 
 bool matches(const FindingRule& rule, const std::string& id) {
@@ -103,8 +104,8 @@ Result<std::vector<double>> numbersOf(std::span<const GateRun> runs, const std::
   for (const GateRun& run : runs) {
     const auto found = run.numbers.find(path);
     if (found == run.numbers.end())
-      return Error{Error::Kind::kUsage,
-                   fmt::format("{} has no {}: it was not measured there", quoted(run.path), path)};
+      return Error{Error::Kind::kUsage, fmt::format("{} has no {}: it was not measured there",
+                                                    inQuotes(run.path), path)};
     values.push_back(found->second);
   }
   return values;

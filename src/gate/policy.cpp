@@ -34,8 +34,6 @@ const Words kFinding = {"id", "new"};
 const Words kWaiver = {"metric", "reason", "expires"};
 const Words kMatch = {"cpu_model", "cores", "gpus", "framework"};
 
-std::string quoted(std::string_view word) { return "'" + escapeTerminal(word, 80) + "'"; }
-
 std::string listed(const Words& words) {
   std::string out;
   for (const std::string_view word : words) out += (out.empty() ? "" : ", ") + std::string(word);
@@ -97,7 +95,7 @@ class PolicyReader {
   void fail(const toml::node& at, const std::string& why) { fail(at.source().begin.line, why); }
   void unknown(const toml::node& at, std::string_view key, const std::string& where,
                const Words& words) {
-    fail(at, quoted(key) + " is no key of " + where + didYouMean(key, words));
+    fail(at, inQuotes(key) + " is no key of " + where + didYouMean(key, words));
   }
 
   // One of `words`, by its place; 0 with a complaint for anything else.
@@ -289,7 +287,7 @@ class PolicyReader {
     const std::string path = text(*name, "name");
     const MetricKind* kind = findMetric(path);
     if (kind == nullptr)
-      return fail(*name, quoted(path) + " is no metric of a report" + didYouMeanMetric(path));
+      return fail(*name, inQuotes(path) + " is no metric of a report" + didYouMeanMetric(path));
     MetricEntry entry;
     entry.common.path = path, entry.common.line = name->source().begin.line;
     entry.common.worse = kind->worse;

@@ -6,10 +6,8 @@
 namespace stallprof {
 namespace {
 
-std::string quoted(std::string_view word) { return "'" + escapeTerminal(word, 80) + "'"; }
-
 std::string contradiction(const MetricEntry& entry, const Policy& policy) {
-  const std::string name = quoted(entry.common.path);
+  const std::string name = inQuotes(entry.common.path);
   if (entry.exact && entry.shift)
     return name + " is deterministic: give tolerance, not max_regression";
   if (!entry.exact && entry.common.tolerance > 0)
@@ -51,7 +49,7 @@ std::string applyWaiver(const Waiver& waiver, Policy& policy) {
   for (Check& check : policy.checks)
     if (check.path == waiver.metric)
       check.waiver = waiver.reason + " (until " + waiver.expires + ")", used = true;
-  return used ? "" : "a waiver for " + quoted(waiver.metric) + ", which no [[metric]] asks of";
+  return used ? "" : "a waiver for " + inQuotes(waiver.metric) + ", which no [[metric]] asks of";
 }
 
 }  // namespace stallprof

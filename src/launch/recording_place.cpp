@@ -15,8 +15,6 @@
 namespace stallprof {
 namespace {
 
-std::string inQuotes(std::string_view text) { return "'" + escapeTerminal(text, 512) + "'"; }
-
 bool exists(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0;

@@ -41,8 +41,6 @@ constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
 // in all. The kernel takes 45 ms to close a tracepoint of the recorder, on a busy machine more.
 constexpr Nanos kRecorderLimit = std::chrono::milliseconds(80);
 
-std::string inQuotes(std::string_view text) { return "'" + escapeTerminal(text, 512) + "'"; }
-
 int fail(const std::string& line) {
   say(line);
   return kOwnFailure;

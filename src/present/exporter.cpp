@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "present/exporter.h"
 
+#include "base/text.h"
 #include "present/report_html.h"
 #include "present/report_json.h"
 #include "present/report_markdown.h"
@@ -39,7 +40,7 @@ Result<std::unique_ptr<Exporter>> makeExporter(std::string_view format, const An
   if (format == "md") return make("md", reportMarkdown);
   if (format == "html") return make("html", reportHtml);
   return Error{Error::Kind::kUsage,
-               "'" + escapeTerminal(format, 64) + "' is not a report format: text, json, md, html"};
+               inQuotes(format, 64) + " is not a report format: text, json, md, html"};
 }
 
 }  // namespace stallprof

@@ -188,7 +188,7 @@ void RecordingReader::lose(LossKind kind, std::uint64_t count, std::string_view 
 
 Result<ReadSummary> readRecording(const std::string& directory, Strings& strings,
                                   const std::function<void(const Event&)>& take) {
-  const std::string shown = "'" + escapeTerminal(directory) + "'";
+  const std::string shown = inQuotes(directory);
   Fd opened = openAt(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY);
   if (!opened.valid()) return ioError("opening the recording " + shown, errno);
   auto summary = RecordingReader(std::move(opened), strings, take).read();

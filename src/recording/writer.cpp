@@ -221,9 +221,9 @@ void DirectoryWriter::close() {
 
 Error refused(const std::string& directory, int error) {
   if (error == EEXIST)
-    return Error{Error::Kind::kUsage, "'" + escapeTerminal(directory) +
-                                          "' already exists: remove it or choose another name"};
-  return ioError("making the recording '" + escapeTerminal(directory) + "'", error);
+    return Error{Error::Kind::kUsage,
+                 inQuotes(directory) + " already exists: remove it or choose another name"};
+  return ioError("making the recording " + inQuotes(directory), error);
 }
 
 int writeManifest(Storage& storage, int directory, const std::string& manifest) {

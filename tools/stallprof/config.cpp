@@ -22,8 +22,6 @@ namespace {
 constexpr std::size_t kLargestFile = 1u << 20, kMostValues = 256;
 constexpr std::string_view kOursInPyproject = "[tool.stallprof.";
 
-std::string quoted(std::string_view word) { return "'" + escapeTerminal(word, 80) + "'"; }
-
 // One file on its way to the words of one verb; the first complaint ends it.
 class ConfigReader {
  public:
@@ -69,8 +67,8 @@ class ConfigReader {
     if (verb == nullptr || table == nullptr) {
       std::vector<std::string_view> names;
       for (const Verb& each : verbs()) names.push_back(each.name);
-      return fail(
-          node, quoted(name) + " is no table of a command, as in [run]" + didYouMean(name, names));
+      return fail(node, inQuotes(name) + " is no table of a command, as in [run]" +
+                            didYouMean(name, names));
     }
     const VerbHelp help = helpOf(verb->call);
     for (const auto& [key, value] : *table) readKey(name, help, key.str(), value);
@@ -86,7 +84,7 @@ class ConfigReader {
       for (const Argument& argument : help.arguments)
         if (argument.longName().size() > 2) names.push_back(argument.longName().substr(2));
       const std::vector<std::string_view> views(names.begin(), names.end());
-      return fail(value, quoted(key) + " is no option of stallprof " + std::string(verb) +
+      return fail(value, inQuotes(key) + " is no option of stallprof " + std::string(verb) +
                              didYouMean(key, views));
     }
     const auto words = wordsOf(*found, value);

@@ -47,7 +47,7 @@ int exportStacks(const ExportWords& words, const RuleTable& rules) {
   const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),
                                    [](const ThreadLife& t) { return !t.natives.empty(); });
   if (trace.value().stacks.empty() && !natives)
-    return fail("'" + escapeTerminal(words.recording, 400) + "' holds no stacks", 1);
+    return fail(inQuotes(words.recording) + " holds no stacks", 1);
   const auto stacks =
       weighStacks(trace.value(), findRoles(trace.value()), StackLabels(trace.value(), rules),
                   groupOf(words.by), words.state == "all");
@@ -76,7 +76,7 @@ int exportReading(const ExportWords& words, const Reading& reading) {
 
 int checkFile(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return fail("cannot read '" + escapeTerminal(path, 400) + "'", 1);
+  if (file == nullptr) return fail("cannot read " + inQuotes(path), 1);
   const TraceCheck check = checkTrace(file);
   std::fclose(file);
   for (const std::string& problem : check.problems) std::printf("%s\n", problem.c_str());

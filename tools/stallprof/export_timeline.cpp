@@ -17,8 +17,6 @@ int fail(const std::string& message, int status) {
   return status;
 }
 
-std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
-
 // What the file holds, since it may stand for more than it shows.
 void sayWritten(const std::string& what, const TraceWritten& written) {
   const TimelineSummary& s = written.summary;
@@ -50,13 +48,13 @@ Status makeDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directory(directory, error);
   const auto refused = [&](const std::string& why) {
-    return Error{Error::Kind::kIo, "cannot write into " + quoted(directory) + ": " + why};
+    return Error{Error::Kind::kIo, "cannot write into " + inQuotes(directory) + ": " + why};
   };
   if (error) return refused(error.message());
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error))
     if (const std::string name = at->path().filename().string(); !isRankTrace(name))
-      return refused("HTA takes what is in it for traces, and " + quoted(name) +
+      return refused("HTA takes what is in it for traces, and " + inQuotes(name) +
                      " is none of a rank; name a new directory");
   if (error) return refused(error.message());
   return Done{};
@@ -65,7 +63,7 @@ Status makeDirectory(const std::string& directory) {
 Status mustBeNew(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return Done{};
-  return Error{Error::Kind::kIo, quoted(path) + " is there already; name a new directory"};
+  return Error{Error::Kind::kIo, inQuotes(path) + " is there already; name a new directory"};
 }
 
 }  // namespace

@@ -16,8 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kLargestIndex = 1u << 20;
 
-std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
-
 int fail(const std::string& message, int status) {
   std::fprintf(stderr, "stallprof: %s\n", message.c_str());
   return status;
@@ -36,7 +34,7 @@ Result<GateRun> readRun(const std::string& path) {
   const Result<std::string> json = readReport(path);
   if (!json.ok()) return json.error();
   Result<GateRun> run = readGateRun(path, json.value());
-  if (!run.ok()) return Error(run.error()).within(quoted(path));
+  if (!run.ok()) return Error(run.error()).within(inQuotes(path));
   return run;
 }
 
@@ -45,7 +43,7 @@ Result<Baseline> readIndex(const std::string& directory) {
   const Result<std::string> json = readFile(index, kLargestIndex);
   if (!json.ok()) return json.error();
   Result<Baseline> baseline = readBaselineIndex(json.value());
-  if (!baseline.ok()) return Error(baseline.error()).within(quoted(index));
+  if (!baseline.ok()) return Error(baseline.error()).within(inQuotes(index));
   return baseline;
 }
 
@@ -100,12 +98,12 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
     const Result<std::string> json = readReport(path);
     if (!json.ok()) return fail(json.error().message, 2);
     const Result<GateRun> run = readGateRun(path, json.value());
-    if (!run.ok()) return fail(quoted(path) + ": " + run.error().message, 2);
+    if (!run.ok()) return fail(inQuotes(path) + ": " + run.error().message, 2);
     if (run.value().exitSignal || run.value().exitCode.value_or(0) != 0)
-      return fail(quoted(path) + " is of a command that failed: no base to hold others to", 4);
+      return fail(inQuotes(path) + " is of a command that failed: no base to hold others to", 4);
     if (kept.reports.empty()) kept.index.host = run.value().host;
     if (run.value().host != kept.index.host)
-      return fail(quoted(path) + " is not of the same host as " + quoted(runs[0]), 3);
+      return fail(inQuotes(path) + " is not of the same host as " + inQuotes(runs[0]), 3);
     char name[32];
     std::snprintf(name, sizeof name, "run-%03zu.json", kept.reports.size() + 1);
     kept.index.files.emplace_back(name);
@@ -118,7 +116,7 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
 Status store(const std::string& directory, const Kept& kept, const std::vector<std::string>& old) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) return ioError("cannot make " + quoted(directory), error.value());
+  if (error) return ioError("cannot make " + inQuotes(directory), error.value());
   fs::remove(indexOf(directory), error);
   for (const std::string& name : old) fs::remove(fs::path(directory) / name, error);
   for (std::size_t i = 0; i < kept.reports.size(); ++i) {
@@ -144,10 +142,10 @@ Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& ba
       from.push_back(directory);
     else if (!policy.missingBaselineWarns)
       return Error{Error::Kind::kUsage,
-                   "no baseline in " + quoted(directory) +
+                   "no baseline in " + inQuotes(directory) +
                        ": make one with stallprof gate --baseline save DIR RUN..."};
     else
-      sides.notes.push_back("No baseline in " + quoted(directory) + " yet: only budgets count.");
+      sides.notes.push_back("No baseline in " + inQuotes(directory) + " yet: only budgets count.");
   }
   if (const auto read = readSide(policy, from, sides.base, sides.notes); !read.ok())
     return read.error();
@@ -164,7 +162,7 @@ int keepBaseline(bool replace, const std::vector<std::string>& places) {
   std::vector<std::string> old;
   if (isBaseline(directory)) {
     if (!replace)
-      return fail(quoted(directory) + " holds a baseline; --baseline update replaces it", 2);
+      return fail(inQuotes(directory) + " holds a baseline; --baseline update replaces it", 2);
     const Result<Baseline> there = readIndex(directory);
     if (!there.ok()) return fail(there.error().message, 2);
     old = there.value().files;
@@ -174,7 +172,7 @@ int keepBaseline(bool replace, const std::vector<std::string>& places) {
   if (const Status stored = store(directory, kept, old); !stored.ok())
     return fail(stored.error().message, 2);
   std::printf("stallprof: %zu run%s kept in %s%s\n", runs.size(), runs.size() == 1 ? "" : "s",
-              quoted(directory).c_str(), runs.size() < 5 ? "; a verdict takes five or more" : "");
+              inQuotes(directory).c_str(), runs.size() < 5 ? "; a verdict takes five or more" : "");
   return 0;
 }
 

@@ -23,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kLargestLog = 1u << 20;  // more of one is not read for its last line
 
-std::string inQuotes(const std::string& text) { return "'" + escapeTerminal(text, 400) + "'"; }
-
 Error cannot(const std::string& what) { return {Error::Kind::kUsage, what}; }
 
 // A directory that was not there before.

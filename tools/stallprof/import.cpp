@@ -16,8 +16,6 @@ int fail(const std::string& message, int status) {
   return status;
 }
 
-std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
-
 Result<KinetoTrace> readFile(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);
@@ -46,7 +44,7 @@ int verbImport(const Words& words) {
       joinedWords(words));
   if (status) return *status;
   const Result<KinetoTrace> trace = readFile(file);
-  if (!trace.ok()) return fail(quoted(file) + ": " + trace.error().message, 1);
+  if (!trace.ok()) return fail(inQuotes(file) + ": " + trace.error().message, 1);
   const int count = workers.empty() ? 0 : std::atoi(workers.c_str());
   if (trace.value().hasWorkers() && count <= 0)
     return fail("its DataLoader had workers, and a trace does not say how many: add --workers N",
@@ -56,7 +54,7 @@ int verbImport(const Words& words) {
   replayKineto(trace.value(), count, *writer.value());
   writer.value()->close();
   std::fprintf(stderr, "stallprof: made %s; stallprof report shows it\n",
-               quoted(recording).c_str());
+               inQuotes(recording).c_str());
   return 0;
 }
 

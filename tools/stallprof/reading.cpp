@@ -5,6 +5,7 @@
 
 #include "advise/advise.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "present/report_json.h"
 #include "trace/load.h"
 #include "trace/native_symbols.h"
@@ -16,12 +17,10 @@ namespace {
 constexpr std::size_t kLargestReport = 64u << 20;
 constexpr std::size_t kLargestRules = 1u << 20;
 
-std::string quoted(const std::string& path) { return "'" + escapeTerminal(path, 400) + "'"; }
-
 // Names the path once, whoever named it first.
 Error about(const std::string& path, Error error) {
   if (error.message.find(path) != std::string::npos) return error;
-  return std::move(error).within(quoted(path));
+  return std::move(error).within(inQuotes(path));
 }
 
 }  // namespace

@@ -66,8 +66,6 @@ std::optional<unsigned> whole(const std::string& word, unsigned least, unsigned 
   return value;
 }
 
-std::string quoted(const std::string& word) { return "'" + escapeTerminal(word, 128) + "'"; }
-
 std::string setReports(const std::vector<std::string>& words, LaunchOptions& options) {
   bool none = false;
   for (const std::string& word : words) {
@@ -78,7 +76,7 @@ std::string setReports(const std::vector<std::string>& words, LaunchOptions& opt
       none = true;
     } else if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end() ||
                (equals != std::string::npos && file.empty())) {
-      return "--report takes text, json, md, html or none, and =FILE; not " + quoted(word);
+      return "--report takes text, json, md, html or none, and =FILE; not " + inQuotes(word);
     } else if (format != "text" || !file.empty()) {
       options.reports.push_back({format, file});
     }
@@ -91,11 +89,11 @@ std::string setReports(const std::vector<std::string>& words, LaunchOptions& opt
 std::string set(const Raw& raw, LaunchOptions& options) {
   if (std::string why = setReports(raw.reports, options); !why.empty()) return why;
   const auto hz = whole(raw.hz, 1, 1000);
-  if (!hz) return "--hz takes a whole number from 1 to 1000, not " + quoted(raw.hz);
+  if (!hz) return "--hz takes a whole number from 1 to 1000, not " + inQuotes(raw.hz);
   options.hz = *hz;
   if (raw.progress != "auto" && raw.progress != "off") {
     const auto every = whole(raw.progress, 1, 86400);
-    if (!every) return "--progress takes auto, off or seconds, not " + quoted(raw.progress);
+    if (!every) return "--progress takes auto, off or seconds, not " + inQuotes(raw.progress);
     options.progressSeconds = static_cast<int>(*every);
   } else if (raw.progress == "off") {
     options.progressSeconds = 0;
@@ -170,11 +168,11 @@ AttachWords parseAttach(const Words& words) {
   parsed.error = set(raw, parsed.options);
   const auto number = whole(pid, 1, 1u << 22);  // PID_MAX_LIMIT
   if (parsed.error.empty() && !number)
-    parsed.error = "--pid takes the number of a process, not " + quoted(pid);
+    parsed.error = "--pid takes the number of a process, not " + inQuotes(pid);
   parsed.pid = static_cast<int>(number.value_or(0));
   const auto seconds = whole(limit, 1, 30 * 86400);
   if (parsed.error.empty() && !limit.empty() && !seconds)
-    parsed.error = "--for takes whole seconds, not " + quoted(limit);
+    parsed.error = "--for takes whole seconds, not " + inQuotes(limit);
   parsed.limit = std::chrono::seconds(seconds.value_or(0));
   if (!parsed.error.empty()) parsed.status = 2;
   return parsed;

@@ -28,8 +28,6 @@ int fail(const std::string& message, int status = 1) {
   return status;
 }
 
-std::string inQuotes(const std::string& word) { return "'" + escapeTerminal(word, 400) + "'"; }
-
 // The directory meant by a path, a process id, or nothing. The Error is one line, or a list.
 Result<std::string> chooseRecording(const std::string& word) {
   std::error_code ignored;
