@@ -16,6 +16,8 @@ namespace {
 // symbols with names of up to 3,000 bytes.
 constexpr std::size_t kMostSegments = 256, kMostSections = 4096;
 constexpr std::uint64_t kMostSymbols = 4u << 20;
+// A file has one of each kind; each costs a walk over all its symbols.
+constexpr std::size_t kMostTables = 4;
 constexpr std::size_t kLongestName = 4096, kMostNotes = 64u << 10, kMostBuildId = 64;
 // A symbol that covers more than this is not of a function.
 constexpr std::uint64_t kLongestFunction = 16u << 20;
@@ -89,6 +91,7 @@ void ElfSymbols::readSections(std::uint64_t offset, std::uint16_t count) {
   for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
     for (const Elf64_Shdr& section : sections) {
       if (section.sh_type != type || section.sh_link >= sections.size()) continue;
+      if (tables_.size() >= kMostTables) return;
       const Elf64_Shdr& names = sections[section.sh_link];
       tables_.push_back({section.sh_offset, section.sh_size, names.sh_offset, names.sh_size});
     }
@@ -130,8 +133,8 @@ std::string ElfSymbols::nameAt(std::uint64_t offset) const {
 // names of one function the global one is what people call it.
 void ElfSymbols::lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) const {
   constexpr std::size_t kAtOnce = 4096;
-  std::vector<Elf64_Sym> block(kAtOnce);
   const std::uint64_t count = std::min(table.bytes / sizeof(Elf64_Sym), kMostSymbols);
+  std::vector<Elf64_Sym> block(std::min<std::uint64_t>(kAtOnce, count));
   std::uint64_t work = 0;
   for (std::uint64_t i = 0; i < count && work < kMostWork; i += kAtOnce) {
     const std::size_t some = std::min<std::uint64_t>(kAtOnce, count - i);

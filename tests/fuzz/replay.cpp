@@ -2,12 +2,26 @@
 // Runs a fuzz target over the files of its corpus, and over each with one byte or its end changed.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
+
+// No input of a corpus is worth this much at once: what asks for more believed a number in it.
+constexpr std::size_t kMostAtOnce = 64u << 20;
+
+void* operator new(std::size_t bytes) {
+  void* const memory = bytes > kMostAtOnce ? nullptr : std::malloc(bytes);
+  if (memory != nullptr) return memory;
+  std::fprintf(stderr, "an input asked for %zu bytes\n", bytes);
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kNameLimit = 512, kFileLimit = 4096;
 constexpr std::uint64_t kTableLimit = 256u << 10;  // tables of 42 KB are known
 constexpr std::size_t kLinesKept = 4096;           // distinct instructions of one function
+constexpr std::size_t kMostCopies = 8192;          // a thread each, as many as are read
 
 void putUtf8(std::uint32_t c, std::string& out) {
   if (c > 0x10ffff) c = 0xfffd;
@@ -89,6 +90,7 @@ Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   if (address == 0 || !memory.readBytes(address, bytes_.data(), bytes_.size())) return nullptr;
   if (known != codes_.end() && same(known->second, bytes_)) {
     known->second.checkedAt = now;
+    known->second.copies.clear();
     return &known->second;
   }
   Code fresh;
@@ -146,18 +148,42 @@ bool CodeCache::readParts(Code& code, Address called, RemoteMemory& memory) {
   return true;
 }
 
-std::uint32_t CodeCache::lineOf(Code& code, Address address, std::uint64_t instruction) const {
+// Where the copy begins that the frame's thread runs; 0: it cannot be told. The list of copies is
+// made anew where more threads come than it has room for.
+Address CodeCache::copyOf(const RawFrame& frame, RemoteMemory& memory) const {
+  const auto list = memory.get<Address>(frame.code + layout_.copies).value_or(0);
+  if (list == 0 || frame.copy >= kMostCopies) return 0;
+  const auto count = memory.get<std::int64_t>(list);
+  if (!count || static_cast<std::int64_t>(frame.copy) >= *count) return 0;
+  return memory.get<Address>(list + 8 + frame.copy * std::uint64_t{8}).value_or(0);
+}
+
+// The code unit an address is in: -1 for the one before the first, where 3.11 and 3.12 start.
+std::optional<std::int64_t> CodeCache::unitOf(Code& code, const RawFrame& frame,
+                                              RemoteMemory& memory) const {
+  const auto in = [&](Address begin) -> std::optional<std::int64_t> {
+    const auto bytes = static_cast<std::int64_t>(frame.instruction - begin);
+    if (begin == 0 || bytes < -2 || bytes / 2 >= code.units) return std::nullopt;
+    return bytes < 0 ? -1 : bytes / 2;
+  };
+  if (frame.copy == 0) return in(frame.code + layout_.codeUnits);
+  // A copy is freed when its thread is gone, and another made for the next thread of its number.
+  if (const auto known = code.copies.find(frame.copy); known != code.copies.end())
+    if (const auto unit = in(known->second)) return unit;
+  if (code.copies.size() >= kMostCopies) code.copies.clear();
+  return in(code.copies[frame.copy] = copyOf(frame, memory));
+}
+
+std::uint32_t CodeCache::lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const {
   std::int64_t index = 0;
   if (layout_.heapFrames()) {
-    index = static_cast<std::int32_t>(instruction);
+    index = static_cast<std::int32_t>(frame.instruction);
     if (layout_.minor() == 10 && index > 0) index *= 2;
   } else {
-    // 3.11 and 3.12 start one unit before the first instruction.
-    const auto bytes = static_cast<std::int64_t>(instruction - (address + layout_.codeUnits));
-    index = bytes < 0 && bytes >= -2 ? -1 : bytes / 2;
-    // Free-threaded builds may run a thread's own copy of the instructions: no line is better than
-    // a wrong one.
-    if (bytes < -2 || index >= code.units) return 0;
+    // No line is better than a wrong one.
+    const auto unit = unitOf(code, frame, memory);
+    if (!unit) return 0;
+    index = *unit;
   }
   if (index < -1 || index > (1 << 28)) return 0;
   const auto known = code.lines.find(index);

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "sampler/python/layout.h"
 #include "sampler/python/remote_memory.h"
+#include "sampler/python/stack_reader.h"
 
 namespace stallprof::python {
 
@@ -25,6 +26,8 @@ struct Code {
   Address nameAt = 0, fileAt = 0, tableAt = 0;  // what it is recognised by
   Nanos checkedAt{};
   std::unordered_map<std::int64_t, std::uint32_t> lines;  // by index
+  // Where threads' own copies of the instructions begin, by RawFrame::copy, when last read.
+  std::unordered_map<std::uint32_t, Address> copies;
 };
 
 // Code objects of one process image, by address. One may be freed and another take its place, so
@@ -42,9 +45,9 @@ class CodeCache {
 
   // Nothing: there is no code object at that address, or it could not be read.
   [[nodiscard]] Code* at(Address address, Nanos now, RemoteMemory& memory);
-  // The line of `instruction`, as a frame of that code has it: a byte offset up to 3.9, a code
-  // unit in 3.10, an address after.
-  [[nodiscard]] std::uint32_t lineOf(Code& code, Address address, std::uint64_t instruction) const;
+  // The line a frame of that code is at; 0: not known. Its instruction is a byte offset up to 3.9,
+  // a code unit in 3.10, an address after.
+  [[nodiscard]] std::uint32_t lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const;
   void clear() { codes_.clear(); }
   [[nodiscard]] std::size_t size() const { return codes_.size(); }
 
@@ -52,6 +55,9 @@ class CodeCache {
   [[nodiscard]] bool same(const Code& code, const std::vector<std::uint8_t>& bytes) const;
   [[nodiscard]] bool read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteMemory& memory);
   [[nodiscard]] bool readParts(Code& code, Address called, RemoteMemory& memory);
+  [[nodiscard]] std::optional<std::int64_t> unitOf(Code& code, const RawFrame& frame,
+                                                   RemoteMemory& memory) const;
+  [[nodiscard]] Address copyOf(const RawFrame& frame, RemoteMemory& memory) const;
 
   const Layout& layout_;
   Address codeType_;

@@ -2,6 +2,7 @@
 #include "sampler/python/elf_image.h"
 
 #include <elf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kMostSegments = 256, kMostSections = 4096, kMostDynamic = 4096;
 constexpr std::size_t kMostChain = 1u << 16;      // symbols looked at for one name, by hash
 constexpr std::uint64_t kMostSymbols = 1u << 20;  // one by one: 24 MB, a second of libtorch's size
+constexpr std::uint64_t kMostNames = 64u << 20;   // bytes of their names
+constexpr int kMostTables = 4;                    // of them; a file has one
 constexpr std::uint64_t kPage = 4096;
 
 std::uint32_t gnuHash(std::string_view name) {
@@ -54,6 +57,7 @@ std::string ElfImage::text(std::uint64_t offset, std::size_t limit) const {
 }
 
 std::string ElfImage::head(std::size_t limit) const {
+  limit = std::min<std::uint64_t>(limit, bytes_);
   std::string bytes(limit, '\0');
   std::size_t have = 0;
   while (have < limit) {
@@ -69,6 +73,9 @@ std::string ElfImage::head(std::size_t limit) const {
 std::optional<ElfImage> ElfImage::open(Fd file) {
   ElfImage image;
   image.file_ = std::move(file);
+  struct stat status {};
+  if (::fstat(image.file_.get(), &status) != 0 || status.st_size < 0) return std::nullopt;
+  image.bytes_ = static_cast<std::uint64_t>(status.st_size);
   const auto header = image.get<Elf64_Ehdr>(0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
       header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -188,12 +195,16 @@ std::optional<std::uint64_t> ElfImage::byOldHash(std::string_view name) const {
 
 std::optional<std::uint64_t> ElfImage::byWalk(std::string_view name) const {
   constexpr std::size_t kAtOnce = 4096;
-  std::vector<Elf64_Sym> block(kAtOnce);
+  const std::uint64_t most = std::min(bytes_ / sizeof(Elf64_Sym), kMostSymbols);
+  std::vector<Elf64_Sym> block(std::min<std::uint64_t>(kAtOnce, most));
+  int tables = 0;
   for (const Section& s : sections_) {
     if (s.type != SHT_SYMTAB || s.link >= sections_.size()) continue;
     const Section& names = sections_[s.link];
-    const std::uint64_t count = std::min(s.bytes / sizeof(Elf64_Sym), kMostSymbols);
-    std::string strings(std::min<std::uint64_t>(names.bytes, 64u << 20), '\0');
+    const std::uint64_t count = std::min(s.bytes / sizeof(Elf64_Sym), most);
+    // A table that says it is larger than its file must cost nothing.
+    if (names.bytes > bytes_ || ++tables > kMostTables) continue;
+    std::string strings(std::min(names.bytes, kMostNames), '\0');
     if (!read(names.offset, strings.data(), strings.size())) continue;
     for (std::uint64_t i = 0; i < count; i += kAtOnce) {
       const std::size_t now = std::min<std::uint64_t>(kAtOnce, count - i);

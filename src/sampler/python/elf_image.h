@@ -52,6 +52,7 @@ class ElfImage {
   [[nodiscard]] std::optional<std::uint64_t> byWalk(std::string_view name) const;
 
   Fd file_;
+  std::uint64_t bytes_ = 0;  // of the file
   std::vector<Segment> segments_;
   std::vector<Section> sections_;
   std::uint64_t sectionNames_ = 0;  // offset in the file

@@ -142,17 +142,21 @@ void takeFrame(Offsets& of, Layout& l) {
   const std::uint32_t size = of(kFrame, 0);
   l.back = of(kFrame, 1), l.code = of(kFrame, 2), l.instruction = of(kFrame, 3);
   l.owner = of(kFrame, 5);
-  l.frameBytes = std::min(past({l.back, l.code, l.instruction, l.owner}), size);
+  if (l.freeThreaded && l.minor() >= 14) l.copyIndex = of(kFrame, 7);
+  l.frameBytes = std::min(past({l.back, l.code, l.instruction, l.owner, l.copyIndex}), size);
   for (const std::uint32_t offset : {l.back, l.code, l.instruction}) of.within(offset, size);
   of.within(l.owner & ~7u, size);
+  of.within(l.copyIndex & ~7u, size);
 }
 
 void takeCode(Offsets& of, Layout& l) {
   const std::uint32_t size = of(kCode, 0);
   l.fileName = of(kCode, 1), l.name = of(kCode, 2), l.qualifiedName = of(kCode, 3);
   l.lineTable = of(kCode, 4), l.firstLine = of(kCode, 5), l.codeUnits = of(kCode, 9);
+  if (l.freeThreaded && l.minor() >= 14) l.copies = of(kCode, 10);
   l.codeBytes = past({l.fileName, l.name, l.qualifiedName, l.lineTable, l.firstLine});
-  for (const std::uint32_t offset : {l.fileName, l.name, l.qualifiedName, l.lineTable, l.firstLine})
+  for (const std::uint32_t offset :
+       {l.fileName, l.name, l.qualifiedName, l.lineTable, l.firstLine, l.copies})
     of.within(offset, size);
   of.within(l.codeUnits - 8, size);
 }

@@ -47,11 +47,13 @@ struct Layout {
   std::uint32_t frameBytes = 0;                       // of it that we read
   std::uint32_t back = 0, code = 0, instruction = 0;  // code may be 0
   std::uint32_t owner = 0;                            // a char
+  std::uint32_t copyIndex = 0;  // 3.14, free-threaded: which copy of the instructions, an int
 
   // PyCodeObject
   std::uint32_t codeBytes = 0;  // of it that we read
   std::uint32_t fileName = 0, name = 0, qualifiedName = 0, firstLine = 0, lineTable = 0;
   std::uint32_t codeUnits = 0;  // co_code_adaptive: the instructions, inside the object
+  std::uint32_t copies = 0;     // co_tlbc, 3.14, free-threaded: how many copies, then where each is
   std::uint32_t typeOf = 8;     // PyObject.ob_type
 
   // PyBytesObject and PyUnicodeObject (compact)

@@ -14,6 +14,9 @@ namespace {
 using std::chrono::milliseconds;
 // An interpreter starts within 20 ms; a program that has none may load one later.
 constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds(10);
+// A second runtime is looked for while threads run that the first does not know, as those of native
+// pools do: reading the mappings takes up to 1 ms.
+constexpr Nanos kFirstOther = milliseconds(250), kSlowestOther = std::chrono::seconds(60);
 // A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
 // read the list of threads again, less and less often.
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
@@ -24,19 +27,22 @@ constexpr unsigned kHopeless = 200;         // code objects in a row that were n
 
 }  // namespace
 
-PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared)
-    : pid_(pid), shared_(shared), attachEvery_(kFirstTry) {}
+PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared, std::vector<Address> taken)
+    : pid_(pid), shared_(shared), taken_(std::move(taken)), attachEvery_(firstTry()) {}
+
+Nanos PythonProcess::firstTry() const { return taken_.empty() ? kFirstTry : kFirstOther; }
 
 // ---- which runtime
 // ------------------------------------------------------------------------------
 
 void PythonProcess::attach(Nanos now) {
   nextAttach_ = now + attachEvery_;
-  attachEvery_ = std::min(attachEvery_ * 3 / 2, kSlowestTry);
+  attachEvery_ = std::min(attachEvery_ * 3 / 2, taken_.empty() ? kSlowestTry : kSlowestOther);
   memory_ = std::make_unique<ProcessMemory>(pid_);  // of the image it is now
   bool readable = false;
   const std::vector<Runtime> runtimes = shared_.locator.find(pid_, *memory_, readable);
   for (const Runtime& runtime : runtimes) {
+    if (std::find(taken_.begin(), taken_.end(), runtime.at) != taken_.end()) continue;
     auto found = Interpreters::attach(runtime, *memory_);
     if (!found.ok()) {
       if (found.error().kind != Error::Kind::kUnsupported) continue;
@@ -44,12 +50,7 @@ void PythonProcess::attach(Nanos now) {
       nextAttach_ = now + kSlowestTry;
       continue;
     }
-    interpreters_.emplace(std::move(found).value());
-    codes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes);
-    runtime_ = runtime.at;
-    attachEvery_ = kFirstTry, nextList_ = now, listEvery_ = kFirstList;
-    badCodes_ = goodCodes_ = 0;
-    unlisted_ = true;
+    begin(runtime, std::move(found).value(), now);
     return;
   }
   if (!runtimes.empty() && memory_->refused() != 0)
@@ -58,17 +59,32 @@ void PythonProcess::attach(Nanos now) {
   memory_.reset();  // a descriptor less for each process without Python
 }
 
+void PythonProcess::begin(const Runtime& runtime, Interpreters found, Nanos now) {
+  interpreters_.emplace(std::move(found));
+  codes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes);
+  runtime_ = runtime.at;
+  attachEvery_ = firstTry(), nextList_ = now, listEvery_ = kFirstList;
+  badCodes_ = goodCodes_ = 0;
+  unlisted_ = true;
+  std::vector<Address> taken = taken_;
+  taken.push_back(runtime_);
+  other_ = std::make_unique<PythonProcess>(pid_, shared_, std::move(taken));
+  other_->setStride(stride_);
+}
+
 void PythonProcess::detach(EventOut& out) {
   flush(out);
+  other_.reset();
   threads_.clear();
   hostTids_.clear();
   codes_.reset();
   interpreters_.reset();
-  nextAttach_ = {}, attachEvery_ = kFirstTry;
+  nextAttach_ = {}, attachEvery_ = firstTry();
 }
 
 void PythonProcess::check() {
   if (interpreters_ && !memory_->sameImage(runtime_)) runtime_ = 0;  // the next round detaches
+  if (other_) other_->check();
 }
 
 // ---- which threads
@@ -177,10 +193,14 @@ void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos
   if (runtime_ == 0 && interpreters_) detach(out);  // exec
   if (!interpreters_ && now >= nextAttach_) attach(now);
   if (!interpreters_) return;
-  reads_.clear(), wanted_.clear();
+  reads_.clear(), wanted_.clear(), unknown_.clear();
   std::vector<const ThreadLook*> known;
   for (const ThreadLook& look : looks)
-    if (threadOf(look, now, out) != nullptr) known.push_back(&look);
+    if (threadOf(look, now, out) != nullptr)
+      known.push_back(&look);
+    else if (other_)
+      unknown_.push_back(look);
+  if (!unknown_.empty()) other_->round(unknown_, now, period, out);
   for (const ThreadLook* look : known) {
     const auto found = threads_.find(look->tid);  // a list read since may have moved it
     if (found == threads_.end() || !due(*look, found->second, now, period, out)) continue;
@@ -242,7 +262,7 @@ void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
 
 LastLook PythonProcess::lastLook(std::uint32_t tid) const {
   const auto found = threads_.find(tid);
-  if (found == threads_.end()) return {};
+  if (found == threads_.end()) return other_ ? other_->lastLook(tid) : LastLook{};
   const Thread& t = found->second;
   return {t.slices.lastAt(),
           t.slices.lastStack(),
@@ -311,18 +331,28 @@ StackId PythonProcess::nodeOf(const Thread& thread, std::size_t index, Nanos now
   if (index > 0) seen.caller = thread.nodes[index - 1];
   seen.function = code->functionId, seen.file = code->fileId;
   seen.firstLine = code->firstLine;
-  seen.line = codes_->lineOf(*code, frame.code, frame.instruction);
+  seen.line = codes_->lineOf(*code, frame, *memory_);
   return shared_.tree.node(seen, now, out);
+}
+
+void PythonProcess::setStride(unsigned stride) {
+  stride_ = stride;
+  if (other_) other_->setStride(stride);
 }
 
 void PythonProcess::flush(EventOut& out) {
   for (auto& [tid, thread] : threads_) thread.slices.flush(thread.id, out);
+  if (other_) other_->flush(out);
 }
 
 std::size_t PythonProcess::takeEmitted() {
-  std::size_t emitted = 0;
+  std::size_t emitted = other_ ? other_->takeEmitted() : 0;
   for (auto& [tid, thread] : threads_) emitted += thread.slices.takeEmitted();
   return emitted;
+}
+
+std::uint64_t PythonProcess::takeSkipped() {
+  return std::exchange(skipped_, 0) + (other_ ? other_->takeSkipped() : 0);
 }
 
 }  // namespace stallprof::python

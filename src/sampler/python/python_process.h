@@ -48,18 +48,21 @@ struct LastLook {
 };
 
 // One process of the job and the Python in it, if there is any: found, followed through exec, and
-// read. Everything may fail at any time (the process may be gone): then there is no stack.
+// read. Everything may fail at any time (the process may be gone): then there is no stack. A
+// process may have a second runtime (a program that embeds two); a thread that both know is the
+// first's.
 class PythonProcess {
  public:
-  PythonProcess(std::uint32_t pid, Shared& shared);
+  // `taken`: runtimes of the process that others read.
+  PythonProcess(std::uint32_t pid, Shared& shared, std::vector<Address> taken = {});
 
   // The looks of one round at threads of this process.
   void round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period, EventOut& out);
   // Leave out all but one in `stride` looks at threads that run.
-  void setStride(unsigned stride) { stride_ = stride; }
+  void setStride(unsigned stride);
   void flush(EventOut& out);
   [[nodiscard]] std::size_t takeEmitted();
-  [[nodiscard]] std::uint64_t takeSkipped() { return std::exchange(skipped_, 0); }
+  [[nodiscard]] std::uint64_t takeSkipped();
   // When that thread's stack was last seen, and what it was; no time where it has none.
   [[nodiscard]] LastLook lastLook(std::uint32_t tid) const;
   // Once a second: whether it is still the image it was.
@@ -82,7 +85,9 @@ class PythonProcess {
     StackAt ran, ranBefore;                   // the last looks that found it runnable
     unsigned turn = 0;
   };
+  [[nodiscard]] Nanos firstTry() const;
   void attach(Nanos now);
+  void begin(const Runtime& runtime, Interpreters found, Nanos now);
   void detach(EventOut& out);
   [[nodiscard]] bool isOurs(std::uint32_t tid) const;
   [[nodiscard]] std::uint32_t hostTid(std::uint32_t tid);
@@ -103,6 +108,8 @@ class PythonProcess {
   std::optional<Interpreters> interpreters_;
   std::optional<CodeCache> codes_;
   Address runtime_ = 0;
+  std::vector<Address> taken_;                                 // runtimes that are not ours
+  std::unique_ptr<PythonProcess> other_;                       // reads the process's other runtimes
   std::unordered_map<std::uint32_t, Thread> threads_;          // by tid, as we count
   std::unordered_map<std::uint32_t, std::uint32_t> hostTids_;  // by tid in its own pid namespace
   bool ownNamespace_ = true;
@@ -116,6 +123,7 @@ class PythonProcess {
   std::vector<std::pair<const ThreadLook*, Thread*>> reads_;
   std::vector<const PythonThread*> wanted_;
   std::vector<std::uint8_t> states_;
+  std::vector<ThreadLook> unknown_;
 };
 
 }  // namespace stallprof::python

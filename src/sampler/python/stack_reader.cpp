@@ -109,7 +109,8 @@ void StackReader::walk(const Layout& layout, Address from, bool second, RemoteMe
       const std::uint64_t instruction = layout.heapFrames()
                                             ? valueAt<std::uint32_t>(frame, layout.instruction)
                                             : valueAt<std::uint64_t>(frame, layout.instruction);
-      walked.frames.push_back({at, valueAt<Address>(frame, layout.code) & mask, instruction});
+      const auto copy = layout.copyIndex == 0 ? 0 : valueAt<std::uint32_t>(frame, layout.copyIndex);
+      walked.frames.push_back({at, valueAt<Address>(frame, layout.code) & mask, instruction, copy});
     }
     at = valueAt<Address>(frame, layout.back);
   }

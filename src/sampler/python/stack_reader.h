@@ -15,6 +15,7 @@ namespace stallprof::python {
 struct RawFrame {
   Address at = 0, code = 0;
   std::uint64_t instruction = 0;
+  std::uint32_t copy = 0;  // which copy of the code's instructions that is in; 0: its own
   friend bool operator==(const RawFrame&, const RawFrame&) = default;
 };
 

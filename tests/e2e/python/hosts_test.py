@@ -17,6 +17,15 @@ def may(*words):
     return subprocess.run([*words, 'true'], capture_output=True, check=False).returncode == 0
 
 
+def library_of(python):
+    """The libpython that an interpreter is linked to."""
+    script = ('import sysconfig, os; v = sysconfig.get_config_var; '
+              'print(os.path.join(v("LIBDIR") or "", v("INSTSONAME") or ""))')
+    path = subprocess.run([python, '-c', script], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    return path if '.so' in path and os.path.exists(path) else None
+
+
 class Hosts(unittest.TestCase):
     def assert_seen(self, run):
         self.assertIn('"rest"', {node['function'] for node in run.nodes.values()}, run.sources)
@@ -70,6 +79,17 @@ class Hosts(unittest.TestCase):
                             '--report', 'none', '-o', path, '--', PYTHONS['system'], '-c', SLEEPS],
                            check=False, stderr=subprocess.PIPE)
             self.assert_seen(Recording(path))
+
+    def test_two_runtimes_in_one_process(self):
+        libraries = [found for found in map(library_of, PYTHONS.values()) if found]
+        if len(libraries) < 2:
+            self.skipTest('no two CPythons here that are libraries')
+        words = []
+        for library, name in zip(libraries, ('first', 'second')):
+            words += [library, 'import time\ndef %s():\n  time.sleep(1.2)\n%s()\n' % (name, name)]
+        run = record([BIN + '/two_runtimes', *words])
+        functions = {node['function'] for node in run.nodes.values()}
+        self.assertLessEqual({'"first"', '"second"'}, functions, run.sources)
 
     def test_a_version_that_is_not_known_is_said(self):
         for path in ('~/.pyenv/versions/3.7.16/bin/python3', '~/.pyenv/versions/3.6.15/bin/python3'):

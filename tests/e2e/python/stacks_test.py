@@ -16,7 +16,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ['STALLPROF_BIN']
-WANTED = ['3.%d' % minor for minor in range(8, 14)]
+WANTED = ['3.%d' % minor for minor in range(8, 15)]
 
 
 def interpreters():

@@ -2,10 +2,13 @@
 #include "sampler/python/layout.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "one_look.h"
 #include "tests/catch.h"
+#include "tests/fuzz/input_memory.h"
 
 using namespace stallprof::python;
 
@@ -26,7 +29,7 @@ testing::Look lookAt(testing::Image& image) {
   return testing::lookOnce(image.runtime, image, isThread, kept);
 }
 
-const char* const kImages[] = {"3.8", "3.9", "3.10", "3.11", "3.11-debian", "3.12", "3.13"};
+const char* const kImages[] = {"3.8", "3.9", "3.10", "3.11", "3.11-debian", "3.12", "3.13", "3.14"};
 
 }  // namespace
 
@@ -124,4 +127,23 @@ TEST_CASE("offsets that cannot be are refused as a whole") {
   auto cut = head;
   cut.resize(100);
   CHECK_FALSE(layoutFromDebugOffsets(cut).has_value());
+}
+
+TEST_CASE("a thread that runs its own copy of the instructions is at the code's lines") {
+  // Free-threaded 3.14, as tests/fuzz/python_seeds.cpp makes it: both frames run copy 1.
+  std::ifstream file(std::string(STALLPROF_TESTS_DIR) + "/fuzz/corpus/python_stack/3.14t",
+                     std::ios::binary);
+  std::vector<std::uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
+  REQUIRE(bytes.size() > 4096);
+  const auto look = [&] {
+    testing::InputMemory memory({bytes.data() + 4, bytes.size() - 4});
+    testing::Kept kept;
+    return testing::lookOnce(
+        Runtime{}, memory, [](std::uint32_t tid) { return tid == 5; }, kept);
+  };
+  const testing::Look good = look();
+  REQUIRE(good.stacks.size() == 1);
+  CHECK(testing::describe(good.stacks[0]) == "5 work:train.py:8 work:train.py:8");
+  bytes[4 + 0xf80] = 1;  // the list has no copy 1 any more: no line is better than a wrong one
+  CHECK(testing::describe(look().stacks[0]) == "5 work:train.py:0 work:train.py:0");
 }

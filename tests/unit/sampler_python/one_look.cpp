@@ -34,7 +34,7 @@ std::string describe(const Stack& stack) {
 }
 
 Look lookOnce(const Runtime& runtime, RemoteMemory& memory,
-              const std::function<bool(std::uint32_t)>& isThread, Kept& kept) {
+              const std::function<bool(std::uint32_t)>& isThread, Kept& kept, int tries) {
   Look look;
   auto attached = Interpreters::attach(runtime, memory);
   if (!attached.ok()) {
@@ -61,7 +61,7 @@ Look lookOnce(const Runtime& runtime, RemoteMemory& memory,
     stack.holdsGil = of.holder == threads[i]->at;
     stack.collecting = of.collecting;
     const auto state = std::span(states).subspan(i * layout.threadBytes, layout.threadBytes);
-    for (int tries = 0; tries < 3 && stack.outcome == StackReader::Outcome::kTorn; ++tries)
+    for (int tried = 0; tried < tries && stack.outcome == StackReader::Outcome::kTorn; ++tried)
       stack.outcome =
           reader.read(layout, threads[i]->at, state, memory, kept[threads[i]->tid], raw);
     for (const RawFrame& frame : raw) {
@@ -69,8 +69,7 @@ Look lookOnce(const Runtime& runtime, RemoteMemory& memory,
       if (code == nullptr)
         stack.frames.push_back({"?", "?", 0});
       else
-        stack.frames.push_back(
-            {code->function, code->file, codes.lineOf(*code, frame.code, frame.instruction)});
+        stack.frames.push_back({code->function, code->file, codes.lineOf(*code, frame, memory)});
     }
     look.stacks.push_back(std::move(stack));
   }

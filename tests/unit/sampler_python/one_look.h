@@ -33,10 +33,10 @@ struct Look {
   std::uint32_t version = 0;
   std::vector<Stack> stacks;
 };
-// `kept`: what was learnt of threads at looks before, by tid.
+// `kept`: what was learnt of threads at looks before, by tid. `tries`: at a stack that is torn.
 using Kept = std::map<std::uint32_t, StackMemory>;
 Look lookOnce(const Runtime& runtime, RemoteMemory& memory,
-              const std::function<bool(std::uint32_t)>& isThread, Kept& kept);
+              const std::function<bool(std::uint32_t)>& isThread, Kept& kept, int tries = 3);
 
 // Passes reads on and keeps what was read: the memory image of one look.
 class RecordingMemory : public RemoteMemory {
