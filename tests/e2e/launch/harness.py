@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the launcher's tests share: the programs, a scratch directory, and the reader."""
+import itertools
 import os
 import re
 import shutil
@@ -42,15 +43,14 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="stallprof-launch-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
-        self.count = 0
+        self.numbers = itertools.count(1)  # shared by a test's threads
 
     def path(self, name):
         return os.path.join(self.dir, name)
 
     def words(self, *command, options=()):
         """The words of a recorded run, and its recording."""
-        self.count += 1
-        recording = self.path("r%d.stallprof" % self.count)
+        recording = self.path("r%d.stallprof" % next(self.numbers))
         return [STALLPROF, "run", "--report", "none", "-o", recording, *options, "--",
                 *command], recording
 

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from harness import Case, content, main, probe, until
 
@@ -28,7 +29,7 @@ def session_of(sid):
 
 class Signals(Case):
     def start(self):
-        log = self.path("log%d" % self.count)
+        log = self.path("log%d" % next(self.numbers))
         words, recording = self.words(probe("counter"), log)
         front = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=os.setsid)
         self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
@@ -39,36 +40,37 @@ class Signals(Case):
         with open(log) as lines:
             return sum(1 for line in lines if line.split()[0] == str(number))
 
-    def deliveries(self, send):
-        front, log, recording = self.start()
+    def deliver(self, session, send):
+        """DELIVERIES times, each of which the command must see once; the recording."""
+        front, log, recording = session
         pids = session_of(front.pid)
         self.assertEqual(len(pids), 3)  # front, recorder, command
         for _ in range(DELIVERIES):
             send(front.pid, pids)
             time.sleep(APART)
-        time.sleep(0.2)
+        until(lambda: self.counts(log, signal.SIGTERM) >= DELIVERIES, "the last signal")
+        time.sleep(0.2)  # for one too many
         self.assertEqual(self.counts(log, signal.SIGTERM), DELIVERIES)
         os.kill(front.pid, signal.SIGUSR2)
         self.assertEqual(front.wait(60), 0)
         return recording
 
-    def test_to_the_front_alone(self):
-        recording = self.deliveries(lambda front, pids: os.kill(front, signal.SIGTERM))
-        seen = [e for e in self.events(recording, "signal") if "signal=15" in e]
-        self.assertEqual(len(seen), DELIVERIES)
-        self.assertTrue(all("forwarded=1" in e for e in seen), seen[:3])
-
-    def test_to_the_process_group(self):
-        recording = self.deliveries(lambda front, pids: os.killpg(front, signal.SIGTERM))
-        self.assertFalse([e for e in self.events(recording, "signal")
-                          if "signal=15" in e and "forwarded=1" in e])
-
-    def test_to_each_pid_of_the_session_in_any_order(self):
+    def test_each_comes_once_to_the_front_to_the_group_and_to_each_pid_in_any_order(self):
         def each(front, pids):
             for pid in random.sample(pids, len(pids)):
                 os.kill(pid, signal.SIGTERM)
                 time.sleep(random.choice((0, 0, 0.001)))
-        self.deliveries(each)
+
+        ways = (lambda front, pids: os.kill(front, signal.SIGTERM),
+                lambda front, pids: os.killpg(front, signal.SIGTERM), each)
+        sessions = [self.start() for _ in ways]
+        with ThreadPoolExecutor(len(ways)) as senders:  # side by side: they sleep, mostly
+            alone, group, _ = senders.map(self.deliver, sessions, ways)
+        seen = [e for e in self.events(alone, "signal") if "signal=15" in e]
+        self.assertEqual(len(seen), DELIVERIES)
+        self.assertTrue(all("forwarded=1" in e for e in seen), seen[:3])
+        self.assertFalse([e for e in self.events(group, "signal")
+                          if "signal=15" in e and "forwarded=1" in e])
 
     def test_every_catchable_signal_is_passed_on_once(self):
         front, log, _ = self.start()
