@@ -150,12 +150,15 @@ def interval(values, statistic=statistics.median, rounds=2000, coverage=0.95):
     return draws[int(tail * rounds)], draws[int((1 - tail) * rounds) - 1]
 
 
+def commit():
+    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True,
+                          text=True).stdout.strip()
+
+
 def provenance(script):
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                            capture_output=True, text=True).stdout.strip()
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
                 if line.startswith("model name")), "unknown")
-    return (f"Written by `{script}` on {datetime.date.today()}, commit {commit}. "
+    return (f"Written by `{script}` on {datetime.date.today()}, commit {commit()}. "
             f"Host: {cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}, shared and not quiet.\n")
 
 
