@@ -107,7 +107,7 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
   r.scale = {r.kind.inPoints(), check.worse != Worse::kLower};
   if (!base.empty()) r.base = median({base.begin(), base.end()});
   if (!head.empty()) r.head = median({head.begin(), head.end()});
-  const Maybe<double> size = sizeOf(base, head, r.scale);
+  Maybe<double> size = sizeOf(base, head, r.scale);
   if (size) r.change = r.scale.shownOf(*size);
   if (head.empty() || (base.empty() && check.kind != Check::Kind::kBudget)) return r;
   if (check.kind == Check::Kind::kBudget) {
@@ -118,6 +118,7 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
     r.verdict = CheckVerdict::kInconclusive, r.why = "a run has a value that is not above zero";
   } else {
     r.shift = measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor));
+    if (r.shift) size = r.shift->size, r.change = r.scale.shownOf(*size);
     const std::size_t runs = std::min(base.size(), head.size());
     if (runs < policy.minRuns)
       judgeFew(r, policy, runs, *size);

@@ -31,7 +31,8 @@ Json shiftJson(const CheckResult& c) {
           {"p_worse", c.shift->worse},
           {"p_better", c.shift->better},
           {"detectable", c.scale.shownOf(c.shift->detectable)},
-          {"noise_ratio", c.shift->noise}};
+          {"noise_ratio", c.shift->noise},
+          {"by", c.shift->byOrder ? "order" : "means"}};
 }
 
 Json checkJson(const CheckResult& c) {

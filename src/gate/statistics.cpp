@@ -6,6 +6,7 @@
 
 #include "analysis/compare.h"
 #include "base/stats.h"
+#include "gate/rank_test.h"
 
 namespace stallprof {
 namespace {
@@ -38,6 +39,23 @@ Shift certain(double size, double floor) {
   return shift;
 }
 
+// A verdict needs the shift above both `reach` and `floor`.
+double detectable(double reach, double floor, double error, double freedom) {
+  return std::max(reach, floor) + upperQuantile(1 - kPower, freedom) * error;
+}
+
+// By the order of the runs. What error such bounds speak of is that of means of runs with their
+// noise, and the noise is that: one run far off is in neither.
+Shift ordered(const RankTest& test, double alpha, double floor, double base, double head) {
+  const double reach = (test.high - test.low) / 2, freedom = base + head - 2;
+  const double error = reach / upperQuantile(alpha, freedom);
+  Shift shift{test.size, test.low, test.high, test.worse, test.better, 0, 0};
+  shift.detectable = detectable(reach, floor, error, freedom);
+  shift.noise = error / std::sqrt(1 / base + 1 / head);
+  shift.byOrder = true;
+  return shift;
+}
+
 }  // namespace
 
 double Scale::shiftOf(double change) const { return points ? change : std::log1p(change); }
@@ -60,6 +78,7 @@ Maybe<Shift> measureShift(std::span<const double> base, std::span<const double> 
   const double scaleOfThem = std::abs(mean(*b)) + std::abs(mean(*h));
   if (error <= 1e-14 * scaleOfThem)
     return certain(std::abs(size) <= 1e-12 * scaleOfThem ? 0 : size, floor);
+  if (const auto test = rankTest(*b, *h, alpha)) return ordered(*test, alpha, floor, nb, nh);
   // Welch and Satterthwaite; never under the smaller side's own freedom.
   const double freedom = std::max(std::min(nb, nh) - 1,
                                   std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1)));
@@ -68,8 +87,7 @@ Maybe<Shift> measureShift(std::span<const double> base, std::span<const double> 
   shift.size = size, shift.low = size - reach, shift.high = size + reach;
   shift.worse = upperTail(size / error, freedom);
   shift.better = upperTail(-size / error, freedom);
-  // A verdict needs the shift above both `reach` and `floor`.
-  shift.detectable = std::max(reach, floor) + upperQuantile(1 - kPower, freedom) * error;
+  shift.detectable = detectable(reach, floor, error, freedom);
   shift.noise = std::sqrt((sb * (nb - 1) + sh * (nh - 1)) / (nb + nh - 2));
   return shift;
 }

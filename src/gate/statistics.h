@@ -20,7 +20,9 @@ struct Scale {
   [[nodiscard]] double shownOf(double shift) const;
 };
 
-// Welch's comparison of means, in shifts: 0 is none, above is worse.
+// How far the head is from the base, in shifts: 0 is none, above is worse. By the order of the runs
+// (gate/rank_test.h), so that one slow run hides nothing; by Welch's comparison of means where
+// there are too few runs for that at alpha.
 struct Shift {
   double size = 0;        // head against base
   double low = 0;         // one-sided bounds at alpha: the shift is above `low`,
@@ -28,7 +30,8 @@ struct Shift {
   double worse = 0.5;     // P(a shift this far up | none)
   double better = 0.5;    // P(a shift this far down | none)
   double detectable = 0;  // a worsening this large is called one in nine of ten such comparisons
-  double noise = 0;       // deviation between runs of a side
+  double noise = 0;       // deviation between runs of a side; by order, without those far off
+  bool byOrder = false;   // else Welch
 };
 
 // Null under two values a side, or where a factor is asked of a number that is not above zero.

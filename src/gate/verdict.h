@@ -34,7 +34,7 @@ struct CheckResult {
   Check check;
   MetricKind kind;
   Maybe<double> base, head;  // medians of the sides
-  Maybe<double> change;      // head / base - 1 of geometric means, or points of means
+  Maybe<double> change;      // head / base - 1, or points: the shift's size, else of means
   Scale scale;
   Maybe<Shift> shift;  // kShift with two runs a side or more
   CheckVerdict verdict = CheckVerdict::kNotMeasured;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "gate/looks.h"
 #include "gate/outputs.h"
 #include "stallprof/arguments.h"
 #include "stallprof/gate_baseline.h"
@@ -22,7 +23,7 @@ constexpr int kUsageStatus = 2;
 
 struct Request {
   std::string policy, format = "text", file, baseline, colour = "auto";
-  std::string runs, baseDirectory, keep;  // --ab and what belongs to it
+  std::string runs, most, baseDirectory, keep;  // --ab and what belongs to it
   std::vector<std::string> base, head, reports;
   std::vector<std::string> baseCommand, headCommand;  // with --ab
 };
@@ -85,20 +86,15 @@ int writeAll(const Request& request, const GateResult& result) {
   return exitStatus(result.outcome);
 }
 
-// With --ab the sides are made first.
-Result<Turns> takeTurns(const Request& request) {
+// The runs of a side that `text` says, 1 to 1000; `most` "" is as many.
+Result<std::size_t> runsOf(const std::string& option, const std::string& text) {
   constexpr std::size_t kMostRuns = 1000;
-  TurnsPlan plan;
-  const char* end = request.runs.data() + request.runs.size();
-  const auto [stop, error] = std::from_chars(request.runs.data(), end, plan.runs);
-  if (error != std::errc() || stop != end || plan.runs < 1 || plan.runs > kMostRuns)
-    return Error{Error::Kind::kUsage, "--ab takes the runs of a side, 1 to 1000, not '" +
-                                          escapeTerminal(request.runs, 80) + "'"};
-  plan.base = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
-  plan.head = request.headCommand;
-  plan.baseDirectory = request.baseDirectory;
-  plan.keep = request.keep;
-  return runByTurns(plan);
+  std::size_t runs = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, runs);
+  if (error == std::errc() && stop == end && runs >= 1 && runs <= kMostRuns) return runs;
+  return Error{Error::Kind::kUsage, option + " takes the runs of a side, 1 to 1000, not '" +
+                                        escapeTerminal(text, 80) + "'"};
 }
 
 Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
@@ -111,6 +107,35 @@ Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   return result;
 }
 
+// With --ab the sides are made first; with --most some more, look by look, while the gate is
+// unsure.
+Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
+  const auto runs = runsOf("--ab", request.runs);
+  if (!runs.ok()) return runs.error();
+  const auto most = request.most.empty() ? runs : runsOf("--most", request.most);
+  if (!most.ok()) return most.error();
+  if (most.value() < runs.value())
+    return Error{Error::Kind::kUsage, "--most is less than --ab: it is the most runs of a side"};
+  const std::vector<std::size_t> looks = looksOf(runs.value(), most.value(), policy.minRuns);
+  const Policy each = policyOfALook(policy, looks.size());
+  const auto& baseCommand = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
+  const TurnsPlan plan = {most.value(), baseCommand, request.headCommand, request.baseDirectory,
+                          request.keep};
+  Turns turns;
+  for (std::size_t taken = 1;; ++taken) {
+    const Status ran = runByTurns(plan, looks[taken - 1], turns);
+    if (!ran.ok()) return ran.error();
+    request.base = turns.base, request.head = turns.head;
+    Result<GateResult> result = judgeSides(each, request);
+    if (!result.ok()) return result;
+    if (taken < looks.size() && !turns.ended && wantsMore(result.value())) continue;
+    auto& notes = result.value().notes;
+    if (looks.size() > 1 && !turns.ended) notes.push_back(looksText(looks, taken, policy.alpha));
+    notes.insert(notes.end(), turns.notes.begin(), turns.notes.end());
+    return result;
+  }
+}
+
 int judge(Request& request) {
   for (const std::string& word : request.reports)
     if (reportOf(word).first.empty())
@@ -118,18 +143,9 @@ int judge(Request& request) {
                   escapeTerminal(word, 200) + "'; see stallprof gate --help");
   const Result<Policy> policy = readPolicy(request.policy);
   if (!policy.ok()) return fail(policy.error().message);
-  Turns turns;
-  if (!request.runs.empty()) {
-    Result<Turns> taken = takeTurns(request);
-    if (!taken.ok()) return fail(taken.error().message);
-    turns = std::move(taken).value();
-    request.base = turns.base, request.head = turns.head;
-  }
-  Result<GateResult> result = judgeSides(policy.value(), request);
-  if (!result.ok()) return fail(result.error().message);
-  auto& notes = result.value().notes;
-  notes.insert(notes.end(), turns.notes.begin(), turns.notes.end());
-  return writeAll(request, result.value());
+  const Result<GateResult> result = request.runs.empty() ? judgeSides(policy.value(), request)
+                                                         : judgeTurns(policy.value(), request);
+  return result.ok() ? writeAll(request, result.value()) : fail(result.error().message);
 }
 
 std::vector<Argument> argumentsOf(Request& request) {
@@ -147,6 +163,10 @@ std::vector<Argument> argumentsOf(Request& request) {
        "make the runs first, so many a side and by turns: [BASE-COMMAND...] -- COMMAND... "
        "after all options",
        &request.runs},
+      {"--most",
+       "with --ab: while the gate is unsure make more runs, up to so many a side; alpha is divided "
+       "among the looks planned",
+       &request.most},
       {"--base-dir", "with --ab: run the base there; without a BASE-COMMAND it is COMMAND",
        &request.baseDirectory},
       {"--keep", "with --ab: a new directory for recordings and output (default gate.TIME.pPID)",
@@ -172,9 +192,9 @@ std::optional<std::size_t> turnsBegin(Request& request, const std::vector<std::s
 // "" or what is wrong with --ab and what belongs to it. `stood`: it stood before the command.
 std::string checkTurns(const Request& request, bool stood) {
   if (request.runs.empty())
-    return request.baseDirectory.empty() && request.keep.empty()
+    return request.baseDirectory.empty() && request.keep.empty() && request.most.empty()
                ? ""
-               : "--base-dir and --keep belong to --ab";
+               : "--most, --base-dir and --keep belong to --ab";
   if (!stood) return "--ab takes its place on the command line, before any word that is no option";
   if (!request.baseline.empty()) return "--ab and --baseline are two things";
   if (request.headCommand.empty()) return "gate --ab takes [BASE-COMMAND...] -- COMMAND...";
@@ -198,7 +218,9 @@ int verbGate(const Words& words) {
       "where the policy says so, 4 a run's command failed.\n"
       "--baseline save DIR RUN... keeps runs as a base in a directory; --baseline update DIR "
       "RUN... replaces them.\n"
-      "--ab N [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times each.",
+      "--ab N [--most M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times each, "
+      "and "
+      "up to M times while that tells nothing.",
       argumentsOf(request), {words.before.begin(), split});
   if (status) return *status;
   if (turns) {

@@ -104,8 +104,8 @@ std::string endOf(int status) {
   return "ended with " + std::to_string(WEXITSTATUS(status));
 }
 
-// True: go on. The recording's place is appended to its side.
-Result<bool> runOne(const OneRun& run, const std::string& which, Turns& turns) {
+// The recording's place is appended to its side.
+Status runOne(const OneRun& run, const std::string& which, Turns& turns) {
   const Nanos began = now();
   const auto status = start(run);
   if (!status.ok()) return status.error();
@@ -117,39 +117,46 @@ Result<bool> runOne(const OneRun& run, const std::string& which, Turns& turns) {
   std::fprintf(stderr, "stallprof: %s: %s %s after %.1f s\n", which.c_str(), run.name.c_str(),
                endOf(status.value()).c_str(), seconds(now() - began));
   (run.name.starts_with("base") ? turns.base : turns.head).push_back(run.recording);
-  if (status.value() == 0) return true;
+  if (status.value() == 0) return Done{};
+  turns.ended = true;
   turns.notes.push_back("No more runs after " + run.name + ", which " + endOf(status.value()) +
                         "; what it said is in " + inQuotes(run.log) + ".");
-  return false;
+  return Done{};
 }
 
-}  // namespace
-
-Result<Turns> runByTurns(const TurnsPlan& plan) {
+// Once, before the first run.
+Status prepare(const TurnsPlan& plan, Turns& turns) {
   std::error_code error;
   if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
     return cannot(inQuotes(plan.baseDirectory) + " is no directory to run the base in");
   const Result<std::string> made = makeDirectory(plan.keep);
   if (!made.ok()) return made.error();
-  const fs::path place = fs::absolute(made.value(), error);
+  turns.place = fs::absolute(made.value(), error).string();
+  turns.notes.push_back("Run by turns; recordings and what the commands said are in " +
+                        inQuotes(made.value()) + ".");
+  return Done{};
+}
+
+}  // namespace
+
+Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
+  if (turns.place.empty())
+    if (const Status prepared = prepare(plan, turns); !prepared.ok()) return prepared;
+  const fs::path place = turns.place;
   const std::string here;
-  Turns turns;
-  const std::size_t all = 2 * plan.runs;
-  for (std::size_t i = 0; i < all; ++i) {
+  for (std::size_t i = turns.base.size() + turns.head.size(); i < 2 * runs && !turns.ended; ++i) {
     const std::size_t pair = i / 2;
     const bool base = (i % 2 == 0) == (pair % 2 == 0);  // A B B A
     const std::string name = (base ? "base-" : "head-") + std::to_string(pair + 1);
     const OneRun run = {name, (place / (name + ".stallprof")).string(),
                         (place / (name + ".log")).string(), base ? &plan.base : &plan.head,
                         base ? &plan.baseDirectory : &here};
-    const auto goOn =
-        runOne(run, "run " + std::to_string(i + 1) + " of " + std::to_string(all), turns);
-    if (!goOn.ok()) return goOn.error();
-    if (!goOn.value()) break;
+    const std::string which = "run " + std::to_string(i + 1) + " of " +
+                              (runs < plan.most ? "at most " : "") + std::to_string(2 * plan.most);
+    const Status ran = runOne(run, which, turns);
+    if (!ran.ok()) return ran;
   }
-  turns.notes.push_back("Run by turns; recordings and what the commands said are in " +
-                        inQuotes(made.value()) + ".");
-  return turns;
+  return Done{};
 }
 
 }  // namespace stallprof

@@ -10,7 +10,7 @@ namespace stallprof {
 
 // Two commands to be run by turns, each under `stallprof run` in a process of its own.
 struct TurnsPlan {
-  std::size_t runs = 0;                 // a side
+  std::size_t most = 0;                 // runs a side that there may be: for the lines on stderr
   std::vector<std::string> base, head;  // at least one word each
   std::string baseDirectory;            // where the base runs; "": here
   std::string keep;  // a new directory for what is made; "": named after the time
@@ -19,12 +19,15 @@ struct TurnsPlan {
 // The recordings, in order. Fewer than planned where a command failed: the last one made is its.
 struct Turns {
   std::vector<std::string> base, head, notes;
+  std::string place;   // the directory, absolute; "": not made yet
+  bool ended = false;  // a command failed: no more runs
 };
 
-// Runs base head head base base head ...: whatever drifts on the host falls on both sides. What the
-// commands print goes to a file beside each recording; one line a run to stderr. Blocks until the
-// last has ended; whatever kills this process ends the running command. The Error (kUsage) is for
-// what could not be run at all.
-[[nodiscard]] Result<Turns> runByTurns(const TurnsPlan& plan);
+// Runs base head head base base head ... until there are `runs` a side: whatever drifts on the host
+// falls on both sides. Called again with more it goes on where it was. What the commands print goes
+// to a file beside each recording; one line a run to stderr. Blocks until the last has ended;
+// whatever kills this process ends the running command. The Error (kUsage) is for what could not be
+// run at all.
+[[nodiscard]] Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns);
 
 }  // namespace stallprof

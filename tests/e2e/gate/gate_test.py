@@ -178,7 +178,8 @@ class Outputs(reports.Folder):
         self.assertAlmostEqual(shift["change"], 0.2, places=6)
         self.assertLess(shift["interval"]["low"], 0.2)
         self.assertGreater(shift["interval"]["high"], 0.2)
-        self.assertLess(shift["interval"]["p_worse"], 1e-6)
+        self.assertAlmostEqual(shift["interval"]["p_worse"], 1 / 12870)  # 16 over 8
+        self.assertEqual(shift["interval"]["by"], "order")
         self.assertEqual((budget["verdict"], budget["max"]), ("over_budget", 0.1))
         self.assertEqual((exact["verdict"], exact["passed"]), ("same", True))
 

@@ -61,6 +61,21 @@ class Turns(reports.Folder):
         self.assertIn("FAIL", out)
         self.assertEqual(len([n for n in os.listdir(self.dir) if n.startswith("gate.")]), 1)
 
+    def test_more_runs_only_while_the_gate_is_unsure(self):
+        # Two runs a side are too few for a verdict, and so are four: all are made.
+        self.write("stallprof-gate.toml", 'schema = "stallprof.gate/1"\n[[metric]]\n'
+                   'name = "run.wall_ns"\nmax_regression = "3%"\n')
+        out, err = self.ab("--ab", "2", "--most", "4", "--keep", "unsure", "true", "--", "true")
+        self.assertEqual(len(self.made("unsure")), 2 * 2 * 4)
+        self.assertIn("run 8 of 8: base-4 ended", err)
+        # A budget says at the first look that counts, five runs a side, all that it ever will.
+        self.write("stallprof-gate.toml", ANY)
+        out, err = self.ab("--ab", "5", "--most", "9", "--keep", "sure", "true", "--", "true")
+        self.assertEqual(len(self.made("sure")), 2 * 2 * 5)
+        self.assertIn("run 10 of at most 18: ", err)
+        self.assertIn("Looked after 5 runs a side, of at most 9; each of 2 planned looks tests at 1 %",
+                      re.sub(r"\s+", " ", out))
+
     def test_a_command_that_fails_ends_the_turns(self):
         for base, head, made in (("exit 3", "true", ["base-1"]),
                                  ("true", "kill -9 $$", ["base-1", "head-1"])):
@@ -87,6 +102,9 @@ class Turns(reports.Folder):
         for words, why in ((["--ab", "5", *run], "both sides"),
                            (["--ab", "0", "true", *run], "1 to 1000"),
                            (["--ab", "many", "true", *run], "1 to 1000"),
+                           (["--ab", "5", "--most", "4", "true", *run], "less than"),
+                           (["--ab", "5", "--most", "x", "true", *run], "1 to 1000"),
+                           (["--most", "5", "a.json", "--", "b.json"], "belong to --ab"),
                            (["--ab", "5", "true"], "COMMAND"),
                            (["--keep", "x", "a.json", "--", "b.json"], "belong to --ab"),
                            (["a.json", "--ab", "5", *run], "before any word"),

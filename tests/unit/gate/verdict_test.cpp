@@ -59,6 +59,23 @@ TEST_CASE("noise makes a gate unsure, and unsure passes unless the policy fails 
   CHECK(exitStatus(judged(base, head, strict).outcome) == 3);
 }
 
+TEST_CASE("one slow run in eight hides no regression, and fakes none") {
+  // Real runs on a shared host (reports/gate.md): the last of the base met a busy neighbour.
+  const auto side = [](const std::vector<double>& milliseconds) {
+    Side runs = sampleSide(100, 0.01);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      runs[i].numbers["steps.time_ns.p50"] = milliseconds[i] * 1e6;
+    return runs;
+  };
+  const Side base = side({110.8, 106.4, 106.7, 106.2, 105.4, 106.6, 106.8, 133.1});
+  const Side same = side({105.3, 103.8, 108.3, 109.0, 107.4, 105.6, 104.9, 109.6});
+  const Side dearer = side({113.1, 108.7, 109.5, 113.4, 115.6, 111.5, 113.3, 112.6});
+  CHECK(judged(base, dearer).checks[0].verdict == CheckVerdict::kRegressed);
+  CHECK(judged(base, same).checks[0].verdict == CheckVerdict::kSame);
+  CHECK(judged(same, base).checks[0].verdict != CheckVerdict::kRegressed);
+  CHECK(judged(same, dearer).checks[0].verdict == CheckVerdict::kRegressed);
+}
+
 TEST_CASE("one run a side is advice, unless its threshold is wide") {
   const Side base = sampleSide(100, 0, 0.1, 1), head = sampleSide(130, 0, 0.1, 1);
   const GateResult advice = judged(base, head);
