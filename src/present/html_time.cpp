@@ -46,21 +46,27 @@ std::vector<Row> phaseRows(const Breakdown::PhaseRatio& p) {
           {Hue::kUnknown, p.unknown, "unknown", "unknown"}};
 }
 
-std::vector<BarPart> partsOf(const std::vector<Row>& rows) {
+// Shares of a whole of `total` are rounded together, as the legend's are: one number, one text.
+std::vector<BarPart> partsOf(const std::vector<Row>& rows, double total) {
+  std::vector<double> ratios;
+  for (const Row& row : rows) ratios.push_back(row.ratio);
+  ratios.push_back(1 - total);
+  const std::vector<std::string> texts = percentTexts(ratios);
   std::vector<BarPart> parts;
-  for (const Row& row : rows)
-    parts.push_back({row.hue, row.ratio, std::string(row.name) + " " + percentText(row.ratio),
-                     std::string(row.name) + " " + percentText(row.ratio), false});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string said = std::string(rows[i].name) + " " + texts[i];
+    parts.push_back({rows[i].hue, rows[i].ratio, said, said, false});
+  }
   return parts;
 }
 
 void bars(Html& html, const Breakdown& b) {
   const auto grid = html.open("div", {{"class", "bars"}});
   html.add("span", "the trainer");
-  stackedBar(html, partsOf(trainerRows(*b.ratio)), "");
+  stackedBar(html, partsOf(trainerRows(*b.ratio), 1), "");
   if (!b.blame || b.ratio->dataWait < 0.005) return;
   html.add("span", "waits, by cause");
-  std::vector<BarPart> parts = partsOf(blameRows(*b.blame));
+  std::vector<BarPart> parts = partsOf(blameRows(*b.blame), b.ratio->dataWait);
   parts.push_back({Hue::kOther, 1 - b.ratio->dataWait, "", "", true});
   stackedBar(html, parts, "thin");
 }

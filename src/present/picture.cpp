@@ -9,13 +9,18 @@ namespace {
 
 constexpr std::size_t kMostFiles = 20;
 
-// The step of the window whose length is the median, and the longest.
+// The step whose length is the median of those that steps.time_ns is of, and the longest of all.
 std::pair<std::size_t, std::size_t> medianAndWorst(const TrainerFacts& trainer) {
-  std::vector<std::pair<Nanos, std::size_t>> order;
-  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
-    order.emplace_back(trainer.steps[i].end - trainer.steps[i].begin, i);
-  std::sort(order.begin(), order.end());
-  return {order[order.size() / 2].second, order.back().second};
+  const auto length = [&](std::size_t i) {
+    return std::pair(trainer.steps[i].end - trainer.steps[i].begin, i);
+  };
+  const auto shorter = [&](std::size_t a, std::size_t b) { return length(a) < length(b); };
+  std::vector<std::size_t> plain = plainSteps(trainer);
+  std::sort(plain.begin(), plain.end(), shorter);
+  std::size_t longest = trainer.warmup;
+  for (std::size_t i = longest; i < trainer.steps.size(); ++i)
+    if (shorter(longest, i)) longest = i;
+  return {plain[plain.size() / 2], longest};
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ struct Strip {
   std::vector<StripBar> bars;
   std::vector<SlowStep> slowest;  // of the window, slowest first
   std::size_t steps = 0, warmup = 0;
-  Nanos median{};         // of the window's steps
+  Nanos median{};         // of plainSteps
   Nanos top{};            // of the axis
   std::size_t above = 0;  // steps longer than that
 };
@@ -148,6 +148,9 @@ struct Picture {
                            const RuleTable& rules = RuleTable::builtIn());
 
 // The parts of it, one a file.
+// Those of the window that are neither the first or last of a pass nor hold a checkpoint or the
+// like, as for steps.time_ns; all of the window where there is no such step.
+[[nodiscard]] std::vector<std::size_t> plainSteps(const TrainerFacts& trainer);
 [[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
 [[nodiscard]] StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index);
 void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);

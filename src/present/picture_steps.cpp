@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
+#include "base/stats.h"
 #include "present/picture.h"
 
 namespace stallprof {
@@ -72,6 +74,15 @@ std::vector<SlowStep> slowestOf(const TrainerFacts& trainer) {
 
 }  // namespace
 
+std::vector<std::size_t> plainSteps(const TrainerFacts& trainer) {
+  std::vector<std::size_t> plain, all;
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i) {
+    all.push_back(i);
+    if (!trainer.steps[i].boundary) plain.push_back(i);
+  }
+  return plain.empty() ? all : plain;
+}
+
 Strip drawStrip(const TrainerFacts& trainer) {
   Strip strip;
   const std::vector<Step>& steps = trainer.steps;
@@ -89,7 +100,10 @@ Strip drawStrip(const TrainerFacts& trainer) {
     return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
   };
   if (sorted.empty()) sorted.push_back(durationOf(steps.back()));
-  strip.median = at(0.5);
+  std::vector<double> plain;
+  for (const std::size_t i : plainSteps(trainer))
+    plain.push_back(static_cast<double>(durationOf(steps[i]).count()));
+  strip.median = plain.empty() ? sorted.back() : Nanos(std::llround(median(std::move(plain))));
   // One checkpoint of a minute must not flatten all else: what is above the axis is counted.
   strip.top = std::max({at(0.95) * 5 / 4, strip.median * 2, Nanos(1)});
   Nanos longest{};

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/looks.h"
+#include "analysis/phases_own.h"
 #include "analysis/stack_table.h"
 #include "base/text.h"
 #include "present/native_frames.h"
@@ -27,6 +28,8 @@ std::vector<std::string> frameNames(const Trace& trace, StackId stack) {
   std::reverse(names.begin(), names.end());
   return names;
 }
+
+Nanos endOf(const Trace& trace) { return trace.end + Nanos(1); }
 
 Side sideOf(Role role) { return role == Role::kWorker ? Side::kProducer : Side::kTrainer; }
 
@@ -68,16 +71,24 @@ std::string profileJson(const std::string& name, const Profile& p) {
 std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
                                       const StackLabels& labels, StackGroup by, bool blocked) {
   std::map<std::pair<std::string, StackId>, std::uint64_t> looks;
-  for (const ThreadLife& thread : trace.threads) {
+  for (std::size_t i = 0; i < trace.threads.size(); ++i) {
+    const ThreadLife& thread = trace.threads[i];
     const Role role = roles.of(thread.process);
+    // Of the thread that steps the report knows the user's own functions that make data.
+    const bool trains = roles.of(ThreadId{static_cast<std::uint32_t>(i + 1)}) == Role::kTrainer;
+    const DataFunctions own = by == StackGroup::kPhase && trains
+                                  ? DataFunctions(trace, labels, thread, trace.begin, endOf(trace))
+                                  : DataFunctions();
     const auto groupOf = [&](const Look& look) -> std::string {
       if (by == StackGroup::kRole) return std::string(nameOf(role));
       if (by == StackGroup::kProcess) return processName(trace, thread.process);
       if (by == StackGroup::kNone) return {};
       const StackLabel label = labels.of(look.stack->stack, sideOf(role));
-      return std::string(nameOf(StackLabels::look(label, look.wait, look.stack->gc).phase));
+      const LookLabel what = StackLabels::look(label, look.wait, look.stack->gc);
+      const bool data = own.claim(look.stack->stack, label, what);
+      return std::string(nameOf(data ? Phase::kTransform : what.phase));
     };
-    eachLook(thread, trace.begin, trace.end + Nanos(1), [&](const Look& look) {
+    eachLook(thread, trace.begin, endOf(trace), [&](const Look& look) {
       if (look.stack->stack.none() || (!blocked && look.wait != Wait::kRunning)) return;
       ++looks[{groupOf(look), look.stack->stack}];
     });

@@ -86,6 +86,18 @@ TEST_CASE("one very long step does not flatten the others, and is counted and na
   CHECK(strip.slowest[0].why == "waiting for data: transform");
 }
 
+TEST_CASE("the median is that of steps.time_ns: steps at a boundary are drawn and set apart") {
+  TrainerFacts facts = stepsOf({50, 52, 54, 200, 210, 220, 230}, 0);
+  for (std::size_t i = 3; i < 7; ++i) facts.steps[i].boundary = true;
+  const Strip strip = drawStrip(facts);
+  CHECK(strip.median == ms(52));
+  CHECK(strip.bars.size() == 7);
+  CHECK(strip.slowest[0].index == 6);
+  CHECK(plainSteps(facts) == std::vector<std::size_t>{0, 1, 2});
+  for (Step& step : facts.steps) step.boundary = true;
+  CHECK(plainSteps(facts).size() == 7);
+}
+
 TEST_CASE("no steps draw nothing") {
   const Picture picture = draw(Trace{}, Analyzed{});
   CHECK(picture.strip.bars.empty());

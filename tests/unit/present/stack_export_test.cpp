@@ -88,3 +88,30 @@ TEST_CASE("stacks end in the native functions that were sampled under them, in w
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
         "libgomp.so.1 10\ntrain.py:main 10\ntrain.py:main;(native threads);libblas.so.3 4\n");
 }
+
+TEST_CASE(
+    "own functions that make data for a loop without a loader are transform, as in the report") {
+  // read() calls numpy to read, and then works in its own lines; torch trains.
+  auto trace = parseTrace(
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
+      "0 stack stack=2 caller=1 file=\"train.py\" function=\"read\" line=20\n"
+      "0 stack stack=3 caller=2 file=\"/u/site-packages/numpy/lib/_npyio_impl.py\" "
+      "function=\"genfromtxt\" line=9\n"
+      "0 stack stack=4 caller=1 file=\"/u/site-packages/torch/_tensor.py\" "
+      "function=\"Tensor.backward\" line=9\n"
+      "repeat 20 every 100ms\n"
+      "0 slice thread=1 duration=100ms looks=10 wait=running\n"
+      "10ms stack_slice thread=1 duration=10ms looks=2 stack=3\n"
+      "30ms stack_slice thread=1 duration=10ms looks=2 stack=2\n"
+      "50ms stack_slice thread=1 duration=30ms looks=4 stack=4\n"
+      "95ms optimizer thread=1 duration=5ms optimizer=1\n"
+      "end\n");
+  INFO((trace.ok() ? std::string() : trace.error().message));
+  REQUIRE(trace.ok());
+  const std::string folded = foldedStacks(weigh(trace.value(), StackGroup::kPhase, false));
+  INFO(folded);
+  CHECK(folded.find("transform;train.py:main;train.py:read 40\n") != std::string::npos);
+  CHECK(folded.find("compute;train.py:main;train.py:read") == std::string::npos);
+}
