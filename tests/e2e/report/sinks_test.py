@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hostile names through every sink of the program: one recording whose every name holds control
+bytes, escapes, bidirectional controls, markup and quotes, given to every verb that prints or writes
+of it. No raw control byte leaves, nothing becomes markup or a second line of a format, every
+format is still read by its own parser, and `export --check` finds nothing wrong."""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import html_test
+
+STALLPROF = html_test.STALLPROF
+MAKE = os.environ["MAKE_RECORDING"]
+CONTROL = html_test.CONTROL
+RAW = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")  # any encoding's control bytes but tab and newline
+
+
+class Sinks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        html_test.Hostile.setUpClass()
+        cls.dir = html_test.Hostile.dir
+        cls.recording = os.path.join(cls.dir, "hostile.stallprof")
+        subprocess.run([MAKE, html_test.Hostile.trace, cls.recording], check=True)
+        cls.name = html_test.HOSTILE.replace(b"\x00", b"").decode("utf-8", "surrogateescape")
+
+    @classmethod
+    def tearDownClass(cls):
+        html_test.Hostile.tearDownClass()
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def say(self, *words, status=0):
+        """What a verb printed, which holds no control byte."""
+        done = subprocess.run([STALLPROF, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=120, cwd=self.dir,
+                              env={**os.environ, "STALLPROF_CONFIG": "none"})
+        self.assertEqual(done.returncode, status, done)
+        for text in (done.stdout, done.stderr):
+            self.clean(text, words)
+        return done.stdout.decode()
+
+    def clean(self, data, what):
+        self.assertIsNone(RAW.search(data), what)
+        self.assertIsNone(CONTROL.search(data.decode("utf-8")), what)
+
+    def written(self, name):
+        with open(self.path(name), "rb") as file:
+            data = file.read()
+        if name.endswith(".csv"):
+            data = data.replace(b"\r\n", b"\n")  # RFC 4180's end of a line
+        self.clean(data, name)
+        return data.decode("utf-8")
+
+    def export(self, form, name, *words):
+        self.say("export", "-f", form, *words, "-o", self.path(name), self.recording)
+        return name
+
+    def test_reports(self):
+        for form in ("text", "json"):
+            self.say("report", self.recording, "--format", form)
+        self.assertNotIn("<script", self.say("report", self.recording, "--format", "html"))
+        self.assertNotIn("<script", html_test.outside_code(
+            self.say("report", self.recording, "--format", "md")))
+
+    def test_timelines_are_read_and_checked(self):
+        for detail in ("bounded", "full"):
+            chrome = self.export("chrome", f"chrome-{detail}.json", "--detail", detail)
+            events = json.loads(self.written(chrome))["traceEvents"]
+            self.assertGreater(len(events), 10)
+            self.say("export", "--check", self.path(chrome))
+            perfetto = self.export("perfetto", f"{detail}.pftrace", "--detail", detail)
+            self.say("export", "--check", self.path(perfetto))
+            with open(self.path(perfetto), "rb") as file:  # binary: its strings are what counts
+                data = file.read()
+            for raw in (b"\x1b]0;", b"\x1b[2J", b"\xe2\x80\xae", b"\xe2\x80\x8b", b"\xe2\x80\xa8"):
+                self.assertNotIn(raw, data)
+        self.export("hta", "traces")
+        for name in os.listdir(self.path("traces")):
+            json.loads(self.written("traces/" + name))
+            self.say("export", "--check", self.path("traces/" + name))
+
+    def test_stacks(self):
+        for by in ("phase", "role", "process", "none"):
+            for line in self.written(self.export("folded", "folded-" + by, "--by", by)).splitlines():
+                self.assertRegex(line, r"^[^\n]+ \d+$")
+            name = self.export("speedscope", f"{by}.speedscope.json", "--by", by)
+            json.loads(self.written(name))
+            self.say("export", "--check", self.path(name))
+
+    def test_tables(self):
+        for table in ("steps", "findings"):
+            rows = list(csv.reader(io.StringIO(self.written(
+                self.export("csv", table + ".csv", "--table", table)))))
+            self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+            for row in rows:  # nothing that a spreadsheet takes for a formula
+                for cell in row:
+                    self.assertFalse(re.match(r"[=@\t]|[+-][^\d]", cell), cell)
+
+    def test_metrics(self):
+        text = self.written(self.export("openmetrics", "metrics"))
+        self.assertTrue(text.endswith("# EOF\n"))
+        for line in text.splitlines():
+            self.assertRegex(line, r'^(# (TYPE|UNIT|HELP|EOF).*|[a-z_0-9:]+(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? '
+                                   r'[-+0-9.eE]+( [0-9.]+)?)$')
+
+    def test_comparison_and_gate(self):
+        for name in ("base", "head"):
+            self.say("report", self.recording, "--format", "json", "-o", self.path(name + ".json"))
+        runs = [self.path("base.json"), "--", self.path("head.json")]
+        self.say("compare", *runs)
+        forms = ("text", "json", "junit", "sarif", "markdown", "github", "gitlab")
+        for form in forms:
+            self.say("gate", *[w for f in forms for w in ("--report", f"{f}={self.path(form + '-' + f)}")],
+                     "--format", form, *runs)
+            for f in forms:
+                text = self.written(form + "-" + f)
+                if f in ("json", "sarif", "gitlab"):
+                    json.loads(text)
+                if f == "junit":
+                    ElementTree.fromstring(text)
+                if f == "markdown":
+                    self.assertNotIn("<script", html_test.outside_code(text))
+        self.say("gate", "--baseline", "save", self.path("kept"), *runs[::2])
+
+    def test_names_on_the_command_line(self):
+        for words, status in ((["explain", self.name], 2), (["explain", "--rule", self.name], 2),
+                              (["report", self.name], 1), (["export", "-f", self.name, "x"], 2),
+                              (["export", "--check", self.name], 1), (["top", self.name], 1),
+                              (["compare", self.name, "--", self.name], 1),
+                              (["gate", self.name, "--", self.name], 2),
+                              (["import", self.name, "-o", self.path("i.stallprof")], 1),
+                              (["attach", "-p", self.name], 2), (["completion", self.name], 2),
+                              ([self.name], 2), (["run", "--hz", self.name, "--", "true"], 125),
+                              (["run", "-o", self.path("n.stallprof"), "--", "./" + self.name], 127)):
+            with self.subTest(words[0]):
+                self.say(*words, status=status)
+
+    def test_a_trace_from_elsewhere(self):
+        name = self.name.encode("utf-8", "surrogateescape").decode("latin-1")
+        step = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 7, "tid": 7,
+                 "ts": i * 1000, "dur": 1000} for i in range(30)]
+        work = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": i * 1000 + 100,
+                 "dur": 500, "args": {"device": 0, "stream": 7, "correlation": i}} for i in range(30)]
+        meta = [{"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": name}}]
+        with open(self.path("hostile.pt.trace.json"), "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": name}],
+                       "distributedInfo": {"backend": name, "rank": 0, "world_size": 1},
+                       "traceEvents": meta + step + work}, file)
+        recording = self.path("imported.stallprof")
+        self.say("import", self.path("hostile.pt.trace.json"), "-o", recording)
+        for form in ("text", "md", "html", "json"):
+            self.say("report", recording, "--format", form)
+        self.say("export", "-f", "chrome", "-o", self.path("again.json"), recording)
+        self.say("export", "--check", self.path("again.json"))
+        self.say("top", recording)
+
+    def test_a_file_to_be_checked(self):
+        with open(self.path("bad.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": [{"ph": self.name[:40], "name": self.name, "cat": self.name,
+                                        "pid": 1, "tid": 1, "ts": 1, "dur": 5},
+                                       {"ph": "E", "name": self.name, "pid": 1, "tid": 1, "ts": 0}]},
+                      file)
+        self.say("export", "--check", self.path("bad.json"), status=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
