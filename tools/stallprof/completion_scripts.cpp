@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/completion_scripts.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "advise/explain.h"
@@ -22,14 +23,22 @@ std::vector<std::string> verbNames() {
   return names;
 }
 
-// The first words of a help text, without what a shell or a completion takes for its own.
+// The first words of a help text inside single quotes, without what a completion takes for its own.
+// What comes before a semicolon, colon or bracket is enough, unless that is a word or two.
 std::string brief(const std::string& help) {
-  std::string text = help.substr(0, help.find_first_of(";:(["));
-  while (text.ends_with(' ')) text.pop_back();
-  std::string plain;
-  for (const char c : text)
-    if (c != '\'' && c != '\\' && c != ']') plain += c;
-  return plain;
+  constexpr std::size_t kEnough = 10, kMost = 60;
+  std::size_t end = help.find_first_of(";:([", kEnough);
+  if (end == std::string::npos) end = help.size();
+  if (end > kMost) end = std::min(end, help.rfind(' ', kMost));
+  std::string text = help.substr(0, end);
+  while (text.ends_with(' ') || text.ends_with(',')) text.pop_back();
+  std::string quoted;
+  for (const char c : text) {
+    if (c == '\'') quoted += "'\\''";  // ends the quotes, says one, begins them again
+    if (c == ':') quoted += ',';
+    if (c != '\'' && c != '\\' && c != ']' && c != '[' && c != ':') quoted += c;
+  }
+  return quoted;
 }
 
 // Words that may stand where the verb takes something that is no file. Empty: it takes files.

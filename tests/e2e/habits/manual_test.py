@@ -146,6 +146,28 @@ class Completion(unittest.TestCase):
                 kind = "-l " + name[2:] if name.startswith("--") else "-s " + name[1:]
                 self.assertRegex(of_fish, r" %s(?![\w-])" % re.escape(kind), verb)
 
+    def test_fish_completes(self):
+        if not shutil.which("fish"):
+            self.skipTest("fish is not installed")
+        asked = (("stallprof ", VERBS), ("stallprof export -f fol", ["folded"]),
+                 ("stallprof explain transform.too", ["transform.too_few_workers"]),
+                 ("stallprof gate --ba", ["--base-dir", "--baseline"]))
+        with tempfile.TemporaryDirectory() as home:
+            script = os.path.join(home, "stallprof.fish")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(said("completion", "fish"))
+            for line, offered in asked:
+                out = subprocess.run(["fish", "--no-config", "--command",
+                                      "source $argv[1]; complete -C $argv[2]", script, line],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
+                                     universal_newlines=True, timeout=60,
+                                     env={**os.environ, "HOME": home}).stdout
+                got = [row.partition("\t") for row in out.splitlines()]
+                self.assertEqual(sorted({word for word, _, _ in got}), sorted(offered))
+                for word, _, said_of_it in got:
+                    if word in VERBS or word.startswith("--"):
+                        self.assertGreaterEqual(len(said_of_it), 10, word)
+
     def test_the_shells_find_nothing_wrong(self):
         for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
             with self.subTest(shell):
