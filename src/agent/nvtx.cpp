@@ -4,6 +4,7 @@
 #include "agent/event_slot.h"
 #include "agent/forks.h"
 #include "agent/nvtx_abi.h"
+#include "agent/nvtx_payload.h"
 #include "agent/ranges.h"
 #include "agent/system.h"
 
@@ -37,6 +38,7 @@ RangeBegin described(const NvtxDomain* domain, const NvtxAttributes* attributes)
   RangeBegin begin = beginNow(domain);
   if (attributes == nullptr || attributes->size < kNvtxAttributesBytes) return begin;
   begin.category = attributes->category;
+  begin.bytes = payloadBytes(domain, *attributes);
   const void* message = attributes->message;
   if (message == nullptr) return begin;
   if (attributes->messageType == kMessageAscii)
@@ -128,8 +130,30 @@ void hookAll(NvtxGetExportTable get) {
     hookCore2(table);
 }
 
+std::uint64_t onSchemaRegister(Domain d, const NvtxSchema* schema) { return keepSchema(d, schema); }
+std::uint8_t onDomainIsEnabled(Domain) { return 1; }
+
+void hookPayloads(const NvtxModuleInfo& module) {
+  if (module.module != kNvtxPayloadModule || module.segments == 0 || module.segment == nullptr)
+    return;
+  const NvtxSegment& segment = *module.segment;
+  const auto set = [&](std::size_t slot, auto* function) {
+    if (slot < segment.slots) segment.functions[slot] = reinterpret_cast<std::intptr_t>(function);
+  };
+  set(kSchemaRegister, onSchemaRegister);
+  set(kDomainIsEnabled, onDomainIsEnabled);
+}
+
 }  // namespace
 }  // namespace stallprof::agent
+
+// Called likewise, at the first use of an extension; what stays unset is off.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+    stallprof::agent::NvtxModuleInfo* module) {
+  if (module != nullptr && module->structSize >= sizeof *module)
+    stallprof::agent::hookPayloads(*module);
+  return 1;
+}
 
 // Called by each library that has NVTX in it, at its first use. Always 1: otherwise it would unload
 // us, and the library's ranges are off without us as well.

@@ -14,6 +14,7 @@
 #endif
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #endif
 
 namespace stallprof::agent {
@@ -128,6 +129,32 @@ static_assert(same(kDomainMarkEx, NVTX_CBID_CORE2_DomainMarkEx) &&
 static_assert(same(kMessageAscii, NVTX_MESSAGE_TYPE_ASCII) &&
               same(kMessageRegistered, NVTX_MESSAGE_TYPE_REGISTERED));
 static_assert(sizeof(NvtxCallbacks) == sizeof(NvtxExportTableCallbacks));
+static_assert(sizeof(NvtxPayload) == sizeof(nvtxPayloadData_t) &&
+              offsetof(NvtxPayload, size) == offsetof(nvtxPayloadData_t, size) &&
+              offsetof(NvtxPayload, data) == offsetof(nvtxPayloadData_t, payload));
+static_assert(sizeof(NvtxSchemaEntry) == sizeof(nvtxPayloadSchemaEntry_t) &&
+              offsetof(NvtxSchemaEntry, type) == offsetof(nvtxPayloadSchemaEntry_t, type) &&
+              offsetof(NvtxSchemaEntry, name) == offsetof(nvtxPayloadSchemaEntry_t, name) &&
+              offsetof(NvtxSchemaEntry, offset) == offsetof(nvtxPayloadSchemaEntry_t, offset));
+static_assert(sizeof(NvtxSchema) == sizeof(nvtxPayloadSchemaAttr_t) &&
+              offsetof(NvtxSchema, entries) == offsetof(nvtxPayloadSchemaAttr_t, entries) &&
+              offsetof(NvtxSchema, count) == offsetof(nvtxPayloadSchemaAttr_t, numEntries) &&
+              offsetof(NvtxSchema, id) == offsetof(nvtxPayloadSchemaAttr_t, schemaId));
+static_assert(sizeof(NvtxModuleInfo) == sizeof(nvtxExtModuleInfo_t) &&
+              offsetof(NvtxModuleInfo, module) == offsetof(nvtxExtModuleInfo_t, moduleId) &&
+              offsetof(NvtxModuleInfo, segment) == offsetof(nvtxExtModuleInfo_t, segments) &&
+              offsetof(NvtxSegment, functions) == offsetof(nvtxExtModuleSegment_t, functionSlots));
+static_assert(same(kNvtxPayloadModule, NVTX_EXT_PAYLOAD_MODULEID) &&
+              same(kSchemaRegister, NVTX3EXT_CBID_nvtxPayloadSchemaRegister) &&
+              same(kDomainIsEnabled, NVTX3EXT_CBID_nvtxDomainIsEnabled) &&
+              same(kEntryUint32, NVTX_PAYLOAD_ENTRY_TYPE_UINT32) &&
+              same(kEntryInt64, NVTX_PAYLOAD_ENTRY_TYPE_INT64) &&
+              same(kEntryUint64, NVTX_PAYLOAD_ENTRY_TYPE_UINT64) &&
+              same(kEntrySize, NVTX_PAYLOAD_ENTRY_TYPE_SIZE) &&
+              same(kSchemaHasId, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) &&
+              same(kSchemaEntries, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES) &&
+              same(kDynamicSchemas, NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START));
 #endif
 
 TEST_CASE("our declarations of CUPTI and NVTX have been compared where their headers are") {

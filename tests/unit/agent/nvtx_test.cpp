@@ -16,6 +16,7 @@
 #include "tests/catch.h"
 
 extern "C" int InitializeInjectionNvtx2(stallprof::agent::NvtxGetExportTable get);
+extern "C" int InitializeInjectionNvtxExtension(stallprof::agent::NvtxModuleInfo* module);
 
 namespace stallprof::agent {
 namespace {
@@ -148,6 +149,92 @@ TEST_CASE("domains have their own stacks, names and categories") {
   CHECK(r.text(range.name) == "AllReduce");
   CHECK(r.text(range.domain) == "NCCL");
   CHECK(r.text(range.category) == "collective");
+}
+
+// NCCL's parameters of a collective (2.28: src/init_nvtx.cc), and their schema.
+struct AllReduce {
+  std::uint64_t communicator;
+  std::size_t bytes;
+  std::uint32_t operation;
+};
+constexpr NvtxSchemaEntry kAllReduce[] = {
+    {0, kEntryUint64, "NCCL communicator ID", nullptr, 0, 0, nullptr, nullptr},
+    {0, kEntrySize, "Message size [bytes]", nullptr, 0, offsetof(AllReduce, bytes), nullptr,
+     nullptr},
+    {0, 1 << 25, "Reduction operation", nullptr, 0, offsetof(AllReduce, operation), nullptr,
+     nullptr}};
+
+std::uint64_t registerSchema(void* domain, const NvtxSchemaEntry* entries, std::size_t count,
+                             std::uint64_t id) {
+  std::intptr_t slots[16] = {};
+  NvtxSegment segment{0, 16, slots};
+  NvtxModuleInfo module{
+      3, sizeof(NvtxModuleInfo), kNvtxPayloadModule, 0x104, 1, &segment, nullptr, nullptr};
+  REQUIRE(InitializeInjectionNvtxExtension(&module) == 1);
+  REQUIRE(slots[kSchemaRegister] != 0);
+  REQUIRE(slots[kDomainIsEnabled] != 0);
+  NvtxSchema schema{};
+  schema.mask = kSchemaEntries | (id != 0 ? kSchemaHasId : 0);
+  schema.entries = entries, schema.count = count, schema.id = id;
+  using Register = std::uint64_t(void*, const NvtxSchema*);
+  return reinterpret_cast<Register*>(slots[kSchemaRegister])(domain, &schema);
+}
+
+std::int64_t bytesOf(Recorder& r, void* domain, const NvtxPayload* payloads, std::int32_t count) {
+  NvtxAttributes a = attributes("ncclAllReduce");
+  a.payloadType = kPayloadExtended, a.payloadCount = count;
+  a.payload = reinterpret_cast<std::uint64_t>(payloads);
+  using Push = int(void*, const NvtxAttributes*);
+  call<Push>(core2[kDomainRangePushEx], domain, &a);
+  call<int(void*)>(core2[kDomainRangePop], domain);
+  const auto events = r.drain();
+  REQUIRE(events.size() == 1);
+  return std::get<Range>(events[0].payload).bytes;
+}
+
+TEST_CASE("the size of NCCL's message is in the range, as its schema says") {
+  Recorder& r = recorder();
+  void* nccl = call<void*(const char*)>(core2[kDomainCreateA], "NCCL");
+  constexpr std::uint64_t kId = (1 << 24) + 8;
+  CHECK(registerSchema(nccl, kAllReduce, 3, kId) == kId);
+  const std::uint64_t own = registerSchema(nccl, kAllReduce, 3, 0);  // without an id of its own
+  CHECK(own >= kDynamicSchemas);
+  const AllReduce values{7, 4'000'000, 0};
+  const NvtxPayload payload{kId, sizeof values, &values};
+  CHECK(bytesOf(r, nccl, &payload, 1) == 4'000'000);
+  const NvtxPayload dynamic{own, sizeof values, &values};
+  CHECK(bytesOf(r, nccl, &dynamic, 1) == 4'000'000);
+  const NvtxPayload both[] = {{kId + 1, 8, &values}, payload};
+  CHECK(bytesOf(r, nccl, both, 2) == 4'000'000);
+}
+
+TEST_CASE("a payload that is not what its schema says has no bytes, and is not read") {
+  Recorder& r = recorder();
+  void* domain = call<void*(const char*)>(core2[kDomainCreateA], "elsewhere");
+  constexpr std::uint64_t kId = (1 << 24) + 8;
+  const AllReduce values{7, 4'000'000, 0};
+  const NvtxPayload unknown{kId, sizeof values, &values};
+  CHECK(bytesOf(r, domain, &unknown, 1) == -1);  // another domain's schema
+  registerSchema(domain, kAllReduce, 3, kId);
+  for (const NvtxPayload& wrong :
+       {NvtxPayload{kId, 8, &values}, NvtxPayload{kId, SIZE_MAX, &values},
+        NvtxPayload{kId, sizeof values, nullptr}}) {
+    CHECK(bytesOf(r, domain, &wrong, 1) == -1);
+  }
+  CHECK(bytesOf(r, domain, nullptr, 1) == -1);
+  CHECK(bytesOf(r, domain, &unknown, 0) == -1);
+  const AllReduce huge{7, SIZE_MAX, 0};
+  const NvtxPayload tooMuch{kId, sizeof huge, &huge};
+  CHECK(bytesOf(r, domain, &tooMuch, 1) == -1);
+}
+
+TEST_CASE("an extension that is not the payloads' stays off") {
+  std::intptr_t slots[16] = {};
+  NvtxSegment segment{0, 16, slots};
+  NvtxModuleInfo module{3, sizeof(NvtxModuleInfo), 5, 0x104, 1, &segment, nullptr, nullptr};
+  CHECK(InitializeInjectionNvtxExtension(&module) == 1);
+  CHECK(InitializeInjectionNvtxExtension(nullptr) == 1);
+  for (const std::intptr_t slot : slots) CHECK(slot == 0);
 }
 
 TEST_CASE("a category without a name is its number") {
