@@ -22,8 +22,14 @@ constexpr Nanos kNone{};
 Line drawLine(const TrainerTimeline& line, const StepPlan& plan) {
   std::vector<Piece> base, evaluation;
   std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
-  for (const StepSpan& step : plan.steps)
-    base.push_back({step.begin, step.end, Piece::Kind::kStep, Phase::kCompute, 0});
+  const auto compute = [&](Nanos begin, Nanos end) {
+    base.push_back({begin, end, Piece::Kind::kStep, Phase::kCompute, 0});
+  };
+  // A program that marks its steps says what is in one, and what is beside.
+  if (plan.told)
+    for (const Lap& lap : line.told.laps) compute(lap.begin, lap.end);
+  else
+    for (const StepSpan& step : plan.steps) compute(step.begin, step.end);
   for (std::uint32_t i = 0; i < line.passes.size(); ++i) {
     const PassSpan& pass = line.passes[i];
     if (!pass.evaluation) {
@@ -40,7 +46,8 @@ Line drawLine(const TrainerTimeline& line, const StepPlan& plan) {
         {line.fetches[i]->at, line.fetches[i]->end(), Piece::Kind::kFetch, Phase::kUnknown, i});
   for (const Timed<PhaseSpan>* span : line.spans)
     if (const auto source = static_cast<std::size_t>(span->data.source); source < spans.size())
-      spans[source].push_back({span->at, span->end(), Piece::Kind::kPhase, span->data.phase, 0});
+      spans[source].push_back({span->at, span->end(), Piece::Kind::kPhase, span->data.phase, 0,
+                               span->data.source != SpanSource::kHook});
   const auto of = [&](SpanSource source) { return spans[static_cast<std::size_t>(source)]; };
   Line known = overlay(flatten(base), keepOuter(evaluation));
   known = overlay(known, keepOuter(of(SpanSource::kHook)));
@@ -79,6 +86,15 @@ void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
   split.other += time;
 }
 
+void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
+  const Split before = split;
+  addPhase(split, blame, piece.phase, time);
+  if (!piece.told) return;
+  split.told += time;
+  split.toldCompute += split.compute - before.compute;
+  split.toldOther += split.other - before.other;
+}
+
 // Sums stretches of the line; each sums to its length.
 class Tally {
  public:
@@ -99,7 +115,7 @@ class Tally {
       else if (piece->kind == Piece::Kind::kStep)
         device_.step(from, to, split, tally);
       else
-        addPhase(split, blame, piece->phase, to - from);
+        addPiece(split, blame, *piece, to - from);
     }
     split.other += end - begin - known;
     return tally;

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "trace/range_map.h"
+
 namespace stallprof {
 namespace {
 
@@ -171,7 +173,10 @@ std::vector<std::string> deviceNames(const Trace& trace) {
 std::string deviceTier(const Trace& trace, const TrainerFacts& trainer) {
   const double traced = shareOf(trainer.device.traced, trainer.window());
   if (traced > 0) return traced >= kWhole ? "full" : "windowed";
-  if (!trace.ranges.empty() && !trace.devices.empty()) return "nvtx";
+  const bool nvtx = std::any_of(trace.ranges.begin(), trace.ranges.end(), [&](const auto& row) {
+    return trace.text(row.data.domain) != kMarksDomain;
+  });
+  if (nvtx && !trace.devices.empty()) return "nvtx";
   return trace.deviceUsages.empty() ? "none" : "nvml";
 }
 

@@ -30,12 +30,15 @@ struct Split {
   Nanos compute{}, wait{}, load{}, sync{}, comm{}, periodic{}, other{};
   Nanos hidden{};  // of `compute`: a data wait while a device worked for this trainer
   Nanos copy{};    // of `load`: standing in a copy to a device
+  // What the program itself told of: of all, of `compute`, of `other`.
+  Nanos told{}, toldCompute{}, toldOther{};
   [[nodiscard]] Nanos total() const {
     return compute + wait + load + sync + comm + periodic + other;
   }
   Split& operator+=(const Split& o) {
     compute += o.compute, wait += o.wait, load += o.load, sync += o.sync, comm += o.comm,
-        periodic += o.periodic, other += o.other, hidden += o.hidden, copy += o.copy;
+        periodic += o.periodic, other += o.other, hidden += o.hidden, copy += o.copy,
+        told += o.told, toldCompute += o.toldCompute, toldOther += o.toldOther;
     return *this;
   }
 };
@@ -118,7 +121,11 @@ struct TrainerFacts {
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
   // Nothing told of a fetch: what data takes is inside the steps, and only stacks tell it.
   [[nodiscard]] bool withoutFetches() const {
-    return source == StepSource::kOptimizer || source == StepSource::kInferred;
+    return source == StepSource::kOptimizer || source == StepSource::kInferred || toldSteps();
+  }
+  // Steps that the program told of, with no loader that the hook knows.
+  [[nodiscard]] bool toldSteps() const {
+    return (source == StepSource::kMarks || source == StepSource::kNvtx) && loader < 0;
   }
   [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }
 };

@@ -22,6 +22,7 @@ struct Piece {
   Kind kind = Kind::kPhase;
   Phase phase = Phase::kOther;
   std::uint32_t index = 0;
+  bool told = false;  // by the program itself: `phase` is exact
 };
 using Line = std::vector<Piece>;
 

@@ -62,13 +62,42 @@ class Doers {
   std::map<ProcessId, std::map<ThreadId, std::uint64_t>> times_;
 };
 
+// Who tells of steps of its own is a trainer; what it calls one decides on the thread, unless only
+// a range's name says so where the hook knows better. With no steps at all, phases do.
+void addTold(const Trace& trace, const std::vector<bool>& workers,
+             std::vector<TrainerIdentity>& found) {
+  Doers sure(trace, workers), named(trace, workers), phases(trace, workers);
+  for (const auto& row : trace.steps)
+    (row.data.source == SpanSource::kMark || row.data.mapped ? sure : named).count(row.data.thread);
+  const auto at = [&](ProcessId process) {
+    return std::find_if(found.begin(), found.end(),
+                        [&](const TrainerIdentity& t) { return t.process == process; });
+  };
+  for (const TrainerIdentity& t : sure.busiest())
+    if (const auto known = at(t.process); known != found.end())
+      known->thread = t.thread;
+    else
+      found.push_back(t);
+  for (const TrainerIdentity& t : named.busiest())
+    if (at(t.process) == found.end()) found.push_back(t);
+  if (found.empty()) {
+    for (const auto& row : trace.spans)
+      if (row.data.source != SpanSource::kHook && row.data.phase == Phase::kCompute)
+        phases.count(row.data.thread);
+    found = phases.busiest();
+  }
+  std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.process < b.process; });
+}
+
 std::vector<TrainerIdentity> findTrainers(const Trace& trace, const std::vector<bool>& workers) {
   Doers steppers(trace, workers), fetchers(trace, workers);
   for (const auto& row : trace.optimizerSteps) steppers.count(row.data.thread);
   for (const auto& row : trace.fetches)
     if (!row.data.end) fetchers.count(row.data.thread);
   std::vector<TrainerIdentity> found = steppers.busiest();
-  return found.empty() ? fetchers.busiest() : found;
+  if (found.empty()) found = fetchers.busiest();
+  addTold(trace, workers, found);
+  return found;
 }
 
 // The queue's feeder starts at the first put, when the first batch is ready. Threads of a decoder's

@@ -43,7 +43,8 @@ struct Roles {
   }
 };
 
-// A trainer has optimizer steps; in a run where nothing has, it has fetches. A worker said so, or
+// A trainer has optimizer steps; in a run where nothing has, it has fetches. So has who tells of
+// steps by marks or ranges, and where nobody does, of compute. A worker said so, or
 // is named like one. A worker's feeder is the thread that came when its first batch was ready; the
 // pin thread is known by name. All else helps.
 [[nodiscard]] Roles findRoles(const Trace& trace);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/stretches.h"
+#include "analysis/told_steps.h"
 #include "base/stats.h"
 
 namespace stallprof {
@@ -110,6 +111,17 @@ std::vector<StepSpan> stepsOfLaps(const TrainerTimeline& line) {
   return steps;
 }
 
+StepSource sourceOf(SpanSource source) {
+  return source == SpanSource::kMark ? StepSource::kMarks : StepSource::kNvtx;
+}
+
+StepSource phasesSource(const TrainerTimeline& line) {
+  const bool marks = std::any_of(line.spans.begin(), line.spans.end(), [](const auto* span) {
+    return span->data.source == SpanSource::kMark;
+  });
+  return sourceOf(marks ? SpanSource::kMark : SpanSource::kNvtx);
+}
+
 }  // namespace
 
 std::size_t warmupSteps(const std::vector<StepSpan>& steps) {
@@ -127,18 +139,17 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& line) {
   findEvaluation(line);
   countPasses(line);
   StepPlan plan;
-  plan.steps = stepsOfLoader(line);
-  plan.source = StepSource::kHook;
+  const auto take = [&](std::vector<StepSpan> steps, StepSource source, bool told) {
+    if (plan.steps.empty() && !steps.empty())
+      plan.steps = std::move(steps), plan.source = source, plan.told = told;
+  };
+  if (line.told.sure) take(stepsOfTold(line), sourceOf(line.told.source), true);
+  if (plan.steps.empty()) take(stepsOfLoader(line), StepSource::kHook, false);
+  if (plan.steps.empty()) take(stepsOfTold(line), sourceOf(line.told.source), true);
+  if (plan.steps.empty()) take(stepsOfOptimizer(line), StepSource::kOptimizer, false);
+  if (plan.steps.empty()) take(stepsOfPhases(line), phasesSource(line), true);
+  if (plan.steps.empty()) take(stepsOfLaps(line), StepSource::kInferred, false);
   if (plan.steps.empty()) {
-    plan.steps = stepsOfOptimizer(line);
-    plan.source = StepSource::kOptimizer;
-  }
-  if (plan.steps.empty()) {
-    plan.steps = stepsOfLaps(line);
-    plan.source = StepSource::kInferred;
-  }
-  if (plan.steps.empty()) {
-    plan.source = StepSource::kNone;
     plan.windowBegin = trace.begin, plan.windowEnd = trace.end;
     return plan;
   }

@@ -20,9 +20,12 @@ struct StepPlan {
   std::vector<StepSpan> steps;  // by time
   std::size_t warmup = 0;
   Nanos windowBegin{}, windowEnd{};
+  bool told = false;  // by the program, which also says what is compute
 };
 
-// Marks each pass of `line` as evaluation and as counted, then lists the steps.
+// Marks each pass of `line` as evaluation and as counted, then lists the steps: of the first of
+// marks and mapped ranges, a known loader, ranges named as steps, a known optimizer, the order of
+// the phases told of, the loop of the stacks.
 //  - Evaluation: no optimizer step from its first fetch on until something else is fetched, in a
 //    process that has some.
 //  - Counted: the training passes of the loader with most training fetches, and of other loaders

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analysis/stretches.h"
+#include "analysis/told_steps.h"
 
 namespace stallprof {
 namespace {
@@ -148,6 +149,7 @@ TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {
   readLoaders(trace, line);
   for (const auto& row : trace.spans)
     if (row.data.thread == who.thread) line.spans.push_back(&row);
+  line.told = readTold(trace, who.thread);
   return line;
 }
 

@@ -34,6 +34,13 @@ struct PassSpan {
   return !kind.empty() && kind != "torch.DataLoader";
 }
 
+// Steps that the program told of, on the trainer's thread (told_steps.h).
+struct ToldSteps {
+  std::vector<Lap> laps;  // by time, not overlapping: each from its begin to its own end
+  SpanSource source = SpanSource::kNvtx;
+  bool sure = false;  // marks, or mapped by the user: more than what a range is named
+};
+
 // What the trainer's own thread did, as the hook told it; nothing is judged here but passes.
 struct TrainerTimeline {
   TrainerIdentity who;
@@ -46,7 +53,8 @@ struct TrainerTimeline {
   std::vector<const Timed<OptimizerStep>*> stepping;
   std::vector<const Timed<PhaseSpan>*> spans;
   std::vector<PassSpan> passes;  // by first fetch
-  std::vector<Lap> laps;         // of the training loop as its stacks tell it, where no hook does
+  ToldSteps told;
+  std::vector<Lap> laps;  // of the training loop as its stacks tell it, where no hook does
 
   // The first optimizer step that begins in [begin, end), or null.
   [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;

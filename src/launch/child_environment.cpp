@@ -87,11 +87,16 @@ std::vector<std::string> withInjection(const std::vector<std::string>& environme
   if (!injection.events.empty())
     words.push_back(std::string(kEventsVariable) + "=" + injection.events);
   words.push_back(std::string(kRecordingVariable) + "=" + injection.recording);
-  if (injection.agent.empty() || injection.activity.empty()) return words;
-  words.push_back(std::string(kActivityVariable) + "=" + injection.activity);
-  for (const char* name : {kCudaVariable, kNvtxVariable})
+  if (injection.agent.empty()) return words;
+  const auto inject = [&](const char* name) {
     if (!foreign(valueOf(environment, name)))
       words.push_back(std::string(name) + "=" + injection.agent);
+  };
+  if (!injection.activity.empty()) {
+    words.push_back(std::string(kActivityVariable) + "=" + injection.activity);
+    inject(kCudaVariable);
+  }
+  inject(kNvtxVariable);
   return words;
 }
 

@@ -24,7 +24,7 @@ struct Injection {
   std::string events;         // empty: no event memory
   std::string recording;      // absolute
   std::string agent{};        // the agent's library; empty: no GPU agent
-  std::string activity{};     // empty: no activity memory
+  std::string activity{};     // empty: no activity memory, so the agent is for NVTX alone
 };
 
 // `environment` ("NAME=value" words, kept in order and byte for byte) with our variables added.

@@ -105,21 +105,20 @@ int Session::plainly(const std::string& why) {
 // A tool the user has asked for comes first: CUPTI serves one in a process.
 void Session::planAgent(RecorderPlan& plan) {
   plan.agent = false;
-  if (!options_.gpu) {
-    if (::access("/dev/nvidiactl", F_OK) == 0)
-      plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
-    return;
-  }
-  plan.noAgent = foreignInjection(environment_, kCudaVariable);
-  if (!plan.noAgent.empty()) plan.noAgent += ": left as it is, GPU work is not traced";
+  if (!options_.gpu && ::access("/dev/nvidiactl", F_OK) == 0)
+    plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
+  if (!options_.gpu && !options_.nvtx) return;
+  if (options_.gpu) plan.noAgent = foreignInjection(environment_, kCudaVariable);
+  if (options_.gpu && !plan.noAgent.empty())
+    plan.noAgent += ": left as it is, GPU work is not traced";
   plan.noNvtx = foreignInjection(environment_, kNvtxVariable);
   if (!plan.noNvtx.empty()) plan.noNvtx += ": left as it is, NVTX ranges are not seen";
   auto agent = findAgent();
   if (!agent.ok()) {
-    plan.noAgent = agent.error().message;
+    (options_.gpu ? plan.noAgent : plan.noNvtx) = agent.error().message;
     return;
   }
-  plan.agent = true;
+  plan.agent = options_.gpu;
   injection_.agent = std::move(agent).value();
   plan.keepActivity = valueOf(environment_, kKeepActivityVariable);
 }
@@ -133,6 +132,7 @@ std::optional<int> Session::startRecorder() {
   plan.native = options_.native;
   plan.counters = options_.counters;
   plan.manifest = factsOfRun(options_.command, environment_, options_.hz);
+  plan.manifest.maps = options_.maps;
   plan.manifest.frontPid = static_cast<std::uint32_t>(::getpid());
   if (!options_.python) {
     plan.noHook = "switched off with --no-python";

@@ -99,6 +99,8 @@ Result<Manifest> fromObject(const json& object) {
   take(object, "front_pid", manifest.frontPid);
   take(object, "recorder_pid", manifest.recorderPid);
   take(object, "hz", manifest.hz);
+  for (const json& word : member(object, "map", json::value_t::array))
+    if (word.is_string()) manifest.maps.emplace_back(word.get<std::string>());
   manifest.host = hostFromJson(member(object, "host", json::value_t::object));
   return manifest;
 }
@@ -121,6 +123,7 @@ std::string manifestToJson(const Manifest& manifest) {
                        {"front_pid", manifest.frontPid},
                        {"recorder_pid", manifest.recorderPid},
                        {"hz", manifest.hz},
+                       {"map", texts(manifest.maps)},
                        {"host", hostToJson(manifest.host)}};
   return object.dump(1) + "\n";
 }

@@ -20,7 +20,8 @@ struct Manifest {
   std::vector<std::pair<std::string, Untrusted>> environment;  // allowlisted names only
   Nanos startedRealtime{}, startedMonotonic{};
   std::uint32_t frontPid = 0, recorderPid = 0;
-  double hz = 0;  // asked for; what was had is an event
+  double hz = 0;                // asked for; what was had is an event
+  std::vector<Untrusted> maps;  // what ranges mean, in the words of --map
   struct Host {
     std::string name, kernel, cpuModel, bootId;
     std::int32_t coresOnline = 0;

@@ -8,12 +8,14 @@
 
 namespace stallprof {
 
-Result<Trace> loadTrace(const std::string& directory) {
+Result<Trace> loadTrace(const std::string& directory, const std::vector<Untrusted>& maps) {
   TraceBuilder builder;
   Result<ReadSummary> read =
       readRecording(directory, builder.strings(), [&](const Event& event) { builder.take(event); });
   if (!read.ok()) return std::move(read).error();
   builder.manifest() = std::move(read.value().manifest);
+  std::vector<Untrusted>& all = builder.manifest().maps;
+  all.insert(all.end(), maps.begin(), maps.end());
   builder.setCleanEnd(read.value().cleanEnd);
   return builder.seal();
 }

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
 // The recording at `directory` as a Trace. Damage inside it is a Loss of the trace; an Error means
-// there is nothing to read: no such directory, not a recording, or of another version.
-[[nodiscard]] Result<Trace> loadTrace(const std::string& directory);
+// there is nothing to read: no such directory, not a recording, or of another version. `maps` say
+// what ranges mean (range_map.h) after those that the run was given.
+[[nodiscard]] Result<Trace> loadTrace(const std::string& directory,
+                                      const std::vector<Untrusted>& maps = {});
 
 }  // namespace stallprof

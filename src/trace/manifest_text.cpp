@@ -69,6 +69,7 @@ requires std::is_integral_v<T> std::string written(T value) { return std::to_str
 
 bool readManifest(const TextWord& word, Manifest& manifest) {
   if (word.name == "command") return manifest.command.emplace_back(word.value), word.quoted;
+  if (word.name == "map") return manifest.maps.emplace_back(word.value), word.quoted;
   if (word.name == "env") {
     const std::size_t equals = word.value.find('=');
     if (!word.quoted || equals == std::string::npos) return false;
@@ -97,6 +98,7 @@ std::string manifestLines(const Manifest& manifest) {
     const std::string value = written(field);
     if (value != defaults[i++]) line(name, value);
   });
+  for (const Untrusted& word : manifest.maps) line("map", quoteText(word.raw()));
   for (const auto& [name, value] : manifest.environment)
     line("env", quoteText(name + "=" + value.raw()));
   return text;

@@ -25,6 +25,14 @@ struct Timed {
 template <class P>
 using Table = std::vector<Timed<P>>;
 
+// A step that the program told of: a mark of stallprof/annotate.h, or a range named or mapped so.
+struct StepRange {
+  ThreadId thread;
+  Nanos duration{};
+  SpanSource source = SpanSource::kNvtx;
+  bool mapped = false;  // by --map
+};
+
 struct ThreadLife {
   ThreadId id;
   ProcessId process;
@@ -79,6 +87,7 @@ struct Trace {
   Table<DeviceCall> deviceCalls;
   Table<DeviceCallUse> deviceCallUses;
   Table<Range> ranges;
+  Table<StepRange> steps;  // of `ranges`; range_map.h
   Table<DeviceUsage> deviceUsages;
   Table<DeviceProcess> deviceProcesses;
   Table<CounterUsage> counters;

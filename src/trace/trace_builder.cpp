@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/range_map.h"
+
 namespace stallprof {
 namespace {
 
@@ -253,6 +255,7 @@ Trace TraceBuilder::seal() {
     };
     (sortTable(static_cast<P*>(nullptr)), ...);
   }(static_cast<Payload*>(nullptr));
+  readRanges(trace_, trace_.manifest.maps);
   for (ThreadLife& thread : trace_.threads) {
     if (thread.process.value > trace_.processes.size()) life(thread.process);
     if (thread.seen == Nanos::max()) thread.seen = trace_.begin;

@@ -27,6 +27,7 @@ int fail(const std::string& message, int status) {
 struct ExportWords {
   std::string recording, format, file, by = "phase", state = "running", rules, amount = "bounded",
                                        table = "steps", check;
+  std::vector<std::string> map;
 };
 
 StackGroup groupOf(const std::string& by) {
@@ -40,8 +41,9 @@ int exportText(const ExportWords& words, const std::string& text) {
   return written.ok() ? 0 : fail(written.error().message, 1);
 }
 
-int exportStacks(const ExportWords& words, const RuleTable& rules) {
-  Result<Trace> trace = loadTrace(words.recording);
+int exportStacks(const ExportWords& words, const RuleTable& rules,
+                 const std::vector<Untrusted>& maps) {
+  Result<Trace> trace = loadTrace(words.recording, maps);
   if (!trace.ok()) return fail(trace.error().message, 1);
   (void)nameNativeSymbols(trace.value());
   const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),
@@ -127,7 +129,8 @@ int verbExport(const Words& given) {
         nullptr,
         {"running", "all"}},
        {"--check", "a file to check instead: does what opens such traces take it?", &words.check},
-       {"--rules", "phase rules of your own, in TOML", &words.rules}},
+       {"--rules", "phase rules of your own, in TOML", &words.rules},
+       {"--map", kMapHelp, nullptr, &words.map}},
       joinedWords(given));
   if (status) return *status;
   if (!words.check.empty()) return checkFile(words.check);
@@ -135,9 +138,12 @@ int verbExport(const Words& given) {
     return fail("export needs a recording and -f FORMAT", 2);
   const Result<RuleTable> table = readRules(words.rules);
   if (!table.ok()) return fail(table.error().message, 2);
+  const auto maps = readMaps(words.map);
+  if (!maps.ok()) return fail(maps.error().message, 2);
   if (words.format == "folded" || words.format == "speedscope")
-    return exportStacks(words, table.value());
-  const Result<Reading> reading = readRecording(words.recording, std::nullopt, table.value());
+    return exportStacks(words, table.value(), maps.value());
+  const Result<Reading> reading =
+      readRecording(words.recording, std::nullopt, table.value(), maps.value());
   if (!reading.ok()) return fail(reading.error().message, 1);
   return exportReading(words, reading.value());
 }

@@ -49,7 +49,19 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
          "\n"
          "Inside the command differ: PYTHONPATH, STALLPROF_EVENTS and STALLPROF_RECORDING, its "
          "parent's process id, and the hook's modules in a Python that loads PyTorch, TensorFlow "
-         "or Keras."},
+         "or Keras; with --nvtx, --map or --gpu NVTX_INJECTION64_PATH, with --gpu "
+         "STALLPROF_ACTIVITY and CUDA_INJECTION64_PATH, unless another tool has them."},
+        {"RANGES AND MARKS",
+         "What the program says of itself wins over all that is seen of it. NVTX ranges named "
+         "after a phase (extract, transform, load, compute, sync, comm, periodic, other) are that "
+         "phase on their thread, inner ones over outer ones; one named step, or step and a number "
+         "(\"step 12\"), is a step. --map says what other names mean, and is kept in the "
+         "recording; a range's name ends at the last = of the word, and NAME* is all that begin "
+         "so. Of two maps that fit the later counts. Without a range for steps, one begins where "
+         "data follows compute.\n"
+         "\n"
+         "A C or C++ program without NVTX marks them by stallprof/annotate.h, which is installed "
+         "in include; these marks are always recorded."},
         {"EXIT STATUS",
          "The command's own. Where it died of a signal, stallprof dies of the same. Before it "
          "started: 125 where stallprof itself failed, 126 where the command cannot be executed, "
@@ -82,7 +94,9 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
          "Reads a recording and says what it found. A recording that is still being written is "
          "reported on up to now. The JSON follows report.schema.json, which is installed."},
         {"EXIT STATUS", "0, or 1 where the recording cannot be read, 2 for wrong words."},
-        {"EXAMPLES", "  stallprof report --format html -o page.html train.stallprof"}}},
+        {"EXAMPLES",
+         "  stallprof report --format html -o page.html train.stallprof\n"
+         "  stallprof report --map 'forward*=compute' --map augment=transform train.stallprof"}}},
       {"compare",
        {{"DESCRIPTION",
          "Shows two sets of runs side by side, with an interval where there are enough of them. "

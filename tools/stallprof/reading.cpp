@@ -9,6 +9,7 @@
 #include "present/report_json.h"
 #include "trace/load.h"
 #include "trace/native_symbols.h"
+#include "trace/range_map.h"
 
 namespace stallprof {
 namespace {
@@ -33,14 +34,23 @@ Result<RuleTable> readRules(const std::string& file) {
 }
 
 Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
-                              const RuleTable& rules) {
-  Result<Trace> trace = loadTrace(path);
+                              const RuleTable& rules, const std::vector<Untrusted>& maps) {
+  Result<Trace> trace = loadTrace(path, maps);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);
   reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules});
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;
+}
+
+Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words) {
+  std::vector<Untrusted> maps;
+  for (const std::string& word : words) {
+    if (const auto meaning = parseRangeMeaning(word); !meaning.ok()) return meaning.error();
+    maps.emplace_back(word);
+  }
+  return maps;
 }
 
 Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,

@@ -20,7 +20,14 @@ struct Reading {
   Analyzed analyzed;
 };
 [[nodiscard]] Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
-                                            const RuleTable& rules = RuleTable::builtIn());
+                                            const RuleTable& rules = RuleTable::builtIn(),
+                                            const std::vector<Untrusted>& maps = {});
+
+inline constexpr char kMapHelp[] =
+    "NAME=PHASE, any number of times: NVTX ranges of that name (NAME* begins so) are extract, "
+    "transform, load, compute, sync, comm, periodic, other; or step; or none";
+// The words of --map; the Error says which is none.
+[[nodiscard]] Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words);
 
 // The whole answer from the recording at `path`, advice written out. The Error's message names the
 // path.

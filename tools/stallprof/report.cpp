@@ -20,6 +20,7 @@ int fail(const Error& error, int status) {
 
 int verbReport(const Words& words) {
   std::string recording, format = "text", file, price, rules, colour = "auto";
+  std::vector<std::string> map;
   const auto status = parseArguments(
       "report", "The report of a recording; of a run still going, up to now.",
       {{"recording", "the recording's directory, NAME.stallprof", &recording, nullptr, {}, true},
@@ -37,6 +38,7 @@ int verbReport(const Words& words) {
         false,
         true},
        {"--rules", "phase rules of your own, in TOML; see src/classify/rules/README.md", &rules},
+       {"--map", kMapHelp, nullptr, &map},
        {"--color", "auto (default), always, never", &colour, nullptr, {"auto", "always", "never"}}},
       joinedWords(words));
   if (status) return *status;
@@ -54,7 +56,10 @@ int verbReport(const Words& words) {
   if (!exporter.ok()) return fail(exporter.error(), 2);
   const Result<RuleTable> table = readRules(rules);
   if (!table.ok()) return fail(table.error(), 2);
-  Result<Reading> read = readRecording(recording, options.pricePerHour, table.value());
+  const auto maps = readMaps(map);
+  if (!maps.ok()) return fail(maps.error(), 2);
+  Result<Reading> read =
+      readRecording(recording, options.pricePerHour, table.value(), maps.value());
   if (!read.ok()) return fail(read.error(), 1);
   Picture picture;
   if (format == "html") {

@@ -19,8 +19,8 @@ constexpr int kUsageStatus = 125;  // as `env`: our own failure, before the comm
 
 struct Raw {
   std::string output, name, hz = "100", price, rules, progress = "auto", colour = "auto";
-  std::vector<std::string> reports;
-  bool noPython = false, noNative = false, counters = false, gpu = false;
+  std::vector<std::string> reports, map;
+  bool noPython = false, noNative = false, counters = false, gpu = false, nvtx = false;
 };
 
 std::vector<Argument> argumentsOf(Raw& raw) {
@@ -37,6 +37,7 @@ std::vector<Argument> argumentsOf(Raw& raw) {
       {"--hz", "looks a second at each thread, 1 to 1000 (default 100)", &raw.hz},
       {"--price", "price of an hour on this machine: the report gives costs", &raw.price},
       {"--rules", "phase rules of your own, in TOML, for the report", &raw.rules},
+      {"--map", kMapHelp, nullptr, &raw.map},
       {"--progress",
        "a line on stderr now and then: auto (default: each minute where stderr is no terminal), "
        "off, or seconds between two",
@@ -54,6 +55,8 @@ std::vector<Argument> argumentsOf(Raw& raw) {
        raw.counters);
   flag("--gpu", "trace CUDA and NVTX from inside the command (not yet tried on a real GPU)",
        raw.gpu);
+  flag("--nvtx", "record the command's NVTX ranges, without tracing CUDA; --gpu and --map do, too",
+       raw.nvtx);
   return all;
 }
 
@@ -101,12 +104,17 @@ std::string set(const Raw& raw, LaunchOptions& options) {
   if (const Status fit = checkNamePattern(raw.name); !fit.ok()) return fit.error().message;
   if (!raw.rules.empty())
     if (const auto table = readRules(raw.rules); !table.ok()) return table.error().message;
+  if (auto maps = readMaps(raw.map); maps.ok())
+    options.maps = std::move(maps).value();
+  else
+    return maps.error().message;
   options.output = raw.output;
   options.name = raw.name;
   options.python = !raw.noPython;
   options.native = !raw.noNative;
   options.counters = raw.counters;
   options.gpu = raw.gpu;
+  options.nvtx = raw.gpu || raw.nvtx || !raw.map.empty();
   options.price = raw.price;
   options.rules = raw.rules;
   options.colour = raw.colour;
@@ -151,8 +159,9 @@ AttachWords parseAttach(const Words& words) {
   arguments[0].required = true;
   // What needs the command to be started by us, or has another meaning here, is not asked.
   for (const Argument& argument : argumentsOf(raw))
-    if (const std::string name = argument.longName();
-        name != "--gpu" && name != "--counters" && name != "--progress" && name != "--no-python")
+    if (const std::string name = argument.longName(); name != "--gpu" && name != "--nvtx" &&
+                                                      name != "--map" && name != "--counters" &&
+                                                      name != "--progress" && name != "--no-python")
       arguments.push_back(argument);
   arguments.push_back({"--no-python", "do not read Python stacks"});
   arguments.back().flag = &raw.noPython;

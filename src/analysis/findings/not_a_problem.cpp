@@ -73,7 +73,8 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   if (!e.gains.fits() && !e.gains.workload().batches.empty())
     lines.push_back("predicted gains (the model misses the measured step time by " +
                     percent(e.gains.gap()) + ")");
-  missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty(),
+  missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
+              e.trainer.split.told == Nanos{},
           "data loading (no loader was seen: it is part of compute and other)");
   missing(!e.loader && e.trainer.loader >= 0,
           "what its threads did while data was waited for (only PyTorch's loader is known inside)");

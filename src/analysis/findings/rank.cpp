@@ -60,7 +60,14 @@ bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 
 double unexplained(const Evidence& e) { return e.other + e.unknownWait; }
 
+// The program says itself what most of its time was.
+bool told(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  return t.toldSteps() && seconds(t.split.told) >= (1 - kMostUnexplained) * e.window;
+}
+
 bool pythonSeen(const Evidence& e) {
+  if (told(e)) return true;
   return e.loader != nullptr &&
          (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
           e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
@@ -139,7 +146,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   }
   // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
   // may have waited for a queue of its own, or for a device: that is not known to be compute.
-  if (!e.loader && !anyFix && !(e.device.timeline && e.device.bound()) &&
+  if (!e.loader && !told(e) && !anyFix && !(e.device.timeline && e.device.bound()) &&
       e.trainerBlocked > kMostUnexplained)
     return v;
   // A model that misses the step time by more than 15 % misses something larger than this.

@@ -57,7 +57,9 @@ Maybe<Finding> inTrainer(const Evidence& e) {
     tell(f, "most of it in " + nameOf(*line));
   }
   offer(f, adviceOf("load_ahead", {"code", "loading", "in the loop", "ahead"}, {},
-                    "a thread of Python shares the interpreter's lock with the loop"));
+                    e.trace.stacks.empty()
+                        ? ""
+                        : "a thread of Python shares the interpreter's lock with the loop"));
   return f;
 }
 

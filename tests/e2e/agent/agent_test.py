@@ -110,6 +110,11 @@ class Deaths(unittest.TestCase):
                 self.assertEqual(run.area['names'], {'_Z6kernelv': 10000})
                 self.assertEqual(len(run.areas), 1)
 
+    def test_a_spawned_worker_is_a_process_of_its_own(self):
+        run = Run('launches=5000', 'spawn=3000', 'launches=5000')
+        self.assertEqual((run.status, run.stderr), (0, ''))
+        self.assertEqual(sorted(area['kinds'].get(KERNEL, 0) for area in run.areas), [3000, 10000])
+
 
 class Refusals(unittest.TestCase):
     def test_an_error_of_cupti_is_said_and_harms_nothing(self):

@@ -6,6 +6,7 @@
 //   copies=N syncs=N queries=N            of each, spread over nothing: after the launches
 //   seconds=N       keep launching that long instead of counting
 //   fork            a child, as a DataLoader's, that calls CUDA; then more work in the parent
+//   spawn=N         a child of its own image, as multiprocessing's spawn has it: N launches there
 //   release retake  as the hook does, between two batches of launches
 //   sleep=MS reset flush-wait
 //   end=return|_exit|kill|hang            how it ends
@@ -69,6 +70,17 @@ void inChild() {
   waitpid(child, nullptr, 0);
 }
 
+// A program anew, with a CUDA of its own: it inherits nothing but the environment.
+void spawnChild(const std::string& cupti, long launches) {
+  const std::string work = "launches=" + std::to_string(launches);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/proc/self/exe", "gpu_job", work.c_str(), "end=_exit", cupti.c_str(), nullptr);
+    _exit(127);
+  }
+  waitpid(child, nullptr, 0);
+}
+
 void callAgent(const char* name) {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
   void* agent = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
@@ -117,6 +129,7 @@ int main(int argc, char** argv) {
     for (long i = is("queries=") ? numberOf(word) : 0; i > 0; --i) fakeQuery();
     if (is("sleep=")) std::this_thread::sleep_for(std::chrono::milliseconds(numberOf(word)));
     if (word == "fork") inChild();
+    if (is("spawn=")) spawnChild(words[0], numberOf(word));
     if (word == "reset") fakeReset();
     if (word == "release") callAgent("stallprof_agent_release");
     if (word == "retake") callAgent("stallprof_agent_retake");

@@ -49,7 +49,7 @@ class Installed(unittest.TestCase):
                  "share/bash-completion/completions/stallprof",
                  "share/zsh/site-functions/_stallprof",
                  "share/fish/vendor_completions.d/stallprof.fish", "share/doc/stallprof/copyright",
-                 "share/doc/stallprof/LICENSE"]
+                 "share/doc/stallprof/LICENSE", "include/stallprof/annotate.h"]
         names += ["share/man/man1/stallprof-%s.1" % verb for verb in VERBS]
         if WITH_HOOK:
             names += ["lib/stallprof/hook/sitecustomize.py",

@@ -30,6 +30,13 @@ TEST_CASE("the agent is named to CUDA and to NVTX, and told where to write") {
               "CUDA_INJECTION64_PATH=" + kAgent, "NVTX_INJECTION64_PATH=" + kAgent});
 }
 
+TEST_CASE("without activity memory the agent is for NVTX alone") {
+  Injection nvtx = withAgent();
+  nvtx.activity.clear();
+  CHECK(withInjection({"A=1"}, nvtx) ==
+        Words{"A=1", "STALLPROF_RECORDING=/data/a.stallprof", "NVTX_INJECTION64_PATH=" + kAgent});
+}
+
 TEST_CASE("another tool's injection stays, and what stands for none does not") {
   const Words words = withInjection(
       {"CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so", "NVTX_INJECTION64_PATH=none"},

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "trace/range_map.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::string_view kMeanings =
+    "extract, transform, load, compute, sync, comm, periodic, other, step or none";
+
+bool known(std::string_view word, RangeMeaning& meaning) {
+  using Is = RangeMeaning::Is;
+  if (word == "none") return meaning.is = Is::kNothing, true;
+  if (word == "step") return meaning.is = Is::kStep, true;
+  for (std::size_t i = 1; i < kPhaseNames.size(); ++i)
+    if (word == kPhaseNames[i])
+      return meaning.is = Is::kPhase, meaning.phase = static_cast<Phase>(i), true;
+  return false;
+}
+
+// Names are few, ranges many: each name is looked at once.
+class Meanings {
+ public:
+  Meanings(const Trace& trace, const std::vector<Untrusted>& words) : trace_(trace) {
+    for (const Untrusted& word : words)
+      if (auto parsed = parseRangeMeaning(word.raw()); parsed.ok())
+        all_.push_back(std::move(parsed).value());
+  }
+
+  // What a map says of the name; null: nothing does.
+  [[nodiscard]] const RangeMeaning* of(StringId name) {
+    const auto [at, isNew] = found_.try_emplace(name, nullptr);
+    if (!isNew) return at->second;
+    for (const RangeMeaning& meaning : all_)
+      if (meaning.fits(trace_.text(name))) at->second = &meaning;
+    return at->second;
+  }
+  [[nodiscard]] bool namesStep(StringId name) {
+    const auto [at, isNew] = steps_.try_emplace(name, false);
+    if (isNew) at->second = stallprof::namesStep(trace_.text(name));
+    return at->second;
+  }
+
+ private:
+  const Trace& trace_;
+  std::vector<RangeMeaning> all_;
+  std::unordered_map<StringId, const RangeMeaning*> found_;
+  std::unordered_map<StringId, bool> steps_;
+};
+
+using Key = std::tuple<ThreadId, Nanos, StringId>;
+
+// Spans that the agent made of ranges named after a phase, by what the maps say of the name.
+std::set<Key> remapSpans(Trace& trace, Meanings& meanings) {
+  std::set<Key> there;
+  std::erase_if(trace.spans, [&](Timed<PhaseSpan>& row) {
+    if (row.data.source != SpanSource::kNvtx) return false;
+    const RangeMeaning* meaning = meanings.of(row.data.name);
+    if (!meaning) return false;
+    if (meaning->is != RangeMeaning::Is::kPhase) return true;
+    row.data.phase = meaning->phase;
+    there.emplace(row.data.thread, row.at, row.data.name);
+    return false;
+  });
+  return there;
+}
+
+std::optional<Timed<StepRange>> stepOf(const Trace& trace, Meanings& meanings,
+                                       const Timed<Range>& row) {
+  const Range& range = row.data;
+  StepRange step{range.thread, range.duration, SpanSource::kNvtx, false};
+  if (trace.text(range.domain) == kMarksDomain) {
+    if (trace.text(range.name) != "step") return std::nullopt;
+    step.source = SpanSource::kMark;
+    return Timed<StepRange>{row.at, step};
+  }
+  const RangeMeaning* meaning = meanings.of(range.name);
+  step.mapped = meaning && meaning->is == RangeMeaning::Is::kStep;
+  if (!step.mapped && (meaning || !meanings.namesStep(range.name))) return std::nullopt;
+  return Timed<StepRange>{row.at, step};
+}
+
+}  // namespace
+
+bool RangeMeaning::fits(std::string_view range) const {
+  return prefix ? range.starts_with(name) : range == name;
+}
+
+Result<RangeMeaning> parseRangeMeaning(std::string_view word) {
+  const std::size_t equals = word.rfind('=');
+  const auto wrong = [&](const std::string& why) {
+    return Error{Error::Kind::kUsage, "--map takes NAME=PHASE, " + why};
+  };
+  const std::string shown = inQuotes(word, 128);
+  if (equals == std::string_view::npos || equals == 0) return wrong("not " + shown);
+  RangeMeaning meaning;
+  meaning.name = std::string(word.substr(0, equals));
+  if (!known(word.substr(equals + 1), meaning))
+    return wrong("where PHASE is " + std::string(kMeanings) + "; not " + shown);
+  if (meaning.name.back() == '*') meaning.prefix = true, meaning.name.pop_back();
+  return meaning;
+}
+
+bool namesStep(std::string_view range) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  for (const std::string_view word : {"profilerstep", "step"}) {
+    if (range.size() < word.size() || !std::equal(word.begin(), word.end(), range.begin(),
+                                                  [&](char b, char a) { return same(a, b); }))
+      continue;
+    std::string_view rest = range.substr(word.size());
+    if (rest.empty()) return true;
+    if (std::string_view(" #:_-/").find(rest[0]) == std::string_view::npos) return false;
+    rest.remove_prefix(1);
+    return !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+  return false;
+}
+
+void readRanges(Trace& trace, const std::vector<Untrusted>& words) {
+  if (trace.ranges.empty() && words.empty()) return;
+  Meanings meanings(trace, words);
+  const std::set<Key> there = remapSpans(trace, meanings);
+  bool added = false;
+  for (const Timed<Range>& row : trace.ranges) {
+    const Range& range = row.data;
+    if (range.duration <= Nanos{}) continue;  // a mark, not a range
+    if (auto step = stepOf(trace, meanings, row)) trace.steps.push_back(*step);
+    const RangeMeaning* meaning = meanings.of(range.name);
+    if (!meaning || meaning->is != RangeMeaning::Is::kPhase) continue;
+    if (trace.text(range.domain) == kMarksDomain) continue;  // it says itself what it is
+    if (there.count({range.thread, row.at, range.name}) != 0) continue;
+    trace.spans.push_back(
+        {row.at,
+         PhaseSpan{
+             range.thread, range.duration, meaning->phase, SpanSource::kNvtx, range.name, {}, 0}});
+    added = true;
+  }
+  if (added)
+    std::stable_sort(trace.spans.begin(), trace.spans.end(),
+                     [](const auto& a, const auto& b) { return a.at < b.at; });
+}
+
+}  // namespace stallprof

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""stallprof/annotate.h in real programs: the example trainer's steps and phases against its own
+clock, and exact counts however a process ends."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.environ['STALLPROF_BUILD']
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'agent'))
+import own_clock  # noqa: E402
+
+STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
+MARKS = os.path.join(BUILD, 'fakes', 'annotate_marks')
+TRAINER = os.path.join(BUILD, 'bin', 'example_trainer')
+
+
+def run(words, status=0, **how):
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120, **how)
+    if done.returncode != status:
+        raise AssertionError('%s: %d\n%s%s' % (words, done.returncode, done.stdout, done.stderr))
+    return done
+
+
+class Annotated(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.recording = os.path.join(self.folder, 'run.stallprof')
+
+    def record(self, *command, **how):
+        return run([STALLPROF, 'run', '-o', self.recording, '--report', 'none', '--no-python', '--',
+                    *command], **how)
+
+    def report(self):
+        return json.loads(run([STALLPROF, 'report', '--format', 'json', self.recording]).stdout)
+
+    def events(self):
+        """Lines of the dump by kind, and how often each pid is the process of a thread."""
+        lines = run([os.path.join(BUILD, 'bin', 'stallprof-dump'), self.recording]).stdout
+        kinds = collections.defaultdict(list)
+        for line in lines.splitlines():
+            words = line.split(' ')
+            if words[0].isdigit():
+                kinds[words[1]].append(line)
+        return kinds
+
+    def test_the_reports_steps_and_phases_are_the_trainers_own(self):
+        truth = os.path.join(self.folder, 'truth')
+        self.record(TRAINER, '--steps', '200', '--truth', truth)
+        report = self.report()
+        self.assertEqual(report['steps']['source'], 'marks')
+        with open(truth) as file:
+            steps = own_clock.truth_of(file.read())
+        own_clock.check(self, report, steps, ('extract', 'transform', 'compute', 'periodic'))
+        self.assertEqual(report['breakdown']['scope'], 'window')
+
+    def check_counts(self, out, events):
+        pids = [int(word) for word in out.split()]
+        threads = {}  # thread -> pid
+        for line in events['thread']:
+            found = re.search(r' thread=(\d+) process=(\d+) tid=(\d+)', line)
+            threads[found.group(1)] = int(found.group(3))
+        for kind, want in (('range', 'name="step" domain="stallprof"'),
+                           ('span', 'phase=compute source=mark')):
+            counts = collections.Counter()
+            for line in events[kind]:
+                self.assertIn(want, line)
+                counts[threads[re.search(r' thread=(\d+) ', line).group(1)]] += 1
+            self.assertEqual(counts, {pids[0]: 40, pids[1]: 40})
+
+    def test_every_mark_that_ended_is_there_however_the_process_ends(self):
+        for end, status in (('exit', 0), ('kill', -9), ('_exit', 0)):
+            with self.subTest(end=end):
+                self.recording = os.path.join(self.folder, end + '.stallprof')
+                done = self.record(MARKS, '40', end, status=status)
+                self.check_counts(done.stdout, self.events())
+
+    def test_without_stallprof_a_program_is_as_it_is(self):
+        clean = {k: v for k, v in os.environ.items() if k != 'STALLPROF_EVENTS'}
+        self.assertEqual(run([MARKS, '3', 'exit'], env=clean).stderr, '')
+        for wrong in ('', '/etc/passwd', '/proc/self/maps', '/proc/1/fd/99999', '/dev/zero'):
+            with self.subTest(wrong=wrong):
+                self.assertEqual(run([MARKS, '3', 'exit'],
+                                     env=dict(clean, STALLPROF_EVENTS=wrong)).stderr, '')
+
+
+if __name__ == '__main__':
+    unittest.main()

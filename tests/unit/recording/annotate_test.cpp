@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/annotate.h"
+
+#include <sys/wait.h>
+
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "event/event.h"
+#include "event/strings.h"
+#include "recording/event_memory.h"
+#include "recording/ring.h"
+#include "tests/catch.h"
+
+namespace stallprof {
+namespace {
+
+// ---- the header cannot include ours, so it says the same again
+
+static_assert(STALLPROF_A_MAGIC == STALLPROF_MEMORY_MAGIC);
+static_assert(STALLPROF_MEMORY_VERSION == 1);
+static_assert(STALLPROF_A_SLOTS == STALLPROF_MEMORY_SLOTS);
+static_assert(STALLPROF_A_RING == STALLPROF_RING_BYTES);
+static_assert(STALLPROF_A_BYTES == STALLPROF_MEMORY_BYTES);
+static_assert(std::string_view(STALLPROF_A_VARIABLE) == STALLPROF_MEMORY_VARIABLE);
+static_assert(STALLPROF_A_PAGE == sizeof(stallprof_memory_header));
+static_assert(STALLPROF_A_PAGE == offsetof(stallprof_slot, data));
+static_assert(STALLPROF_A_SLOT == sizeof(stallprof_slot));
+static_assert(offsetof(stallprof_a_header, closed) == offsetof(stallprof_memory_header, closed));
+static_assert(offsetof(stallprof_a_slot, start) == offsetof(stallprof_slot, start_ticks));
+static_assert(offsetof(stallprof_a_slot, head) == offsetof(stallprof_slot, head));
+static_assert(offsetof(stallprof_a_slot, dropped) == offsetof(stallprof_slot, dropped));
+static_assert(offsetof(stallprof_a_slot, tail) == offsetof(stallprof_slot, tail));
+static_assert(sizeof(stallprof_record) == 24);
+static_assert(STALLPROF_A_SPAN == PhaseSpan::kKind);
+static_assert(STALLPROF_A_RANGE == Range::kKind);
+static_assert(STALLPROF_EXTRACT == static_cast<int>(Phase::kExtract));
+static_assert(STALLPROF_TRANSFORM == static_cast<int>(Phase::kTransform));
+static_assert(STALLPROF_LOAD == static_cast<int>(Phase::kLoad));
+static_assert(STALLPROF_COMPUTE == static_cast<int>(Phase::kCompute));
+static_assert(STALLPROF_SYNC == static_cast<int>(Phase::kSync));
+static_assert(STALLPROF_COMM == static_cast<int>(Phase::kComm));
+static_assert(STALLPROF_PERIODIC == static_cast<int>(Phase::kPeriodic));
+static_assert(STALLPROF_OTHER == static_cast<int>(Phase::kOther));
+
+// ---- the recorder's side; the memory is named once a process, so there is one for all tests
+
+struct EventList final : EventOut {
+  Strings strings;
+  std::vector<Event> events;
+  StringId intern(std::string_view text) override { return strings.intern(text); }
+  void put(const Event& event) override { events.push_back(event); }
+};
+
+struct Recorder {
+  std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
+  EventList out;
+  Recorder() {
+    setenv(STALLPROF_MEMORY_VARIABLE, memory->path(static_cast<std::uint32_t>(getpid())).c_str(),
+           1);
+  }
+  const std::vector<Event>& drain() {
+    out.events.clear();
+    memory->drain(Nanos(1),
+                  {[](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },
+                   [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
+                   [](std::uint32_t, std::uint64_t) { return false; }},
+                  out);
+    return out.events;
+  }
+};
+
+Recorder& recorder() {
+  static Recorder it;
+  it.drain();
+  return it;
+}
+
+template <class P>
+std::vector<P> only(const std::vector<Event>& events) {
+  std::vector<P> found;
+  for (const Event& event : events)
+    if (const P* payload = std::get_if<P>(&event.payload)) found.push_back(*payload);
+  return found;
+}
+
+TEST_CASE("a phase that ended is a span of its thread, exact and a mark's") {
+  Recorder& r = recorder();
+  const std::uint64_t before = stallprof_a_now();
+  const stallprof_mark mark = stallprof_phase_begin(STALLPROF_TRANSFORM);
+  CHECK(r.drain().empty());
+  stallprof_end(mark);
+  const std::uint64_t after = stallprof_a_now();
+  const std::vector<Event>& events = r.drain();
+  REQUIRE(events.size() == 1);
+  const auto& span = std::get<PhaseSpan>(events[0].payload);
+  CHECK(span.phase == Phase::kTransform);
+  CHECK(span.source == SpanSource::kMark);
+  CHECK(span.thread.value == static_cast<std::uint32_t>(gettid()));
+  CHECK(events[0].at >= Nanos(before));
+  CHECK(events[0].at + span.duration <= Nanos(after));
+  CHECK(span.duration >= Nanos(0));
+  CHECK(span.name.none());
+}
+
+TEST_CASE("a step is a range of its own domain") {
+  Recorder& r = recorder();
+  { const StepMark step; }
+  const std::vector<Event>& events = r.drain();
+  REQUIRE(events.size() == 1);
+  const auto& range = std::get<Range>(events[0].payload);
+  CHECK(r.out.strings.at(range.name) == "step");
+  CHECK(r.out.strings.at(range.domain) == "stallprof");
+  CHECK(range.bytes == -1);
+}
+
+TEST_CASE("marks of a scope end innermost first") {
+  Recorder& r = recorder();
+  {
+    const StepMark step;
+    const PhaseMark outer(STALLPROF_COMPUTE);
+    const PhaseMark inner(STALLPROF_COMM);
+  }
+  const std::vector<Event>& events = r.drain();
+  REQUIRE(events.size() == 3);
+  CHECK(std::get<PhaseSpan>(events[0].payload).phase == Phase::kComm);
+  CHECK(std::get<PhaseSpan>(events[1].payload).phase == Phase::kCompute);
+  CHECK(events[2].at <= events[1].at);
+}
+
+TEST_CASE("a forked child marks for itself, and ends nothing of its parent's") {
+  Recorder& r = recorder();
+  const stallprof_mark mine = stallprof_phase_begin(STALLPROF_LOAD);
+  const pid_t child = fork();
+  if (child == 0) {
+    stallprof_end(mine);
+    stallprof_end(stallprof_phase_begin(STALLPROF_EXTRACT));
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  stallprof_end(mine);
+  const std::vector<Event> events = r.drain();
+  REQUIRE(events.size() == 2);
+  for (const Event& event : events) {
+    const auto& span = std::get<PhaseSpan>(event.payload);
+    const bool ours = span.phase == Phase::kLoad;
+    CHECK(span.thread.value == static_cast<std::uint32_t>(ours ? getpid() : child));
+  }
+}
+
+TEST_CASE("many threads at one time lose nothing uncounted") {
+  Recorder& r = recorder();
+  constexpr int kThreads = 4, kEach = 100;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < kEach; ++i) stallprof_end(stallprof_phase_begin(STALLPROF_COMPUTE));
+    });
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<Event>& events = r.drain();
+  std::uint64_t lost = 0;
+  for (const Loss& loss : only<Loss>(events)) lost += loss.count;
+  CHECK(only<PhaseSpan>(events).size() + lost == kThreads * kEach);
+}
+
+TEST_CASE("what has no room is dropped and counted, and the ring goes on over its end") {
+  Recorder& r = recorder();
+  constexpr std::size_t kMarks = 3000;  // 48 bytes each: twice what a ring holds
+  for (std::size_t i = 0; i < kMarks; ++i) stallprof_end(stallprof_phase_begin(STALLPROF_COMPUTE));
+  const std::vector<Event>& events = r.drain();
+  const auto losses = only<Loss>(events);
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].kind == LossKind::kRingFull);
+  CHECK(only<PhaseSpan>(events).size() + losses[0].count == kMarks);
+  CHECK(only<PhaseSpan>(events).size() > 1000);
+  // Records of 48 and of 72 bytes: sooner or later one does not fit before the end.
+  for (int round = 0; round < 500; ++round) {
+    stallprof_end(stallprof_phase_begin(STALLPROF_COMPUTE));
+    stallprof_end(stallprof_step_begin());
+    CHECK(r.drain().size() == 2);
+  }
+}
+
+TEST_CASE("a mark ended twice or never begun does no harm") {
+  Recorder& r = recorder();
+  stallprof_end(stallprof_mark{});
+  CHECK(r.drain().empty());
+}
+
+TEST_CASE("after the recorder is gone marks do nothing") {
+  Recorder& r = recorder();
+  const stallprof_mark mark = stallprof_step_begin();
+  r.memory->close();
+  stallprof_end(mark);
+  CHECK(r.drain().empty());
+}
+
+}  // namespace
+}  // namespace stallprof
