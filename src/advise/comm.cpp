@@ -12,6 +12,9 @@ std::string commText(const AdviceContext& c) {
   if (id == "even_out_the_ranks")
     return "Look at that process alone: its batches (bucket by length, even shards), its device's "
            "clocks, its cores. The others wait for it in every step.";
+  if (id == "balance_batches")
+    return "Give the ranks batches of like cost in each step: bucket by length, or let a sampler "
+           "deal them out by size; and see that none of them waits for its data now and then.";
   if (id == "one_process_a_device")
     return "Replace DataParallel by DistributedDataParallel, one process a device, started with "
            "torchrun: one process's Python then drives one device.";

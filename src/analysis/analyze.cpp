@@ -10,6 +10,7 @@
 #include "analysis/findings.h"
 #include "analysis/inferred_steps.h"
 #include "analysis/native.h"
+#include "analysis/ranks.h"
 #include "analysis/resources.h"
 #include "analysis/stack_table.h"
 
@@ -21,21 +22,6 @@ struct Judged {
   RunFacts run;
   Judgement judgement;
 };
-
-// How much of each trainer's time its devices ran nothing but collectives.
-std::vector<RankFacts> ranksOf(const std::vector<Judged>& trainers) {
-  std::vector<RankFacts> ranks;
-  for (const Judged& t : trainers) {
-    if (t.facts.device.devices.empty()) continue;
-    const DeviceBusy& d = t.facts.device.devices[0];
-    const bool collective =
-        std::any_of(t.facts.device.kernels.begin(), t.facts.device.kernels.end(),
-                    [](const KernelUse& k) { return k.category == KernelCategory::kCollective; });
-    if (collective && d.traced > Nanos{})
-      ranks.push_back({t.facts.process, seconds(d.collectives) / seconds(d.traced)});
-  }
-  return ranks;
-}
 
 // The trainer of a program that the hook does not know, where its stacks tell of one.
 void addInferred(const Trace& trace, Roles& roles, const StackLabels& labels,
@@ -59,12 +45,14 @@ std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackL
     if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
   }
   if (trainers.empty()) addInferred(trace, roles, labels, inferred, trainers);
-  const std::vector<RankFacts> ranks = ranksOf(trainers);
+  std::vector<const TrainerFacts*> facts;
+  for (const Judged& judged : trainers) facts.push_back(&judged.facts);
+  const RankBalance balance = balanceRanks(trace, facts);
   for (const Judged& judged : trainers)
     for (const ThreadId id : judged.facts.threads) roles.threads[id.value - 1] = Role::kProducer;
   for (Judged& judged : trainers) {
     judged.run = measureRun(trace, judged.facts, roles);
-    judged.run.ranks = ranks;
+    judged.run.balance = balance;
     judged.judgement = judge(trace, judged.facts, judged.run, options.recording);
   }
   return trainers;
@@ -87,13 +75,13 @@ TrainerFacts wholeRun(const Trace& trace) {
 }
 
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const InferredSteps& inferred,
-                    std::vector<std::string>& out) {
+                    bool steps, std::vector<std::string>& out) {
   for (const auto& source : coverage.sources)
     if (source.state != Coverage::kFull)
       out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
                     (source.why.empty() ? "" : ": " + source.why));
   if (trace.frameworks.empty())
-    out.push_back(std::string(inferred.laps.empty() ? "loader, steps" : "loader") +
+    out.push_back(std::string(steps ? "loader" : "loader, steps") +
                   ": no process of the run loaded a framework the hook knows");
   if (!inferred.why.empty()) out.push_back("steps: " + inferred.why);
   if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
@@ -148,7 +136,7 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   }
   addNative(trace, roles, facts, out);
   out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
-  addNotMeasured(trace, out.coverage, inferred, out.notMeasured);
+  addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

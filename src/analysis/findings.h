@@ -8,14 +8,25 @@
 
 namespace stallprof {
 
-// What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
-// Shares and rates are of the trainer's window. nullopt: not measured.
-// One rank of a run on several devices.
+// One rank of several in a recording.
 struct RankFacts {
   ProcessId process;
-  double collectives = 0;  // share of its traced time that its device ran nothing else
+  // Share of its time in collectives: that its device ran nothing else; without one that its thread
+  // stood in them.
+  double collectives = 0;
+  double late = 0;  // of the uneven steps: the others waited for it
 };
 
+// How the ranks of a recording wait for each other, step by step (ranks.h).
+struct RankBalance {
+  std::vector<RankFacts> ranks;
+  std::size_t compared = 0;  // steps
+  double uneven = 0;         // share of those in which one rank was waited for
+  double saved = 0;          // share of their time that evening out the ranks would save
+};
+
+// What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
+// Shares and rates are of the trainer's window. nullopt: not measured.
 struct RunFacts {
   double cores = 1;                // usable: affinity and cgroup quota
   Maybe<double> externalCpuRatio;  // CPU used by others / usable cores
@@ -40,7 +51,7 @@ struct RunFacts {
   Maybe<double> faultSeconds;    // of CPU a minor page fault costs here, at most
   Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
   Maybe<double> laterMissRatio;  // of what later passes read, from storage
-  std::vector<RankFacts> ranks;  // trainers whose devices ran collectives
+  RankBalance balance;           // of trainers that ran collectives
 };
 
 // Ceilings, gains and findings of one trainer, ranked as the design says; and the verdict's

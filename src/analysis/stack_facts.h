@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/laps.h"
 #include "base/ids.h"
 #include "classify/rule_table.h"
 #include "event/vocabulary.h"
@@ -80,6 +81,7 @@ struct StackFacts {
   double lockWaits = 0;
   std::uint32_t lockThreads = 0;         // most in one process
   std::vector<FunctionLooks> functions;  // most looks first
+  std::vector<Lap> collectives;          // of its steps: what looks in a collective stand for
 
   [[nodiscard]] bool seen() const { return making.all.looks + step.all.looks + gap.all.looks > 0; }
 };

@@ -10,6 +10,7 @@
 
 #include "analysis/looks.h"
 #include "analysis/phases_own.h"
+#include "analysis/ranks.h"
 #include "classify/own_rules.h"
 #include "classify/waits.h"
 
@@ -31,7 +32,8 @@ class Gatherer {
         begin_(begin),
         end_(end),
         threads_(threads),
-        ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end) {}
+        ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
+        ranks_(trace, timeline.who) {}
 
   StackFacts gather(const Line& line) {
     lookAtTrainer(line);
@@ -93,11 +95,17 @@ class Gatherer {
     if (data) what = {Phase::kTransform, Chore::kNone, kOwnData};
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
-    const bool step = phased && piece->phase == Phase::kCompute;
-    const bool gap = !piece || (phased && piece->phase == Phase::kOther);
+    // What the program itself told of is not for looks to divide.
+    const bool open = phased && !piece->told;
+    const bool step = open && piece->phase == Phase::kCompute;
+    const bool gap = !piece || (open && piece->phase == Phase::kOther);
     Phase phase = what.phase;
     if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
       phase = Phase::kCompute;
+    if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, look))
+      what = {Phase::kComm, Chore::kNone, kOwnCollective}, phase = Phase::kComm;
+    if (step && phase == Phase::kComm)
+      facts_.collectives.push_back({look.at - look.stands, look.at});
     const bool waits = (step || gap) && threads_.found() && waitsForThreads(label, look.wait);
     if (waits) phase = madeMeanwhile(look);
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
@@ -272,6 +280,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   const DataFunctions ownData_;
+  RankWaits ranks_;
   std::map<ThreadId, Stretches> fetches_;
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;
@@ -354,8 +363,9 @@ FetchShares fetchShares(const StackFacts& facts) {
 
 void refine(const StackFacts& facts, Split& split, Blame& blame) {
   // A wait that a device's work hides is no look inside a step.
-  Nanos compute = split.compute - split.hidden, other = split.other;
-  split.compute = split.hidden, split.other = Nanos{};
+  const Nanos sure = split.hidden + split.toldCompute;
+  Nanos compute = split.compute - sure, other = split.other - split.toldOther;
+  split.compute = sure, split.other = split.toldOther;
   move(facts.step, Phase::kCompute, compute, split, blame);
   move(facts.gap, Phase::kOther, other, split, blame);
   split.compute += compute, split.other += other;

@@ -13,6 +13,9 @@ constexpr OwnRule kRules[] = {
     {kOwnData, "transform",
      "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
      "calls reads or transforms by known rules, and nothing in it is a model's."},
+    {kOwnCollective, "comm",
+     "A rank on a host without a device, blocked in backward while no thread of its process works: "
+     "it waits for the other ranks' gradients."},
     {kNoFrame, "other",
      "The trainer's thread in no Python frame: before the first, after the last, or native code "
      "that no Python called."},

@@ -25,11 +25,12 @@ constexpr Rule kRules[] = {storageBandwidth,  randomAccess,
                            launchBound,       syncPoints,
                            underfilled,       contention,
                            pythonOverhead,    collectiveBound,
-                           stragglerRank,     dataParallel,
-                           checkpoint,        evaluation,
-                           logging,           garbageCollection,
-                           memoryPressure,    cpuThrottled,
-                           noisyNeighbour,    gpuThrottled};
+                           stragglerRank,     rankImbalance,
+                           dataParallel,      checkpoint,
+                           evaluation,        logging,
+                           garbageCollection, memoryPressure,
+                           cpuThrottled,      noisyNeighbour,
+                           gpuThrottled};
 
 }  // namespace
 

@@ -56,6 +56,7 @@ Maybe<Finding> syncPoints(const Evidence& e);
 Maybe<Finding> underfilled(const Evidence& e);
 Maybe<Finding> collectiveBound(const Evidence& e);
 Maybe<Finding> stragglerRank(const Evidence& e);
+Maybe<Finding> rankImbalance(const Evidence& e);
 Maybe<Finding> dataParallel(const Evidence& e);
 Maybe<Finding> gpuThrottled(const Evidence& e);
 // Not in the list: one of them fires when the others gain nothing (rank.cpp decides).

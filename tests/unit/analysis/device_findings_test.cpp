@@ -261,15 +261,15 @@ TEST_CASE("clocks held down cost what the device's work would gain without") {
 TEST_CASE("exposed collectives; and the rank that the others wait for") {
   Facts f = withDevice(Training{}, {.kernels = 6, .collectives = 3});
   CHECK(find(f.judge(), "comm.collective_bound") != nullptr);
-  f.run.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.28}};
+  f.run.balance.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.28}};
   CHECK(find(f.judge(), "comm.straggler_rank") == nullptr);
-  f.run.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.05}, {ProcessId{6}, 0.31}};
+  f.run.balance.ranks = {{ProcessId{1}, 0.3}, {ProcessId{5}, 0.05}, {ProcessId{6}, 0.31}};
   const Judgement j = f.judge();
   const Finding* last = find(j, "comm.straggler_rank");
   REQUIRE(last);
   CHECK(std::abs(last->shareRatio - 0.25) < 0.01);
   CHECK(find(j, "comm.collective_bound") == nullptr);
-  f.run.ranks = {{ProcessId{1}, 0.05}, {ProcessId{5}, 0.3}, {ProcessId{6}, 0.31}};
+  f.run.balance.ranks = {{ProcessId{1}, 0.05}, {ProcessId{5}, 0.3}, {ProcessId{6}, 0.31}};
   CHECK(find(f.judge(), "comm.straggler_rank") == nullptr);  // this rank is the late one
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/ranks.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+// Two ranks of 100 steps of 100 ms, looked at each 10 ms: stack 1 is the program at work, stack 2
+// its collective, stack 3 its backward. `steps` says what each does in two steps of 100 ms.
+std::string ranks(const std::string& steps) {
+  return "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
+         "0 process process=2 pid=102\n0 thread thread=2 process=2 tid=102\n"
+         "manifest cores_online=4\nmanifest cores_usable=4\n"
+         "0 framework process=1 name=\"torch\"\n"
+         "0 stack stack=1 function=\"train\" file=\"/home/me/train.py\" line=3\n"
+         "0 stack stack=2 caller=1 function=\"all_reduce\" "
+         "file=\"/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py\" line=9\n"
+         "0 stack stack=3 caller=1 function=\"backward\" "
+         "file=\"/usr/lib/python3/dist-packages/torch/autograd/__init__.py\" line=9\n"
+         "repeat 50 every 200ms\n"
+         "1090ms optimizer thread=1 optimizer=1\n1190ms optimizer thread=1 optimizer=1\n"
+         "1090ms optimizer thread=2 optimizer=1\n1190ms optimizer thread=2 optimizer=1\n" +
+         steps + "end\n";
+}
+
+// The thread's looks from `at`: `work` of them at work, then `wait` in `stack`, 10 ms apart.
+std::string looks(int thread, int at, int work, int wait, int stack = 2) {
+  const auto line = [&](int from, int count, int in, const char* wait_) {
+    if (count == 0) return std::string();
+    const std::string t = " thread=" + std::to_string(thread);
+    const std::string n = std::to_string(count);
+    return std::to_string(from) + "ms slice" + t + " duration=" + n +
+           "0ms run=" + (wait_ == std::string("running") ? n + "0ms" : std::string("0")) +
+           " looks=" + n + " wait=" + wait_ + "\n" + std::to_string(from + 10) + "ms stack_slice" +
+           t + " duration=" + std::to_string(10 * (count - 1)) + "ms stack=" + std::to_string(in) +
+           " looks=" + n + "\n";
+  };
+  return line(at, work, 1, "running") + line(at + 10 * work, wait, stack, "futex");
+}
+
+const Finding* find(const Analysis& analysis, const std::string& id) {
+  for (const Finding& f : analysis.findings)
+    if (f.id == id) return &f;
+  return nullptr;
+}
+
+bool near(double a, double b) { return std::abs(a - b) < 0.02; }
+
+}  // namespace
+
+TEST_CASE("one rank late in each step is the one that the other waits for") {
+  // Rank 1 works 30 of 100 ms and waits 60, rank 2 works 90 of them.
+  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 3, 7) + looks(1, 1190, 3, 7) +
+                                           looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0))));
+  REQUIRE(a.trainers.size() == 2);
+  REQUIRE(a.trainers[0].breakdown.phase);
+  CHECK(near(a.trainers[0].breakdown.phase->comm, 0.7));
+  CHECK(near(a.trainers[1].breakdown.phase->comm, 0));
+  const Finding* f = find(a, "comm.straggler_rank");
+  REQUIRE(f);
+  CHECK(near(f->shareRatio, 0.7));
+  bool named = false;
+  for (const auto& e : f->evidence)
+    named = named || e.text.find("process 102 ") != std::string::npos;
+  CHECK(named);
+  CHECK(find(a, "comm.rank_imbalance") == nullptr);
+}
+
+TEST_CASE("ranks late by turns: half of what they wait could be saved") {
+  // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
+  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 4, 6) + looks(1, 1190, 10, 0) +
+                                           looks(2, 1090, 10, 0) + looks(2, 1190, 4, 6))));
+  const Finding* f = find(a, "comm.rank_imbalance");
+  REQUIRE(f);
+  CHECK(near(f->shareRatio, 0.3));
+  CHECK(find(a, "comm.straggler_rank") == nullptr);
+  REQUIRE_FALSE(f->advice.empty());
+  CHECK(f->advice[0].id == "balance_batches");
+}
+
+TEST_CASE("ranks that wait alike wait for the link, not for each other") {
+  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 7, 3) + looks(1, 1190, 7, 3) +
+                                           looks(2, 1090, 6, 4) + looks(2, 1190, 7, 3))));
+  CHECK(find(a, "comm.rank_imbalance") == nullptr);
+  CHECK(find(a, "comm.straggler_rank") == nullptr);
+}
+
+TEST_CASE("blocked in backward while nothing of the process works is a wait for the other ranks") {
+  const std::string uneven = looks(1, 1090, 3, 7, 3) + looks(1, 1190, 3, 7, 3) +
+                             looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0);
+  const Analysis a = analyze(traceOf(ranks(uneven)));
+  REQUIRE(a.trainers.size() == 2);
+  CHECK(near(a.trainers[0].breakdown.phase->comm, 0.7));
+  REQUIRE(find(a, "comm.straggler_rank"));
+  // A team's thread at work beside it: the wait is for that.
+  const std::string team =
+      "0 thread thread=3 process=1 tid=111\n1s slice thread=3 duration=12s run=11s looks=1200 "
+      "wait=running\n";
+  const Analysis busy = analyze(traceOf(ranks(uneven) + team));
+  CHECK(near(busy.trainers[0].breakdown.phase->comm, 0));
+  // One process that trains alone waits for nobody.
+  const Analysis alone = analyze(traceOf(
+      "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
+      "0 stack stack=3 function=\"backward\" file=\"/x/torch/autograd/__init__.py\" line=9\n"
+      "repeat 100 every 100ms\n1090ms optimizer thread=1 optimizer=1\n" +
+      looks(1, 1090, 0, 10, 3) + "end\n"));
+  CHECK(near(alone.trainers[0].breakdown.phase->comm, 0));
+}
