@@ -86,7 +86,7 @@ class Hosts(unittest.TestCase):
             self.skipTest('no two CPythons here that are libraries')
         words = []
         for library, name in zip(libraries, ('first', 'second')):
-            words += [library, 'import time\ndef %s():\n  time.sleep(1.2)\n%s()\n' % (name, name)]
+            words += [library, 'import time\ndef %s():\n  time.sleep(2.5)\n%s()\n' % (name, name)]
         run = record([BIN + '/two_runtimes', *words])
         functions = {node['function'] for node in run.nodes.values()}
         self.assertLessEqual({'"first"', '"second"'}, functions, run.sources)
