@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* two_runtimes LIB SCRIPT LIB SCRIPT: a program with two Pythons in it, each with a thread of its own
- * that runs one script. Says "ready" once both have started. */
+/* two_runtimes LIB SCRIPT LIB SCRIPT: a program with two Pythons in it, each with a thread of its
+ * own that runs one script. Says "ready" once both have started. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,22 +13,22 @@ struct runtime {
   const char *library, *script;
 };
 
-static void *run(void *argument) {
-  const struct runtime *of = argument;
-  void *library = dlopen(of->library, RTLD_NOW | RTLD_LOCAL);
+static void* run(void* argument) {
+  const struct runtime* of = argument;
+  void* library = dlopen(of->library, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(2);
   }
   void (*initialize)(int) = (void (*)(int))dlsym(library, "Py_InitializeEx");
-  int (*simple)(const char *) = (int (*)(const char *))dlsym(library, "PyRun_SimpleString");
+  int (*simple)(const char*) = (int (*)(const char*))dlsym(library, "PyRun_SimpleString");
   initialize(0);
   sem_post(&started);
   simple(of->script);
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 5) return 2;
   sem_init(&started, 0, 0);
   pthread_t threads[2];
