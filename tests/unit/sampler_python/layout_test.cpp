@@ -29,7 +29,8 @@ testing::Look lookAt(testing::Image& image) {
   return testing::lookOnce(image.runtime, image, isThread, kept);
 }
 
-const char* const kImages[] = {"3.8", "3.9", "3.10", "3.11", "3.11-debian", "3.12", "3.13", "3.14"};
+const char* const kImages[] = {"3.8",  "3.9",  "3.10",  "3.11", "3.11-debian",
+                               "3.12", "3.13", "3.13t", "3.14"};
 
 }  // namespace
 
