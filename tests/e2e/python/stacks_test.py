@@ -17,6 +17,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ['STALLPROF_BIN']
 WANTED = ['3.%d' % minor for minor in range(8, 15)]
+FREE = ['3.13t', '3.14t']  # free-threaded: no lock to wait for
+VERSION = ('import sys; lock = getattr(sys, "_is_gil_enabled", lambda: True)(); '
+           'print("%d.%d%s" % (*sys.version_info[:2], "" if lock else "t"))')
 
 
 def interpreters():
@@ -27,8 +30,8 @@ def interpreters():
     paths += [found for found in map(shutil.which, ['python' + v for v in WANTED]) if found]
     found = {'system': '/usr/bin/python3'} if os.path.exists('/usr/bin/python3') else {}
     for path in filter(os.path.exists, paths):
-        version = subprocess.run([path, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'],
-                                 capture_output=True, text=True, check=False).stdout.strip()
+        version = subprocess.run([path, '-c', VERSION], capture_output=True, text=True,
+                                 check=False).stdout.strip()
         found.setdefault(version, path)
     return found
 
@@ -109,7 +112,7 @@ def record(command, *options, **more):
 
 class Stacks(unittest.TestCase):
     def each(self):
-        for version in WANTED + ['system']:
+        for version in WANTED + FREE + ['system']:
             if version not in PYTHONS:
                 print('no CPython %s here: not checked' % version, file=sys.stderr)
                 continue
@@ -183,6 +186,8 @@ class Stacks(unittest.TestCase):
                   'threads = [threading.Thread(target=spin) for i in range(3)]\n'
                   'for t in threads: t.start()\nfor t in threads: t.join()\n')
         for version, python in self.each():
+            if version in FREE:
+                continue
             run = record([python, '-c', script])
             looks = {}
             for piece in run.slices:
