@@ -11,7 +11,7 @@ constexpr Literal kStyle = R"css(
 --page:#fff;--card:#f7f7f5;--rule:#e2e2de;--grid:#ecece8;--ink:#1b1d21;--muted:#59606b;--accent:#2a4a8f;
 --compute:#15795f;--wait:#a8233f;--load:#8453a0;--extract:#2864a8;--transform:#c58212;--sync:#257a92;
 --comm:#b23c78;--periodic:#80702a;--other:#6f7580;--unknown:#6f7580;
---first:#3b4a6b;--second:#6b7ca3;--third:#97a3bf;
+--first:#3b4a6b;--second:#60719a;--third:#8592b1;
 --on:#fff;--on-transform:#1b1d21;--add:#e6f3ee;--del:#faebee;--warn:#fbf1dc;
 --mono:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace;
 --sans:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",Arial,sans-serif}
@@ -166,7 +166,9 @@ th,td{padding-right:.7rem}dl.facts{grid-template-columns:minmax(0,1fr);gap:0}dl.
 @media print{:root{color-scheme:light;--page:#fff;--card:#f4f4f2;--rule:#ccc;--grid:#e5e5e2;--ink:#000;--muted:#444;--accent:#000}
 body{font-size:10pt}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 nav,.skip{display:none}details::details-content{content-visibility:visible;block-size:auto}main,.top,footer{max-width:none;padding:0}section{margin-top:1.6rem}
-.finding,figure,.step,tr{break-inside:avoid}h2,h3{break-after:avoid}pre{white-space:pre-wrap}.scroll{overflow:visible}}
+figure,.step,tr,pre,.bars,.diff{break-inside:avoid}h2,h3,h4,.intro,.finding header,summary{break-after:avoid}pre{white-space:pre-wrap}.scroll{overflow:visible}
+.tiles .big{font-size:1.15rem;white-space:normal}td,th{padding-top:.15rem;padding-bottom:.15rem}
+.verdict{margin-top:1.2rem}.tiles{margin-top:1rem;padding:.7rem 0}}
 )css";
 
 }  // namespace

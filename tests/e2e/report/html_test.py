@@ -168,6 +168,38 @@ class Samples(Base):
                 self.assertEqual(shown, [f["id"] for f in report["findings"]])
 
 
+def brightness(colour):
+    """Relative luminance, WCAG 2.1."""
+    text = colour[1:] if len(colour) == 7 else "".join(c * 2 for c in colour[1:])
+    parts = [int(text[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(c * weight for c, weight in zip(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def contrast(a, b):
+    low, high = sorted((brightness(a), brightness(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class Colours(Base):
+    HUES = "compute wait load extract transform sync comm periodic other unknown".split()
+
+    def test_text_and_pictures_stand_out_on_light_and_on_dark(self):
+        style = re.search("<style>(.*?)</style>", sample("input_bound", "html").decode(), re.S)[1]
+        themes = [dict(re.findall(r"--([\w-]+):(#\w{3,6})", block))
+                  for block in re.findall(r":root\{([^}]*--page[^}]*--compute[^}]*)\}", style)]
+        self.assertEqual(len(themes), 2)
+        for theme in themes:
+            for name in ("ink", "muted", "accent"):  # WCAG 1.4.3, text
+                for behind in ("page", "card"):
+                    self.assertGreaterEqual(contrast(theme[name], theme[behind]), 4.5, name)
+            for name in self.HUES:  # what is written in a bar
+                on = theme["on-transform"] if name == "transform" else theme["on"]
+                self.assertGreaterEqual(contrast(on, theme[name]), 4.5, name)
+            for name in self.HUES + ["first", "second", "third"]:  # 1.4.11, pictures
+                self.assertGreaterEqual(contrast(theme[name], theme["page"]), 3, name)
+
+
 class Long(Base):
     def test_a_hundred_thousand_steps_stay_small(self):
         with tempfile.TemporaryDirectory() as folder:
