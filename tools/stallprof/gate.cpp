@@ -119,9 +119,13 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   const std::vector<std::size_t> looks = looksOf(runs.value(), most.value(), policy.minRuns);
   const Policy each = policyOfALook(policy, looks.size());
   const auto& baseCommand = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
-  const TurnsPlan plan = {most.value(), baseCommand, request.headCommand, request.baseDirectory,
-                          request.keep};
+  const TurnsPlan plan = {most.value(),        looks.size() > 1,      baseCommand,
+                          request.headCommand, request.baseDirectory, request.keep};
   Turns turns;
+  // What these runs cannot be asked is told after the first two, not after the last.
+  if (const Status ran = runByTurns(plan, 1, turns); !ran.ok()) return ran.error();
+  request.base = turns.base, request.head = turns.head;
+  if (Result<GateResult> asked = judgeSides(each, request); !asked.ok()) return asked;
   for (std::size_t taken = 1;; ++taken) {
     const Status ran = runByTurns(plan, looks[taken - 1], turns);
     if (!ran.ok()) return ran.error();

@@ -152,7 +152,8 @@ Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
                         (place / (name + ".log")).string(), base ? &plan.base : &plan.head,
                         base ? &plan.baseDirectory : &here};
     const std::string which = "run " + std::to_string(i + 1) + " of " +
-                              (runs < plan.most ? "at most " : "") + std::to_string(2 * plan.most);
+                              (plan.fewerMayDo && runs < plan.most ? "at most " : "") +
+                              std::to_string(2 * plan.most);
     const Status ran = runOne(run, which, turns);
     if (!ran.ok()) return ran;
   }

@@ -96,6 +96,12 @@ class Turns(reports.Folder):
         self.assertRegex(err, r"^stallprof: base-1 could not be recorded: stallprof: '\./no-such': "
                               r"No such file or directory\n$")
 
+    def test_a_metric_that_is_not_there_is_told_after_two_runs(self):
+        self.write("stallprof-gate.toml", ANY.replace("run.wall_ns", "steps.time_ns.p50"))
+        _, err = self.ab("--ab", "5", "--keep", "kept", "true", "--", "true", status=2)
+        self.assertIn("has no steps.time_ns.p50", err)
+        self.assertEqual(len(self.made()), 2 * 2)
+
     def test_usage(self):
         run = ["--", "true"]
         os.mkdir(os.path.join(self.dir, "kept"))
