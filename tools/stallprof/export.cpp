@@ -27,6 +27,7 @@ int fail(const std::string& message, int status) {
 struct ExportWords {
   std::string recording, format, file, by = "phase", state = "running", rules, amount = "bounded",
                                        table = "steps", check;
+  bool force = false;
   std::vector<std::string> map;
 };
 
@@ -107,6 +108,7 @@ int verbExport(const Words& given) {
        {"-o,--output",
         "write to this file instead of stdout; hta: a new directory, for a trace a rank",
         &words.file},
+       {"--force", kForceHelp, nullptr, nullptr, {}, false, false, &words.force},
        {"--table",
         "csv: steps (default) or findings",
         &words.table,
@@ -136,6 +138,8 @@ int verbExport(const Words& given) {
   if (!words.check.empty()) return checkFile(words.check);
   if (words.format.empty() || words.recording.empty())
     return fail("export needs a recording and -f FORMAT", 2);
+  if (const Status free = wouldReplace(words.file); !words.force && !free.ok())
+    return fail(free.error().message, 1);
   const Result<RuleTable> table = readRules(words.rules);
   if (!table.ok()) return fail(table.error().message, 2);
   const auto maps = readMaps(words.map);

@@ -71,6 +71,14 @@ Status writeOutputBy(const std::string& file, const Produce& produce) {
   return writeBeside(file, produce);
 }
 
+Status wouldReplace(const std::string& file) {
+  struct stat target {};
+  if (file.empty() || file == "-" || lstat(file.c_str(), &target) != 0) return Done{};
+  if (!S_ISREG(target.st_mode) || target.st_size == 0) return Done{};
+  return Error{Error::Kind::kIo, "'" + escapeTerminal(file, 400) +
+                                     "' exists; stallprof never overwrites: choose another name"};
+}
+
 bool stdoutColour(const std::string& choice) {
   if (choice != "auto") return choice == "always";
   if (set("NO_COLOR")) return false;

@@ -20,6 +20,11 @@ using TakeBytes = std::function<bool(std::string_view)>;
 [[nodiscard]] Status writeOutputBy(const std::string& file,
                                    const std::function<bool(const TakeBytes&)>& produce);
 
+// The Error where writing to `file` would replace what is there: a file that holds something. Not
+// for "" and "-", an empty file, as mktemp makes them, and what is no file: a device, a link.
+[[nodiscard]] Status wouldReplace(const std::string& file);
+inline constexpr char kForceHelp[] = "replace the file that -o names, where there is one";
+
 // Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then
 // FORCE_COLOR and CLICOLOR_FORCE, then the terminal (research 06, section 1, row 20).
 [[nodiscard]] bool stdoutColour(const std::string& choice);

@@ -20,6 +20,7 @@ int fail(const Error& error, int status) {
 
 int verbReport(const Words& words) {
   std::string recording, format = "text", file, price, rules, colour = "auto";
+  bool force = false;
   std::vector<std::string> map;
   const auto status = parseArguments(
       "report", "The report of a recording; of a run still going, up to now.",
@@ -30,6 +31,7 @@ int verbReport(const Words& words) {
         nullptr,
         {"text", "json", "md", "html"}},
        {"-o,--output", "write to this file instead of stdout", &file},
+       {"--force", kForceHelp, nullptr, nullptr, {}, false, false, &force},
        {"--price",
         "price of an hour on this machine: gives costs",
         &price,
@@ -42,6 +44,7 @@ int verbReport(const Words& words) {
        {"--color", "auto (default), always, never", &colour, nullptr, {"auto", "always", "never"}}},
       joinedWords(words));
   if (status) return *status;
+  if (const Status free = wouldReplace(file); !force && !free.ok()) return fail(free.error(), 1);
 
   PresentOptions options;
   options.recording = recording;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "launch/recording_name.h"
 #include "stallprof/arguments.h"
+#include "stallprof/output.h"
 #include "stallprof/reading.h"
 
 namespace stallprof {
@@ -80,6 +81,8 @@ std::string setReports(const std::vector<std::string>& words, LaunchOptions& opt
     } else if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end() ||
                (equals != std::string::npos && file.empty())) {
       return "--report takes text, json, md, html or none, and =FILE; not " + inQuotes(word);
+    } else if (const Status free = wouldReplace(file); !free.ok()) {
+      return free.error().message;
     } else if (format != "text" || !file.empty()) {
       options.reports.push_back({format, file});
     }

@@ -185,10 +185,24 @@ class Report(Base):
         target = self.path("out.json")
         with open(target, "w", encoding="utf-8") as out:
             out.write("old")
-        got = call("report", self.recording, "--format", "json", "-o", target)
+        words = ("report", self.recording, "--format", "json", "-o", target)
+        self.fails(1, "never overwrites", *words)
+        with open(target, encoding="utf-8") as out:
+            self.assertEqual(out.read(), "old")
+        got = call(*words, "--force")
         self.assertEqual((got.returncode, got.stdout), (0, b""))
         with open(target, encoding="utf-8") as out:
             json.load(out)
+        for form in ("csv", "folded", "chrome", "openmetrics"):
+            self.fails(1, "never overwrites", "export", "-f", form, "-o", target, self.recording)
+        empty = self.path("empty")  # as mktemp and CI make them
+        open(empty, "w", encoding="utf-8").close()
+        self.assertEqual(call("report", self.recording, "-o", empty).returncode, 0)
+        # Told before the command runs, not when hours of training are over.
+        mark = self.path("ran")
+        got = call("run", "-o", self.path("n.stallprof"), "--report", "json=" + target, "--", "touch", mark)
+        self.assertEqual(got.returncode, 125, got.stderr)
+        self.assertFalse(os.path.exists(mark))
         self.fails(1, "cannot write", "report", self.recording, "-o", self.path("no/such/dir"))
         self.fails(1, "cannot write", "report", self.recording, "-o", self.dir)
         self.assertEqual([n for n in os.listdir(self.dir) if ".tmp" in n], [])
