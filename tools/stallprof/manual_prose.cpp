@@ -116,7 +116,19 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
          "head, base and so on, so that whatever drifts on the host falls on both. All options "
          "come before the base's command, which ends at the first bare --; without one the same "
          "command is run, in the directory that --base-dir names. Recordings, and what the "
-         "commands print, are kept in a new directory. A command that fails ends the turns."},
+         "commands print, are kept in a new directory. A command that fails ends the turns.\n"
+         "\n"
+         "With --most M it makes more runs, up to M a side, while it is unsure of something that "
+         "can "
+         "fail. After how many runs it looks is fixed before the first: N, then half as many again "
+         "each time. Every look tests at its part of the policy's alpha (Bonferroni), so that all "
+         "of them together cry wolf no more often than one.\n"
+         "\n"
+         "Sides are compared by the order of their runs (Mann and Whitney's exact test), the "
+         "change "
+         "is the median of all differences (Hodges and Lehmann): one run that a neighbour slowed "
+         "counts no more than one a little slow. Where so few runs cannot reach alpha by their "
+         "order, means are compared (Welch); the JSON output says which, in \"by\"."},
         {"EXIT STATUS",
          "0 pass, 1 regression or a budget overstepped, 2 wrong words or an unknown metric, 3 not "
          "comparable (another host), or inconclusive where the policy says so, 4 a run's command "
@@ -124,6 +136,7 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
         {"EXAMPLES",
          "  stallprof gate --report junit=gate.xml base-*.stallprof -- head-*.stallprof\n"
          "  stallprof gate --ab 8 --base-dir ../main -- python train.py\n"
+         "  stallprof gate --ab 5 --most 12 --base-dir ../main -- python train.py\n"
          "  stallprof gate --ab 8 python train.py --workers 2 -- python train.py --workers 4\n"
          "  stallprof gate --baseline save perf/base main-*.stallprof"}}},
       {"export",
