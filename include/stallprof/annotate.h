@@ -31,8 +31,8 @@
  * Cost, on a 3 GHz core: 1 ns a mark (begin and end) while nothing records; under stallprof 65 ns.
  * Never more: no system call but at a thread's first mark, no allocation, no lock that is waited
  * for. What has no room (64 KiB a process and shared library, emptied 12 times a second: some 200
- * steps with four phases each) is dropped, and counted in the report. Marks that end within one
- * 80 ms of a kill -9 are there, those that had not ended are not. */
+ * steps with four phases each) is dropped, and counted in the report. A kill -9 loses what had not
+ * ended, and no more. */
 #ifndef STALLPROF_ANNOTATE_H
 #define STALLPROF_ANNOTATE_H
 

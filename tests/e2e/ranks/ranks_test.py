@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Two ranks that really train together, by gloo on a CPU: their step times, their waits for each
+other, and which of them the other waits for, against their own clocks."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.environ['STALLPROF_BUILD']
+STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
+TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'train.py')
+STEPS = 60
+FEWEST_LOOKS = 40  # a second; below it a busy host has made looks too rare to tell 60 ms
+
+
+def python_with_torch():
+    for python in ('/usr/bin/python3', sys.executable):
+        check = 'import torch.distributed as d; exit(not d.is_available())'
+        if os.path.exists(python) and subprocess.run([python, '-c', check],
+                                                     stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    return None
+
+
+PYTHON = python_with_torch()
+
+
+@unittest.skipUnless(PYTHON, 'no PyTorch with gloo here')
+class Ranks(unittest.TestCase):
+    def run_it(self, way, uneven):
+        """(report, the ranks' own clocks by pid, rank 1's pid)"""
+        with tempfile.TemporaryDirectory() as folder:
+            recording = os.path.join(folder, 'run.stallprof')
+            done = subprocess.run(
+                [STALLPROF, 'run', '-o', recording, '--report', 'none', '--', PYTHON, TRAIN,
+                 str(STEPS), way, uneven], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(subprocess.run(
+                [STALLPROF, 'report', '--format', 'json', recording], stdout=subprocess.PIPE,
+                universal_newlines=True, check=True, timeout=120).stdout)
+        own = {}
+        for line in re.findall(r'rank .*', done.stdout):
+            numbers = dict(word.split('=') for word in line.split()[2:])
+            own[int(numbers['pid'])] = {name: int(value) for name, value in numbers.items()}
+            if line.startswith('rank 1'):
+                late = int(numbers['pid'])
+        return report, own, late
+
+    def check_steps(self, report, own):
+        self.assertEqual({trainer['pid'] for trainer in report['trainers']}, set(own))
+        for trainer in report['trainers']:
+            self.assertEqual(trainer['steps']['count'], STEPS)
+            whole = own[trainer['pid']]['whole']
+            self.assertLess(abs(trainer['steps']['window_ns'] - whole), 0.05 * whole)
+        if (report['coverage']['overhead']['effective_hz'] or 0) < FEWEST_LOOKS:
+            self.skipTest('looks too rare on this host now')
+
+    def finding(self, report, name):
+        return next((f for f in report['findings'] if f['id'] == name), None)
+
+    def check_slow(self, way):
+        report, own, late = self.run_it(way, 'slow')
+        self.check_steps(report, own)
+        for trainer in report['trainers']:
+            mine = own[trainer['pid']]
+            comm = trainer['breakdown']['phase_ratio']['comm']
+            # Each look is a sample: of 300 looks a share is off by 6 points in one case of 50.
+            self.assertLess(abs(comm - mine['comm'] / mine['whole']), 0.12)
+        found = self.finding(report, 'comm.straggler_rank')
+        self.assertIsNotNone(found)
+        self.assertIn('the process %d ' % late, found['evidence'][0]['text'])
+        self.assertIsNone(self.finding(report, 'comm.rank_imbalance'))
+
+    def test_a_slow_rank_is_named_where_the_program_calls_its_collectives(self):
+        self.check_slow('own')
+
+    def test_a_slow_rank_is_named_where_ddp_calls_them_inside_backward(self):
+        self.check_slow('ddp')
+
+    def test_ranks_late_by_turns_are_uneven_and_none_is_the_slow_one(self):
+        report, own, _ = self.run_it('own', 'turns')
+        self.check_steps(report, own)
+        found = self.finding(report, 'comm.rank_imbalance')
+        self.assertIsNotNone(found)
+        waited = sum(mine['comm'] / mine['whole'] for mine in own.values()) / 2
+        self.assertLess(abs(found['share_ratio'] - waited), 0.12)
+        self.assertIsNone(self.finding(report, 'comm.straggler_rank'))
+
+
+if __name__ == '__main__':
+    unittest.main()
