@@ -20,6 +20,9 @@ void* operator new(std::size_t bytes) {
   std::fprintf(stderr, "an input asked for %zu bytes\n", bytes);
   std::abort();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return operator new(bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
