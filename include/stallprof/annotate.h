@@ -169,6 +169,7 @@ static inline struct stallprof_a_header* stallprof_a_map(const char* path) {
 static inline int stallprof_a_open(void) {
   struct stallprof_a_state* s = &stallprof_a_state_;
   uint32_t none = 0;
+  int yields;
   if (__atomic_compare_exchange_n(&s->open, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     struct stallprof_a_header* memory = stallprof_a_map(getenv(STALLPROF_A_VARIABLE));
     void* own = MAP_FAILED;
@@ -183,7 +184,8 @@ static inline int stallprof_a_open(void) {
     none = s->own ? 2 : 3;
     __atomic_store_n(&s->open, none, __ATOMIC_RELEASE);
   }
-  while (none == 1) { /* another thread is at it */
+  /* Another thread is at it; or was, when it was forked away: not to be waited for without end. */
+  for (yields = 0; none == 1 && yields < 1000; ++yields) {
     sched_yield();
     none = __atomic_load_n(&s->open, __ATOMIC_ACQUIRE);
   }

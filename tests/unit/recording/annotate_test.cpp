@@ -189,6 +189,13 @@ TEST_CASE("a mark ended twice or never begun does no harm") {
   CHECK(r.drain().empty());
 }
 
+TEST_CASE("a child forked while another thread opened the memory does not wait for that thread") {
+  const stallprof_a_state kept = stallprof_a_state_;
+  stallprof_a_state_.open = 1;  // as such a child finds it
+  CHECK(stallprof_step_begin().at == 0);
+  stallprof_a_state_ = kept;
+}
+
 TEST_CASE("after the recorder is gone marks do nothing") {
   Recorder& r = recorder();
   const stallprof_mark mark = stallprof_step_begin();
