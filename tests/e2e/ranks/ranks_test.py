@@ -13,7 +13,9 @@ BUILD = os.environ['STALLPROF_BUILD']
 STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
 TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'train.py')
 STEPS = 60
-FEWEST_LOOKS = 40  # a second; below it a busy host has made looks too rare to tell 60 ms
+# A second. On a busy host looks become rare: then the report splits nothing by fewer than 30 stacks,
+# and cannot tell 60 ms of one step.
+ENOUGH_LOOKS = 80
 
 
 def python_with_torch():
@@ -56,8 +58,11 @@ class Ranks(unittest.TestCase):
             self.assertEqual(trainer['steps']['count'], STEPS)
             whole = own[trainer['pid']]['whole']
             self.assertLess(abs(trainer['steps']['window_ns'] - whole), 0.05 * whole)
-        if (report['coverage']['overhead']['effective_hz'] or 0) < FEWEST_LOOKS:
-            self.skipTest('looks too rare on this host now')
+
+    def looks(self, report):
+        """A second; and in the window. A busy host makes them rare."""
+        hz = report['coverage']['overhead']['effective_hz'] or 0
+        return hz, hz * report['steps']['window_ns'] * 1e-9
 
     def finding(self, report, name):
         return next((f for f in report['findings'] if f['id'] == name), None)
@@ -65,11 +70,15 @@ class Ranks(unittest.TestCase):
     def check_slow(self, way):
         report, own, late = self.run_it(way, 'slow')
         self.check_steps(report, own)
+        hz, looks = self.looks(report)
+        comm = [trainer['breakdown']['phase_ratio']['comm'] for trainer in report['trainers']]
+        if hz < ENOUGH_LOOKS and max(comm) == 0:
+            self.skipTest('looks too rare on this host now')
         for trainer in report['trainers']:
             mine = own[trainer['pid']]
             comm = trainer['breakdown']['phase_ratio']['comm']
-            # Each look is a sample: of 300 looks a share is off by 6 points in one case of 50.
-            self.assertLess(abs(comm - mine['comm'] / mine['whole']), 0.12)
+            # Each look is a sample: 4 standard deviations.
+            self.assertLess(abs(comm - mine['comm'] / mine['whole']), 2 / looks ** 0.5 + 0.02)
         found = self.finding(report, 'comm.straggler_rank')
         self.assertIsNotNone(found)
         self.assertIn('the process %d ' % late, found['evidence'][0]['text'])
@@ -84,10 +93,13 @@ class Ranks(unittest.TestCase):
     def test_ranks_late_by_turns_are_uneven_and_none_is_the_slow_one(self):
         report, own, _ = self.run_it('own', 'turns')
         self.check_steps(report, own)
+        hz, looks = self.looks(report)
+        if hz < ENOUGH_LOOKS:
+            self.skipTest('looks too rare on this host now')
         found = self.finding(report, 'comm.rank_imbalance')
         self.assertIsNotNone(found)
         waited = sum(mine['comm'] / mine['whole'] for mine in own.values()) / 2
-        self.assertLess(abs(found['share_ratio'] - waited), 0.12)
+        self.assertLess(abs(found['share_ratio'] - waited), 2 / looks ** 0.5 + 0.05)
         self.assertIsNone(self.finding(report, 'comm.straggler_rank'))
 
 
