@@ -41,7 +41,8 @@ class UnderStallprof(unittest.TestCase):
         self.assertEqual(status, 0)
         kernels = [line for line in events['device_use'] if 'vectorized_elementwise' in line]
         self.assertEqual(total(kernels, 'count'), 6000)
-        self.assertEqual(total(kernels, 'time'), 6000 * 5000)
+        # On our clock, which beside the device's may run faster by some millionths (NTP).
+        self.assertLess(abs(total(kernels, 'time') - 6000 * 5000), 6000)
         self.assertEqual(total([line for line in events['device_calls'] if 'Launch' in line],
                                'count'), 6000)
         self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
