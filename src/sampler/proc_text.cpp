@@ -120,6 +120,7 @@ std::optional<SyscallLine> parseSyscall(std::string_view text) {
     if (!value) return std::nullopt;
     arg = *value;
   }
+  line.stack = parseHex(takeWord(text)).value_or(0);
   return line;
 }
 

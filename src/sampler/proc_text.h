@@ -63,6 +63,7 @@ struct SyscallLine {
   Kind kind = Kind::kRunning;
   std::int64_t number = -1;
   std::array<std::uint64_t, 6> args{};
+  std::uint64_t stack = 0;  // the stack pointer it called with; 0: not told
 };
 [[nodiscard]] std::optional<SyscallLine> parseSyscall(std::string_view text);
 

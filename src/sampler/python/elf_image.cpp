@@ -146,22 +146,25 @@ std::optional<std::uint64_t> ElfImage::section(std::string_view name) const {
 }
 
 std::optional<std::uint64_t> ElfImage::symbol(std::string_view name, bool all) const {
-  std::optional<std::uint64_t> found;
-  if (symbols_ != 0 && strings_ != 0 && gnuHash_ != 0) found = byGnuHash(name);
-  if (!found && symbols_ != 0 && strings_ != 0 && gnuHash_ == 0 && oldHash_ != 0)
-    found = byOldHash(name);
-  if (!found && all) found = byWalk(name);
-  return found;
+  if (const auto found = extent(name)) return found->address;
+  return all ? byWalk(name) : std::nullopt;
 }
 
-std::optional<std::uint64_t> ElfImage::valueOf(std::uint64_t index, std::string_view name) const {
+std::optional<ElfImage::Extent> ElfImage::extent(std::string_view name) const {
+  if (symbols_ == 0 || strings_ == 0) return std::nullopt;
+  if (gnuHash_ != 0) return byGnuHash(name);
+  return oldHash_ != 0 ? byOldHash(name) : std::nullopt;
+}
+
+std::optional<ElfImage::Extent> ElfImage::valueOf(std::uint64_t index,
+                                                  std::string_view name) const {
   const auto symbol = get<Elf64_Sym>(symbols_ + index * sizeof(Elf64_Sym));
   if (!symbol || symbol->st_shndx == SHN_UNDEF) return std::nullopt;
   if (text(strings_ + symbol->st_name, name.size() + 1) != name) return std::nullopt;
-  return symbol->st_value;
+  return Extent{symbol->st_value, symbol->st_size};
 }
 
-std::optional<std::uint64_t> ElfImage::byGnuHash(std::string_view name) const {
+std::optional<ElfImage::Extent> ElfImage::byGnuHash(std::string_view name) const {
   struct Header {
     std::uint32_t buckets, firstSymbol, bloomWords, bloomShift;
   };
@@ -182,7 +185,7 @@ std::optional<std::uint64_t> ElfImage::byGnuHash(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> ElfImage::byOldHash(std::string_view name) const {
+std::optional<ElfImage::Extent> ElfImage::byOldHash(std::string_view name) const {
   const auto buckets = get<std::uint32_t>(oldHash_), chains = get<std::uint32_t>(oldHash_ + 4);
   if (!buckets || !chains || *buckets == 0) return std::nullopt;
   auto index = get<std::uint32_t>(oldHash_ + 8 + std::uint64_t{sysvHash(name) % *buckets} * 4);

@@ -22,6 +22,11 @@ class ElfImage {
   // Address of a defined symbol as the file counts (add the bias). Dynamic symbols, by hash; with
   // `all`, those that only the linker needed too, one by one.
   [[nodiscard]] std::optional<std::uint64_t> symbol(std::string_view name, bool all) const;
+  // The same of a dynamic symbol, with its size: where a function begins and ends.
+  struct Extent {
+    std::uint64_t address = 0, bytes = 0;
+  };
+  [[nodiscard]] std::optional<Extent> extent(std::string_view name) const;
   [[nodiscard]] std::optional<std::uint64_t> section(std::string_view name) const;
   // DT_SONAME; empty when it has none.
   [[nodiscard]] std::string soname() const;
@@ -45,10 +50,9 @@ class ElfImage {
   [[nodiscard]] std::optional<std::uint64_t> offsetOf(std::uint64_t address) const;
   void readDynamic(const Segment& dynamic);
   void readSections(std::uint64_t offset, std::uint16_t count, std::uint16_t names);
-  [[nodiscard]] std::optional<std::uint64_t> valueOf(std::uint64_t index,
-                                                     std::string_view name) const;
-  [[nodiscard]] std::optional<std::uint64_t> byGnuHash(std::string_view name) const;
-  [[nodiscard]] std::optional<std::uint64_t> byOldHash(std::string_view name) const;
+  [[nodiscard]] std::optional<Extent> valueOf(std::uint64_t index, std::string_view name) const;
+  [[nodiscard]] std::optional<Extent> byGnuHash(std::string_view name) const;
+  [[nodiscard]] std::optional<Extent> byOldHash(std::string_view name) const;
   [[nodiscard]] std::optional<std::uint64_t> byWalk(std::string_view name) const;
 
   Fd file_;

@@ -74,6 +74,7 @@ TEST_CASE("the syscall file tells running, a fault and a call apart") {
   CHECK(call->number == 0);
   CHECK(call->args[0] == 5);
   CHECK(call->args[4] == ~std::uint64_t{0});
+  CHECK(call->stack == 0x7ffe);
   CHECK_FALSE(parseSyscall("0 0x5"));
   CHECK_FALSE(parseSyscall(""));
 }
