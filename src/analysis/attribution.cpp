@@ -259,14 +259,15 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   const StepPlan plan = planSteps(trace, line);
   const Line pieces = drawLine(line, plan);
   TrainerFacts facts;
+  const DeviceTimeline devices = readDevices(trace, who);
   ProducerThreads threads;
   if (labels) {
     threads = findProducerThreads(trace, *labels, line, plan.windowBegin, plan.windowEnd);
+    threads.getNexts.leaveOut(devices.busy);
     facts.stacks =
         gatherStacks(trace, *labels, line, pieces, plan.windowBegin, plan.windowEnd, threads);
   }
   const Producers producers(trace, line, fetchShares(facts.stacks), threads);
-  const DeviceTimeline devices = readDevices(trace, who);
   const DeviceSplit device(devices, plan.windowBegin, plan.windowEnd);
   const Tally tally(line, producers, pieces, device);
   const ThreadLife& thread = trace.thread(who.thread);

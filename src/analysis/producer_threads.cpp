@@ -22,13 +22,20 @@ Nanos scaled(Nanos value, double share) {
   return Nanos(static_cast<Nanos::rep>(static_cast<double>(value.count()) * share));
 }
 
+// In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
+bool ofModel(const StackLabel& label) {
+  return !label.rule || label.rule->work || label.rule->phase == Phase::kCompute;
+}
+
 Nanos worked(const Observed& seen) { return seen.run + seen.queued + seen.extract; }
 
 class Finder {
  public:
   Finder(const Trace& trace, const StackLabels& labels, const TrainerTimeline& line, Nanos begin,
          Nanos end)
-      : trace_(trace), labels_(labels), line_(line), begin_(begin), end_(end) {}
+      : trace_(trace), labels_(labels), line_(line), begin_(begin), end_(end) {
+    found_.getNexts = GetNexts(trace, line.who.process);
+  }
 
   ProducerThreads find() {
     lookAtFetches();
@@ -36,8 +43,7 @@ class Finder {
     join();
     Nanos waiting{};
     for (const Stretch& s : waits_) waiting += s.end - s.begin;
-    ProducerThreads found;
-    if (seconds(waiting) < kLeastWaiting * seconds(end_ - begin_)) return found;
+    if (seconds(waiting) < kLeastWaiting * seconds(end_ - begin_)) return std::move(found_);
     PhaseLooks running;
     for (const ThreadId id : trace_.process(line_.who.process).threads) {
       if (id == line_.who.thread) continue;
@@ -45,14 +51,14 @@ class Finder {
       for (const Stretch& s : waits_)
         meanwhile += worked(observe(trace_.thread(id), s.begin, s.end));
       if (seconds(meanwhile) < kWorksMeanwhile * seconds(waiting) || computes(id)) continue;
-      found.threads.push_back(id);
+      found_.threads.push_back(id);
       lookAtProducer(id, running);
     }
     if (running.all.looks >= kFewestLooks) {
-      found.cpuExtract = running.ratio(Phase::kExtract);
-      found.cpuLoad = running.ratio(Phase::kLoad);
+      found_.cpuExtract = running.ratio(Phase::kExtract);
+      found_.cpuLoad = running.ratio(Phase::kLoad);
     }
-    return found;
+    return std::move(found_);
   }
 
  private:
@@ -71,7 +77,8 @@ class Finder {
     eachLook(trace_.thread(line_.who.thread), begin_, end_, [&](const Look& look) {
       while (fetch != line_.fetches.end() && (*fetch)->end() < look.at) ++fetch;
       if (fetch != line_.fetches.end() && (*fetch)->at <= look.at) return;
-      if (waitsForThreads(labels_.of(look.stack->stack, Side::kTrainer), look.wait))
+      const StackLabel label = labels_.of(look.stack->stack, Side::kTrainer);
+      if (waitsForThreads(label, look.wait) || found_.graphWaits(label, look.wait, look.at))
         waits_.push_back({look.at - look.stands, look.at});
     });
   }
@@ -113,9 +120,22 @@ class Finder {
   const TrainerTimeline& line_;
   const Nanos begin_, end_;
   std::vector<Stretch> waits_;
+  ProducerThreads found_;
 };
 
 }  // namespace
+
+bool waitsForThreads(const StackLabel& label, Wait wait) {
+  return wait != Wait::kRunning && label.rule && label.rule->handover;
+}
+
+bool ProducerThreads::graphWaits(const StackLabel& label, Wait wait, Nanos at) const {
+  return wait != Wait::kRunning && ofModel(label) && getNexts.at(at);
+}
+
+bool ProducerThreads::graphHidden(const StackLabel& label, Wait wait) const {
+  return wait != Wait::kRunning && ofModel(label) && getNexts.blind();
+}
 
 bool ProducerThreads::has(ThreadId id) const {
   return std::find(threads.begin(), threads.end(), id) != threads.end();
@@ -141,10 +161,6 @@ ProducerThreads::Doing ProducerThreads::in(const Trace& trace, Nanos begin, Nano
 ProducerThreads findProducerThreads(const Trace& trace, const StackLabels& labels,
                                     const TrainerTimeline& line, Nanos begin, Nanos end) {
   return Finder(trace, labels, line, begin, end).find();
-}
-
-bool waitsForThreads(const StackLabel& label, Wait wait) {
-  return wait != Wait::kRunning && label.rule && label.rule->handover;
 }
 
 }  // namespace stallprof

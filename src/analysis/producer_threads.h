@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/get_nexts.h"
 #include "analysis/stack_facts.h"
 #include "analysis/timeline.h"
 #include "classify/stack_labels.h"
@@ -14,14 +15,21 @@ namespace stallprof {
 // a loader that is native code.
 //
 // They are those that work while the trainer's thread stands waiting for its process's threads: in
-// a fetch from a loader of that kind (madeByThreads), or by its stack in a queue's get or a
-// future's result (rule key `handover`). One that mostly computes by known rules, as a forest's
-// threads do, is none.
+// a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
+// result (rule key `handover`), or blocked while its graph gets its next batch (GetNexts). One that
+// mostly computes by known rules, as a forest's threads do, is none.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of what their stacks saw them do on a CPU; without enough looks all of it is transform.
   double cpuExtract = 0, cpuLoad = 0;
 
+  GetNexts getNexts;  // of the trainer's process
+
+  // The trainer's thread, blocked at this look outside of a fetch, waits for a graph that waits for
+  // its next batch.
+  [[nodiscard]] bool graphWaits(const StackLabel& label, Wait wait, Nanos at) const;
+  // It waits for a graph of which nothing is known.
+  [[nodiscard]] bool graphHidden(const StackLabel& label, Wait wait) const;
   [[nodiscard]] bool found() const { return !threads.empty(); }
   [[nodiscard]] bool has(ThreadId id) const;
 

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "event/get_next.h"
+
 namespace stallprof {
 namespace {
 
@@ -45,7 +47,8 @@ ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
       mounts_(under(root_, "proc/self/mountinfo")),
       files_(mounts_),
       classifier_(root_, mounts_),
-      openFiles_(root_, classifier_, files_) {
+      openFiles_(root_, classifier_, files_),
+      getNexts_(root_) {
   tree_.keepChanges();
 }
 
@@ -231,7 +234,9 @@ Seen ThreadSampler::see(Watched& thread, Nanos now, EventOut& out) {
   if (text.empty() && refused(errno)) return seeWithoutSyscall(thread, out);
   const auto line = parseSyscall(text);
   if (!line) return seeWithoutSyscall(thread, out);
-  if (line->kind == SyscallLine::Kind::kRunning) return {Wait::kRunning, {}};
+  if (line->kind == SyscallLine::Kind::kRunning)
+    return {Wait::kRunning,
+            getNexts_.runsInside(thread.process, thread.tid) ? out.intern(kInGetNext) : StringId{}};
   if (line->kind == SyscallLine::Kind::kCall) return seeCall(thread, *line, now, out);
   switch (stateOf(thread)) {
     case 'D':
@@ -262,6 +267,10 @@ Seen ThreadSampler::seeCall(Watched& thread, const SyscallLine& line, Nanos now,
       if (call.countArg >= 0 && line.args[static_cast<std::size_t>(call.countArg)] == 0)
         return {Wait::kSleep, name};
       return {Wait::kPoll, name};
+    case CallKind::kFutex:
+      if (getNexts_.blockedInside(thread.process, thread.pid, thread.tid, line.stack, now))
+        return {Wait::kFutex, out.intern(kInGetNext)};
+      return {Wait::kFutex, name};
     case CallKind::kOther:
       if (name.none()) return {Wait::kOther, out.intern("call " + std::to_string(line.number))};
       return {Wait::kOther, name};
@@ -337,8 +346,22 @@ void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
   second_ = now;
   boundSlices(now);
   openFiles_.look(tree_, now, out);
+  tellGetNexts(now, out);
   if (skipped_ == 0) return;
   out.emit(now, Loss{LossKind::kThreadsSkipped, std::exchange(skipped_, 0), {}});
+}
+
+// Said once there is a TensorFlow to look into.
+void ThreadSampler::tellGetNexts(Nanos now, EventOut& out) {
+  const std::pair state(getNexts_.found(), getNexts_.blind());
+  if (state == std::exchange(getNextsTold_, state) || state.first == 0) return;
+  emitSource(out, now, "tfdata_get_next",
+             state.second == 0            ? Coverage::kFull
+             : state.second < state.first ? Coverage::kPartial
+                                          : Coverage::kAbsent,
+             state.second == 0 ? ""
+                               : "TensorFlow's library does not name its functions: what a graph "
+                                 "waits for its data is told as compute");
 }
 
 // What may be read of the job's first thread may be read of all.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tf.data in eager code (TensorFlow 2.x): pipelines, iterators and every get-next of theirs. Inside
 a tf.function a get-next is an operation of a graph and takes no time when Python meets it: those are
-not seen."""
+seen from outside (src/sampler/get_next_watch.h)."""
 import time
 import weakref
 

@@ -91,6 +91,102 @@ TEST_CASE("half at work, half asleep: what nobody did anything for is not named"
   CHECK(near(a.breakdown.blame->unknown, 0.3));
 }
 
+namespace {
+
+// A trainer whose steps are calls of a compiled function, in which it sleeps; a thread of its
+// process gets the batch for the first 60 ms of each, and does nothing else.
+std::string compiled(const std::string& step, const std::string& thread) {
+  return kThreads +
+         "0 stack stack=8 caller=4 "
+         "file=\"/u/site-packages/keras/src/backend/tensorflow/trainer.py\" "
+         "function=\"TensorFlowTrainer." +
+         step +
+         "\" line=9\n"
+         "0 thread thread=3 process=1 tid=102 name=\"tf_Compute\"\n"
+         "0 thread thread=4 process=1 tid=103 name=\"tf_Compute\"\n"
+         "repeat 200 every 100ms\n"
+         "0ms slice thread=1 duration=100ms looks=10 wait=futex\n"
+         "10ms stack_slice thread=1 duration=90ms looks=10 stack=8\n"
+         "0ms slice thread=3 duration=60ms looks=6 wait=futex what=\"tf.data get-next\"\n"
+         "60ms slice thread=3 duration=40ms looks=4 wait=futex what=\"futex\"\n"
+         "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
+         thread + "end\n";
+}
+const std::string kWorks =
+    "0ms slice thread=2 duration=60ms looks=6 run=60ms wait=running\n"
+    "60ms slice thread=2 duration=40ms looks=4 wait=futex\n";
+
+}  // namespace
+
+TEST_CASE("a compiled step that waits for its next batch does not compute") {
+  const Analysis a = analyze(test::traceOf(compiled("fit", kWorks)));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->transform, 0.6));
+  CHECK(near(a.breakdown.ratio->compute, 0.4));
+}
+
+TEST_CASE("where nobody is seen to make that batch, the wait is unknown, and not compute") {
+  const Analysis a = analyze(test::traceOf(compiled("fit", "")));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->unknown, 0.6));
+  CHECK(near(a.breakdown.ratio->compute, 0.4));
+}
+
+TEST_CASE("a compiled evaluation that waits for its next batch is an evaluation") {
+  const Analysis a = analyze(test::traceOf(compiled("evaluate", kWorks)));
+  REQUIRE(a.breakdown.ratio.has_value());
+  CHECK(near(a.breakdown.ratio->periodic, 1));
+}
+
+TEST_CASE("a TensorFlow that cannot be looked into is not said to compute while it waits") {
+  const std::string blind =
+      kThreads +
+      "0 framework process=1 name=\"tensorflow\" version=\"2.21\"\n"
+      "0 source source=\"thread_syscall\" state=absent why=\"syscall: EPERM\"\n" +
+      "repeat 200 every 100ms\n"
+      "0ms slice thread=1 duration=70ms looks=7 wait=futex\n"
+      "70ms slice thread=1 duration=30ms run=30ms looks=3 wait=running\n"
+      "10ms stack_slice thread=1 duration=90ms looks=10 stack=4\n"
+      "95ms optimizer thread=1 duration=5ms optimizer=1\n"
+      "end\n";
+  const Analysis a = analyze(test::traceOf(blind));
+  REQUIRE(a.breakdown.ratio.has_value());
+  CHECK(near(a.breakdown.ratio->other, 0.7));
+  CHECK(near(a.breakdown.ratio->compute, 0.3));
+  CHECK(a.verdict.boundBy == "unknown");
+}
+
+TEST_CASE("looks that fell beside the fetch they are of make no step load") {
+  // Each fetch is 40 ms; the looks' stacks were read 10 ms after the instants they are kept with.
+  const Analysis a =
+      analyze(test::traceOf(kThreads +
+                            "0 stack stack=8 caller=4 "
+                            "file=\"/u/site-packages/tensorflow/python/data/ops/iterator_ops.py\" "
+                            "function=\"OwnedIterator._next_internal\" line=9\n"
+                            "0 loader process=1 loader=1 kind=\"tf.data\" workers=0\n"
+                            "0 iterator thread=1 loader=1 pass=1\n"
+                            "repeat 200 every 100ms\n"
+                            "10ms fetch thread=1 loader=1 pass=1 duration=40ms cpu=0 batch=0+1*i\n"
+                            "0ms slice thread=1 duration=50ms looks=5 wait=futex\n"
+                            "5ms stack_slice thread=1 duration=30ms looks=4 stack=8\n"
+                            "50ms slice thread=1 duration=50ms run=50ms looks=5 wait=running\n"
+                            "55ms stack_slice thread=1 duration=40ms looks=5 stack=4\n"
+                            "end\n"));
+  REQUIRE(a.breakdown.ratio.has_value());
+  CHECK(near(a.breakdown.ratio->load, 0));
+  CHECK(near(a.breakdown.ratio->compute, 0.6));
+}
+
+TEST_CASE("a get-next that reads is one, too; a lock it holds nothing of is not") {
+  const std::string reads =
+      "60ms slice thread=4 duration=20ms looks=2 wait=file_read what=\"/data/x\"\n"
+      "80ms slice thread=4 duration=10ms looks=1 wait=futex what=\"tf.data get-next\"\n"
+      "90ms slice thread=4 duration=10ms looks=1 wait=futex what=\"futex\"\n";
+  const Analysis a = analyze(test::traceOf(compiled("fit", reads)));
+  REQUIRE(a.breakdown.ratio.has_value());
+  CHECK(near(a.breakdown.ratio->compute, 0.1));
+}
+
 TEST_CASE("threads that compute by known rules, or do nothing, make no data") {
   const Trace forest = test::traceOf(kThreads + trainer() + other("60ms", "running", 7));
   const Trace idle = test::traceOf(kThreads + trainer() + other("0ms", "futex", 5));

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/get_next_watch.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "sampler/proc_file.h"
+#include "sampler/python/elf_image.h"
+#include "sampler/python/runtime_locator.h"
+
+namespace stallprof {
+namespace {
+
+using python::ElfImage;
+using python::Mapping;
+
+// Exported under these names from TensorFlow 2.2 to 2.21 (looked up in 2.21).
+constexpr std::string_view kGetNext =
+    "_ZN10tensorflow4data16IteratorResource7GetNextEPNS_15OpKernelContextEPSt6vectorINS_"
+    "6TensorESaIS5_EEPb";
+constexpr std::string_view kOperations[] = {
+    "_ZN10tensorflow4data17IteratorGetNextOp9DoComputeEPNS_15OpKernelContextE",
+    "_ZN10tensorflow4data27IteratorGetNextAsOptionalOp9DoComputeEPNS_15OpKernelContextE"};
+constexpr std::string_view kWorkerLoop = "_ZN10tensorflow4data16BackgroundWorker10WorkerLoopEv";
+// Before 2.13 all of it is in one extension module.
+constexpr std::string_view kFiles[] = {"libtensorflow_cc.so", "libtensorflow_framework.so",
+                                       "_pywrap_tensorflow_internal"};
+
+// 4 KB lie between a get-next and its thread's start in the plainest pipeline; each stage that
+// calls another's get-next adds some hundred bytes.
+constexpr std::size_t kStackBytes = 16384, kPage = 4096;
+// TensorFlow is imported some time after the start. Reading a process's maps takes 0.1 to 1 ms.
+constexpr Nanos kLookAgain = std::chrono::seconds(5);
+// TensorFlow's pools have more threads than this that wait, PyTorch's workers fewer.
+constexpr std::size_t kFewestThreads = 4;
+constexpr std::size_t kMostProcesses = 1024, kMostThreads = 16384, kMostPlaces = 16;
+// A place known to be outside is looked at again at every so many meetings: another call may
+// happen to wait at the same depth.
+constexpr unsigned kTrusted = 32;
+constexpr std::size_t kMapsBytes = 8u << 20;
+
+bool isTensorFlow(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::any_of(std::begin(kFiles), std::end(kFiles),
+                     [&](std::string_view file) { return name.starts_with(file); });
+}
+
+// The words above `stack`, as many as can be read.
+std::span<const std::uint64_t> readStack(python::RemoteMemory& memory, std::uint64_t stack,
+                                         std::array<std::uint64_t, kStackBytes / 8>& into) {
+  std::array<python::RemoteSpan, kStackBytes / kPage + 1> spans;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(into.data());
+  std::size_t count = 0, at = 0;
+  stack &= ~std::uint64_t{7};
+  while (at < kStackBytes && count < spans.size()) {  // up to a page's end: the stack ends at one
+    const std::size_t part = std::min(kPage - (stack + at) % kPage, kStackBytes - at);
+    spans[count++] = {stack + at, bytes + at, part};
+    at += part;
+  }
+  const std::size_t read = memory.read({spans.data(), count});
+  std::size_t got = 0;
+  for (std::size_t i = 0; i < std::min(read, count); ++i) got += spans[i].bytes;
+  return {into.data(), got / 8};
+}
+
+}  // namespace
+
+GetNextCode::Found GetNextCode::scan(std::span<const std::uint64_t> words) const {
+  bool getting = false;
+  Found found;
+  for (const std::uint64_t word : words) {
+    if (getNext.has(word)) getting = true;
+    if (getting && !found.inside)
+      found.inside = std::any_of(operations.begin(), operations.end(),
+                                 [&](const Range& r) { return r.has(word); });
+    if (worker.has(word)) return {found.inside, true};
+  }
+  return found;
+}
+
+GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid, bool& has) {
+  GetNextCode code;
+  has = false;
+  std::string_view last;
+  const std::string text = contentOf(processPath(root, pid, "maps"), kMapsBytes);
+  const std::vector<Mapping> maps = python::parseMaps(text);
+  for (const Mapping& map : maps) {
+    if (map.path == last || map.deleted || !isTensorFlow(map.path)) continue;
+    last = map.path, has = true;
+    auto image = ElfImage::open(
+        openAt(AT_FDCWD, processPath(root, pid, "root" + map.path).c_str(), O_RDONLY));
+    const auto bias = image ? image->bias(map.start, map.offset) : std::nullopt;
+    if (!bias) continue;
+    const auto range = [&](std::string_view name) {
+      const auto extent = image->extent(name);
+      return extent ? GetNextCode::Range{*bias + extent->address,
+                                         *bias + extent->address + extent->bytes}
+                    : GetNextCode::Range{};
+    };
+    if (const auto found = range(kGetNext); found.end != 0) code.getNext = found;
+    if (const auto found = range(kWorkerLoop); found.end != 0) code.worker = found;
+    for (const std::string_view name : kOperations)
+      if (const auto found = range(name); found.end != 0) code.operations.push_back(found);
+  }
+  return code;
+}
+
+struct GetNextWatch::Process {
+  explicit Process(std::uint32_t pid) : memory(pid) {}
+  python::ProcessMemory memory;
+  GetNextCode code;
+  Nanos next{};  // when to look for TensorFlow again
+  bool has = false;
+  std::unordered_map<std::uint32_t, Thread> threads;  // by tid
+};
+
+GetNextWatch::GetNextWatch(std::string root) : root_(std::move(root)) {}
+GetNextWatch::~GetNextWatch() = default;
+
+void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
+  if (now < process.next || process.threads.size() < kFewestThreads) return;
+  process.next = now + kLookAgain;
+  bool has = false;
+  process.code = getNextCodeOf(root_, pid, has);
+  if (!has || process.has) return;
+  process.has = true;
+  ++found_, blind_ += !process.code.known();
+}
+
+bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t tid,
+                                 std::uint64_t stack, Nanos now) {
+  if (stack == 0 || !isLive(root_)) return false;
+  if (processes_.size() >= kMostProcesses && !processes_.contains(id)) processes_.clear();
+  auto& process = processes_[id];
+  if (!process) process = std::make_unique<Process>(pid);
+  if (process->threads.size() >= kMostThreads) process->threads.clear();
+  Thread& thread = process->threads[tid];
+  if (!process->code.known()) examine(*process, pid, now);
+  if (!process->code.known()) return false;
+  const auto place = std::find_if(thread.outside.begin(), thread.outside.end(),
+                                  [&](const Place& p) { return p.stack == stack; });
+  const bool known = place != thread.outside.end();
+  if (known && ++place->met % kTrusted != 0) return false;
+  std::array<std::uint64_t, kStackBytes / 8> buffer;
+  const auto found = process->code.scan(readStack(process->memory, stack, buffer));
+  thread.dedicated = found.dedicated;
+  if (found.inside && known) thread.outside.erase(place);
+  if (!found.inside && !known) {
+    if (thread.outside.size() >= kMostPlaces) thread.outside.clear();
+    thread.outside.push_back({stack, 0});
+  }
+  return found.inside;
+}
+
+bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) const {
+  const auto process = processes_.find(id);
+  if (process == processes_.end() || !process->second->code.known()) return false;
+  const auto thread = process->second->threads.find(tid);
+  return thread != process->second->threads.end() && thread->second.dedicated;
+}
+
+}  // namespace stallprof

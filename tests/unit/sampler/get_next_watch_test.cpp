@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/get_next_watch.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "sampler/proc_file.h"
+#include "sampler/proc_text.h"
+#include "tests/catch.h"
+#include "tests/fakes/tensorflow/fake_tensorflow.h"
+
+using namespace stallprof;
+
+namespace {
+
+const GetNextCode kCode{{1000, 1100}, {{2000, 2100}, {3000, 3100}}, {4000, 4100}};
+
+GetNextCode::Found scan(std::vector<std::uint64_t> words) { return kCode.scan(words); }
+
+// A child with the fake library: a worker, and threads that sleep on a lock for good.
+class Child {
+ public:
+  Child() {
+    void* memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) ::abort();
+    shared_ = new (memory) Shared;
+    for (sem_t* s :
+         {&shared_->get.work, &shared_->get.element, &shared_->get.done, &shared_->never})
+      ::sem_init(s, 1, 0);
+    pid_ = ::fork();
+    if (pid_ == 0) run();
+  }
+  Child(const Child&) = delete;
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::munmap(shared_, sizeof(Shared));
+  }
+
+  [[nodiscard]] FakeGetNext& get() { return shared_->get; }
+  [[nodiscard]] sem_t& never() { return shared_->never; }
+  [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
+
+  // The thread that sleeps on `lock`, with its stack; waits for there to be one.
+  struct Sleeper {
+    std::uint32_t tid = 0;
+    std::uint64_t stack = 0;
+  };
+  [[nodiscard]] std::vector<Sleeper> sleepersOn(const sem_t& lock, std::size_t count) const {
+    for (int i = 0; i < 2000; ++i) {  // 20 s
+      std::vector<Sleeper> found;
+      forEachNumber(processPath("/", pid(), "task"), [&](std::uint32_t tid) {
+        const auto line = parseSyscall(contentOf(threadPath("/", pid(), tid, "syscall"), 256));
+        if (line && line->kind == SyscallLine::Kind::kCall && line->number == SYS_futex &&
+            line->args[0] == reinterpret_cast<std::uint64_t>(&lock))
+          found.push_back({tid, line->stack});
+      });
+      if (found.size() >= count) return found;
+      ::usleep(10'000);
+    }
+    FAIL("nobody came to sleep there");
+    return {};
+  }
+
+ private:
+  struct Shared {
+    FakeGetNext get;
+    sem_t never;
+  };
+  [[noreturn]] void run() {
+    void* library = ::dlopen(STALLPROF_FAKE_TENSORFLOW, RTLD_NOW);
+    const auto worker = reinterpret_cast<FakeWorker>(::dlsym(library, "fakeWorker"));
+    if (worker == nullptr) ::_exit(1);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([this] { ::sem_wait(&shared_->never); });
+    threads.emplace_back([&] { worker(&shared_->get); });
+    for (;;) ::pause();
+  }
+
+  Shared* shared_ = nullptr;
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+TEST_CASE("a get-next is told by its own frame and, outside of it, its operation's") {
+  CHECK(scan({7, 1050, 9, 2050, 9, 4050}).inside);
+  CHECK(scan({1050, 3000}).inside);
+  CHECK(scan({1050, 2050, 4099}).dedicated);
+  CHECK_FALSE(scan({1050, 3000}).dedicated);
+}
+
+TEST_CASE("words that calls left behind, out of order, tell nothing") {
+  CHECK_FALSE(scan({2050, 1050, 4050}).inside);
+  CHECK_FALSE(scan({1050, 9, 4050}).inside);
+  CHECK_FALSE(scan({1100, 2050}).inside);
+  CHECK_FALSE(scan({1050, 4050, 2050}).inside);  // outside of the thread's own loop
+  CHECK_FALSE(scan({}).inside);
+}
+
+TEST_CASE("a thread of a living process is inside a get-next while it waits for the element") {
+  Child child;
+  GetNextWatch watch("/");
+  const ProcessId process{1};
+  Nanos at = std::chrono::seconds(1);
+  const auto inside = [&](const Child::Sleeper& s) {
+    return watch.blockedInside(process, child.pid(), s.tid, s.stack, at);
+  };
+  const auto idle = child.sleepersOn(child.get().work, 1).front();
+  for (const auto& other : child.sleepersOn(child.never(), 4)) CHECK_FALSE(inside(other));
+  CHECK_FALSE(inside(idle));
+  for (int i = 0; i < 3; ++i) {
+    at += std::chrono::seconds(10);
+    ::sem_post(&child.get().work);
+    const auto waiting = child.sleepersOn(child.get().element, 1).front();
+    CHECK(waiting.tid == idle.tid);
+    CHECK(inside(waiting));
+    CHECK(watch.runsInside(process, idle.tid));
+    ::sem_post(&child.get().element);
+    const auto after = child.sleepersOn(child.get().work, 1).front();
+    CHECK_FALSE(inside(after));
+  }
+  for (const auto& other : child.sleepersOn(child.never(), 4)) {
+    CHECK_FALSE(inside(other));
+    CHECK_FALSE(watch.runsInside(process, other.tid));
+  }
+  CHECK(watch.found() == 1);
+  CHECK(watch.blind() == 0);
+}
+
+TEST_CASE("a process without TensorFlow has no get-nexts") {
+  bool has = true;
+  CHECK_FALSE(getNextCodeOf("/", static_cast<std::uint32_t>(::getpid()), has).known());
+  CHECK_FALSE(has);
+}
