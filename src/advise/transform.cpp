@@ -22,6 +22,13 @@ std::string transformText(const AdviceContext& c) {
            ": in a thread with a queue of a few batches, or in processes (PyTorch's DataLoader), "
            "so "
            "that the next one is made while this one is computed.";
+  if (id == "more_producers")
+    return "Let more threads make batches, and ahead: in tf.data "
+           "num_parallel_calls=tf.data.AUTOTUNE "
+           "on each map and prefetch(tf.data.AUTOTUNE) at the end, no from_generator or "
+           "py_function "
+           "in between; in a loop of your own more threads, or processes where Python does the "
+           "work.";
   if (id == "more_cores")
     return "Run on a host with " + change.to + " cores (now " + change.from +
            "), and raise num_workers with them.";

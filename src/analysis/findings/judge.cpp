@@ -12,25 +12,15 @@ namespace stallprof {
 namespace {
 
 // In the order of the design's table; a stable sort keeps it among equals.
-constexpr Rule kRules[] = {storageBandwidth,  randomAccess,
-                           smallFiles,        remoteLatency,
-                           pageFaults,        coldCache,
-                           inProcess,         tooFewWorkers,
-                           cpuSaturated,      slowOp,
-                           gilBound,          oversubscribed,
-                           stragglers,        ipc,
-                           noPrefetch,        workerStartup,
-                           workerMemory,      pageableCopy,
-                           transferBandwidth, pinThread,
-                           launchBound,       syncPoints,
-                           underfilled,       contention,
-                           pythonOverhead,    collectiveBound,
-                           stragglerRank,     rankImbalance,
-                           dataParallel,      checkpoint,
-                           evaluation,        logging,
-                           garbageCollection, memoryPressure,
-                           cpuThrottled,      noisyNeighbour,
-                           gpuThrottled};
+constexpr Rule kRules[] = {
+    storageBandwidth, randomAccess,    smallFiles,     remoteLatency,     pageFaults,
+    coldCache,        inProcess,       tooFewWorkers,  cpuSaturated,      threadsBehind,
+    slowOp,           gilBound,        oversubscribed, stragglers,        ipc,
+    noPrefetch,       workerStartup,   workerMemory,   pageableCopy,      transferBandwidth,
+    pinThread,        launchBound,     syncPoints,     underfilled,       contention,
+    pythonOverhead,   collectiveBound, stragglerRank,  rankImbalance,     dataParallel,
+    checkpoint,       evaluation,      logging,        garbageCollection, memoryPressure,
+    cpuThrottled,     noisyNeighbour,  gpuThrottled};
 
 }  // namespace
 

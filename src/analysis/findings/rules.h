@@ -23,6 +23,7 @@ inline constexpr double kTied = 0.90;
 Maybe<Finding> inProcess(const Evidence& e);
 Maybe<Finding> tooFewWorkers(const Evidence& e);
 Maybe<Finding> cpuSaturated(const Evidence& e);
+Maybe<Finding> threadsBehind(const Evidence& e);
 Maybe<Finding> oversubscribed(const Evidence& e);
 Maybe<Finding> stragglers(const Evidence& e);
 Maybe<Finding> storageBandwidth(const Evidence& e);
