@@ -21,6 +21,13 @@ ADAPTERS = {
     'tf_keras.src.engine.training': 'tf_keras',
     'keras.src.engine.training': 'tf_keras',
     'keras.engine.training': 'tf_keras',
+    'tensorflow.python.eager.polymorphic_function.polymorphic_function': 'tf_steps',
+    'tensorflow.python.eager.def_function': 'tf_steps',
+    'keras.src.optimizers.base_optimizer': 'tf_steps',
+    'tf_keras.src.optimizers.optimizer': 'tf_steps',
+    'keras.src.optimizers.optimizer': 'tf_steps',
+    'xgboost.core': 'boosting',
+    'lightgbm.basic': 'boosting',
 }
 
 

@@ -3,13 +3,16 @@
 one call of train_function each; and Keras 3 on torch, whose batches torch_loader.py tells of.
 
 In fit the get-next is an operation of the step's graph: no Python call lasts as long as it does, and
-nothing of ours goes into a program's graph. So there are steps here, and no fetches. With
+nothing of ours goes into a program's graph. So there are steps here, and no fetches; what the graph
+waits for is seen from outside (src/sampler/get_next_watch.h). With
 steps_per_execution > 1 a call is many steps and is counted once.
 """
 import sys
+import threading
 
 from . import events
 from .events import Around, now, put
+from .tf_steps import fitting
 
 _count = [0]
 
@@ -32,11 +35,16 @@ def _made(model, args, result, succeeded):
     _count[0] += 1
     number = _count[0]
 
+    def begin(args, kwargs):
+        fitting.add(threading.get_ident())
+        return now()
+
     def done(at, args, result, succeeded):
+        fitting.discard(threading.get_ident())
         if succeeded:
             put(events.OPTIMIZER_STEP, at, now() - at, number)
 
-    model.__dict__['train_function'] = Around(function, lambda args, kwargs: now(), done)
+    model.__dict__['train_function'] = Around(function, begin, done)
     events.announce(_framework())
 
 

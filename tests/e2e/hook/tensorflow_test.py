@@ -83,6 +83,100 @@ class Keras(unittest.TestCase):
         self.assertEqual((run.err, len(run.optimizer)), ('', 3))
 
 
+LOOP = '''\
+    import tensorflow
+    from tensorflow.python.eager.polymorphic_function.polymorphic_function import (
+        Function, while_loop)
+    from keras.src.optimizers.base_optimizer import BaseOptimizer, Scaled
+    optimizer = BaseOptimizer()
+    '''
+
+
+class OwnLoop(unittest.TestCase):
+    def test_an_eager_call_of_an_optimizer_is_a_step(self):
+        run = script(LOOP + '''
+    other = BaseOptimizer()
+    for _ in range(3):
+        optimizer.apply([])
+    Scaled(other).apply([])
+    assert optimizer.applied == 3 and other.applied == 1
+    ''')
+        first, last = run.optimizer[0].optimizer, run.optimizer[-1].optimizer
+        self.assertEqual([o.optimizer for o in run.optimizer], [first] * 3 + [last])
+        self.assertNotEqual(first, last)
+
+    def test_a_call_of_a_function_that_holds_an_optimizer_is_a_step(self):
+        run = script(LOOP + '''
+    inner = Function(lambda: optimizer.apply([]))
+    step = Function(lambda *batch: inner())
+    plain = Function(lambda: None)
+    for batch in ([], [], [1], []):
+        step(*batch)
+        plain()
+    print(step.traces, inner.traces, plain.traces, optimizer.applied)
+    ''')
+        self.assertEqual(run.out, '2 0 1 4\n')
+        self.assertEqual(len({o.optimizer for o in run.optimizer}), 1)
+        self.assertEqual(len(run.optimizer), 4)
+
+    def test_a_loop_in_the_graph_is_no_step(self):
+        run = script(LOOP + '''
+    epoch = Function(lambda: while_loop(5, lambda: optimizer.apply([])))
+    epoch()
+    epoch()
+    print(optimizer.applied)
+    ''')
+        self.assertEqual((run.out, run.optimizer), ('10\n', []))
+
+    def test_a_function_whose_tracing_fails_stays_what_it_is(self):
+        run = script(LOOP + '''
+    def fails(*args):
+        optimizer.apply([])
+        raise ValueError('theirs')
+    step = Function(fails)
+    for _ in range(2):
+        try:
+            step()
+        except ValueError as error:
+            print(error)
+    print(Function.__call__.__name__, BaseOptimizer.apply.__qualname__)
+    ''')
+        self.assertEqual(run.out, 'theirs\ntheirs\n__call__ BaseOptimizer.apply\n')
+        self.assertEqual(run.optimizer, [])
+
+    def test_calls_inside_of_fit_are_not_counted_again(self):
+        run = script(LOOP.rstrip(' ') + KERAS + '''
+    class Model(TensorFlowTrainer):
+        def _function(self, seconds):
+            def function(iterator):
+                iterator.get_next()
+                optimizer.apply([])
+            return function
+    Model(0).fit(RangeDataset(3, 0), epochs=1)
+    ''')
+        self.assertEqual(([o.optimizer for o in run.optimizer], run.err), ([1] * 3, ''))
+
+
+class Boosting(unittest.TestCase):
+    def test_each_round_is_a_step_of_its_booster(self):
+        run = script('''\
+            import xgboost
+            one, other = xgboost.Booster(), xgboost.Booster()
+            for i in range(3):
+                one.update([1], i)
+                other.update([1], i, objective=len)
+            other.boost([1], 3)
+            try:
+                other.update(None, 4, objective=len)
+            except ValueError:
+                pass
+            print(one.rounds, other.rounds)
+            ''')
+        self.assertEqual(run.out, '3 4\n')
+        self.assertEqual([o.optimizer for o in run.optimizer], [1, 2] * 3 + [2])
+        self.assertEqual(run.framework[0][3:], ('xgboost', '3.fake'))
+
+
 @unittest.skipUnless(REAL, 'STALLPROF_TF names no interpreter')
 class RealTensorFlow(unittest.TestCase):
     def test_fit_and_a_loop_of_ones_own(self):
@@ -106,6 +200,39 @@ class RealTensorFlow(unittest.TestCase):
         self.assertEqual(loop[0].bytes, 8 * 4 * 4)
         waited = sum(f.duration for f in loop) / 1e9
         self.assertTrue(0.7 * float(run.out) < waited <= float(run.out), (waited, run.out))
+
+    def test_a_compiled_step_of_ones_own_is_traced_as_often_and_into_the_same_graph(self):
+        text = '''
+            import tensorflow as tf, keras, hashlib
+            model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
+            optimizer = keras.optimizers.Adam()
+            @tf.function
+            def inner(x):
+                return tf.reduce_sum(model(x, training=True) ** 2)
+            @tf.function
+            def step(x):
+                with tf.GradientTape() as tape:
+                    error = inner(x)
+                optimizer.apply_gradients(zip(tape.gradient(error, model.trainable_variables),
+                                              model.trainable_variables))
+                return error
+            @tf.function
+            def evaluate(x):
+                return inner(x)
+            for size in (8, 8, 3, 8):
+                step(tf.ones([size, 4]))
+                evaluate(tf.ones([size, 4]))
+            for f in (inner, step, evaluate):
+                print(f.experimental_get_tracing_count())
+            graph = step.get_concrete_function(tf.ones([8, 4])).graph
+            print([(o.type, o.name) for o in graph.get_operations()])
+            '''
+        hooked = script(text, python=REAL, path=(), TF_CPP_MIN_LOG_LEVEL='3')
+        env = {k: v for k, v in os.environ.items() if k not in ('STALLPROF_EVENTS', 'PYTHONPATH')}
+        alone = subprocess.run([REAL, '-c', textwrap.dedent(text)], env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+        self.assertEqual(hooked.out, alone.stdout.decode())
+        self.assertEqual(len(hooked.optimizer), 4)
 
     def test_a_seeded_fit_gives_the_same_weights(self):
         text = '''

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""Boosting rounds of XGBoost and LightGBM: a step is a call of Booster.update, or of XGBoost's
+Booster.boost where a program has an objective of its own."""
+import threading
+import weakref
+
+from . import events
+from .events import Around, now, put
+
+_numbers = {}   # id(booster) -> (weak reference, number)
+_count = [0]
+_depth = {}     # thread -> calls of these on its stack
+
+
+def _number_of(booster, package):
+    key = id(booster)
+    known = _numbers.get(key)
+    if known is None or known[0]() is not booster:
+        events.announce(package)   # whose version is not known before it is imported whole
+        _count[0] += 1
+        known = _numbers[key] = (weakref.ref(booster, lambda _: _numbers.pop(key, None)), _count[0])
+    return known[1]
+
+
+def _begins(args, kwargs):
+    thread = threading.get_ident()
+    depth = _depth[thread] = _depth.get(thread, 0) + 1
+    return thread, depth, now()
+
+
+def install(module):
+    """`module` is xgboost.core or lightgbm.basic, just executed."""
+    kind, package = module.Booster, module.__name__.partition('.')[0]
+
+    def done(token, args, result, succeeded):
+        thread, depth, at = token
+        if depth > 1:
+            _depth[thread] = depth - 1
+            return
+        _depth.pop(thread, None)
+        if succeeded:
+            put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], package))
+
+    around = [(name, Around(kind.__dict__[name], _begins, done))
+              for name in ('update', 'boost') if name in kind.__dict__]
+    for name, wrapped in around:
+        setattr(kind, name, wrapped)
