@@ -124,8 +124,7 @@ class Gatherer {
   }
 
   // It asks tf.data for its next batch, and the hook tells of every such fetch to the nanosecond:
-  // a look's instant is a little earlier than its stack was read, so that it fell beside one. Such
-  // looks counted as loading were 9 % of a loop with steps of 10 ms.
+  // a look's instant is a little earlier than its stack was read, so that it fell beside one.
   [[nodiscard]] bool ofFetch(const StackLabel& label) const {
     return !timeline_.fetches.empty() && label.rule && label.rule->id == "tfdata.next";
   }
