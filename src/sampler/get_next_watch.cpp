@@ -32,8 +32,9 @@ constexpr std::string_view kFiles[] = {"libtensorflow_cc.so", "libtensorflow_fra
 // 4 KB lie between a get-next and its thread's start in the plainest pipeline; each stage that
 // calls another's get-next adds some hundred bytes.
 constexpr std::size_t kStackBytes = 16384, kPage = 4096;
-// TensorFlow is imported some time after the start. Reading a process's maps takes 0.1 to 1 ms.
-constexpr Nanos kLookAgain = std::chrono::seconds(5);
+// TensorFlow is imported some time after the start. Reading a process's maps takes 0.1 to 1 ms, and
+// a job may have hundreds: less and less often.
+constexpr Nanos kLookAgain = std::chrono::seconds(5), kSlowest = std::chrono::seconds(40);
 // TensorFlow's pools have more threads than this that wait, PyTorch's workers fewer.
 constexpr std::size_t kFewestThreads = 4;
 constexpr std::size_t kMostProcesses = 1024, kMostThreads = 16384, kMostPlaces = 16;
@@ -113,6 +114,7 @@ struct GetNextWatch::Process {
   python::ProcessMemory memory;
   GetNextCode code;
   Nanos next{};  // when to look for TensorFlow again
+  Nanos every = kLookAgain;
   bool has = false;
   std::unordered_map<std::uint32_t, Thread> threads;  // by tid
 };
@@ -122,7 +124,8 @@ GetNextWatch::~GetNextWatch() = default;
 
 void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
   if (now < process.next || process.threads.size() < kFewestThreads) return;
-  process.next = now + kLookAgain;
+  process.next = now + process.every;
+  process.every = std::min(process.every * 2, kSlowest);
   bool has = false;
   process.code = getNextCodeOf(root_, pid, has);
   if (!has || process.has) return;
