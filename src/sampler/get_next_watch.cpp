@@ -165,4 +165,16 @@ bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) const {
   return thread != process->second->threads.end() && thread->second.dedicated;
 }
 
+void GetNextWatch::tell(Nanos now, EventOut& out) {
+  if (found_ == toldFound_ && blind_ == toldBlind_) return;
+  toldFound_ = found_, toldBlind_ = blind_;
+  emitSource(out, now, "tfdata_get_next",
+             blind_ == 0       ? Coverage::kFull
+             : blind_ < found_ ? Coverage::kPartial
+                               : Coverage::kAbsent,
+             blind_ == 0 ? ""
+                         : "TensorFlow's library does not name its functions: the time a compiled "
+                           "step sleeps is told as other, for it may wait for data");
+}
+
 }  // namespace stallprof

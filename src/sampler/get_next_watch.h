@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "event/event_out.h"
 #include "sampler/python/remote_memory.h"
 
 namespace stallprof {
@@ -50,9 +51,9 @@ class GetNextWatch {
   // A thread that runs: inside, where it is one that does nothing else.
   [[nodiscard]] bool runsInside(ProcessId process, std::uint32_t tid) const;
 
-  // Processes that have TensorFlow; of those, how many cannot be looked into.
-  [[nodiscard]] std::size_t found() const { return found_; }
-  [[nodiscard]] std::size_t blind() const { return blind_; }
+  // The source `tfdata_get_next`, once there is a TensorFlow to look into and whenever that
+  // changes.
+  void tell(Nanos now, EventOut& out);
 
  private:
   struct Place {
@@ -68,7 +69,8 @@ class GetNextWatch {
 
   std::string root_;
   std::unordered_map<ProcessId, std::unique_ptr<Process>> processes_;
-  std::size_t found_ = 0, blind_ = 0;
+  std::size_t found_ = 0, blind_ = 0;  // processes with TensorFlow; of those, that do not show it
+  std::size_t toldFound_ = 0, toldBlind_ = 0;
 };
 
 // Of a living process; not known() where it has no TensorFlow, or one that does not name these.

@@ -346,22 +346,9 @@ void ThreadSampler::eachSecond(Nanos now, EventOut& out) {
   second_ = now;
   boundSlices(now);
   openFiles_.look(tree_, now, out);
-  tellGetNexts(now, out);
+  getNexts_.tell(now, out);
   if (skipped_ == 0) return;
   out.emit(now, Loss{LossKind::kThreadsSkipped, std::exchange(skipped_, 0), {}});
-}
-
-// Said once there is a TensorFlow to look into.
-void ThreadSampler::tellGetNexts(Nanos now, EventOut& out) {
-  const std::pair state(getNexts_.found(), getNexts_.blind());
-  if (state == std::exchange(getNextsTold_, state) || state.first == 0) return;
-  emitSource(out, now, "tfdata_get_next",
-             state.second == 0            ? Coverage::kFull
-             : state.second < state.first ? Coverage::kPartial
-                                          : Coverage::kAbsent,
-             state.second == 0 ? ""
-                               : "TensorFlow's library does not name its functions: what a graph "
-                                 "waits for its data is told as compute");
 }
 
 // What may be read of the job's first thread may be read of all.

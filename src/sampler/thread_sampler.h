@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "sampler/file_log.h"
@@ -84,7 +83,6 @@ class ThreadSampler : public Sampler {
   void boundSlices(Nanos now);
   void eachSecond(Nanos now, EventOut& out);
   void probe(Nanos now, EventOut& out);
-  void tellGetNexts(Nanos now, EventOut& out);
 
   std::string root_;
   ProcessTree& tree_;
@@ -101,8 +99,7 @@ class ThreadSampler : public Sampler {
   FdClassifier classifier_;
   OpenFiles openFiles_;
   GetNextWatch getNexts_;
-  std::pair<std::size_t, std::size_t> getNextsTold_;  // found and blind, as last emitted
-  std::size_t quick_ = 0;                             // threads that are
+  std::size_t quick_ = 0;  // threads that are
   bool probed_ = false, syscallDenied_ = false, wchanDenied_ = false;
   Nanos second_{}, window_{}, pacedCpu_{};
   std::uint64_t random_ = 88172645463325252ull;

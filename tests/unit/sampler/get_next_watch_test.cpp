@@ -15,6 +15,7 @@
 #include "sampler/proc_text.h"
 #include "tests/catch.h"
 #include "tests/fakes/tensorflow/fake_tensorflow.h"
+#include "tests/unit/sampler/event_list.h"
 
 using namespace stallprof;
 
@@ -132,8 +133,11 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
     CHECK_FALSE(inside(other));
     CHECK_FALSE(watch.runsInside(process, other.tid));
   }
-  CHECK(watch.found() == 1);
-  CHECK(watch.blind() == 0);
+  EventList list;
+  watch.tell(at, list);
+  watch.tell(at, list);
+  CHECK(list.all<SourceState>().size() == 1);
+  CHECK(list.source("tfdata_get_next").first == Coverage::kFull);
 }
 
 TEST_CASE("a process without TensorFlow has no get-nexts") {
