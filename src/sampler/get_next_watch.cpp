@@ -123,7 +123,7 @@ GetNextWatch::GetNextWatch(std::string root) : root_(std::move(root)) {}
 GetNextWatch::~GetNextWatch() = default;
 
 void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
-  if (now < process.next || process.threads.size() < kFewestThreads) return;
+  if (process.threads.size() < kFewestThreads) return;
   process.next = now + process.every;
   process.every = std::min(process.every * 2, kSlowest);
   bool has = false;
@@ -139,19 +139,21 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
   if (processes_.size() >= kMostProcesses && !processes_.contains(id)) processes_.clear();
   auto& process = processes_[id];
   if (!process) process = std::make_unique<Process>(pid);
+  const bool known = process->code.known();
+  if (!known && now < process->next) return false;
   if (process->threads.size() >= kMostThreads) process->threads.clear();
   Thread& thread = process->threads[tid];
-  if (!process->code.known()) examine(*process, pid, now);
+  if (!known) examine(*process, pid, now);
   if (!process->code.known()) return false;
   const auto place = std::find_if(thread.outside.begin(), thread.outside.end(),
                                   [&](const Place& p) { return p.stack == stack; });
-  const bool known = place != thread.outside.end();
-  if (known && ++place->met % kTrusted != 0) return false;
+  const bool met = place != thread.outside.end();
+  if (met && ++place->met % kTrusted != 0) return false;
   std::array<std::uint64_t, kStackBytes / 8> buffer;
   const auto found = process->code.scan(readStack(process->memory, stack, buffer));
   thread.dedicated = found.dedicated;
-  if (found.inside && known) thread.outside.erase(place);
-  if (!found.inside && !known) {
+  if (found.inside && met) thread.outside.erase(place);
+  if (!found.inside && !met) {
     if (thread.outside.size() >= kMostPlaces) thread.outside.clear();
     thread.outside.push_back({stack, 0});
   }
@@ -159,6 +161,7 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
 }
 
 bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) const {
+  if (found_ == 0) return false;
   const auto process = processes_.find(id);
   if (process == processes_.end() || !process->second->code.known()) return false;
   const auto thread = process->second->threads.find(tid);

@@ -38,8 +38,8 @@ struct GetNextCode {
 
 // Which threads of the job are inside a get-next, read from outside: a thread that sleeps on a lock
 // shows its stack pointer, and some KB above it are read and looked through. Threads of processes
-// without TensorFlow cost a look-up; those of one with it a read of 16 KB (4 us) at each place they
-// are first seen to wait at, and now and then again.
+// without TensorFlow cost a look-up of the process; those of one with it a read of 16 KB (4 us) at
+// each place they are first seen to wait at, and now and then again.
 class GetNextWatch {
  public:
   explicit GetNextWatch(std::string root);
