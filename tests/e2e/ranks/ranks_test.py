@@ -13,6 +13,9 @@ BUILD = os.environ['STALLPROF_BUILD']
 STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
 TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'train.py')
 STEPS = 60
+# Beside two ranks looks are some ten a second: so many steps show a rank that is waited for.
+LONG = 240
+ENOUGH_IN_ALL = 60
 # A second. On a busy host looks become rare: then the report splits nothing by fewer than 30 stacks,
 # and cannot tell 60 ms of one step.
 ENOUGH_LOOKS = 80
@@ -32,13 +35,13 @@ PYTHON = python_with_torch()
 
 @unittest.skipUnless(PYTHON, 'no PyTorch with gloo here')
 class Ranks(unittest.TestCase):
-    def run_it(self, way, uneven):
+    def run_it(self, way, uneven, steps=STEPS):
         """(report, the ranks' own clocks by pid, rank 1's pid)"""
         with tempfile.TemporaryDirectory() as folder:
             recording = os.path.join(folder, 'run.stallprof')
             done = subprocess.run(
                 [STALLPROF, 'run', '-o', recording, '--report', 'none', '--', PYTHON, TRAIN,
-                 str(STEPS), way, uneven], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 str(steps), way, uneven], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(subprocess.run(
@@ -52,10 +55,10 @@ class Ranks(unittest.TestCase):
                 late = int(numbers['pid'])
         return report, own, late
 
-    def check_steps(self, report, own):
+    def check_steps(self, report, own, steps=STEPS):
         self.assertEqual({trainer['pid'] for trainer in report['trainers']}, set(own))
         for trainer in report['trainers']:
-            self.assertEqual(trainer['steps']['count'], STEPS)
+            self.assertEqual(trainer['steps']['count'], steps)
             whole = own[trainer['pid']]['whole']
             self.assertLess(abs(trainer['steps']['window_ns'] - whole), 0.05 * whole)
 
@@ -68,11 +71,10 @@ class Ranks(unittest.TestCase):
         return next((f for f in report['findings'] if f['id'] == name), None)
 
     def check_slow(self, way):
-        report, own, late = self.run_it(way, 'slow')
-        self.check_steps(report, own)
-        hz, looks = self.looks(report)
-        comm = [trainer['breakdown']['phase_ratio']['comm'] for trainer in report['trainers']]
-        if hz < ENOUGH_LOOKS and max(comm) == 0:
+        report, own, late = self.run_it(way, 'slow', LONG)
+        self.check_steps(report, own, LONG)
+        _, looks = self.looks(report)
+        if looks < ENOUGH_IN_ALL:
             self.skipTest('looks too rare on this host now')
         for trainer in report['trainers']:
             mine = own[trainer['pid']]
@@ -80,8 +82,6 @@ class Ranks(unittest.TestCase):
             # Each look is a sample: 4 standard deviations.
             self.assertLess(abs(comm - mine['comm'] / mine['whole']), 2 / looks ** 0.5 + 0.02)
         found = self.finding(report, 'comm.straggler_rank')
-        if hz < ENOUGH_LOOKS and found is None:
-            self.skipTest('looks too rare on this host now')
         self.assertIsNotNone(found)
         self.assertIn('the process %d ' % late, found['evidence'][0]['text'])
         self.assertIsNone(self.finding(report, 'comm.rank_imbalance'))
