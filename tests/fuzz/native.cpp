@@ -6,22 +6,13 @@
 #include <string_view>
 
 #include "classify/native_class.h"
-#include "event/strings.h"
 #include "sampler/native_maps.h"
 #include "sampler/python/runtime_locator.h"
+#include "tests/fuzz/nowhere.h"
 
 namespace {
 
 using namespace stallprof;
-
-class Nowhere : public EventOut {
- public:
-  StringId intern(std::string_view text) override { return strings_.intern(text); }
-  void put(const Event&) override {}
-
- private:
-  Strings strings_;
-};
 
 void takeMaps(std::string_view text) {
   NativeMaps maps;

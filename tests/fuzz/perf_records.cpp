@@ -10,23 +10,10 @@
 #include <span>
 #include <string_view>
 
-#include "event/strings.h"
 #include "sampler/native_maps.h"
-
-namespace {
+#include "tests/fuzz/nowhere.h"
 
 using namespace stallprof;
-
-class Nowhere : public EventOut {
- public:
-  StringId intern(std::string_view text) override { return strings_.intern(text); }
-  void put(const Event&) override {}
-
- private:
-  Strings strings_;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::span<const std::uint8_t> bytes(data, size);

@@ -10,12 +10,12 @@
 static sem_t started;
 
 struct runtime {
-  const char *library, *script;
+  const char *file, *script;
 };
 
 static void* run(void* argument) {
   const struct runtime* of = argument;
-  void* library = dlopen(of->library, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(of->file, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(2);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) {
     static struct runtime of[2];
-    of[i].library = argv[1 + 2 * i], of[i].script = argv[2 + 2 * i];
+    of[i].file = argv[1 + 2 * i], of[i].script = argv[2 + 2 * i];
     pthread_create(&threads[i], NULL, run, &of[i]);
     sem_wait(&started);
   }
