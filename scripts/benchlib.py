@@ -151,8 +151,10 @@ def interval(values, statistic=statistics.median, rounds=2000, coverage=0.95):
 
 
 def commit():
-    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True,
-                          text=True).stdout.strip()
+    """What was measured; a page that a measurement before has written does not change it."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return git("describe", "--always") + ("-dirty" if git("status", "--porcelain", "-uno", "--", ".", ":!reports") else "")
 
 
 def provenance(script):
