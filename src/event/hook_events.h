@@ -111,7 +111,8 @@ struct WorkerTask {
   std::int64_t batch = -1;
   Nanos fetchBegin{}, fetchEnd{},
       putEnd{};               // offsets: index in hand; batch made; batch handed over
-  Nanos cpu{}, processCpu{};  // fetchBegin..fetchEnd: this thread's; all threads'
+  Nanos cpu{}, processCpu{};  // fetchBegin..fetchEnd: this thread's; all threads'. Where bytes were
+                              // not read: by the share of fetches around it (src/hook/tasks.c)
   std::int64_t bytes = -1;    // of the batch's tensors; -1: not read
   std::int64_t majorFaults = -1, blockReads = -1;  // of this thread in the fetch (getrusage)
   template <class S, class V>

@@ -3,8 +3,8 @@
  * CPU of a batch is the process's, so that decoder pools count, less that of the threads that send
  * the batch before while this one is made: the queue's feeder and multiprocessing's resource
  * sharer. What other threads used is read at a batch's end, since they have nothing to do between
- * batches; after short ones not each time, then it is told with the next: sums are exact but for
- * what is left unread when the worker ends. */
+ * batches. Faults, reads and other threads' CPU of batches that were not read are told with the
+ * next one that is: sums are exact but for what is left unread when the worker ends. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <sys/resource.h>
 
@@ -15,14 +15,18 @@
 /* For the senders: they start with the first batches, and some never do. */
 enum { kLooks = 8, kSenders = 2 };
 
-/* Between fetches the kernel's part of a clock read is cold and slower than in a loop, and a
- * tensor's size costs as much again. So after a fetch of less than a millisecond only this thread's
- * clocks are read, the rest and the batch's size with the first and every 16th. */
-enum { kShortNs = 1000000, kMostUnread = 16 };
+/* A read of a CPU clock is a system call, cold after a fetch: it costs more than all else here. So
+ * clocks and the batch's size are read for a fetch that begins this long after the last reading, or
+ * lasts longer; else its CPU is told by the share of its duration that those read were on a CPU.
+ * The period varies, or it could beat with the data's own. */
+enum { kPeriodNs = 1500000, kPeriodSpread = 0xfffff /* mask: 1.05 ms */ };
+
+/* Weight of a fetch that was read in the share told of others. */
+static const double kWeight = 1.0 / 32;
 
 struct reading {
-  uint64_t at, thread;
-  int64_t rest; /* CPU of all threads but this one and the senders */
+  uint64_t thread; /* CPU; 0: not read */
+  int64_t rest;    /* CPU of all threads but this one and the senders */
   long faults, reads;
 };
 
@@ -33,15 +37,18 @@ typedef struct {
   long long worker;
   int looks;
   long tids[kSenders];
-  uint64_t waiting;            /* when the wait for an index began, timeouts or not; 0: not yet */
-  uint64_t begun, begunCpu;    /* the index's arrival */
-  int hasBefore, unread;       /* short fetches since the last readRest; 0: it was read now */
-  struct reading before, made; /* at the end of the fetch before, and of this one */
+  uint64_t waiting; /* when the wait for an index began, timeouts or not; 0: not yet */
+  uint64_t begun, begunCpu, made; /* the index's arrival, and its batch's; begunCpu 0: not read */
+  uint64_t due;                   /* a fetch that begins later is read */
+  uint64_t told;                  /* CPU told by share since `last` */
+  double cpu, duration;           /* of fetches read, those long ago weighing less */
+  struct reading last, now;       /* at the ends of the last fetch read and, if read, of this one */
 } Tasks;
 
 /* What is not of this thread's time alone: three to four system calls. */
-static void readRest(struct reading* r, const long* tids) {
-  r->rest = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - r->thread);
+static void readRest(struct reading* r, uint64_t thread, const long* tids) {
+  r->thread = thread;
+  r->rest = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - thread);
   for (int i = 0; i < kSenders; ++i)
     if (tids[i] > 0) r->rest -= (int64_t)clockNs(threadClock(tids[i]));
   struct rusage usage = {.ru_majflt = 0};
@@ -86,11 +93,8 @@ static int got(PyObject* object, PyObject* args, PyObject* task) {
   if (PyTuple_Size(task) < 1) return 0;
   setIndex(self, PyTuple_GetItem(task, 0));
   self->begun = clockNs(CLOCK_MONOTONIC);
-  self->begunCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  if (self->hasBefore) return 0;
-  self->hasBefore = 1;
-  self->before.thread = self->begunCpu;
-  readRest(&self->before, self->tids);
+  self->begunCpu = self->begun >= self->due ? clockNs(CLOCK_THREAD_CPUTIME_ID) : 0;
+  if (!self->last.thread) readRest(&self->last, self->begunCpu, self->tids);
   return 0;
 }
 
@@ -116,43 +120,65 @@ static PyObject* putBegins(PyObject* object, PyObject* args) {
   if (!answersIndex(self, args)) return NULL;
   if (self->looks) findSenders(self);
   if (PyErr_Occurred()) return NULL;
-  self->made = self->before; /* what is not read now is told with the next that is */
-  self->made.at = clockNs(CLOCK_MONOTONIC);
-  self->made.thread = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  if (self->made.at - self->begun >= kShortNs || ++self->unread == kMostUnread) {
-    readRest(&self->made, self->tids);
-    self->unread = 0;
-  }
+  self->made = clockNs(CLOCK_MONOTONIC);
+  self->now.thread = 0;
+  if (self->begunCpu || self->made - self->begun >= kPeriodNs)
+    readRest(&self->now, clockNs(CLOCK_THREAD_CPUTIME_ID), self->tids);
   return Py_INCREF(object), object;
+}
+
+/* This thread's CPU in the fetch. */
+static uint64_t fetchCpu(Tasks* self) {
+  const uint64_t duration = self->made - self->begun;
+  if (!self->now.thread) {
+    const uint64_t cpu =
+        self->duration > 0 ? (uint64_t)(self->cpu / self->duration * (double)duration) : 0;
+    self->told += cpu;
+    return cpu;
+  }
+  uint64_t cpu = self->now.thread - self->begunCpu;
+  if (self->begunCpu) {
+    self->cpu += (double)cpu - self->cpu * kWeight;
+    self->duration += (double)duration - self->duration * kWeight;
+  } else { /* longer than was foreseen: what was used since the last reading and not told */
+    cpu = self->now.thread - self->last.thread;
+    cpu = cpu > self->told ? cpu - self->told : 0;
+    if (cpu > duration) cpu = duration;
+  }
+  self->told = 0;
+  return cpu;
 }
 
 static int putDone(PyObject* object, PyObject* args, PyObject* result) {
   (void)result;
   Tasks* self = (Tasks*)object;
   const uint64_t end = clockNs(CLOCK_MONOTONIC), at = self->waiting;
-  const struct reading *before = &self->before, *made = &self->made;
   if (!answersIndex(self, args)) return 0;
-  const uint64_t cpu = made->thread - self->begunCpu;
-  const int64_t pool = made->rest - before->rest;
+  const int read = self->now.thread != 0;
+  const struct reading *last = &self->last, *now = read ? &self->now : last;
+  const uint64_t cpu = fetchCpu(self);
+  const int64_t pool = now->rest - last->rest;
   PyObject* batch = PyTuple_GetItem(PyTuple_GetItem(args, 0), 1);
-  const int64_t bytes = self->unread ? -1 : batchBytes(batch);
   const uint64_t numbers[] = {self->key,
                               (uint64_t)self->worker,
                               PyLong_AsUnsignedLongLongMask(self->index),
                               self->begun - at,
-                              made->at - at,
+                              self->made - at,
                               end - at,
                               cpu,
                               cpu + (pool > 0 ? (uint64_t)pool : 0),
-                              (uint64_t)bytes,
-                              (uint64_t)(made->faults - before->faults),
-                              (uint64_t)(made->reads - before->reads)};
+                              (uint64_t)(read ? batchBytes(batch) : -1),
+                              (uint64_t)(now->faults - last->faults),
+                              (uint64_t)(now->reads - last->reads)};
   if (!PyErr_Occurred()) /* an index that is no integer: not torch's */
     putNumbers(STALLPROF_KIND_WORKER_TASK, at, numbers, sizeof numbers / sizeof *numbers);
   PyErr_Clear();
   setIndex(self, NULL);
   self->waiting = end;
-  self->before = *made;
+  if (read) {
+    self->last = self->now;
+    self->due = self->made + kPeriodNs + (self->made & kPeriodSpread);
+  }
   return 0;
 }
 
@@ -171,7 +197,6 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->senders = (Py_INCREF(senders), senders);
   self->resumed = (Py_INCREF(resumed), resumed);
   self->looks = kLooks;
-  self->unread = kMostUnread - 1;
   return (PyObject*)self;
 }
 

@@ -328,6 +328,25 @@ class Workers(Case):
         self.assertGreater(helped, 2e6)
         self.assertLess(alone, 1e6)
 
+    def test_short_fetches_that_are_not_read_are_told_by_the_share_of_those_that_are(self):
+        run = script('''
+            import hashlib, time, torch
+            from torch.utils.data import DataLoader, Dataset
+            blob = bytes(1 << 17)
+            class Mixed(Dataset):
+                def __len__(self): return 400
+                def __getitem__(self, i):
+                    begin = time.thread_time_ns()
+                    if i % 8: hashlib.sha256(blob)
+                    else: time.sleep(0.001)
+                    return torch.tensor(time.thread_time_ns() - begin)
+            print(sum(int(t) for _ in range(8) for t in DataLoader(Mixed(), batch_size=None, num_workers=1)))
+            ''')
+        unread = [t for t in run.task if t.bytes == -1]
+        self.assertGreater(len(unread), len(run.task) / 2)
+        self.assertTrue(all(0 < t.cpu <= t.fetch_end - t.fetch_begin for t in unread))
+        self.assertTrue(0.6 < sum(t.cpu for t in run.task) / int(run.out) < 1.6, run.out)
+
     def test_reads_of_the_disk_are_counted(self):
         run = script('''
             import os, sys, tempfile, torch
