@@ -32,6 +32,8 @@ constexpr std::string_view kFiles[] = {"libtensorflow_cc.so", "libtensorflow_fra
 // 4 KB lie between a get-next and its thread's start in the plainest pipeline; each stage that
 // calls another's get-next adds some hundred bytes.
 constexpr std::size_t kStackBytes = 16384, kPage = 4096;
+// From a worker's loop inwards to a get-next's own frame: 1 KB in 2.21.
+constexpr std::size_t kWorkerBytes = 4096;
 // TensorFlow is imported some time after the start. Reading a process's maps takes 0.1 to 1 ms, and
 // a job may have hundreds: less and less often.
 constexpr Nanos kLookAgain = std::chrono::seconds(5), kSlowest = std::chrono::seconds(40);
@@ -70,27 +72,66 @@ std::span<const std::uint64_t> readStack(python::RemoteMemory& memory, std::uint
 }  // namespace
 
 GetNextCode::Found GetNextCode::scan(std::span<const std::uint64_t> words) const {
+  const auto isOf = [&](std::uint64_t word) {
+    return std::any_of(operations.begin(), operations.end(),
+                       [&](const Range& r) { return r.has(word); });
+  };
   bool getting = false;
   Found found;
-  for (const std::uint64_t word : words) {
-    if (getNext.has(word)) getting = true;
-    if (getting && !found.inside)
-      found.inside = std::any_of(operations.begin(), operations.end(),
-                                 [&](const Range& r) { return r.has(word); });
-    if (worker.has(word)) return {found.inside, true};
+  for (std::size_t i = 0; i < words.size() && !found.dedicated; ++i) {
+    getting = getting || getNext.has(words[i]);
+    if (getting && !found.inside && isOf(words[i])) found.inside = true, found.operation = i;
+    if (worker.has(words[i])) found.dedicated = true, found.loop = i;
   }
   return found;
 }
 
-GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid, bool& has) {
+void GetNextWorker::learn(const GetNextCode::Found& found, std::span<const std::uint64_t> words,
+                          std::uint64_t stack, std::span<const GetNextCode::Range> library) {
+  if (!found.dedicated) return;
+  loop = stack + found.loop * 8;
+  if (!found.inside) {
+    idle = words[found.loop];
+    return;
+  }
+  const std::uint64_t first = stack + found.operation * 8;
+  if (!marks.empty() && marks.front().at == first && marks.back().at == loop) {
+    std::erase_if(marks, [&](const Word& w) { return words[(w.at - stack) / 8] != w.is; });
+    if (!marks.empty()) return;
+  }
+  marks.clear();
+  for (std::size_t i = found.operation; i <= found.loop; ++i)
+    if (std::any_of(library.begin(), library.end(), [&](auto& r) { return r.has(words[i]); }))
+      marks.push_back({stack + i * 8, words[i]});
+}
+
+std::uint64_t GetNextWorker::begin() const {
+  return marks.empty() || loop - marks.front().at > kWorkerBytes ? loop - kWorkerBytes
+                                                                 : marks.front().at;
+}
+
+bool GetNextWorker::inside(const GetNextCode& code, std::span<const std::uint64_t> words) const {
+  if (words.empty() || words.size() * 8 != loop - begin() + 8) return false;
+  // Woken, and without a CPU so far: there is an element to be got.
+  if (idle != 0 && words.back() == idle) return true;
+  if (marks.empty()) return code.scan(words).inside;
+  return std::all_of(marks.begin(), marks.end(), [&](const Word& w) {
+    return w.at < begin() || words[(w.at - begin()) / 8] == w.is;
+  });
+}
+
+GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid,
+                          std::vector<GetNextCode::Range>& library) {
   GetNextCode code;
-  has = false;
+  library.clear();
   std::string_view last;
   const std::string text = contentOf(processPath(root, pid, "maps"), kMapsBytes);
   const std::vector<Mapping> maps = python::parseMaps(text);
   for (const Mapping& map : maps) {
-    if (map.path == last || map.deleted || !isTensorFlow(map.path)) continue;
-    last = map.path, has = true;
+    if (map.deleted || !isTensorFlow(map.path)) continue;
+    library.push_back({map.start, map.end});
+    if (map.path == last) continue;
+    last = map.path;
     auto image = ElfImage::open(
         openAt(AT_FDCWD, processPath(root, pid, "root" + map.path).c_str(), O_RDONLY));
     const auto bias = image ? image->bias(map.start, map.offset) : std::nullopt;
@@ -113,9 +154,11 @@ struct GetNextWatch::Process {
   explicit Process(std::uint32_t pid) : memory(pid) {}
   python::ProcessMemory memory;
   GetNextCode code;
+  std::vector<GetNextCode::Range> library;
   Nanos next{};  // when to look for TensorFlow again
   Nanos every = kLookAgain;
-  bool has = false;
+  [[nodiscard]] bool has() const { return !library.empty(); }
+  [[nodiscard]] bool blind() const { return has() && !code.known(); }
   std::unordered_map<std::uint32_t, Thread> threads;  // by tid
 };
 
@@ -126,11 +169,10 @@ void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
   if (process.threads.size() < kFewestThreads) return;
   process.next = now + process.every;
   process.every = std::min(process.every * 2, kSlowest);
-  bool has = false;
-  process.code = getNextCodeOf(root_, pid, has);
-  if (!has || process.has) return;
-  process.has = true;
-  ++found_, blind_ += !process.code.known();
+  // While TensorFlow is being imported only some of it is there.
+  found_ -= process.has(), blind_ -= process.blind();
+  process.code = getNextCodeOf(root_, pid, process.library);
+  found_ += process.has(), blind_ += process.blind();
 }
 
 bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t tid,
@@ -150,8 +192,9 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
   const bool met = place != thread.outside.end();
   if (met && ++place->met % kTrusted != 0) return false;
   std::array<std::uint64_t, kStackBytes / 8> buffer;
-  const auto found = process->code.scan(readStack(process->memory, stack, buffer));
-  thread.dedicated = found.dedicated;
+  const auto words = readStack(process->memory, stack, buffer);
+  const auto found = process->code.scan(words);
+  thread.worker.learn(found, words, stack & ~std::uint64_t{7}, process->library);
   if (found.inside && met) thread.outside.erase(place);
   if (!found.inside && !met) {
     if (thread.outside.size() >= kMostPlaces) thread.outside.clear();
@@ -160,12 +203,18 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
   return found.inside;
 }
 
-bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) const {
+bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) {
   if (found_ == 0) return false;
   const auto process = processes_.find(id);
   if (process == processes_.end() || !process->second->code.known()) return false;
   const auto thread = process->second->threads.find(tid);
-  return thread != process->second->threads.end() && thread->second.dedicated;
+  if (thread == process->second->threads.end()) return false;
+  const GetNextWorker& worker = thread->second.worker;
+  if (worker.loop < kWorkerBytes) return false;
+  std::array<std::uint64_t, kWorkerBytes / 8 + 1> words;
+  const std::size_t count = (worker.loop - worker.begin()) / 8 + 1;
+  return process->second->memory.readBytes(worker.begin(), words.data(), count * 8) &&
+         worker.inside(process->second->code, {words.data(), count});
 }
 
 void GetNextWatch::tell(Nanos now, EventOut& out) {

@@ -30,10 +30,32 @@ struct GetNextCode {
   struct Found {
     bool inside = false;
     bool dedicated = false;  // the thread is such a worker's
+    // Which of the words is the operation's, where inside, and the loop's, where dedicated.
+    std::size_t operation = 0, loop = 0;
   };
   // `words`: of the stack, from where the thread stands outwards. Words left over from calls that
   // have returned are not in this order: an operation's frame lies outside of its callee's.
   [[nodiscard]] Found scan(std::span<const std::uint64_t> words) const;
+};
+
+// The stack of a thread of such a loop, as it was seen asleep: a thread that runs does not show
+// where its stack ends, but the loop and what it calls stand at the same places each time. A worker
+// that has its element goes on with the graph's next operations on this same stack, and what calls
+// left behind lies about there: the address that the operation returns to is what differs.
+struct GetNextWorker {
+  struct Word {
+    std::uint64_t at = 0, is = 0;
+  };
+  std::uint64_t loop = 0;   // where its word of the loop is; 0: it is no worker, as far as known
+  std::uint64_t idle = 0;   // that word, while it waits for work
+  std::vector<Word> marks;  // code between operation and loop, as in every get-next so far
+
+  // `words` from `stack` on, read while it slept; `library`: where code may be.
+  void learn(const GetNextCode::Found& found, std::span<const std::uint64_t> words,
+             std::uint64_t stack, std::span<const GetNextCode::Range> library);
+  // Of the words from `begin` to the loop's, read while it ran.
+  [[nodiscard]] std::uint64_t begin() const;
+  [[nodiscard]] bool inside(const GetNextCode& code, std::span<const std::uint64_t> words) const;
 };
 
 // Which threads of the job are inside a get-next, read from outside: a thread that sleeps on a lock
@@ -48,8 +70,9 @@ class GetNextWatch {
   // A thread blocked in a futex, its stack at `stack`.
   [[nodiscard]] bool blockedInside(ProcessId process, std::uint32_t pid, std::uint32_t tid,
                                    std::uint64_t stack, Nanos now);
-  // A thread that runs: inside, where it is one that does nothing else.
-  [[nodiscard]] bool runsInside(ProcessId process, std::uint32_t tid) const;
+  // A thread that runs, or waits for a CPU: told of those that do nothing but get-nexts and what
+  // follows from them.
+  [[nodiscard]] bool runsInside(ProcessId process, std::uint32_t tid);
 
   // The source `tfdata_get_next`, once there is a TensorFlow to look into and whenever that
   // changes.
@@ -62,7 +85,7 @@ class GetNextWatch {
   };
   struct Thread {
     std::vector<Place> outside;  // where it was seen to wait outside of a get-next
-    bool dedicated = false;
+    GetNextWorker worker;
   };
   struct Process;
   void examine(Process& process, std::uint32_t pid, Nanos now);
@@ -74,7 +97,8 @@ class GetNextWatch {
 };
 
 // Of a living process; not known() where it has no TensorFlow, or one that does not name these.
-// `has`: it maps a file that is TensorFlow's.
-[[nodiscard]] GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid, bool& has);
+// `library`: where files that are TensorFlow's are mapped.
+[[nodiscard]] GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid,
+                                        std::vector<GetNextCode::Range>& library);
 
 }  // namespace stallprof

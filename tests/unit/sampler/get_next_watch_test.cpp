@@ -50,6 +50,13 @@ class Child {
   [[nodiscard]] sem_t& never() { return shared_->never; }
   [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
 
+  // Lets the worker run on at `place`, and waits until it does.
+  void stand(FakeGetNext::Place place) {
+    get().stand = place;
+    for (int i = 0; i < 2000 && get().stands != place; ++i) ::usleep(10'000);  // 20 s
+    if (get().stands != place) FAIL("the worker did not go there");
+  }
+
   // The thread that sleeps on `lock`, with its stack; waits for there to be one.
   struct Sleeper {
     std::uint32_t tid = 0;
@@ -125,7 +132,13 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
     CHECK(waiting.tid == idle.tid);
     CHECK(inside(waiting));
     CHECK(watch.runsInside(process, idle.tid));
+    child.get().stand = FakeGetNext::kFetching;
     ::sem_post(&child.get().element);
+    child.stand(FakeGetNext::kFetching);
+    CHECK(watch.runsInside(process, idle.tid));
+    child.stand(FakeGetNext::kComputing);
+    CHECK_FALSE(watch.runsInside(process, idle.tid));
+    child.stand(FakeGetNext::kNowhere);
     const auto after = child.sleepersOn(child.get().work, 1).front();
     CHECK_FALSE(inside(after));
   }
@@ -140,8 +153,43 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
   CHECK(list.source("tfdata_get_next").first == Coverage::kFull);
 }
 
+TEST_CASE("a worker that runs is inside while nothing out to its loop has changed") {
+  // Four words from 4096 * 8 on: the get-next's, the operation's, data, the loop's.
+  constexpr std::uint64_t kStack = 32768;
+  const GetNextCode::Range library[] = {{1000, 5000}};
+  const std::vector<std::uint64_t> getting{1050, 2050, 77, 2900, 4050};
+  GetNextWorker worker;
+  worker.learn(scan(getting), getting, kStack, library);
+  CHECK(worker.loop == kStack + 32);
+  CHECK(worker.begin() == kStack + 8);
+  const auto inside = [&](std::vector<std::uint64_t> words) { return worker.inside(kCode, words); };
+  CHECK(inside({2050, 78, 2900, 4050}));
+  CHECK_FALSE(inside({2050, 78, 2910, 4050}));  // its closure has gone on
+  CHECK_FALSE(inside({2060, 78, 2900, 4050}));
+  CHECK_FALSE(inside({2050, 78, 2900}));
+  CHECK_FALSE(inside({2050, 78, 2900, 4060}));
+  const std::vector<std::uint64_t> idle{9, 4060};
+  worker.learn(scan(idle), idle, kStack + 24, library);
+  CHECK(inside({2050, 78, 2910, 4060}));  // woken, and waiting for a CPU
+  // What looks like code and differs from one get-next to the next is none.
+  const std::vector<std::uint64_t> other{1050, 2050, 77, 2920, 4050};
+  worker.learn(scan(other), other, kStack, library);
+  CHECK(inside({2050, 78, 2930, 4050}));
+}
+
+TEST_CASE("a worker that was never seen asleep in a get-next is told by the words alone") {
+  GetNextWorker worker;
+  const std::vector<std::uint64_t> idle{9, 4060};
+  worker.learn(scan(idle), idle, 32768, {});
+  std::vector<std::uint64_t> words((worker.loop - worker.begin()) / 8 + 1, 9);
+  words.back() = 4050;
+  CHECK_FALSE(worker.inside(kCode, words));
+  words[5] = 1050, words[8] = 2050;
+  CHECK(worker.inside(kCode, words));
+}
+
 TEST_CASE("a process without TensorFlow has no get-nexts") {
-  bool has = true;
-  CHECK_FALSE(getNextCodeOf("/", static_cast<std::uint32_t>(::getpid()), has).known());
-  CHECK_FALSE(has);
+  std::vector<GetNextCode::Range> library{{1, 2}};
+  CHECK_FALSE(getNextCodeOf("/", static_cast<std::uint32_t>(::getpid()), library).known());
+  CHECK(library.empty());
 }
