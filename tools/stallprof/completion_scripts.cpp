@@ -172,14 +172,14 @@ std::string zshCompletion() {
       "#compdef stallprof\n"
       "# zsh completion for stallprof; made by `stallprof completion zsh`\n"
       "_stallprof() {\n"
-      "  local -a commands\n"
-      "  commands=(\n";
+      "  local -a verbs  # $commands is zsh's own table, which completes the command of a run\n"
+      "  verbs=(\n";
   for (const Verb& verb : verbs())
     text += "    '" + std::string(verb.name) + ":" + brief(std::string(verb.summary)) + "'\n";
   text +=
       "  )\n"
       "  if (( CURRENT == 2 )); then\n"
-      "    _describe command commands\n"
+      "    _describe command verbs\n"
       "    return\n"
       "  fi\n"
       "  local verb=$words[2]\n"

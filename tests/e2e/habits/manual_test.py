@@ -101,6 +101,20 @@ class Manual(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, b""))
 
 
+def zsh_makes_of(line, home):
+    """The line as zsh's editor has it after a tab, in a terminal of its own."""
+    ask = ("zmodload zsh/zpty; zpty z zsh -f -i; "
+           "zpty -w z 'PS1=; unsetopt zle_bracketed_paste; fpath=(%s $fpath); autoload -Uz compinit; "
+           "compinit -D -u; path=(%s/bin $path); rehash; cd %s; "
+           "show() { print -r -- \"<<$BUFFER>>\"; exit }; zle -N show; bindkey \"^X\" show; print rea\"\"dy'; "
+           "zpty -r -m z out '*ready*'; zpty -w -n z $LINE$'\\t'$'\\C-x'; "
+           "zpty -r -m z out '*<<*>>*'; print -r -- $out") % (home, home, home)
+    done = subprocess.run(["zsh", "-f", "-c", ask], env=dict(os.environ, LINE=line, HOME=home, TERM="xterm"),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=60)
+    return re.search(r"<<(.*)>>", done.stdout, re.S).group(1) if "<<" in done.stdout else done
+
+
 class Completion(unittest.TestCase):
     def complete(self, *words):
         """What bash would offer for the last of the words."""
@@ -167,6 +181,27 @@ class Completion(unittest.TestCase):
                 for word, _, said_of_it in got:
                     if word in VERBS or word.startswith("--"):
                         self.assertGreaterEqual(len(said_of_it), 10, word)
+
+    def test_zsh_completes(self):
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is not installed")
+        with tempfile.TemporaryDirectory() as home:
+            os.mkdir(os.path.join(home, "bin"))
+            for name in ("frobnicate", "bin/frobnosticate"):
+                with open(os.path.join(home, name), "w", encoding="ascii"):
+                    pass
+            os.chmod(os.path.join(home, "bin/frobnosticate"), 0o755)
+            with open(os.path.join(home, "_stallprof"), "w", encoding="utf-8") as file:
+                file.write(said("completion", "zsh"))
+            for line, whole in (("stallprof compl", "stallprof completion"),
+                                ("stallprof report --form", "stallprof report --format"),
+                                ("stallprof run --no-py", "stallprof run --no-python"),
+                                ("stallprof run -- frob", "stallprof run -- frobnosticate"),
+                                ("stallprof run --hz 5 -- frob", "stallprof run --hz 5 -- frobnosticate"),
+                                ("stallprof run frob", "stallprof run frobnosticate"),
+                                ("stallprof run -- cat frob", "stallprof run -- cat frobnicate")):
+                with self.subTest(line):
+                    self.assertIn(whole, zsh_makes_of(line, home))
 
     def test_the_shells_find_nothing_wrong(self):
         for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):

@@ -5,12 +5,17 @@ bytes, escapes, bidirectional controls, markup and quotes, given to every verb t
 of it. No raw control byte leaves, nothing becomes markup or a second line of a format, every
 format is still read by its own parser, and `export --check` finds nothing wrong."""
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
+import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -19,6 +24,9 @@ import html_test
 STALLPROF = html_test.STALLPROF
 MAKE = os.environ["MAKE_RECORDING"]
 CONTROL = html_test.CONTROL
+# As a file may be called: at most 255 bytes, no slash; no colon, which ends a path in PYTHONPATH.
+FILE_NAME = (b"\x1b[2J<b>\xe2\x80\xae\"'&\x07\x7f\xc3\xa9" +
+             html_test.HOSTILE[-150:].replace(b"/", b"|"))
 RAW = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")  # any encoding's control bytes but tab and newline
 
 
@@ -38,15 +46,19 @@ class Sinks(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.dir, name)
 
-    def say(self, *words, status=0):
+    def say(self, *words, status=0, program=STALLPROF):
         """What a verb printed, which holds no control byte."""
-        done = subprocess.run([STALLPROF, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return self.ask(*words, status=status, program=program)[0]
+
+    def ask(self, *words, status=0, program=STALLPROF):
+        """The same, and what it said on stderr."""
+        done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=120, cwd=self.dir,
                               env={**os.environ, "STALLPROF_CONFIG": "none"})
         self.assertEqual(done.returncode, status, done)
         for text in (done.stdout, done.stderr):
             self.clean(text, words)
-        return done.stdout.decode()
+        return done.stdout.decode(), done.stderr.decode()
 
     def clean(self, data, what):
         self.assertIsNone(RAW.search(data), what)
@@ -130,6 +142,70 @@ class Sinks(unittest.TestCase):
                 if f == "markdown":
                     self.assertNotIn("<script", html_test.outside_code(text))
         self.say("gate", "--baseline", "save", self.path("kept"), *runs[::2])
+
+    def test_where_it_is_installed_and_what_doctor_says_of_it(self):
+        """Under a hostile prefix: where the hook is found is told, and is in the job's environment."""
+        home = os.path.join(self.dir.encode(), FILE_NAME)
+        os.makedirs(os.path.join(home, b"bin"))
+        program = os.path.join(home, b"bin", b"stallprof")
+        try:
+            os.link(STALLPROF, program)
+        except OSError:  # another file system
+            shutil.copy(STALLPROF, program)
+        shutil.copytree(os.path.join(os.path.dirname(STALLPROF), "../lib/stallprof").encode(),
+                        os.path.join(home, b"lib", b"stallprof"))
+        said = self.say("doctor", program=program)
+        self.assertIn("owned", said)  # the path is there, and harmless
+        self.say("run", "--report", "none", "-o", "installed.stallprof", "--", "true", program=program)
+        self.say("report", "installed.stallprof", program=program)
+
+    def test_lines_while_it_runs(self):
+        name = FILE_NAME + b".stallprof"
+        _, said = self.ask("run", "--report", "none", "--progress", "1", "-o", name, "--", "sleep", "1.5")
+        self.assertIn("owned", said)
+        self.say("top", "--once", name)
+
+    def test_top_on_a_terminal(self):
+        os.rename(self.recording, os.path.join(self.dir.encode(), FILE_NAME))
+        self.addCleanup(os.rename, os.path.join(self.dir.encode(), FILE_NAME), self.recording)
+        for columns in (40, 41, 200):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+            top = subprocess.Popen([STALLPROF, "top", FILE_NAME], stdin=subprocess.DEVNULL, stdout=slave,
+                                   stderr=slave, cwd=self.dir, env={**os.environ, "TERM": "xterm"})
+            os.close(slave)
+            shown = b""
+            try:
+                while block := os.read(master, 65536):
+                    shown += block
+            except OSError:  # EIO: it is over
+                pass
+            os.close(master)
+            self.assertEqual(top.wait(60), 0)
+            self.assertIn(b"TOP STALL", shown)
+            ours = re.compile(rb"\x1b\[(\?1049[hl]|\?25[hl]|[HJK])|\r+\n")
+            self.clean(ours.sub(b"\n", shown), columns)
+
+    def test_files_that_tell_what_to_do(self):
+        """Rules and policies may come with the code that is to be judged."""
+        toml = json.dumps(self.name, ensure_ascii=True).replace("\\udc", "\\u00").replace("\x7f", "\\u007f")
+        for name, text in (("rules.toml", f'library = {toml}\nsource = {toml}\n[[rule]]\nid = "a.b"\n'
+                            f'phase = "transform"\nmodules = [{toml}]\nfunctions = [{toml}]\nnote = {toml}\n'),
+                           ("id.toml", f'library = "x"\nsource = "x"\n[[rule]]\nid = {toml}\n'
+                            'phase = "transform"\nmodules = ["x"]\nnote = "x"\n'),
+                           ("bad.toml", f"{toml} = 1\n"),
+                           ("metric.toml", f'schema = "stallprof.gate/1"\n[[metric]]\nname = {toml}\nmax = 1\n'),
+                           ("key.toml", f'schema = "stallprof.gate/1"\n{toml} = 1\n')):
+            with open(self.path(name), "w", encoding="ascii") as file:
+                file.write(text)
+        self.say("explain", "--rules", "rules.toml")
+        self.say("explain", "--rules", "rules.toml", "--rule", "a.b")
+        self.say("explain", "--rules", "id.toml", status=2)
+        self.say("explain", "--rules", "bad.toml", status=2)
+        self.say("report", self.recording, "--format", "json", "-o", self.path("one.json"), "--force")
+        for policy in ("metric.toml", "key.toml"):
+            self.say("gate", "-c", policy, self.path("one.json"), "--", self.path("one.json"), status=2)
+        self.say("gate", "--ab", "1", "./" + self.name, "--", "true", status=2)
 
     def test_names_on_the_command_line(self):
         for words, status in ((["explain", self.name], 2), (["explain", "--rule", self.name], 2),
