@@ -34,4 +34,10 @@ struct AdviceContext {
 // " at train.py:88", or "" where the line is not known.
 [[nodiscard]] std::string atLine(const SourceLine& line);
 
+// A setting of the loader as the user has to say it: "num_workers", or the option of the library
+// that makes the loader ("dataloader_num_workers"); and where: " at train.py:88", " in
+// TrainingArguments", " where timm takes it (called at train.py:88)".
+[[nodiscard]] std::string settingOf(const AdviceContext& c, const std::string& name);
+[[nodiscard]] std::string atSetting(const AdviceContext& c);
+
 }  // namespace stallprof

@@ -25,8 +25,8 @@ std::string computeText(const AdviceContext& c) {
            "attention replace many, and padding to multiples of 8 or 16 fills tensor cores.";
   if (id == "larger_batch")
     return (change.from.empty() ? std::string("Make the batch twice as large")
-                                : "Raise batch_size from " + change.from + " to " + change.to +
-                                      atLine(c.loader ? c.loader->where : SourceLine{})) +
+                                : "Raise " + settingOf(c, "batch_size") + " from " + change.from +
+                                      " to " + change.to + (c.loader ? atSetting(c) : "")) +
            ": the same number of kernels then does twice the work, and the device's memory has "
            "room for it.";
   if (id == "fewer_syncs")
@@ -35,7 +35,8 @@ std::string computeText(const AdviceContext& c) {
            "torch.cuda.synchronize() every N steps; use masks instead of nonzero() and boolean "
            "indexing.";
   if (id == "fewer_workers")
-    return "Lower num_workers from " + change.from + " to " + change.to + atLine(c.finding.where) +
+    return "Lower " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
+           atSetting(c) +
            ": the training step gets its cores back, and the data still comes in time.";
   if (id == "less_python")
     return "Take " + (change.name.empty() ? std::string("the loop's own Python") : change.name) +

@@ -17,10 +17,12 @@ Cost costOf(const Analysis& analysis, double pricePerHour) {
   cost.perEpoch = cost.pricePerHour * median(hours);
   if (analysis.verdict.healthy == Maybe<bool>(true)) cost.wastedPerEpoch = 0;
   if (analysis.verdict.healthy != Maybe<bool>(false) || analysis.findings.empty()) return cost;
-  double speedup = 0;
   for (const Advice& a : analysis.findings[0].advice)
-    speedup = std::max(speedup, a.predicted.speedup.value_or(0));
-  if (speedup > 1) cost.wastedPerEpoch = *cost.perEpoch * (1 - 1 / speedup);
+    if (a.predicted.speedup) {  // the first that is predicted, as the report has it
+      if (*a.predicted.speedup > 1)
+        cost.wastedPerEpoch = *cost.perEpoch * (1 - 1 / *a.predicted.speedup);
+      break;
+    }
   return cost;
 }
 

@@ -6,9 +6,9 @@ namespace stallprof {
 std::string extractText(const AdviceContext& c) {
   const std::string& id = c.advice.id;
   const bool storage = c.finding.phase == Phase::kExtract;
-  if (id == "more_workers" && storage)
-    return "Raise num_workers from " + c.advice.change.from + " to " + c.advice.change.to +
-           atLine(c.finding.where) +
+  if (id == "more_workers" && storage && c.advice.change.from != "0")
+    return "Raise " + settingOf(c, "num_workers") + " from " + c.advice.change.from + " to " +
+           c.advice.change.to + atSetting(c) +
            ": the workers are blocked, not computing, so more of them overlap more reads.";
   if (id == "cache_in_ram" && c.advice.change.to == "tmpfs")
     return "Copy the data set to a tmpfs and read it there, or hold it in the program's own "

@@ -7,10 +7,10 @@ std::string loadText(const AdviceContext& c) {
   const std::string& id = c.advice.id;
   const auto& change = c.advice.change;
   if (id == "more_prefetch")
-    return "Raise prefetch_factor from " + change.from + " to " + change.to +
-           atLine(c.finding.where) + ": more batches lie ready to ride out a slow one.";
+    return "Raise " + settingOf(c, "prefetch_factor") + " from " + change.from + " to " +
+           change.to + atSetting(c) + ": more batches lie ready to ride out a slow one.";
   if (id == "pin_memory" && change.kind == "loader_arg")
-    return "Pass pin_memory=True" + atLine(c.finding.where) +
+    return "Pass " + settingOf(c, "pin_memory") + "=True" + atSetting(c) +
            " and copy with .to(device, non_blocking=True): the copy then runs beside the step, and "
            "at the link's speed.";
   if (id == "pin_memory")
@@ -22,7 +22,7 @@ std::string loadText(const AdviceContext& c) {
     return "Send batches to the device as uint8, or in half precision, and convert and normalise "
            "them there: a quarter or half of the bytes to pin and to copy.";
   if (id == "persistent_workers")
-    return "Pass persistent_workers=True" + atLine(c.finding.where) +
+    return "Pass " + settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
            ": the workers stay alive from pass to pass instead of starting anew.";
   if (id == "uint8_batches")
     return "Send batches as uint8 and convert to float after they arrive: a quarter of the bytes "

@@ -8,12 +8,12 @@ std::string transformText(const AdviceContext& c) {
   const std::string& id = c.advice.id;
   const auto& change = c.advice.change;
   if (id == "more_workers" && change.from == "0")
-    return "Set num_workers=" + change.to + " and persistent_workers=True" +
-           atLine(c.finding.where) +
+    return "Set " + settingOf(c, "num_workers") + "=" + change.to + " and " +
+           settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
            ": batches are then made while the step computes, not between steps.";
   if (id == "more_workers")
-    return "Raise num_workers from " + change.from + " to " + change.to + atLine(c.finding.where) +
-           ": the workers there are do nothing but make batches, and cores are idle.";
+    return "Raise " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
+           atSetting(c) + ": the batches come too late from those there are, and cores are idle.";
   if (id == "offline_preprocess")
     return "Do once what is done for every sample again: store images resized to what the model "
            "sees, tokenised text, decoded audio. Move every step before the first random one.";
@@ -36,7 +36,7 @@ std::string transformText(const AdviceContext& c) {
     return "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
            "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn.";
   if (id == "out_of_order")
-    return "Pass in_order=False" + atLine(c.finding.where) +
+    return "Pass in_order=False" + atSetting(c) +
            ": a ready batch is used at once instead of waiting for a slow earlier one.";
   if (id == "cheaper_op")
     return "Make " + change.name + " cheaper, or call it less" + atLine(c.finding.where) + ": " +

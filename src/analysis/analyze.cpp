@@ -58,9 +58,10 @@ std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackL
   return trainers;
 }
 
-TrainerInfo describeTrainer(const Trace& trace, const Judged& judged) {
+TrainerInfo describeTrainer(const Trace& trace, const Judged& judged, bool only) {
   TrainerInfo info;
   info.pid = trace.process(judged.facts.process).pid;
+  info.rank = rankOf(trace, judged.facts.process, only);
   info.steps = describeSteps(trace, judged.facts);
   info.breakdown = describeBreakdown(judged.facts);
   info.verdict = judged.judgement.verdict;
@@ -102,7 +103,8 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
   InferredSteps inferred;
   std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options, inferred);
-  for (const Judged& judged : trainers) out.trainers.push_back(describeTrainer(trace, judged));
+  for (const Judged& judged : trainers)
+    out.trainers.push_back(describeTrainer(trace, judged, trainers.size() == 1));
 
   const auto longest = std::max_element(
       trainers.begin(), trainers.end(),

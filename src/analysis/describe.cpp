@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/loader_origin.h"
 #include "analysis/stacks.h"
 #include "base/stats.h"
 
@@ -32,7 +33,9 @@ LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
   if (seen.batchSize >= 0) info.batchSize = seen.batchSize;
   if (seen.prefetch >= 0) info.prefetch = seen.prefetch;
   info.pinMemory = seen.pinMemory, info.persistent = seen.persistent, info.inOrder = seen.inOrder;
-  info.where = lineOf(trace, seen.file, seen.line);
+  const LoaderOrigin origin = originOf(trace, seen);
+  info.where = lineOf(trace, origin.file, origin.line);
+  info.library = toUtf8(trace.text(origin.library));
   return info;
 }
 
@@ -40,9 +43,11 @@ LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
 std::vector<LoaderInfo> loaderInfos(const Trace& trace) {
   std::vector<LoaderInfo> infos;
   std::set<std::tuple<StringId, std::uint32_t, std::int32_t, std::int64_t>> known;
-  for (const auto& row : trace.loaders)
-    if (known.emplace(row.data.file, row.data.line, row.data.workers, row.data.batchSize).second)
+  for (const auto& row : trace.loaders) {
+    const LoaderOrigin origin = originOf(trace, row.data);
+    if (known.emplace(origin.file, origin.line, row.data.workers, row.data.batchSize).second)
       infos.push_back(loaderInfo(trace, row.data));
+  }
   return infos;
 }
 

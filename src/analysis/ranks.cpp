@@ -2,6 +2,7 @@
 #include "analysis/ranks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <set>
 
@@ -105,6 +106,8 @@ bool ranksWithoutDevice(const Trace& trace) {
   if (!trace.devices.empty()) return false;
   for (const auto& [name, value] : trace.manifest.environment)
     if (name == "WORLD_SIZE" && std::atoi(value.raw().c_str()) > 1) return true;
+  for (const auto& row : trace.frameworks)
+    if (row.data.rank >= 0) return true;
   std::set<ProcessId> steppers;
   for (const auto& row : trace.optimizerSteps)
     steppers.insert(trace.thread(row.data.thread).process);
@@ -140,6 +143,21 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   if (!any) return {};
   if (ranks.size() >= 2 && !devices) compareSteps(trace, ranks, balance);
   return balance;
+}
+
+Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only) {
+  Maybe<int> rank;
+  for (const auto& row : trace.frameworks)
+    if (row.data.process == process && row.data.rank >= 0) rank = row.data.rank;
+  if (rank || !only) return rank;
+  for (const auto& [name, value] : trace.manifest.environment) {
+    const std::string& text = value.raw();
+    int number = -1;
+    const auto end = text.data() + text.size();
+    if (name == "RANK" && std::from_chars(text.data(), end, number).ptr == end && number >= 0)
+      rank = number;
+  }
+  return rank;
 }
 
 RankWaits::RankWaits(const Trace& trace, TrainerIdentity who)

@@ -19,6 +19,10 @@ namespace stallprof {
 [[nodiscard]] RankBalance balanceRanks(const Trace& trace,
                                        const std::vector<const TrainerFacts*>& trainers);
 
+// The rank that a trainer told of itself; else what the run's own environment says, where it is the
+// only trainer here. Null: none.
+[[nodiscard]] Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only);
+
 // Where ranks train on CPUs: several processes of this recording that update a model, or one of
 // several elsewhere (WORLD_SIZE), with no device. Who is then blocked in backward while no thread
 // of its process works waits for the others' gradients. For one trainer; looks come in order of

@@ -16,9 +16,11 @@ struct FrameworkSeen {
   static constexpr const char* kName = "framework";
   ProcessId process;
   StringId name, version;
+  std::int32_t rank = -1;  // of the process among those that train together; -1: not told. Said in
+                           // an event of its own, when the process first updates its model
   template <class S, class V>
   static void fields(S& s, V&& v) {
-    v("process", s.process), v("name", s.name), v("version", s.version);
+    v("process", s.process), v("name", s.name), v("version", s.version), v("rank", s.rank);
   }
 };
 
@@ -35,13 +37,15 @@ struct LoaderSeen {
   bool pinMemory = false, persistent = false, inOrder = true, iterable = false;
   StringId file;  // the line that made the loader: first frame outside torch and the hook
   std::uint32_t line = 0;
+  StringId
+      library;  // the installed package that line called, which made the loader; "": torch itself
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("process", s.process), v("loader", s.loader), v("kind", s.kind), v("batching", s.batching),
         v("start_method", s.startMethod), v("dataset", s.dataset), v("workers", s.workers),
         v("prefetch", s.prefetch), v("batch_size", s.batchSize), v("length", s.length),
         v("pin_memory", s.pinMemory), v("persistent", s.persistent), v("in_order", s.inOrder),
-        v("iterable", s.iterable), v("file", s.file), v("line", s.line);
+        v("iterable", s.iterable), v("file", s.file), v("line", s.line), v("library", s.library);
   }
 };
 
@@ -130,9 +134,11 @@ struct OptimizerStep {
   ThreadId thread;
   Nanos duration{};
   std::uint32_t optimizer = 0;  // counts from 1 within the process
+  std::uint32_t steps = 1;      // that this call was: more where a program puts several into one
   template <class S, class V>
   static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("optimizer", s.optimizer);
+    v("thread", s.thread), v("duration", s.duration), v("optimizer", s.optimizer),
+        v("steps", s.steps);
   }
 };
 

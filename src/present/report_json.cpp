@@ -38,15 +38,17 @@ Json functionAndPlace(const SourceLine& s, const NativeLeaf& native = {}) {
 }
 
 Json loader(const LoaderInfo& l) {
-  return {{"kind", text(l.kind)},
-          {"num_workers", l.workers},
-          {"batch_size", orNull(l.batchSize)},
-          {"batching", text(l.batching)},
-          {"prefetch_factor", orNull(l.prefetch)},
-          {"pin_memory", l.pinMemory},
-          {"persistent_workers", l.persistent},
-          {"in_order", l.inOrder},
-          {"where", place(l.where)}};
+  Json json = {{"kind", text(l.kind)},
+               {"num_workers", l.workers},
+               {"batch_size", orNull(l.batchSize)},
+               {"batching", text(l.batching)},
+               {"prefetch_factor", orNull(l.prefetch)},
+               {"pin_memory", l.pinMemory},
+               {"persistent_workers", l.persistent},
+               {"in_order", l.inOrder},
+               {"where", place(l.where)}};
+  if (!l.library.empty()) json["library"] = text(l.library);  // only where one made the loader
+  return json;
 }
 
 Json run(const RunInfo& r) {

@@ -53,15 +53,33 @@ std::uint64_t lost(const Analysis& a, std::string_view name) {
   return 0;
 }
 
+// What was lost, as a reader who does not know our names for it wants it; the JSON report has
+// those.
+std::string lossText(const std::string& name, std::uint64_t count) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"stacks_torn", "looks at stacks that moved"},
+      {"stacks_skipped", "looks at stacks left out to stay in budget"},
+      {"stacks_full", "looks at stacks past what a recording holds"},
+      {"threads_skipped", "looks at threads left out to stay in budget"},
+      {"tick_missed", "looks too late"},
+      {"short_lived", "processes too short-lived to see"},
+      {"perf_lost", "native samples or births of tasks"},
+      {"ring_full", "events of the hook"}};
+  const std::string number =
+      countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));
+  for (const auto& [known, words] : kWords)
+    if (known == name) return number + " " + std::string(words);
+  return name + " " + number;
+}
+
 bool unexplained(const Breakdown& b) {
   return b.phase && b.phase->other + b.phase->unknown > kVerdictUnexplained;
 }
 
 std::string noVerdictReason(const Analysis& a) {
   if (a.steps.count == 0) return "no training step was seen";
-  if (a.steps.windowCount < kVerdictSteps)
-    return countOf(a.steps.windowCount, "step") + " in the window, " +
-           std::to_string(kVerdictSteps) + " are needed";
+  if (a.steps.count < kVerdictSteps)
+    return countOf(a.steps.count, "step") + ", " + std::to_string(kVerdictSteps) + " are needed";
   if (unexplained(a.breakdown))
     return percentText(a.breakdown.phase->other + a.breakdown.phase->unknown) +
            " of the time is unexplained";
@@ -150,8 +168,7 @@ std::vector<std::string> captureParts(const Analysis& a) {
                       : "recorder's cost not measured");
   std::string losses;
   for (const auto& [name, count] : a.coverage.losses)
-    losses += (losses.empty() ? "lost: " : ", ") + name + " " +
-              countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));
+    losses += (losses.empty() ? "lost: " : ", ") + lossText(name, count);
   parts.push_back(losses.empty() ? "nothing lost" : losses);
   return parts;
 }
@@ -229,6 +246,7 @@ std::string loaderText(const LoaderInfo& l) {
   if (l.prefetch) text += ", prefetch_factor=" + std::to_string(*l.prefetch);
   if (l.pinMemory) text += ", pin_memory";
   if (l.persistent) text += ", persistent_workers";
+  if (!l.library.empty()) text += ", made by " + l.library;
   const std::string where = lineText(l.where);
   return where.empty() ? text : text + "  " + where;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/wording.h"
+#include "analysis/ranks.h"
 
 namespace stallprof {
 namespace {
@@ -24,6 +25,13 @@ const RankFacts* lastToArrive(const Evidence& e) {
     if (&r != &*least) others = std::min(others, r.collectives);
   const bool far = least->collectives < kFarLess * others && others - least->collectives > kNotable;
   return far ? &*least : nullptr;
+}
+
+// "rank 1 (process 4711)"; "the process 4711" where nobody told its rank.
+std::string nameOfRank(const Evidence& e, ProcessId process) {
+  const std::string pid = std::to_string(e.trace.process(process).pid);
+  const Maybe<int> rank = rankOf(e.trace, process, false);
+  return rank ? "rank " + std::to_string(*rank) + " (process " + pid + ")" : "the process " + pid;
 }
 
 // What NCCL's own NVTX ranges say of the window: how often each collective was called, and the
@@ -91,9 +99,9 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
                         : "One rank comes last to the collectives, and the others wait for it");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   tell(f,
-       "the process " + std::to_string(e.trace.process(last->process).pid) + " spends " +
-           percent(last->collectives) + " of its time in collectives, " +
-           (own ? "the others " : "this one ") + percent(own ? others : mine),
+       nameOfRank(e, last->process) + " spends " + percent(last->collectives) +
+           " of its time in collectives, " + (own ? "the others " : "this one ") +
+           percent(own ? others : mine),
        share, "ratio");
   const auto saved = [&](double part) {
     return e.device.timeline ? Saved{part * share, 0, part * share} : Saved{part * share, 0, 0};
@@ -115,8 +123,7 @@ Maybe<Finding> rankImbalance(const Evidence& e) {
   tell(f, "in " + percent(b.uneven) + " of the steps one rank was waited for", b.uneven, "ratio");
   std::string turns;
   for (const RankFacts& r : b.ranks)
-    turns += (turns.empty() ? "" : ", ") + std::string("process ") +
-             std::to_string(e.trace.process(r.process).pid) + " in " + percent(r.late);
+    turns += (turns.empty() ? "" : ", ") + nameOfRank(e, r.process) + " in " + percent(r.late);
   tell(f, "of those, for " + turns);
   offer(f, adviceOf("balance_batches", {"code", "batches of a step", "uneven", "even"},
                     predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0}),

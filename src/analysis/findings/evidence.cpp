@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/findings/wording.h"
+#include "analysis/loader_origin.h"
 #include "analysis/stacks.h"
 #include "analysis/timeline.h"
 
@@ -111,8 +112,9 @@ void addShares(Evidence& e) {
 SourceLine Evidence::loaderLine() const {
   SourceLine line;
   if (!loader) return line;
-  line.file = Untrusted(std::string(trace.text(loader->file)));
-  line.line = loader->line;
+  const LoaderOrigin origin = originOf(trace, *loader);
+  line.file = Untrusted(std::string(trace.text(origin.file)));
+  line.line = origin.line;
   return line;
 }
 

@@ -62,18 +62,21 @@ bool networkStorage(const std::string& type) {
 }
 
 struct Rate {
-  double mean = 0, best = 0;  // bytes a second, all interfaces but the loopback
+  double mean = 0, best = 0;  // bytes a second
+  bool loopback = false;      // more came from this host itself than over its interfaces
 };
 
+// All interfaces together, or the loopback: a server or a tunnel's end on this host answers there.
 Maybe<Rate> receiveRate(const Evidence& e) {
   std::map<StringId, Table<NetworkUsage>> byInterface;
-  for (const auto& row : e.trace.networks)
-    if (e.trace.text(row.data.interface) != "lo") byInterface[row.data.interface].push_back(row);
+  for (const auto& row : e.trace.networks) byInterface[row.data.interface].push_back(row);
   if (byInterface.empty() || e.window <= 0) return {};
-  Rate rate;
+  Rate rate, local;
+  local.loopback = true;
   for (const auto& [name, table] : byInterface) {
+    Rate& to = e.trace.text(name) == "lo" ? local : rate;
     const auto field = &NetworkUsage::receivedBytes;
-    rate.mean +=
+    to.mean +=
         growth(table, field, e.trainer.windowBegin, e.trainer.windowEnd).value_or(0) / e.window;
     double best = 0;
     for (std::size_t i = 1; i < table.size(); ++i)
@@ -81,9 +84,9 @@ Maybe<Rate> receiveRate(const Evidence& e) {
         best = std::max(
             best,
             static_cast<double>(table[i].data.receivedBytes - table[i - 1].data.receivedBytes) / s);
-    rate.best += best;
+    to.best += best;
   }
-  return rate;
+  return local.mean > rate.mean ? local : rate;
 }
 
 // Read ahead of use, one fault brings what ten brought; scattered, nothing changes.
@@ -145,7 +148,9 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
            (b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType) + " (" +
            number(b.all.looks) + " looks)",
        share.value, "ratio");
-  tell(f, "receives " + bytesPerSecond(rate->mean) + ", best second " + bytesPerSecond(rate->best),
+  tell(f,
+       "receives " + bytesPerSecond(rate->mean) + (rate->loopback ? " from this host itself" : "") +
+           ", best second " + bytesPerSecond(rate->best),
        rate->mean, "bytes_per_s");
   if (auto a = moreWorkers(e)) offer(f, std::move(*a));
   offer(f, localCopy(e));

@@ -116,7 +116,6 @@ void rankFindings(std::vector<Finding>& findings) {
     const double first = scoreOf(a), second = scoreOf(b);
     return first != second ? first > second : a.shareRatio > b.shareRatio;
   });
-  sayTies(findings);
   nameParents(findings);
   for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
 }
@@ -133,6 +132,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     findings.insert(findings.begin(), e.device.bound() ? deviceBound(e) : cpuBound(e));
     for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
   }
+  if (anyFix) sayTies(findings);
   if (findings.empty() || tooFew || unexplained(e) > kMostUnexplained ||
       silencedByOthers(e, findings)) {
     for (Finding& f : findings)

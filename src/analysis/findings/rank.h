@@ -12,10 +12,11 @@ namespace stallprof {
 [[nodiscard]] double gainOf(const Finding& finding);
 [[nodiscard]] double scoreOf(const Finding& finding);  // gain x confidence
 
-// Sorts by score, numbers the ranks, says ties, and names the parent of findings that overlap.
+// Sorts by score, numbers the ranks, and names the parent of findings that overlap.
 void rankFindings(std::vector<Finding>& findings);
 
-// Bound by what, healthy or not, how sure. Adds the healthy finding first where nothing gains 5 %.
+// Bound by what, healthy or not, how sure. Adds the healthy finding first where nothing gains 5 %;
+// says ties where something does.
 [[nodiscard]] Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings);
 
 }  // namespace stallprof

@@ -87,7 +87,9 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
   // Workers that rest now and then (between passes) are still too few where the model says so.
   if (e.workersBusy < kWorkersBusy && more->predicted.speedup.value_or(1) < 1.05) return {};
   Finding f = findingOf(e, "transform.too_few_workers", Phase::kTransform, e.steadyWait(),
-                        "Too few workers: they are busy while cores are idle");
+                        e.workersBusy < kWorkersBusy
+                            ? "Too few workers: the step waits for them while cores are idle"
+                            : "Too few workers: they are busy while cores are idle");
   tellWait(f, e);
   tell(f, countOf(e.workers(), "worker") + " busy " + percent(e.workersBusy) + " of the time",
        e.workersBusy, "ratio");

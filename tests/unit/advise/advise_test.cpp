@@ -63,6 +63,27 @@ TEST_CASE("more workers under storage say why more of them help there") {
         "+ DataLoader(..., batch_size=32, num_workers=6)");
 }
 
+TEST_CASE("the first workers are no more of those that are blocked") {
+  Analysis a = one("extract.remote_latency", "more_workers",
+                   {"loader_arg", "num_workers", "0", "4"}, Phase::kExtract);
+  CHECK(advised(a).text.starts_with("Set num_workers=4"));
+}
+
+TEST_CASE("a loader that a library made is changed where that library takes its settings") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  a.run.loaders[0].library = "transformers";
+  CHECK(advised(a).text.starts_with(
+      "Set dataloader_num_workers=3 and dataloader_persistent_workers=True in TrainingArguments:"));
+  CHECK(advised(a).diff ==
+        "- TrainingArguments(..., dataloader_num_workers=0)\n"
+        "+ TrainingArguments(..., dataloader_num_workers=3, dataloader_persistent_workers=True)");
+  a.run.loaders[0].library = "timm";
+  CHECK(holds(advised(a).text,
+              "num_workers=3 and persistent_workers=True where timm takes it "
+              "(called at train.py:88):"));
+  CHECK(advised(a).diff.empty());
+}
+
 TEST_CASE("each loader argument changes in the diff, and nothing else does") {
   const auto diff = [](const char* name, const char* from, const char* to) {
     Analysis a = one("load.no_prefetch", "x", {"loader_arg", name, from, to}, Phase::kLoad);
@@ -153,6 +174,10 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   REQUIRE(a.cost);
   CHECK(std::abs(*a.cost->perEpoch - 8) < 1e-6);
   CHECK(std::abs(*a.cost->wastedPerEpoch - 4) < 1e-6);  // twice as fast saves half
+  Advice dearer;  // another way that would save more is not what is told
+  dearer.predicted.speedup = 8;
+  a.findings[0].advice.push_back(dearer);
+  CHECK(std::abs(*costOf(a, 8).wastedPerEpoch - 4) < 1e-6);
   a.verdict.healthy = true;
   CHECK(*costOf(a, 8).wastedPerEpoch == 0);
   a.epochs.clear();

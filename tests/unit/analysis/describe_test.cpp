@@ -84,6 +84,22 @@ TEST_CASE("a loader made anew for each epoch is told once, another of the same l
   CHECK(!run.loaders[1].prefetch);
 }
 
+TEST_CASE("a loader that a library made of the user's own is told where that one was made") {
+  const std::string mine =
+      "1s loader process=1 loader=1 dataset=\"Photos\" workers=2 file=\"train.py\" line=4\n";
+  const std::string again =
+      "2s loader process=1 loader=2 dataset=\"Photos\" workers=2 file=\"train.py\" line=9 "
+      "library=\"accelerate\"\n";
+  const RunInfo run = describeRun(traceOf(mine + again));
+  REQUIRE(run.loaders.size() == 1);
+  CHECK(run.loaders[0].where.line == 4);
+  CHECK(run.loaders[0].library.empty());
+  const RunInfo alone = describeRun(traceOf(again));
+  REQUIRE(alone.loaders.size() == 1);
+  CHECK(alone.loaders[0].where.line == 9);
+  CHECK(alone.loaders[0].library == "accelerate");
+}
+
 TEST_CASE("coverage: a source as it was last, losses of a kind summed, what the recorder cost") {
   const CoverageInfo coverage =
       describeCoverage(traceOf("0 source source=\"tier\" state=full why=\"T4\"\n"

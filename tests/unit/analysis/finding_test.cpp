@@ -84,6 +84,16 @@ TEST_CASE("transform.in_process advises the workers the model finds, and says th
   CHECK(j.verdict.healthy == Maybe<bool>(false));
 }
 
+TEST_CASE("the first workers of an iterable data set come with a warning: it may not be divided") {
+  const auto risk = [](bool iterable) {
+    Facts f = factsOf(serial(30, 10));
+    f.trace.loaders[0].data.iterable = iterable;
+    return adviceIn(*find(f.judge(), "transform.in_process"), "more_workers")->risk;
+  };
+  CHECK(risk(true).find("get_worker_info") != std::string::npos);
+  CHECK(risk(false).find("get_worker_info") == std::string::npos);
+}
+
 TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
   const Training t = starving(2, 40, 0, 10);
   const Judgement j = factsOf(t).judge();
@@ -205,6 +215,28 @@ TEST_CASE("waiting for storage with idle cores is answered by more requests at o
   CHECK(j.verdict.boundBy == "extract");
   REQUIRE(adviceIn(*f, "more_workers"));
   CHECK(adviceIn(*f, "more_workers")->change.to == "8");  // 40 ms of which 36 blocked, 5 ms steps
+}
+
+TEST_CASE("a server on this host answers over the loopback: that is what is received") {
+  Facts f = reading(16e3);
+  ThreadLife thread;
+  thread.id = ThreadId{1};
+  ThreadSlice asleep;
+  asleep.duration = f.trainer.window() / 100, asleep.wait = Wait::kSocket, asleep.looks = 10;
+  for (int i = 0; i < 100; ++i)
+    thread.slices.push_back({f.trainer.windowBegin + i * asleep.duration, asleep});
+  f.trace.threads = {thread};
+  f.trainer.workers.clear();  // the looks are at the trainer's own thread
+  const auto received = [&](const char* name, Nanos at, std::int64_t bytes) {
+    f.trace.networks.push_back({at, {f.trace.strings.intern(name), bytes, 0}});
+  };
+  received("eth0", f.trainer.windowBegin, 0), received("lo", f.trainer.windowBegin, 0);
+  received("eth0", f.trainer.windowEnd, 0);
+  received("lo", f.trainer.windowEnd, std::int64_t(9e6 * seconds(f.trainer.window())));
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "extract.remote_latency");
+  REQUIRE(found);
+  CHECK(says(*found, "receives 9 MB/s from this host itself"));
 }
 
 TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {

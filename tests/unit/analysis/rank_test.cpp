@@ -54,7 +54,6 @@ TEST_CASE("of two that one fix cures the one that explains more of the time goes
   list[0].shareRatio = 0.42, list[1].shareRatio = 0.86;
   rankFindings(list);
   CHECK(list[0].id == "transform.too_few_workers");
-  CHECK(saysTie(list[1]));
 }
 
 TEST_CASE("what cannot be predicted counts its share, at the weight of its confidence") {
@@ -69,10 +68,21 @@ TEST_CASE("a second within 10 % of the first is said to be a tie, one beyond is 
       made("transform.too_few_workers", Phase::kTransform, 1 / 0.50, Confidence::kHigh),
       made("extract.small_files", Phase::kExtract, 1 / 0.54, Confidence::kHigh),
       made("load.ipc", Phase::kLoad, 1 / 0.60, Confidence::kHigh)};
-  rankFindings(list);
+  Judged j{Training{}};
+  (void)verdictOf(j.evidence, list);
   CHECK_FALSE(saysTie(list[0]));
   CHECK(saysTie(list[1]));
   CHECK_FALSE(saysTie(list[2]));
+}
+
+TEST_CASE("two that gain next to nothing are no tie: the first of a healthy run is its own work") {
+  Judged j{Training{}};
+  std::vector<Finding> weak = {made("load.ipc", Phase::kLoad, 1.02, Confidence::kHigh),
+                               made("load.no_prefetch", Phase::kLoad, 1.02, Confidence::kHigh)};
+  (void)verdictOf(j.evidence, weak);
+  REQUIRE(weak[0].id == "compute.cpu_bound");
+  CHECK_FALSE(saysTie(weak[1]));
+  CHECK_FALSE(saysTie(weak[2]));
 }
 
 TEST_CASE("bound_by is mixed only when the second is of another phase and as good") {

@@ -72,6 +72,24 @@ TEST_CASE("one rank late in each step is the one that the other waits for") {
   CHECK(find(a, "comm.rank_imbalance") == nullptr);
 }
 
+TEST_CASE("a trainer's rank is what it told, else what the run's environment gave the only one") {
+  const std::string trained = ranks(looks(1, 1090, 3, 7) + looks(1, 1190, 3, 7) +
+                                    looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0));
+  const Analysis told =
+      analyze(traceOf("0 framework process=1 name=\"torch\" rank=4\n"
+                      "0 framework process=2 name=\"torch\" rank=5\n" +
+                      trained));
+  REQUIRE(told.trainers.size() == 2);
+  CHECK(told.trainers[0].rank == 4);
+  CHECK(told.trainers[1].rank == 5);
+  REQUIRE(find(told, "comm.straggler_rank"));
+  CHECK(find(told, "comm.straggler_rank")->evidence[0].text.starts_with("rank 5 (process 102) "));
+  Trace trace = traceOf(trained);
+  trace.manifest.environment = {{"RANK", Untrusted("3")}};
+  CHECK(rankOf(trace, ProcessId{1}, true) == 3);
+  CHECK_FALSE(rankOf(trace, ProcessId{1}, false).has_value());  // there are two: it is not theirs
+}
+
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
   const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 4, 6) + looks(1, 1190, 10, 0) +
