@@ -2,6 +2,7 @@
 #include "analysis/blame.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "classify/waits.h"
 
@@ -109,6 +110,10 @@ Observed observe(const ThreadLife& thread, Nanos begin, Nanos end) {
   return observeSlices(thread, begin, end, [](const Timed<ThreadSlice>&) { return true; });
 }
 
+bool Producers::before(const Place& a, const Place& b) {
+  return std::tie(a.key, a.batch) < std::tie(b.key, b.batch);
+}
+
 bool Producers::Worker::makesAt(Nanos t) const {
   const auto next = std::lower_bound(making.begin(), making.end(), t,
                                      [](const Stretch& s, Nanos at) { return s.begin < at; });
@@ -138,9 +143,12 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& line, const Fetc
   for (const auto& row : trace.tasks)
     if (ours.count(row.data.key) != 0) {
       Worker& worker = workerOf(row.data.thread);
-      places_[{row.data.key, row.data.batch}] = {byThread[row.data.thread], worker.tasks.size()};
+      places_.push_back({row.data.key, row.data.batch,
+                         static_cast<std::uint32_t>(byThread[row.data.thread]),
+                         static_cast<std::uint32_t>(worker.tasks.size())});
       worker.tasks.push_back(&row);
     }
+  std::stable_sort(places_.begin(), places_.end(), before);
   for (Worker& worker : workers_) {
     for (const Timed<WorkerTask>* task : worker.tasks) {
       const Nanos begin = fetchBegin(*task), end = fetchEnd(*task);
@@ -238,8 +246,11 @@ FetchSplit Producers::split(const Worker& worker, const Timed<WorkerTask>& task)
 }
 
 const Producers::Place* Producers::find(const PassSpan& pass, const Timed<Fetch>& fetch) const {
-  const auto found = places_.find({pass.key, fetch.data.batch});
-  return found == places_.end() ? nullptr : &found->second;
+  const Place wanted{pass.key, fetch.data.batch};
+  const auto after = std::upper_bound(places_.begin(), places_.end(), wanted, before);
+  if (after == places_.begin()) return nullptr;
+  const Place& last = *std::prev(after);
+  return before(last, wanted) ? nullptr : &last;
 }
 
 Blame Producers::follow(const Place& place, Nanos begin, Nanos end) const {

@@ -67,9 +67,12 @@ class Producers {
     [[nodiscard]] bool makesAt(Nanos t) const;
   };
   struct Place {
-    std::size_t worker = 0, task = 0;
+    std::uint64_t key = 0;
+    std::int64_t batch = -1;
+    std::uint32_t worker = 0, task = 0;
   };
 
+  static bool before(const Place& a, const Place& b);
   void pool(Worker& worker) const;
   [[nodiscard]] Nanos taking(const PassSpan& pass, const Place& place, std::int64_t batch) const;
   [[nodiscard]] const Place* find(const PassSpan& pass, const Timed<Fetch>& fetch) const;
@@ -88,7 +91,7 @@ class Producers {
   std::vector<Worker> workers_;
   Worker self_;  // the trainer as its own producer
   double readCpu_ = 0;
-  std::map<std::pair<std::uint64_t, std::int64_t>, Place> places_;  // (key, batch)
+  std::vector<Place> places_;  // by key and batch; of one told of twice the later last
 };
 
 }  // namespace stallprof

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/order.h"
 #include "trace/range_map.h"
 
 namespace stallprof {
@@ -100,40 +101,6 @@ constexpr auto kTableOf<RecorderUsage> = &Trace::recorder;
 template <>
 constexpr auto kTableOf<SignalForwarded> = &Trace::signals;
 
-template <class P>
-void sortByTime(Table<P>& table) {
-  const auto earlier = [](const Timed<P>& a, const Timed<P>& b) { return a.at < b.at; };
-  if (!std::is_sorted(table.begin(), table.end(), earlier))
-    std::stable_sort(table.begin(), table.end(), earlier);
-}
-
-Nanos scaled(Nanos amount, Nanos part, Nanos whole) {
-  if (whole <= Nanos{0}) return Nanos{0};
-  return Nanos(static_cast<Nanos::rep>(static_cast<__int128>(amount.count()) * part.count() /
-                                       whole.count()));
-}
-
-// What a slice says twice is believed once: the earlier slice keeps its stretch.
-void removeOverlap(Table<ThreadSlice>& slices) {
-  sortByTime(slices);
-  Nanos covered = Nanos::min();
-  std::size_t kept = 0;
-  for (Timed<ThreadSlice>& slice : slices) {
-    const Nanos end = slice.end();
-    if (end <= covered) continue;
-    if (slice.at < covered) {
-      ThreadSlice& s = slice.data;
-      const Nanos left = end - covered;
-      s.run = scaled(s.run, left, s.duration), s.queued = scaled(s.queued, left, s.duration);
-      s.looks = static_cast<std::uint32_t>(scaled(Nanos{s.looks}, left, s.duration).count());
-      s.duration = left, slice.at = covered;
-    }
-    covered = end;
-    slices[kept++] = slice;
-  }
-  slices.resize(kept);
-}
-
 template <class Life, class LifeId>
 Life* growTo(std::vector<Life>& lives, LifeId id) {
   if (id.none() || id.value > TraceBuilder::kMostLives) return nullptr;
@@ -159,6 +126,10 @@ void TraceBuilder::cover(Nanos begin, Nanos end) {
 template <class P>
 void TraceBuilder::keep(Nanos at, const P& payload) {
   (trace_.*kTableOf<P>).push_back({at, payload});
+  if constexpr (std::is_same_v<P, DeviceUsage> || std::is_same_v<P, DeviceProcess>)
+    coarsener_.addedCounter(trace_);
+  if constexpr (std::is_same_v<P, DeviceWork> || std::is_same_v<P, DeviceCall>)
+    coarsener_.addedWork(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
@@ -196,17 +167,17 @@ void TraceBuilder::keep(Nanos at, const ThreadGone& t) {
 }
 
 void TraceBuilder::keep(Nanos at, const ThreadSlice& s) {
-  if (ThreadLife* of = life(s.thread))
-    of->slices.push_back({at, s});
-  else
-    ++damaged_;
+  ThreadLife* of = life(s.thread);
+  if (!of) return void(++damaged_);
+  of->slices.push_back({at, s});
+  coarsener_.addedLook(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
-  if (ProcessLife* of = life(u.process))
-    of->usage.push_back({at, u});
-  else
-    ++damaged_;
+  ProcessLife* of = life(u.process);
+  if (!of) return void(++damaged_);
+  of->usage.push_back({at, u});
+  coarsener_.addedCounter(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const StackSeen& s) {
@@ -218,17 +189,17 @@ void TraceBuilder::keep(Nanos at, const StackSeen& s) {
 }
 
 void TraceBuilder::keep(Nanos at, const StackSlice& s) {
-  if (ThreadLife* of = life(s.thread))
-    of->stacks.push_back({at, s});
-  else
-    ++damaged_;
+  ThreadLife* of = life(s.thread);
+  if (!of) return void(++damaged_);
+  of->stacks.push_back({at, s});
+  coarsener_.addedLook(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const NativeSlice& s) {
-  if (ThreadLife* of = life(s.thread))
-    of->natives.push_back({at, s});
-  else
-    ++damaged_;
+  ThreadLife* of = life(s.thread);
+  if (!of) return void(++damaged_);
+  of->natives.push_back({at, s});
+  coarsener_.addedLook(trace_);
 }
 
 void TraceBuilder::take(const Event& event) {
@@ -248,6 +219,7 @@ void TraceBuilder::take(const Event& event) {
 
 Trace TraceBuilder::seal() {
   if (damaged_) trace_.losses.push_back({trace_.end, {LossKind::kFrameDamaged, damaged_, {}}});
+  coarsener_.finish(trace_);
   [&]<class... P>(std::variant<P...>*) {
     const auto sortTable = [&]<class K>(K*) {
       if constexpr (!std::is_same_v<decltype(kTableOf<K>), const std::nullptr_t>)

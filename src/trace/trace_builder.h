@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "trace/coarsener.h"
 #include "trace/trace.h"
 
 namespace stallprof {
@@ -8,7 +9,8 @@ namespace stallprof {
 // Turns a stream of events into a sealed Trace. Whatever order events come in, and whatever is
 // missing, repeated or damaged among them, the result holds what trace.h promises: tables sorted by
 // time, slices of a thread that do not overlap, a life for every id up to the greatest. What cannot
-// be (a time before the beginning, an id past kMostLives) is dropped and counted as a Loss.
+// be (a time before the beginning, an id past kMostLives) is dropped and counted as a Loss. What
+// grows with the run's length alone stays within `bounds`.
 // Use once: take all, seal. Not thread-safe.
 class TraceBuilder {
  public:
@@ -17,6 +19,8 @@ class TraceBuilder {
   static constexpr std::uint32_t kMostLives = 1u << 20;
   // A recorder makes at most half of these.
   static constexpr std::uint32_t kMostStacks = 1u << 17;
+
+  explicit TraceBuilder(const TraceBounds& bounds = {}) : coarsener_(bounds) {}
 
   // The table the string ids of taken events are of.
   [[nodiscard]] Strings& strings() { return trace_.strings; }
@@ -43,6 +47,7 @@ class TraceBuilder {
   void cover(Nanos begin, Nanos end);
 
   Trace trace_;
+  Coarsener coarsener_;
   bool covered_ = false;
   std::uint64_t damaged_ = 0;
 };

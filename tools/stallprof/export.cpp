@@ -147,7 +147,8 @@ int verbExport(const Words& given) {
   if (words.format == "folded" || words.format == "speedscope")
     return exportStacks(words, table.value(), maps.value());
   const Result<Reading> reading =
-      readRecording(words.recording, std::nullopt, table.value(), maps.value());
+      readRecording(words.recording, std::nullopt, table.value(), maps.value(),
+                    words.amount == "full" ? TraceBounds::none() : TraceBounds());
   if (!reading.ok()) return fail(reading.error().message, 1);
   return exportReading(words, reading.value());
 }

@@ -34,8 +34,9 @@ Result<RuleTable> readRules(const std::string& file) {
 }
 
 Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
-                              const RuleTable& rules, const std::vector<Untrusted>& maps) {
-  Result<Trace> trace = loadTrace(path, maps);
+                              const RuleTable& rules, const std::vector<Untrusted>& maps,
+                              const TraceBounds& bounds) {
+  Result<Trace> trace = loadTrace(path, maps, bounds);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);

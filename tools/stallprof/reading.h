@@ -7,6 +7,7 @@
 #include "analysis/compare.h"
 #include "base/result.h"
 #include "classify/rule_table.h"
+#include "trace/coarsener.h"
 
 namespace stallprof {
 
@@ -21,7 +22,8 @@ struct Reading {
 };
 [[nodiscard]] Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
                                             const RuleTable& rules = RuleTable::builtIn(),
-                                            const std::vector<Untrusted>& maps = {});
+                                            const std::vector<Untrusted>& maps = {},
+                                            const TraceBounds& bounds = {});
 
 inline constexpr char kMapHelp[] =
     "NAME=PHASE, any number of times: NVTX ranges of that name (NAME* begins so) are extract, "

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "trace/coarsener.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "trace/order.h"
+
+namespace stallprof {
+namespace {
+
+// Ten looks a second are as many as a slice that is not merged tells of; one in 13 s still gives a
+// thread of ten hours 2,800 looks.
+constexpr Nanos kFinest = std::chrono::milliseconds(100), kCoarsest = 128 * kFinest;
+constexpr std::int64_t kFewestCounters = 64;  // one second in so many
+constexpr std::uint64_t kFewestWindows = 1u << 12;
+// A recorder merges what it sees of a thread that long asleep.
+constexpr Nanos kLongestSleep = std::chrono::seconds(10);
+constexpr int kAwake = 10;  // one part in so many
+// Without a look for so long the thread was not seen meanwhile.
+constexpr Nanos kBreak = std::chrono::seconds(1);
+
+// splitmix64 (Vigna): the same numbers each time, and nothing that recurs in them.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+std::uint64_t mixed(Nanos t) { return mixed(static_cast<std::uint64_t>(t.count())); }
+
+// An instant in each period, anywhere in it: a loop is not met at the same point each time.
+class Ticks {
+ public:
+  explicit Ticks(Nanos period) : period_(period.count()) {}
+  // The first at or after `t`.
+  [[nodiscard]] Nanos from(Nanos t) const {
+    const Nanos::rep i = t.count() / period_;
+    return of(i) >= t ? of(i) : of(i + 1);
+  }
+  // The last up to `t`, where there is one.
+  [[nodiscard]] Nanos last(Nanos t) const {
+    const Nanos::rep i = t.count() / period_;
+    return of(i) <= t ? of(i) : of(i - 1);
+  }
+  // How many lie in (begin, end].
+  [[nodiscard]] std::uint32_t in(Nanos begin, Nanos end) const {
+    return static_cast<std::uint32_t>(std::max<Nanos::rep>(until(end) - until(begin), 0));
+  }
+
+ private:
+  [[nodiscard]] Nanos of(Nanos::rep i) const {
+    const auto within = mixed(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(period_);
+    return Nanos(i * period_ + static_cast<Nanos::rep>(within));
+  }
+  [[nodiscard]] Nanos::rep until(Nanos t) const {
+    const Nanos::rep i = t.count() / period_;
+    return i + (of(i) <= t ? 1 : 0);
+  }
+  Nanos::rep period_;
+};
+
+bool asleep(const ThreadSlice& s) { return (s.run + s.queued) * kAwake < s.duration; }
+
+bool sameSleep(const Timed<ThreadSlice>& a, const Timed<ThreadSlice>& b) {
+  return a.end() == b.at && a.data.wait == b.data.wait && a.data.what == b.data.what &&
+         asleep(a.data) && asleep(b.data) && b.end() - a.at <= kLongestSleep;
+}
+
+// What ends at `t` of a slice that holds it, and what is left; together they are the slice.
+std::pair<Timed<ThreadSlice>, Timed<ThreadSlice>> cutAt(const Timed<ThreadSlice>& slice, Nanos t) {
+  auto head = slice, tail = slice;
+  head.data.duration = t - slice.at;
+  tail.at = t, tail.data.duration = slice.end() - t;
+  head.data.run = scaled(slice.data.run, head.data.duration, slice.data.duration);
+  head.data.queued = scaled(slice.data.queued, head.data.duration, slice.data.duration);
+  tail.data.run -= head.data.run, tail.data.queued -= head.data.queued, tail.data.looks = 0;
+  return {head, tail};
+}
+
+// The slices of looks at the ticks: each from the one before to its own, and what that one saw.
+class SlicesAtTicks {
+ public:
+  explicit SlicesAtTicks(const Ticks& ticks) : ticks_(ticks) {}
+
+  void take(const Timed<ThreadSlice>& slice) {
+    if (any_ && slice.at - unseen_.end() > kBreak) leave();
+    const std::uint32_t met = std::min(slice.data.looks, ticks_.in(slice.at, slice.end()));
+    if (met == 0) return wait(slice);
+    auto [head, tail] = cutAt(slice, ticks_.last(slice.end()));
+    head.data.looks = met;
+    if (any_) takeIn(head, unseen_), any_ = false;
+    keep(head);
+    if (tail.data.duration > Nanos(0)) wait(tail);
+  }
+  Table<ThreadSlice> finish() {
+    if (any_) leave();
+    return std::move(kept_);
+  }
+
+ private:
+  static void takeIn(Timed<ThreadSlice>& slice, const Timed<ThreadSlice>& before) {
+    slice.data.run += before.data.run, slice.data.queued += before.data.queued;
+    slice.data.duration = slice.end() - before.at;
+    slice.at = before.at;
+  }
+  void wait(Timed<ThreadSlice> slice) {
+    slice.data.looks = 0;
+    if (any_) takeIn(slice, unseen_);
+    unseen_ = slice, any_ = true;
+  }
+  void leave() {
+    keep(unseen_);
+    any_ = false;
+  }
+  void keep(Timed<ThreadSlice> slice) {
+    if (!kept_.empty() && sameSleep(kept_.back(), slice)) {
+      slice.data.looks += kept_.back().data.looks;
+      takeIn(slice, kept_.back());
+      kept_.pop_back();
+    }
+    kept_.push_back(slice);
+  }
+
+  const Ticks& ticks_;
+  Table<ThreadSlice> kept_;
+  Timed<ThreadSlice> unseen_;  // since the last tick
+  bool any_ = false;
+};
+
+void coarsen(Table<ThreadSlice>& slices, const Ticks& ticks) {
+  removeOverlap(slices);
+  SlicesAtTicks coarse(ticks);
+  for (const Timed<ThreadSlice>& slice : slices) coarse.take(slice);
+  slices = coarse.finish();
+}
+
+// A look is kept where a tick lies between the one before it and it.
+void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
+  sortByTime(stacks);
+  std::size_t kept = 0;
+  Nanos before = stacks.empty() ? Nanos(0) : stacks.front().at;
+  for (Timed<StackSlice> row : stacks) {
+    const std::uint32_t looks = std::max(1u, row.data.looks);
+    const Nanos begin = row.at, end = row.end();
+    const Nanos apart = looks > 1 ? row.data.duration / (looks - 1) : Nanos(0);
+    const auto lookAt = [&](Nanos tick) {  // the first from then on
+      if (tick <= begin || apart <= Nanos(0)) return begin;
+      return std::min(begin + (tick - begin + apart - Nanos(1)) / apart * apart, end);
+    };
+    const std::uint32_t met = ticks.in(before, end);
+    const Nanos first = ticks.from(before + Nanos(1));
+    before = std::max(before, end);
+    if (met == 0) continue;
+    row.at = lookAt(first), row.data.duration = lookAt(ticks.last(end)) - row.at;
+    row.data.looks = std::min(looks, met);
+    stacks[kept++] = row;
+  }
+  stacks.resize(kept);
+}
+
+// Of rows that count samples one in `period / kFinest`, and the same ones whenever asked.
+void thin(Table<NativeSlice>& natives, Nanos period) {
+  const auto most = static_cast<std::uint64_t>(period / kFinest) * 2;
+  std::erase_if(natives, [&](const auto& row) { return mixed(row.at) % most != 0; });
+}
+
+// Counters of the first and the last second stay: the rest is what they grew between.
+template <class P>
+std::size_t thin(Table<P>& table, std::int64_t seconds) {
+  constexpr Nanos kSecond = std::chrono::seconds(1);
+  sortByTime(table);
+  if (table.empty()) return 0;
+  const Nanos first = table.front().at + kSecond, last = table.back().at - kSecond;
+  std::erase_if(table, [&](const Timed<P>& row) {
+    return row.at > first && row.at < last && row.at / kSecond % seconds != 0;
+  });
+  return table.size();
+}
+
+// Something tells of the steps; else they are inferred from how the main thread's stacks recur.
+bool tellsSteps(const Trace& trace) {
+  return !trace.fetches.empty() || !trace.optimizerSteps.empty() || !trace.spans.empty() ||
+         !trace.ranges.empty();
+}
+
+// The analysis asks which way a call copied; kernels, and the calls for them, are only drawn.
+bool drawnOnly(const DeviceWork& work) {
+  return work.kind != DeviceWorkKind::kToDevice && work.kind != DeviceWorkKind::kToHost;
+}
+bool drawnOnly(const DeviceCall& call) {
+  return call.kind != DeviceCallKind::kCopy && call.kind != DeviceCallKind::kSync;
+}
+
+}  // namespace
+
+std::size_t Coarsener::coarsenLooks(Trace& trace) const {
+  const Ticks ticks(period_);
+  const bool told = tellsSteps(trace);
+  std::size_t rows = 0;
+  for (ThreadLife& thread : trace.threads) {
+    const bool main = thread.tid != 0 && thread.tid == trace.process(thread.process).pid;
+    coarsen(thread.slices, ticks);
+    thin(thread.natives, period_);
+    rows += thread.slices.size() + thread.natives.size();
+    if (main && !told) continue;
+    coarsen(thread.stacks, ticks);
+    rows += thread.stacks.size();
+  }
+  return rows;
+}
+
+void Coarsener::boundLooks(Trace& trace) {
+  if (period_ > Nanos(0)) rows_.looks = coarsenLooks(trace);  // what came since
+  while (rows_.looks > bounds_.looks / 2 && period_ < kCoarsest) {
+    period_ = period_ > Nanos(0) ? 2 * period_ : kFinest;
+    rows_.looks = coarsenLooks(trace);
+  }
+  next_.looks = std::max(bounds_.looks, 2 * rows_.looks);
+}
+
+std::size_t Coarsener::thinCounters(Trace& trace) const {
+  std::size_t rows = thin(trace.deviceUsages, seconds_) + thin(trace.deviceProcesses, seconds_);
+  for (ProcessLife& process : trace.processes) rows += thin(process.usage, seconds_);
+  return rows;
+}
+
+void Coarsener::boundCounters(Trace& trace) {
+  if (seconds_ > 1) rows_.counters = thinCounters(trace);
+  while (rows_.counters > bounds_.counters / 2 && seconds_ < kFewestCounters) {
+    seconds_ *= 2;
+    rows_.counters = thinCounters(trace);
+  }
+  next_.counters = std::max(bounds_.counters, 2 * rows_.counters);
+}
+
+// Whole stretches go, so that those left are still told piece by piece; the longest always stays.
+std::size_t Coarsener::dropWorks(Trace& trace) {
+  auto& all = trace.deviceTraces;
+  const auto length = [](const auto& row) { return row.data.each ? row.data.duration : Nanos(0); };
+  const auto longest = std::max_element(
+      all.begin(), all.end(), [&](const auto& a, const auto& b) { return length(a) < length(b); });
+  for (auto row = all.begin(); row != all.end(); ++row)
+    if (row->data.each && row != longest && mixed(row->at) % windows_ != 0) {
+      row->data.each = false;
+      dropped_[row->data.process][row->at] = row->end();
+    }
+  const auto gone = [&](const auto& row) {
+    const auto of = dropped_.find(row.data.process);
+    if (of == dropped_.end() || !drawnOnly(row.data)) return false;
+    const auto after = of->second.upper_bound(row.at);
+    return after != of->second.begin() && row.at < std::prev(after)->second;
+  };
+  std::size_t rows = 0;
+  const auto drop = [&](auto& table) {
+    std::erase_if(table, gone);
+    for (const auto& row : table) rows += drawnOnly(row.data);
+  };
+  drop(trace.deviceWorks);
+  drop(trace.deviceCalls);
+  return rows;
+}
+
+void Coarsener::boundWorks(Trace& trace) {
+  if (windows_ > 1) rows_.works = dropWorks(trace);
+  while (rows_.works > bounds_.works / 2 && windows_ < kFewestWindows) {
+    windows_ *= 2;
+    rows_.works = dropWorks(trace);
+  }
+  next_.works = std::max(bounds_.works, 2 * rows_.works);
+}
+
+void Coarsener::finish(Trace& trace) {
+  if (seconds_ > 1) (void)thinCounters(trace);
+  if (windows_ > 1) (void)dropWorks(trace);
+  if (period_ == Nanos(0)) return;
+  (void)coarsenLooks(trace);
+  const std::string why = "a long run: one look at each thread in " +
+                          std::to_string(period_ / std::chrono::milliseconds(1)) + " ms is kept";
+  trace.sources.push_back(
+      {trace.end, {trace.strings.intern("looks"), Coverage::kPartial, trace.strings.intern(why)}});
+}
+
+}  // namespace stallprof

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// How many rows a Trace holds of what comes at a pace of its own, however long the run; what the
+// program did itself (fetches, steps, spans) is all kept. An hour of 64 threads has 1.4 million
+// looks (reports/report.md) and none of this is felt.
+struct TraceBounds {
+  std::size_t looks = 1'500'000;   // slices of threads, stacks and native code: 40 to 56 bytes each
+  std::size_t counters = 150'000;  // of processes and devices: 136 and 192 bytes
+  std::size_t works = 250'000;     // pieces of device work, and calls for it: 96 and 56 bytes
+  [[nodiscard]] static TraceBounds none() { return {SIZE_MAX / 2, SIZE_MAX / 2, SIZE_MAX / 2}; }
+};
+
+// Keeps a growing Trace within its bounds: where it has become too large it looks as if the
+// recorder had looked less often, all over the run alike, and halves that as often as need be.
+// Sums of CPU and of run-queue time stay exact.
+class Coarsener {
+ public:
+  explicit Coarsener(const TraceBounds& bounds) : bounds_(bounds), next_(bounds) {}
+
+  // To be called after each row of its kind.
+  void addedLook(Trace& trace) {
+    if (++rows_.looks > next_.looks) boundLooks(trace);
+  }
+  void addedCounter(Trace& trace) {
+    if (++rows_.counters > next_.counters) boundCounters(trace);
+  }
+  void addedWork(Trace& trace) {
+    if (++rows_.works > next_.works) boundWorks(trace);
+  }
+  // The end of the run as coarse as its begin; said as the source "looks".
+  void finish(Trace& trace);
+
+ private:
+  [[nodiscard]] std::size_t coarsenLooks(Trace& trace) const;
+  [[nodiscard]] std::size_t thinCounters(Trace& trace) const;
+  [[nodiscard]] std::size_t dropWorks(Trace& trace);
+  void boundLooks(Trace& trace);
+  void boundCounters(Trace& trace);
+  void boundWorks(Trace& trace);
+
+  TraceBounds bounds_, next_;
+  TraceBounds rows_{0, 0, 0};
+  Nanos period_{};             // one look of a thread in each; 0: all of them
+  std::int64_t seconds_ = 1;   // one second's counters in so many
+  std::uint64_t windows_ = 1;  // one in so many stretches told piece by piece
+  std::map<ProcessId, std::map<Nanos, Nanos>> dropped_;  // of these the others: begin -> end
+};
+
+}  // namespace stallprof
