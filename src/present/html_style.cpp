@@ -24,7 +24,7 @@ constexpr Literal kStyle = R"css(
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;scroll-behavior:smooth}
 @media (prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
-body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 var(--sans);
+body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 var(--sans);overflow-wrap:break-word;
 font-variant-numeric:tabular-nums;font-feature-settings:"tnum"}
 main,.top,footer{max-width:1080px;margin:0 auto;padding:0 1.5rem}
 a{color:var(--accent)}

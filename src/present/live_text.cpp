@@ -99,7 +99,9 @@ std::vector<std::string> liveScreen(const Analysis& a, const LiveView& view, int
                 "COST        " + overheadText(view)});
   for (std::string& line : lines) {
     line = escapeTerminal(line, 1000);
-    if (line.size() > static_cast<std::size_t>(width)) line.resize(static_cast<std::size_t>(width));
+    // By bytes: a character is never cut in two, nor wider than its bytes are many.
+    const auto most = static_cast<std::size_t>(std::max(width, 4));
+    if (line.size() > most) line = escapeTerminal(line, most - 3);
   }
   return lines;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "present/live_text.h"
 
+#include "base/text.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
 
@@ -69,4 +70,16 @@ TEST_CASE("hostile names cannot reach the terminal as they are") {
   a.run.command = {Untrusted("\x1b[2J")};
   CHECK(screenOf(a, view, 80).find('\x1b') == std::string::npos);
   CHECK(liveLine(a, view).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a line that is too long ends with a whole character") {
+  LiveView view = aView();
+  view.recording.clear();
+  for (int i = 0; i < 60; ++i) view.recording += "\xc3\xa9";
+  for (int width = 60; width < 64; ++width) {
+    const std::string line = liveScreen(samples::nothing(), view, width)[0];
+    CHECK(line.size() <= static_cast<std::size_t>(width));
+    CHECK(escapeTerminal(line) == line);  // which half a character would not be
+    CHECK(line.ends_with("\xc3\xa9..."));
+  }
 }
