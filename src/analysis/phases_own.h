@@ -9,10 +9,14 @@
 
 namespace stallprof {
 
-// The user's own functions that make data in a trainer whose loader nobody knows: what they call
-// reads or transforms by known rules for much of their time, and nothing in them is a model's by a
-// known rule, while elsewhere in the trainer something is. The rest of their time, own lines and
-// arrays, is then transform too. Without a model that rules know nothing tells them apart: none.
+// The user's own functions that make data in a trainer whose loader nobody knows: nothing in them
+// is a model's by a known rule, while elsewhere in the trainer something is, and
+//  - what they call reads or transforms by known rules for much of their time, or
+//  - they work on arrays and call no framework, nor does one call them, and where steps of an
+//    optimizer are known they lie after one and before the model is next met. A function that
+//    scores the step before by arrays alone cannot be told from these.
+// The rest of their time, own lines and arrays, is then transform too. Without a model that rules
+// know nothing tells them apart: none.
 class DataFunctions {
  public:
   DataFunctions() = default;

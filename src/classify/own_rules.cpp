@@ -12,7 +12,9 @@ constexpr OwnRule kRules[] = {
      "it."},
     {kOwnData, "transform",
      "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
-     "calls reads or transforms by known rules, and nothing in it is a model's."},
+     "calls reads or transforms by known rules, and nothing in it is a model's. Or it works on "
+     "arrays alone, always between an optimizer's step and the model's next use: where it scores "
+     "the step before instead, this is wrong."},
     {kOwnCollective, "comm",
      "A rank on a host without a device, blocked in backward while no thread of its process works: "
      "it waits for the other ranks' gradients."},

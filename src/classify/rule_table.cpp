@@ -92,6 +92,7 @@ class FileReader {
     if (key == "context") return readSide(node, key, rule.context);
     if (key == "waits") return take(node, key, rule.waits);
     if (key == "update") return take(node, key, rule.update);
+    if (key == "arrays") return take(node, key, rule.arrays);
     if (key == "handover") return take(node, key, rule.handover);
     if (key == "covers") return readCovers(node, rule);
     if (key == "modules") return take(node, key, rule.modules);

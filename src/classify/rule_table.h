@@ -40,6 +40,7 @@ struct PhaseRule {
   bool waits = false;     // claims also the time blocked on a file or socket, which is else extract
   bool handover = false;  // blocked here, a thread waits for what another of its process hands over
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
+  bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise
   std::string family;                           // what library the file is of: "PyTorch"

@@ -24,7 +24,15 @@ const std::string kFrames =
     "function=\"_std\" line=9\n"
     "0 stack stack=7 caller=1 file=\"train.py\" function=\"update\" line=40\n"
     "0 stack stack=8 caller=3 file=\"/u/site-packages/torch/optim/sgd.py\" "
-    "function=\"SGD.step\" line=9\n";
+    "function=\"SGD.step\" line=9\n"
+    "0 stack stack=9 caller=1 file=\"train.py\" function=\"cut\" line=50\n"
+    "0 stack stack=10 caller=9 file=\"/u/site-packages/numpy/_core/numeric.py\" "
+    "function=\"roll\" line=9\n"
+    "0 stack stack=11 caller=4 file=\"train.py\" function=\"hook\" line=60\n"
+    "0 stack stack=12 caller=11 file=\"/u/site-packages/numpy/_core/numeric.py\" "
+    "function=\"roll\" line=9\n"
+    "0 stack stack=13 caller=9 file=\"/u/site-packages/torch/functional.py\" "
+    "function=\"einsum\" line=9\n";
 
 std::string look(int at, int count, int stack) {
   return std::to_string(at) +
@@ -40,6 +48,15 @@ Analysis trained(int step, int array = 6) {
                     "0ms slice thread=1 duration=100ms run=100ms looks=10 wait=running\n" +
                     look(10, 2, 5) + look(30, 2, 3) + look(50, 2, array) + look(70, 4, step) +
                     "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+// 200 steps of 100 ms, ten looks each: those of `looks`, and an optimizer's step at the end.
+double transformed(const std::string& looks) {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
+                            "0ms slice thread=1 duration=100ms run=100ms looks=10 wait=running\n" +
+                            looks + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  return a.breakdown.phase ? a.breakdown.phase->transform : -1;
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
@@ -70,4 +87,22 @@ TEST_CASE("a function that also runs the model makes no data, whatever it reads"
   const Analysis a = trained(4, 8);
   REQUIRE(a.breakdown.phase.has_value());
   CHECK(near(a.breakdown.phase->transform, 0.2));
+}
+
+TEST_CASE("what cuts arrays after each update and before the model is met makes data") {
+  CHECK(near(transformed(look(10, 2, 9) + look(30, 4, 10) + look(70, 3, 4)), 0.7));
+}
+
+TEST_CASE("what works on arrays once the model was met is no data") {
+  CHECK(near(transformed(look(10, 3, 4) + look(40, 2, 9) + look(60, 3, 10) + look(90, 1, 4)), 0));
+}
+
+TEST_CASE("what a framework calls, or calls one, makes no data by its place alone") {
+  CHECK(near(transformed(look(10, 2, 11) + look(30, 4, 12) + look(70, 3, 4)), 0));
+  CHECK(near(transformed(look(10, 2, 9) + look(30, 2, 10) + look(50, 2, 13) + look(70, 3, 4)), 0));
+}
+
+TEST_CASE("where a loader is known, arrays before the model are the step's own") {
+  const std::string fetch = "1ms fetch thread=1 loader=1 pass=1 duration=1ms cpu=1ms batch=0\n";
+  CHECK(near(transformed(fetch + look(10, 2, 9) + look(30, 4, 10) + look(70, 3, 4)), 0));
 }
