@@ -275,7 +275,7 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   facts.process = who.process, facts.thread = who.thread, facts.source = plan.source;
   facts.warmup = plan.warmup;
   facts.windowBegin = plan.windowBegin, facts.windowEnd = plan.windowEnd;
-  facts.optimizerSteps = line.stepping.size();
+  for (const auto* step : line.stepping) facts.optimizerSteps += std::max(1u, step->data.steps);
   facts.loader = loaderIndex(trace, line);
   facts.readCpuShare = producers.readCpu();
   const DeviceTally traced =

@@ -86,12 +86,23 @@ std::vector<StepSpan> stepsOfLoader(const TrainerTimeline& line) {
 }
 
 // From the end of one optimizer step to the end of the next; what was before the first is unknown.
+// A call that is many steps is timed as a whole: they are told as equals.
 std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& line) {
+  constexpr Nanos::rep kMostInOne = 65536;
+  constexpr std::size_t kMostDivided = 1u << 22;
   std::vector<StepSpan> steps;
   Nanos from = Nanos::min();
   for (const Timed<OptimizerStep>* step : line.stepping) {
     if (step->end() <= from) continue;
-    steps.push_back({std::max(from, steps.empty() ? step->at : from), step->end(), 0, -1, false});
+    Nanos begin = steps.empty() ? step->at : from;
+    const Nanos::rep parts = steps.size() < kMostDivided ? step->data.steps : 1;
+    const Nanos call = std::max(begin, step->at), length = step->end() - call;
+    for (Nanos::rep i = 1; i < std::min(parts, kMostInOne); ++i) {
+      const Nanos end = call + length / parts * i;
+      if (end > begin) steps.push_back({begin, end, 0, -1, false});
+      begin = std::max(begin, end);
+    }
+    steps.push_back({begin, step->end(), 0, -1, false});
     from = step->end();
   }
   if (!steps.empty()) steps.front().boundary = true;

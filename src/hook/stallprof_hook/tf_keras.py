@@ -4,8 +4,9 @@ one call of train_function each; and Keras 3 on torch, whose batches torch_loade
 
 In fit the get-next is an operation of the step's graph: no Python call lasts as long as it does, and
 nothing of ours goes into a program's graph. So there are steps here, and no fetches; what the graph
-waits for is seen from outside (src/sampler/get_next_watch.h). With
-steps_per_execution > 1 a call is many steps and is counted once.
+waits for is seen from outside (src/sampler/get_next_watch.h). With steps_per_execution > 1 a call is as
+many steps, of which a pass's last call may have fewer: as many as its data set says that are left, and
+where that says nothing all are counted.
 """
 import sys
 import threading
@@ -15,6 +16,7 @@ from .events import Around, now, put
 from .tf_steps import fitting
 
 _count = [0]
+_LEFT = '_stallprof_left'   # of an iterator: elements not yet taken; None: nobody knows
 
 
 def install(module):
@@ -42,10 +44,36 @@ def _made(model, args, result, succeeded):
     def done(at, args, result, succeeded):
         fitting.discard(threading.get_ident())
         if succeeded:
-            put(events.OPTIMIZER_STEP, at, now() - at, number)
+            duration = now() - at
+            put(events.OPTIMIZER_STEP, at, duration, number, _steps(model, args))
 
     model.__dict__['train_function'] = Around(function, begin, done)
     events.announce(_framework())
+
+
+def _steps(model, args):
+    """Of the call that ended. Keras asks a data set for its length too, so nothing new is run."""
+    many = getattr(model, 'steps_per_execution', 1)
+    own = getattr(args[0], '__dict__', None) if args else None
+    if type(many) is not int or many < 2:
+        return 1
+    if own is None:
+        return many
+    if _LEFT not in own:
+        own[_LEFT] = _length(own.get('_dataset'))
+    left = own[_LEFT]
+    if left is None:
+        return many
+    own[_LEFT] = max(0, left - many)
+    return max(1, min(many, left))
+
+
+def _length(dataset):
+    try:
+        length = int(dataset.cardinality().numpy())
+    except Exception:   # one that is spread over devices, or of a kind we do not know
+        return None
+    return length if length > 0 else None   # endless, or not known
 
 
 def _framework():

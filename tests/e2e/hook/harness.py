@@ -15,15 +15,15 @@ MEMORY_BYTES = PAGE + SLOTS * SLOT_BYTES
 
 # Fields a kind has in the memory (src/event/event.h without thread and process); s: a text.
 KINDS = {
-    30: ('framework', 'name:s version:s'),
+    30: ('framework', 'name:s version:s rank'),
     31: ('loader', 'loader kind:s batching:s start_method:s dataset:s workers prefetch batch_size '
-                   'length pin_memory persistent in_order iterable file:s line'),
+                   'length pin_memory persistent in_order iterable file:s line library:s'),
     32: ('iterator', 'loader pass_ key duration cpu reused'),
     33: ('fetch', 'loader pass_ duration cpu batch worker ready end process_cpu bytes'),
     34: ('worker', 'key worker workers'),
     35: ('task', 'key worker batch fetch_begin fetch_end put_end cpu process_cpu bytes majflt '
                  'inblock'),
-    36: ('optimizer', 'duration optimizer'),
+    36: ('optimizer', 'duration optimizer steps'),
     37: ('span', 'duration phase source name:s file:s line'),
 }
 UNSIGNED = {'key'}
@@ -81,9 +81,9 @@ def record(ring, owner, at, size, kind, count):
     tid, _, when = struct.unpack_from('<IIQ', ring, at + 8)
     name, fields = KINDS[kind]
     fields = fields.split()
-    assert len(fields) == count, (name, count)
+    assert len(fields) >= count, (name, count)
     end, at, values = at + size, at + 24, []
-    for field in fields:
+    for field in fields[:count]:
         number, = struct.unpack_from('<Q' if field in UNSIGNED else '<q', ring, at)
         at += 8
         if field.endswith(':s'):
@@ -92,6 +92,7 @@ def record(ring, owner, at, size, kind, count):
         else:
             values.append(number)
     assert at == end, (name, at, end)
+    values += ['' if field.endswith(':s') else -1 for field in fields[count:]]  # not told
     return TYPES[kind](owner, tid, when, *values)
 
 

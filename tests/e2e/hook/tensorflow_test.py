@@ -70,9 +70,20 @@ class Keras(unittest.TestCase):
     model.fit(RangeDataset(1, 0), epochs=1)
     ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1] * 7)
+        self.assertEqual({o.steps for o in run.optimizer}, {1})
         for step in run.optimizer[:6]:  # the get-next is a part of the call
             self.assertGreaterEqual(step.duration, 30e6)
         self.assertEqual(run.fetch, [])
+
+    def test_a_call_of_many_steps_says_how_many_the_data_left_for_it(self):
+        run = script(KERAS + '''
+    from tensorflow.python.data.ops.iterator_ops import FilterDataset
+    model = TensorFlowTrainer(0)
+    model.steps_per_execution = 4
+    model.fit(RangeDataset(10, 0), epochs=2)
+    model.fit(FilterDataset(6, 0), epochs=1)
+    ''')
+        self.assertEqual([o.steps for o in run.optimizer], [4, 4, 2] * 2 + [4, 4])
 
     def test_the_programs_function_still_looks_like_itself(self):
         run = script(KERAS + '''
@@ -174,7 +185,7 @@ class Boosting(unittest.TestCase):
             ''')
         self.assertEqual(run.out, '3 4\n')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 2] * 3 + [2])
-        self.assertEqual(run.framework[0][3:], ('xgboost', '3.fake'))
+        self.assertEqual(run.framework[0][3:5], ('xgboost', '3.fake'))
 
 
 @unittest.skipUnless(REAL, 'STALLPROF_TF names no interpreter')

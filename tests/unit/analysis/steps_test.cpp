@@ -217,3 +217,25 @@ TEST_CASE("warm-up is 10 steps or 5 s, whichever is longer, and at most 30 % of 
   CHECK(warmupSteps(steps(3, 1s)) == 0);
   CHECK(warmupSteps({}) == 0);
 }
+
+TEST_CASE("a call that was many steps is as many, told as equals") {
+  const Planned planned(
+      "repeat 10 every 100ms\n1s optimizer thread=1 duration=80ms optimizer=1 steps=4\nend\n");
+  REQUIRE(planned.count() == 40);
+  CHECK(planned.plan.source == StepSource::kOptimizer);
+  CHECK(planned.plan.steps[0].begin == 1s);
+  CHECK(planned.plan.steps[0].end == 1020ms);
+  CHECK(planned.plan.steps[3].end == 1080ms);
+  // What was between two calls goes with the first step of the second one.
+  CHECK(planned.plan.steps[4].begin == 1080ms);
+  CHECK(planned.plan.steps[4].end == 1120ms);
+  CHECK(planned.plan.steps[39].end == 1980ms);
+}
+
+TEST_CASE("as many steps as a damaged recording tells of are no reason to take all memory") {
+  const Planned planned(
+      "1s optimizer thread=1 duration=80ms optimizer=1 steps=4294967295\n"
+      "2s optimizer thread=1 duration=80ms optimizer=1 steps=0\n");
+  CHECK(planned.count() <= 65537);
+  CHECK(planned.plan.steps.back().end == 2080ms);
+}

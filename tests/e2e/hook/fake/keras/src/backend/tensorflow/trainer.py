@@ -9,6 +9,7 @@ class TensorFlowTrainer:
     def __init__(self, seconds, graph='multi_step_on_iterator'):
         self.seconds, self.graph_name = seconds, graph
         self.train_function = self.test_function = None
+        self.steps_per_execution = 1
 
     def _function(self, seconds):
         graph = ops.Graph(self.graph_name)
@@ -20,8 +21,14 @@ class TensorFlowTrainer:
                 tf.operation(lambda: time.sleep(seconds))
                 ops.graphs.pop()
             graph.argument = iterator
-            for run in graph.operations:
-                run()
+            for step in range(self.steps_per_execution):
+                try:
+                    for run in graph.operations:
+                        run()
+                except IndexError:
+                    if step == 0:
+                        raise
+                    return
         return function
 
     def make_train_function(self, force=False):

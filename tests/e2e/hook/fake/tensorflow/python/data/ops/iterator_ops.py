@@ -5,6 +5,11 @@ from ...eager import context
 from ...framework import ops
 
 
+class Scalar:
+    def __init__(self, value):
+        self.numpy = lambda: value
+
+
 class Dataset:
     """`batches` elements that each take `seconds`."""
 
@@ -13,6 +18,9 @@ class Dataset:
 
     def _inputs(self):
         return []
+
+    def cardinality(self):
+        return Scalar(self.batches)
 
     def __iter__(self):
         return OwnedIterator(self)
@@ -30,6 +38,11 @@ class Stage(Dataset):
 
 class RangeDataset(Dataset):
     pass
+
+
+class FilterDataset(Dataset):
+    def cardinality(self):
+        return Scalar(-2)   # UNKNOWN_CARDINALITY
 
 
 class _ParallelMapDataset(Stage):
@@ -54,7 +67,8 @@ class _OptionsDataset(Stage):
 
 class OwnedIterator:
     def __init__(self, dataset=None, components=None, element_spec=None):
-        self.dataset, self.at = dataset, 0
+        self.dataset = self._dataset = dataset
+        self.at = 0
 
     def __iter__(self):
         return self
