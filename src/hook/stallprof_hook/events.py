@@ -5,7 +5,8 @@ import sys
 
 from ._stallprof_events import Around, mix, now, open as _open, put, stamp
 
-__all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'ready', 'announce', 'user_line']
+__all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'ready', 'announce', 'announce_rank',
+           'user_line', 'user_call']
 
 FRAMEWORK_SEEN = 30
 LOADER_SEEN = 31
@@ -36,6 +37,35 @@ def announce(name):
         put(FRAMEWORK_SEEN, now(), name, str(version))
 
 
+_ranked = [0]     # the pid in which the rank was told
+
+
+def announce_rank():
+    """Says once a process its rank, if it has one. Asked when a model is first updated: who is a
+    rank has joined its group by then."""
+    pid = os.getpid()
+    if _ranked[0] == pid:
+        return
+    _ranked[0] = pid
+    rank = _rank()
+    if rank >= 0:
+        version = getattr(sys.modules.get('torch'), '__version__', '')
+        put(FRAMEWORK_SEEN, now(), 'torch', str(version), rank)
+
+
+def _rank():
+    """In torch's default group; else what a launcher as torchrun gave. -1: none of several."""
+    group = sys.modules.get('torch.distributed')
+    try:
+        if group is not None and group.is_available() and group.is_initialized():
+            return int(group.get_rank()) if group.get_world_size() > 1 else -1
+        if int(os.environ.get('WORLD_SIZE', 1)) > 1:
+            return int(os.environ.get('RANK', -1))
+    except Exception:  # a group that is going down, numbers that are none
+        pass
+    return -1
+
+
 def _package_dir(name):
     file = getattr(sys.modules.get(name), '__file__', None)
     return os.path.dirname(file) + os.sep if file else None
@@ -43,16 +73,31 @@ def _package_dir(name):
 
 def user_line(*frameworks):
     """(file, line) of the innermost frame that is neither a framework's nor the hook's."""
+    return user_call(*frameworks)[:2]
+
+
+def user_call(*frameworks):
+    """The same with the installed package that the line called; '': the framework itself."""
     skip = tuple(d for d in map(_package_dir, frameworks + (__package__,)) if d)
-    frame, outside = sys._getframe(1), None
+    frame, outside, library = sys._getframe(1), None, ''
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(skip):
             if not _installed(file):
-                return file, frame.f_lineno
+                return file, frame.f_lineno, library
+            library = _package(file) or library
             outside = outside or (file, frame.f_lineno)
         frame = frame.f_back
-    return outside or ('', 0)
+    return (outside or ('', 0)) + (library if outside else '',)
+
+
+def _package(file):
+    """The package that an installed file is of; '' for the standard library's."""
+    for place in ('/site-packages/', '/dist-packages/'):
+        if place in file:
+            name = file.rsplit(place, 1)[1].split('/')[0]
+            return name[:-3] if name.endswith('.py') else name
+    return ''
 
 
 def _installed(file):

@@ -48,12 +48,13 @@ def _announce_loader(loader):
     _loaders[key] = (weakref.ref(loader, lambda _: _loaders.pop(key, None)), number)
     events.announce('torch')
     batching, size = _batching(loader)
-    file, line = events.user_line('torch')
+    file, line, library = events.user_call('torch')
     put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
         type(loader.dataset).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
         bool(loader.pin_memory), bool(loader.persistent_workers),
-        bool(getattr(loader, 'in_order', True)), loader._dataset_kind == 1, file, line)
+        bool(getattr(loader, 'in_order', True)), loader._dataset_kind == 1, file, line,
+        library)
 
 
 def _batching(loader):

@@ -23,6 +23,7 @@ def _number_of(optimizer):
 
 def _put_step(optimizer, at):
     put(events.OPTIMIZER_STEP, at, now() - at, _number_of(optimizer))
+    events.announce_rank()
 
 
 # ---- 2.x ----------------------------------------------------------------------------------------

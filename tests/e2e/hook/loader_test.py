@@ -246,7 +246,7 @@ class Settings(Case):
         first, second, third, fourth, fifth = run.loader
         self.assertEqual((first.batching, first.batch_size, first.length, first.prefetch),
                          ('auto', 4, 2, -1))
-        self.assertEqual((first.file, first.line), ('<string>', 4))
+        self.assertEqual((first.file, first.line, first.library), ('<string>', 4, ''))
         self.assertEqual((second.workers, second.prefetch, second.persistent, second.length,
                           second.start_method), (2, 5, 1, 3, 'spawn'))
         self.assertEqual((third.batching, third.batch_size), ('batch_sampler', 3))
@@ -265,7 +265,8 @@ class Settings(Case):
             installed = compile('make()', '/env/lib/python3/site-packages/mine/main.py', 'exec')
             exec(installed)
             ''')
-        self.assertEqual([(l.file, l.line) for l in run.loader], [('<string>', 6), ('<string>', 8)])
+        self.assertEqual([(l.file, l.line, l.library) for l in run.loader],
+                         [('<string>', 6, 'easy'), ('<string>', 8, 'mine')])
 
     def test_a_program_that_is_all_installed_carries_its_librarys_line(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -274,7 +275,8 @@ class Settings(Case):
             with open(program, 'w') as file:
                 file.write('import torch\ntorch.utils.data.DataLoader([1])\n')
             run = Run([PYTHON, program])
-            self.assertEqual([(l.file, l.line) for l in run.loader], [(program, 2)])
+            self.assertEqual([(l.file, l.line, l.library) for l in run.loader],
+                             [(program, 2, 'mine')])
 
     def test_asking_for_settings_fixes_no_start_method(self):
         run = script('''
@@ -404,6 +406,22 @@ class OtherEvents(Case):
             a.step()
             ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
+
+    def test_a_rank_is_told_once_when_the_model_is_first_updated(self):
+        program = textwrap.dedent('''
+            import torch
+            p = torch.zeros(2, requires_grad=True)
+            a = torch.optim.SGD([p], lr=0.1)
+            for _ in range(3):
+                p.sum().backward(); a.step()
+            ''')
+        def told(**environment):
+            run = Run([PYTHON, '-c', program], environment=environment)
+            self.assertEqual((run.status, len(run.optimizer)), (0, 3))
+            return [f.rank for f in run.framework if f.rank >= 0]
+        self.assertEqual(told(RANK='3', WORLD_SIZE='4'), [3])
+        self.assertEqual(told(RANK='0', WORLD_SIZE='1'), [])
+        self.assertEqual(told(RANK='first', WORLD_SIZE='4'), [])
 
     def test_every_process_with_torch_says_so(self):
         run = train('--workers', 2, '--epochs', 1)

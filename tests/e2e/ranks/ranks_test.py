@@ -49,14 +49,15 @@ class Ranks(unittest.TestCase):
                 universal_newlines=True, check=True, timeout=120).stdout)
         own = {}
         for line in re.findall(r'rank .*', done.stdout):
-            numbers = dict(word.split('=') for word in line.split()[2:])
+            numbers = dict((word.split('=') for word in line.split()[2:]), rank=line.split()[1])
             own[int(numbers['pid'])] = {name: int(value) for name, value in numbers.items()}
             if line.startswith('rank 1'):
                 late = int(numbers['pid'])
         return report, own, late
 
     def check_steps(self, report, own, steps=STEPS):
-        self.assertEqual({trainer['pid'] for trainer in report['trainers']}, set(own))
+        self.assertEqual({trainer['pid']: trainer['rank'] for trainer in report['trainers']},
+                         {pid: numbers['rank'] for pid, numbers in own.items()})
         for trainer in report['trainers']:
             self.assertEqual(trainer['steps']['count'], steps)
             whole = own[trainer['pid']]['whole']
@@ -83,7 +84,7 @@ class Ranks(unittest.TestCase):
             self.assertLess(abs(comm - mine['comm'] / mine['whole']), 2 / looks ** 0.5 + 0.02)
         found = self.finding(report, 'comm.straggler_rank')
         self.assertIsNotNone(found)
-        self.assertIn('the process %d ' % late, found['evidence'][0]['text'])
+        self.assertIn('rank 1 (process %d) ' % late, found['evidence'][0]['text'])
         self.assertIsNone(self.finding(report, 'comm.rank_imbalance'))
 
     def test_a_slow_rank_is_named_where_the_program_calls_its_collectives(self):
