@@ -27,6 +27,8 @@ class OwnClock:
                 batch = next(iterator)
             except StopIteration:
                 self.end = begin
+                with self.during("data"):   # what goes with it may be threads to be waited for
+                    del iterator
                 return
             finally:
                 self.spans.append(("data", begin, time.monotonic()))

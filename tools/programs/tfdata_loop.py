@@ -40,7 +40,7 @@ def main():
         files = tf.data.Dataset.list_files(folder + "/*.jpg", seed=1)
         data = files.map(decode, num_parallel_calls=2).batch(15).prefetch(2)
         clock = OwnClock()
-        for _ in range(40):
+        for _ in range(120):
             for images, labels in clock.batches(data):
                 step(images, labels)
     clock.print()

@@ -15,13 +15,37 @@ _AUTOTUNE = -1
 _SILENT = ('Options', 'Model')   # stages that no program writes
 
 
-class Pass:
-    """What we keep with an iterator."""
-    __slots__ = ('loader', 'number', 'batches')
+_LOAD = 3   # event/vocabulary.h, Phase
 
-    def __init__(self, loader):
+
+class Going(weakref.ref):
+    """An iterator that nobody holds any more, and since when."""
+    __slots__ = ('since',)
+
+
+def _goes(going):
+    going.since = now()
+
+
+class Pass:
+    """What we keep with an iterator: the last thing in it, and so the last that goes when it does.
+    What goes before is TensorFlow's own, which stops the pipeline's threads and waits for them."""
+    __slots__ = ('loader', 'number', 'batches', 'going')
+
+    def __init__(self, loader, iterator):
         _count['pass'] += 1
         self.loader, self.number, self.batches = loader, _count['pass'], 0
+        self.going = Going(iterator, _goes)
+        self.going.since = None
+
+    def __del__(self):
+        try:
+            begin = self.going.since
+            if begin is not None:
+                put(events.PHASE_SPAN, begin, now() - begin, _LOAD, events.BY_HOOK,
+                    'tf.data iterator', '', 0)
+        except BaseException:   # the interpreter goes, too: nothing of ours may be printed
+            pass
 
     def put(self, at, duration, cpu, process_cpu, succeeded, size):
         batch = self.batches if succeeded else -1
@@ -104,7 +128,7 @@ def install(module):
         if not succeeded:
             return
         end, cpu_end = stamp()
-        state = args[0].__dict__['_stallprof'] = Pass(_number_of(dataset))
+        state = args[0].__dict__['_stallprof'] = Pass(_number_of(dataset), args[0])
         put(events.ITERATOR_BEGIN, at, state.loader, state.number, 0, end - at, cpu_end - cpu,
             False)
 

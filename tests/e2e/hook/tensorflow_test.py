@@ -53,6 +53,20 @@ class Eager(unittest.TestCase):
         self.assertEqual(run.framework[0].name, 'tensorflow')
 
 
+    def test_an_iterator_that_goes_is_loading_while_its_pipeline_stops(self):
+        run = script('''\
+            from tensorflow.python.data.ops.iterator_ops import RangeDataset
+            for _ in range(2):
+                for _ in RangeDataset(1, 0): pass
+            kept = iter(RangeDataset(1, 0))
+            ''')
+        self.assertEqual(run.err, '')
+        self.assertEqual([(s.phase, s.source, s.name) for s in run.span[:2]],
+                         [(3, 2, 'tf.data iterator')] * 2)
+        for span in run.span[:2]:
+            self.assertGreaterEqual(span.duration, 20e6)
+
+
 KERAS = '''\
     import time, tensorflow
     from tensorflow.python.eager import context

@@ -65,9 +65,17 @@ class _OptionsDataset(Stage):
     pass
 
 
+class Resource:
+    """What stops a pipeline's threads when it goes."""
+
+    def __del__(self):
+        time.sleep(0.02)
+
+
 class OwnedIterator:
     def __init__(self, dataset=None, components=None, element_spec=None):
         self.dataset = self._dataset = dataset
+        self._iterator_resource = Resource()
         self.at = 0
 
     def __iter__(self):
