@@ -8,6 +8,7 @@
 #include "analysis/phases_own.h"
 #include "analysis/stack_table.h"
 #include "base/text.h"
+#include "present/chrome_trace_json.h"
 #include "present/native_frames.h"
 
 namespace stallprof {
@@ -38,16 +39,6 @@ std::string processName(const Trace& trace, ProcessId id) {
   return std::to_string(process.pid) + " " + escapeTerminal(trace.text(process.comm), 64);
 }
 
-// JSON's own escapes; everything else is printable ASCII already (escapeTerminal).
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 // A list of numbers or lists already written.
 std::string listed(const std::vector<std::string>& items) {
   std::string out = "[";
@@ -61,7 +52,7 @@ struct Profile {
 };
 
 std::string profileJson(const std::string& name, const Profile& p) {
-  return "{\"type\":\"sampled\",\"name\":" + quoted(name) +
+  return "{\"type\":\"sampled\",\"name\":" + jsonText(name) +
          ",\"unit\":\"none\",\"startValue\":0,\"endValue\":" + std::to_string(p.end) +
          ",\"samples\":" + listed(p.samples) + ",\"weights\":" + listed(p.weights) + "}";
 }
@@ -143,7 +134,7 @@ std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::s
     std::vector<std::string> sample;
     for (const std::string& frame : stack.frames) {
       const auto [at, isNew] = index.try_emplace(frame, frames.size());
-      if (isNew) frames.push_back("{\"name\":" + quoted(frame) + "}");
+      if (isNew) frames.push_back("{\"name\":" + jsonText(frame) + "}");
       sample.push_back(std::to_string(at->second));
     }
     Profile& profile = profiles[stack.group];
@@ -155,7 +146,7 @@ std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::s
   for (const auto& [group, profile] : profiles)
     all.push_back(profileJson(group.empty() ? name : group, profile));
   return "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":" +
-         quoted(name) + ",\"exporter\":\"stallprof\",\"shared\":{\"frames\":" + listed(frames) +
+         jsonText(name) + ",\"exporter\":\"stallprof\",\"shared\":{\"frames\":" + listed(frames) +
          "},\"profiles\":" + listed(all) + "}\n";
 }
 
