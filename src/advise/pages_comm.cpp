@@ -26,7 +26,8 @@ One rank comes last to the collectives: every step waits for it.
 Fires when: of the ranks in one recording, one spends less than half as much of its time in
   collectives as each of the others, by 5 % of the window or more: they wait in theirs for it. With
   a device that is the time it ran nothing else, without one the looks that found the thread in a
-  collective, or blocked in backward with no thread of its process at work.
+  collective, or blocked in backward with no thread of its process at work; where those are under
+  30, how much longer than the least its thread was blocked in its steps.
 
 Fixes:
 - Look at that rank alone: its batches, its device's clocks, its cores.

@@ -45,8 +45,10 @@ std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackL
     if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
   }
   if (trainers.empty()) addInferred(trace, roles, labels, inferred, trainers);
-  std::vector<const TrainerFacts*> facts;
-  for (const Judged& judged : trainers) facts.push_back(&judged.facts);
+  std::vector<TrainerFacts*> ranks;
+  for (Judged& judged : trainers) ranks.push_back(&judged.facts);
+  addBlockedWaits(trace, ranks);
+  const std::vector<const TrainerFacts*> facts(ranks.begin(), ranks.end());
   const RankBalance balance = balanceRanks(trace, facts);
   for (const Judged& judged : trainers)
     for (const ThreadId id : judged.facts.threads) roles.threads[id.value - 1] = Role::kProducer;

@@ -145,6 +145,25 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   return balance;
 }
 
+void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers) {
+  constexpr double kFewLooks = 30;  // fewer split nothing (refine)
+  if (trainers.size() < 2 || !trace.devices.empty()) return;
+  std::vector<Nanos> blocked;
+  for (const TrainerFacts* t : trainers) {
+    // Without its rank it is not known to wait for the others, without its CPU not for how long.
+    if (!rankOf(trace, t->process, false) || t->cpu <= Nanos{} || !together(*trainers[0], *t))
+      return;
+    const Nanos worked = std::max(t->cpu, t->processCpu) + t->starved;
+    blocked.push_back(std::max(Nanos{}, t->split.compute - worked));
+  }
+  const Nanos least = *std::min_element(blocked.begin(), blocked.end());
+  for (std::size_t i = 0; i < trainers.size(); ++i) {
+    if (trainers[i]->stacks.step.all.looks >= kFewLooks) continue;
+    trainers[i]->split.compute -= blocked[i] - least;
+    trainers[i]->split.comm += blocked[i] - least;
+  }
+}
+
 Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only) {
   Maybe<int> rank;
   for (const auto& row : trace.frameworks)

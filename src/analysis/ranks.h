@@ -19,6 +19,11 @@ namespace stallprof {
 [[nodiscard]] RankBalance balanceRanks(const Trace& trace,
                                        const std::vector<const TrainerFacts*>& trainers);
 
+// Where looks are too few to say what ranks on CPUs wait in: the scheduler's own times tell how
+// long each one's thread was blocked in its steps while nothing of its process worked. What that is
+// beyond the least of them is waiting for the rank that comes last: comm, no longer compute.
+void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers);
+
 // The rank that a trainer told of itself; else what the run's own environment says, where it is the
 // only trainer here. Null: none.
 [[nodiscard]] Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only);

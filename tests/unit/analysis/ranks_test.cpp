@@ -90,6 +90,27 @@ TEST_CASE("a trainer's rank is what it told, else what the run's environment gav
   CHECK_FALSE(rankOf(trace, ProcessId{1}, false).has_value());  // there are two: it is not theirs
 }
 
+TEST_CASE("where looks are too few, a rank's blocked time says that it waits for the other") {
+  const auto slices = [](int thread, int run) {  // of each step of 100 ms; no stack was seen
+    const std::string rest = "ms looks=1 wait=futex\n", t = " thread=" + std::to_string(thread);
+    return "1090ms slice" + t + " duration=100ms run=" + std::to_string(run) + rest +
+           "1190ms slice" + t + " duration=100ms run=" + std::to_string(run) + rest;
+  };
+  const std::string both = ranks(slices(1, 30) + slices(2, 90));
+  const std::string told =
+      "0 framework process=1 name=\"torch\" rank=0\n0 framework process=2 name=\"torch\" rank=1\n";
+  const Analysis a = analyze(traceOf(told + both));
+  REQUIRE(a.trainers.size() == 2);
+  CHECK(near(a.trainers[0].breakdown.phase->comm, 0.6));
+  CHECK(near(a.trainers[1].breakdown.phase->comm, 0));
+  REQUIRE(find(a, "comm.straggler_rank"));
+  CHECK(a.verdict.boundBy == "comm");
+  // Two programs side by side that are no ranks do not wait for each other.
+  const Analysis strangers = analyze(traceOf(both));
+  CHECK(near(strangers.trainers[0].breakdown.phase->comm, 0));
+  CHECK(find(strangers, "comm.straggler_rank") == nullptr);
+}
+
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
   const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 4, 6) + looks(1, 1190, 10, 0) +
