@@ -6,6 +6,11 @@ namespace stallprof {
 std::string computeText(const AdviceContext& c) {
   const std::string& id = c.advice.id;
   const auto& change = c.advice.change;
+  if (id == "faster_compute" && !change.to.empty())
+    return "No wait is to be taken off: what takes the time is the thread's own work, in the "
+           "functions "
+           "named above. A faster device, lower precision, torch.compile or a smaller model; and "
+           "where those functions make data, let a thread or a process make it ahead.";
   if (id == "faster_compute" && c.analysis.run.loaders.empty())
     return "Look first whether the step waits for data of its own making: no loader was seen, so "
            "such a wait is inside the step.";

@@ -282,6 +282,10 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureDisk(trace, begin, end, run);
   const Keep makers = producers(trace, trainer, roles);
   measureIo(trace, trainer, makers, begin, end, run);
+  // Of a short run no second may be whole: then the best is not known.
+  if (run.readBytesPerSecond && run.peakReadBytesPerSecond &&
+      *run.readBytesPerSecond > *run.peakReadBytesPerSecond)
+    run.peakReadBytesPerSecond.reset();
   measureMemory(trace, begin, end, run);
   measureCaching(trace, trainer, makers, run);
   measureWaits(trace, makers, begin, end, run);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "present/page.h"
 #include "present/units.h"
@@ -60,7 +61,7 @@ void head(Page& page, const Analysis& a, const PresentOptions& options, const De
     const std::string name = options.recording;
     capture.insert(capture.begin(), cut(escapeTerminal(name), page.width() / 2));
   }
-  page.flow("recording", kLabel, capture, " | ", 3);
+  page.flow("recording", kLabel, capture, " | ", 4);
   for (const std::string& warning : warnings(a))
     page.field("!", 2, warning, detail.textLines, Tone::kBad);
   page.blank();
@@ -220,7 +221,9 @@ void unfold(Page& page, const FindingRow& row, const PresentOptions& options,
     page.field(told == 1 ? "   evidence" : "", kInnerLabel, item.text, detail.textLines,
                Tone::kQuiet);
   }
-  if (f.hot.known()) page.field("   hot", kInnerLabel, lineText(f.hot), 1, Tone::kQuiet);
+  // A library of which no function is known says nothing that the table above does not.
+  if (!f.hot.function.empty() || f.hot.line != 0)
+    page.field("   hot", kInnerLabel, lineText(f.hot), 1, Tone::kQuiet);
   for (std::size_t i = 0; i < std::min(f.advice.size(), detail.advice); ++i)
     oneAdvice(page, f.advice[i], i == 0, detail);
   if (!f.advice.empty()) {
@@ -248,13 +251,14 @@ void trainers(Page& page, const Analysis& a, const Detail& detail) {
 // The first ones (cold against warm shows there) and the last.
 void epochs(Page& page, const Analysis& a, const Detail& detail) {
   if (a.epochs.size() < 2) return;
+  bool first = true;  // of a page with room for one that is the last
   for (std::size_t i = 0; i < a.epochs.size(); ++i) {
     const bool last = i + 1 == a.epochs.size();
     if (i + 1 >= detail.epochs && !last) continue;
     const bool skipped = last && i >= detail.epochs;
-    page.field(i == 0    ? "EPOCHS"
-               : skipped ? "   ..."
-                         : "",
+    page.field(std::exchange(first, false) ? "EPOCHS"
+               : skipped                   ? "   ..."
+                                           : "",
                kLabel, std::to_string(a.epochs[i].index) + ": " + epochText(a.epochs[i]), 1);
   }
 }

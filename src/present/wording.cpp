@@ -57,10 +57,10 @@ std::uint64_t lost(const Analysis& a, std::string_view name) {
 // those.
 std::string lossText(const std::string& name, std::uint64_t count) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"stacks_torn", "looks at stacks that moved"},
-      {"stacks_skipped", "looks at stacks left out to stay in budget"},
-      {"stacks_full", "looks at stacks past what a recording holds"},
-      {"threads_skipped", "looks at threads left out to stay in budget"},
+      {"stacks_torn", "stacks that moved"},
+      {"stacks_skipped", "stacks left out"},
+      {"stacks_full", "stacks past what a recording holds"},
+      {"threads_skipped", "looks at threads left out"},
       {"tick_missed", "looks too late"},
       {"short_lived", "processes too short-lived to see"},
       {"perf_lost", "native samples or births of tasks"},

@@ -61,9 +61,9 @@ std::string workersRisk(const Evidence& e, int more) {
   // The gain holds only for a set that is divided, and a run with copies is not the same training.
   if (e.workers() == 0 && e.loader->iterable)
     risk =
-        "an iterable data set gives each worker all of its samples, unless its __iter__ takes this "
-        "worker's part (torch.utils.data.get_worker_info()): without that each comes " +
-        std::to_string(more) + " times; " + risk;
+        "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker gives "
+        "all of it; " +
+        risk;
   if (e.workerBytes > 0)
     risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
             byteSize(more * e.workerBytes) + " RSS";

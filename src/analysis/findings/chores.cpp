@@ -87,10 +87,10 @@ Maybe<Finding> evaluation(const Evidence& e) {
   for (const Pass& p : e.trainer.passes)
     passes += p.evaluation && p.end > e.trainer.windowBegin && p.begin < e.trainer.windowEnd;
   if (passes > 0)
-    tell(
-        f,
-        std::to_string(passes) + " passes in " + std::to_string(e.trainer.windowSteps()) + " steps",
-        static_cast<double>(passes), "count");
+    tell(f,
+         std::to_string(passes) + (passes == 1 ? " pass in " : " passes in ") +
+             std::to_string(e.trainer.windowSteps()) + " steps",
+         static_cast<double>(passes), "count");
   pointAt(f, e, Chore::kEvaluation);
   offer(f, adviceOf("rarer_evaluation", {"code", "evaluation_interval", "1", "2"},
                     without(share, 0.5, 0.55, 0.45), "a bad run is noticed later"));

@@ -11,6 +11,13 @@ namespace {
 constexpr double kLittleWait = 0.05;
 constexpr double kBlocked = 0.15;  // as much as may stay unexplained (the design's verdict)
 
+// Blocked beside data and periodic work: asleep, or waiting for what nobody names. A device's work
+// is such a wait, and told of elsewhere.
+double blockedBeside(const Evidence& e) {
+  if (!e.trainerBlockedKnown || e.device.seen) return 0;
+  return std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
+}
+
 // This answer rests on the trainer's own time, not on the loader's model.
 Confidence sure(const Evidence& e) {
   Confidence c = Confidence::kHigh;
@@ -19,6 +26,7 @@ Confidence sure(const Evidence& e) {
   if (e.compute + e.periodic < 0.8) c = lowered(c);
   // Without a loader, making data and waiting for it are inside the step and look like it.
   if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
+  if (blockedBeside(e) > kBlocked) c = Confidence::kLow;
   return c;
 }
 
@@ -45,19 +53,32 @@ Finding cpuBound(const Evidence& e) {
        e.compute, "ratio");
   if (e.loader)
     tell(f, "waits for data " + percent(e.wait) + " of the time", e.wait, "ratio");
+  else if (e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait)
+    tell(f,
+         "no loader was seen; the thread was blocked " + percent(e.trainerBlocked) + " of the time",
+         e.trainerBlocked, "ratio");
   else if (e.trainerBlockedKnown)
     tell(f,
          "no loader was seen: the " + percent(e.trainerBlocked) +
              " of the time that the thread was blocked may be a wait for data or a device",
          e.trainerBlocked, "ratio");
+  if (const double blocked = blockedBeside(e); e.loader && blocked > kBlocked)
+    tell(f,
+         "its thread does not work " + percent(blocked) +
+             " of the time beside that: asleep, or waiting for a lock or another process",
+         blocked, "ratio");
   if (e.device.timeline)
     tell(f, "the device is busy " + percent(e.device.busy) + " of the time", e.device.busy,
          "ratio");
   const double busy = e.gains.workload().trainerCpuRatio;
   if (e.trainer.processCpu > Nanos{})
-    tell(f, "the training process keeps " + number(busy) + " cores busy while it computes", busy,
-         "count");
-  offer(f, adviceOf("faster_compute", {"code", "model", "", ""}, {}));
+    tell(f,
+         "the training process keeps " + number(busy) + (number(busy) == "1" ? " core" : " cores") +
+             " busy while it computes",
+         busy, "count");
+  // Without a loader a blocked thread is the first thing to look at; one that works has no wait.
+  const bool works = !e.loader && e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait;
+  offer(f, adviceOf("faster_compute", {"code", "model", "", works ? "its own work" : ""}, {}));
   return f;
 }
 

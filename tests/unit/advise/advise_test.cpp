@@ -157,6 +157,12 @@ TEST_CASE("every advice the rules give has words") {
   }
 }
 
+TEST_CASE("a thread that works all the time is not told to look for a wait") {
+  Analysis a = one("compute.cpu_bound", "faster_compute", {"code", "model", "", "its own work"});
+  a.run.loaders.clear();
+  CHECK(advised(a).text.find("No wait") == 0);
+}
+
 TEST_CASE("no command, no verify line; no loader, no diff") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   a.run.command.clear();

@@ -29,6 +29,15 @@ TEST_CASE("a training that never waits is healthy, with high confidence") {
   CHECK_FALSE(j.verdict.stallRatio.has_value());
 }
 
+TEST_CASE("a step that hardly works is not surely computing: it sleeps, or waits for who knows") {
+  Training t;
+  t.trainerCpu = 1;  // of 10 ms a step
+  const Judgement j = factsOf(t).judge();
+  REQUIRE(j.findings[0].id == "compute.cpu_bound");
+  CHECK(says(j.findings[0], "does not work 90 %"));
+  CHECK(j.findings[0].confidence == Confidence::kLow);
+}
+
 TEST_CASE("under 20 steps nothing is concluded") {
   Training t = inProcess();
   t.warmup = 5, t.steps = 19;

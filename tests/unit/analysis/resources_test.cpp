@@ -193,6 +193,18 @@ TEST_CASE("blocked time is named by what the producers were blocked in, in the w
   CHECK(run.storageType == "nfs4");
 }
 
+TEST_CASE("a best second below the mean is none: a short run has no whole second") {
+  const std::string disk =
+      "10s process process=1 pid=101\n10s disk device=\"vda\" read_bytes=0 busy=0\n"
+      "11s disk device=\"vda\" read_bytes=100 busy=500ms\n10s usage process=1 read_bytes=0\n";
+  const auto runReading = [&](int bytes) {
+    return runOf(traceOf(disk + "20s usage process=1 read_bytes=" + std::to_string(bytes) + "\n"),
+                 false);
+  };
+  CHECK(near(runReading(900).peakReadBytesPerSecond, 100));
+  CHECK_FALSE(runReading(3000).peakReadBytesPerSecond.has_value());
+}
+
 TEST_CASE("the busiest disk tells the best second and how busy it was") {
   const RunFacts run = runOf(traceOf("10s disk device=\"vda\" read_bytes=0 busy=0\n"
                                      "11s disk device=\"vda\" read_bytes=100 busy=500ms\n"

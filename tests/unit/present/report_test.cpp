@@ -95,6 +95,28 @@ TEST_CASE("the terminal report keeps to its lines and columns whatever the recor
     }
 }
 
+TEST_CASE("what was lost is said in words, beside a recording of any name") {
+  Analysis a = samples::inputBound();
+  a.coverage.losses = {{"threads_skipped", 6}, {"stacks_torn", 33}, {"stacks_skipped", 13}};
+  PresentOptions options = wide(100);
+  options.recording = "/scratch/me/experiments/train_classifier.stallprof";
+  const std::string text = reportText(a, options);
+  CHECK(contains(text, "33 stacks that moved"));
+  CHECK(contains(text, "13 stacks left out"));
+}
+
+TEST_CASE("a page with room for one epoch still says that it is one") {
+  Analysis a = samples::inputBound();
+  for (int i = 0; i < 8; ++i) {
+    FunctionInfo f;
+    f.phase = static_cast<Phase>(1 + i / 2), f.phaseRatio = 0.5, f.looks = 100;
+    f.hot.function = Untrusted(std::string(150, 'f')), f.hot.file = Untrusted("a.py");
+    a.functions.push_back(f);
+  }
+  REQUIRE(a.epochs.size() > 1);
+  CHECK(contains(reportText(a, wide(80)), "\nEPOCHS"));
+}
+
 TEST_CASE("nothing from the job acts upon a terminal, an editor or a parser") {
   const Analysis a = samples::hostile();
   checkClean(reportText(a, wide(100)), false);
