@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/python/python_process.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -286,15 +284,6 @@ Gil PythonProcess::gilOf(const ThreadLook& look, const Thread& thread) const {
   // Woken to ask for the lock again, every 5 ms, and not gone to sleep yet: it has not moved on.
   if (!look.blocked && of.holder != 0 && thread.gil == Gil::kWaits && thread.frames == frames_)
     return Gil::kWaits;
-  // It ran when it was looked at, some 0.1 ms before the lock was read: that may be when it lost
-  // it.
-  if (!look.blocked && look.callSeen && of.holder != 0) {
-    const auto line =
-        parseSyscall(contentOf(threadPath(shared_.root, pid_, look.tid, "syscall"), 256));
-    if (line && line->kind == SyscallLine::Kind::kCall && line->number == SYS_futex &&
-        line->args[0] >= of.gil && line->args[0] < of.gil + layout.gilBytes)
-      return Gil::kWaits;
-  }
   return look.blocked && !look.callSeen ? Gil::kUnknown : Gil::kReleased;
 }
 
