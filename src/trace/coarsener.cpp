@@ -30,35 +30,46 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 std::uint64_t mixed(Nanos t) { return mixed(static_cast<std::uint64_t>(t.count())); }
 
-// An instant in each period, anywhere in it: a loop is not met at the same point each time.
+// Instants, one in `period` on average: one anywhere in each kFinest, of which so many as are due
+// are left out by lot. A loop is not met at the same point each time, and the instants of a longer
+// period are among those of a shorter: a run made coarse twice is as if it had been so at once.
 class Ticks {
  public:
-  explicit Ticks(Nanos period) : period_(period.count()) {}
+  explicit Ticks(Nanos period) : among_(static_cast<std::uint64_t>(period / kFinest)) {}
   // The first at or after `t`.
   [[nodiscard]] Nanos from(Nanos t) const {
-    const Nanos::rep i = t.count() / period_;
-    return of(i) >= t ? of(i) : of(i + 1);
+    Nanos::rep i = t / kFinest;
+    while (!drawn(i) || of(i) < t) ++i;
+    return of(i);
   }
-  // The last up to `t`, where there is one.
+  // The last up to `t`; 0 where there is none.
   [[nodiscard]] Nanos last(Nanos t) const {
-    const Nanos::rep i = t.count() / period_;
-    return of(i) <= t ? of(i) : of(i - 1);
+    Nanos::rep i = t / kFinest;
+    while (i >= 0 && (!drawn(i) || of(i) > t)) --i;
+    return i >= 0 ? of(i) : Nanos(0);
   }
-  // How many lie in (begin, end].
+  // How many lie in (begin, end]; about, where that is longer than anything recorded.
   [[nodiscard]] std::uint32_t in(Nanos begin, Nanos end) const {
-    return static_cast<std::uint32_t>(std::max<Nanos::rep>(until(end) - until(begin), 0));
+    constexpr Nanos::rep kMany = 1 << 16;
+    const Nanos::rep first = begin / kFinest, last = end / kFinest;
+    if (last - first > kMany)
+      return static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(static_cast<std::uint64_t>(last - first) / among_, UINT32_MAX));
+    std::uint32_t count = 0;
+    for (Nanos::rep i = first; i <= last; ++i) count += drawn(i) && of(i) > begin && of(i) <= end;
+    return count;
   }
 
  private:
-  [[nodiscard]] Nanos of(Nanos::rep i) const {
-    const auto within = mixed(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(period_);
-    return Nanos(i * period_ + static_cast<Nanos::rep>(within));
+  [[nodiscard]] bool drawn(Nanos::rep i) const {
+    return mixed(~static_cast<std::uint64_t>(i)) % among_ == 0;
   }
-  [[nodiscard]] Nanos::rep until(Nanos t) const {
-    const Nanos::rep i = t.count() / period_;
-    return i + (of(i) <= t ? 1 : 0);
+  [[nodiscard]] static Nanos of(Nanos::rep i) {
+    constexpr auto kLength = static_cast<std::uint64_t>(kFinest.count());
+    const auto within = mixed(static_cast<std::uint64_t>(i)) % kLength;
+    return i * kFinest + Nanos(static_cast<Nanos::rep>(within));
   }
-  Nanos::rep period_;
+  std::uint64_t among_;  // a power of two
 };
 
 bool asleep(const ThreadSlice& s) { return (s.run + s.queued) * kAwake < s.duration; }
@@ -154,7 +165,8 @@ void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
     before = std::max(before, end);
     if (met == 0) continue;
     row.at = lookAt(first), row.data.duration = lookAt(ticks.last(end)) - row.at;
-    row.data.looks = std::min(looks, met);
+    // Between two ticks there may be no look: then the next stands for both.
+    row.data.looks = std::min(std::max(looks, 2u), met);
     stacks[kept++] = row;
   }
   stacks.resize(kept);
