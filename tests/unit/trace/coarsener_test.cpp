@@ -86,6 +86,20 @@ TEST_CASE("a longer run has no more rows, exact sums, and the shares that it had
   }
 }
 
+TEST_CASE("what keeps step with the periods of looks is met as often as it is there") {
+  TraceBuilder builder(atMost(20'000));
+  builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
+  for (Nanos at = 100s; at < 100s + 10h; at += 200ms) {
+    builder.take({at, StackSlice{kThread, 90ms, kReads, 10, Gil::kUnknown, false}});
+    builder.take({at + 100ms, StackSlice{kThread, 90ms, kDecodes, 10, Gil::kUnknown, false}});
+  }
+  builder.take({1s, OptimizerStep{kThread, 1ms, 1}});
+  const Trace trace = builder.seal();
+  const Sums sums = sumsOf(trace);
+  CHECK(sums.looks > 4000);
+  CHECK(std::abs(sums.reading / sums.looks - 0.5) < 0.02);
+}
+
 TEST_CASE(
     "looks at a main thread whose steps nobody tells are all kept: its loop is found by them") {
   const Trace trace = reader(2h, atMost(40'000), false);
