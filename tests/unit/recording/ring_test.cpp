@@ -54,7 +54,7 @@ TEST_CASE("a record becomes the event of its kind, with process and thread fille
   bench.job.put(Fetch::kKind, 6, {1, 2, 300, 40, 17, -1, 3, 1, 50}, 43);
   CHECK(bench.drain() ==
         std::vector<std::string>{
-            "5 framework process=42 name='torch' version='2.1'",
+            "5 framework process=42 name='torch' version='2.1' rank=-1",
             "6 fetch thread=43 loader=1 pass=2 duration=300 cpu=40 batch=17 worker=-1 ready=3 "
             "end=1 process_cpu=50 bytes=-1"});
   CHECK(bench.starts.at(0) == 999);
@@ -169,7 +169,7 @@ TEST_CASE("the slot of a process that ended is drained, then free for another") 
   bench.job.claim(43, 2);
   bench.job.put(OptimizerStep::kKind, 8, {10, 2}, 99);
   CHECK(bench.drain(seconds(4)) ==
-        std::vector<std::string>{"8 optimizer thread=99 duration=10 optimizer=2"});
+        std::vector<std::string>{"8 optimizer thread=99 duration=10 optimizer=2 steps=1"});
 }
 
 TEST_CASE("all slots taken is said once, not at every look") {
