@@ -93,6 +93,9 @@ class Recording:
             node = frame.get('caller')
         return found[::-1]
 
+    def stacks_seen(self):
+        return [self.stack(s['stack']) for s in self.slices if 'stack' in s]
+
     def last_stacks(self):
         """tid: its last stack."""
         return {self.tids[s['thread']]: self.stack(s['stack']) for s in self.slices
@@ -108,6 +111,11 @@ def record(command, *options, **more):
         return Recording(path)
     finally:
         shutil.rmtree(directory)
+
+
+# The program ends with its input, which ends a second after it said that all its threads wait.
+UNTIL_SEEN = '''d=$(mktemp -d) && mkfifo "$d/in" && "$0" target.py 3 < "$d/in" | {
+exec 4> "$d/in"; while read -r line && [ "$line" != ready ]; do :; done; sleep 1; rm -r "$d"; }'''
 
 
 class Stacks(unittest.TestCase):
@@ -129,10 +137,9 @@ class Stacks(unittest.TestCase):
 
     def test_a_recording_has_them(self):
         for version, python in self.each():
-            # The program ends with its input, a second later.
-            run = record(['sh', '-c', 'sleep 1 | exec %s target.py 3 > %s' % (python, '/dev/null')])
+            run = record(['sh', '-c', UNTIL_SEEN, python])
             self.assertEqual(run.sources['python_stacks'][0], 'full')
-            stacks = [' '.join(stack) for stack in run.last_stacks().values()]
+            stacks = {' '.join(stack) for stack in run.stacks_seen()}
             for end in ('through_generator:target.py:38 generator:target.py:31 ',
                         'deep:target.py:45 deep:target.py:46 wait:target.py:24',
                         '<module>:made up.py:301 wait:target.py:24'):
