@@ -27,20 +27,20 @@ std::string durationText(Nanos t) {
 void Progress::put(const Event& event) {
   out_.put(event);
   if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
-    if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration);
+    if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
   } else if (const auto* step = std::get_if<OptimizerStep>(&event.payload)) {
-    note(Kind::kOptimizer, step->thread, event.at, Nanos(0));
+    note(Kind::kOptimizer, step->thread, event.at, Nanos(0), std::max(step->steps, 1u));
   }
 }
 
-void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait) {
+void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count) {
   if (seen_.size() >= kMostThreads && !seen_.contains({kind, thread.value})) return;
   Seen& seen = seen_[{kind, thread.value}];
   if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMostGaps)
-    seen.gaps.push_back(at - seen.last);
+    seen.gaps.push_back((at - seen.last) / count);
   seen.last = at;
   seen.wait += wait;
-  ++seen.total, ++seen.since;
+  seen.total += count, seen.since += count;
   if (from_ < Nanos(0)) from_ = at;
 }
 

@@ -32,7 +32,8 @@ class Progress : public EventOut {
   };
   // Batches come first: an optimizer's steps count where no loader is seen.
   enum class Kind : std::uint8_t { kBatch, kOptimizer };
-  void note(Kind kind, ThreadId thread, Nanos at, Nanos wait);
+  // `count` batches or steps in one: more than one in a call that is many steps.
+  void note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count);
 
   EventOut& out_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;

@@ -70,7 +70,7 @@ class Recording:
     def __init__(self, path):
         text = subprocess.run([BIN + '/stallprof-dump', path], capture_output=True, text=True,
                               check=True).stdout
-        self.nodes, self.slices, self.tids, self.sources = {}, [], {}, {}
+        self.nodes, self.slices, self.sources = {}, [], {}
         for line in text.splitlines():
             kind = line.split(' ', 2)[1] if ' ' in line else ''
             field = {name: value for name, value in re.findall(r' (\w+)=("[^"]*"|\S+)', line)}
@@ -78,8 +78,6 @@ class Recording:
                 self.nodes[field['stack']] = field
             elif kind == 'stack_slice':
                 self.slices.append(field)
-            elif kind == 'thread':
-                self.tids[field['thread']] = field['tid']
             elif kind == 'source':
                 self.sources[field['source'].strip('"')] = (field.get('state', 'absent'),
                                                             field.get('why', '""').strip('"'))
@@ -93,13 +91,8 @@ class Recording:
             node = frame.get('caller')
         return found[::-1]
 
-    def stacks_seen(self):
+    def stacks(self):
         return [self.stack(s['stack']) for s in self.slices if 'stack' in s]
-
-    def last_stacks(self):
-        """tid: its last stack."""
-        return {self.tids[s['thread']]: self.stack(s['stack']) for s in self.slices
-                if 'stack' in s}
 
 
 def record(command, *options, **more):
@@ -139,7 +132,7 @@ class Stacks(unittest.TestCase):
         for version, python in self.each():
             run = record(['sh', '-c', UNTIL_SEEN, python])
             self.assertEqual(run.sources['python_stacks'][0], 'full')
-            stacks = {' '.join(stack) for stack in run.stacks_seen()}
+            stacks = {' '.join(stack) for stack in run.stacks()}
             for end in ('through_generator:target.py:38 generator:target.py:31 ',
                         'deep:target.py:45 deep:target.py:46 wait:target.py:24',
                         '<module>:made up.py:301 wait:target.py:24'):

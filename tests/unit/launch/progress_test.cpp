@@ -55,3 +55,13 @@ TEST_CASE("without a loader the optimizer's steps count") {
   for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
   CHECK(progress.line(2s) == "4 optimizer steps, 2 a second, p50 500 ms");
 }
+
+TEST_CASE("a call that is many steps counts as many") {
+  Counter out;
+  Progress progress(out);
+  OptimizerStep step;
+  step.thread = ThreadId{1};
+  step.steps = 4;
+  for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
+  CHECK(progress.line(2s) == "16 optimizer steps, 8 a second, p50 125 ms");
+}
