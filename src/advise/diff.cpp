@@ -11,7 +11,7 @@ const char* python(bool b) { return b ? "True" : "False"; }
 
 // Libraries that make the loader and say its settings in words of their own: Hugging Face's.
 struct Holder {
-  std::string_view library, name;
+  std::string_view package, name;
 };
 constexpr Holder kHolders[] = {{"transformers", "TrainingArguments"},
                                {"sentence_transformers", "SentenceTransformerTrainingArguments"},
@@ -27,9 +27,9 @@ constexpr Option kOptions[] = {{"num_workers", "dataloader_num_workers"},
                                {"batch_size", "per_device_train_batch_size"}};
 
 const Holder* holderOf(const AdviceContext& c) {
-  const std::string library = c.loader ? c.loader->library : "";
+  const std::string library = c.loader ? c.loader->package : "";
   const auto* known = std::find_if(std::begin(kHolders), std::end(kHolders),
-                                   [&](const Holder& h) { return h.library == library; });
+                                   [&](const Holder& h) { return h.package == library; });
   return known == std::end(kHolders) ? nullptr : known;
 }
 
@@ -77,7 +77,7 @@ std::string diffOf(const AdviceContext& c) {
     return "+ export " + change.name + "=" + change.to;
   if (change.kind != "loader_arg" || !c.loader || change.from.empty()) return {};
   if (const Holder* holder = holderOf(c)) return diffOfHolder(c, *holder);
-  if (!c.loader->library.empty()) return {};  // no such call is at that line
+  if (!c.loader->package.empty()) return {};  // no such call is at that line
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 
@@ -96,9 +96,9 @@ std::string settingOf(const AdviceContext& c, const std::string& name) {
 std::string atSetting(const AdviceContext& c) {
   const SourceLine& line = c.loader ? c.loader->where : c.finding.where;
   if (const Holder* holder = holderOf(c)) return " in " + std::string(holder->name);
-  if (!c.loader || c.loader->library.empty()) return atLine(line);
+  if (!c.loader || c.loader->package.empty()) return atLine(line);
   const std::string called = line.file.empty() ? "" : " (called" + atLine(line) + ")";
-  return " where " + escapeTerminal(c.loader->library, 64) + " takes it" + called;
+  return " where " + escapeTerminal(c.loader->package, 64) + " takes it" + called;
 }
 
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {

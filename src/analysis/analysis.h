@@ -46,7 +46,7 @@ struct LoaderInfo {
   Maybe<std::int32_t> prefetch;
   bool pinMemory = false, persistent = false, inOrder = true;
   SourceLine where;
-  std::string library;  // that `where` calls, and which makes the loader; "": the loader's own
+  std::string package;  // that `where` calls, and which makes the loader; "": the loader's own
 };
 
 struct RunInfo {

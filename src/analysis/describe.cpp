@@ -35,7 +35,7 @@ LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
   info.pinMemory = seen.pinMemory, info.persistent = seen.persistent, info.inOrder = seen.inOrder;
   const LoaderOrigin origin = originOf(trace, seen);
   info.where = lineOf(trace, origin.file, origin.line);
-  info.library = toUtf8(trace.text(origin.library));
+  info.package = toUtf8(trace.text(origin.package));
   return info;
 }
 

@@ -4,14 +4,14 @@
 namespace stallprof {
 
 LoaderOrigin originOf(const Trace& trace, const LoaderSeen& loader) {
-  LoaderOrigin origin{loader.file, loader.line, loader.library};
-  if (loader.library.none()) return origin;
+  LoaderOrigin origin{loader.file, loader.line, loader.package};
+  if (loader.package.none()) return origin;
   for (const auto& row : trace.loaders) {
     const LoaderSeen& other = row.data;
     const bool before = other.process == loader.process && other.loader < loader.loader;
-    if (before && other.library.none() && other.dataset == loader.dataset &&
+    if (before && other.package.none() && other.dataset == loader.dataset &&
         other.workers == loader.workers)
-      origin = {other.file, other.line, other.library};  // the latest of them
+      origin = {other.file, other.line, other.package};  // the latest of them
   }
   return origin;
 }

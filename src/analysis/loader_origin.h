@@ -12,7 +12,7 @@ namespace stallprof {
 struct LoaderOrigin {
   StringId file;
   std::uint32_t line = 0;
-  StringId library;
+  StringId package;
 };
 [[nodiscard]] LoaderOrigin originOf(const Trace& trace, const LoaderSeen& loader);
 

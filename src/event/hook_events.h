@@ -38,14 +38,14 @@ struct LoaderSeen {
   StringId file;  // the line that made the loader: first frame outside torch and the hook
   std::uint32_t line = 0;
   StringId
-      library;  // the installed package that line called, which made the loader; "": torch itself
+      package;  // the installed package that line called, which made the loader; "": torch itself
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("process", s.process), v("loader", s.loader), v("kind", s.kind), v("batching", s.batching),
         v("start_method", s.startMethod), v("dataset", s.dataset), v("workers", s.workers),
         v("prefetch", s.prefetch), v("batch_size", s.batchSize), v("length", s.length),
         v("pin_memory", s.pinMemory), v("persistent", s.persistent), v("in_order", s.inOrder),
-        v("iterable", s.iterable), v("file", s.file), v("line", s.line), v("library", s.library);
+        v("iterable", s.iterable), v("file", s.file), v("line", s.line), v("library", s.package);
   }
 };
 

@@ -47,7 +47,7 @@ Json loader(const LoaderInfo& l) {
                {"persistent_workers", l.persistent},
                {"in_order", l.inOrder},
                {"where", place(l.where)}};
-  if (!l.library.empty()) json["library"] = text(l.library);  // only where one made the loader
+  if (!l.package.empty()) json["library"] = text(l.package);  // only where one made the loader
   return json;
 }
 

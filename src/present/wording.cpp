@@ -246,7 +246,7 @@ std::string loaderText(const LoaderInfo& l) {
   if (l.prefetch) text += ", prefetch_factor=" + std::to_string(*l.prefetch);
   if (l.pinMemory) text += ", pin_memory";
   if (l.persistent) text += ", persistent_workers";
-  if (!l.library.empty()) text += ", made by " + l.library;
+  if (!l.package.empty()) text += ", made by " + l.package;
   const std::string where = lineText(l.where);
   return where.empty() ? text : text + "  " + where;
 }

@@ -17,7 +17,7 @@ MEMORY_BYTES = PAGE + SLOTS * SLOT_BYTES
 KINDS = {
     30: ('framework', 'name:s version:s rank'),
     31: ('loader', 'loader kind:s batching:s start_method:s dataset:s workers prefetch batch_size '
-                   'length pin_memory persistent in_order iterable file:s line library:s'),
+                   'length pin_memory persistent in_order iterable file:s line package:s'),
     32: ('iterator', 'loader pass_ key duration cpu reused'),
     33: ('fetch', 'loader pass_ duration cpu batch worker ready end process_cpu bytes'),
     34: ('worker', 'key worker workers'),

@@ -246,7 +246,7 @@ class Settings(Case):
         first, second, third, fourth, fifth = run.loader
         self.assertEqual((first.batching, first.batch_size, first.length, first.prefetch),
                          ('auto', 4, 2, -1))
-        self.assertEqual((first.file, first.line, first.library), ('<string>', 4, ''))
+        self.assertEqual((first.file, first.line, first.package), ('<string>', 4, ''))
         self.assertEqual((second.workers, second.prefetch, second.persistent, second.length,
                           second.start_method), (2, 5, 1, 3, 'spawn'))
         self.assertEqual((third.batching, third.batch_size), ('batch_sampler', 3))
@@ -265,7 +265,7 @@ class Settings(Case):
             installed = compile('make()', '/env/lib/python3/site-packages/mine/main.py', 'exec')
             exec(installed)
             ''')
-        self.assertEqual([(l.file, l.line, l.library) for l in run.loader],
+        self.assertEqual([(l.file, l.line, l.package) for l in run.loader],
                          [('<string>', 6, 'easy'), ('<string>', 8, 'mine')])
 
     def test_a_program_that_is_all_installed_carries_its_librarys_line(self):
@@ -275,7 +275,7 @@ class Settings(Case):
             with open(program, 'w') as file:
                 file.write('import torch\ntorch.utils.data.DataLoader([1])\n')
             run = Run([PYTHON, program])
-            self.assertEqual([(l.file, l.line, l.library) for l in run.loader],
+            self.assertEqual([(l.file, l.line, l.package) for l in run.loader],
                              [(program, 2, 'mine')])
 
     def test_asking_for_settings_fixes_no_start_method(self):

@@ -71,13 +71,13 @@ TEST_CASE("the first workers are no more of those that are blocked") {
 
 TEST_CASE("a loader that a library made is changed where that library takes its settings") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
-  a.run.loaders[0].library = "transformers";
+  a.run.loaders[0].package = "transformers";
   CHECK(advised(a).text.starts_with(
       "Set dataloader_num_workers=3 and dataloader_persistent_workers=True in TrainingArguments:"));
   CHECK(advised(a).diff ==
         "- TrainingArguments(..., dataloader_num_workers=0)\n"
         "+ TrainingArguments(..., dataloader_num_workers=3, dataloader_persistent_workers=True)");
-  a.run.loaders[0].library = "timm";
+  a.run.loaders[0].package = "timm";
   CHECK(holds(advised(a).text,
               "num_workers=3 and persistent_workers=True where timm takes it "
               "(called at train.py:88):"));

@@ -93,11 +93,11 @@ TEST_CASE("a loader that a library made of the user's own is told where that one
   const RunInfo run = describeRun(traceOf(mine + again));
   REQUIRE(run.loaders.size() == 1);
   CHECK(run.loaders[0].where.line == 4);
-  CHECK(run.loaders[0].library.empty());
+  CHECK(run.loaders[0].package.empty());
   const RunInfo alone = describeRun(traceOf(again));
   REQUIRE(alone.loaders.size() == 1);
   CHECK(alone.loaders[0].where.line == 9);
-  CHECK(alone.loaders[0].library == "accelerate");
+  CHECK(alone.loaders[0].package == "accelerate");
 }
 
 TEST_CASE("coverage: a source as it was last, losses of a kind summed, what the recorder cost") {
