@@ -154,10 +154,10 @@ struct GetNextWatch::Process {
   explicit Process(std::uint32_t pid) : memory(pid) {}
   python::ProcessMemory memory;
   GetNextCode code;
-  std::vector<GetNextCode::Range> package;
-  Nanos next{};  // when to look for TensorFlow again
+  std::vector<GetNextCode::Range> mapped;  // of TensorFlow's library
+  Nanos next{};                            // when to look for TensorFlow again
   Nanos every = kLookAgain;
-  [[nodiscard]] bool has() const { return !package.empty(); }
+  [[nodiscard]] bool has() const { return !mapped.empty(); }
   [[nodiscard]] bool blind() const { return has() && !code.known(); }
   std::unordered_map<std::uint32_t, Thread> threads;  // by tid
 };
@@ -171,7 +171,7 @@ void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
   process.every = std::min(process.every * 2, kSlowest);
   // While TensorFlow is being imported only some of it is there.
   found_ -= process.has(), blind_ -= process.blind();
-  process.code = getNextCodeOf(root_, pid, process.package);
+  process.code = getNextCodeOf(root_, pid, process.mapped);
   found_ += process.has(), blind_ += process.blind();
 }
 
@@ -194,7 +194,7 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
   std::array<std::uint64_t, kStackBytes / 8> buffer;
   const auto words = readStack(process->memory, stack, buffer);
   const auto found = process->code.scan(words);
-  thread.worker.learn(found, words, stack & ~std::uint64_t{7}, process->package);
+  thread.worker.learn(found, words, stack & ~std::uint64_t{7}, process->mapped);
   if (found.inside && met) thread.outside.erase(place);
   if (!found.inside && !met) {
     if (thread.outside.size() >= kMostPlaces) thread.outside.clear();

@@ -205,6 +205,27 @@ bool drawnOnly(const DeviceCall& call) {
   return call.kind != DeviceCallKind::kCopy && call.kind != DeviceCallKind::kSync;
 }
 
+// Rows of one kind held to a bound: `again` keeps them as coarsely as has been settled and says how
+// many are left, `coarser` settles on the next degree, while there is one.
+struct Bound {
+  std::size_t most;
+  std::size_t &rows, &next;
+};
+
+template <class Degree>
+bool doubled(Degree& degree, Degree most) {
+  if (degree >= most) return false;
+  degree *= 2;
+  return true;
+}
+
+template <class Coarser, class Again>
+void hold(Bound bound, bool begun, Coarser&& coarser, Again&& again) {
+  if (begun) bound.rows = again();  // what came since
+  while (bound.rows > bound.most / 2 && coarser()) bound.rows = again();
+  bound.next = std::max(bound.most, 2 * bound.rows);
+}
+
 }  // namespace
 
 std::size_t Coarsener::coarsenLooks(Trace& trace) const {
@@ -224,12 +245,13 @@ std::size_t Coarsener::coarsenLooks(Trace& trace) const {
 }
 
 void Coarsener::boundLooks(Trace& trace) {
-  if (period_ > Nanos(0)) rows_.looks = coarsenLooks(trace);  // what came since
-  while (rows_.looks > bounds_.looks / 2 && period_ < kCoarsest) {
+  const auto coarser = [&] {
+    if (period_ >= kCoarsest) return false;
     period_ = period_ > Nanos(0) ? 2 * period_ : kFinest;
-    rows_.looks = coarsenLooks(trace);
-  }
-  next_.looks = std::max(bounds_.looks, 2 * rows_.looks);
+    return true;
+  };
+  hold({bounds_.looks, rows_.looks, next_.looks}, period_ > Nanos(0), coarser,
+       [&] { return coarsenLooks(trace); });
 }
 
 std::size_t Coarsener::thinCounters(Trace& trace) const {
@@ -239,12 +261,9 @@ std::size_t Coarsener::thinCounters(Trace& trace) const {
 }
 
 void Coarsener::boundCounters(Trace& trace) {
-  if (seconds_ > 1) rows_.counters = thinCounters(trace);
-  while (rows_.counters > bounds_.counters / 2 && seconds_ < kFewestCounters) {
-    seconds_ *= 2;
-    rows_.counters = thinCounters(trace);
-  }
-  next_.counters = std::max(bounds_.counters, 2 * rows_.counters);
+  hold(
+      {bounds_.counters, rows_.counters, next_.counters}, seconds_ > 1,
+      [&] { return doubled(seconds_, kFewestCounters); }, [&] { return thinCounters(trace); });
 }
 
 // Whole stretches go, so that those left are still told piece by piece; the longest always stays.
@@ -275,12 +294,9 @@ std::size_t Coarsener::dropWorks(Trace& trace) {
 }
 
 void Coarsener::boundWorks(Trace& trace) {
-  if (windows_ > 1) rows_.works = dropWorks(trace);
-  while (rows_.works > bounds_.works / 2 && windows_ < kFewestWindows) {
-    windows_ *= 2;
-    rows_.works = dropWorks(trace);
-  }
-  next_.works = std::max(bounds_.works, 2 * rows_.works);
+  hold(
+      {bounds_.works, rows_.works, next_.works}, windows_ > 1,
+      [&] { return doubled(windows_, kFewestWindows); }, [&] { return dropWorks(trace); });
 }
 
 void Coarsener::finish(Trace& trace) {
