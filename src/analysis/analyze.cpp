@@ -9,6 +9,7 @@
 #include "analysis/device_describe.h"
 #include "analysis/findings.h"
 #include "analysis/inferred_steps.h"
+#include "analysis/long_run.h"
 #include "analysis/native.h"
 #include "analysis/ranks.h"
 #include "analysis/resources.h"
@@ -41,7 +42,8 @@ std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackL
   std::vector<Judged> trainers;
   for (const TrainerIdentity& who : roles.trainers) {
     Judged judged;
-    judged.facts = attribute(trace, who, &labels);
+    judged.facts = options.parts ? options.parts->factsOf(trace, who, &labels)
+                                 : attribute(trace, who, &labels);
     if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
   }
   if (trainers.empty()) addInferred(trace, roles, labels, inferred, trainers);
@@ -90,7 +92,23 @@ void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const Infe
   if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
 }
 
+// That not all of a long run is held, and what is.
+CoverageInfo::Source inParts(const TrainerFacts& facts) {
+  return {"steps", Coverage::kPartial,
+          "a long run: " + std::to_string(facts.steps.size()) + " of " +
+              std::to_string(facts.stepCount()) +
+              " steps are held one by one, the others in sums; fetches and batches of the first, "
+              "the slowest and the last steps"};
+}
+
 }  // namespace
+
+TrainerFacts Analyzed::factsOf(const Trace& trace, TrainerIdentity who) const {
+  if (who.process == trainer.process) return trainer;
+  for (const TrainerFacts& other : others)
+    if (other.process == who.process) return other;
+  return attribute(trace, who);
+}
 
 Analysis analyze(const Trace& trace, const AnalyzeOptions& options) {
   return analyzeWithFacts(trace, options).analysis;
@@ -101,7 +119,12 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   Analysis& out = answer.analysis;
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
-  Roles& roles = answer.roles = findRoles(trace);
+  if (options.parts && !options.parts->any()) {
+    AnalyzeOptions whole = options;
+    whole.parts = nullptr;
+    return analyzeWithFacts(trace, whole);
+  }
+  Roles& roles = answer.roles = options.parts ? options.parts->rolesOf(trace) : findRoles(trace);
   const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
   InferredSteps inferred;
   std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options, inferred);
@@ -140,7 +163,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   }
   addNative(trace, roles, facts, out);
   out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
+  if (options.parts) out.coverage.sources.push_back(inParts(facts));
   addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
+  for (Judged& judged : trainers)
+    if (options.parts && &judged != &*longest) answer.others.push_back(std::move(judged.facts));
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

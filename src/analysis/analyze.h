@@ -11,10 +11,13 @@
 
 namespace stallprof {
 
+class LongRun;
+
 struct AnalyzeOptions {
   std::optional<double> pricePerHour;
   std::string recording;             // path as the user gave it, for verify commands
   const RuleTable* rules = nullptr;  // null: the built-in ones
+  LongRun* parts = nullptr;          // what the trace was read in parts by; used up
 };
 
 // The whole answer from a recording. Pure: same trace, same answer; no files, clock or randomness
@@ -26,6 +29,10 @@ struct Analyzed {
   Analysis analysis;
   TrainerFacts trainer;  // of the trainer that the top level is of; without steps where none is
   Roles roles;
+  std::vector<TrainerFacts> others;  // of other trainers, where the trace was read in parts
+
+  // Of one of `roles.trainers`, told from the trace where it is not here.
+  [[nodiscard]] TrainerFacts factsOf(const Trace& trace, TrainerIdentity who) const;
 };
 [[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options = {});
 

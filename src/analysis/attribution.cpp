@@ -144,6 +144,7 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& line, c
   for (const StepSpan& span : plan.steps) {
     Step step;
     step.begin = span.begin, step.end = span.end, step.boundary = span.boundary;
+    step.number = line.before.steps + static_cast<std::uint32_t>(steps.size());
     const DeviceTally traced = tally.add(span.begin, span.end, step.split, step.blame);
     estimateDark(seen, traced.dark, step.split, step.blame);
     const Observed observed = observe(thread, span.begin, span.end);
@@ -159,15 +160,20 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& line, c
   return steps;
 }
 
+// Those whose steps count in this part, and those that took its time.
+bool inPart(const PassSpan& pass, const CountedBefore& before, Nanos end) {
+  return pass.iterator < end && (before.until == kNone || pass.end > before.windowEnd);
+}
+
 std::vector<Pass> makePasses(const Trace& trace, const TrainerTimeline& line,
-                             const std::vector<Step>& steps) {
+                             const std::vector<Step>& steps, Nanos end) {
   std::map<std::uint64_t, Nanos> begun;  // key -> when its first worker entered its loop
   for (const auto& row : trace.workers) begun.try_emplace(row.data.key, row.at);
   std::unordered_map<std::uint32_t, Pass> sums;
   for (const Step& step : steps) ++sums[step.pass].steps, sums[step.pass].wait += step.split.wait;
   std::vector<Pass> passes;
   for (const PassSpan& span : line.passes) {
-    if (!span.counted && !span.evaluation) continue;
+    if ((!span.counted && !span.evaluation) || !inPart(span, line.before, end)) continue;
     Pass pass;
     pass.pass = span.pass, pass.evaluation = span.evaluation;
     pass.begin = line.madeAhead(span) ? span.begin : span.iterator, pass.end = span.end;
@@ -182,7 +188,7 @@ std::vector<Pass> makePasses(const Trace& trace, const TrainerTimeline& line,
 }
 
 int loaderIndex(const Trace& trace, const TrainerTimeline& line) {
-  std::map<std::uint32_t, std::size_t> uses;
+  std::map<std::uint32_t, std::size_t> uses = line.before.fetches;
   for (const PassSpan& pass : line.passes)
     if (pass.counted) uses[pass.loader] += pass.fetches.size();
   if (uses.empty()) return -1;
@@ -250,14 +256,40 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   return facts;
 }
 
-}  // namespace
+std::vector<BatchWork> makeWorks(const StepPlan& plan, const TrainerTimeline& line,
+                                 const Producers& producers) {
+  std::vector<BatchWork> works;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepSpan& step = plan.steps[i];
+    if (step.fetch < 0) continue;
+    BatchWork work;
+    work.step = line.before.steps + static_cast<std::uint32_t>(i);
+    if (producers.work(line.passes[step.pass], *line.fetches[static_cast<std::size_t>(step.fetch)],
+                       work))
+      works.push_back(work);
+  }
+  return works;
+}
 
-TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels,
-                       std::vector<Lap> laps) {
-  TrainerTimeline line = readTimeline(trace, who);
-  line.laps = std::move(laps);
-  const StepPlan plan = planSteps(trace, line);
+void count(const TrainerTimeline& line, const StepPlan& plan, Nanos end, CountedBefore& before) {
+  for (const PassSpan& pass : line.passes)
+    for (std::size_t i = 0; pass.counted && i < pass.fetches.size(); ++i)
+      if (const Nanos at = line.fetches[pass.fetches[i]]->at; at >= before.until && at < end)
+        ++before.fetches[pass.loader];
+  before.updates = before.updates || !line.updates.empty();
+  before.until = end;
+  if (plan.steps.empty()) return;
+  before.steps += static_cast<std::uint32_t>(plan.steps.size());
+  before.windowEnd = plan.windowEnd;
+}
+
+TrainerFacts attributeLine(const Trace& trace, TrainerTimeline line, const StackLabels* labels,
+                           CountedBefore& before, Nanos end) {
+  const TrainerIdentity who = line.who;
+  line.before = before;
+  StepPlan plan = planSteps(trace, line);
   const Line pieces = drawLine(line, plan);
+  keepPart(line, end, plan);
   TrainerFacts facts;
   const DeviceTimeline devices = readDevices(trace, who);
   ProducerThreads threads;
@@ -275,7 +307,9 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   facts.process = who.process, facts.thread = who.thread, facts.source = plan.source;
   facts.warmup = plan.warmup;
   facts.windowBegin = plan.windowBegin, facts.windowEnd = plan.windowEnd;
-  for (const auto* step : line.stepping) facts.optimizerSteps += std::max(1u, step->data.steps);
+  for (const auto* step : line.stepping)
+    if (step->at >= before.until && step->at < end)
+      facts.optimizerSteps += std::max(1u, step->data.steps);
   facts.loader = loaderIndex(trace, line);
   facts.readCpuShare = producers.readCpu();
   const DeviceTally traced =
@@ -287,17 +321,38 @@ TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabel
   const Observed seen = observe(thread, facts.windowBegin, facts.windowEnd);
   facts.cpu = seen.run, facts.starved = seen.queued;
   facts.processCpu = cpuBetween(trace.process(who.process), facts.windowBegin, facts.windowEnd);
-  for (const StepSpan& step : plan.steps) {
-    if (step.fetch < 0) continue;
-    BatchWork work;
-    if (producers.work(line.passes[step.pass], *line.fetches[static_cast<std::size_t>(step.fetch)],
-                       work))
-      facts.works.push_back(work);
-  }
-  facts.passes = makePasses(trace, line, facts.steps);
+  facts.works = makeWorks(plan, line, producers);
+  facts.passes = makePasses(trace, line, facts.steps, end);
   facts.workers = makeWorkers(trace, line, facts.windowBegin, facts.windowEnd);
   facts.threads = std::move(threads.threads);
+  count(line, plan, end, before);
   return facts;
+}
+
+}  // namespace
+
+TrainerFacts attribute(const Trace& trace, TrainerIdentity who, const StackLabels* labels,
+                       std::vector<Lap> laps) {
+  TrainerTimeline line = readTimeline(trace, who);
+  line.laps = std::move(laps);
+  CountedBefore nothing;
+  return attributeLine(trace, std::move(line), labels, nothing, Nanos::max());
+}
+
+TrainerFacts attributePart(const Trace& trace, TrainerIdentity who, const StackLabels* labels,
+                           CountedBefore& before, Nanos end) {
+  return attributeLine(trace, readTimeline(trace, who), labels, before, end);
+}
+
+void measureAnew(const Trace& trace, TrainerFacts& facts) {
+  const Nanos begin = facts.windowBegin, end = facts.windowEnd;
+  facts.processCpu = cpuBetween(trace.process(facts.process), begin, end);
+  facts.device.gauges = readGauges(trace, begin, end);
+  for (WorkerFacts& worker : facts.workers) {
+    worker.cpu = cpuBetween(trace.process(worker.process), begin, end);
+    worker.firstResident = worker.lastResident = worker.peakPrivate = -1, worker.threads = 1;
+    measureWorker(trace.process(worker.process), worker);
+  }
 }
 
 }  // namespace stallprof

@@ -21,4 +21,13 @@ namespace stallprof {
                                      const StackLabels* labels = nullptr,
                                      std::vector<Lap> laps = {});
 
+// The same of a part of a long run: from `before` on, which then says what is counted with it, to
+// `end`. Without steps where none begins in it.
+[[nodiscard]] TrainerFacts attributePart(const Trace& trace, TrainerIdentity who,
+                                         const StackLabels* labels, CountedBefore& before,
+                                         Nanos end);
+
+// What the trace's counters, which are never dropped, say of the whole of `facts`' window.
+void measureAnew(const Trace& trace, TrainerFacts& facts);
+
 }  // namespace stallprof

@@ -298,10 +298,14 @@ Nanos Producers::taking(const PassSpan& pass, const Place& place, std::int64_t b
   const Timed<WorkerTask>& task = *workers_[place.worker].tasks[place.task];
   // Each batch that the trainer takes sends the index that is as far ahead as workers may be.
   const std::int64_t sender = batch - ahead->second;
-  if (sender >= static_cast<std::int64_t>(pass.fetches.size())) return kNone;
-  const Nanos sent = sender < 0
-                         ? pass.iteratorEnd
-                         : line_.fetches[pass.fetches[static_cast<std::size_t>(sender)]]->end();
+  auto taken = pass.fetches.begin() + std::min<std::ptrdiff_t>(std::max<std::int64_t>(sender, 0),
+                                                               std::ssize(pass.fetches));
+  if (line_.before.until > kNone)  // the pass's first fetches are read already
+    taken = std::partition_point(pass.fetches.begin(), pass.fetches.end(), [&](std::uint32_t i) {
+      return line_.fetches[i]->data.batch < sender;
+    });
+  if (sender >= 0 && taken == pass.fetches.end()) return kNone;
+  const Nanos sent = sender < 0 ? pass.iteratorEnd : line_.fetches[*taken]->end();
   return sent <= task.at ? fetchBegin(task) - task.at : kNone;
 }
 

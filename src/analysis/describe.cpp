@@ -61,8 +61,12 @@ std::string_view sourceName(StepSource source) {
 std::vector<double> plainTimes(const TrainerFacts& trainer) {
   std::vector<double> times, group;
   bool whole = true;
+  const bool grouped = std::any_of(trainer.steps.begin(), trainer.steps.end(),
+                                   [](const Step& step) { return !step.updates; });
   for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i) {
     const Step& step = trainer.steps[i];
+    if (!trainer.joined.drawn(step.number)) continue;
+    if (grouped && i > trainer.warmup && !trainer.follows(i)) group.clear(), whole = false;
     group.push_back(static_cast<double>((step.end - step.begin).count()));
     whole = whole && !step.boundary;
     if (!step.updates) continue;
@@ -72,15 +76,25 @@ std::vector<double> plainTimes(const TrainerFacts& trainer) {
   if (!times.empty()) return times;
   // No update lies between two boundaries: batches alone, then.
   for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
-    if (const Step& step = trainer.steps[i]; !step.boundary)
+    if (const Step& step = trainer.steps[i]; !step.boundary && trainer.joined.drawn(step.number))
       times.push_back(static_cast<double>((step.end - step.begin).count()));
   return times;
+}
+
+// Of all plain steps, where not all are held.
+double meanOf(const TrainerFacts& trainer, const std::vector<double>& times) {
+  if (trainer.joined.plain == 0) return mean(times);
+  Nanos sum = trainer.joined.plainTime;
+  std::size_t count = trainer.joined.plain;
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
+    if (const Step& step = trainer.steps[i]; !step.boundary) sum += step.end - step.begin, ++count;
+  return static_cast<double>(sum.count()) / static_cast<double>(count);
 }
 
 StepTimes timesOf(const TrainerFacts& trainer) {
   const std::vector<double> times = plainTimes(trainer);
   const auto nanos = [](double v) { return Nanos(static_cast<Nanos::rep>(v)); };
-  return {nanos(mean(times)), nanos(quantile(times, 0.5)), nanos(quantile(times, 0.95)),
+  return {nanos(meanOf(trainer, times)), nanos(quantile(times, 0.5)), nanos(quantile(times, 0.95)),
           nanos(quantile(times, 0.99))};
 }
 
@@ -145,7 +159,7 @@ CoverageInfo describeCoverage(const Trace& trace) {
 
 StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   StepsInfo info;
-  info.count = static_cast<std::int64_t>(trainer.steps.size());
+  info.count = static_cast<std::int64_t>(trainer.stepCount());
   info.windowCount = static_cast<std::int64_t>(trainer.windowSteps());
   info.window = trainer.window();
   info.optimizerSteps = static_cast<std::int64_t>(trainer.optimizerSteps);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/device_facts.h"
 #include "analysis/stack_facts.h"
+#include "base/lot.h"
 #include "trace/trace.h"
 
 // What `attribution` establishes about one trainer, and what ceilings, model and findings reason
@@ -52,6 +55,7 @@ struct Step {
   Nanos cpu{};      // the trainer thread's CPU in the step
   Nanos starved{};  // runnable without a CPU in the step
   std::uint32_t pass = 0;
+  std::uint32_t number = 0;  // of all steps, from 0
   std::int64_t batch = -1;
   std::int32_t ready = -1;  // batches that lay ready when the fetch began
   bool boundary = false;    // first of its pass, last before a gap, or holding a periodic span:
@@ -62,7 +66,7 @@ struct Step {
 
 // One batch as its producer made it: a worker, or the trainer itself with no workers.
 struct BatchWork {
-  std::uint32_t pass = 0;
+  std::uint32_t pass = 0, step = 0;  // step: the number of the one it was for
   std::int64_t batch = -1;
   std::int32_t worker = -1;
   Nanos begin{}, end{};  // the fetch, wall
@@ -86,6 +90,33 @@ struct Pass {
   bool evaluation = false;
 };
 
+// Of a run too long to be held step by step (long_run.h): the sums of the window's steps, and of
+// their batches, that `TrainerFacts::steps` and `works` do not hold. All zero for a shorter run.
+struct StepsJoined {
+  std::size_t steps = 0, works = 0;
+  Split split;
+  Blame blame;
+  // Of those that are no boundary.
+  std::size_t plain = 0;
+  Split plainSplit;
+  Blame plainBlame;
+  Nanos plainTime{};
+  Nanos behindReady{};          // waited, start-up aside, with batches ready
+  Nanos making{}, makingCpu{};  // of batches: until handed over; workers' CPU
+  // When every row of the trace that steps are told from is there still: the first and the last
+  // steps, and between those some of special ones.
+  std::vector<std::pair<Nanos, Nanos>> whole;
+  static constexpr std::uint32_t kBlock = 64;  // steps that follow each other, for who groups them
+  std::uint64_t every = 1;                     // block is held, drawn by lot; a power of two
+
+  // Drawn by lot, and not held for what it is: of these are quantiles and models.
+  [[nodiscard]] bool drawn(std::uint32_t number) const {
+    return lotOf(number / kBlock) % every == 0;
+  }
+  void add(const Step& step);
+  void add(const BatchWork& work);
+};
+
 struct WorkerFacts {
   ProcessId process;
   std::int32_t worker = 0;
@@ -101,7 +132,8 @@ struct TrainerFacts {
   ThreadId thread;
   StepSource source = StepSource::kNone;
   int loader = -1;                   // index in Trace::loaders; -1: no loader
-  std::vector<Step> steps;           // all counted steps, warm-up included, by time
+  std::vector<Step> steps;           // counted steps, warm-up included, by time: all of them, but
+                                     // for those `joined`
   std::size_t warmup = 0;            // the first of the window's steps
   Nanos windowBegin{}, windowEnd{};  // all of the run when there are no steps
   Split split;                       // of the window; sums to it
@@ -116,6 +148,7 @@ struct TrainerFacts {
   StackFacts stacks;        // of the window; empty where no Python stack was seen
   DeviceFacts device;       // of the window; not `seen` where the process used none
   std::vector<ThreadId> threads;  // of the trainer's process that make its data
+  StepsJoined joined;
   bool sureSteps = true;  // false: inferred, and no update of a model was seen in each of many
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
@@ -127,7 +160,32 @@ struct TrainerFacts {
   [[nodiscard]] bool toldSteps() const {
     return (source == StepSource::kMarks || source == StepSource::kNvtx) && loader < 0;
   }
-  [[nodiscard]] std::size_t windowSteps() const { return steps.size() - warmup; }
+  [[nodiscard]] std::size_t stepCount() const { return steps.size() + joined.steps; }
+  [[nodiscard]] std::size_t windowSteps() const { return stepCount() - warmup; }
+  // The rows of the trace that step `i` of `steps` is told from are there still.
+  [[nodiscard]] bool toldWhole(std::size_t i) const {
+    return joined.whole.empty() || std::any_of(joined.whole.begin(), joined.whole.end(),
+                                               [&](const auto& s) { return within(i, s); });
+  }
+  // Of steps by their length the one in the middle; where some are joined, of the first and the
+  // last ones the nearest to it.
+  [[nodiscard]] std::size_t typicalOf(const std::vector<std::size_t>& byLength) const {
+    const std::size_t middle = byLength.size() / 2;
+    for (std::size_t apart = 0; apart <= middle; ++apart)
+      for (const std::size_t at : {middle - apart, middle + apart})
+        if (at < byLength.size() &&
+            (joined.whole.empty() || within(byLength[at], joined.whole.front()) ||
+             within(byLength[at], joined.whole.back())))
+          return byLength[at];
+    return byLength[middle];
+  }
+  [[nodiscard]] bool within(std::size_t i, const std::pair<Nanos, Nanos>& stretch) const {
+    return steps[i].begin >= stretch.first && steps[i].end <= stretch.second;
+  }
+  // Step `i` of `steps` follows the one before it there, with none joined between.
+  [[nodiscard]] bool follows(std::size_t i) const {
+    return i > 0 && steps[i].number == steps[i - 1].number + 1;
+  }
 };
 
 }  // namespace stallprof

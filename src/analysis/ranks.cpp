@@ -86,7 +86,7 @@ void compareSteps(const Trace& trace, const std::vector<const TrainerFacts*>& tr
     saved += beyond, ++uneven;
     ++late[static_cast<std::size_t>(least - waited.begin())];
   }
-  balance.compared = first.windowSteps();
+  balance.compared = first.steps.size() - first.warmup;
   if (balance.compared < kFewestCompared || whole <= 0 || uneven == 0) return;
   balance.saved = saved / whole;
   for (std::size_t i = 0; i < trainers.size(); ++i)
@@ -96,8 +96,8 @@ void compareSteps(const Trace& trace, const std::vector<const TrainerFacts*>& tr
 
 // Two that train side by side, step for step.
 bool together(const TrainerFacts& a, const TrainerFacts& b) {
-  const auto few = static_cast<double>(std::min(a.steps.size(), b.steps.size()));
-  const auto many = static_cast<double>(std::max(a.steps.size(), b.steps.size()));
+  const auto few = static_cast<double>(std::min(a.stepCount(), b.stepCount()));
+  const auto many = static_cast<double>(std::max(a.stepCount(), b.stepCount()));
   const Nanos both = std::min(a.windowEnd, b.windowEnd) - std::max(a.windowBegin, b.windowBegin);
   return few >= 0.9 * many && both * 2 > std::max(a.window(), b.window());
 }

@@ -88,7 +88,7 @@ Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
 
 // Of the making of batches that lie in [begin, end).
 double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
-  double sum = 0;
+  auto sum = static_cast<double>(trainer.joined.makingCpu.count());
   for (const BatchWork& w : trainer.works) {
     const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
     if (inside > Nanos{} && w.worker >= 0)

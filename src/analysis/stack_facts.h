@@ -24,6 +24,7 @@ struct LookSum {
     run_ = witness == last_ ? run_ + 1 : 1;
     last_ = witness, looks += 1, squares += 2 * run_ - 1;
   }
+  void join(const LookSum& other) { looks += other.looks, squares += other.squares; }
   [[nodiscard]] double effective() const { return squares > 0 ? looks * looks / squares : 0; }
 
  private:
@@ -46,6 +47,11 @@ struct PhaseLooks {
     seconds[static_cast<std::size_t>(phase)] += stands;
     time += stands;
     all.add(witness);
+  }
+  void join(const PhaseLooks& other) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += other.seconds[i];
+    time += other.time;
+    all.join(other.all);
   }
   [[nodiscard]] double ratio(Phase phase) const {
     return time > 0 ? seconds[static_cast<std::size_t>(phase)] / time : 0;

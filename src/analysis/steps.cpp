@@ -21,7 +21,7 @@ const Timed<OptimizerStep>* updateOf(const TrainerTimeline& line, const PassSpan
 }
 
 void findEvaluation(TrainerTimeline& line) {
-  if (line.updates.empty()) return;
+  if (line.updates.empty() && !line.before.updates) return;
   for (std::uint32_t i = 0; i < line.passes.size(); ++i)
     line.passes[i].evaluation = !updateOf(line, line.passes[i], i);
 }
@@ -32,7 +32,9 @@ std::vector<std::uint32_t> loadersByUse(const TrainerTimeline& line) {
   std::vector<std::uint32_t> order;
   for (const PassSpan& pass : line.passes) {
     if (pass.evaluation) continue;
-    const auto [at, isNew] = fetches.try_emplace(pass.loader, 0);
+    const auto before = line.before.fetches.find(pass.loader);
+    const auto [at, isNew] =
+        fetches.try_emplace(pass.loader, before == line.before.fetches.end() ? 0 : before->second);
     if (isNew) order.push_back(pass.loader);
     at->second += pass.fetches.size();
   }
@@ -168,6 +170,18 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& line) {
   plan.windowBegin = plan.steps[plan.warmup].begin;
   plan.windowEnd = plan.steps.back().end;
   return plan;
+}
+
+void keepPart(const TrainerTimeline& line, Nanos end, StepPlan& plan) {
+  if (plan.steps.empty()) return;
+  const bool goesOn = plan.steps.back().begin >= end;
+  std::erase_if(plan.steps, [&](const StepSpan& step) {
+    return step.begin < line.before.windowEnd || step.begin >= end;
+  });
+  plan.warmup = line.before.steps > 0 ? 0 : warmupSteps(plan.steps);
+  if (plan.steps.empty()) return;
+  plan.windowBegin = line.before.steps > 0 ? line.before.windowEnd : plan.steps[plan.warmup].begin;
+  plan.windowEnd = goesOn ? end : plan.steps.back().end;
 }
 
 }  // namespace stallprof

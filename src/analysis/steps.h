@@ -34,6 +34,10 @@ struct StepPlan {
 //  - A pass's last batch counts if the loop asked for another or an optimizer step followed.
 [[nodiscard]] StepPlan planSteps(const Trace& trace, TrainerTimeline& line);
 
+// The plan of the part of a run from `line.before` on, of the steps that begin before `end`. Parts
+// join without a gap; the first has the warm-up.
+void keepPart(const TrainerTimeline& line, Nanos end, StepPlan& plan);
+
 // The first steps that are warm-up: 10 steps or 5 s, whichever is longer, at most 30 % of them.
 [[nodiscard]] std::size_t warmupSteps(const std::vector<StepSpan>& steps);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,15 @@ struct ToldSteps {
   bool sure = false;  // marks, or mapped by the user: more than what a range is named
 };
 
+// What was counted of a trainer before the part of its run that is looked at (long_run.h).
+struct CountedBefore {
+  Nanos until{};      // of rows: 0 is nothing yet
+  Nanos windowEnd{};  // of what is counted of it
+  std::uint32_t steps = 0;
+  std::map<std::uint32_t, std::size_t> fetches;  // of each loader's counted passes
+  bool updates = false;                          // an optimizer stepped
+};
+
 // What the trainer's own thread did, as the hook told it; nothing is judged here but passes.
 struct TrainerTimeline {
   TrainerIdentity who;
@@ -55,6 +65,7 @@ struct TrainerTimeline {
   std::vector<PassSpan> passes;  // by first fetch
   ToldSteps told;
   std::vector<Lap> laps;  // of the training loop as its stacks tell it, where no hook does
+  CountedBefore before;
 
   // The first optimizer step that begins in [begin, end), or null.
   [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;

@@ -28,19 +28,22 @@ std::vector<std::size_t> byLength(const TrainerFacts& trainer) {
 // The steps from `middle - around` to `middle + around`.
 void addStretch(const TrainerFacts& trainer, const char* what, std::size_t middle,
                 std::size_t around, TimelineDetail& detail) {
-  const std::size_t first = middle - std::min(middle, around);
-  const std::size_t last = std::min(trainer.steps.size() - 1, middle + around);
+  std::size_t first = middle, last = middle;
+  while (middle - first < around && trainer.follows(first)) --first;
+  while (last - middle < around && last + 1 < trainer.steps.size() && trainer.follows(last + 1))
+    ++last;
   detail.stretches.push_back({trainer.steps[first].begin, trainer.steps[last].end});
-  detail.words.push_back(std::string(what) + " step " + std::to_string(middle) + " (steps " +
-                         std::to_string(first) + " to " + std::to_string(last) + ")");
+  const auto number = [&](std::size_t i) { return std::to_string(trainer.steps[i].number); };
+  detail.words.push_back(std::string(what) + " step " + number(middle) + " (steps " +
+                         number(first) + " to " + number(last) + ")");
 }
 
 void addRepresentative(const TrainerFacts& trainer, std::size_t around, TimelineDetail& detail) {
   const std::vector<std::size_t> order = byLength(trainer);
-  addStretch(trainer, "median", order[order.size() / 2], around, detail);
+  addStretch(trainer, "median", trainer.typicalOf(order), around, detail);
   addStretch(trainer, "worst", order.back(), around, detail);
   for (std::size_t i = 1; i < trainer.steps.size(); ++i)
-    if (trainer.steps[i].pass != trainer.steps[i - 1].pass) {
+    if (trainer.steps[i].pass != trainer.steps[i - 1].pass && trainer.toldWhole(i)) {
       addStretch(trainer, "first of a pass:", i, around, detail);
       return;
     }
@@ -62,12 +65,13 @@ void addOneStretch(const Trace& trace, const TrainerFacts& trainer, std::size_t 
   }
   if (count == 0) {
     const std::vector<std::size_t> order = byLength(trainer);
-    return addStretch(trainer, "median", order[order.size() / 2], room / 2, detail);
+    return addStretch(trainer, "median", trainer.typicalOf(order), room / 2, detail);
   }
   const std::size_t last = first + std::min(count, room) - 1;
   detail.stretches.push_back({trainer.steps[first].begin, trainer.steps[last].end});
-  detail.words.push_back("each piece of the device's work (steps " + std::to_string(first) +
-                         " to " + std::to_string(last) + ")");
+  detail.words.push_back("each piece of the device's work (steps " +
+                         std::to_string(trainer.steps[first].number) + " to " +
+                         std::to_string(trainer.steps[last].number) + ")");
 }
 
 }  // namespace
@@ -82,7 +86,11 @@ TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
   const std::size_t steps = trainer.steps.size();
   const bool many = options.oneStretch && options.mostSteps > 0 && steps > options.mostSteps;
   const bool fits = options.full || (slices <= options.most && !many);
-  if ((fits && !(options.oneStretch && traced)) || trainer.steps.empty()) {
+  const bool some = trainer.joined.steps > 0;
+  if (some)
+    detail.words.push_back("of " + std::to_string(trainer.stepCount()) + " steps " +
+                           std::to_string(steps) + " one by one");
+  if ((fits && !some && !(options.oneStretch && traced)) || trainer.steps.empty()) {
     detail.whole = fits;
     if (fits) return detail;
   }

@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/attribution.h"
-
 namespace stallprof {
 namespace {
 
@@ -124,8 +122,7 @@ class Layout {
     for (std::size_t i = 0; i < analyzed_.roles.trainers.size(); ++i) {
       const TrainerIdentity& who = analyzed_.roles.trainers[i];
       if (!shown(who.process)) continue;
-      const bool first = who.process == analyzed_.trainer.process;
-      out_.trainers.push_back(first ? analyzed_.trainer : attribute(trace_, who));
+      out_.trainers.push_back(analyzed_.factsOf(trace_, who));
       const auto& steps = out_.trainers.back().steps;
       for (std::uint32_t s = 0; s < steps.size(); ++s)
         add(who.thread, who.process,

@@ -77,7 +77,7 @@ void tellCall(const Trace& trace, const SliceRef& ref, TraceSlice& slice) {
 
 void SliceTeller::step(const SliceRef& ref, TraceSlice& slice) const {
   const Step& step = lanes_.trainers[ref.trainer].steps[ref.row];
-  slice.name = "ProfilerStep#" + std::to_string(ref.row);
+  slice.name = "ProfilerStep#" + std::to_string(step.number);
   addKnown(slice, "batch", step.batch), addKnown(slice, "pass", step.pass);
   addKnown(slice, "data_wait_ns", step.split.wait.count());
   addKnown(slice, "load_ns", step.split.load.count());

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/attribution.h"
 #include "base/text.h"
 
 namespace stallprof {
@@ -92,7 +91,7 @@ void writeSteps(const Trace& trace, const TrainerFacts& trainer, ByteStream& out
   for (std::size_t i = 0; i < trainer.steps.size(); ++i) {
     const Step& s = trainer.steps[i];
     line = pid;
-    addNumber(line, static_cast<std::int64_t>(i)), addNumber(line, s.pass);
+    addNumber(line, s.number), addNumber(line, s.pass);
     for (const std::int64_t n : {s.batch, std::int64_t{makers.of(s)}, std::int64_t{s.ready}})
       addKnown(line, n);
     addNumber(line, i < trainer.warmup ? 1 : 0), addNumber(line, s.boundary ? 1 : 0);
@@ -114,7 +113,7 @@ bool writeStepsCsv(const Trace& trace, const Analyzed& analyzed, const WriteByte
     if (who.process == analyzed.trainer.process)
       writeSteps(trace, analyzed.trainer, out);
     else
-      writeSteps(trace, attribute(trace, who), out);
+      writeSteps(trace, analyzed.factsOf(trace, who), out);
   return out.flush();
 }
 

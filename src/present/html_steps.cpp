@@ -149,6 +149,11 @@ void caption(Html& html, const Strip& strip) {
     text += "Each bar is the median step of " +
             plural((strip.steps + strip.bars.size() - 1) / strip.bars.size(), "neighbouring step") +
             "; the thin line runs from the shortest to the longest of them. ";
+  if (strip.joined > 0)
+    text += "Of " + plural(strip.steps, "step") + " every " +
+            numberText(static_cast<double>(strip.steps) /
+                       static_cast<double>(strip.steps - strip.joined)) +
+            "th or so is drawn; the others are in every sum. ";
   if (strip.above > 0)
     text += plural(strip.above, "step") + (strip.above == 1 ? " is" : " are") +
             " longer than the axis; the longest stand in the table below. ";

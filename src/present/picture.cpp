@@ -20,7 +20,7 @@ std::pair<std::size_t, std::size_t> medianAndWorst(const TrainerFacts& trainer) 
   std::size_t longest = trainer.warmup;
   for (std::size_t i = longest; i < trainer.steps.size(); ++i)
     if (shorter(longest, i)) longest = i;
-  return {plain[plain.size() / 2], longest};
+  return {trainer.typicalOf(plain), longest};
 }
 
 }  // namespace

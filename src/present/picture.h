@@ -32,7 +32,7 @@ enum class Hue : std::uint8_t {
 
 // One step, or the median one of several neighbours.
 struct StripBar {
-  std::size_t first = 0, last = 0;  // steps it stands for, by index
+  std::size_t first = 0, last = 0;  // steps it stands for, by number
   std::size_t step = 0;             // the one whose split is drawn
   Nanos low{}, middle{}, high{};
   Split split;
@@ -51,9 +51,10 @@ struct Strip {
   std::vector<StripBar> bars;
   std::vector<SlowStep> slowest;  // of the window, slowest first
   std::size_t steps = 0, warmup = 0;
-  Nanos median{};         // of plainSteps
-  Nanos top{};            // of the axis
-  std::size_t above = 0;  // steps longer than that
+  std::size_t joined = 0;  // of the steps, those that only sums tell of
+  Nanos median{};          // of plainSteps
+  Nanos top{};             // of the axis
+  std::size_t above = 0;   // steps longer than that
 };
 
 // A stretch of a lane, in its view's time.

@@ -180,7 +180,7 @@ const BatchWork* workOf(const TrainerFacts& trainer, const Step& step) {
 StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index) {
   const Step& step = trainer.steps[index];
   StepView view;
-  view.index = index, view.begin = step.begin, view.end = step.end;
+  view.index = step.number, view.begin = step.begin, view.end = step.end;
   view.split = step.split, view.blame = step.blame;
   const Nanos length = step.end - step.begin, margin = length / 12;
   const BatchWork* work = trainer.workers.empty() ? nullptr : workOf(trainer, step);

@@ -15,16 +15,20 @@ constexpr std::size_t kSlowest = 8;
 
 Nanos durationOf(const Step& step) { return step.end - step.begin; }
 
-StripBar barOf(const std::vector<Step>& steps, std::size_t first, std::size_t last) {
+StripBar barOf(const TrainerFacts& trainer, std::size_t first, std::size_t last) {
+  const std::vector<Step>& steps = trainer.steps;
   std::vector<std::size_t> order(last - first + 1);
   std::iota(order.begin(), order.end(), first);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(durationOf(steps[a]), a) < std::pair(durationOf(steps[b]), b);
   });
   StripBar bar;
-  bar.first = first, bar.last = last, bar.step = order[order.size() / 2];
+  const Step& middle = steps[order[order.size() / 2]];
+  bar.first = steps[first].number, bar.step = middle.number;
+  // What was joined after a step stands with it.
+  bar.last = (last + 1 < steps.size() ? steps[last + 1].number : trainer.stepCount()) - 1;
   bar.low = durationOf(steps[order.front()]), bar.high = durationOf(steps[order.back()]);
-  bar.middle = durationOf(steps[bar.step]), bar.split = steps[bar.step].split;
+  bar.middle = durationOf(middle), bar.split = middle.split;
   bar.boundary = first == last && steps[first].boundary;
   return bar;
 }
@@ -55,7 +59,7 @@ Part mostOf(const Step& step) {
 }
 
 std::vector<SlowStep> slowestOf(const TrainerFacts& trainer) {
-  std::vector<std::size_t> order(trainer.windowSteps());
+  std::vector<std::size_t> order(trainer.steps.size() - trainer.warmup);
   std::iota(order.begin(), order.end(), trainer.warmup);
   const std::size_t shown = std::min(order.size(), kSlowest);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
@@ -66,8 +70,8 @@ std::vector<SlowStep> slowestOf(const TrainerFacts& trainer) {
   std::vector<SlowStep> slowest;
   for (std::size_t i = 0; i < shown; ++i) {
     const Part most = mostOf(trainer.steps[order[i]]);
-    slowest.push_back(
-        {order[i], durationOf(trainer.steps[order[i]]), most.hue, most.time, most.why});
+    slowest.push_back({trainer.steps[order[i]].number, durationOf(trainer.steps[order[i]]),
+                       most.hue, most.time, most.why});
   }
   return slowest;
 }
@@ -86,11 +90,12 @@ std::vector<std::size_t> plainSteps(const TrainerFacts& trainer) {
 Strip drawStrip(const TrainerFacts& trainer) {
   Strip strip;
   const std::vector<Step>& steps = trainer.steps;
-  strip.steps = steps.size(), strip.warmup = trainer.warmup;
+  strip.steps = trainer.stepCount(), strip.warmup = trainer.warmup;
+  strip.joined = trainer.joined.steps;
   if (steps.empty()) return strip;
   const std::size_t each = (steps.size() + kMostBars - 1) / kMostBars;
   for (std::size_t first = 0; first < steps.size(); first += each)
-    strip.bars.push_back(barOf(steps, first, std::min(first + each, steps.size()) - 1));
+    strip.bars.push_back(barOf(trainer, first, std::min(first + each, steps.size()) - 1));
 
   std::vector<Nanos> sorted;
   for (std::size_t i = trainer.warmup; i < steps.size(); ++i)

@@ -58,6 +58,18 @@ std::vector<std::uint32_t> listSegments(int directory) {
   return numbers;
 }
 
+Result<Manifest> manifestIn(int directory) {
+  const Fd file = openRegular(directory, format::kManifestFile);
+  if (!file.valid())
+    return Error{Error::Kind::kDamaged, std::string("not a stallprof recording: ") +
+                                            format::kManifestFile + ": " + errnoText(errno)};
+  std::string json(kManifestBytes, '\0');
+  json.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(json.data()), json.size()}));
+  auto manifest = manifestFromJson(json);
+  if (!manifest.ok()) return std::move(manifest).error().within(format::kManifestFile);
+  return manifest;
+}
+
 class RecordingReader {
  public:
   RecordingReader(Fd directory, Strings& strings, const std::function<void(const Event&)>& take)
@@ -108,14 +120,8 @@ Result<ReadSummary> RecordingReader::read() {
 }
 
 Status RecordingReader::readManifestFile() {
-  const Fd file = openRegular(directory_.get(), format::kManifestFile);
-  if (!file.valid())
-    return Error{Error::Kind::kDamaged, std::string("not a stallprof recording: ") +
-                                            format::kManifestFile + ": " + errnoText(errno)};
-  std::string json(kManifestBytes, '\0');
-  json.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(json.data()), json.size()}));
-  auto manifest = manifestFromJson(json);
-  if (!manifest.ok()) return std::move(manifest).error().within(format::kManifestFile);
+  auto manifest = manifestIn(directory_.get());
+  if (!manifest.ok()) return std::move(manifest).error();
   summary_.manifest = std::move(manifest).value();
   return Done{};
 }
@@ -185,6 +191,12 @@ void RecordingReader::lose(LossKind kind, std::uint64_t count, std::string_view 
 }
 
 }  // namespace
+
+Result<Manifest> readManifest(const std::string& directory) {
+  const Fd opened = openAt(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!opened.valid()) return ioError("opening the recording " + inQuotes(directory), errno);
+  return manifestIn(opened.get());
+}
 
 Result<ReadSummary> readRecording(const std::string& directory, Strings& strings,
                                   const std::function<void(const Event&)>& take) {

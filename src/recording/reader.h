@@ -18,6 +18,10 @@ struct ReadSummary {
   std::int64_t lostBytes = 0;  // skipped; each stretch was also given as a Loss event
 };
 
+// What the recording at `directory` says of itself ahead of its events; an Error where its own file
+// of that is missing or damaged, which readRecording may still make up for.
+[[nodiscard]] Result<Manifest> readManifest(const std::string& directory);
+
 // Reads every whole event of the recording at `directory`, in order of writing, and gives it to
 // `take` with string ids of `strings` (which must outlive the use of the events). Damage is skipped
 // and given as Loss events. Errors: no such recording, not a recording, or a version this reader

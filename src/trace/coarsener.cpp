@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/lot.h"
 #include "trace/order.h"
 
 namespace stallprof {
@@ -21,14 +22,7 @@ constexpr int kAwake = 10;  // one part in so many
 // Without a look for so long the thread was not seen meanwhile.
 constexpr Nanos kBreak = std::chrono::seconds(1);
 
-// splitmix64 (Vigna): the same numbers each time, and nothing that recurs in them.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-std::uint64_t mixed(Nanos t) { return mixed(static_cast<std::uint64_t>(t.count())); }
+std::uint64_t mixed(Nanos t) { return lotOf(static_cast<std::uint64_t>(t.count())); }
 
 // Instants, one in `period` on average: one anywhere in each kFinest, of which so many as are due
 // are left out by lot. A loop is not met at the same point each time, and the instants of a longer
@@ -62,11 +56,11 @@ class Ticks {
 
  private:
   [[nodiscard]] bool drawn(Nanos::rep i) const {
-    return mixed(~static_cast<std::uint64_t>(i)) % among_ == 0;
+    return lotOf(~static_cast<std::uint64_t>(i)) % among_ == 0;
   }
   [[nodiscard]] static Nanos of(Nanos::rep i) {
     constexpr auto kLength = static_cast<std::uint64_t>(kFinest.count());
-    const auto within = mixed(static_cast<std::uint64_t>(i)) % kLength;
+    const auto within = lotOf(static_cast<std::uint64_t>(i)) % kLength;
     return i * kFinest + Nanos(static_cast<Nanos::rep>(within));
   }
   std::uint64_t among_;  // a power of two
@@ -256,6 +250,9 @@ void Coarsener::boundLooks(Trace& trace) {
 
 std::size_t Coarsener::thinCounters(Trace& trace) const {
   std::size_t rows = thin(trace.deviceUsages, seconds_) + thin(trace.deviceProcesses, seconds_);
+  rows += thin(trace.host, seconds_) + thin(trace.disks, seconds_) + thin(trace.networks, seconds_);
+  rows += thin(trace.cgroups, seconds_) + thin(trace.syscalls, seconds_);
+  rows += thin(trace.recorder, seconds_) + thin(trace.counters, seconds_);
   for (ProcessLife& process : trace.processes) rows += thin(process.usage, seconds_);
   return rows;
 }

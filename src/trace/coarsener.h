@@ -8,14 +8,19 @@
 
 namespace stallprof {
 
-// How many rows a Trace holds of what comes at a pace of its own, however long the run; what the
-// program did itself (fetches, steps, spans) is all kept. An hour of 64 threads has 1.4 million
-// looks (reports/report.md) and none of this is felt.
+// How many rows a Trace holds, however long the run. What comes at a pace of its own is kept more
+// coarsely; what the program did itself is read in parts (trace_builder.h). An hour of 64 threads
+// has 1.4 million looks (reports/report.md) and none of this is felt.
 struct TraceBounds {
   std::size_t looks = 1'500'000;   // slices of threads, stacks and native code: 40 to 56 bytes each
-  std::size_t counters = 150'000;  // of processes and devices: 136 and 192 bytes
+  std::size_t counters = 150'000;  // of processes, devices and the host: 40 to 200 bytes
   std::size_t works = 250'000;     // pieces of device work, and calls for it: 96 and 56 bytes
-  [[nodiscard]] static TraceBounds none() { return {SIZE_MAX / 2, SIZE_MAX / 2, SIZE_MAX / 2}; }
+  // Fetches, batches, optimizer steps, spans, device work by step: 32 to 104 bytes. A loader's
+  // steps have four each with a device: 50,000 steps.
+  std::size_t program = 200'000;
+  [[nodiscard]] static TraceBounds none() {
+    return {SIZE_MAX / 2, SIZE_MAX / 2, SIZE_MAX / 2, SIZE_MAX / 2};
+  }
 };
 
 // Keeps a growing Trace within its bounds: where it has become too large it looks as if the
@@ -47,7 +52,7 @@ class Coarsener {
   void boundWorks(Trace& trace);
 
   TraceBounds bounds_, next_;
-  TraceBounds rows_{0, 0, 0};
+  TraceBounds rows_{0, 0, 0, 0};
   Nanos period_{};             // one look of a thread in each; 0: all of them
   std::int64_t seconds_ = 1;   // one second's counters in so many
   std::uint64_t windows_ = 1;  // one in so many stretches told piece by piece

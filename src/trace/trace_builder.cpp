@@ -101,6 +101,52 @@ constexpr auto kTableOf<RecorderUsage> = &Trace::recorder;
 template <>
 constexpr auto kTableOf<SignalForwarded> = &Trace::signals;
 
+// What a program does again and again, as long as it runs. What it does now and then is none of it:
+// the making of iterators and workers, checkpoints, waits for other ranks.
+template <class P>
+bool recurs(const P&) {
+  constexpr bool is = std::is_same_v<P, Fetch> || std::is_same_v<P, WorkerTask> ||
+                      std::is_same_v<P, OptimizerStep> || std::is_same_v<P, Range> ||
+                      std::is_same_v<P, StepRange> || std::is_same_v<P, DeviceTrace> ||
+                      std::is_same_v<P, DeviceSpan> || std::is_same_v<P, DeviceWork> ||
+                      std::is_same_v<P, DeviceUse> || std::is_same_v<P, DeviceCall> ||
+                      std::is_same_v<P, DeviceCallUse>;
+  return is;
+}
+bool recurs(const PhaseSpan& span) {
+  return span.phase != Phase::kPeriodic && span.phase != Phase::kComm;
+}
+
+// Looked at once a second or so, cumulative or a level.
+template <class P>
+constexpr bool kCounts = std::is_same_v<P, DeviceUsage> || std::is_same_v<P, DeviceProcess> ||
+                         std::is_same_v<P, HostUsage> || std::is_same_v<P, DiskUsage> ||
+                         std::is_same_v<P, NetworkUsage> || std::is_same_v<P, CgroupUsage> ||
+                         std::is_same_v<P, SyscallCount> || std::is_same_v<P, RecorderUsage> ||
+                         std::is_same_v<P, CounterUsage>;
+
+// Looks at single works have a bound of their own (coarsener.h), which counts them.
+template <class P>
+constexpr bool kDrawn = std::is_same_v<P, DeviceWork> || std::is_same_v<P, DeviceCall>;
+
+// A batch begun before a part ends is awaited in the next; fetches follow one another sooner.
+constexpr Nanos kStillNeeded = std::chrono::seconds(60);
+
+template <class P>
+std::size_t drop(Table<P>& table, const ReadSoFar& read) {
+  const auto within = [&](Nanos begin, Nanos end) {
+    return std::any_of(read.whole.begin(), read.whole.end(),
+                       [&](const auto& s) { return begin < s.second && end > s.first; });
+  };
+  std::erase_if(table, [&](const Timed<P>& row) {
+    const Nanos end = endOf(row.at, row.data);
+    return recurs(row.data) && end < read.until - kStillNeeded && !within(row.at, end);
+  });
+  if (kDrawn<P>) return 0;
+  return static_cast<std::size_t>(std::count_if(
+      table.begin(), table.end(), [](const Timed<P>& row) { return recurs(row.data); }));
+}
+
 template <class Life, class LifeId>
 Life* growTo(std::vector<Life>& lives, LifeId id) {
   if (id.none() || id.value > TraceBuilder::kMostLives) return nullptr;
@@ -126,10 +172,9 @@ void TraceBuilder::cover(Nanos begin, Nanos end) {
 template <class P>
 void TraceBuilder::keep(Nanos at, const P& payload) {
   (trace_.*kTableOf<P>).push_back({at, payload});
-  if constexpr (std::is_same_v<P, DeviceUsage> || std::is_same_v<P, DeviceProcess>)
-    coarsener_.addedCounter(trace_);
-  if constexpr (std::is_same_v<P, DeviceWork> || std::is_same_v<P, DeviceCall>)
-    coarsener_.addedWork(trace_);
+  if constexpr (kCounts<P>) coarsener_.addedCounter(trace_);
+  if constexpr (kDrawn<P>) coarsener_.addedWork(trace_);
+  if (recurs(payload) && !kDrawn<P> && ++program_ > next_ && reader_) readPart();
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
@@ -217,9 +262,8 @@ void TraceBuilder::take(const Event& event) {
       event.payload);
 }
 
-Trace TraceBuilder::seal() {
-  if (damaged_) trace_.losses.push_back({trace_.end, {LossKind::kFrameDamaged, damaged_, {}}});
-  coarsener_.finish(trace_);
+// What seal() promises of the rows that are there; more may follow.
+void TraceBuilder::settle() {
   [&]<class... P>(std::variant<P...>*) {
     const auto sortTable = [&]<class K>(K*) {
       if constexpr (!std::is_same_v<decltype(kTableOf<K>), const std::nullptr_t>)
@@ -227,6 +271,7 @@ Trace TraceBuilder::seal() {
     };
     (sortTable(static_cast<P*>(nullptr)), ...);
   }(static_cast<Payload*>(nullptr));
+  trace_.steps.clear();
   readRanges(trace_, trace_.manifest.maps);
   for (ThreadLife& thread : trace_.threads) {
     if (thread.process.value > trace_.processes.size()) life(thread.process);
@@ -238,10 +283,29 @@ Trace TraceBuilder::seal() {
   for (ProcessLife& process : trace_.processes) {
     if (process.seen == Nanos::max()) process.seen = trace_.begin;
     sortByTime(process.usage);
+    process.threads.clear();
   }
   for (const ThreadLife& thread : trace_.threads)
     if (!thread.process.none() && thread.process.value <= trace_.processes.size())
       trace_.processes[thread.process.value - 1].threads.push_back(thread.id);
+}
+
+void TraceBuilder::readPart() {
+  settle();
+  const ReadSoFar read = reader_(trace_);
+  if (read.until > Nanos{}) {
+    Trace& t = trace_;
+    const auto all = [&](auto&... tables) { return (drop(tables, read) + ...); };
+    program_ = all(t.fetches, t.tasks, t.optimizerSteps, t.spans, t.ranges, t.steps, t.deviceTraces,
+                   t.deviceSpans, t.deviceWorks, t.deviceUses, t.deviceCalls, t.deviceCallUses);
+  }
+  next_ = std::max(most_, 2 * program_);
+}
+
+Trace TraceBuilder::seal() {
+  if (damaged_) trace_.losses.push_back({trace_.end, {LossKind::kFrameDamaged, damaged_, {}}});
+  coarsener_.finish(trace_);
+  settle();
   return std::move(trace_);
 }
 

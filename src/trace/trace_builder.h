@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "trace/coarsener.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
+// What a reader of a long run is done with: rows of what the program did that ended by `until`, but
+// for those in the `whole` stretches. What tells of lives, passes, checkpoints and collectives
+// always stays.
+struct ReadSoFar {
+  Nanos until{};
+  std::vector<std::pair<Nanos, Nanos>> whole;
+};
+// Is given the trace as far as it has come, sealed, whenever it holds TraceBounds::program rows.
+using PartReader = std::function<ReadSoFar(const Trace&)>;
+
 // Turns a stream of events into a sealed Trace. Whatever order events come in, and whatever is
 // missing, repeated or damaged among them, the result holds what trace.h promises: tables sorted by
 // time, slices of a thread that do not overlap, a life for every id up to the greatest. What cannot
 // be (a time before the beginning, an id past kMostLives) is dropped and counted as a Loss. What
-// grows with the run's length alone stays within `bounds`.
+// grows with the run's length alone stays within `bounds`, rows of what the program did where there
+// is a `reader` of them.
 // Use once: take all, seal. Not thread-safe.
 class TraceBuilder {
  public:
@@ -20,7 +35,8 @@ class TraceBuilder {
   // A recorder makes at most half of these.
   static constexpr std::uint32_t kMostStacks = 1u << 17;
 
-  explicit TraceBuilder(const TraceBounds& bounds = {}) : coarsener_(bounds) {}
+  explicit TraceBuilder(const TraceBounds& bounds = {}, PartReader reader = {})
+      : coarsener_(bounds), reader_(std::move(reader)), most_(bounds.program), next_(most_) {}
 
   // The table the string ids of taken events are of.
   [[nodiscard]] Strings& strings() { return trace_.strings; }
@@ -45,9 +61,13 @@ class TraceBuilder {
   ProcessLife* life(ProcessId id);
   ThreadLife* life(ThreadId id);
   void cover(Nanos begin, Nanos end);
+  void settle();
+  void readPart();
 
   Trace trace_;
   Coarsener coarsener_;
+  PartReader reader_;
+  std::size_t program_ = 0, most_, next_;  // rows of what the program did
   bool covered_ = false;
   std::uint64_t damaged_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "analysis/long_run.h"
 #include "base/text.h"
 #include "present/csv_tables.h"
 #include "present/openmetrics.h"
@@ -44,7 +45,10 @@ int exportText(const ExportWords& words, const std::string& text) {
 
 int exportStacks(const ExportWords& words, const RuleTable& rules,
                  const std::vector<Untrusted>& maps) {
-  Result<Trace> trace = loadTrace(words.recording, maps);
+  // Looks at stacks are all there is to them: of what the program did it counts who did it.
+  LongRun parts(rules);
+  Result<Trace> trace = loadTrace(words.recording, maps, {},
+                                  [&](const Trace& part) { return parts.takeRoles(part); });
   if (!trace.ok()) return fail(trace.error().message, 1);
   (void)nameNativeSymbols(trace.value());
   const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),
@@ -52,7 +56,7 @@ int exportStacks(const ExportWords& words, const RuleTable& rules,
   if (trace.value().stacks.empty() && !natives)
     return fail(inQuotes(words.recording) + " holds no stacks", 1);
   const auto stacks =
-      weighStacks(trace.value(), findRoles(trace.value()), StackLabels(trace.value(), rules),
+      weighStacks(trace.value(), parts.rolesOf(trace.value()), StackLabels(trace.value(), rules),
                   groupOf(words.by), words.state == "all");
   return exportText(words, words.format == "folded"
                                ? foldedStacks(stacks)
@@ -64,6 +68,10 @@ int exportCsv(const ExportWords& words, const Reading& reading) {
   const Status written = writeOutputBy(words.file, [&](const TakeBytes& take) {
     return writeStepsCsv(reading.trace, reading.analyzed, take);
   });
+  if (const TrainerFacts& trainer = reading.analyzed.trainer; trainer.joined.steps > 0)
+    std::fprintf(stderr, "stallprof: %s of %s steps; --detail full writes all\n",
+                 countText(static_cast<std::int64_t>(trainer.steps.size())).c_str(),
+                 countText(static_cast<std::int64_t>(trainer.stepCount())).c_str());
   return written.ok() ? 0 : fail(written.error().message, 1);
 }
 
@@ -116,7 +124,7 @@ int verbExport(const Words& given) {
         {"steps", "findings"}},
        {"--detail",
         "timelines: bounded (default: representative steps in full, the rest merged where the "
-        "recording is long), or full",
+        "recording is long), or full; csv of a long run: some of its steps, or all",
         &words.amount,
         nullptr,
         {"bounded", "full"}},

@@ -142,8 +142,8 @@ const std::vector<ManualSection>& proseOf(std::string_view verb) {
       {"export",
        {{"DESCRIPTION",
          "Writes a recording for other tools, or checks a file written for them. Long recordings "
-         "are bounded: representative steps in full, the rest merged, unless --detail full is "
-         "asked for."},
+         "are bounded: representative steps in full, the rest merged, of csv's steps past some "
+         "50,000 a part, unless --detail full is asked for."},
         {"EXIT STATUS",
          "0, or 1 where the recording cannot be read or --check found defects, 2 for wrong "
          "words."},

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "advise/advise.h"
+#include "analysis/long_run.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "present/report_json.h"
@@ -36,11 +37,13 @@ Result<RuleTable> readRules(const std::string& file) {
 Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
                               const RuleTable& rules, const std::vector<Untrusted>& maps,
                               const TraceBounds& bounds) {
-  Result<Trace> trace = loadTrace(path, maps, bounds);
+  LongRun parts(rules);
+  Result<Trace> trace =
+      loadTrace(path, maps, bounds, [&](const Trace& part) { return parts.take(part); });
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);
-  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules});
+  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules, &parts});
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;
 }

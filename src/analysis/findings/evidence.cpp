@@ -58,7 +58,7 @@ double evaluationSeconds(const TrainerFacts& t) {
 
 double workersBusy(const TrainerFacts& t, int workers) {
   if (workers < 1 || t.window() <= Nanos{}) return 0;
-  double busy = 0;
+  double busy = seconds(t.joined.making);
   for (const BatchWork& w : t.works) busy += overlapSeconds(w.begin, w.end + w.put, t);
   return std::min(1.0, busy / (seconds(t.window()) * workers));
 }

@@ -23,6 +23,11 @@ struct Transport {
 Transport transportIn(const Evidence& e) {
   const TrainerFacts& t = e.trainer;
   Transport all;
+  if (e.window > 0) {
+    const Split& joined = t.joined.plainSplit;
+    all.own = std::max(0.0, seconds(joined.load - joined.copy)) / e.window;
+    all.blamed = std::max(0.0, seconds(t.joined.plainBlame.load)) / e.window;
+  }
   for (std::size_t i = t.warmup; i < t.steps.size() && e.window > 0; ++i) {
     if (t.steps[i].boundary) continue;
     all.own += std::max(0.0, seconds(t.steps[i].split.load - t.steps[i].split.copy)) / e.window;

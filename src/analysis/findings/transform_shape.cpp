@@ -20,8 +20,8 @@ int mostThreads(const Evidence& e) {
 
 // Share of the window waited while later batches already lay ready.
 double waitedBehindReady(const Evidence& e) {
-  double wait = 0;
   const TrainerFacts& t = e.trainer;
+  double wait = seconds(t.joined.behindReady);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
     if (t.steps[i].ready > 0)
       wait += std::max(0.0, seconds(t.steps[i].split.wait - t.steps[i].blame.startup));

@@ -23,8 +23,8 @@ BatchDemand demandOf(const BatchWork& work) {
 
 // Receiving a batch, in a step that is nothing but a step.
 Nanos usualLoad(const TrainerFacts& t) {
-  Nanos sum{}, least = Nanos::max();
-  std::int64_t plain = 0;
+  Nanos sum = t.joined.plainSplit.load, least = Nanos::max();
+  auto plain = static_cast<std::int64_t>(t.joined.plain);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     least = std::min(least, t.steps[i].split.load);
     if (!t.steps[i].boundary) sum += t.steps[i].split.load, ++plain;
@@ -50,15 +50,27 @@ StepDemand demandOf(const Step& step, Nanos between, bool inProcess) {
   return {own * keep, load * keep, positive(s.periodic), copy * keep};
 }
 
+// As betweenPasses, of all steps that are joined.
+Nanos betweenJoined(const StepsJoined& joined, Nanos usual) {
+  const auto passEnds = static_cast<Nanos::rep>(joined.steps - joined.plain);
+  return std::max(Nanos{}, joined.split.load - joined.plainSplit.load - usual * passEnds);
+}
+
 // What the window holds beside its steps.
 Split outsideSteps(const TrainerFacts& t) {
   Split out = t.split;
-  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
-    const Split& s = t.steps[i].split;
+  const auto leave = [&](const Split& s) {
     out.compute -= s.compute, out.wait -= s.wait, out.load -= s.load, out.sync -= s.sync,
         out.comm -= s.comm, out.periodic -= s.periodic, out.other -= s.other;
-  }
+  };
+  leave(t.joined.split);
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i) leave(t.steps[i].split);
   return out;
+}
+
+// What the drawn ones stand for: of all that there are.
+double standsFor(std::size_t drawn, std::size_t all) {
+  return drawn > 0 ? static_cast<double>(all) / static_cast<double>(drawn) : 1;
 }
 
 void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
@@ -68,7 +80,7 @@ void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
     if (p.evaluation)
       evaluation +=
           std::max(Nanos{}, std::min(p.end, t.windowEnd) - std::max(p.begin, t.windowBegin));
-  const auto n = static_cast<double>(w.steps.size());
+  const auto n = static_cast<double>(t.windowSteps());
   const double periodic = positive(outside.periodic);
   w.apartPeriodic = std::max(0.0, periodic - positive(evaluation)) / n;
   w.apart =
@@ -83,6 +95,7 @@ void addPasses(const TrainerFacts& t, Nanos between, Workload& w) {
   for (const Pass& p : t.passes)
     if (!p.evaluation && p.begin >= t.windowBegin && p.begin < t.windowEnd) begun += 1;
   if (begun == 0) return;
+  between += t.joined.blame.startup;
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) between += t.steps[i].blame.startup;
   w.stepsPerPass = static_cast<double>(t.windowSteps()) / begun;
   w.startup = positive(between) / begun;
@@ -105,20 +118,26 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   w.inProcess = !hasWorkers;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
-  Nanos between{};
+  Nanos between = betweenJoined(t.joined, usual);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos here = betweenPasses(t.steps[i], usual);
     between += here;
+    if (!t.joined.drawn(t.steps[i].number)) continue;
     w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
     mine += w.steps.back().beside() + w.steps.back().periodic;
   }
+  std::size_t batches = t.joined.works;
   for (const BatchWork& work : t.works) {
     if (work.end <= t.windowBegin || work.begin >= t.windowEnd) continue;
+    ++batches;
+    if (!t.joined.drawn(work.step)) continue;
     w.batches.push_back(demandOf(work));
     fetchCpu += w.batches.back().coreSeconds();
     if (work.bytes >= 0) bytes += static_cast<double>(work.bytes), sized += 1;
   }
+  mine *= standsFor(w.steps.size(), t.windowSteps());
+  fetchCpu *= standsFor(w.batches.size(), batches);
   if (sized > 0) w.batchBytes = bytes / sized;
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);

@@ -18,6 +18,7 @@ TrainerFacts stepsOf(std::initializer_list<int> lengths) {
   Nanos at{};
   for (const int length : lengths) {
     Step step;
+    step.number = static_cast<std::uint32_t>(facts.steps.size());
     step.begin = at, step.end = at += std::chrono::milliseconds(length);
     facts.steps.push_back(step);
   }

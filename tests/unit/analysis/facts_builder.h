@@ -75,6 +75,7 @@ inline Step stepAt(const Training& t, Nanos at, int index) {
   s.starved = ms(t.starved);
   s.end = at + s.split.total();
   s.batch = index;
+  s.number = static_cast<std::uint32_t>(index);
   s.ready = t.ready;
   return s;
 }
@@ -82,7 +83,7 @@ inline Step stepAt(const Training& t, Nanos at, int index) {
 inline BatchWork workAt(const Training& t, const Step& step, int index) {
   const double scale = t.batchScale[static_cast<std::size_t>(index) % t.batchScale.size()];
   BatchWork w;
-  w.batch = index;
+  w.batch = index, w.step = step.number;
   w.worker = t.workers > 0 ? index % t.workers : -1;
   w.threadCpu = ms(t.batchCpu * scale);
   w.cpu = ms(t.batchCpu * t.pool * scale);

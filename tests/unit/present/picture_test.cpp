@@ -20,6 +20,7 @@ TrainerFacts stepsOf(const std::vector<std::int64_t>& lengths, std::size_t warmu
   Nanos at{};
   for (const std::int64_t length : lengths) {
     Step step;
+    step.number = static_cast<std::uint32_t>(facts.steps.size());
     step.begin = at, step.end = at + ms(length);
     step.split.compute = ms(10), step.split.wait = ms(length - 10);
     step.blame.transform = step.split.wait;

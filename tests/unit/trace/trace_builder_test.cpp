@@ -128,3 +128,48 @@ TEST_CASE("looks at a thread's stack are its own, by time") {
   CHECK(looks[1].end() == 60ns);
   CHECK(looks[1].data.gc);
 }
+
+TEST_CASE("a reader of parts is given what has come, and what it is done with goes") {
+  TraceBounds bounds;
+  bounds.program = 1000;
+  int parts = 0;
+  TraceBuilder builder(bounds, [&](const Trace& trace) {
+    ++parts;
+    CHECK(trace.processes.size() == 1);
+    CHECK(trace.process(ProcessId{1}).threads.size() == 1);
+    for (std::size_t i = 1; i < trace.fetches.size(); ++i)
+      REQUIRE(trace.fetches[i].at > trace.fetches[i - 1].at);
+    return ReadSoFar{trace.end, {{10s, 12s}}};
+  });
+  builder.take({1s, ThreadSeen{ThreadId{1}, ProcessId{1}, 7, {}}});
+  for (int i = 1; i <= 2000; ++i) {
+    builder.take({i * 1s, Fetch{ThreadId{1}, 1, 1, 100ms, 10ms, i, 0, 0, false, {}}});
+    PhaseSpan span{
+        ThreadId{1}, 1ms, i % 2 ? Phase::kPeriodic : Phase::kCompute, SpanSource::kMark, {}, {}, 0};
+    builder.take({i * 1s, span});
+  }
+  const Trace trace = builder.seal();
+  CHECK(parts == 3);
+  CHECK(trace.fetches.size() < 700);
+  CHECK(trace.fetches[0].at == 10s);
+  CHECK(trace.fetches[1].at == 11s);
+  CHECK(trace.fetches[2].at > 1000s);
+  CHECK(trace.fetches.back().at == 2000s);
+  std::size_t checkpoints = 0;
+  for (const auto& row : trace.spans) checkpoints += row.data.phase == Phase::kPeriodic;
+  CHECK(checkpoints == 1000);
+  CHECK(trace.begin == 1s);
+}
+
+TEST_CASE("a reader that is not done with anything is asked again when twice as much is there") {
+  TraceBounds bounds;
+  bounds.program = 100;
+  std::vector<std::size_t> asked;
+  TraceBuilder builder(bounds, [&](const Trace& trace) {
+    asked.push_back(trace.optimizerSteps.size());
+    return ReadSoFar{};
+  });
+  for (int i = 1; i <= 1000; ++i) builder.take({i * 1s, OptimizerStep{ThreadId{1}, 1ms, 1}});
+  CHECK(asked == std::vector<std::size_t>{101, 203, 407, 815});
+  CHECK(builder.seal().optimizerSteps.size() == 1000);
+}

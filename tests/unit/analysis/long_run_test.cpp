@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/long_run.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "base/lot.h"
+#include "tests/catch.h"
+#include "trace/trace_builder.h"
+
+using namespace stallprof;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr ProcessId kProcess{1};
+constexpr ThreadId kThread{1}, kWorkers[] = {ThreadId{2}, ThreadId{3}};
+constexpr Nanos kBegin = 100s;
+constexpr int kPass = 2500;                        // steps
+constexpr int kSlowest = 3210;                     // stands for nine seconds
+constexpr std::size_t kRows = 6000, kHeld = 6144;  // with 2,048 at each end
+
+// A training of `steps` steps of 20 ms and somewhat more: two workers that decode for 40 ms and
+// read for some, a pass every kPass steps with workers kept, a checkpoint every 1000.
+class Training {
+ public:
+  explicit Training(TraceBuilder& out) : out_(out) {}
+
+  void run(int steps) {
+    lives();
+    for (int i = 0; i < steps; ++i) {
+      if (i % kPass == 0) pass();
+      step(i, i % kPass);
+    }
+    out_.take({at_ + 1s, CommandEnd{0, -1, 0}});
+  }
+
+ private:
+  void lives() {
+    for (std::uint32_t p = 1; p <= 3; ++p) {
+      out_.take(
+          {kBegin, ProcessSeen{ProcessId{p}, ProcessId{p == 1 ? 0u : 1u}, 100 + p, 0, {}, {}, {}}});
+      out_.take({kBegin, ThreadSeen{ThreadId{p}, ProcessId{p}, 100 + p, {}}});
+    }
+    LoaderSeen loader;
+    loader.process = kProcess, loader.loader = 1, loader.workers = 2, loader.prefetch = 2;
+    loader.kind = out_.strings().intern("torch.DataLoader"), loader.batchSize = 32;
+    loader.persistent = true;
+    out_.take({kBegin, loader});
+  }
+
+  void pass() {
+    ++pass_;
+    out_.take({at_, IteratorBegin{kThread, 1, pass_, pass_, 5ms, 1ms, pass_ > 1}});
+    for (std::int32_t w = 0; w < 2; ++w)
+      out_.take({at_ + 1ms, WorkerBegin{kWorkers[w], pass_, w, 2}});
+    at_ += 5ms;
+  }
+
+  void step(int number, int batch) {
+    const std::uint64_t lot = lotOf(static_cast<std::uint64_t>(number));
+    const Nanos wait = 4ms + Nanos(static_cast<Nanos::rep>(lot % 4'000'000));
+    const Nanos compute =
+        number == kSlowest ? 9s : 14ms + Nanos(static_cast<Nanos::rep>(lot / 7 % 2'000'000));
+    task(batch, at_ + wait);
+    out_.take({at_, Fetch{kThread, 1, pass_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
+    out_.take({at_ + wait + 1ms + compute - 2ms, OptimizerStep{kThread, 2ms, 1}});
+    const Nanos length = wait + 1ms + compute;
+    out_.take({at_, ThreadSlice{kThread, length, compute, 1us, Wait::kPipe, {}, 2}});
+    at_ += length;
+    if (number % 1000 == 999) {
+      out_.take({at_, PhaseSpan{kThread, 300ms, Phase::kPeriodic, SpanSource::kHook, {}, {}, 0}});
+      at_ += 300ms;
+    }
+  }
+
+  // Ready when the trainer has it: 30 ms on a CPU, 8 ms in a file.
+  void task(int batch, Nanos ready) {
+    WorkerTask task;
+    task.thread = kWorkers[batch % 2], task.key = pass_, task.worker = batch % 2;
+    task.batch = batch, task.fetchEnd = 38ms, task.putEnd = 38ms, task.cpu = 30ms;
+    out_.take({ready - 38ms, task});
+    ThreadSlice slice{task.thread, 38ms, 30ms, {}, Wait::kFileRead, {}, 4};
+    out_.take({ready - 38ms, slice});
+  }
+
+  TraceBuilder& out_;
+  Nanos at_ = kBegin + 1s;
+  std::uint32_t pass_ = 0;
+};
+
+struct Read {
+  Trace trace;
+  Analyzed analyzed;
+  std::size_t mostRows = 0;  // of fetches, whenever a part had been read
+};
+
+Read read(int steps, bool parts) {
+  LongRun run(RuleTable::builtIn(), kHeld);
+  Read out;
+  const PartReader reader = [&](const Trace& trace) {
+    out.mostRows = std::max(out.mostRows, trace.fetches.size());
+    return run.take(trace);
+  };
+  TraceBounds bounds = TraceBounds::none();
+  if (parts) bounds.program = kRows;
+  TraceBuilder builder(bounds, parts ? reader : PartReader());
+  Training(builder).run(steps);
+  out.trace = builder.seal();
+  AnalyzeOptions options;
+  options.parts = parts ? &run : nullptr;
+  out.analyzed = analyzeWithFacts(out.trace, options);
+  return out;
+}
+
+bool near(double a, double b, double apart) { return std::abs(a - b) <= apart; }
+bool near(Nanos a, Nanos b, double part) { return near(seconds(a), seconds(b), part * seconds(b)); }
+
+std::string idsOf(const Analysis& a) {
+  std::string ids;
+  for (const Finding& f : a.findings) ids += f.id + " ";
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
+  const Read whole = read(20'000, false), parts = read(20'000, true);
+  const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
+  CHECK(b.steps.count == a.steps.count);
+  CHECK(b.steps.windowCount == a.steps.windowCount);
+  CHECK(b.steps.optimizerSteps == a.steps.optimizerSteps);
+  CHECK(b.steps.window == a.steps.window);
+  CHECK(near(*b.steps.ratePerSecond, *a.steps.ratePerSecond, 1e-9));
+  CHECK(near(b.breakdown.ratio->compute, a.breakdown.ratio->compute, 1e-6));
+  CHECK(near(b.breakdown.ratio->dataWait, a.breakdown.ratio->dataWait, 1e-6));
+  CHECK(near(b.breakdown.ratio->load, a.breakdown.ratio->load, 1e-6));
+  CHECK(near(b.breakdown.ratio->periodic, a.breakdown.ratio->periodic, 1e-6));
+  CHECK(near(b.breakdown.blame->extract, a.breakdown.blame->extract, 1e-3));
+  CHECK(near(b.breakdown.blame->transform, a.breakdown.blame->transform, 1e-3));
+  CHECK(parts.analyzed.trainer.split.total() == parts.analyzed.trainer.window());
+  REQUIRE(b.epochs.size() == a.epochs.size());
+  for (std::size_t i = 0; i < a.epochs.size(); ++i) {
+    CHECK(b.epochs[i].steps == a.epochs[i].steps);
+    CHECK(b.epochs[i].wall == a.epochs[i].wall);
+    CHECK(near(*b.epochs[i].dataWaitRatio, *a.epochs[i].dataWaitRatio, 1e-6));
+  }
+}
+
+TEST_CASE("a run read in parts is told as one read as a whole, and that it was is said") {
+  const Read whole = read(20'000, false), parts = read(20'000, true);
+  const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
+  CHECK(idsOf(b) == idsOf(a));
+  CHECK(b.verdict.boundBy == a.verdict.boundBy);
+  CHECK(b.verdict.confidence == a.verdict.confidence);
+  REQUIRE(!a.findings.empty());
+  CHECK(near(b.findings[0].shareRatio, a.findings[0].shareRatio, 1e-3));
+  REQUIRE((a.steps.time && b.steps.time));
+  CHECK(near(b.steps.time->mean, a.steps.time->mean, 1e-3));
+  CHECK(near(b.steps.time->p50, a.steps.time->p50, 0.02));
+  CHECK(near(b.steps.time->p95, a.steps.time->p95, 0.02));
+  CHECK(near(b.steps.time->p99, a.steps.time->p99, 0.02));
+  CHECK(a.coverage.sources.empty());
+  REQUIRE(b.coverage.sources.size() == 1);
+  CHECK(b.coverage.sources[0].name == "steps");
+  CHECK(b.coverage.sources[0].why.find(" of 20000 steps") != std::string::npos);
+}
+
+TEST_CASE("a run four times as long holds no more steps and rows") {
+  const Read some = read(10'000, true), more = read(40'000, true);
+  for (const Read* run : {&some, &more}) {
+    const TrainerFacts& trainer = run->analyzed.trainer;
+    CHECK(trainer.steps.size() <= kHeld);
+    CHECK(trainer.works.size() <= trainer.steps.size());
+    CHECK(run->mostRows <= 5 * kRows / 2);
+    CHECK(run->trace.fetches.size() <= 5 * kRows / 2);
+    CHECK(run->trace.tasks.size() <= 5 * kRows / 2);
+  }
+  CHECK(more.analyzed.trainer.stepCount() == 40'000);
+  CHECK(more.mostRows < some.mostRows * 3 / 2);
+  CHECK(more.trace.loaders.size() == 1);
+  CHECK(more.trace.iterators.size() == 16);
+  CHECK(more.trace.spans.size() == 40);
+}
+
+TEST_CASE(
+    "the first, the slowest and the last steps of a long run stay, with their fetches and "
+    "batches") {
+  const Read run = read(20'000, true);
+  const TrainerFacts& trainer = run.analyzed.trainer;
+  std::size_t slowest = trainer.warmup;
+  for (std::size_t i = slowest; i < trainer.steps.size(); ++i) {
+    CHECK((i == 0 || trainer.steps[i].number > trainer.steps[i - 1].number));
+    const auto length = [&](std::size_t at) {
+      return trainer.steps[at].end - trainer.steps[at].begin;
+    };
+    if (length(i) > length(slowest)) slowest = i;
+  }
+  const Step& step = trainer.steps[slowest];
+  CHECK(step.number == kSlowest);
+  for (const std::size_t i : {std::size_t{0}, slowest, trainer.steps.size() - 1}) {
+    CHECK(trainer.toldWhole(i));
+    const Step& told = trainer.steps[i];
+    const auto fetch = std::find_if(run.trace.fetches.begin(), run.trace.fetches.end(),
+                                    [&](const auto& row) { return row.at == told.begin; });
+    REQUIRE(fetch != run.trace.fetches.end());
+    const auto task = std::find_if(run.trace.tasks.begin(), run.trace.tasks.end(), [&](auto& row) {
+      return row.data.key == told.pass && row.data.batch == told.batch;
+    });
+    CHECK(task != run.trace.tasks.end());
+  }
+}
+
+TEST_CASE("what joined steps were is in the sums of all") {
+  const TrainerFacts whole = read(20'000, false).analyzed.trainer;
+  const TrainerFacts parts = read(20'000, true).analyzed.trainer;
+  const auto all = [](const TrainerFacts& t) {
+    Split sum = t.joined.split;
+    for (std::size_t i = t.warmup; i < t.steps.size(); ++i) sum += t.steps[i].split;
+    return sum;
+  };
+  CHECK(whole.joined.steps == 0);
+  CHECK(parts.joined.steps > 13'000);
+  CHECK(all(parts).total() == all(whole).total());
+  CHECK(all(parts).wait == all(whole).wait);
+  CHECK(parts.joined.works + parts.works.size() == whole.works.size());
+}
