@@ -89,7 +89,7 @@ class Recorder {
   Fd commandFd_;
   Nanos nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
   bool heard_ = true;  // something may wait at the control socket
-  bool done_ = false, ended_ = false, discard_ = false;
+  bool done_ = false, discard_ = false;
   CommandEnd end_;
   Nanos endedAt_{};
 };

@@ -88,7 +88,7 @@ void ElfSymbols::readSections(std::uint64_t offset, std::uint16_t count) {
     if (!section) break;
     sections.push_back(*section);
   }
-  for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
+  for (const auto type : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}})
     for (const Elf64_Shdr& section : sections) {
       if (section.sh_type != type || section.sh_link >= sections.size()) continue;
       if (tables_.size() >= kMostTables) return;

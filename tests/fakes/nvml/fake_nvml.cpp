@@ -95,7 +95,8 @@ std::mutex& mutex = *new std::mutex;
 Script& script = *new Script;
 bool initialized = false;
 
-constexpr int kUninitialized = 1, kInvalid = 2, kNotSupported = 3, kNotFound = 6, kTooSmall = 7;
+constexpr int kUninitialized = 1, kInvalid = 2, kNotSupported = 3, kTooSmall = 7;
+[[maybe_unused]] constexpr int kNotFound = 6;  // in the old library: nothing asks
 
 void hang(const Unit& unit, const char* function) {
   const auto found = unit.hangs.find(function);
