@@ -88,6 +88,14 @@ void joinMost(TrainerFacts& facts) {
   });
 }
 
+// So few steps would be the run's first that not all of its warm-up fits into their share of it.
+bool cutsWarmup(const TrainerTimeline& line, const StepPlan& plan, std::size_t steps) {
+  if (line.before.steps > 0) return false;
+  const std::vector<StepSpan> first(plan.steps.begin(),
+                                    plan.steps.begin() + static_cast<std::ptrdiff_t>(steps));
+  return warmupSteps(first) == steps * 3 / 10;
+}
+
 }  // namespace
 
 // The begin of a step that is surely over, as is whatever other ranks did until then: nothing that
@@ -107,7 +115,8 @@ Nanos LongRun::settled(const Trace& trace) const {
         after, plan.steps.end(), [&](auto& step) { return step.begin < trace.end - kLate; });
     const auto steps = static_cast<std::size_t>(
         std::min(latest - after, std::max<std::ptrdiff_t>(0, plan.steps.end() - after - 2)));
-    if (steps > most) most = steps, found = (after + static_cast<std::ptrdiff_t>(steps) - 1)->begin;
+    if (steps <= most || cutsWarmup(line, plan, steps)) continue;
+    most = steps, found = (after + static_cast<std::ptrdiff_t>(steps) - 1)->begin;
   }
   return found;
 }

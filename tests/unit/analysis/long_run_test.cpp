@@ -13,81 +13,125 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr ProcessId kProcess{1};
-constexpr ThreadId kThread{1}, kWorkers[] = {ThreadId{2}, ThreadId{3}};
 constexpr Nanos kBegin = 100s;
 constexpr int kPass = 2500;                        // steps
 constexpr int kSlowest = 3210;                     // stands for nine seconds
 constexpr std::size_t kRows = 6000, kHeld = 6144;  // with 2,048 at each end
 
-// A training of `steps` steps of 20 ms and somewhat more: two workers that decode for 40 ms and
-// read for some, a pass every kPass steps with workers kept, a checkpoint every 1000.
-class Training {
+struct Shape {
+  int steps = 20'000;
+  int ranks = 1;       // that train side by side, a process each
+  int accumulate = 1;  // batches an update
+  bool loader = true;  // false: nothing but an optimizer
+  bool evaluates = false;
+  bool device = false;  // traced for one second in four
+};
+
+// Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, a pass every
+// kPass steps with workers kept, a checkpoint every 1000.
+class Rank {
  public:
-  explicit Training(TraceBuilder& out) : out_(out) {}
-
-  void run(int steps) {
-    lives();
-    for (int i = 0; i < steps; ++i) {
-      if (i % kPass == 0) pass();
-      step(i, i % kPass);
-    }
-    out_.take({at_ + 1s, CommandEnd{0, -1, 0}});
-  }
-
- private:
-  void lives() {
-    for (std::uint32_t p = 1; p <= 3; ++p) {
-      out_.take(
-          {kBegin, ProcessSeen{ProcessId{p}, ProcessId{p == 1 ? 0u : 1u}, 100 + p, 0, {}, {}, {}}});
+  Rank(TraceBuilder& out, const Shape& shape, std::uint32_t rank)
+      : out_(out), shape_(shape), first_(1 + 3 * rank), gpu_(out.strings().intern("GPU-1")) {
+    for (std::uint32_t p = first_; p < first_ + 3; ++p) {
+      const ProcessId parent{p == first_ ? 0 : first_};
+      out_.take({kBegin, ProcessSeen{ProcessId{p}, parent, 100 + p, 0, {}, {}, {}}});
       out_.take({kBegin, ThreadSeen{ThreadId{p}, ProcessId{p}, 100 + p, {}}});
     }
+    if (!shape_.loader) return;
     LoaderSeen loader;
-    loader.process = kProcess, loader.loader = 1, loader.workers = 2, loader.prefetch = 2;
+    loader.process = process(), loader.loader = 1, loader.workers = 2, loader.prefetch = 2;
     loader.kind = out_.strings().intern("torch.DataLoader"), loader.batchSize = 32;
     loader.persistent = true;
     out_.take({kBegin, loader});
+    loader.loader = 2, loader.workers = 0, loader.prefetch = -1;
+    if (shape_.evaluates) out_.take({kBegin, loader});
   }
 
-  void pass() {
-    ++pass_;
-    out_.take({at_, IteratorBegin{kThread, 1, pass_, pass_, 5ms, 1ms, pass_ > 1}});
-    for (std::int32_t w = 0; w < 2; ++w)
-      out_.take({at_ + 1ms, WorkerBegin{kWorkers[w], pass_, w, 2}});
-    at_ += 5ms;
-  }
-
-  void step(int number, int batch) {
+  void step(int number) {
+    if (number % kPass == 0 && shape_.loader) pass(number > 0);
     const std::uint64_t lot = lotOf(static_cast<std::uint64_t>(number));
     const Nanos wait = 4ms + Nanos(static_cast<Nanos::rep>(lot % 4'000'000));
     const Nanos compute =
         number == kSlowest ? 9s : 14ms + Nanos(static_cast<Nanos::rep>(lot / 7 % 2'000'000));
-    task(batch, at_ + wait);
-    out_.take({at_, Fetch{kThread, 1, pass_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
-    out_.take({at_ + wait + 1ms + compute - 2ms, OptimizerStep{kThread, 2ms, 1}});
+    if (shape_.loader) fetch(number % kPass, wait);
     const Nanos length = wait + 1ms + compute;
-    out_.take({at_, ThreadSlice{kThread, length, compute, 1us, Wait::kPipe, {}, 2}});
+    if (number % shape_.accumulate == shape_.accumulate - 1)
+      out_.take({at_ + length - 2ms, OptimizerStep{thread(), 2ms, 1}});
+    if (shape_.device) works(wait, compute);
+    out_.take({at_, ThreadSlice{thread(), length, compute, 1us, Wait::kPipe, {}, 2}});
     at_ += length;
     if (number % 1000 == 999) {
-      out_.take({at_, PhaseSpan{kThread, 300ms, Phase::kPeriodic, SpanSource::kHook, {}, {}, 0}});
+      out_.take({at_, PhaseSpan{thread(), 300ms, Phase::kPeriodic, SpanSource::kHook, {}, {}, 0}});
       at_ += 300ms;
     }
   }
 
-  // Ready when the trainer has it: 30 ms on a CPU, 8 ms in a file.
-  void task(int batch, Nanos ready) {
+  void end() { out_.take({at_ + 1s, CommandEnd{0, -1, 0}}); }
+
+ private:
+  [[nodiscard]] ProcessId process() const { return ProcessId{first_}; }
+  [[nodiscard]] ThreadId thread() const { return ThreadId{first_}; }
+  [[nodiscard]] ThreadId worker(int number) const {
+    return ThreadId{first_ + 1 + static_cast<std::uint32_t>(number % 2)};
+  }
+  [[nodiscard]] std::uint64_t key() const { return first_ * 1000u + pass_; }
+
+  void pass(bool evaluate) {
+    if (evaluate && shape_.evaluates) {
+      ++pass_;
+      out_.take({at_, IteratorBegin{thread(), 2, pass_, key(), 1ms, 1ms, false}});
+      for (int i = 0; i < 100; ++i, at_ += 8ms)
+        out_.take({at_ + 1ms, Fetch{thread(), 2, pass_, 5ms, 4ms, i, -1, 0, false, {}}});
+    }
+    ++pass_;
+    out_.take({at_, IteratorBegin{thread(), 1, pass_, key(), 5ms, 1ms, pass_ > 1}});
+    for (int w = 0; w < 2; ++w) out_.take({at_ + 1ms, WorkerBegin{worker(w), key(), w, 2}});
+    at_ += 5ms;
+  }
+
+  // Its batch is ready when the wait ends: 30 ms on a CPU, 8 ms in a file.
+  void fetch(int batch, Nanos wait) {
     WorkerTask task;
-    task.thread = kWorkers[batch % 2], task.key = pass_, task.worker = batch % 2;
+    task.thread = worker(batch), task.key = key(), task.worker = batch % 2;
     task.batch = batch, task.fetchEnd = 38ms, task.putEnd = 38ms, task.cpu = 30ms;
-    out_.take({ready - 38ms, task});
-    ThreadSlice slice{task.thread, 38ms, 30ms, {}, Wait::kFileRead, {}, 4};
-    out_.take({ready - 38ms, slice});
+    out_.take({at_ + wait - 38ms, task});
+    out_.take(
+        {at_ + wait - 38ms, ThreadSlice{task.thread, 38ms, 30ms, {}, Wait::kFileRead, {}, 4}});
+    out_.take({at_, Fetch{thread(), 1, pass_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
+  }
+
+  // Half of the compute, and a quarter of the wait for the next batch.
+  void works(Nanos wait, Nanos compute) {
+    if (at_ >= traced_) {
+      out_.take({at_, DeviceTrace{process(), 1s, true, false, false}});
+      traced_ = at_ + 4s;
+    }
+    if (at_ > traced_ - 3s) return;
+    DeviceSpan span;
+    span.device = gpu_, span.process = process(), span.works = 10;
+    span.duration = span.busy = compute / 2;
+    out_.take({at_ + wait + 2ms, span});
+    span.duration = span.busy = wait / 4;
+    out_.take({at_, span});
   }
 
   TraceBuilder& out_;
-  Nanos at_ = kBegin + 1s;
+  const Shape shape_;
+  const std::uint32_t first_;
+  const StringId gpu_;
+  Nanos at_ = kBegin + 1s, traced_{};
   std::uint32_t pass_ = 0;
 };
+
+void train(TraceBuilder& out, const Shape& shape) {
+  std::vector<Rank> ranks;
+  for (int r = 0; r < shape.ranks; ++r)
+    ranks.emplace_back(out, shape, static_cast<std::uint32_t>(r));
+  for (int i = 0; i < shape.steps; ++i)
+    for (Rank& rank : ranks) rank.step(i);
+  ranks[0].end();
+}
 
 struct Read {
   Trace trace;
@@ -95,7 +139,7 @@ struct Read {
   std::size_t mostRows = 0;  // of fetches, whenever a part had been read
 };
 
-Read read(int steps, bool parts) {
+Read read(const Shape& shape, bool parts) {
   LongRun run(RuleTable::builtIn(), kHeld);
   Read out;
   const PartReader reader = [&](const Trace& trace) {
@@ -105,7 +149,7 @@ Read read(int steps, bool parts) {
   TraceBounds bounds = TraceBounds::none();
   if (parts) bounds.program = kRows;
   TraceBuilder builder(bounds, parts ? reader : PartReader());
-  Training(builder).run(steps);
+  train(builder, shape);
   out.trace = builder.seal();
   AnalyzeOptions options;
   options.parts = parts ? &run : nullptr;
@@ -125,7 +169,7 @@ std::string idsOf(const Analysis& a) {
 }  // namespace
 
 TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
-  const Read whole = read(20'000, false), parts = read(20'000, true);
+  const Read whole = read({}, false), parts = read({}, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   CHECK(b.steps.count == a.steps.count);
   CHECK(b.steps.windowCount == a.steps.windowCount);
@@ -148,7 +192,7 @@ TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
 }
 
 TEST_CASE("a run read in parts is told as one read as a whole, and that it was is said") {
-  const Read whole = read(20'000, false), parts = read(20'000, true);
+  const Read whole = read({}, false), parts = read({}, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   CHECK(idsOf(b) == idsOf(a));
   CHECK(b.verdict.boundBy == a.verdict.boundBy);
@@ -166,8 +210,42 @@ TEST_CASE("a run read in parts is told as one read as a whole, and that it was i
   CHECK(b.coverage.sources[0].why.find(" of 20000 steps") != std::string::npos);
 }
 
+TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or with a device") {
+  Shape shape;
+  SECTION("ranks") { shape.ranks = 2; }
+  SECTION("accumulated gradients") { shape.accumulate = 4; }
+  SECTION("no loader") { shape.loader = false; }
+  SECTION("evaluation") { shape.evaluates = true; }
+  SECTION("a device") { shape.device = true; }
+  const Read whole = read(shape, false), parts = read(shape, true);
+  const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
+  REQUIRE(b.trainers.size() == a.trainers.size());
+  CHECK(parts.analyzed.others.size() + 1 == a.trainers.size());
+  for (std::size_t i = 0; i < a.trainers.size(); ++i) {
+    const TrainerInfo &all = a.trainers[i], &some = b.trainers[i];
+    CHECK(some.steps.count == all.steps.count);
+    CHECK(some.steps.windowCount == all.steps.windowCount);
+    CHECK(some.steps.window == all.steps.window);
+    CHECK(some.steps.optimizerSteps == all.steps.optimizerSteps);
+    // What was not traced is told from what was, in each part from its own.
+    const double apart = shape.device ? 0.002 : 1e-6;
+    CHECK(near(some.breakdown.ratio->compute, all.breakdown.ratio->compute, apart));
+    CHECK(near(some.breakdown.ratio->dataWait, all.breakdown.ratio->dataWait, apart));
+    CHECK(near(some.breakdown.ratio->periodic, all.breakdown.ratio->periodic, apart));
+    REQUIRE((all.steps.time && some.steps.time));
+    CHECK(near(some.steps.time->mean, all.steps.time->mean, 1e-3));
+    CHECK(near(some.steps.time->p50, all.steps.time->p50, 0.02));
+    CHECK(near(some.steps.time->p95, all.steps.time->p95, 0.02));
+  }
+  CHECK(idsOf(b) == idsOf(a));
+  CHECK(b.verdict.boundBy == a.verdict.boundBy);
+  CHECK(b.epochs.size() == a.epochs.size());
+  CHECK(b.device.has_value() == a.device.has_value());
+  CHECK(parts.analyzed.trainer.joined.steps > 13'000);
+}
+
 TEST_CASE("a run four times as long holds no more steps and rows") {
-  const Read some = read(10'000, true), more = read(40'000, true);
+  const Read some = read({10'000}, true), more = read({40'000}, true);
   for (const Read* run : {&some, &more}) {
     const TrainerFacts& trainer = run->analyzed.trainer;
     CHECK(trainer.steps.size() <= kHeld);
@@ -186,7 +264,7 @@ TEST_CASE("a run four times as long holds no more steps and rows") {
 TEST_CASE(
     "the first, the slowest and the last steps of a long run stay, with their fetches and "
     "batches") {
-  const Read run = read(20'000, true);
+  const Read run = read({}, true);
   const TrainerFacts& trainer = run.analyzed.trainer;
   std::size_t slowest = trainer.warmup;
   for (std::size_t i = slowest; i < trainer.steps.size(); ++i) {
@@ -205,15 +283,15 @@ TEST_CASE(
                                     [&](const auto& row) { return row.at == told.begin; });
     REQUIRE(fetch != run.trace.fetches.end());
     const auto task = std::find_if(run.trace.tasks.begin(), run.trace.tasks.end(), [&](auto& row) {
-      return row.data.key == told.pass && row.data.batch == told.batch;
+      return row.data.key == 1000 + told.pass && row.data.batch == told.batch;
     });
     CHECK(task != run.trace.tasks.end());
   }
 }
 
 TEST_CASE("what joined steps were is in the sums of all") {
-  const TrainerFacts whole = read(20'000, false).analyzed.trainer;
-  const TrainerFacts parts = read(20'000, true).analyzed.trainer;
+  const TrainerFacts whole = read({}, false).analyzed.trainer;
+  const TrainerFacts parts = read({}, true).analyzed.trainer;
   const auto all = [](const TrainerFacts& t) {
     Split sum = t.joined.split;
     for (std::size_t i = t.warmup; i < t.steps.size(); ++i) sum += t.steps[i].split;
