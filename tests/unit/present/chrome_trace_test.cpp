@@ -8,8 +8,8 @@ using namespace stallprof::samples;
 
 namespace {
 
-Drawn draw(const Trace& trace, const TimelineOptions& options = {}) {
-  return drawWith(writeChromeTrace, trace, options);
+Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+  return drawWith(writeChromeTrace, of, options);
 }
 
 }  // namespace
@@ -18,11 +18,11 @@ TEST_CASE("the trace of every golden recording passes the check, whole and bound
   REQUIRE(goldens().size() > 20);
   for (const std::string& name : goldens()) {
     INFO(name);
-    const Trace trace = traceOf(goldenText(name));
+    const Sample& sample = sampleOf(goldenText(name));
     for (const std::uint64_t most : {100u, 400'000u}) {
       TimelineOptions options;
       options.most = most;
-      const Drawn drawn = draw(trace, options);
+      const Drawn drawn = draw(sample, options);
       CHECK(drawn.written.bytes == drawn.text.size());
       const TraceCheck found = check(drawn.text);
       CHECK(firstProblem(found) == "");
@@ -32,11 +32,11 @@ TEST_CASE("the trace of every golden recording passes the check, whole and bound
 }
 
 TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged") {
-  const Trace trace =
-      traceOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 5000 "));
+  const Sample& sample =
+      sampleOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 5000 "));
   TimelineOptions bounded;
   bounded.most = 1000;
-  const Drawn all = draw(trace), some = draw(trace, bounded);
+  const Drawn all = draw(sample), some = draw(sample, bounded);
   CHECK(all.written.summary.whole);
   CHECK(all.written.summary.merged == 0);
   CHECK_FALSE(some.written.summary.whole);
@@ -46,12 +46,12 @@ TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged
   CHECK(some.text.size() < all.text.size() / 2);
   CHECK_FALSE(some.written.summary.detail.empty());
   bounded.full = true;
-  CHECK(draw(trace, bounded).text == all.text);
+  CHECK(draw(sample, bounded).text == all.text);
 }
 
 TEST_CASE("each step is named as trace tools expect, and each batch's arrow has both ends") {
-  const Trace trace = traceOf(goldenText("too_few_workers"));
-  const Drawn drawn = draw(trace);
+  const Sample& sample = sampleOf(goldenText("too_few_workers"));
+  const Drawn drawn = draw(sample);
   CHECK(count(drawn.text, "\"name\":\"ProfilerStep#") == drawn.written.summary.steps);
   CHECK(drawn.written.summary.steps >= 150);
   CHECK(count(drawn.text, "\"ph\":\"s\"") > 100);
@@ -59,7 +59,7 @@ TEST_CASE("each step is named as trace tools expect, and each batch's arrow has 
 }
 
 TEST_CASE("names of the job cannot end a string, hide text or break the file") {
-  const Drawn drawn = draw(traceOf(hostileText()));
+  const Drawn drawn = draw(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");
   CHECK(rawControls(drawn.text, "\n") == "");
   CHECK(drawn.text.find("[31m") != std::string::npos);  // it is there, harmless

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -111,13 +112,29 @@ struct Drawn {
   TraceWritten written;
 };
 
+// A recording and what is found in it, worked out once for all tests: unoptimized and under the
+// sanitizers that takes longer than what they draw of it.
+struct Sample {
+  Trace trace;
+  Analyzed analyzed;
+};
+inline const Sample& sampleOf(const std::string& text) {
+  static std::map<std::string, std::unique_ptr<Sample>> made;
+  std::unique_ptr<Sample>& sample = made[text];
+  if (!sample) {
+    sample = std::make_unique<Sample>(Sample{traceOf(text), {}});
+    sample->analyzed = analyzeWithFacts(sample->trace);
+  }
+  return *sample;
+}
+
 using TimelineWriter = TraceWritten (*)(const Trace&, const Analyzed&, const TimelineOptions&,
                                         const WriteBytes&);
 
-inline Drawn drawWith(TimelineWriter writer, const Trace& trace,
+inline Drawn drawWith(TimelineWriter writer, const Sample& of,
                       const TimelineOptions& options = {}) {
   Drawn drawn;
-  drawn.written = writer(trace, analyzeWithFacts(trace), options, [&](std::string_view bytes) {
+  drawn.written = writer(of.trace, of.analyzed, options, [&](std::string_view bytes) {
     drawn.text += bytes;
     return true;
   });

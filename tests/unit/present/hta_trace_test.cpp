@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-Drawn draw(const Trace& trace, const TimelineOptions& options = {}) {
-  return drawWith(writeHtaTrace, trace, options);
+Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+  return drawWith(writeHtaTrace, of, options);
 }
 
 std::vector<Json> slicesOf(const Json& json, const std::string& category) {
@@ -42,7 +42,7 @@ std::set<int> stepsOf(const Json& json) {
 TEST_CASE("the HTA trace of every golden recording passes the check") {
   for (const std::string& name : goldens()) {
     INFO(name);
-    const Drawn drawn = draw(traceOf(goldenText(name)));
+    const Drawn drawn = draw(sampleOf(goldenText(name)));
     const TraceCheck found = check(drawn.text);
     CHECK(firstProblem(found) == "");
     CHECK(found.format == "trace events");
@@ -50,18 +50,18 @@ TEST_CASE("the HTA trace of every golden recording passes the check") {
 }
 
 TEST_CASE("HTA finds the rank by a space after its colon, on a line before the events") {
-  const Drawn one = draw(traceOf(goldenText("gpu_bound")));
+  const Drawn one = draw(sampleOf(goldenText("gpu_bound")));
   CHECK(one.text.find("\"rank\": 0, \"world_size\": 1}") < one.text.find("\"traceEvents\""));
-  const Drawn told = draw(traceOf(goldenText("gpu_bound") +
-                                  "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
+  const Drawn told = draw(sampleOf(goldenText("gpu_bound") +
+                                   "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
   CHECK(told.text.find("\"rank\": 5, \"world_size\": 8}") != std::string::npos);
-  const Drawn wrong = draw(traceOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
+  const Drawn wrong = draw(sampleOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
   CHECK(wrong.text.find("\"rank\": 0,") != std::string::npos);
   CHECK(htaFileName(5) == "rank5.pt.trace.json");
 }
 
 TEST_CASE("the steps whose kernels were all traced are written, and only those") {
-  const Drawn drawn = draw(traceOf(everyKernel()));
+  const Drawn drawn = draw(sampleOf(everyKernel()));
   const Json json = Json::parse(drawn.text);
   const std::set<int> steps = stepsOf(json);
   CHECK(steps.size() == 24);
@@ -75,7 +75,7 @@ TEST_CASE("the steps whose kernels were all traced are written, and only those")
 }
 
 TEST_CASE("a kernel has whole microseconds, its stream, device and launch, and a readable name") {
-  const Json json = Json::parse(draw(traceOf(everyKernel())).text);
+  const Json json = Json::parse(draw(sampleOf(everyKernel())).text);
   std::set<std::int64_t> launched;
   for (const Json& call : slicesOf(json, "cuda_runtime")) {
     CHECK(launched.insert(call["args"]["correlation"].get<std::int64_t>()).second);
@@ -97,40 +97,40 @@ TEST_CASE("a kernel has whole microseconds, its stream, device and launch, and a
 }
 
 TEST_CASE("fetches are named as torch's own profiler names them") {
-  const std::string many = draw(traceOf(goldenText("too_few_workers"))).text;
+  const std::string many = draw(sampleOf(goldenText("too_few_workers"))).text;
   CHECK(count(many, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") > 100);
-  const std::string none = draw(traceOf(goldenText("in_process"))).text;
+  const std::string none = draw(sampleOf(goldenText("in_process"))).text;
   CHECK(count(none, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") > 100);
 }
 
 TEST_CASE("a long run is cut to as many steps as HTA can work through, unless all are asked for") {
-  const Trace trace =
-      traceOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 2000 "));
-  const Drawn some = draw(trace);
+  const Sample& sample =
+      sampleOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 2000 "));
+  const Drawn some = draw(sample);
   CHECK(some.written.summary.steps > kMostHtaSteps / 2);
   CHECK(some.written.summary.steps <= kMostHtaSteps + 1);
   CHECK_FALSE(some.written.summary.whole);
   TimelineOptions full;
   full.full = true;
-  CHECK(draw(trace, full).written.summary.steps > 1500);
+  CHECK(draw(sample, full).written.summary.steps > 1500);
 }
 
 TEST_CASE("calls that share a correlation do not count their kernel twice in HTA") {
   const Drawn drawn = draw(
-      traceOf(everyKernel() + "3500000us device_call thread=1 process=1 duration=1us kind=launch "
-                              "name=\"cuLaunchKernel\" correlation=2500\n"));
+      sampleOf(everyKernel() + "3500000us device_call thread=1 process=1 duration=1us kind=launch "
+                               "name=\"cuLaunchKernel\" correlation=2500\n"));
   CHECK(count(drawn.text, "{\"correlation\":2500}") == 1);
   CHECK(count(drawn.text, "\"cat\":\"cuda_driver\"") == 1);
 }
 
 TEST_CASE("names of the job cannot break an HTA trace") {
-  const Drawn drawn = draw(traceOf(hostileText()));
+  const Drawn drawn = draw(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");
   CHECK(rawControls(drawn.text, "\n") == "");
 }
 
 TEST_CASE("what is exported for HTA and imported again has the same steps and device time") {
-  const Drawn drawn = draw(traceOf(everyKernel()));
+  const Drawn drawn = draw(sampleOf(everyKernel()));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   REQUIRE(file);
   REQUIRE(std::fwrite(drawn.text.data(), 1, drawn.text.size(), file.get()) == drawn.text.size());

@@ -12,8 +12,8 @@ using perfetto::Message;
 
 namespace {
 
-Drawn draw(const Trace& trace, const TimelineOptions& options = {}) {
-  return drawWith(writePerfettoTrace, trace, options);
+Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+  return drawWith(writePerfettoTrace, of, options);
 }
 
 // A file of one process with one track, 7, and the events given.
@@ -77,11 +77,11 @@ TEST_CASE("the Perfetto trace of every golden recording passes the check, whole 
   REQUIRE(goldens().size() > 20);
   for (const std::string& name : goldens()) {
     INFO(name);
-    const Trace trace = traceOf(goldenText(name));
+    const Sample& sample = sampleOf(goldenText(name));
     for (const std::uint64_t most : {100u, 400'000u}) {
       TimelineOptions options;
       options.most = most;
-      const Drawn drawn = draw(trace, options);
+      const Drawn drawn = draw(sample, options);
       CHECK(drawn.written.bytes == drawn.text.size());
       const TraceCheck found = check(drawn.text);
       CHECK(firstProblem(found) == "");
@@ -93,15 +93,15 @@ TEST_CASE("the Perfetto trace of every golden recording passes the check, whole 
 }
 
 TEST_CASE("a Perfetto trace says the same slices as the Chrome trace, in fewer bytes") {
-  const Trace trace = traceOf(everyKernel());
-  const Drawn chrome = drawWith(writeChromeTrace, trace), perfetto = draw(trace);
+  const Sample& sample = sampleOf(everyKernel());
+  const Drawn chrome = drawWith(writeChromeTrace, sample), perfetto = draw(sample);
   CHECK(perfetto.written.summary.slices == chrome.written.summary.slices);
   CHECK(perfetto.written.summary.counters == chrome.written.summary.counters);
   CHECK(perfetto.text.size() < chrome.text.size() * 2 / 3);
 }
 
 TEST_CASE("names of the job cannot break a Perfetto trace") {
-  const Drawn drawn = draw(traceOf(hostileText()));
+  const Drawn drawn = draw(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");  // looks into every name
   CHECK(drawn.text.find("\x1b[31m") == std::string::npos);
   CHECK(drawn.text.find("\xe2\x80\xae") == std::string::npos);

@@ -73,6 +73,7 @@ TEST_CASE("one changed byte costs at most its own frame, and is reported") {
   writeSample(path);
   const std::string whole = slurp(path + kFirst);
   const auto wanted = readAll(path);
+  const std::string manifest = manifestToJson(wanted.summary.manifest);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int change : {0x00, 0xFF, 0x100}) {
       std::string bytes = whole;
@@ -89,7 +90,7 @@ TEST_CASE("one changed byte costs at most its own frame, and is reported") {
       const bool inEnd = at + 24 >= whole.size();
       REQUIRE((reading.countOf(LossKind::kFrameDamaged) > 0 || inEnd));
       REQUIRE(reading.summary.lostBytes > 0);
-      REQUIRE(manifestToJson(reading.summary.manifest) == manifestToJson(wanted.summary.manifest));
+      REQUIRE(manifestToJson(reading.summary.manifest) == manifest);
     }
   }
 }
@@ -100,6 +101,7 @@ TEST_CASE("one changed byte of the manifest changes nothing: segments hold a cop
   writeSample(path);
   const auto wanted = readAll(path);
   const std::string whole = slurp(path + "/manifest.json");
+  const std::string manifest = manifestToJson(wanted.summary.manifest);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const char change : {'\0', '\xFF', static_cast<char>(whole[at] ^ 1)}) {
       std::string bytes = whole;
@@ -114,7 +116,7 @@ TEST_CASE("one changed byte of the manifest changes nothing: segments hold a cop
         continue;
       }
       REQUIRE(events == wanted.events.size());
-      REQUIRE(manifestToJson(summary.value().manifest) == manifestToJson(wanted.summary.manifest));
+      REQUIRE(manifestToJson(summary.value().manifest) == manifest);
     }
   }
 }
