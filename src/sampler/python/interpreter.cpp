@@ -165,6 +165,20 @@ bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonT
   return true;
 }
 
+// Behind `locked` lie switch_number, then a condition and a mutex twice: those who wait for the
+// lock wait for the first, and one that gave it up on request for the second, until another has it.
+// Both are pthread_cond_t with __wrefs at 36: eight times the threads inside a wait.
+std::uint32_t Interpreters::waiting(std::size_t interpreter, RemoteMemory& memory) const {
+  constexpr std::uint32_t kConditions = 16, kBoth = 48 + 40, kWaits = 36;  // from `locked`; size
+  const Address first = interpreters_[interpreter].gil + layout_.gilLocked + kConditions + kWaits;
+  std::array<std::uint32_t, 2> counts{};
+  const RemoteSpan spans[] = {{first, &counts[0], sizeof counts[0]},
+                              {first + kBoth, &counts[1], sizeof counts[1]}};
+  if (memory.read(spans) < std::size(spans)) return 0;
+  const std::uint32_t waits = (counts[0] >> 3) + (counts[1] >> 3);
+  return waits <= threads_.size() ? waits : 0;
+}
+
 bool Interpreters::still(const PythonThread& thread, std::span<const std::uint8_t> state) const {
   return valueAt<Address>(state, layout_.threadInterpreter) ==
              interpreters_[thread.interpreter].at &&

@@ -43,6 +43,9 @@ class Interpreters {
   // each, into `states`) in one call. `moved`: a list has a new head. False: unreadable.
   [[nodiscard]] bool refresh(RemoteMemory& memory, const std::vector<const PythonThread*>& threads,
                              std::vector<std::uint8_t>& states, bool& moved);
+  // How many threads wait for an interpreter's lock, by the lock's own count: asleep, or woken and
+  // not yet on a core. 0 where that cannot be known (a C library that is not glibc 2.25 or later).
+  [[nodiscard]] std::uint32_t waiting(std::size_t interpreter, RemoteMemory& memory) const;
   // The bytes of a state still are that thread's.
   [[nodiscard]] bool still(const PythonThread& thread, std::span<const std::uint8_t> state) const;
 

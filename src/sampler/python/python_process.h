@@ -82,6 +82,7 @@ class PythonProcess {
     Gil gil = Gil::kUnknown;                  // at the last look
     bool stale = true;                        // it ran since its stack was last read
     bool blocked = false, elsewhere = false;  // at the last look: asleep, and on no lock
+    bool queues = false;                      // asleep for the interpreter's lock
     StackAt ran, ranBefore;                   // the last looks that found it runnable
     unsigned turn = 0;
   };
@@ -100,7 +101,9 @@ class PythonProcess {
   [[nodiscard]] StackId stackOf(Thread& thread, Nanos now, EventOut& out);
   [[nodiscard]] StackId nodeOf(const Thread& thread, std::size_t index, Nanos now, EventOut& out);
   [[nodiscard]] StackId truncated(Nanos now, EventOut& out);
-  [[nodiscard]] Gil gilOf(const ThreadLook& look, const Thread& thread) const;
+  void countAwake(const std::vector<const ThreadLook*>& looks);
+  [[nodiscard]] bool inLock(const InterpreterState& of, std::uint64_t futex) const;
+  [[nodiscard]] Gil gilOf(const ThreadLook& look, const Thread& thread);
 
   std::uint32_t pid_;
   Shared& shared_;
@@ -113,7 +116,13 @@ class PythonProcess {
   std::unordered_map<std::uint32_t, Thread> threads_;          // by tid, as we count
   std::unordered_map<std::uint32_t, std::uint32_t> hostTids_;  // by tid in its own pid namespace
   bool ownNamespace_ = true;
-  bool unlisted_ = false;  // a thread that is not in the list ran since it was read
+  // Of the threads that this round found awake while another holds the lock: how many there are,
+  // and how many of them wait for it.
+  struct Awake {
+    std::uint32_t threads = 0, waiting = 0;
+  };
+  std::vector<Awake> awake_;  // by interpreter
+  bool unlisted_ = false;     // a thread that is not in the list ran since it was read
   Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{}, listedAt_{};
   unsigned stride_ = 1;
   std::uint64_t skipped_ = 0;

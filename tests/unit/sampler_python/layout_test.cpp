@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/python/layout.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include "one_look.h"
@@ -114,6 +118,84 @@ TEST_CASE("what 3.13 tells of itself is what its headers say") {
   CHECK(told->codeUnits == known->codeUnits);
   CHECK(told->asciiData == known->asciiData);
   CHECK(told->compactData == known->compactData);
+}
+
+namespace {
+
+// CPython's struct _gil_runtime_state, with the C library's own conditions.
+struct Lock {
+  unsigned long interval = 5000;
+  void* holder = nullptr;
+  int locked = 1;
+  unsigned long switches = 0;
+  pthread_cond_t taken = PTHREAD_COND_INITIALIZER;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t handedOver = PTHREAD_COND_INITIALIZER;
+  pthread_mutex_t handOver = PTHREAD_MUTEX_INITIALIZER;
+};
+
+// Waits as take_gil does (or as drop_gil on request), until `done`; says when it is inside.
+struct Waiter {
+  Lock& lock;
+  bool gaveItUp;
+  int inside = 0;
+  bool done = false;
+  std::thread thread{[this] {
+    pthread_mutex_t& mutex = gaveItUp ? lock.handOver : lock.mutex;
+    pthread_mutex_lock(&mutex);
+    ++inside;  // seen only by who has the mutex: the wait has begun
+    while (!done) pthread_cond_wait(gaveItUp ? &lock.handedOver : &lock.taken, &mutex);
+    pthread_mutex_unlock(&mutex);
+  }};
+  void awaitInside() {
+    pthread_mutex_t& mutex = gaveItUp ? lock.handOver : lock.mutex;
+    for (int seen = 0; seen == 0;) {
+      pthread_mutex_lock(&mutex);
+      seen = inside;
+      pthread_mutex_unlock(&mutex);
+      std::this_thread::yield();
+    }
+  }
+  void end() {
+    pthread_mutex_t& mutex = gaveItUp ? lock.handOver : lock.mutex;
+    pthread_mutex_lock(&mutex);
+    done = true;
+    pthread_cond_broadcast(gaveItUp ? &lock.handedOver : &lock.taken);
+    pthread_mutex_unlock(&mutex);
+    thread.join();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the lock tells how many wait for it, asleep or awake") {
+  testing::Image image = imageOf("3.11");
+  auto attached = Interpreters::attach(image.runtime, image);
+  REQUIRE(attached.ok());
+  Interpreters interpreters = std::move(attached).value();
+  const auto isThread = [&](std::uint32_t tid) {
+    return std::find(image.threads.begin(), image.threads.end(), tid) != image.threads.end();
+  };
+  REQUIRE(interpreters.list(image, isThread));
+  REQUIRE(interpreters.threads().size() == 4);
+  Lock lock;
+  const auto waiting = [&] {
+    auto& bytes = image.ranges[interpreters.interpreters()[0].gil];
+    bytes.resize(sizeof lock);
+    std::memcpy(bytes.data(), &lock, sizeof lock);
+    return interpreters.waiting(0, image);
+  };
+  CHECK(waiting() == 0);
+  Waiter asks{lock, false}, asksToo{lock, false}, gaveItUp{lock, true};
+  asks.awaitInside(), asksToo.awaitInside();
+  CHECK(waiting() >= 2);
+  gaveItUp.awaitInside();
+  CHECK(waiting() == 3);
+  asks.end(), asksToo.end(), gaveItUp.end();
+  CHECK(waiting() == 0);
+  // Another C library's condition: more than there are threads is no count of them.
+  std::memset(&lock.taken, 0xff, sizeof lock.taken);
+  CHECK(waiting() == 0);
 }
 
 TEST_CASE("offsets that cannot be are refused as a whole") {
