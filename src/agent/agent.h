@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "agent/area.h"
+#include "agent/launch_times.h"
 #include "agent/libcupti.h"
 #include "agent/names.h"
 
@@ -25,6 +26,7 @@ struct Agent {
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
   std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and given back
   std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
+  LaunchTimes launches;                                // since the last tick
 };
 extern Agent agent;
 

@@ -2,6 +2,7 @@
 #include "agent/buffers.h"
 
 #include "agent/agent.h"
+#include "agent/calls.h"
 #include "agent/system.h"
 
 namespace stallprof::agent {
@@ -51,6 +52,19 @@ void learnStride(stallprof_activity_area& area, std::uint32_t kind, std::size_t 
 
 bool isKernel(std::uint32_t kind) { return kind == kKindConcurrentKernel || kind == kKindKernel; }
 
+template <std::size_t N>
+bool isIn(const std::uint16_t (&calls)[N], std::uint32_t call) {
+  for (const std::uint16_t one : calls)
+    if (one == call) return true;
+  return false;
+}
+
+void noteLaunch(const CallRecord& call) {
+  const bool launch = call.kind == kKindRuntime ? isIn(kRuntimeLaunches, call.cbid)
+                                                : isIn(kDriverLaunches, call.cbid);
+  if (launch && call.end > call.start) agent.launches.add(call.end - call.start);
+}
+
 // How long records are, only the library knows: it walks. A record's length is where the next one
 // begins.
 Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_t valid) {
@@ -69,6 +83,7 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
       ++walk.kernels;
       walk.invalid += at->start == 0 || at->end < at->start;
     } else if (at->kind == kKindRuntime || at->kind == kKindDriver) {
+      noteLaunch(*static_cast<const CallRecord*>(record));
       ++walk.calls;
     }
   }

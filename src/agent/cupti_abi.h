@@ -76,6 +76,11 @@ struct KernelRecord {
   std::uint64_t name;  // a pointer into CUPTI, or the number that we put there instead
 };
 
+struct CallRecord {  // of the driver and runtime, the same in all versions
+  std::uint32_t kind, cbid;
+  std::uint64_t start, end;
+};
+
 using SubscriberHandle = void*;
 using CallbackFunction = void (*)(void* user, std::uint32_t domain, std::uint32_t id,
                                   const void* data);

@@ -77,6 +77,15 @@ void start() {
 
 }  // namespace
 
+// Also before any context is made: we have CUPTI from cuInit on, and torch's profiler, refused
+// once, would not see the GPU in all of the process's life.
+bool releaseCupti() {
+  if (agent.memory.area == nullptr || agent.off) return false;
+  if (!agent.attached) return true;
+  startCaller();
+  return ask(Order::kRelease, 5 * kSecond);
+}
+
 // Also where another profiler had CUPTI before us, so that we never had it: then nothing of ours
 // runs yet.
 bool retakeCupti() {
@@ -102,7 +111,7 @@ STALLPROF_EXPORT int InitializeInjection(void) {
 // For the hook: gives CUPTI to a profiler the program is about to start, and takes it back. 1:
 // done.
 STALLPROF_EXPORT int stallprof_agent_release(void) {
-  return stallprof::agent::ask(stallprof::agent::Order::kRelease, 5'000'000'000u) ? 1 : 0;
+  return stallprof::agent::releaseCupti() ? 1 : 0;
 }
 STALLPROF_EXPORT int stallprof_agent_retake(void) {
   return stallprof::agent::retakeCupti() ? 1 : 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "agent/nvtx_names.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include <atomic>
@@ -30,13 +29,7 @@ constinit NvtxDomain otherDomain{"(other)"};
 constinit NvtxString otherString{"(other)"};
 
 // Names are given seldom; no call is made under it.
-std::atomic<bool> held;
-struct Lock {
-  Lock() {
-    while (held.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { held.store(false, std::memory_order_release); }
-};
+std::atomic<std::uint32_t> held;
 
 const char* keep(const char* text) {
   const std::size_t length = strnlen(text, kRangeNameBytes - 1);
@@ -68,7 +61,7 @@ char* putUtf8(char* to, std::uint32_t c) {
 
 NvtxDomain* domainOf(const char* name) {
   if (name == nullptr) name = "";
-  const Lock lock;
+  const Lock lock(held);
   for (std::uint32_t i = 0; i < domainCount; ++i)
     if (strncmp(domains[i].name, name, kRangeNameBytes - 1) == 0) return &domains[i];
   const char* kept = domainCount < kDomains ? keep(name) : nullptr;
@@ -78,7 +71,7 @@ NvtxDomain* domainOf(const char* name) {
 }
 
 NvtxString* registered(const char* text) {
-  const Lock lock;
+  const Lock lock(held);
   const char* kept = text != nullptr && stringCount < kStrings ? keep(text) : nullptr;
   if (kept == nullptr) return &otherString;
   strings[stringCount].text = kept;
@@ -86,7 +79,7 @@ NvtxString* registered(const char* text) {
 }
 
 void nameCategory(const NvtxDomain* domain, std::uint32_t category, const char* name) {
-  const Lock lock;
+  const Lock lock(held);
   const std::uint32_t count = categoryCount.load();
   const char* kept = name != nullptr && count < kCategories ? keep(name) : nullptr;
   if (kept == nullptr) return;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "agent/nvtx_payload.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include <atomic>
+
+#include "agent/system.h"
 
 namespace stallprof::agent {
 namespace {
@@ -24,13 +25,7 @@ Place places[kSchemas];
 std::atomic<std::uint32_t> placeCount;
 std::atomic<std::uint64_t> dynamicIds;
 
-std::atomic<bool> held;  // schemas are registered seldom; no call is made under it
-struct Lock {
-  Lock() {
-    while (held.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { held.store(false, std::memory_order_release); }
-};
+std::atomic<std::uint32_t> held;  // schemas are registered seldom; no call is made under it
 
 // Of an entry that is one unsigned number; 0: it is not.
 std::uint32_t widthOf(const NvtxSchemaEntry& entry) {
@@ -75,7 +70,7 @@ std::uint64_t keepSchema(const NvtxDomain* domain, const NvtxSchema* schema) {
   Place place{domain, schema->id, 0, 0};
   if ((schema->mask & kSchemaHasId) == 0) place.schema = kDynamicSchemas + dynamicIds++;
   if (!findBytes(*schema, place)) return place.schema;
-  const Lock lock;
+  const Lock lock(held);
   const std::uint32_t count = placeCount.load();
   if (count == kSchemas) return place.schema;
   places[count] = place;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,13 @@ std::uint64_t startTicks() {
   char* p = strrchr(text, ')');  // the name before it may hold anything
   for (int field = 2; p != nullptr && field < 22; ++field) p = strchr(p + 1, ' ');
   return p != nullptr ? strtoull(p + 1, nullptr, 10) : 0;
+}
+
+// 0: free; else by a thread of which generation, plus 1.
+Lock::Lock(std::atomic<std::uint32_t>& held) : held_(held) {
+  const std::uint32_t mine = forkGeneration() + 1;
+  for (std::uint32_t by = 0; !held_.compare_exchange_weak(by, mine, std::memory_order_acquire);)
+    if (by == mine) by = 0, sched_yield();
 }
 
 void* mapShared(const char* path, std::size_t bytes) {

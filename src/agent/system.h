@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,19 @@ std::uint64_t startTicks();   // field 22 of /proc/self/stat; 0: unknown
 // that.
 std::uint32_t forkGeneration();
 void countFork();
+
+// Held for moments, in which nothing is called. What a forked child finds held was a thread's of
+// its parent, which will never let go: the child takes it.
+class Lock {
+ public:
+  explicit Lock(std::atomic<std::uint32_t>& held);
+  ~Lock() { held_.store(0, std::memory_order_release); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& held_;
+};
 
 // Maps `bytes` of the recorder's memory named `path` (/proc/PID/fd/N); null: not that.
 void* mapShared(const char* path, std::size_t bytes);

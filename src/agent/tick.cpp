@@ -67,13 +67,23 @@ bool checkHealth(const stallprof_clock_pair& pair) {
 
 constexpr std::uint32_t kWindowed = STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
 
+Windows::Record recordedNow() {
+  const std::uint32_t on = agent.on & kWindowed;
+  if (on == 0) return Windows::Record::kNone;
+  return on == (agent.wanted & kWindowed) ? Windows::Record::kAll : Windows::Record::kCalls;
+}
+
 void turnWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
-  const bool seen = (agent.on & kWindowed) != 0;
-  const bool on =
-      windows.next(seen, now - before.at, kernels - before.kernels, calls - before.calls);
+  const Windows::Record next =
+      windows.next({recordedNow(), now - before.at, kernels - before.kernels, calls - before.calls,
+                    agent.launches.take()});
   before = {now, kernels, calls};
-  if (!agent.continuous) switchTo(on ? agent.wanted : agent.wanted & ~kWindowed);
+  if (agent.continuous) return;
+  const std::uint32_t without = next == Windows::Record::kAll     ? 0
+                                : next == Windows::Record::kCalls ? STALLPROF_ON_KERNELS
+                                                                  : kWindowed;
+  switchTo(agent.wanted & ~without);
 }
 
 }  // namespace
@@ -95,7 +105,8 @@ void tick() {
 }
 
 void release() {
-  if (!agent.attached || yielded) return;
+  if (!agent.attached) return;
+  if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
   flush(0);
   detach();
   sayWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");

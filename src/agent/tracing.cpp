@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint32_t kAlways[] = {kKindDevice, kKindOverhead};
 // A whole graph launch has one record; a record for each of its kernels would cost as they do, and
-// exhausts CUPTI's device memory within hours. Before kernels: it decides how graphs are traced.
+// exhausts CUPTI's device memory within hours. On before kernels, and off after them: without it
+// graphs are traced that way.
 constexpr std::uint32_t kCopies[] = {kKindGraphTrace, kKindMemcpy, kKindMemcpy2, kKindMemset,
                                      kKindSynchronization};
 constexpr std::uint32_t kKernels[] = {kKindConcurrentKernel};
@@ -41,10 +42,16 @@ void setApis(bool enable) {
   setCalls(c.enableDriverApi, kDriverCalls, enable);
 }
 
-void setMasked(std::uint32_t mask, bool enable) {
-  if ((mask & STALLPROF_ON_COPIES) != 0) setKinds(kCopies, enable);
-  if ((mask & STALLPROF_ON_KERNELS) != 0) setKinds(kKernels, enable);
-  if ((mask & STALLPROF_ON_CALLS) != 0) setApis(enable);
+void enableAll(std::uint32_t mask) {
+  if ((mask & STALLPROF_ON_COPIES) != 0) setKinds(kCopies, true);
+  if ((mask & STALLPROF_ON_KERNELS) != 0) setKinds(kKernels, true);
+  if ((mask & STALLPROF_ON_CALLS) != 0) setApis(true);
+}
+
+void disableAll(std::uint32_t mask) {
+  if ((mask & STALLPROF_ON_CALLS) != 0) setApis(false);
+  if ((mask & STALLPROF_ON_KERNELS) != 0) setKinds(kKernels, false);
+  if ((mask & STALLPROF_ON_COPIES) != 0) setKinds(kCopies, false);
 }
 
 void setAttribute(std::uint32_t attribute) {
@@ -151,8 +158,13 @@ void detach() {
   switchTo(0);
   setKinds(kAlways, false);
   agent.cupti.flushAll(0);
+  letGo();
+}
+
+void letGo() {
   agent.cupti.unsubscribe(agent.subscriber);
   agent.attached = false;
+  agent.on = 0;
 }
 
 void switchTo(std::uint32_t on) {
@@ -160,8 +172,8 @@ void switchTo(std::uint32_t on) {
   if (before == on) return;
   stallprof_activity_area& area = *agent.memory.area;
   if ((before & ~on) != 0) sayOn(area, before & on);
-  setMasked(before & ~on, false);
-  setMasked(on & ~before, true);
+  disableAll(before & ~on);
+  enableAll(on & ~before);
   agent.on = on;
   if ((on & ~before) != 0) sayOn(area, on);
 }

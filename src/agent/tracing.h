@@ -16,6 +16,9 @@ bool attach(std::uint32_t on);
 // stay: CUPTI may still give some back.
 void detach();
 
+// Unsubscribes alone: what is enabled, and the buffers, are another tool's by now.
+void letGo();
+
 // Switches what is recorded to `on` (STALLPROF_ON_...), and says so in the area: a kind counts as
 // on only from when it is, and until it no longer is.
 void switchTo(std::uint32_t on);

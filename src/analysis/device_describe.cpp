@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/device_time.h"
 #include "trace/range_map.h"
 
 namespace stallprof {
@@ -170,8 +171,22 @@ std::vector<std::string> deviceNames(const Trace& trace) {
   return names;
 }
 
+namespace {
+
+// Where nobody steps: of the life of the process that uses devices most, since it was traced.
+double tracedShare(const Trace& trace, const TrainerFacts& trainer) {
+  if (!trainer.process.none()) return shareOf(trainer.device.traced, trainer.window());
+  const DeviceTimeline line = readDevices(trace, {});
+  if (line.told.empty()) return 0;
+  const Nanos begin = line.told.front().begin;
+  const Nanos end = std::min(trace.process(line.process).gone, trace.end);
+  return shareOf(lengthIn(line.traced, begin, end), end - begin);
+}
+
+}  // namespace
+
 std::string deviceTier(const Trace& trace, const TrainerFacts& trainer) {
-  const double traced = shareOf(trainer.device.traced, trainer.window());
+  const double traced = tracedShare(trace, trainer);
   if (traced > 0) return traced >= kWhole ? "full" : "windowed";
   const bool nvtx = std::any_of(trace.ranges.begin(), trace.ranges.end(), [&](const auto& row) {
     return trace.text(row.data.domain) != kMarksDomain;

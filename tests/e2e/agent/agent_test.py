@@ -5,6 +5,7 @@ STALLPROF_BUILD names the build tree. agent_drain plays the recorder, gpu_job th
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -17,7 +18,7 @@ JOB = os.path.join(FAKES, 'agent_gpu_job')
 CUPTI = {'11.8': 'libcupti.so.11.8', '12.4': 'libcupti.so.12', '12.8': 'libcupti.so.12',
          '12.9': 'libcupti.so.12', '13.0': 'libcupti.so.13'}
 TRACING, YIELDED, REFUSED, HUNG, ENDED = 1, 2, 3, 4, 5
-KERNEL, RUNTIME, COPY, SYNC, DEVICE = '10', '5', '1', '38', '8'
+KERNEL, RUNTIME, COPY, SYNC, DEVICE, GRAPH = '10', '5', '1', '38', '8', '51'
 ALL = '15'  # STALLPROF_AGENT_ON: everything, never in windows
 
 
@@ -64,6 +65,14 @@ class Counts(unittest.TestCase):
                 self.assertEqual(run.area['unread'], 0)
                 self.assertEqual(len(run.area['names']), 50)
                 self.assertTrue(all(name.startswith('_ZN2at6native') for name in run.area['names']))
+
+    def test_a_graph_launch_is_one_record_whatever_is_switched_on_and_off(self):
+        # The fake ends the job where kernels are recorded and graph launches are not.
+        for version in CUPTI:
+            with self.subTest(version=version):
+                run = Run('graphs=100', 'release', 'retake', 'graphs=100', version=version)
+                self.assertEqual((run.status, run.stderr), (0, ''))
+                self.assertEqual((run.count(GRAPH), run.count(KERNEL)), (200, 0))
 
     def test_calls_of_no_interest_leave_no_record_where_cupti_can_choose(self):
         self.assertEqual(Run('queries=1000', version='13.0').count(RUNTIME), 0)
@@ -158,6 +167,29 @@ class Refusals(unittest.TestCase):
                       env={'FAKE_CUDA_DRIVER': '12090', 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
             self.assertEqual((run.area['cupti'], run.count(KERNEL)), (27, 100))
 
+    def test_libcupti_is_found_where_packages_of_python_have_it(self):
+        # The runtime says which: of CUDA 12 each library has a folder, of CUDA 13 all have one.
+        for major, version, runtime, folder in ((12, '12.9', 'cuda_runtime/lib', 'cuda_cupti/lib'),
+                                                (13, '13.0', 'cu13/lib', 'cu13/lib')):
+            with self.subTest(major=major), tempfile.TemporaryDirectory() as home:
+                packages = home + '/site-packages/nvidia/'
+                os.makedirs(packages + runtime)
+                os.makedirs(packages + folder, exist_ok=True)
+                mapped = packages + runtime + '/libcudart.so.%d' % major
+                shutil.copy(os.path.join(FAKES, 'cuda/libcuda.so.1'), mapped)  # any library
+                os.symlink(cupti(version), packages + folder + '/' + CUPTI[version])
+                run = Run('cupti=' + mapped, 'launches=100', version=None,
+                          env={'CUDA_HOME': '', 'CONDA_PREFIX': ''})
+                self.assertEqual((run.area['cupti'], run.count(KERNEL)),
+                                 ({12: 27, 13: 130001}[major], 100))
+
+    def test_the_libcupti_that_the_program_has_is_the_one(self):
+        with tempfile.TemporaryDirectory() as home:
+            os.makedirs(home + '/lib64')
+            os.symlink(cupti('13.0'), home + '/lib64/libcupti.so.13')
+            run = Run('launches=100', version='12.4', env={'CUDA_HOME': home})
+            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (22, 100))
+
     def test_cuda_11s_libcupti_is_found_though_its_name_has_a_minor_version(self):
         with tempfile.TemporaryDirectory() as home:
             os.makedirs(home + '/lib64')
@@ -196,15 +228,24 @@ class Troubles(unittest.TestCase):
         self.assertLess(time.monotonic() - start, 4)
 
     def test_stolen_buffers_are_noticed_and_left_to_the_thief(self):
-        run = Run(*(['copies=20', 'sleep=1000'] * 9), script='steal@2')
+        run = Run(*(['copies=20', 'sleep=1000'] * 9), 'release', 'tool', script='steal@2')
         self.assertEqual((run.status, run.area['state']), (0, YIELDED))
         self.assertIn('buffers', run.area['why'])
+        self.assertIn('tool=0', run.stdout)  # the next one may want to subscribe
         self.assertEqual(run.area['switches'][-1][1], 0)
 
     def test_a_clock_that_counts_ticks_is_somebody_elses(self):
         run = Run(*(['copies=20', 'sleep=1000'] * 5), script='clock:ticks@2')
         self.assertEqual((run.status, run.area['state']), (0, YIELDED))
         self.assertIn('clock', run.area['why'])
+
+    def test_kernels_without_times_end_the_recording_of_kernels_alone(self):
+        run = Run(*(['launches=100', 'copies=5', 'sleep=1000'] * 8), script='invalid@2')
+        self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
+        self.assertIn('times that cannot be', run.area['why'])
+        self.assertEqual([on for _, on in run.area['switches']], [7, 5, 0])
+        self.assertLess(run.count(KERNEL), 800)
+        self.assertEqual((run.count(RUNTIME), run.count(COPY)), (840, 40))
 
     def test_a_step_of_the_clock_is_in_the_pairs_and_ends_nothing(self):
         run = Run('copies=20', 'sleep=2500', 'copies=20', script='clock:ahead@2')
@@ -220,6 +261,16 @@ class Turns(unittest.TestCase):
         self.assertEqual((run.count(KERNEL), run.area['state']), (2000, ENDED))
         self.assertEqual([on for _, on in run.area['switches']], [7, 0, 7, 0])
 
+    def test_another_tool_gets_cupti_while_it_is_released_and_not_before(self):
+        for words in (['tool', 'release', 'tool', 'tool-ends', 'retake'],
+                      ['tool', 'release', 'tool', 'tool-ends', 'retake', 'late']):  # the context
+            with self.subTest(words=words):
+                run = Run(*words, 'launches=100')
+                self.assertEqual(run.stdout.split()[:5], [
+                    'tool=39', 'stallprof_agent_release=1', 'tool=0', 'tool-ends=0',
+                    'stallprof_agent_retake=1'])
+                self.assertEqual((run.count(KERNEL), run.area['state']), (100, ENDED))
+
     def test_released_and_not_taken_back_it_says_so(self):
         run = Run('launches=1000', 'release', 'launches=500')
         self.assertEqual((run.count(KERNEL), run.area['state']), (1000, YIELDED))
@@ -227,12 +278,20 @@ class Turns(unittest.TestCase):
     def test_many_launches_are_seen_in_windows_that_are_told(self):
         run = Run('threads=2', 'rate=60000', 'seconds=8', 'copies=3', on='7')
         switches = run.area['switches']
-        self.assertEqual(set(on for _, on in switches[:-1]), {1, 7})
+        self.assertEqual(set(on for _, on in switches[:-1]), {1, 5, 7})  # 5: to measure the cost
         self.assertEqual(switches[-1][1], 0)
         share = run.count(KERNEL) / run.launched
         self.assertGreater(share, 0.05)
         self.assertLess(share, 0.6)
         self.assertEqual(run.count(COPY), 3)  # those are always seen
+
+    def test_what_a_kernels_record_costs_is_measured_and_held_to_the_budget(self):
+        # 4,000 a second would be 0.8 % of a thread's time at what is assumed; it is 4 %.
+        for script, states in (('', {7, 5, 0}), ('cost:kernel=10000', {7, 5, 1, 0})):
+            with self.subTest(script=script):
+                run = Run('rate=4000', 'seconds=7', on='7', script=script)
+                self.assertEqual((run.status, run.stderr), (0, ''))
+                self.assertEqual(set(on for _, on in run.area['switches']), states)
 
 
 if __name__ == '__main__':

@@ -3,12 +3,14 @@
 // A program that uses a (fake) GPU, in place of a training: gpu_job WORD...
 //   cupti=PATH      loads that libcupti first, as libtorch does
 //   threads=N launches=N names=N rate=N   work: launches in all, a second (0: as fast as can be)
-//   copies=N syncs=N queries=N            of each, spread over nothing: after the launches
+//   copies=N syncs=N queries=N graphs=N   of each, spread over nothing: after the launches
 //   seconds=N       keep launching that long instead of counting
 //   fork            a child, as a DataLoader's, that calls CUDA; then more work in the parent
 //   spawn=N         a child of its own image, as multiprocessing's spawn has it: N launches there
 //   release retake  as the hook does, between two batches of launches
-//   sleep=MS reset flush-wait
+//   tool tool-ends  another tool of the program subscribes to CUPTI, and leaves it
+//   late            no context before this word (else from the start)
+//   sleep=MS reset
 //   end=return|_exit|kill|hang            how it ends
 // Prints the number of launches made.
 #include <dlfcn.h>
@@ -17,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -89,6 +92,20 @@ void callAgent(const char* name) {
   std::printf("%s=%d\n", name, function());
 }
 
+// As one that is linked with CUPTI would.
+void otherTool(const std::string& cupti, bool begins) {
+  void* library = dlopen(cupti.c_str() + std::strlen("cupti="), RTLD_NOW | RTLD_NOLOAD);
+  static void* subscriber = nullptr;
+  using Callback = void (*)(void*, unsigned, unsigned, const void*);
+  const auto subscribe =
+      reinterpret_cast<int (*)(void**, Callback, void*)>(dlsym(library, "cuptiSubscribe"));
+  const auto unsubscribe = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuptiUnsubscribe"));
+  const int result = begins ? subscribe(
+                                  &subscriber, [](auto...) {}, nullptr)
+                            : unsubscribe(subscriber);
+  std::printf("%s=%d\n", begins ? "tool" : "tool-ends", result);
+}
+
 void endAs(const std::string& how) {
   std::printf("launched=%ld\n", launched.load());
   std::fflush(stdout);
@@ -111,7 +128,8 @@ int main(int argc, char** argv) {
   }
   void* context = nullptr;
   cuInit(0);
-  cuCtxCreate_v2(&context, 0, 0);
+  const bool late = std::find(words.begin(), words.end(), "late") != words.end();
+  if (!late) cuCtxCreate_v2(&context, 0, 0);
   for (const std::string& word : words) {
     const auto is = [&](const char* name) { return word.rfind(name, 0) == 0; };
     if (is("threads=")) w.threads = numberOf(word);
@@ -127,12 +145,15 @@ int main(int argc, char** argv) {
     for (long i = is("copies=") ? numberOf(word) : 0; i > 0; --i) fakeCopy(1, 1, 4096);
     for (long i = is("syncs=") ? numberOf(word) : 0; i > 0; --i) fakeSynchronize(1000);
     for (long i = is("queries=") ? numberOf(word) : 0; i > 0; --i) fakeQuery();
+    for (long i = is("graphs=") ? numberOf(word) : 0; i > 0; --i) fakeGraph(50'000);
     if (is("sleep=")) std::this_thread::sleep_for(std::chrono::milliseconds(numberOf(word)));
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
     if (word == "reset") fakeReset();
     if (word == "release") callAgent("stallprof_agent_release");
     if (word == "retake") callAgent("stallprof_agent_retake");
+    if (word == "tool" || word == "tool-ends") otherTool(words[0], word == "tool");
+    if (word == "late") cuCtxCreate_v2(&context, 0, 0);
     if (is("end=")) ending = word.substr(4);
   }
   endAs(ending);

@@ -2,6 +2,7 @@
 """The agent under `stallprof run`: what a GPU and NVTX did is in the recording, and a tool that the
 user has set in its place stays."""
 import collections
+import json
 import os
 import re
 import subprocess
@@ -10,7 +11,13 @@ import unittest
 
 BUILD = os.environ['STALLPROF_BUILD']
 FAKES = os.path.join(BUILD, 'fakes')
+ALL = '15'  # STALLPROF_AGENT_ON: everything, never in windows
 JOB = [FAKES + '/agent_gpu_job', 'cupti=' + FAKES + '/cupti-13.0/libcupti.so.13']
+# More launches than their records' budget, for long enough to see windows.
+BUSY = JOB + ['threads=2', 'rate=60000', 'seconds=5']
+NVML = BUILD + '/tests/fakes/nvml/now/libnvidia-ml.so.1'
+ONE_GPU = 'device GPU-a NVIDIA H100 80GB HBM3\nvalue gpu 75\nvalue memory 40\n'
+NVTX_TRAINER = FAKES + '/agent_nvtx_trainer'
 NVTX_JOB = FAKES + '/agent_nvtx_job'
 
 
@@ -31,13 +38,26 @@ def recorded(command, **env):
     return done.returncode, done.stdout, events
 
 
+def reported(command, *options, **env):
+    """The report of such a run, as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = folder + '/run.stallprof'
+        subprocess.run([BUILD + '/bin/stallprof', 'run', '-o', name, *options, '--report', 'none', '--']
+                       + command, env=dict(os.environ, **env), stdout=subprocess.DEVNULL, check=True,
+                       timeout=60)
+        return json.loads(subprocess.run(
+            [BUILD + '/bin/stallprof', 'report', '--format', 'json', name], check=True,
+            stdout=subprocess.PIPE, universal_newlines=True, timeout=60).stdout)
+
+
 def total(lines, field):
     return sum(int(re.search(r' %s=(\d+)' % field, line).group(1)) for line in lines)
 
 
 class UnderStallprof(unittest.TestCase):
     def test_every_kernel_is_in_the_recording(self):
-        status, _, events = recorded(JOB + ['names=5', 'rate=4000', 'launches=6000', 'copies=10'])
+        status, _, events = recorded(JOB + ['names=5', 'rate=4000', 'launches=6000', 'copies=10'],
+                                     STALLPROF_AGENT_ON=ALL)
         self.assertEqual(status, 0)
         kernels = [line for line in events['device_use'] if 'vectorized_elementwise' in line]
         self.assertEqual(total(kernels, 'count'), 6000)
@@ -60,6 +80,29 @@ class UnderStallprof(unittest.TestCase):
                                                **{name: '/opt/nsys/libToolsInjection64.so'})
                 self.assertEqual((status, out), (0, '/opt/nsys/libToolsInjection64.so\n'))
                 self.assertEqual(events['device_use'], [])
+                self.assertTrue(any(name + " is another tool's ('/opt/nsys/" in line
+                                    for line in events['source']), events['source'])
+
+    def test_the_report_says_how_much_of_the_gpu_was_seen_and_why_no_more(self):
+        work = JOB + ['rate=4000', 'launches=6000']
+        refused = dict(FAKE_CUPTI='fail:Subscribe=39 tool:Nsight')
+        with tempfile.NamedTemporaryFile('w') as script:
+            script.write(ONE_GPU)
+            script.flush()
+            nvml = dict(STALLPROF_NVML_LIBRARY=NVML, STALLPROF_FAKE_NVML=script.name)
+            ladder = [('full', work, dict(STALLPROF_AGENT_ON=ALL)), ('windowed', BUSY, {}),
+                      ('nvml', work, dict(refused, **nvml)), ('none', work, refused)]
+            for tier, command, env in ladder:
+                with self.subTest(tier=tier):
+                    coverage = reported(command, '--gpu', **env)['coverage']
+                    self.assertEqual(coverage['tier']['gpu'], tier)
+                    source = next(s for s in coverage['sources'] if s['name'] == 'gpu')
+                    if 'FAKE_CUPTI' in env:
+                        self.assertEqual(source['state'], 'absent')
+                        self.assertIn('another tool has CUPTI in this process (Nsight)', source['why'])
+            if os.path.exists(NVTX_TRAINER):
+                report = reported([NVTX_TRAINER, '100'], '--nvtx', **nvml)
+                self.assertEqual(report['coverage']['tier']['gpu'], 'nvtx')
 
     @unittest.skipUnless(os.path.exists(NVTX_JOB), 'built without the NVTX headers')
     def test_ranges_of_nvtx_are_in_the_recording(self):

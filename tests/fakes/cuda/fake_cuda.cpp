@@ -86,7 +86,15 @@ void fakeSetTracer(const fake_tracer* to) { tracer = to; }
 void fakeLaunch(const char* name, std::uint64_t ns) {
   fake_call call = begin(211);
   const std::uint64_t start = now();
+  if (const fake_tracer* to = tracer.load())
+    for (const std::uint64_t until = start + to->launchCost(); now() < until;) continue;
   if (const fake_tracer* to = end(call)) to->kernel(&call, name, start, start + ns);
+}
+
+void fakeGraph(std::uint64_t ns) {
+  fake_call call = begin(311);
+  const std::uint64_t start = now();
+  if (const fake_tracer* to = end(call)) to->graph(&call, start, start + ns);
 }
 
 void fakeCopy(int kind, int memory, std::uint64_t bytes) {

@@ -25,6 +25,8 @@ struct fake_tracer {
   void (*kernel)(const struct fake_call* call, const char* name, uint64_t start, uint64_t end);
   void (*copy)(const struct fake_call* call, int kind, int memory, uint64_t bytes);
   void (*sync)(const struct fake_call* call, int type);
+  void (*graph)(const struct fake_call* call, uint64_t start, uint64_t end);
+  uint64_t (*launchCost)(void); /* ns that a launch takes longer now */
 };
 
 int cuInit(unsigned flags);
@@ -36,6 +38,7 @@ int cuCtxDestroy_v2(void* context);
 
 void fakeSetTracer(const struct fake_tracer* tracer);
 void fakeLaunch(const char* name, uint64_t ns);      /* cudaLaunchKernel */
+void fakeGraph(uint64_t ns);                         /* cudaGraphLaunch */
 void fakeCopy(int kind, int memory, uint64_t bytes); /* cudaMemcpyAsync */
 void fakeSynchronize(uint64_t ns);                   /* cudaStreamSynchronize: sleeps */
 void fakeQuery(void);                                /* cudaGetDevice: of no interest */

@@ -4,7 +4,8 @@
 // built as (FAKE_CUPTI_VERSION, as cuptiGetVersion() says it). The fake driver tells it of work;
 // it writes records into the client's buffers as the real one does, one buffer a thread where that
 // is so. It checks the client: unzeroed or foreign buffers, a null buffer before 12.9, any call in
-// a forked child and calls that are not allowed where they are made end the program with a word.
+// a forked child, graphs traced node by node, and calls that are not allowed where they are made
+// end the program with a word.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -33,19 +34,21 @@ constexpr Result kOk = 0, kInvalid = 1, kEnd = 12, kInvalidKind = 21, kMultiple 
 
 // sizeof of the newest record of each version, by kind; 0: not made here.
 std::size_t sizeOf(std::uint32_t kind) {
-  const bool v12 = kVersion >= 19, v13 = kVersion >= 130000;
+  const bool v12 = kVersion >= 19, v128 = kVersion >= 26, v13 = kVersion >= 130000;
   switch (kind) {
     case 10:
       return v13 ? 216 : v12 ? 208 : 200;
     case 1:
-      return v13 ? 96 : v12 ? 88 : 80;
+      return v128 ? 96 : 88;
     case 4:
     case 5:
       return 40;
     case 38:
-      return kVersion >= 26 ? 56 : 40;
+      return v128 ? 56 : 40;
+    case 51:
+      return kVersion >= 21 ? 56 : 48;
     case 8:
-      return v13 ? 232 : 224;
+      return v128 ? 184 : 176;
     default:
       return 0;
   }
@@ -213,6 +216,7 @@ void onCall(const fake_call* call) {
 
 void onKernel(const fake_call* call, const char* name, std::uint64_t start, std::uint64_t end) {
   if (!isOn(10)) return;
+  if (state().script.since("invalid", state().flushes)) start = end = 0;
   record(10, [&](std::uint8_t* at) {
     set(at, 16, start);
     set(at, 24, end);
@@ -256,6 +260,24 @@ void onSync(const fake_call* call, int type) {
   });
 }
 
+std::uint64_t launchCost() {
+  static const auto cost =
+      static_cast<std::uint64_t>(state().script.value("cost:kernel", state().flushes));
+  return cost != 0 && isOn(10) ? cost : 0;
+}
+
+void onGraph(const fake_call* call, std::uint64_t start, std::uint64_t end) {
+  if (!isOn(51)) return;
+  record(51, [&](std::uint8_t* at) {
+    set(at, 4, call->correlation);
+    set(at, 8, start);
+    set(at, 16, end);
+    set(at, 28, 3u);  // graph
+    set(at, 32, 1u);
+    set(at, 36, 7u);
+  });
+}
+
 void tellOfDevice() {
   record(8, [](std::uint8_t* at) {
     set(at, 112, 0u);  // id
@@ -277,7 +299,7 @@ Result subscribe(void** subscriber, Callback callback, void* user) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return 999;
   using Set = void (*)(const fake_tracer*);
-  static const fake_tracer tracer{onContext, onCall, onKernel, onCopy, onSync};
+  static const fake_tracer tracer{onContext, onCall, onKernel, onCopy, onSync, onGraph, launchCost};
   reinterpret_cast<Set>(dlsym(driver, "fakeSetTracer"))(&tracer);
   return kOk;
 }
@@ -288,6 +310,9 @@ Result setKind(std::uint32_t kind, bool on) {
   {
     const std::lock_guard lock(s.mutex);
     if (kind == 0 || kind > 51) return kInvalidKind;
+    const bool kernels = s.kinds.count(10) != 0, graphs = s.kinds.count(51) != 0;
+    if (on ? kind == 10 && !graphs : kind == 51 && kernels)
+      die("kernels are on and graph launches off: each node would be traced");
     fresh = on ? s.kinds.insert(kind).second : s.kinds.erase(kind) != 0;
   }
   if (on && fresh && kind == 8) tellOfDevice();
@@ -435,6 +460,8 @@ Result cuptiGetTimestamp(std::uint64_t* at) {
   if (const Result r = enter("GetTimestamp")) return r;
   return *at = now(), kOk;
 }
+
+Result cuptiFinalize() { die("finalize called: it harms the program's own tools"); }
 
 #if FAKE_CUPTI_VERSION >= 23
 Result cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -305,6 +306,31 @@ TEST_CASE("a forked child's ranges are its own") {
   CHECK(threads.size() == 2);
   CHECK(threads["parent's"] == static_cast<std::uint32_t>(gettid()));
   CHECK(threads["child's"] == static_cast<std::uint32_t>(child));
+}
+
+TEST_CASE("a child forked while another thread gives a name does not wait for that thread") {
+  recorder();
+  const auto name = [] { call<void*(const char*)>(core2[kDomainCreateA], "its own"); };
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    while (!done) name();
+  });
+  int ended = 0;
+  constexpr int kForks = 50;
+  for (int i = 0; i < kForks; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      name();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    ended += status == 0;
+  }
+  done = true;
+  thread.join();
+  CHECK(ended == kForks);
 }
 
 TEST_CASE("many threads at one time lose nothing uncounted") {

@@ -141,3 +141,28 @@ TEST_CASE("collectives that the device runs alone: 10 of 60 ms, with the sizes t
     if (e.text.find("a step") != std::string::npos) messages.push_back(e.text);
   CHECK(messages == std::vector<std::string>{"ncclAllReduce: 2 calls and 100 MB a step"});
 }
+
+TEST_CASE("DataParallel on two devices of one process, and on one it is none") {
+  const std::string stacks =
+      "1s stack stack=1 function=\"train\" file=\"/home/me/train.py\" line=3\n"
+      "1s stack stack=2 caller=1 function=\"scatter\" "
+      "file=\"/usr/lib/python3/dist-packages/torch/nn/parallel/scatter_gather.py\" line=9\n";
+  // A look in each 10 ms of a step from T + 10 on: one of five scatters.
+  const std::string looks =
+      "1110ms stack_slice thread=1 stack=2 looks=1\n"
+      "1120ms stack_slice thread=1 duration=30ms stack=1 looks=4\n";
+  const std::string second = "\"GPU-22222222-2222-3333-4444-555555555555\"";
+  const std::string other =
+      "1s device device=" + second +
+      " name=\"NVIDIA H100\" process=1 ordinal=1 sms=132 major=9 minor=0 memory=85000000000\n"
+      "repeat 200 every 60ms\n1120ms device_span device=" +
+      second + " process=1 duration=30ms busy=30ms works=20\nend\n";
+  const std::string one = stacks + training("300us", looks + device(1, 0.9)) + kDevice;
+  const Analysis a = analyze(traceOf(one + other));
+  const Finding* f = find(a, "comm.data_parallel");
+  REQUIRE(f);
+  CHECK(near(f->shareRatio, 0.2));
+  REQUIRE_FALSE(f->advice.empty());
+  CHECK(f->advice[0].id == "one_process_a_device");
+  CHECK(find(analyze(traceOf(one)), "comm.data_parallel") == nullptr);
+}
