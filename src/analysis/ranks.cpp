@@ -123,6 +123,37 @@ bool blocked(Wait wait) {
          wait == Wait::kPipe;
 }
 
+// Of the looks that found its thread blocked in the window, its fetches left out: how many found it
+// in what may be a collective, and not asleep, in a file, ...: there it is late by itself.
+Share shareInCollectives(const Trace& trace, const TrainerFacts& t) {
+  constexpr std::uint32_t kMostLooks = 100;  // of one slice: more are no more of a witness
+  std::vector<Lap> fetches;
+  for (const auto& row : trace.fetches)
+    if (row.data.thread == t.thread) fetches.push_back({row.at, row.end()});
+  auto fetch = fetches.begin();
+  LookSum all;
+  double some = 0;
+  for (const auto& slice : trace.thread(t.thread).slices) {
+    const Wait wait = slice.data.wait;
+    const Nanos at = slice.end();  // of its last look
+    if (at < t.windowBegin || at >= t.windowEnd) continue;
+    while (fetch != fetches.end() && fetch->end < at) ++fetch;
+    const bool fetching = fetch != fetches.end() && fetch->begin <= at;
+    if (fetching || wait == Wait::kRunning || wait == Wait::kUnknown) continue;
+    const std::uint32_t looks = std::clamp(slice.data.looks, 1u, kMostLooks);
+    for (std::uint32_t i = 0; i < looks; ++i) all.add(&slice);
+    some += blocked(wait) ? looks : 0;
+  }
+  return all.looks > 0 ? shareOf(some, all) : Share{1, 0, 1};
+}
+
+// A trainer's thread, blocked in its steps.
+struct Blocked {
+  Nanos time{};
+  Share shared;  // of it, in what may be a collective
+  [[nodiscard]] Nanos in(double share) const { return fromSeconds(share * seconds(time)); }
+};
+
 }  // namespace
 
 RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFacts*>& trainers) {
@@ -148,19 +179,28 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
 void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers) {
   constexpr double kFewLooks = 30;  // fewer split nothing (refine)
   if (trainers.size() < 2 || !trace.devices.empty()) return;
-  std::vector<Nanos> blocked;
+  std::vector<Blocked> blocked;
   for (const TrainerFacts* t : trainers) {
     // Without its rank it is not known to wait for the others, without its CPU not for how long.
     if (!rankOf(trace, t->process, false) || t->cpu <= Nanos{} || !together(*trainers[0], *t))
       return;
     const Nanos worked = std::max(t->cpu, t->processCpu) + t->starved;
-    blocked.push_back(std::max(Nanos{}, t->split.compute - worked));
+    blocked.push_back(
+        {std::max(Nanos{}, t->split.compute - worked), shareInCollectives(trace, *t)});
   }
-  const Nanos least = *std::min_element(blocked.begin(), blocked.end());
+  const auto waited = [](const Blocked& b) { return b.in(b.shared.value); };
+  const Blocked& least =
+      *std::min_element(blocked.begin(), blocked.end(),
+                        [&](const Blocked& a, const Blocked& b) { return waited(a) < waited(b); });
+  // Of ranks that were never seen in anything else the scheduler's times are all there is to ask.
+  const bool exact = std::all_of(blocked.begin(), blocked.end(),
+                                 [](const Blocked& b) { return b.shared.value >= 1; });
   for (std::size_t i = 0; i < trainers.size(); ++i) {
+    const Blocked& b = blocked[i];
     if (trainers[i]->stacks.step.all.looks >= kFewLooks) continue;
-    trainers[i]->split.compute -= blocked[i] - least;
-    trainers[i]->split.comm += blocked[i] - least;
+    if (!exact && b.in(b.shared.low) <= least.in(least.shared.high)) continue;  // may be chance
+    trainers[i]->split.compute -= waited(b) - waited(least);
+    trainers[i]->split.comm += waited(b) - waited(least);
   }
 }
 

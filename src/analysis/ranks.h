@@ -20,8 +20,9 @@ namespace stallprof {
                                        const std::vector<const TrainerFacts*>& trainers);
 
 // Where looks are too few to say what ranks on CPUs wait in: the scheduler's own times tell how
-// long each one's thread was blocked in its steps while nothing of its process worked. What that is
-// beyond the least of them is waiting for the rank that comes last: comm, no longer compute.
+// long each one's thread was blocked in its steps while nothing of its process worked, and the few
+// looks how much of that in what may be a collective: one that sleeps is late by itself. What that
+// is beyond the least of them is waiting for the rank that comes last: comm, no longer compute.
 void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers);
 
 // The rank that a trainer told of itself; else what the run's own environment says, where it is the

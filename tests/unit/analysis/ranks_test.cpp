@@ -111,6 +111,48 @@ TEST_CASE("where looks are too few, a rank's blocked time says that it waits for
   CHECK(find(strangers, "comm.straggler_rank") == nullptr);
 }
 
+TEST_CASE("a rank that sleeps in its steps is late, though it is blocked as long as the other") {
+  // 40 steps of 250 ms, of which each thread runs 25; a look every half second.
+  const auto run = [](const std::string& first, const std::string& second) {
+    const auto slices = [](int thread, const std::string& wait) {
+      return "1s slice thread=" + std::to_string(thread) +
+             " duration=500ms run=50ms looks=1 wait=" + wait + "\n";
+    };
+    std::string text = ranks("").substr(0, ranks("").find("repeat"));
+    for (const int rank : {0, 1})
+      text += "0 framework process=" + std::to_string(rank + 1) +
+              " name=\"torch\" rank=" + std::to_string(rank) + "\n";
+    text +=
+        "repeat 40 every 250ms\n1s optimizer thread=1 optimizer=1\n"
+        "1s optimizer thread=2 optimizer=1\nend\nrepeat 20 every 500ms\n";
+    return analyze(traceOf(text + slices(1, first) + slices(2, second) + "end\n"));
+  };
+  const Analysis a = run("futex", "sleep");
+  REQUIRE(a.trainers.size() == 2);
+  CHECK(near(a.trainers[0].breakdown.phase->comm, 0.9));
+  CHECK(near(a.trainers[1].breakdown.phase->comm, 0));
+  const Finding* f = find(a, "comm.straggler_rank");
+  REQUIRE(f);
+  CHECK(f->evidence[0].text.starts_with("rank 1 (process 102) "));
+  for (const std::string alike : {"sleep", "futex"})
+    CHECK(find(run(alike, alike), "comm.straggler_rank") == nullptr);
+}
+
+TEST_CASE("two looks that found a rank asleep say nothing of it") {
+  const auto slices = [](int thread, const std::string& wait) {  // of which one tenth runs
+    const std::string rest =
+        " thread=" + std::to_string(thread) + " duration=5s run=500ms looks=1 wait=" + wait + "\n";
+    return "1s slice" + rest + "6s slice" + rest;
+  };
+  const std::string told =
+      "0 framework process=1 name=\"torch\" rank=0\n"
+      "0 framework process=2 name=\"torch\" rank=1\n";
+  const Analysis a = analyze(traceOf(told + ranks("") + slices(1, "futex") + slices(2, "sleep")));
+  REQUIRE(a.trainers.size() == 2);
+  CHECK(near(a.trainers[0].breakdown.phase->comm, 0));
+  CHECK(find(a, "comm.straggler_rank") == nullptr);
+}
+
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
   const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 4, 6) + looks(1, 1190, 10, 0) +
