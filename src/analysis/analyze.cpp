@@ -9,6 +9,7 @@
 #include "analysis/device_describe.h"
 #include "analysis/findings.h"
 #include "analysis/inferred_steps.h"
+#include "analysis/launch_cadence.h"
 #include "analysis/long_run.h"
 #include "analysis/native.h"
 #include "analysis/ranks.h"
@@ -24,10 +25,14 @@ struct Judged {
   Judgement judgement;
 };
 
-// The trainer of a program that the hook does not know, where its stacks tell of one.
+// The trainer of a program that the hook does not know, where its stacks tell of one, or the
+// device.
 void addInferred(const Trace& trace, Roles& roles, const StackLabels& labels,
                  InferredSteps& inferred, std::vector<Judged>& trainers) {
   inferred = inferSteps(trace, labels, roles);
+  if (inferred.laps.empty())
+    if (InferredSteps launches = launchCadence(trace, roles); !launches.laps.empty())
+      inferred = std::move(launches);
   if (inferred.laps.empty()) return;
   if (roles.of(inferred.who.process) != Role::kTrainer) roles.addTrainer(inferred.who);
   Judged judged;

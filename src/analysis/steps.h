@@ -25,7 +25,7 @@ struct StepPlan {
 
 // Marks each pass of `line` as evaluation and as counted, then lists the steps: of the first of
 // marks and mapped ranges, a known loader, ranges named as steps, a known optimizer, the order of
-// the phases told of, the loop of the stacks.
+// the phases told of, the loop of the stacks, the cadence of launches.
 //  - Evaluation: no optimizer step from its first fetch on until something else is fetched, in a
 //    process that has some.
 //  - Counted: the training passes of the loader with most training fetches, and of other loaders
