@@ -42,9 +42,12 @@ void startDaemon(long milliseconds) {
   ::_exit(0);
 }
 
+// By its own name, or by its main thread's: one that was told of before it named itself.
 bool sawProcess(const EventList& list, const std::string& comm) {
   for (const ProcessSeen& seen : list.all<ProcessSeen>())
     if (list.text(seen.comm) == comm) return true;
+  for (const ThreadSeen& seen : list.all<ThreadSeen>())
+    if (list.text(seen.name) == comm) return true;
   return false;
 }
 
