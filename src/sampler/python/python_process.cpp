@@ -15,8 +15,11 @@ using std::chrono::milliseconds;
 // An interpreter starts within 20 ms; a program that has none may load one later.
 constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds(10);
 // A second runtime is looked for while threads run that the first does not know, as those of native
-// pools do: reading the mappings takes up to 1 ms.
+// pools do, and only where as much has been mapped since as the smallest interpreter takes (2.9 MB,
+// runtime_locator.cpp), or a minute has passed: reading the 1,600 mappings of a PyTorch process
+// takes up to 5 ms, which for three ranks was 6 ms a second, more than all looks at them.
 constexpr Nanos kFirstOther = milliseconds(250), kSlowestOther = std::chrono::seconds(60);
+constexpr std::int64_t kSmallestBytes = 2 << 20;
 // A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
 // read the list of threads again, less and less often.
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
@@ -35,6 +38,22 @@ Nanos PythonProcess::firstTry() const { return taken_.empty() ? kFirstTry : kFir
 // ---- which runtime
 // ------------------------------------------------------------------------------
 
+// Since it was last searched for a runtime. The first is looked for anyhow.
+bool PythonProcess::mayHaveLoaded(Nanos now) {
+  if (taken_.empty()) return true;
+  const std::string text = contentOf(processPath(shared_.root, pid_, "statm"), 256);
+  const std::int64_t mapped =
+      parseNumber(std::string_view(text).substr(0, text.find(' '))).value_or(0) *
+      ::sysconf(_SC_PAGESIZE);
+  const bool grown = mapped - mappedBytes_ >= kSmallestBytes || now >= nextSearch_;
+  mappedBytes_ = grown ? mapped : std::min(mapped, mappedBytes_);
+  if (grown)
+    nextSearch_ = now + kSlowestOther;
+  else
+    nextAttach_ = now + attachEvery_;
+  return grown;
+}
+
 void PythonProcess::attach(Nanos now) {
   nextAttach_ = now + attachEvery_;
   attachEvery_ = std::min(attachEvery_ * 3 / 2, taken_.empty() ? kSlowestTry : kSlowestOther);
@@ -45,7 +64,10 @@ void PythonProcess::attach(Nanos now) {
     if (std::find(taken_.begin(), taken_.end(), runtime.at) != taken_.end()) continue;
     auto found = Interpreters::attach(runtime, *memory_);
     if (!found.ok()) {
-      if (found.error().kind != Error::Kind::kUnsupported) continue;
+      if (found.error().kind != Error::Kind::kUnsupported) {
+        nextSearch_ = {};  // it is there, and may soon have started
+        continue;
+      }
       shared_.tell(Coverage::kPartial, runtime.file + ": " + found.error().message);
       nextAttach_ = now + kSlowestTry;
       continue;
@@ -191,7 +213,7 @@ bool PythonProcess::due(const ThreadLook& look, Thread& thread, Nanos now, Nanos
 void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period,
                           EventOut& out) {
   if (runtime_ == 0 && interpreters_) detach(out);  // exec
-  if (!interpreters_ && now >= nextAttach_) attach(now);
+  if (!interpreters_ && now >= nextAttach_ && mayHaveLoaded(now)) attach(now);
   if (!interpreters_) return;
   reads_.clear(), wanted_.clear(), unknown_.clear();
   std::vector<const ThreadLook*> known;

@@ -87,6 +87,7 @@ class PythonProcess {
     unsigned turn = 0;
   };
   [[nodiscard]] Nanos firstTry() const;
+  [[nodiscard]] bool mayHaveLoaded(Nanos now);
   void attach(Nanos now);
   void begin(const Runtime& runtime, Interpreters found, Nanos now);
   void detach(EventOut& out);
@@ -124,6 +125,8 @@ class PythonProcess {
   std::vector<Awake> awake_;  // by interpreter
   bool unlisted_ = false;     // a thread that is not in the list ran since it was read
   Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{}, listedAt_{};
+  Nanos nextSearch_{};            // for a second runtime, whatever was mapped
+  std::int64_t mappedBytes_ = 0;  // at the search before, or less since
   unsigned stride_ = 1;
   std::uint64_t skipped_ = 0;
   unsigned badCodes_ = 0, goodCodes_ = 0;
