@@ -131,12 +131,18 @@ Share shareInCollectives(const Trace& trace, const TrainerFacts& t) {
   for (const auto& row : trace.fetches)
     if (row.data.thread == t.thread) fetches.push_back({row.at, row.end()});
   auto fetch = fetches.begin();
+  const auto& whole = t.joined.whole;  // of a long run fetches are known in these stretches alone
+  const auto known = [&](Nanos at) {
+    return whole.empty() || std::any_of(whole.begin(), whole.end(), [&](const auto& stretch) {
+             return at >= stretch.first && at < stretch.second;
+           });
+  };
   LookSum all;
   double some = 0;
   for (const auto& slice : trace.thread(t.thread).slices) {
     const Wait wait = slice.data.wait;
     const Nanos at = slice.end();  // of its last look
-    if (at < t.windowBegin || at >= t.windowEnd) continue;
+    if (at < t.windowBegin || at >= t.windowEnd || !known(at)) continue;
     while (fetch != fetches.end() && fetch->end < at) ++fetch;
     const bool fetching = fetch != fetches.end() && fetch->begin <= at;
     if (fetching || wait == Wait::kRunning || wait == Wait::kUnknown) continue;
