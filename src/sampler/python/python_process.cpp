@@ -25,6 +25,7 @@ constexpr std::int64_t kSmallestBytes = 2 << 20;
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
 // Reading it costs 1.5 us a thread: a hundred threads that come and go cost 0.3 % of a core.
 constexpr Nanos kListRest{500'000};
+constexpr int kTriesAgain = 2;              // at a stack that moved: 10 us each
 constexpr std::size_t kMostRecorded = 256;  // frames of one stack, innermost
 constexpr unsigned kHopeless = 200;         // code objects in a row that were none
 
@@ -259,12 +260,25 @@ void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos
   }
 }
 
+// Whether frames_ is the thread's stack. One that moved while it was read is read again, with its
+// state, which is older: fast Python is torn more often than a call into C that lasts, and what is
+// left out would be counted with its neighbours.
+bool PythonProcess::readStack(Thread& thread, std::span<std::uint8_t> state) {
+  for (int tried = 0;; ++tried) {
+    const auto outcome = shared_.reader.read(interpreters_->layout(), thread.python.at, state,
+                                             *memory_, thread.memory, frames_);
+    if (outcome == StackReader::Outcome::kWhole || outcome == StackReader::Outcome::kCut)
+      return true;
+    if (tried == kTriesAgain || !memory_->readBytes(thread.python.at, state.data(), state.size()) ||
+        !interpreters_->still(thread.python, state))
+      return false;
+  }
+}
+
 void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
-                               std::span<const std::uint8_t> state, Nanos now, Nanos period,
+                               std::span<std::uint8_t> state, Nanos now, Nanos period,
                                EventOut& out) {
-  const auto outcome = shared_.reader.read(interpreters_->layout(), thread.python.at, state,
-                                           *memory_, thread.memory, frames_);
-  if (outcome == StackReader::Outcome::kTorn || outcome == StackReader::Outcome::kUnreadable) {
+  if (!readStack(thread, state)) {
     ++shared_.torn;
     return;
   }

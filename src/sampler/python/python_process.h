@@ -97,8 +97,9 @@ class PythonProcess {
   [[nodiscard]] Thread* threadOf(const ThreadLook& look, Nanos now, EventOut& out);
   [[nodiscard]] bool due(const ThreadLook& look, Thread& thread, Nanos now, Nanos period,
                          EventOut& out);
-  void readThread(const ThreadLook& look, Thread& thread, std::span<const std::uint8_t> state,
-                  Nanos now, Nanos period, EventOut& out);
+  [[nodiscard]] bool readStack(Thread& thread, std::span<std::uint8_t> state);
+  void readThread(const ThreadLook& look, Thread& thread, std::span<std::uint8_t> state, Nanos now,
+                  Nanos period, EventOut& out);
   [[nodiscard]] StackId stackOf(Thread& thread, Nanos now, EventOut& out);
   [[nodiscard]] StackId nodeOf(const Thread& thread, std::size_t index, Nanos now, EventOut& out);
   [[nodiscard]] StackId truncated(Nanos now, EventOut& out);
