@@ -48,22 +48,45 @@ class Turns {
   template <class Tell>
   void look(Nanos at, StackId stack, const PhaseRule* rule, Tell&& tell) {
     while (next_ != steps_.end() && next_->end <= at) {
+      begin_ = next_->end;
       ++next_, met_ = false, begun_ = true;
+      lone_.insert(lone_.end(), before_.begin(), before_.end());
       before_.clear();
     }
     if (!begun_) return;
-    met_ = met_ || (next_ != steps_.end() && next_->begin <= at) ||
-           (rule && (saysModel(*rule) || saysFramework(*rule)));
-    if (!met_) return before_.push_back(stack);
-    for (const StackId early : before_) tell(early, At::kBefore);
+    const bool model = (next_ != steps_.end() && next_->begin <= at) ||
+                       (rule && (saysModel(*rule) || saysFramework(*rule)));
+    if (model) models_.push_back(at - begin_);
+    met_ = met_ || model;
+    if (!met_) return before_.push_back({stack, at - begin_});
+    for (const Early& early : before_) tell(early.stack, At::kBefore);
     before_.clear();
     tell(stack, At::kAfter);
   }
 
+  // Where looks are as far apart as steps, most are alone in their turn: they are told by what they
+  // are since the last step next to where looks at the model are, and not where that is not plain.
+  template <class Tell>
+  void end(Tell&& tell) {
+    if (models_.size() < kFewestModels) return;
+    std::sort(models_.begin(), models_.end());
+    const Nanos first = models_[models_.size() / 20], middle = models_[models_.size() / 2];
+    for (const Early& early : lone_)
+      if (early.since < first || early.since > middle)
+        tell(early.stack, early.since < first ? At::kBefore : At::kAfter);
+  }
+
  private:
+  static constexpr std::size_t kFewestModels = 40;  // of which a twentieth is two
+  struct Early {
+    StackId stack;
+    Nanos since{};  // the optimizer's last step
+  };
   std::vector<Lap> steps_;
   std::vector<Lap>::const_iterator next_;
-  std::vector<StackId> before_;
+  Nanos begin_{};
+  std::vector<Early> before_, lone_;
+  std::vector<Nanos> models_;  // since the optimizer's last step
   bool begun_ = false, met_ = false;
 };
 
@@ -136,15 +159,16 @@ DataFunctions::DataFunctions(const Trace& trace, const StackLabels& labels,
   std::vector<Looks> looks(trace.stacks.size());  // millions of looks, thousands of stacks
   const auto of = [&](StackId stack) -> Looks& { return looks[stack.value - 1]; };
   Turns turns(trace, thread.id);
+  const auto tell = [&](StackId seen, Turns::At at) {
+    ++(at == Turns::At::kBefore ? of(seen).before : of(seen).after);
+  };
   eachLook(thread, begin, end, [&](const Look& look) {
     const StackId stack = look.stack->stack;
     if (stack.none() || stack.value > looks.size()) return;
     ++of(stack).all;
-    turns.look(look.at, stack, labels.of(stack, Side::kTrainer).rule,
-               [&](StackId seen, Turns::At at) {
-                 ++(at == Turns::At::kBefore ? of(seen).before : of(seen).after);
-               });
+    turns.look(look.at, stack, labels.of(stack, Side::kTrainer).rule, tell);
   });
+  turns.end(tell);
   Finder finder(trace, labels);
   for (std::size_t i = 0; i < looks.size(); ++i)
     if (looks[i].all > 0) finder.see(StackId{static_cast<std::uint32_t>(i + 1)}, looks[i]);

@@ -93,6 +93,21 @@ TEST_CASE("what cuts arrays after each update and before the model is met makes 
   CHECK(near(transformed(look(10, 2, 9) + look(30, 4, 10) + look(70, 3, 4)), 0.7));
 }
 
+TEST_CASE(
+    "looks too far apart to meet the model in the same step tell by what came since the last") {
+  // Two steps of 100 ms, a look in each: at `arrays` in one, at the model in the other.
+  const auto alone = [](int arrays, int model) {
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
+        "0ms slice thread=1 duration=200ms run=200ms looks=2 wait=running\n" + look(arrays, 1, 10) +
+        "95ms optimizer thread=1 duration=5ms optimizer=1\n" + look(100 + model, 1, 4) +
+        "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+  };
+  CHECK(near(alone(30, 60), 0.35));  // a look tells of the time since the one before: 70 of 200 ms
+  CHECK(near(alone(80, 60), 0));     // after the model
+}
+
 TEST_CASE("what works on arrays once the model was met is no data") {
   CHECK(near(transformed(look(10, 3, 4) + look(40, 2, 9) + look(60, 3, 10) + look(90, 1, 4)), 0));
 }
