@@ -63,7 +63,7 @@ inline constexpr std::array<std::string_view, 3> kFrameKindNames = {"python", "n
 enum class Gil : std::uint8_t {
   kUnknown,   // not seen, or a build without it
   kHolds,     // it runs Python, or native code that keeps the lock
-  kWaits,     // blocked for it
+  kWaits,     // in its queue, asleep or just woken
   kReleased,  // neither: inside native code that let it go, or blocked in a call that did
 };
 inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds", "waits",
