@@ -167,16 +167,22 @@ bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonT
 
 // Behind `locked` lie switch_number, then a condition and a mutex twice: those who wait for the
 // lock wait for the first, and one that gave it up on request for the second, until another has it.
-// Both are pthread_cond_t with __wrefs at 36: eight times the threads inside a wait.
+// Both are pthread_cond_t, whose __wrefs is eight times the threads inside a wait: at 36, from
+// glibc 2.42 at 28. What the other layout has there is less (sizes of groups) or no such number (a
+// sequence).
 std::uint32_t Interpreters::waiting(std::size_t interpreter, RemoteMemory& memory) const {
-  constexpr std::uint32_t kConditions = 16, kBoth = 48 + 40, kWaits = 36;  // from `locked`; size
-  const Address first = interpreters_[interpreter].gil + layout_.gilLocked + kConditions + kWaits;
-  std::array<std::uint32_t, 2> counts{};
-  const RemoteSpan spans[] = {{first, &counts[0], sizeof counts[0]},
-                              {first + kBoth, &counts[1], sizeof counts[1]}};
+  constexpr std::uint32_t kConditions = 16, kBoth = 48 + 40;  // from `locked`; of one and its mutex
+  const Address first = interpreters_[interpreter].gil + layout_.gilLocked + kConditions;
+  std::array<std::array<std::uint32_t, 12>, 2> conditions{};
+  const RemoteSpan spans[] = {{first, &conditions[0], sizeof conditions[0]},
+                              {first + kBoth, &conditions[1], sizeof conditions[1]}};
   if (memory.read(spans) < std::size(spans)) return 0;
-  const std::uint32_t waits = (counts[0] >> 3) + (counts[1] >> 3);
-  return waits <= threads_.size() ? waits : 0;
+  std::uint32_t most = 0;
+  for (const std::size_t word : {36 / 4, 28 / 4}) {
+    const std::uint32_t waits = (conditions[0][word] >> 3) + (conditions[1][word] >> 3);
+    if (waits <= threads_.size()) most = std::max(most, waits);
+  }
+  return most;
 }
 
 bool Interpreters::still(const PythonThread& thread, std::span<const std::uint8_t> state) const {

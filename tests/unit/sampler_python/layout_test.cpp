@@ -193,6 +193,14 @@ TEST_CASE("the lock tells how many wait for it, asleep or awake") {
   CHECK(waiting() == 3);
   asks.end(), asksToo.end(), gaveItUp.end();
   CHECK(waiting() == 0);
+  // glibc 2.42: __wrefs at 28, and a sequence at 36.
+  const auto newer = [&](pthread_cond_t& condition, std::uint32_t waits) {
+    const std::uint32_t words[] = {waits * 8, 4097, 8193};
+    std::memset(&condition, 0, sizeof condition);
+    std::memcpy(reinterpret_cast<char*>(&condition) + 28, words, sizeof words);
+  };
+  newer(lock.taken, 2), newer(lock.handedOver, 1);
+  CHECK(waiting() == 3);
   // Another C library's condition: more than there are threads is no count of them.
   std::memset(&lock.taken, 0xff, sizeof lock.taken);
   CHECK(waiting() == 0);
