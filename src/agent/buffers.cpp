@@ -72,7 +72,8 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
   const std::uint32_t generation = agent.names.nextBuffer();
   void* record = nullptr;
   const std::uint8_t* last = nullptr;
-  while (agent.cupti.nextRecord(buffer, valid, &record) == kCuptiSuccess) {
+  CuptiResult result = kCuptiSuccess;
+  while ((result = agent.cupti.nextRecord(buffer, valid, &record)) == kCuptiSuccess) {
     auto* at = static_cast<KernelRecord*>(record);
     if (last != nullptr)
       learnStride(area, *reinterpret_cast<const std::uint32_t*>(last),
@@ -87,7 +88,8 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
       ++walk.calls;
     }
   }
-  if (last != nullptr)
+  // Where the walk broke off, what follows the last is not its own.
+  if (last != nullptr && result == kCuptiNoMoreRecords)
     learnStride(area, *reinterpret_cast<const std::uint32_t*>(last),
                 static_cast<std::size_t>(buffer + valid - last));
   return walk;

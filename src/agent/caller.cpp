@@ -13,10 +13,12 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000u;
 constexpr std::uint64_t kPatience = 5 * kSecond;  // a flush of full buffers takes milliseconds
+constexpr std::uint64_t kLook = kSecond / 10;
 
 std::atomic<bool> started;
-std::atomic<bool> hung;
-std::atomic<bool> busy;  // somebody is asking
+std::atomic<bool> alone;   // without the caller's thread
+std::atomic<bool> closed;  // nothing is asked any more: CUPTI hangs, or the process ends
+std::atomic<bool> busy;    // somebody is asking
 // Plain words, since futexes want them; used through atomic_ref.
 std::uint32_t asked, done, wakeTicker;
 Order what;
@@ -59,7 +61,7 @@ void tickerThread() {
   // Soon at first: what a process that dies early leaves behind can be read only once the length
   // of its records is known, and that is known from the first buffer that is given back.
   std::uint64_t wait = kSecond / 20;
-  while (!agent.off.load() && !hung.load()) {
+  while (!agent.off.load() && !closed.load()) {
     ask(Order::kFlush, kPatience);
     const std::uint64_t now = threadCpuNs();
     sayCpu(now - cpu);
@@ -74,27 +76,52 @@ void nap() {
   nanosleep(&t, nullptr);
 }
 
-bool waitForDone(std::uint32_t number, std::uint64_t deadline) {
+// What is left of a wait, in which a process that was stopped (SIGSTOP, a frozen cgroup) has lost
+// no more than one look.
+class Wait {
+ public:
+  explicit Wait(std::uint64_t ns) : left_(ns), last_(monotonicNs()) {}
+  std::uint64_t left() {
+    const std::uint64_t now = monotonicNs(), passed = now - last_;
+    last_ = now;
+    const std::uint64_t counts = passed < 2 * kLook ? passed : kLook;
+    return left_ = left_ > counts ? left_ - counts : 0;
+  }
+
+ private:
+  std::uint64_t left_, last_;
+};
+
+bool waitForDone(std::uint32_t number, Wait& wait) {
   while (load(done) != number) {
-    const std::uint64_t now = monotonicNs();
-    if (now >= deadline) return false;
-    futexWait(&done, number - 1, deadline - now);
+    const std::uint64_t left = wait.left();
+    if (left == 0) return false;
+    futexWait(&done, number - 1, left < kLook ? left : kLook);
   }
   return true;
 }
 
 void giveUp() {
-  hung = true;
+  closed = true;
   sayWhy(STALLPROF_AGENT_HUNG, 0, "a call into CUPTI did not come back");
+}
+
+// Without a thread that could be waited for: what a tool of the program waits for is done here.
+bool doAlone(Order order) {
+  if (order != Order::kRelease) return false;
+  release();
+  return true;
 }
 
 }  // namespace
 
 bool ask(Order order, std::uint64_t ns) {
-  if (!started.load() || hung.load() || agent.off.load()) return false;
-  const std::uint64_t deadline = monotonicNs() + ns;
+  if (!started.load() || closed.load() || agent.off.load()) return false;
+  if (alone.load()) return doAlone(order);
+  Wait wait(ns);
   for (bool no = false; !busy.compare_exchange_weak(no, true); no = false) {
-    if (monotonicNs() >= deadline) {
+    if (closed.load()) return false;
+    if (wait.left() == 0) {
       if (order == Order::kFinish) giveUp();  // the call before ours still has not come back
       return false;
     }
@@ -103,16 +130,19 @@ bool ask(Order order, std::uint64_t ns) {
   what = order;
   const std::uint32_t number = load(asked) + 1;
   bump(asked);
-  const bool inTime = waitForDone(number, deadline);
-  if (!inTime) giveUp();  // and stay busy: nothing is asked again
-  if (inTime) busy = false;
+  const bool inTime = waitForDone(number, wait);
+  if (!inTime) giveUp();  // and stay busy, as after the last: nothing is asked again
+  if (order == Order::kFinish) closed = true;
+  if (!closed.load()) busy = false;
   return inTime;
 }
 
 void startCaller() {
   if (started.exchange(true)) return;
-  if (!startThread(callerThread, "stallprof-gpu") || !startThread(tickerThread, "stallprof-tick"))
-    sayWhy(STALLPROF_AGENT_REFUSED, 0, "no thread could be started");
+  if (startThread(callerThread, "stallprof-gpu") && startThread(tickerThread, "stallprof-tick"))
+    return;
+  alone = true;
+  sayWhy(STALLPROF_AGENT_REFUSED, 0, "no thread could be started");
 }
 
 void flushSoon() { bump(wakeTicker); }

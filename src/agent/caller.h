@@ -15,7 +15,9 @@ enum class Order : std::uint32_t { kFlush, kRelease, kRetake, kFinish };
 // what there is should not get threads.
 void startCaller();
 
-// Asks, and waits. False: not done within `ns` (then CUPTI is given up), or not possible.
+// Asks, and waits. False: not done within `ns` (then CUPTI is given up), or not possible. Time in
+// which the whole process stands still does not count. kFinish is the last that is asked: a tick
+// during the process's exit handlers would call into a CUPTI that is being taken down.
 bool ask(Order order, std::uint64_t ns);
 
 // Asks for a flush without waiting.

@@ -11,7 +11,7 @@
 namespace stallprof::agent {
 
 using CuptiResult = int;
-inline constexpr CuptiResult kCuptiSuccess = 0, kCuptiNotInitialized = 15,
+inline constexpr CuptiResult kCuptiSuccess = 0, kCuptiNoMoreRecords = 12, kCuptiNotInitialized = 15,
                              kCuptiInsufficientPrivileges = 35, kCuptiMultipleSubscribers = 39;
 
 // cuptiGetVersion(): counted up to 12.9, then toolkit as MMmmpp.

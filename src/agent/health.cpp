@@ -4,7 +4,6 @@
 namespace stallprof::agent {
 namespace {
 
-constexpr int kSilentTicks = 5;  // a flush is asked for in each
 constexpr std::uint64_t kEnoughCalls = 10;
 constexpr int kOffRateTicks = 2;     // one may hold a step of the system's clock
 constexpr double kMostDrift = 0.01;  // NTP slews by 0.0005; ticks of a CPU run thrice as fast
@@ -20,7 +19,14 @@ bool Health::isStolen(const Look& now) {
     callsAtDelivery_ = now.calls;
     return false;
   }
-  return ++silent_ >= kSilentTicks && now.calls - callsAtDelivery_ >= kEnoughCalls;
+  return ++silent_ >= patience_ && now.calls - callsAtDelivery_ >= kEnoughCalls;
+}
+
+bool Health::cameBack(std::uint64_t delivered) {
+  ++silent_;
+  if (delivered == last_.delivered) return false;
+  *this = Health(2 * silent_);
+  return true;
 }
 
 bool Health::isOtherClock(const Look& now) {
@@ -55,6 +61,7 @@ Health::Verdict Health::judge(const Look& now) {
   const bool stolen = isStolen(now), otherClock = isOtherClock(now), alone = isAlone(now),
              invalid = isInvalid(now);
   last_ = now;
+  silence_ = stolen && !otherClock;
   if (stolen) return say(Verdict::kYield, "another tool of the program took CUPTI's buffers");
   if (otherClock) return say(Verdict::kYield, "another tool of the program set CUPTI's clock");
   if (alone) return say(Verdict::kStop, "nobody reads what is recorded");

@@ -9,6 +9,7 @@ namespace stallprof::agent {
 // it registers its own buffer callbacks, and ours are never called again.
 class Health {
  public:
+  constexpr explicit Health(int patience = kSilentTicks) : patience_(patience) {}
   // Counts since the start, as they are at a tick after its flush.
   struct Look {
     std::uint64_t delivered;  // buffers given back with records in them
@@ -22,6 +23,11 @@ class Health {
   enum class Verdict { kWell, kYield, kStop, kNoKernels };
   Verdict judge(const Look& now);
   [[nodiscard]] const char* why() const { return why_; }
+  // After a yield: it was for silence alone. A flush gives no buffer back that holds unfinished
+  // work, so where the device never runs dry none may come until one is full.
+  [[nodiscard]] bool mayComeBack() const { return silence_; }
+  // To be asked in each tick then. True: it was no theft, and twice as long a silence is borne now.
+  bool cameBack(std::uint64_t delivered);
 
  private:
   bool isStolen(const Look& now);
@@ -32,6 +38,9 @@ class Health {
 
   Look last_{};
   std::uint64_t callsAtDelivery_ = 0;
+  static constexpr int kSilentTicks = 5;  // a flush is asked for in each
+  int patience_;                          // ticks of silence
+  bool silence_ = false;
   int silent_ = 0, offRate_ = 0, alone_ = 0, invalid_ = 0;  // ticks in a row
   const char* why_ = "";
 };

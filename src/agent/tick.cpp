@@ -17,8 +17,9 @@ std::uint64_t cpuSaid;
 
 // All of these are the caller's alone.
 Windows windows;
-Health health;
+constinit Health health;
 bool yielded;  // somebody took CUPTI without asking: it is theirs until the hook says otherwise
+bool doubted;  // or so it seemed, for no buffer came back: until one does
 struct Before {
   std::uint64_t at, kernels, calls;
 } before;
@@ -42,8 +43,20 @@ Health::Look look(const stallprof_clock_pair& pair) {
 // Neither flush nor disable: both are the other tool's now.
 void yieldTo(const char* why) {
   yielded = true;
+  doubted = health.mayComeBack();
   sayOn(*agent.memory.area, 0);
   sayWhy(STALLPROF_AGENT_YIELDED, 0, why);
+}
+
+// Whether a buffer has come back: then CUPTI was ours all along, its buffers were of unfinished
+// work.
+bool cameBack() {
+  if (!doubted || !health.cameBack(agent.delivered)) return false;
+  yielded = doubted = false;
+  before = {monotonicNs(), agent.kernels, agent.calls};
+  sayOn(*agent.memory.area, agent.on);
+  sayWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
+  return true;
 }
 
 // False: nothing more is to be done in this tick, or ever.
@@ -93,12 +106,13 @@ void sayCpu(std::uint64_t ns) {
 }
 
 void tick() {
-  if (!agent.attached || yielded) return;
+  if (!agent.attached || (yielded && !cameBack())) return;
   if (recorderClosed()) {
     detach();
     return sayWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
   const stallprof_clock_pair pair = flush(0);
+  if (agent.off.load()) return;
   // A flush beyond the regular ones says too little of rates.
   if (monotonicNs() - before.at >= kShortest && checkHealth(pair)) turnWindow();
   sayOwnCpu();
@@ -114,8 +128,8 @@ void release() {
 
 void retake() {
   if (yielded) detach();
-  yielded = false;
-  health = {};
+  yielded = doubted = false;
+  health = Health();
   before = {monotonicNs(), agent.kernels, agent.calls};
   if (!agent.attached) attach(agent.wanted);
 }
@@ -124,6 +138,7 @@ void finish() {
   if (!agent.attached || yielded) return;
   switchTo(0);
   flush(kForced);
+  if (agent.off.load()) return;
   sayWhy(STALLPROF_AGENT_ENDED, agent.memory.area->error, agent.memory.area->why);
   sayOwnCpu();
 }

@@ -22,6 +22,7 @@ template <std::size_t N>
 void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
   const Cupti& c = agent.cupti;
   for (const std::uint32_t kind : kinds) {
+    if (agent.off.load()) return;  // CUPTI gave up, at the call before
     const CuptiResult result = enable ? c.enable(kind) : c.disable(kind);
     if (result != kCuptiSuccess) agent.memory.area->error = result;
   }
@@ -29,7 +30,10 @@ void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
 
 template <std::size_t N>
 void setCalls(EnableApi set, const std::uint16_t (&calls)[N], bool enable) {
-  for (const std::uint16_t call : calls) set(call, enable ? 1 : 0);  // some are not in every CUPTI
+  for (const std::uint16_t call : calls) {
+    if (agent.off.load()) return;
+    set(call, enable ? 1 : 0);  // some are not in every CUPTI
+  }
 }
 
 void setApis(bool enable) {
@@ -73,7 +77,7 @@ void onState(std::uint32_t id, const void* data) {
   const auto* state = static_cast<const StateData*>(data);
   agent.memory.area->error = state->result;
   if (id != kStateFatalError) return;
-  agent.off = true;  // CUPTI has finalized itself
+  agent.off = true;  // CUPTI has finalized itself: another call would start it anew
   sayOn(*agent.memory.area, 0);
   sayWhy(STALLPROF_AGENT_REFUSED, state->result,
          "CUPTI gave up: ", state->message != nullptr ? state->message : "");
@@ -157,12 +161,12 @@ void detach() {
   if (!agent.attached) return;
   switchTo(0);
   setKinds(kAlways, false);
-  agent.cupti.flushAll(0);
+  if (!agent.off.load()) agent.cupti.flushAll(0);
   letGo();
 }
 
 void letGo() {
-  agent.cupti.unsubscribe(agent.subscriber);
+  if (!agent.off.load()) agent.cupti.unsubscribe(agent.subscriber);
   agent.attached = false;
   agent.on = 0;
 }
@@ -174,6 +178,7 @@ void switchTo(std::uint32_t on) {
   if ((before & ~on) != 0) sayOn(area, before & on);
   disableAll(before & ~on);
   enableAll(on & ~before);
+  if (agent.off.load()) return;  // nothing is on, and that is said
   agent.on = on;
   if ((on & ~before) != 0) sayOn(area, on);
 }
@@ -200,6 +205,7 @@ stallprof_clock_pair pairClocks() {
 stallprof_clock_pair flush(std::uint32_t flag) {
   const std::uint64_t began = monotonicNs();
   const CuptiResult result = agent.cupti.flushAll(flag);
+  if (agent.off.load()) return {};
   countDropped();  // also where no buffer was left to give back
   if (result != kCuptiSuccess) agent.memory.area->error = result;
   const stallprof_clock_pair pair = pairClocks();

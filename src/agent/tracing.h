@@ -23,8 +23,8 @@ void letGo();
 // on only from when it is, and until it no longer is.
 void switchTo(std::uint32_t on);
 
-// A flush and a clock pair, which is returned (zeros: CUPTI has no clock): what has ended before
-// the call is in the area after it.
+// A flush and a clock pair, which is returned (zeros: CUPTI has no clock, or gave up): what has
+// ended before the call is in the area after it.
 stallprof_clock_pair flush(std::uint32_t flag);
 
 }  // namespace stallprof::agent

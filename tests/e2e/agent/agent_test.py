@@ -199,10 +199,13 @@ class Refusals(unittest.TestCase):
             self.assertEqual((run.area['cupti'], run.count(KERNEL)), (18, 100))
 
     def test_when_cupti_gives_up_so_does_the_agent(self):
-        run = Run('launches=1000', 'sleep=2500', 'launches=1000', script='fatal@2')
-        self.assertEqual((run.status, run.area['state']), (0, REFUSED))
-        self.assertIn('the script says so', run.area['why'])
-        self.assertEqual(run.area['switches'][-1][1], 0)
+        for on in (ALL, '7'):  # the fake ends a job that calls it afterwards
+            with self.subTest(on=on):
+                run = Run('launches=1000', 'sleep=2500', 'launches=1000', script='fatal@2', on=on)
+                self.assertEqual((run.status, run.stderr), (0, ''))
+                self.assertEqual(run.area['state'], REFUSED)
+                self.assertIn('the script says so', run.area['why'])
+                self.assertEqual(run.area['switches'][-1][1], 0)
 
 
 class Troubles(unittest.TestCase):
@@ -226,6 +229,36 @@ class Troubles(unittest.TestCase):
         run = Run('launches=1000', 'sleep=300', script='hang:flush@2')
         self.assertEqual((run.status, run.area['state']), (0, HUNG))
         self.assertLess(time.monotonic() - start, 4)
+
+    def test_the_end_of_the_job_is_the_end_of_calls(self):
+        # The fake ends a job that calls it after its own exit handlers, which come before these.
+        for on in (ALL, '7'):
+            with self.subTest(on=on):
+                run = Run('linger=2500', 'launches=1000', on=on)
+                self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
+                self.assertEqual(run.area['switches'][-1][1], 0)
+
+    def test_a_job_that_stands_still_is_no_call_that_hangs(self):
+        run = Run('resume=6000', 'launches=1000', 'sleep=1000', 'launches=1000', script='stop:flush@2')
+        self.assertEqual((run.status, run.area['state']), (0, ENDED), run.area['why'])
+        self.assertEqual(run.count(KERNEL), 2000)
+
+    def test_where_no_thread_can_be_started_it_says_so_and_lets_go(self):
+        run = Run('threadless', 'launches=1000', 'release', 'tool')
+        self.assertEqual((run.status, run.area['state']), (0, YIELDED), run.area['why'])
+        self.assertIn('release=1', run.stdout)
+        self.assertIn('tool=0', run.stdout)
+        run = Run('threadless', 'launches=1000')
+        self.assertEqual((run.status, run.area['state']), (0, REFUSED), run.area['why'])
+        self.assertIn('no thread', run.area['why'])
+
+    def test_buffers_that_come_back_late_were_not_stolen(self):
+        # Each holds work that is not finished, as where the device never runs dry.
+        slow = ['copies=20', 'sleep=1000'] * 8
+        run = Run(*slow, 'launches=5000', 'sleep=1500', 'launches=100', script='busy@2')
+        self.assertEqual((run.status, run.area['state'], run.area['why']), (0, ENDED, ''))
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0, 7, 0])
+        self.assertEqual((run.count(KERNEL), run.count(COPY)), (5100, 160))
 
     def test_stolen_buffers_are_noticed_and_left_to_the_thief(self):
         run = Run(*(['copies=20', 'sleep=1000'] * 9), 'release', 'tool', script='steal@2')

@@ -11,11 +11,16 @@
 //   tool tool-ends  another tool of the program subscribes to CUPTI, and leaves it
 //   late            no context before this word (else from the start)
 //   sleep=MS reset
+//   linger=MS       exit handlers of the program take that long, after all others
+//   threadless      no thread can be started when the context is made
+//   resume=MS       whenever it is stopped, it goes on after that long
 //   end=return|_exit|kill|hang            how it ends
 // Prints the number of launches made.
 #include <dlfcn.h>
 #include <fake_cuda.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,20 +121,61 @@ void endAs(const std::string& how) {
 
 long numberOf(const std::string& word) { return std::atol(word.c_str() + word.find('=') + 1); }
 
+void nap(long ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+// Handlers run last that are registered first.
+void lingerAtExit(long ms) {
+  static long how = ms;
+  std::atexit([] { nap(how); });
+}
+
+// A process of its own wakes this one up: a stopped one cannot.
+void resumeAfter(long ms) {
+  const pid_t us = getpid();
+  if (fork() != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const std::string name = "/proc/" + std::to_string(us) + "/stat";
+  for (char state = 0; getppid() == us; nap(10)) {
+    std::FILE* stat = std::fopen(name.c_str(), "r");
+    if (stat == nullptr || std::fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) break;
+    std::fclose(stat);
+    if (state == 'T') nap(ms), kill(us, SIGCONT);
+  }
+  _exit(0);
+}
+
+// With no address space left for its stack.
+void withoutThreads(void** context) {
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_AS, &before);
+  none.rlim_max = before.rlim_max;
+  setrlimit(RLIMIT_AS, &none);
+  cuCtxCreate_v2(context, 0, 0);
+  setrlimit(RLIMIT_AS, &before);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   Work w;
   std::string ending = "return";
+  for (const std::string& word : words)
+    if (word.rfind("linger=", 0) == 0) lingerAtExit(numberOf(word));
   for (const std::string& word : words) {  // what must be known before CUDA starts
+    if (word.rfind("resume=", 0) == 0) resumeAfter(numberOf(word));
     if (word.rfind("cupti=", 0) == 0 && dlopen(word.c_str() + 6, RTLD_NOW) == nullptr)
       return std::fprintf(stderr, "%s\n", dlerror()), 2;
   }
   void* context = nullptr;
   cuInit(0);
-  const bool late = std::find(words.begin(), words.end(), "late") != words.end();
-  if (!late) cuCtxCreate_v2(&context, 0, 0);
+  const auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (has("threadless"))
+    withoutThreads(&context);
+  else if (!has("late"))
+    cuCtxCreate_v2(&context, 0, 0);
   for (const std::string& word : words) {
     const auto is = [&](const char* name) { return word.rfind(name, 0) == 0; };
     if (is("threads=")) w.threads = numberOf(word);
@@ -146,7 +192,7 @@ int main(int argc, char** argv) {
     for (long i = is("syncs=") ? numberOf(word) : 0; i > 0; --i) fakeSynchronize(1000);
     for (long i = is("queries=") ? numberOf(word) : 0; i > 0; --i) fakeQuery();
     for (long i = is("graphs=") ? numberOf(word) : 0; i > 0; --i) fakeGraph(50'000);
-    if (is("sleep=")) std::this_thread::sleep_for(std::chrono::milliseconds(numberOf(word)));
+    if (is("sleep=")) nap(numberOf(word));
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
     if (word == "reset") fakeReset();

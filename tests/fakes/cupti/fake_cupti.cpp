@@ -4,9 +4,10 @@
 // built as (FAKE_CUPTI_VERSION, as cuptiGetVersion() says it). The fake driver tells it of work;
 // it writes records into the client's buffers as the real one does, one buffer a thread where that
 // is so. It checks the client: unzeroed or foreign buffers, a null buffer before 12.9, any call in
-// a forked child, graphs traced node by node, and calls that are not allowed where they are made
-// end the program with a word.
+// a forked child, after the exit handlers or after it gave up, graphs traced node by node, and
+// calls that are not allowed where they are made end the program with a word.
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,12 +88,19 @@ State& state() {
 }
 
 thread_local bool inRequest = false, inComplete = false;
+std::atomic<bool> gaveUp;
+std::atomic<bool> isOver;  // what a library has for the process is gone by now
+const struct AtExit {
+  ~AtExit() { isOver = true; }
+} atExit;
 
 // What every function does first. Not 0: what the script says it answers.
 Result enter(const char* name, bool flushing = false) {
   State& s = state();
   if (getpid() != s.owner) die((std::string(name) + " called in a forked child").c_str());
   if (inRequest) die((std::string(name) + " called while a buffer is asked for").c_str());
+  if (isOver) die((std::string(name) + " called after the exit handlers").c_str());
+  if (gaveUp) die((std::string(name) + " called after CUPTI gave up").c_str());
   if (flushing && inComplete) die("flush called while a buffer is given back");
   const std::lock_guard lock(s.mutex);
   return s.script.value(std::string("fail:") + name, ++s.calls[name]);
@@ -333,6 +341,7 @@ void tellFatal() {
     const char* message;
   } data{999, "the script says so"};
   if (state().callback != nullptr) state().callback(state().user, 6, 1, &data);
+  gaveUp = true;
 }
 
 }  // namespace
@@ -405,12 +414,14 @@ Result cuptiActivityDisable(std::uint32_t kind) {
   return setKind(kind, false);
 }
 
-Result cuptiActivityFlushAll(std::uint32_t) {
+Result cuptiActivityFlushAll(std::uint32_t flag) {
   if (const Result r = enter("ActivityFlushAll", true)) return r;
   State& s = state();
   const long number = ++s.flushes;
   while (s.script.at("hang:flush", number)) sleep(1000);
-  if (s.script.at("fatal", number)) tellFatal();
+  if (s.script.at("stop:flush", number)) raise(SIGSTOP);
+  if (s.script.at("fatal", number)) return tellFatal(), 999;
+  if (flag == 0 && s.script.since("busy", number)) return kOk;
   std::list<Buffer*> all;
   {
     const std::lock_guard lock(s.mutex);

@@ -11,6 +11,10 @@
 //
 //   fail:FUNCTION=CODE@N   that call of cuptiFUNCTION returns CODE
 //   hang:flush@N           that flush never returns
+//   stop:flush@N           the whole process is stopped (SIGSTOP) within that flush
+//   busy@N                 from that flush on, each buffer holds work that is not finished: it
+//   comes
+//                          back when full alone
 //   steal@N                from that flush on, another tool has the buffers: none comes back
 //   fatal@N                at that flush CUPTI gives up, and says so
 //   invalid@N              from that flush on, kernels have no times: device memory ran out

@@ -51,6 +51,7 @@ static_assert(same(kResourceContextCreated, CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
               same(kStateError, CUPTI_CBID_STATE_ERROR) &&
               same(kRuntimeDeviceReset, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020));
 static_assert(same(kCuptiNotInitialized, CUPTI_ERROR_NOT_INITIALIZED) &&
+              same(kCuptiNoMoreRecords, CUPTI_ERROR_MAX_LIMIT_REACHED) &&
               same(kCuptiInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) &&
               same(kCuptiMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
 static_assert(same(kThreadIdOfSystem, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));

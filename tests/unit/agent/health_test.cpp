@@ -44,6 +44,34 @@ TEST_CASE("calls that leave no records for five ticks mean that the buffers are 
   CHECK(std::string(bench.health.why()).find("buffers") != std::string::npos);
 }
 
+TEST_CASE("buffers that come back late were not stolen, and such a silence is borne from then on") {
+  Bench bench;
+  const auto silent = [&] { return bench.now.delivered -= 2, bench.tick(); };
+  bench.tick();
+  int ticks = 1;
+  for (; silent() == Verdict::kWell; ++ticks) REQUIRE(ticks < 20);
+  CHECK(ticks == 5);
+  CHECK(bench.health.mayComeBack());
+  for (; ticks < 8; ++ticks) CHECK(!bench.health.cameBack(bench.now.delivered));
+  CHECK(bench.health.cameBack(++bench.now.delivered));
+  bench.tick();
+  for (ticks = 1; silent() == Verdict::kWell; ++ticks) REQUIRE(ticks < 40);
+  CHECK(ticks == 18);  // twice the nine that were none
+}
+
+TEST_CASE("what sets the clock, too, does not come back") {
+  Bench bench;
+  bench.tick();
+  Verdict last = Verdict::kWell;
+  for (int i = 0; i < 5 && last == Verdict::kWell; ++i) {
+    bench.now.delivered -= 2;
+    if (i > 2) bench.now.device += 2'000'000'000;
+    last = bench.tick();
+  }
+  CHECK(last == Verdict::kYield);
+  CHECK(!bench.health.mayComeBack());
+}
+
 TEST_CASE("a step of the clock is borne, a clock of another rate is not ours") {
   Bench bench;
   bench.tick();
