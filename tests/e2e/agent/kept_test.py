@@ -16,11 +16,14 @@ import unittest
 
 BUILD = os.environ['STALLPROF_BUILD']
 FAKES = os.path.join(BUILD, 'fakes')
-FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../fixtures/activity')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
+FIXTURES = os.path.join(ROOT, 'tests/fixtures/activity')
 MADE = {'11.8': 'libcupti.so.11.8', '12.4': 'libcupti.so.12', '12.8': 'libcupti.so.12',
         '13.0': 'libcupti.so.13'}
 WORK = ['threads=2', 'names=3', 'launches=60', 'copies=4', 'syncs=2', 'graphs=2', 'sleep=200']
-REAL = '/usr/local/cuda/lib64/libcupti.so.13'
+REAL = next(filter(os.path.exists, (folder + '/libcupti.so.13' for folder in (
+    '/usr/local/cuda/lib64', '/usr/local/cuda/extras/CUPTI/lib64',
+    ROOT + '/.cache/cuda/nvidia/cu13/lib'))), None)
 STEP, FULL = struct.Struct('<IIqQ'), 3  # recording/activity_keep.h
 KERNEL, END = 10, 12
 
@@ -89,7 +92,7 @@ class Kept(unittest.TestCase):
                 uses[kind.group(1) if kind else 'kernel'] += int(re.search(r' count=(\d+)', use)[1])
             self.assertEqual(uses, {'kernel': 80, 'to_device': 4, 'graph': 2})
 
-    @unittest.skipUnless(os.path.exists(REAL), 'no libcupti.so.13 under /usr/local/cuda')
+    @unittest.skipUnless(REAL, 'no libcupti.so.13 of the toolkit or of scripts/setup')
     def test_the_real_libcupti_walks_the_buffers_of_its_layout_alike(self):
         walk = ctypes.CDLL(REAL).cuptiActivityGetNextRecord
         kinds, results = collections.Counter(), set()
