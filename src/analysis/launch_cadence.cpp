@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/device_time.h"
@@ -15,9 +16,16 @@ namespace {
 
 constexpr std::size_t kFewestComings = 6;  // of a name, in all stretches: five laps
 constexpr std::size_t kFewestNames = 2;    // that agree
-constexpr double kEvenComings = 0.90;      // of a name's distances are its usual one
-constexpr double kSameDistance = 0.05;     // a step in ten may log, and launch a little more
+constexpr double kEvenComings = 0.65;      // of a name's distances are its usual one:
+constexpr double kSameDistance = 0.05;     // a step in three may log, and launch more
+constexpr double kAlike =
+    0.80;  // of a step's kernels are the next one's, and of all those of steps
 constexpr std::size_t kMostSteps = 1u << 20;
+// A total says in which second a step began. So far to both sides such steps are told as equals,
+// but not across a pause.
+constexpr double kFew = 0.2;         // seconds; of shorter steps there are enough in one
+constexpr double kTotalsWithin = 8;  // seconds
+constexpr double kPause = 1.6;       // steps, and a second
 
 struct Kernel {
   Nanos begin{}, end{};
@@ -67,6 +75,34 @@ Traced tracedOf(const Trace& trace, ProcessId process) {
   return {joined(std::move(each)), joined(std::move(kernels))};
 }
 
+// When a step began, and whether that is known to more than its second.
+struct Begin {
+  Nanos at{};
+  bool exact = true;
+  friend bool operator<(const Begin& a, const Begin& b) { return a.at < b.at; }
+};
+
+// Of steps of which totals alone tell: in place of each the mean of those around it.
+std::vector<Nanos> evened(const std::vector<Begin>& begins, double period) {
+  const auto widest = static_cast<std::size_t>(period < kFew ? 0 : kTotalsWithin / period);
+  std::vector<Nanos> out;
+  for (std::size_t i = 0, first = 0, end = 0; i < begins.size(); ++i) {
+    const auto paused = [&](std::size_t at) {
+      return at == begins.size() ||
+             seconds(begins[at].at - begins[at - 1].at) > kPause * period + 1;
+    };
+    if (i == end)
+      for (first = i, end = i + 1; !paused(end);) ++end;
+    const std::size_t wide = std::min({widest, i - first, end - 1 - i});
+    Nanos more{};  // than at i, of all
+    for (std::size_t j = i - wide; j <= i + wide; ++j) more += begins[j].at - begins[i].at;
+    const auto count = static_cast<std::int64_t>(2 * wide + 1);
+    out.push_back(begins[i].exact ? begins[i].at : begins[i].at + more / count);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 // A kernel's name as it comes back.
 struct Coming {
   StringId name;
@@ -87,30 +123,36 @@ class Cadence {
         kernels_.push_back({row.at, row.end(), row.data.name, stretch});
     }
     for (const auto& row : trace.deviceUses)
-      if (row.data.process == process && launched(row.data.kind)) uses_.push_back(&row);
+      if (row.data.process == process && launched(row.data.kind) &&
+          trace.text(row.data.name) != "(other)")
+        uses_.push_back(&row);
   }
 
   // The name that steps begin with; null: none.
   [[nodiscard]] const Coming* find() {
     collect();
-    const Coming* most = nullptr;
-    std::size_t agreed = 0;
+    std::sort(comings_.begin(), comings_.end(),
+              [](const Coming& a, const Coming& b) { return a.distance < b.distance; });
+    const auto once = std::find_if(comings_.begin(), comings_.end(), [&](const Coming& c) {
+      return c.distance >= 2 && agreeing(c) >= kFewestNames && alike(c) >= kAlike &&
+             named(c) >= kAlike;
+    });
+    if (once == comings_.end()) return nullptr;
+    const Coming* first = &*once;
     for (const Coming& c : comings_)
-      if (const std::size_t count = agreeing(c); count > agreed) most = &c, agreed = count;
-    if (agreed < kFewestNames || most->distance < 2) return nullptr;
-    const Coming* first = most;
-    for (const Coming& c : comings_)
-      if (agree(c, *most) && c.idle > first->idle) first = &c;
+      if (agree(c, *once) && c.idle > first->idle) first = &c;
     return isEven(*first) ? first : nullptr;
   }
 
   [[nodiscard]] std::vector<Lap> laps(const Coming& of) const {
-    std::vector<Nanos> begins;
-    for (const std::size_t at : of.at) begins.push_back(kernels_[at].begin);
+    std::vector<Begin> known;
+    for (const std::size_t at : of.at) known.push_back({kernels_[at].begin, true});
     for (const auto* use : uses_)
-      if (use->data.name == of.name) divide(*use, begins);
-    std::sort(begins.begin(), begins.end());
-    fill(fromSeconds(periodOf(of)), begins);
+      if (use->data.name == of.name) divide(*use, of, known);
+    std::sort(known.begin(), known.end());
+    const double period = periodOf(of);
+    std::vector<Nanos> begins = evened(known, period);
+    fill(fromSeconds(period), begins);
     std::vector<Lap> laps;
     for (std::size_t i = 1; i < begins.size(); ++i)
       if (begins[i] > begins[i - 1]) laps.push_back({begins[i - 1], begins[i]});
@@ -158,6 +200,48 @@ class Cadence {
                                                   [&](const Coming& c) { return agree(c, with); }));
   }
 
+  // The share of kernels, lap by lap, that are those of the lap before. What a stretch has before
+  // its first and after its last is part of a lap, too: what is more than one is like nothing.
+  [[nodiscard]] double alike(const Coming& of) const {
+    const auto lap = static_cast<std::size_t>(of.distance * (1 + kSameDistance)) + 1;
+    const auto beyond = [&](std::size_t count) { return count - std::min(count, lap); };
+    std::size_t same = 0, all = 0, before = 0, length = 0;
+    auto at = of.at.begin();
+    for (std::size_t from = 0, end = 0; from < kernels_.size(); from = end) {
+      while (end < kernels_.size() && kernels_[end].stretch == kernels_[from].stretch) ++end;
+      for (; at != of.at.end() && *at < end; from = *at++) {
+        const std::size_t count = *at - from;
+        if (at == of.at.begin() || *std::prev(at) != from) {
+          all += beyond(count);
+          continue;
+        }
+        for (std::size_t k = 0; k < std::min(count, length); ++k)
+          same += kernels_[from + k].name == kernels_[before + k].name;
+        if (length != 0) all += std::max(count, length);
+        before = from, length = count;
+      }
+      all += beyond(end - from);
+    }
+    return all == 0 ? 0 : static_cast<double>(same) / static_cast<double>(all);
+  }
+
+  // The share of all kernels, whenever they ran, that have a name which its laps have: a stretch
+  // may hold the forward pass alone, and layers in it.
+  [[nodiscard]] double named(const Coming& of) const {
+    std::set<StringId> names;
+    for (std::size_t i = 1; i < of.at.size(); ++i)
+      if (std::abs(static_cast<double>(of.at[i] - of.at[i - 1]) - of.distance) <=
+          kSameDistance * of.distance)
+        for (std::size_t k = of.at[i - 1]; k < of.at[i]; ++k) names.insert(kernels_[k].name);
+    double those = 0, all = 0;
+    for (const auto* use : uses_) {
+      const auto count = static_cast<double>(use->data.count);
+      all += count;
+      if (names.count(use->data.name) != 0) those += count;
+    }
+    return all == 0 ? 1 : those / all;
+  }
+
   [[nodiscard]] std::vector<double> lengthsOf(const Coming& of) const {
     std::vector<double> lengths;
     for (std::size_t i = 1; i < of.at.size(); ++i)
@@ -178,14 +262,33 @@ class Cadence {
   }
 
   // A total of kernels that were not told of one by one: as far apart as each other.
-  void divide(const Timed<DeviceUse>& use, std::vector<Nanos>& begins) const {
+  void divide(const Timed<DeviceUse>& use, const Coming& of, std::vector<Begin>& begins) const {
+    const auto told =
+        static_cast<std::size_t>(std::count_if(of.at.begin(), of.at.end(), [&](std::size_t at) {
+          return kernels_[at].end >= use.at && kernels_[at].end < use.end();
+        }));
     const std::size_t room = kMostSteps - std::min(kMostSteps, begins.size());
-    const std::size_t count = std::min<std::size_t>(use.data.count, room);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-      const Nanos at = use.at + fromSeconds(part * seconds(use.data.duration));
-      if (lengthIn(traced_.each, at, at + Nanos(1)) == Nanos{}) begins.push_back(at);
+    const std::size_t count =
+        std::min<std::size_t>(use.data.count - std::min<std::size_t>(use.data.count, told), room);
+    // In what is left of it, in as many parts.
+    const Nanos left = use.data.duration - lengthIn(traced_.each, use.at, use.end());
+    if (left <= Nanos{}) return;
+    for (std::size_t i = 0; i < count; ++i)
+      begins.push_back({use.at + outside(use, (static_cast<double>(i) + 0.5) /
+                                                  static_cast<double>(count) * seconds(left)),
+                        false});
+  }
+
+  // How far into it that many seconds outside of stretches are that tell all.
+  [[nodiscard]] Nanos outside(const Timed<DeviceUse>& use, double wanted) const {
+    Nanos at = use.at, left = fromSeconds(wanted);
+    for (const Interval& each : traced_.each) {
+      if (each.end <= at) continue;
+      if (each.begin > at && each.begin - at > left) break;
+      left -= std::max(each.begin - at, Nanos{});
+      at = each.end;
     }
+    return at + left - use.at;
   }
 
   // Where kernels were not traced it went on as before and after.

@@ -7,11 +7,17 @@ namespace stallprof {
 
 // Steps of a program of which neither the hook nor its ranges nor its stacks tell: the cadence of
 // the kernels that it launches, in the process that launches most, on the thread that does.
-//  - Where every kernel is told of (DeviceTrace::each) some names come back once a step: most of
-//    those that come back evenly agree on after how many kernels. One name alone says nothing.
+//  - Where every kernel is told of (DeviceTrace::each) some names come back once a step: they agree
+//    on after how many kernels, and what comes between is nearly the same each time. One name alone
+//    says nothing. A model's layers come back evenly, too, but what comes after the last of them is
+//    another thing; what is logged every so many steps has the steps in it, which come sooner.
 //  - A step begins with the one of them that the device idles longest before.
-//  - In other seconds the totals by name say how many steps there were, told as equals. Where no
-//    kernel was traced there are as many as fit.
+//  - In other seconds the totals by name say how many steps there were, told as equals: of longer
+//    steps the mean of as many as are within some seconds. Where no kernel was traced there are as
+//    many as fit.
+// How long a step may be is a matter of the stretches in which every kernel is told of: five times
+// in all, one of them must have it twice. They last for one to ten seconds a minute (FORMAT.md), so
+// steps of 2 s are found in the first, of 5 s after some minutes, and none above 10 s.
 // Never sure. Pure.
 [[nodiscard]] InferredSteps launchCadence(const Trace& trace, const Roles& roles);
 

@@ -15,6 +15,9 @@ class ActivityBudget {
  public:
   // Bytes of the encoded events, as the tests measure them on a real mix.
   static constexpr std::int64_t kWorkBytes = 26, kCallBytes = 18, kSpanBytes = 22;
+  // Of one stretch in which everything is told of. Long enough to hold some steps of a large model,
+  // of which ten seconds are a few thousand kernels.
+  static constexpr double kEachOnce = 0.5e6, kEachLongest = 10;  // bytes, seconds
 
   void tick(Nanos now) {
     const double passed = last_ == Nanos{} ? 0 : std::max(0.0, seconds(now - last_));
@@ -23,11 +26,12 @@ class ActivityBudget {
     last_ = now;
   }
 
-  // How long every piece of work may be told of, at `bytesPerSecond`; below a tenth of a second
-  // none.
+  // How long every piece of work may be told of, at `bytesPerSecond`: a second, or as long as takes
+  // no more than kEachOnce; less where less is left, below a tenth of a second none.
   [[nodiscard]] Nanos eachFor(double bytesPerSecond) const {
-    const double most = each_ / std::max(bytesPerSecond, 1.0);
-    return most < 0.1 ? Nanos{} : fromSeconds(std::min(most, 1.0));
+    const double rate = std::max(bytesPerSecond, 1.0);
+    const double most = std::min(each_ / rate, std::clamp(kEachOnce / rate, 1.0, kEachLongest));
+    return most < 0.1 ? Nanos{} : fromSeconds(most);
   }
   // Within such a stretch what is paid may be more than there is: the next comes later.
   void payEach(std::int64_t bytes) { each_ -= static_cast<double>(bytes); }

@@ -269,7 +269,7 @@ void ActivityProcess::takeWork(const ActivityRecord& record, const Stretch& when
   const bool each = withinEach(when);
   const bool longCopy = work.bytes >= 0 && work.duration.count() >= kLongCopy;
   if (!each && !(longCopy && budget_.longCopy())) return;
-  if (each) budget_.payEach(ActivityBudget::kWorkBytes);
+  if (each) payEach(ActivityBudget::kWorkBytes);
   work.device = deviceName(ordinal, sink);
   work.process = process(sink);
   if (name > 0) work.name = names_[name - 1].text;
@@ -293,7 +293,7 @@ void ActivityProcess::takeCall(const ActivityRecord& record, const Stretch& when
   const bool each = withinEach(when);
   if (!each && duration < kLongCall) return;
   if (each) {
-    budget_.payEach(ActivityBudget::kCallBytes);
+    payEach(ActivityBudget::kCallBytes);
   } else if (!budget_.longCall()) {
     ++untold_;
     return;
@@ -320,9 +320,19 @@ bool ActivityProcess::withinEach(const Stretch& when) const {
   });
 }
 
-// Decided before its time comes: all that ends within it is still to be read.
+void ActivityProcess::payEach(std::int64_t bytes) {
+  budget_.payEach(bytes);
+  eachPaid_ += bytes;
+}
+
+// Decided before its time comes: all that ends within it is still to be read. Cut, but for its
+// first second, where more comes than was thought.
 void ActivityProcess::planEach(const Sink& sink) {
   const std::int64_t now = sink.now.count();
+  if (!each_.empty() && static_cast<double>(eachPaid_) > 2 * ActivityBudget::kEachOnce) {
+    Stretch& last = each_.back();
+    last.end = std::min(last.end, std::max(now, last.begin + kSecond));
+  }
   while (!each_.empty() && each_.front().end < told_ - 10 * kSecond) each_.erase(each_.begin());
   if (firstWork_ == 0 || now < firstWork_ + kEachAfter || now < nextEach_ || switches_.empty() ||
       (switches_.back().on & STALLPROF_ON_KERNELS) == 0 || area_.state != STALLPROF_AGENT_TRACING)
@@ -330,6 +340,7 @@ void ActivityProcess::planEach(const Sink& sink) {
   const Nanos length = budget_.eachFor(bytesPerSecond_);
   if (length == Nanos{}) return;
   each_.push_back({now, now + length.count()});
+  eachPaid_ = 0;
   nextEach_ = now + kEachEvery;
 }
 

@@ -100,6 +100,7 @@ class ActivityProcess {
   [[nodiscard]] StringId callName(std::uint64_t key, const Sink& sink) const;
   [[nodiscard]] std::uint32_t onAt(std::int64_t instant) const;
   [[nodiscard]] bool withinEach(const Stretch& when) const;
+  void payEach(std::int64_t bytes);
   void takeSwitches(const AreaControl& area);
   void takeState(const AreaControl& area);
   void takeLosses(const AreaControl& area, const Sink& sink);
@@ -134,6 +135,7 @@ class ActivityProcess {
   std::int64_t told_ = 0;  // traces up to here
   std::int64_t firstWork_ = 0, nextEach_ = 0;
   std::uint64_t recordsNow_ = 0;  // since the last settlement
+  std::int64_t eachPaid_ = 0;     // bytes, in the last stretch of each_
   double bytesPerSecond_ = 0;
   std::optional<Report> report_;
   std::uint64_t damagedBytes_ = 0, invalid_ = 0, unfinished_ = 0, untold_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "analysis/analyze.h"
@@ -87,4 +88,132 @@ TEST_CASE("one kernel over and over, or in no order, makes no steps") {
             std::to_string(random >> 24 & 7) + "\"\n";
   }
   CHECK(!analyze(traceOf(text)).steps.source.has_value());
+}
+
+namespace {
+
+// A program whose steps begin at `steps` (ms) and launch those kernels, by turns, evenly over four
+// fifths of their time. Every kernel is told of from the fifth to the fifteenth second of each
+// minute.
+std::string longSteps(const std::vector<int>& steps,
+                      const std::vector<std::vector<std::string>>& kernels) {
+  const int end = steps.back() / 1000 + 1;
+  std::string text = kTrainer + "0 thread thread=2 process=1 tid=101 name=\"train\"\n" +
+                     "1s device " + kOn + "name=\"NVIDIA H100\" ordinal=0 sms=132\n";
+  std::vector<std::map<std::string, int>> totals(static_cast<std::size_t>(end) + 1);
+  std::string works;
+  for (std::size_t step = 0; step + 1 < steps.size(); ++step) {
+    const auto& names = kernels[step % kernels.size()];
+    const int length = steps[step + 1] - steps[step];
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const int at =
+          steps[step] + static_cast<int>(i) * length * 4 / 5 / static_cast<int>(names.size());
+      ++totals[static_cast<std::size_t>((at + 1) / 1000)][names[i]];
+      if (at / 1000 % 60 >= 5 && at / 1000 % 60 < 15)
+        works +=
+            ms(at) + "device_work " + kOn + "duration=1ms kind=kernel name=\"" + names[i] + "\"\n";
+    }
+  }
+  for (int second = 0; second < end; ++second) {
+    const std::string at = ms(1000 * second);
+    const bool each = second % 60 >= 5 && second % 60 < 15;
+    text += at + "device_trace process=1 duration=1s kernels=1 calls=1 each=" + (each ? "1" : "0") +
+            "\n" + at + "device_calls thread=2 process=1 duration=1s kind=launch name=" +
+            "\"cudaLaunchKernel\" count=9 time=1ms\n";
+    for (const auto& [name, count] : totals[static_cast<std::size_t>(second)])
+      text += at + "device_use " + kOn + "duration=1s kind=kernel name=\"" + name +
+              "\" count=" + std::to_string(count) + " time=" + std::to_string(count) + "ms\n";
+  }
+  return text + works + ms(1000 * (end + 1)) + "command_end exit_code=0\n";
+}
+
+// Steps of so many ms, one after the other.
+std::vector<int> every(int length, int run, int from = 300) {
+  std::vector<int> steps;
+  for (int at = from; at < run; at += length) steps.push_back(at);
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("steps of seconds are found, and told as long as they are") {
+  for (const int length : {300, 700, 1300, 2500, 4300}) {
+    CAPTURE(length);
+    const std::vector<int> steps = every(length, 300'000);
+    const Analysis a = analyze(traceOf(longSteps(steps, {kStep})));
+    REQUIRE(a.steps.source.has_value());
+    CHECK(std::abs(a.steps.count - static_cast<int>(steps.size())) <= 4);
+    REQUIRE(a.steps.time.has_value());
+    CHECK(std::abs(seconds(a.steps.time->p50) * 1000 / length - 1) < 0.05);
+    CHECK(seconds(a.steps.time->p95) * 1000 < 1.3 * length);
+  }
+}
+
+TEST_CASE("a pause between steps of seconds is one long step, and the others stay as they are") {
+  std::vector<int> steps = every(2500, 100'000);
+  for (const int at : every(2500, 300'000, steps.back() + 20'000)) steps.push_back(at);
+  const Trace trace = traceOf(longSteps(steps, {kStep}));
+  const InferredSteps inferred = launchCadence(trace, findRoles(trace));
+  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(steps.size())) <= 4);
+  std::vector<double> lengths;
+  for (const Lap& lap : inferred.laps) lengths.push_back(seconds(lap.end - lap.begin));
+  std::sort(lengths.begin(), lengths.end());
+  CHECK(lengths.back() > 15);
+  CHECK(lengths[lengths.size() - 2] < 5);
+  CHECK(std::abs(lengths[lengths.size() / 2] - 2.5) < 0.15);
+}
+
+TEST_CASE("steps that come when they like are not guessed at") {
+  std::vector<int> uneven;
+  unsigned random = 1;
+  for (int at = 300; at < 300'000; at += 300 + static_cast<int>(random >> 20 & 4095))
+    uneven.push_back(at), random = random * 1664525u + 1013904223u;
+  CHECK_FALSE(analyze(traceOf(longSteps(uneven, {kStep}))).steps.source.has_value());
+}
+
+namespace {
+
+// A step of a model of 48 layers, forward and backward; with what comes once, or without.
+std::vector<std::string> layers(bool once) {
+  std::vector<std::string> step;
+  if (once) step.insert(step.end(), {"embed"});
+  for (int i = 0; i < 48; ++i) step.insert(step.end(), {"norm", "attention", "up", "down"});
+  if (once) step.insert(step.end(), {"loss", "loss_back"});
+  for (int i = 0; i < 48; ++i)
+    step.insert(step.end(), {"down_back", "down_weight", "up_back", "attention_back", "norm_back"});
+  if (once) step.insert(step.end(), {"clip", "adam"});
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("the layers of a model are not its steps") {
+  const std::vector<int> steps = every(1000, 120'000);
+  const Trace trace = traceOf(longSteps(steps, {layers(true)}));
+  const InferredSteps inferred = launchCadence(trace, findRoles(trace));
+  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(steps.size())) <= 3);
+  CHECK(inferred.why.find("one is 437 kernels") != std::string::npos);
+  // With nothing that comes once a step there is nothing to count.
+  CHECK_FALSE(analyze(traceOf(longSteps(steps, {layers(false)}))).steps.source.has_value());
+}
+
+TEST_CASE("steps of which no stretch holds two are not guessed at, whatever it holds") {
+  // Of a minute, every stretch holds the same part: some layers of the forward pass, or backward.
+  for (const int from : {300, 30'300})
+    CHECK_FALSE(analyze(traceOf(longSteps(every(60'000, 1'500'000, from), {layers(true)})))
+                    .steps.source.has_value());
+  CHECK_FALSE(
+      analyze(traceOf(longSteps(every(12'000, 600'000), {layers(true)}))).steps.source.has_value());
+  CHECK_FALSE(
+      analyze(traceOf(longSteps(every(13'000, 600'000), {layers(true)}))).steps.source.has_value());
+}
+
+TEST_CASE("what is logged every ten steps is no step of its own") {
+  std::vector<std::vector<std::string>> steps(10, kStep);
+  for (const char* name : {"mean", "norms", "ratio", "histogram", "copy"}) steps[9].push_back(name);
+  const std::vector<int> begins = every(100, 60'000);
+  const Trace trace = traceOf(longSteps(begins, steps));
+  const InferredSteps inferred = launchCadence(trace, findRoles(trace));
+  CHECK(inferred.why.find("one is 9 kernels") != std::string::npos);
+  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(begins.size())) <= 10);
 }

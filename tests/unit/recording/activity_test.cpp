@@ -545,7 +545,46 @@ TEST_CASE("without a process that uses a GPU the memory stays empty") {
   CHECK(bench.agent.header().closed == 1);
 }
 
-TEST_CASE("everything is told of for a second, once work is steady, and again a minute later") {
+// What is told of one by one, second by second, of that many launches in each.
+std::vector<std::size_t> worksTold(const std::vector<std::uint64_t>& launches) {
+  Bench bench;
+  bench.start();
+  const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
+  std::vector<std::size_t> works;
+  for (std::uint64_t second = 0; second < launches.size(); ++second) {
+    for (std::uint64_t done = 0; done < launches[second];) {
+      CuptiBytes records(130000);
+      for (int i = 0; i < 1000 && done < launches[second]; ++i, ++done) {
+        const std::uint64_t t = second * 1000 * kMs + done * 1000 * kMs / launches[second];
+        records.kernel(bench.at(t, t + kUs), name);
+        records.call(bench.at(t, t + 500), 211, 43);
+      }
+      bench.agent.full(records);
+    }
+    bench.agent.pair(bench.base() + (second + 1) * 1000 * kMs, kEpoch + (second + 1) * 1000 * kMs);
+    bench.agent.flushed(bench.base() + (second + 1) * 1000 * kMs);
+    bench.drain((second + 1) * 1000 * kMs);
+    works.push_back(bench.all<DeviceWork>().size());
+  }
+  return works;
+}
+
+std::size_t sum(const std::vector<std::size_t>& works) {
+  return std::accumulate(works.begin(), works.end(), std::size_t{0});
+}
+
+TEST_CASE("much work is told of one by one for a second, and for no longer where more comes") {
+  const std::vector<std::size_t> steady = worksTold(std::vector<std::uint64_t>(20, 15'000));
+  CHECK(steady[3] == 15'000);
+  CHECK(sum(steady) < 16'000);
+  std::vector<std::uint64_t> launches(4, 50);  // a pause, by which ten seconds would be little
+  launches.resize(20, 25'000);
+  const std::size_t more = sum(worksTold(launches));
+  CHECK(more > 25'000);
+  CHECK(more < 3 * 25'000);
+}
+
+TEST_CASE("everything is told of for ten seconds, once work is steady, and again a minute later") {
   Bench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
@@ -569,10 +608,10 @@ TEST_CASE("everything is told of for a second, once work is steady, and again a 
   }
   CHECK(works[2] == 0);
   CHECK(works[3] == 100);
-  CHECK(std::accumulate(works.begin(), works.begin() + 60, std::size_t{0}) <= 102);
-  CHECK(std::accumulate(works.begin(), works.end(), std::size_t{0}) >= 300);
-  CHECK(std::accumulate(works.begin(), works.end(), std::size_t{0}) <= 306);
-  CHECK(each == std::chrono::seconds(3));
+  CHECK(std::accumulate(works.begin(), works.begin() + 60, std::size_t{0}) <= 1002);
+  CHECK(sum(works) >= 2700);
+  CHECK(sum(works) <= 2706);
+  CHECK(each == std::chrono::seconds(27));
 }
 
 }  // namespace
