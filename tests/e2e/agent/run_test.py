@@ -21,10 +21,10 @@ NVTX_TRAINER = FAKES + '/agent_nvtx_trainer'
 NVTX_JOB = FAKES + '/agent_nvtx_job'
 
 
-def recorded(command, **env):
+def recorded(command, name=None, **env):
     """(status, stdout, events): the events as stallprof-dump's lines, by kind."""
     with tempfile.TemporaryDirectory() as folder:
-        name = folder + '/run.stallprof'
+        name = name or folder + '/run.stallprof'
         done = subprocess.run(
             [BUILD + '/bin/stallprof', 'run', '-o', name, '--gpu', '--report', 'none', '--'] + command,
             env=dict(os.environ, **env), capture_output=True, text=True, timeout=60)
@@ -36,6 +36,15 @@ def recorded(command, **env):
         if words[0].isdigit():
             events[words[1]].append(line)
     return done.returncode, done.stdout, events
+
+
+def told(events):
+    """What the recording says was lost of a device's records, by its words."""
+    lost = collections.Counter()
+    for line in events['loss']:
+        if ' kind=device_' in line:
+            lost[re.search(r' kind=(\w+)', line).group(1)] += total([line], 'count')
+    return lost
 
 
 def reported(command, *options, **env):
@@ -66,6 +75,27 @@ class UnderStallprof(unittest.TestCase):
         self.assertEqual(total([line for line in events['device_calls'] if 'Launch' in line],
                                'count'), 6000)
         self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
+
+    def test_of_a_million_records_a_second_what_is_not_kept_is_told(self):
+        # On two threads, a kernel and a call each launch; then as many as can be. A recorder that
+        # does not keep up loses records, and hides none.
+        for rate in ('rate=500000', 'rate=0'):
+            with self.subTest(rate=rate), tempfile.TemporaryDirectory() as folder:
+                name = folder + '/run.stallprof'
+                status, out, events = recorded(JOB + ['threads=2', rate, 'seconds=2'], name=name,
+                                               STALLPROF_AGENT_ON=ALL)
+                self.assertEqual(status, 0)
+                launched = int(re.search(r'launched=(\d+)', out).group(1))
+                self.assertGreater(launched, 100_000)
+                kept = total([line for line in events['device_use'] if '_Z6kernelv' in line], 'count')
+                kept += total([line for line in events['device_calls'] if 'Launch' in line], 'count')
+                lost = told(events)
+                self.assertEqual(kept + sum(lost.values()), 2 * launched, lost)
+                report = json.loads(subprocess.run(
+                    [BUILD + '/bin/stallprof', 'report', '--format', 'json', name], check=True,
+                    stdout=subprocess.PIPE, universal_newlines=True, timeout=60).stdout)
+                losses = {loss['name']: loss['count'] for loss in report['coverage']['losses']}
+                self.assertEqual({kind: losses[kind] for kind in lost}, lost)
 
     def test_what_cupti_had_written_survives_sigkill(self):
         status, _, events = recorded(JOB + ['rate=4000', 'launches=2000', 'end=kill'])
