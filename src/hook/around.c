@@ -94,7 +94,7 @@ static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject*
 
 /* begin's answer; without a begin, the first argument (True if none). NULL: none, or an error. */
 static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
-  if (self->calls && self->calls->begin) return self->calls->begin(self->owner, args);
+  if (self->calls && self->calls->begin) return self->calls->begin(self->owner, args, kwargs);
   if (self->begin && self->begin != Py_None)
     return PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
   PyObject* first = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : Py_True;

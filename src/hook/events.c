@@ -21,6 +21,7 @@
 
 #include "hook/around.h"
 #include "hook/batches.h"
+#include "hook/jitted.h"
 #include "recording/event_memory.h"
 
 /* A full event memory is asked again for a slot only this often (puts). */
@@ -274,7 +275,7 @@ static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
 /* Single-phase: an interpreter with a GIL of its own refuses it, as it must. */
 PyMODINIT_FUNC PyInit__stallprof_events(void) {
   PyObject* m = PyModule_Create(&module);
-  if (m && (addAround(m) != 0 || addPass(m) != 0 || addTasks(m) != 0)) {
+  if (m && (addAround(m) != 0 || addPass(m) != 0 || addTasks(m) != 0 || addJitted(m) != 0)) {
     Py_DECREF(m);
     return NULL;
   }

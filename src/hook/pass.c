@@ -85,8 +85,8 @@ static long long inHand(Pass* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
-static PyObject* nextBegins(PyObject* owner, PyObject* args) {
-  (void)owner;
+static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
+  (void)owner, (void)kwargs;
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   Pass* self = passOf(dictionary);
   if (!self) {

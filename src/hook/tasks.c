@@ -67,8 +67,8 @@ static void setIndex(Tasks* self, PyObject* index) {
 /* ---- get ---------------------------------------------------------------------------------- */
 
 /* Later waits begin when the batch before has been handed over. */
-static PyObject* getBegins(PyObject* object, PyObject* args) {
-  (void)args;
+static PyObject* getBegins(PyObject* object, PyObject* args, PyObject* kwargs) {
+  (void)args, (void)kwargs;
   Tasks* self = (Tasks*)object;
   if (!self->waiting) self->waiting = clockNs(CLOCK_MONOTONIC);
   return Py_INCREF(object), object;
@@ -115,7 +115,8 @@ static int answersIndex(Tasks* self, PyObject* args) {
          PyTuple_GetItem(item, 0) == self->index;
 }
 
-static PyObject* putBegins(PyObject* object, PyObject* args) {
+static PyObject* putBegins(PyObject* object, PyObject* args, PyObject* kwargs) {
+  (void)kwargs;
   Tasks* self = (Tasks*)object;
   if (!answersIndex(self, args)) return NULL;
   if (self->looks) findSenders(self);

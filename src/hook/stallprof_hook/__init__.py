@@ -28,6 +28,10 @@ ADAPTERS = {
     'keras.src.optimizers.optimizer': 'tf_steps',
     'xgboost.core': 'boosting',
     'lightgbm.basic': 'boosting',
+    'jax._src.pjit': 'jax_steps',
+    'jax._src.interpreters.ad': 'jax_steps',
+    'optax._src.update': 'jax_steps',
+    'equinox._update': 'jax_steps',
 }
 
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "hook/jitted.h"
+
+#include <stdint.h>
+
+#include "hook/around.h"
+#include "hook/batches.h"
+#include "hook/events.h"
+
+/* Calls of this thread that are under way: a function that is traced calls others. */
+static __thread unsigned depth;
+static __thread PyObject *outermost, *named; /* borrowed: the call holds them */
+static __thread uint64_t since;
+
+/* What `steps` has of the function; NULL: nothing, and no error set. Borrowed. */
+static PyObject* stepOf(PyObject* owner, PyObject* function) {
+  PyObject* steps = PyTuple_GetItem(owner, 0);
+  if (!function || PyDict_Size(steps) == 0) return NULL;
+  PyObject* key = PyLong_FromVoidPtr(function);
+  PyObject* step = key ? PyDict_GetItem(steps, key) : NULL;
+  Py_XDECREF(key);
+  PyErr_Clear();
+  return step;
+}
+
+/* Calls one of ours; 0 with an error set. */
+static int tell(PyObject* callback, PyObject* step, PyObject* a, PyObject* b, PyObject* c,
+                PyObject* d) {
+  Py_INCREF(step);
+  PyObject* answer = PyObject_CallFunctionObjArgs(callback, step, a, b, c, d, NULL);
+  Py_DECREF(step);
+  Py_XDECREF(answer);
+  return answer != NULL;
+}
+
+static PyObject* begins(PyObject* owner, PyObject* args, PyObject* kwargs) {
+  PyObject *function = argumentOf(args, 0), *step = stepOf(owner, function);
+  PyObject* inside = depth > 0 ? Py_True : Py_False;
+  if (step && !tell(PyTuple_GetItem(owner, 1), step, args, kwargs ? kwargs : Py_None, inside, NULL))
+    return NULL;
+  if (depth++ == 0) {
+    outermost = function, named = kwargs ? kwargs : Py_None;
+    since = clockNs(CLOCK_MONOTONIC);
+  }
+  return Py_INCREF(owner), owner;
+}
+
+static int done(PyObject* owner, PyObject* args, PyObject* result) {
+  if (depth == 0 || --depth > 0) return 0;
+  outermost = NULL;
+  PyObject* step = result ? stepOf(owner, argumentOf(args, 0)) : NULL;
+  if (!step) return 0;
+  PyObject* at = PyLong_FromUnsignedLongLong(since);
+  int told = at && tell(PyTuple_GetItem(owner, 2), step, at, args, named, result);
+  Py_XDECREF(at);
+  return told ? 0 : -1;
+}
+
+static const struct aroundCalls calls = {begins, done};
+
+static PyObject* aroundJitted(PyObject* module, PyObject* args) {
+  (void)module;
+  PyObject *original, *steps, *begin, *end;
+  if (!PyArg_ParseTuple(args, "OO!OO", &original, &PyDict_Type, &steps, &begin, &end)) return NULL;
+  PyObject* owner = PyTuple_Pack(3, steps, begin, end);
+  PyObject* around = owner ? newAround(original, owner, &calls) : NULL;
+  Py_XDECREF(owner);
+  return around;
+}
+
+static PyObject* outermostJitted(PyObject* module, PyObject* none) {
+  (void)module, (void)none;
+  PyObject* function = outermost ? outermost : Py_None;
+  return Py_INCREF(function), function;
+}
+
+static PyMethodDef functions[] = {{"around_jitted", aroundJitted, METH_VARARGS, NULL},
+                                  {"outermost_jitted", outermostJitted, METH_NOARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
+
+int addJitted(PyObject* module) { return PyModule_AddFunctions(module, functions); }

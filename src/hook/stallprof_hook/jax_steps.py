@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Steps of JAX programs: calls of a compiled function in whose tracing a model was updated, and eager
+updates. As with tf.function nothing is put into a graph: tracing runs the program's Python, and the
+hook remembers what was run.
+
+An update is a call of optax's or equinox's apply_updates. A program that has neither updates by hand:
+then a step is a call that took gradients when it was traced, and whose results go into its next
+call, again and again (jax_calls.py). What is traced inside a loop of the graph (lax.scan) makes a call
+many updates: such functions are left alone, and the steps stay unknown.
+
+Compiled functions are objects of a native class, and only its __call__ is replaced: what a program
+holds stays what it is. Up to Python 3.11 calls go around a native class's __call__, and eager updates
+alone are seen.
+"""
+import sys
+import threading
+
+from . import _stallprof_events as native, events, jax_calls
+from .events import Around, now, put
+from .tf_steps import fitting
+
+_steps = {}      # id(compiled function) -> jax_calls.Step
+_eager = {}      # stack of a place that updates eagerly -> number
+_VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
+_LOOPS = 'jax/_src/lax/control_flow/loops.py'
+
+
+def _in_a_loop():
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_LOOPS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _mark(function, sure):
+    """`function` is being traced, and updates a model (`sure`), or takes gradients."""
+    step = _steps.get(id(function))
+    if step is None or step.function() is not function:
+        if threading.get_ident() in fitting or _in_a_loop():
+            return
+        step = _steps[id(function)] = jax_calls.Step(function, _steps)
+    elif not (sure or not step.sure) or _in_a_loop():
+        return
+    step.sure, step.updated = sure, True
+
+
+# ---- what is traced -------------------------------------------------------------------------------
+
+def _differentiated(token, args, result, succeeded):
+    function = native.outermost_jitted()
+    if succeeded and function is not None:
+        _mark(function, False)
+
+
+def _begins(args, kwargs):
+    return now()
+
+
+def _updated(at, args, result, succeeded):
+    if not succeeded:
+        return
+    jax_calls.Step.libraries_update = True
+    function = native.outermost_jitted()
+    if function is not None:
+        _mark(function, True)
+    elif sys.modules['jax._src.core'].trace_state_clean() and threading.get_ident() not in fitting:
+        put(events.OPTIMIZER_STEP, at, now() - at, _number_of_place())
+        events.announce('jax')
+
+
+def _number_of_place():
+    """Of two updates in a step each has its own number, though one function may make both."""
+    place, frame = [], sys._getframe(2)
+    while frame is not None:
+        place += (frame.f_code, frame.f_lineno)
+        frame = frame.f_back
+    place = tuple(place)
+    if place not in _eager:
+        _eager[place] = jax_calls.next_number()
+    return _eager[place]
+
+
+# ---- what is called -------------------------------------------------------------------------------
+
+def _call_begins(step, args, kwargs, inside):
+    if inside:   # compiled before, and now part of another
+        _mark(native.outermost_jitted(), step.sure)
+    else:
+        step.begins(args, kwargs or {})
+
+
+def _call_done(step, at, args, kwargs, result):
+    duration = now() - at
+    if not step.begun:   # traced in this call
+        step.begins(args, kwargs or {})
+    for begin, duration in step.done(at, duration, result):
+        put(events.OPTIMIZER_STEP, begin, duration, step.number)
+        events.announce('jax')
+
+
+def _install_calls():
+    for name in ('jaxlib._jax', 'jaxlib.xla_extension'):
+        kind = getattr(sys.modules.get(name), 'PjitFunction', None)
+        if kind is None:
+            continue
+        original = kind.__dict__['__call__']
+        kind.__call__ = native.around_jitted(original, _steps, _call_begins, _call_done)
+        if kind.__flags__ & _VECTORCALL:
+            kind.__call__ = original
+        return
+
+
+def install(module):
+    """`module` is jax's that compiles, or that differentiates, or a library's that updates."""
+    if module.__name__ == 'jax._src.pjit':
+        return _install_calls()
+    for name, begin, done in (('linearize', None, _differentiated), ('vjp', None, _differentiated),
+                              ('apply_updates', _begins, _updated)):
+        function = module.__dict__.get(name)
+        if getattr(function, '__module__', None) == module.__name__:
+            setattr(module, name, Around(function, begin, done))
