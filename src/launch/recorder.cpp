@@ -225,13 +225,15 @@ void Recorder::takeCommand(pid_t command) {
 
 void Recorder::work(Nanos t) {
   if (watch_ && t >= watch_->nextDue()) watch_->step(t, *writer_);
-  if (t >= nextDrain_) {
+  // Now, too, what would be overdue when the samplers are due again.
+  const Nanos next = watch_ ? watch_->nextDue() - kPatience : Nanos(0);
+  if (t >= nextDrain_ || next > nextDrain_) {
     if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
     if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
     writer_->tick(t);
     nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
   }
-  if (t >= nextUsage_) {
+  if (t >= nextUsage_ || next > nextUsage_) {
     tellUsage(t);
     nextUsage_ = t + kUsageEvery;
   }

@@ -10,8 +10,8 @@ namespace stallprof {
 namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
-// While nothing of the job runs. A ring holds ten times of what comes until then.
-constexpr Nanos kCalm = std::chrono::milliseconds(40);
+// While nothing of the job runs; and at most, however slow the pace: a ring holds 5 s of samples.
+constexpr Nanos kCalm = std::chrono::milliseconds(40), kLongest = std::chrono::milliseconds(250);
 // Reading maps holds up the process's own mapping calls for some 100 us.
 constexpr Nanos kMapsEvery = std::chrono::seconds(1);
 constexpr std::size_t kMapsBytes = 16u << 20, kMostThreads = 65536;
@@ -28,10 +28,11 @@ NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSa
 
 bool NativeSampler::open(pid_t command, unsigned hz) { return samples_.open(command, hz); }
 
-// As often as threads are looked at, together with which it is woken.
+// As often as threads are looked at, together with which it is called: a sample then lies between
+// the two looks that may name its Python frame.
 Nanos NativeSampler::period() const {
   if (!samples_.opened() || stopped_) return kSecond;
-  return drained_.empty() ? kCalm : std::min(pace_, kCalm);
+  return std::min(drained_.empty() ? std::max(pace_, kCalm) : pace_, kLongest);
 }
 
 void NativeSampler::setPace(const Pace& pace) { pace_ = pace.period; }

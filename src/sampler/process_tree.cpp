@@ -16,6 +16,7 @@ namespace {
 // A ring holds what a CPU does in 20 ms at 1,500 processes; a new one's first look waits for it.
 constexpr Nanos kPeriod = std::chrono::milliseconds(20);
 constexpr Nanos kCalmAfter = std::chrono::seconds(2), kCalmPeriod = std::chrono::milliseconds(50);
+constexpr Nanos kSlowestPeriod = std::chrono::milliseconds(200);
 constexpr Nanos kScanEvery = std::chrono::milliseconds(200);     // all of /proc
 constexpr Nanos kChildrenEvery = std::chrono::milliseconds(50);  // the children files
 constexpr Nanos kSafetyScan = std::chrono::seconds(5);           // beside task events
@@ -32,7 +33,8 @@ ProcessTree::ProcessTree(std::string root, pid_t rootPid)
 
 Nanos ProcessTree::period() const {
   const bool follow = events_ != nullptr && events_->opened();
-  return follow && now_ - lastEvent_ > kCalmAfter ? kCalmPeriod : kPeriod;
+  if (!follow || now_ - lastEvent_ <= kCalmAfter) return kPeriod;
+  return std::clamp(pace_, kCalmPeriod, kSlowestPeriod);
 }
 
 // ---- finding ------------------------------------------------------------------------------------

@@ -57,8 +57,10 @@ class ProcessTree : public Sampler {
   // What was born before that: its counters do not begin with 0.
   [[nodiscard]] bool older(Nanos since) const { return since <= earliest_; }
 
-  // 20 ms; 50 while task events have told of nothing for two seconds.
+  // 20 ms; while task events have told of nothing for two seconds 50, and up to 200 where threads
+  // are looked at no more often.
   [[nodiscard]] Nanos period() const override;
+  void setPace(const Pace& pace) override { pace_ = pace.period; }
   void sample(Nanos now, EventOut& out) override;
   // Everything still alive stays without a ProcessGone: it outlives the recording.
   void finish(Nanos now, EventOut& out) override;
@@ -152,7 +154,7 @@ class ProcessTree : public Sampler {
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
   bool begun_ = false, born_ = false, changesKept_ = false;
   Nanos earliest_ = Nanos::min();
-  Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{};
+  Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{}, pace_{};
   FdBudget fds_;
   JobCpu cpu_;
   std::unordered_map<ProcessId, Nanos> waitedBefore_;  // of processes that are older than we are

@@ -21,8 +21,10 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
   // How often `sample` is due, asked again after each call. The loop may call it late, or early by
-  // up to a quarter.
+  // up to a quarter; up to a half beside one that leads.
   [[nodiscard]] virtual Nanos period() const = 0;
+  // The loop wakes when this one is due, and calls the others at the nearest of its turns.
+  [[nodiscard]] virtual bool leads() const { return false; }
   virtual void sample(Nanos now, EventOut& out) = 0;
   // The command has ended or the recorder stops: give what is still held back (open slices).
   virtual void finish(Nanos now, EventOut& out) { sample(now, out); }

@@ -22,13 +22,26 @@ SamplerLoop::SamplerLoop(unsigned hz)
 
 void SamplerLoop::add(Sampler& sampler) {
   sampler.setPace(pace_);
+  if (leader_ == nullptr && sampler.leads()) leader_ = &sampler;
   entries_.push_back({&sampler, Nanos{-1}, Nanos::zero()});
 }
 
 Nanos SamplerLoop::nextDue() const {
   Nanos next = Nanos::max();
-  for (const Entry& entry : entries_) next = std::min(next, entry.due);
+  for (const Entry& entry : entries_) next = std::min(next, entry.due + late(*entry.sampler));
   return next;
+}
+
+Nanos SamplerLoop::early(const Sampler& sampler) const {
+  const Nanos usual = std::min(sampler.period() / 4, kTogether);
+  if (leader_ == nullptr || leader_ == &sampler) return usual;
+  return std::max(usual, std::min(sampler.period(), leader_->period()) / 2);
+}
+
+// With the other half, more than a turn of the leader as its jitter may stretch it.
+Nanos SamplerLoop::late(const Sampler& sampler) const {
+  if (leader_ == nullptr || leader_ == &sampler) return Nanos::zero();
+  return std::min(sampler.period(), leader_->period()) / 4 * 3;
 }
 
 // xorshift64: any sequence will do that is not in step with the job.
@@ -65,7 +78,7 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
 
 void SamplerLoop::step(Nanos now, EventOut& out) {
   for (Entry& entry : entries_) {
-    if (now + std::min(entry.sampler->period() / 4, kTogether) < entry.due) continue;
+    if (now + early(*entry.sampler) < entry.due) continue;
     call(entry, now, out);
     plan(entry, now);
   }

@@ -11,7 +11,9 @@
 namespace stallprof {
 
 // Calls each sampler when it is due, on an absolute schedule with +-10 % jitter (so that it never
-// runs in step with the job). Late by more than a period: the missed looks are skipped and told as
+// runs in step with the job). Where one leads, the others are called when it is called next, a
+// little early or late: waking up takes as long as looking at several threads, and finds all
+// caches cold. Late by more than a period: the missed looks are skipped and told as
 // Loss kTickMissed, once a second. Does not sleep: the owner waits until nextDue(), then step()s.
 // Samplers are called in the order they were added; put the ProcessTree first. One that is due once
 // a second and costs more than kShareOfOne of a core is due less often: reading the counters of a
@@ -21,7 +23,7 @@ class SamplerLoop {
   static constexpr double kShareOfOne = 0.001;
   // `hz`: looks a second at an active thread, the pace the governor starts with.
   explicit SamplerLoop(unsigned hz);
-  // Not owned; must outlive the loop.
+  // Not owned; must outlive the loop. The first that leads does.
   void add(Sampler& sampler);
 
   [[nodiscard]] Nanos nextDue() const;
@@ -41,6 +43,9 @@ class SamplerLoop {
     Nanos due{};                 // with jitter
     Nanos cost{}, costBefore{};  // of the last two calls
   };
+  // How far off its time another's turn serves for a sampler.
+  [[nodiscard]] Nanos early(const Sampler& sampler) const;
+  [[nodiscard]] Nanos late(const Sampler& sampler) const;
   void call(Entry& entry, Nanos now, EventOut& out);
   void plan(Entry& entry, Nanos now);
   [[nodiscard]] Nanos jitter(Nanos period);
@@ -48,6 +53,7 @@ class SamplerLoop {
   void tellMissed(Nanos now, EventOut& out);
 
   std::vector<Entry> entries_;
+  const Sampler* leader_ = nullptr;
   Governor governor_;
   Pace pace_;
   std::function<Nanos()> cpuClock_;

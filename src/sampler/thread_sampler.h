@@ -31,6 +31,7 @@ class ThreadSampler : public Sampler {
 
   // Longer than the pace while every thread rests.
   [[nodiscard]] Nanos period() const override;
+  [[nodiscard]] bool leads() const override { return true; }
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
   void setPace(const Pace& pace) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/sampler_loop.h"
 
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 
@@ -12,8 +14,9 @@ constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
 
 class Counting : public Sampler {
  public:
-  explicit Counting(Nanos period) : period_(period) {}
+  explicit Counting(Nanos period, bool leads = false) : period_(period), leads_(leads) {}
   [[nodiscard]] Nanos period() const override { return period_; }
+  [[nodiscard]] bool leads() const override { return leads_; }
   void sample(Nanos now, EventOut&) override { at.push_back(now); }
   void finish(Nanos, EventOut&) override { finished = true; }
   void setPace(const Pace& wished) override { pace = wished; }
@@ -25,6 +28,7 @@ class Counting : public Sampler {
 
  private:
   Nanos period_;
+  bool leads_;
 };
 
 // Runs the loop as its owner does, on a clock of its own.
@@ -155,6 +159,45 @@ TEST_CASE("a sampler due once a second costs a tenth of a percent at most") {
 
 TEST_CASE("a sampler that is due more often keeps its rate, whatever it costs") {
   CHECK(callsInAMinute({ms(5)}, ms(50)) >= 1190);
+}
+
+TEST_CASE("the others are called when the one that leads is, whatever their phase") {
+  for (const double phase : {0.0, 15.0, 45.0, 75.0, 95.0}) {
+    Counting leader(ms(100), true), same(ms(100)), longer(ms(150)), seldom(ms(1000));
+    SamplerLoop loop(10);
+    loop.setCpuClock([] { return Nanos(0); });
+    loop.add(leader);
+    EventList out;
+    Nanos clock = ms(0);
+    runUntil(loop, clock, ms(phase), out);
+    clock = ms(phase);
+    for (Counting* other : {&same, &longer, &seldom}) loop.add(*other);
+    loop.step(clock, out);  // the others, for the first time: alone
+    runUntil(loop, clock, ms(30'000), out);
+    for (const Counting* other : {&same, &longer, &seldom})
+      for (std::size_t i = 1; i < other->at.size(); ++i)
+        CHECK(std::count(leader.at.begin(), leader.at.end(), other->at[i]) == 1);
+    CHECK(leader.at.size() >= 299);
+    CHECK(same.at.size() >= 298);
+    CHECK(longer.at.size() >= 198);
+    CHECK(seldom.at.size() >= 29);
+    CHECK(seldom.at.size() <= 31);
+    CHECK(missed(out) == 0);
+  }
+}
+
+TEST_CASE("who is due more often than the one that leads keeps its own rate") {
+  Counting leader(ms(1000), true), often(ms(20));
+  SamplerLoop loop(1);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(leader);
+  loop.add(often);
+  EventList out;
+  Nanos clock = ms(0);
+  runUntil(loop, clock, ms(10'000), out);
+  CHECK(often.at.size() >= 490);
+  CHECK(often.at.size() <= 510);
+  CHECK(missed(out) == 0);
 }
 
 TEST_CASE("the end reaches every sampler") {
