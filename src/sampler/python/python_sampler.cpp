@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -12,7 +13,6 @@ namespace stallprof {
 namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
-constexpr unsigned kMostStride = 256;
 
 Nanos threadCpu() {
   timespec t{};
@@ -60,12 +60,13 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
   if (watched.process) watched.process->flush(out);
   watched.id = look.process;
   watched.process = std::make_unique<python::PythonProcess>(look.pid, shared_);
-  watched.process->setStride(stride_);
+  watched.process->setStride(stride_.stride());
   return *watched.process;
 }
 
 void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
   period_ = period;
+  fastest_ = std::min(fastest_, period);
   if (!touched_.empty()) {
     const Nanos begin = threadCpu();
     for (Watched* watched : touched_) {
@@ -89,7 +90,6 @@ void PythonSampler::tell(Nanos now, EventOut& out) {
   emitSource(out, now, "python_stacks", state_.first, state_.second);
 }
 
-// Looks at fewer where they cost too much, in time or in events; at more again below half of both.
 void PythonSampler::eachSecond(Nanos now, EventOut& out) {
   const double share = seconds(std::exchange(spent_, Nanos{})) / seconds(now - second_);
   second_ = now;
@@ -102,12 +102,9 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
     skipped += watched.process->takeSkipped();
     watched.process->check();
   }
-  if ((share > kShare || emitted > kSlicesPerSecond) && stride_ < kMostStride)
-    stride_ *= 2;
-  else if (share < kShare / 2 * 0.8 && 2 * emitted < kSlicesPerSecond && stride_ > 1)
-    stride_ /= 2;
+  stride_.update(share, emitted, period_ > fastest_);
   for (auto& [pid, watched] : processes_)
-    if (watched.process) watched.process->setStride(stride_);
+    if (watched.process) watched.process->setStride(stride_.stride());
   if (skipped > 0) out.emit(now, Loss{LossKind::kStacksSkipped, skipped, {}});
   if (shared_.torn > 0)
     out.emit(now, Loss{LossKind::kStacksTorn, std::exchange(shared_.torn, 0), {}});
