@@ -81,11 +81,35 @@ constexpr std::string_view kModule = "<module>";
 
 }  // namespace
 
+bool CodeCache::trusted(const Code& code, Nanos now) {
+  return code.checkedAt == now || (now - code.checkedAt < kTrusted && code.function != kModule);
+}
+
+void CodeCache::compare(std::span<const RawFrame> frames, Nanos now, RemoteMemory& memory) {
+  due_.clear();
+  for (const RawFrame& frame : frames) {
+    const auto known = codes_.find(frame.code);
+    if (known == codes_.end() || trusted(known->second, now)) continue;
+    if (std::exchange(known->second.askedAt, now) != now) due_.push_back(&*known);
+  }
+  if (due_.size() < 2) return;
+  due_.resize(std::min(due_.size(), RemoteMemory::kMostSpans));
+  bytes_.resize(due_.size() * layout_.codeBytes);
+  spans_.clear();
+  for (std::size_t i = 0; i < due_.size(); ++i)
+    spans_.push_back({due_[i]->first, bytes_.data() + i * layout_.codeBytes, layout_.codeBytes});
+  const std::size_t read = memory.read(spans_);
+  for (std::size_t i = 0; i < read; ++i) {
+    Code& code = due_[i]->second;
+    if (!same(code, std::span(bytes_).subspan(i * layout_.codeBytes, layout_.codeBytes))) continue;
+    code.checkedAt = now;
+    code.copies.clear();
+  }
+}
+
 Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   const auto known = codes_.find(address);
-  if (known != codes_.end() && now - known->second.checkedAt < kTrusted &&
-      known->second.function != kModule)
-    return &known->second;
+  if (known != codes_.end() && trusted(known->second, now)) return &known->second;
   bytes_.resize(layout_.codeBytes);
   if (address == 0 || !memory.readBytes(address, bytes_.data(), bytes_.size())) return nullptr;
   if (known != codes_.end() && same(known->second, bytes_)) {
@@ -101,7 +125,7 @@ Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   return &(codes_[address] = std::move(fresh));
 }
 
-bool CodeCache::same(const Code& code, const std::vector<std::uint8_t>& bytes) const {
+bool CodeCache::same(const Code& code, std::span<const std::uint8_t> bytes) const {
   return valueAt<Address>(bytes, layout_.name) == code.nameAt &&
          valueAt<Address>(bytes, layout_.fileName) == code.fileAt &&
          valueAt<Address>(bytes, layout_.lineTable) == code.tableAt &&

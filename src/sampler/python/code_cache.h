@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -24,7 +26,7 @@ struct Code {
   std::vector<std::uint8_t> lineTable;
   std::int64_t units = 0;  // how many code units there are, from 3.11; 0: not known
   Address nameAt = 0, fileAt = 0, tableAt = 0;  // what it is recognised by
-  Nanos checkedAt{};
+  Nanos checkedAt{}, askedAt{};
   std::unordered_map<std::int64_t, std::uint32_t> lines;  // by index
   // Where threads' own copies of the instructions begin, by RawFrame::copy, when last read.
   std::unordered_map<std::uint32_t, Address> copies;
@@ -45,6 +47,9 @@ class CodeCache {
 
   // Nothing: there is no code object at that address, or it could not be read.
   [[nodiscard]] Code* at(Address address, Nanos now, RemoteMemory& memory);
+  // Compares the code of these frames with the process, as far as that is due, in one call: `at`
+  // at the same instant then needs none for what is as it was.
+  void compare(std::span<const RawFrame> frames, Nanos now, RemoteMemory& memory);
   // The line a frame of that code is at; 0: not known. Its instruction is a byte offset up to 3.9,
   // a code unit in 3.10, an address after.
   [[nodiscard]] std::uint32_t lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const;
@@ -52,7 +57,8 @@ class CodeCache {
   [[nodiscard]] std::size_t size() const { return codes_.size(); }
 
  private:
-  [[nodiscard]] bool same(const Code& code, const std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] static bool trusted(const Code& code, Nanos now);
+  [[nodiscard]] bool same(const Code& code, std::span<const std::uint8_t> bytes) const;
   [[nodiscard]] bool read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteMemory& memory);
   [[nodiscard]] bool readParts(Code& code, Address called, RemoteMemory& memory);
   [[nodiscard]] std::optional<std::int64_t> unitOf(Code& code, const RawFrame& frame,
@@ -64,6 +70,8 @@ class CodeCache {
   std::uint32_t& ids_;
   std::unordered_map<Address, Code> codes_;
   std::vector<std::uint8_t> bytes_;
+  std::vector<std::pair<const Address, Code>*> due_;  // scratch, as are these
+  std::vector<RemoteSpan> spans_;
 };
 
 }  // namespace stallprof::python

@@ -325,6 +325,8 @@ StackId PythonProcess::stackOf(Thread& thread, Nanos now, EventOut& out) {
     while (same < frames_.size() && same < thread.nodes.size() &&
            frames_[same] == thread.frames[same])
       ++same;
+  if (const std::size_t first = std::max(same, hidden); first < frames_.size())
+    codes_->compare(std::span(frames_).subspan(first), now, *memory_);
   thread.hidden = hidden;
   thread.nodes.resize(same);
   thread.frames.swap(frames_);
