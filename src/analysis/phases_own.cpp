@@ -109,6 +109,7 @@ class Finder {
       const PhaseRule* caller = labels_.of(trace_.stack(at).caller, Side::kTrainer).rule;
       if (caller && (saysModel(*caller) || saysFramework(*caller))) here.framework = seen.all;
       add(functions_[name], here);
+      add(lines_[{name, trace_.stack(at).line}], here);
     }
   }
 
@@ -116,17 +117,24 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
     const Looks& f = found->second;
-    if (f.model > kNoModel * f.all) return false;
-    return (f.data >= kFewestLooks && f.data >= kMuchData * f.all) || cutsArrays(f);
+    if (f.model <= kNoModel * f.all && (reads(f) || cutsArrays(f))) return true;
+    const Looks& line = lines_[{found->first, trace_.stack(frame).line}];
+    return inTurn(line) && (reads(line) || cutsArrays(line));
   }
 
  private:
   using Name = std::tuple<StringId, StringId>;
 
-  static bool cutsArrays(const Looks& f) {
-    return f.arrays >= kFewestLooks && f.arrays >= kSomeArrays * f.all &&
-           f.framework <= kNoModel * f.all && f.before >= kFewestLooks &&
+  static bool reads(const Looks& f) {
+    return f.data >= kFewestLooks && f.data >= kMuchData * f.all;
+  }
+  // After an optimizer's step and before the model is met, without either.
+  static bool inTurn(const Looks& f) {
+    return f.model + f.framework <= kNoModel * f.all && f.before >= kFewestLooks &&
            f.after <= kOutOfTurn * (f.before + f.after);
+  }
+  static bool cutsArrays(const Looks& f) {
+    return f.arrays >= kFewestLooks && f.arrays >= kSomeArrays * f.all && inTurn(f);
   }
 
   static void add(Looks& to, const Looks& more) {
@@ -149,6 +157,7 @@ class Finder {
   const StackLabels& labels_;
   Looks whole_;
   std::map<Name, Looks> functions_;
+  std::map<std::pair<Name, std::uint32_t>, Looks> lines_;
   std::map<StringId, bool> users_;
 };
 

@@ -15,8 +15,11 @@ namespace stallprof {
 //  - they work on arrays and call no framework, nor does one call them, and where steps of an
 //    optimizer are known they lie after one and before the model is next met. A function that
 //    scores the step before by arrays alone cannot be told from these.
-// The rest of their time, own lines and arrays, is then transform too. Without a model that rules
-// know nothing tells them apart: none.
+// The rest of their time, own lines and arrays, is then transform too. So is that of a line of
+// the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
+// no framework, and lies after an optimizer's step and before the model: a batch cut in the loop,
+// by a list comprehension of its own (Python from 3.12 on has no frame for it). Without a model
+// that rules know nothing tells them apart: none.
 class DataFunctions {
  public:
   DataFunctions() = default;

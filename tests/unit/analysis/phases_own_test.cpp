@@ -32,7 +32,18 @@ const std::string kFrames =
     "0 stack stack=12 caller=11 file=\"/u/site-packages/numpy/_core/numeric.py\" "
     "function=\"roll\" line=9\n"
     "0 stack stack=13 caller=9 file=\"/u/site-packages/torch/functional.py\" "
-    "function=\"einsum\" line=9\n";
+    "function=\"einsum\" line=9\n"
+    "0 stack stack=14 file=\"train.py\" function=\"main\" line=31\n"
+    "0 stack stack=15 caller=14 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n"
+    "0 stack stack=16 file=\"train.py\" function=\"main\" line=32\n"
+    "0 stack stack=17 caller=16 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=18 caller=16 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n"
+    "0 stack stack=19 caller=14 file=\"train.py\" function=\"main.<locals>.<listcomp>\" line=31\n"
+    "0 stack stack=20 caller=19 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n";
 
 std::string look(int at, int count, int stack) {
   return std::to_string(at) +
@@ -120,4 +131,24 @@ TEST_CASE("what a framework calls, or calls one, makes no data by its place alon
 TEST_CASE("where a loader is known, arrays before the model are the step's own") {
   const std::string fetch = "1ms fetch thread=1 loader=1 pass=1 duration=1ms cpu=1ms batch=0\n";
   CHECK(near(transformed(fetch + look(10, 2, 9) + look(30, 4, 10) + look(70, 3, 4)), 0));
+}
+
+// main() itself trains (17). Its line 31 reads a mapped file (15) and makes a batch of it.
+TEST_CASE("a line of the loop's own that reads before the model is met makes data") {
+  const std::string model = look(70, 3, 17);
+  CHECK(near(transformed(look(10, 2, 15) + look(30, 4, 14) + model), 0.4));
+  // Up to Python 3.11 a list comprehension is a function of its own; what is around it is the
+  // line's.
+  CHECK(near(transformed(look(10, 2, 20) + look(30, 2, 19) + look(50, 2, 14) + model), 0.4));
+}
+
+TEST_CASE(
+    "a line that reads and also runs the model, or once it was met, makes no data of its own") {
+  CHECK(near(transformed(look(10, 2, 18) + look(30, 4, 16) + look(70, 3, 17)), 0));
+  CHECK(near(transformed(look(10, 3, 17) + look(40, 2, 15) + look(60, 4, 14)), 0));
+}
+
+TEST_CASE(
+    "a line that reads now and then, and mostly does something else, makes no data of its own") {
+  CHECK(near(transformed(look(10, 1, 15) + look(20, 5, 14) + look(70, 3, 17)), 0));
 }
