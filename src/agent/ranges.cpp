@@ -42,7 +42,7 @@ struct Started {
   std::atomic<std::uint32_t> state;  // use * 4 + 0: free, 1: being written, 2: open
   RangeBegin begin;
 };
-Started started[kOpen];
+constinit Started started[kOpen]{};
 std::atomic<std::uint32_t> nextStarted;
 
 bool isTooMany(std::uint64_t at) {
