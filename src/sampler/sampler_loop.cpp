@@ -70,7 +70,8 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
   entry.planned += period;
   if (entry.planned <= now) {  // behind by a whole period: skip, do not catch up
     const auto behind = (now - entry.planned) / period + 1;
-    missed_ += static_cast<std::uint64_t>(behind);
+    // As late as it may wait for the leader, it has missed nothing.
+    if (now - entry.planned >= late(*entry.sampler)) missed_ += static_cast<std::uint64_t>(behind);
     entry.planned += behind * period;
   }
   entry.due = std::max(entry.planned + jitter(period), now + Nanos(1));

@@ -200,6 +200,19 @@ TEST_CASE("who is due more often than the one that leads keeps its own rate") {
   CHECK(missed(out) == 0);
 }
 
+TEST_CASE("who waited for the one that leads has not missed a look") {
+  Counting leader(ms(67), true), often(ms(20));
+  SamplerLoop loop(15);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(leader);
+  loop.add(often);
+  EventList out;
+  for (Nanos clock = ms(0); clock < ms(10'000); clock = loop.nextDue() + ms(6))
+    loop.step(clock, out);
+  CHECK(often.at.size() >= 300);
+  CHECK(missed(out) == 0);
+}
+
 TEST_CASE("the end reaches every sampler") {
   Counting a(ms(10)), b(ms(1000));
   SamplerLoop loop(100);
