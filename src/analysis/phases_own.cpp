@@ -16,7 +16,7 @@ constexpr double kFewestLooks = 5;    // that read or transform: fewer may be on
 constexpr double kMuchData = 0.20;    // of a function's looks
 constexpr double kNoModel = 0.02;     // of a function's looks: a module's constant, a type check
 constexpr double kSomeModel = 0.05;   // of the trainer's looks: rules know this program's model
-constexpr double kSomeArrays = 0.10;  // of a function's looks: more is C that it calls itself
+constexpr double kSomeArrays = 0.10;  // of its looks, or reads: more is C that it calls itself
 constexpr double kOutOfTurn = 0.10;   // of a function's looks in a step: looks are not exact
 
 struct Looks {
@@ -119,7 +119,7 @@ class Finder {
     const Looks& f = found->second;
     if (f.model <= kNoModel * f.all && (reads(f) || cutsArrays(f))) return true;
     const Looks& line = lines_[{found->first, trace_.stack(frame).line}];
-    return inTurn(line) && (reads(line) || cutsArrays(line));
+    return cutsArrays(line);
   }
 
  private:
@@ -134,7 +134,8 @@ class Finder {
            f.after <= kOutOfTurn * (f.before + f.after);
   }
   static bool cutsArrays(const Looks& f) {
-    return f.arrays >= kFewestLooks && f.arrays >= kSomeArrays * f.all && inTurn(f);
+    const double known = f.data + f.arrays;
+    return known >= kFewestLooks && known >= kSomeArrays * f.all && inTurn(f);
   }
 
   static void add(Looks& to, const Looks& more) {

@@ -150,5 +150,14 @@ TEST_CASE(
 
 TEST_CASE(
     "a line that reads now and then, and mostly does something else, makes no data of its own") {
-  CHECK(near(transformed(look(10, 1, 15) + look(20, 5, 14) + look(70, 3, 17)), 0));
+  // A look of seven in a reader, each step or every other one.
+  CHECK(near(transformed(look(10, 1, 15) + look(20, 6, 14) + look(80, 2, 17)), 0.6));
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
+                    "0ms slice thread=1 duration=200ms run=200ms looks=20 wait=running\n" +
+                    look(10, 1, 15) + look(20, 6, 14) + look(80, 2, 17) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\n" + look(110, 7, 14) +
+                    look(180, 2, 17) + "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0));
 }
