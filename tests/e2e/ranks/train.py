@@ -61,6 +61,9 @@ def train(steps, way, uneven):
     print('rank %d pid=%d work=%d comm=%d whole=%d\n' % (rank, os.getpid(), work, comm,
                                                         time.monotonic_ns() - begun), end='',
           flush=True)
+    # A thread of gloo's that still lets go of a gradient when Python ends aborts the process
+    # (pytorch/pytorch#190489).
+    dist.destroy_process_group()
 
 
 if __name__ == '__main__':
