@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "analysis/ranks.h"
 #include "classify/kernels.h"
 
 namespace stallprof {
@@ -193,17 +194,25 @@ std::optional<std::int64_t> environmentNumber(const Trace& trace, std::string_vi
 }
 
 std::int64_t worldOf(const Trace& trace, const Roles& roles) {
-  const auto trainers = static_cast<std::int64_t>(roles.trainers.size());
-  if (trainers > 1) return trainers;
-  return environmentNumber(trace, "WORLD_SIZE").value_or(1);
+  auto world = std::max(static_cast<std::int64_t>(roles.trainers.size()),
+                        environmentNumber(trace, "WORLD_SIZE").value_or(1));
+  for (std::size_t i = 0; i < roles.trainers.size(); ++i)
+    world = std::max(world, rankOf(trace, roles, i) + 1);
+  return world;
 }
 
 }  // namespace
 
 std::int64_t rankOf(const Trace& trace, const Roles& roles, std::size_t trainer) {
-  const auto place = static_cast<std::int64_t>(trainer);
-  if (roles.trainers.size() > 1) return place;
-  return environmentNumber(trace, "RANK").value_or(place);
+  std::set<int> told;
+  Maybe<int> own;
+  for (std::size_t i = 0; i < roles.trainers.size(); ++i) {
+    const auto rank = rankOf(trace, roles.trainers[i].process, roles.trainers.size() == 1);
+    if (rank) told.insert(*rank);
+    if (i == trainer) own = rank;
+  }
+  // Two jobs in one recording both have a rank 0: their files would have one name.
+  return own && told.size() == roles.trainers.size() ? *own : static_cast<std::int64_t>(trainer);
 }
 
 std::string htaFileName(std::int64_t rank) {

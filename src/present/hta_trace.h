@@ -18,8 +18,8 @@ inline constexpr std::size_t kMostHtaSteps = 500;
 [[nodiscard]] TraceWritten writeHtaTrace(const Trace& trace, const Analyzed& analyzed,
                                          const TimelineOptions& options, const WriteBytes& write);
 
-// What a launcher gave this trainer in RANK; where it was not told, or there are several trainers
-// in the recording, its place among them.
+// The rank each trainer told of itself, or its launcher gave it in RANK; its place among the
+// recording's trainers where one is without a rank or two have the same.
 [[nodiscard]] std::int64_t rankOf(const Trace& trace, const Roles& roles, std::size_t trainer);
 
 // The file's name in its directory: HTA takes every .json in one as a trace.

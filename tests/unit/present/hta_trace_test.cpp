@@ -37,6 +37,28 @@ std::set<int> stepsOf(const Json& json) {
   return steps;
 }
 
+// Two processes that update a model side by side, each with the ranks it told of.
+const Sample& twoTrainers(const std::string& told) {
+  return sampleOf(
+      "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
+      "0 process process=2 pid=102\n0 thread thread=2 process=2 tid=102\n" +
+      told +
+      "repeat 50 every 200ms\n1090ms optimizer thread=1 optimizer=1\n"
+      "1090ms optimizer thread=2 optimizer=1\nend\n");
+}
+
+std::string told(int process, int rank) {
+  return "0 framework process=" + std::to_string(process) +
+         " name=\"torch\" rank=" + std::to_string(rank) + "\n";
+}
+
+std::vector<std::int64_t> ranksOf(const Sample& of) {
+  std::vector<std::int64_t> ranks;
+  for (std::size_t i = 0; i < of.analyzed.roles.trainers.size(); ++i)
+    ranks.push_back(rankOf(of.trace, of.analyzed.roles, i));
+  return ranks;
+}
+
 }  // namespace
 
 TEST_CASE("the HTA trace of every golden recording passes the check") {
@@ -58,6 +80,15 @@ TEST_CASE("HTA finds the rank by a space after its colon, on a line before the e
   const Drawn wrong = draw(sampleOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
   CHECK(wrong.text.find("\"rank\": 0,") != std::string::npos);
   CHECK(htaFileName(5) == "rank5.pt.trace.json");
+}
+
+TEST_CASE("several trainers have in HTA the ranks they told of, where no two have the same") {
+  using Ranks = std::vector<std::int64_t>;
+  CHECK(ranksOf(twoTrainers(told(1, 3) + told(2, 2))) == Ranks{3, 2});
+  CHECK(ranksOf(twoTrainers(told(1, 0) + told(2, 0))) == Ranks{0, 1});
+  CHECK(ranksOf(twoTrainers(told(2, 5))) == Ranks{0, 1});
+  CHECK(draw(twoTrainers(told(1, 3) + told(2, 2))).text.find("\"rank\": 3, \"world_size\": 4}") !=
+        std::string::npos);
 }
 
 TEST_CASE("the steps whose kernels were all traced are written, and only those") {
