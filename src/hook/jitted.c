@@ -7,6 +7,11 @@
 #include "hook/batches.h"
 #include "hook/events.h"
 
+/* Calls while no function was a step, after which none is looked for any more: half a second of
+ * them. A program that computes eagerly would pay for them to its end. */
+#define USELESS_CALLS (1 << 20)
+static unsigned useless;
+
 /* Calls of this thread that are under way: a function that is traced calls others. */
 static __thread unsigned depth;
 static __thread PyObject *outermost, *named; /* borrowed: the call holds them */
@@ -33,7 +38,16 @@ static int tell(PyObject* callback, PyObject* step, PyObject* a, PyObject* b, Py
   return answer != NULL;
 }
 
+static int giveUp(PyObject* owner) {
+  PyObject* answer = PyObject_CallObject(PyTuple_GetItem(owner, 3), NULL);
+  Py_XDECREF(answer);
+  return answer != NULL;
+}
+
 static PyObject* begins(PyObject* owner, PyObject* args, PyObject* kwargs) {
+  if (useless < USELESS_CALLS && PyDict_Size(PyTuple_GetItem(owner, 0)) == 0 &&
+      ++useless == USELESS_CALLS && !giveUp(owner))
+    return NULL;
   PyObject *function = argumentOf(args, 0), *step = stepOf(owner, function);
   PyObject* inside = depth > 0 ? Py_True : Py_False;
   if (step && !tell(PyTuple_GetItem(owner, 1), step, args, kwargs ? kwargs : Py_None, inside, NULL))
@@ -60,9 +74,10 @@ static const struct aroundCalls calls = {begins, done};
 
 static PyObject* aroundJitted(PyObject* module, PyObject* args) {
   (void)module;
-  PyObject *original, *steps, *begin, *end;
-  if (!PyArg_ParseTuple(args, "OO!OO", &original, &PyDict_Type, &steps, &begin, &end)) return NULL;
-  PyObject* owner = PyTuple_Pack(3, steps, begin, end);
+  PyObject *original, *steps, *begin, *end, *never;
+  if (!PyArg_ParseTuple(args, "OO!OOO", &original, &PyDict_Type, &steps, &begin, &end, &never))
+    return NULL;
+  PyObject* owner = PyTuple_Pack(4, steps, begin, end, never);
   PyObject* around = owner ? newAround(original, owner, &calls) : NULL;
   Py_XDECREF(owner);
   return around;

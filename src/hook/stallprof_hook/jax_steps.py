@@ -9,8 +9,8 @@ call, again and again (jax_calls.py). What is traced inside a loop of the graph 
 many updates: such functions are left alone, and the steps stay unknown.
 
 Compiled functions are objects of a native class, and only its __call__ is replaced: what a program
-holds stays what it is. Up to Python 3.11 calls go around a native class's __call__, and eager updates
-alone are seen.
+holds stays what it is. Where a million calls show no step the class gets its own back. Up to Python
+3.11 calls go around a native class's __call__, and eager updates alone are seen.
 """
 import sys
 import threading
@@ -106,9 +106,12 @@ def _install_calls():
         if kind is None:
             continue
         original = kind.__dict__['__call__']
-        kind.__call__ = native.around_jitted(original, _steps, _call_begins, _call_done)
-        if kind.__flags__ & _VECTORCALL:
+
+        def never():
             kind.__call__ = original
+        kind.__call__ = native.around_jitted(original, _steps, _call_begins, _call_done, never)
+        if kind.__flags__ & _VECTORCALL:
+            never()
         return
 
 

@@ -101,6 +101,21 @@ class ByHand(unittest.TestCase):
                 at = move(at)
             '''), [])
 
+    def test_where_a_million_calls_are_no_step_the_calls_are_the_librarys_own_again(self):
+        self.assertEqual(steps('''
+            from jaxlib._jax import PjitFunction
+            def call(): return type(PjitFunction.__dict__['__call__']).__name__
+            move = jax.jit(lambda w: w)
+            assert call() == 'Around', call()
+            for _ in range((1 << 20) - 1): move(0)
+            assert call() == 'Around', call()
+            assert move(5) == 5
+            assert call() == 'function', call()
+            step = jax.jit(by_hand)
+            for _ in range(50):
+                weights = step(weights, *batch())
+            '''), [])
+
     def test_what_raises_is_no_step_and_the_programs_own(self):
         self.assertEqual(steps('''
             def fails(w, x, y):
