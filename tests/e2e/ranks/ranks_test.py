@@ -3,7 +3,6 @@
 other, and which of them the other waits for, against their own clocks."""
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -36,23 +35,25 @@ PYTHON = python_with_torch()
 @unittest.skipUnless(PYTHON, 'no PyTorch with gloo here')
 class Ranks(unittest.TestCase):
     def run_it(self, way, uneven, steps=STEPS):
-        """(report, the ranks' own clocks by pid, rank 1's pid)"""
+        """(report, the ranks' own clocks by pid, of the report's window; rank 1's pid)"""
         with tempfile.TemporaryDirectory() as folder:
             recording = os.path.join(folder, 'run.stallprof')
             done = subprocess.run(
                 [STALLPROF, 'run', '-o', recording, '--report', 'none', '--', PYTHON, TRAIN,
-                 str(steps), way, uneven], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 folder, str(steps), way, uneven], stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(subprocess.run(
                 [STALLPROF, 'report', '--format', 'json', recording], stdout=subprocess.PIPE,
                 universal_newlines=True, check=True, timeout=120).stdout)
-        own = {}
-        for line in re.findall(r'rank .*', done.stdout):
-            numbers = dict((word.split('=') for word in line.split()[2:]), rank=line.split()[1])
-            own[int(numbers['pid'])] = {name: int(value) for name, value in numbers.items()}
-            if line.startswith('rank 1'):
-                late = int(numbers['pid'])
+            own = {}
+            for trainer in report['trainers']:
+                with open(os.path.join(folder, '%d.json' % trainer['pid'])) as file:
+                    clock = json.load(file)
+                at, first = clock['at'], -1 - trainer['steps']['window_count']
+                own[trainer['pid']] = {'rank': clock['rank'], 'whole': at[-1] - at[first],
+                                       'comm': sum(clock['comm'][first + 1:])}
+        late = next(pid for pid, clock in own.items() if clock['rank'] == 1)
         return report, own, late
 
     def check_steps(self, report, own, steps=STEPS):

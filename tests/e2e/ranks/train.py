@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Data-parallel training of two ranks on a CPU, by gloo, started as torchrun does. Each rank works
-for a set time and prints its own clock: "rank R pid=N work=NS comm=NS whole=NS", from 3 in 10 of the
-steps on, as the report's window.
+for a set time and writes its own clock to FOLDER/PID.json: {"rank": R, "at": [NS, ...], "comm": [NS,
+...]}, when each step began and the last one ended, and what each waited in its collectives.
 
-    train.py STEPS own|ddp none|slow|turns
+    train.py FOLDER STEPS own|ddp none|slow|turns
 
 own: gradients are averaged by an all_reduce of the program's own; ddp: by DistributedDataParallel.
 slow: rank 1 works 60 ms a step more; turns: each rank in every second step; none: neither. Work is
 sleep, so that a busy host changes nothing."""
+import json
 import os
 import socket
 import subprocess
@@ -28,7 +29,7 @@ def launch():
     return max(abs(rank.wait()) for rank in ranks)
 
 
-def train(steps, way, uneven):
+def train(folder, steps, way, uneven):
     import torch
     import torch.distributed as dist
     dist.init_process_group('gloo')
@@ -38,15 +39,11 @@ def train(steps, way, uneven):
     network = torch.nn.parallel.DistributedDataParallel(model) if way == 'ddp' else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     data = torch.utils.data.TensorDataset(torch.randn(steps * 8, 256), torch.randn(steps * 8, 64))
-    first = steps * 3 // 10
-    work = comm = begun = 0
+    began, comm = [], []
     for i, (x, y) in enumerate(torch.utils.data.DataLoader(data, batch_size=8)):
-        if i == first:
-            begun, work, comm = time.monotonic_ns(), 0, 0
+        began.append(time.monotonic_ns())
         late = uneven == 'slow' and rank == 1 or uneven == 'turns' and i % 2 == rank
-        at = time.monotonic_ns()
         time.sleep(WORK + (EXTRA if late else 0))
-        work += time.monotonic_ns() - at
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(network(x), y)
         at = time.monotonic_ns()
@@ -56,11 +53,11 @@ def train(steps, way, uneven):
             for p in model.parameters():
                 dist.all_reduce(p.grad)
                 p.grad /= 2
-        comm += time.monotonic_ns() - at
+        comm.append(time.monotonic_ns() - at)
         optimizer.step()
-    print('rank %d pid=%d work=%d comm=%d whole=%d\n' % (rank, os.getpid(), work, comm,
-                                                        time.monotonic_ns() - begun), end='',
-          flush=True)
+    began.append(time.monotonic_ns())
+    with open(os.path.join(folder, '%d.json' % os.getpid()), 'w') as file:
+        json.dump({'rank': rank, 'at': began, 'comm': comm}, file)
     # A thread of gloo's that still lets go of a gradient when Python ends aborts the process
     # (pytorch/pytorch#190489).
     dist.destroy_process_group()
@@ -68,6 +65,6 @@ def train(steps, way, uneven):
 
 if __name__ == '__main__':
     if 'RANK' in os.environ:
-        train(int(sys.argv[1]), sys.argv[2], sys.argv[3])
+        train(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])
     else:
         sys.exit(launch())
