@@ -18,8 +18,8 @@ constexpr std::size_t kFewestComings = 6;  // of a name, in all stretches: five 
 constexpr std::size_t kFewestNames = 2;    // that agree
 constexpr double kEvenComings = 0.65;      // of a name's distances are its usual one:
 constexpr double kSameDistance = 0.05;     // a step in three may log, and launch more
-constexpr double kAlike =
-    0.80;  // of a step's kernels are the next one's, and of all those of steps
+constexpr double kAlike = 0.80;            // of a step's kernels are the next one's; and of all
+                                           // kernels have a name that steps have
 constexpr std::size_t kMostSteps = 1u << 20;
 // A total says in which second a step began. So far to both sides such steps are told as equals,
 // but not across a pause.
