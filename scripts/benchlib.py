@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("STALLPROF_BUILD", "build/release")
 STALLPROF = BUILD / "bin/stallprof"
 DUMP = BUILD / "bin/stallprof-dump"
+CHECK_TRACE = BUILD / "bin/check_trace"
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,11 +34,12 @@ def python_with_torch():
 @dataclasses.dataclass
 class Costs:
     """What lasts, by the seconds after SETTLED, and what is paid once however long the run: start, births
-    of threads, end. Not a number where the run was too short to tell them apart."""
+    of threads, end. Not a number where the run was too short to separate them."""
     cpu: float = float("nan")          # share of one core that lasts, front and recorder
     cpu_once: float = float("nan")     # seconds
     bytes: float = float("nan")        # written in a second, lasting
     bytes_once: float = float("nan")
+    peak_rss: float = float("nan")     # bytes: the largest of the recorder's own reports, one a second
 
 
 @dataclasses.dataclass
@@ -121,16 +123,17 @@ def measure(command):
 
 def recorder_costs(recording, settled=4):
     dump = subprocess.run([str(DUMP), recording], capture_output=True, text=True, errors="replace").stdout
-    usage = [(int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9,
-              int(re.search(r" written=(\d+)", line)[1]))
+    usage = [[int(line.split()[0]) / 1e9, int(re.search(r" cpu=(\d+)", line)[1]) / 1e9,
+              int(re.search(r" written=(\d+)", line)[1]), int(re.search(r" rss=(\d+)", line)[1])]
              for line in dump.splitlines() if re.match(r"\d+ recorder ", line)]
+    peak_rss = max((u.pop() for u in usage), default=float("nan"))
     lasting = [u for u in usage[:-1] if u[0] - usage[0][0] >= settled]
     if len(lasting) < 3:
-        return Costs()
+        return Costs(peak_rss=peak_rss)
     (begin, *first), (end, *last) = lasting[0], lasting[-1]
     rates = [(b - a) / (end - begin) for a, b in zip(first, last)]
     once = [total - rate * (usage[-1][0] - usage[0][0]) for total, rate in zip(usage[-1][1:], rates)]
-    return Costs(rates[0], once[0], rates[1], once[1])
+    return Costs(rates[0], once[0], rates[1], once[1], peak_rss)
 
 
 def abba(pairs, a, b):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps and phases of a training program in C or C++, told to stallprof exactly.
+ * Annotates the steps and phases of a training program in C or C++ for stallprof.
  *
  *     #include <stallprof/annotate.h>
  *
@@ -17,32 +17,32 @@
  * which end with their scope.
  *
  * One file, nothing to link. Under `stallprof run` each end of a mark stores one record in memory
- * that the recorder reads; otherwise a mark does nothing. -DSTALLPROF_ANNOTATE_OFF, or a compiler
- * or system that is none of ours (Linux, GCC or Clang), leaves nothing of it in the program.
+ * that the recorder reads; otherwise a mark does nothing. With -DSTALLPROF_ANNOTATE_OFF, or on a
+ * compiler or system other than GCC and Clang on little-endian Linux, nothing is compiled in.
  *
- * What counts: in a step, the time of no phase is compute; where phases overlap the inner one
- * counts. Between two steps it is what their phases say, else "other". Steps and phases on the
- * thread that marks most steps are the report's; the same is done for each process (rank). Without
- * steps a step is taken to begin where data (extract, transform, load) follows compute.
+ * Meaning: in a step, time outside of phases is compute; where phases overlap, the inner one
+ * counts. Between two steps, time outside of phases is "other". The report takes steps and phases
+ * from the thread that marks most steps, in each process (rank). Without steps, a step begins where
+ * data (extract, transform, load) follows compute.
  *
- * Times are CLOCK_MONOTONIC in ns, read where a mark begins and ends.
- * Threads: any. A mark is a value, ended once, on the thread that began it. A child of fork() goes
- * on for itself; what its parent began is not its to end.
+ * Units: times are CLOCK_MONOTONIC in nanoseconds, read where a mark begins and ends.
+ * Threads: any. A mark is a value; end it once, on the thread that began it. A child of fork()
+ * marks on its own; ending a mark of its parent there has no effect.
+ * Errors: none are reported. A mark that finds no room is dropped, and counted in the report.
+ * Room: 64 KiB for each process and shared library, emptied 12 times a second: some 200 steps with
+ * four phases each. A kill -9 loses the marks that have not ended, and no others.
  * Cost (tests/bench/annotate.cpp): 1 ns a mark, begin and end, while nothing records; else 60 ns.
- * Never more: no system call but at a thread's first mark, no allocation, no lock that is waited
- * for. What has no room (64 KiB a process and shared library, emptied 12 times a second: some 200
- * steps with four phases each) is dropped, and counted in the report. A kill -9 loses what had not
- * ended, and no more. */
+ * No system call except at a thread's first mark, no allocation, no waiting for a lock. */
 #ifndef STALLPROF_ANNOTATE_H
 #define STALLPROF_ANNOTATE_H
 
 #include <stdint.h>
 
-/* What a stretch of a thread's time was for. */
+/* What an interval of a thread's time was for. */
 enum stallprof_phase {
   STALLPROF_EXTRACT = 1,   /* read or receive samples */
   STALLPROF_TRANSFORM = 2, /* decode, augment, collate */
-  STALLPROF_LOAD = 3,      /* move a ready batch to where it is computed on */
+  STALLPROF_LOAD = 3,      /* move a ready batch to compute */
   STALLPROF_COMPUTE = 4,   /* forward, backward, update */
   STALLPROF_SYNC = 5,      /* wait for a device */
   STALLPROF_COMM = 6,      /* wait for other ranks */
@@ -51,7 +51,7 @@ enum stallprof_phase {
 };
 
 typedef struct stallprof_mark {
-  uint64_t at;    /* 0: nothing listens, or it is ended */
+  uint64_t at;    /* 0: nothing records, or it has ended */
   uint32_t owner; /* the process that began it */
   uint32_t phase; /* 0: a step */
 } stallprof_mark;
@@ -83,7 +83,7 @@ typedef struct stallprof_mark {
 extern "C" {
 #endif
 
-/* ---- the memory that stallprof lends the program: src/recording/event_memory.h is the contract */
+/* ---- the event memory; its layout is defined in src/recording/memory/event_memory.h */
 
 #define STALLPROF_A_MAGIC 0x31304d454d505453ull
 #define STALLPROF_A_SLOTS 512u
@@ -106,20 +106,20 @@ struct stallprof_a_slot {
   uint64_t tail;
 };
 
-/* What a forked child must not have of its parent: a page that the kernel gives it empty. */
+/* Not inherited by a forked child: the kernel gives it an empty page (MADV_WIPEONFORK). */
 struct stallprof_a_own {
   struct stallprof_a_slot* slot;
-  uint32_t pid; /* 0: no slot was looked for yet */
+  uint32_t pid; /* 0: no slot was claimed yet */
   uint32_t writing;
 };
 
 struct stallprof_a_state {
-  struct stallprof_a_header* memory; /* NULL: unknown yet, or none */
+  struct stallprof_a_header* memory; /* NULL: not opened, or none */
   struct stallprof_a_own* own;
-  uint32_t open; /* 0: not tried, 1: being tried, 2: there, 3: none */
+  uint32_t open; /* 0: not tried, 1: being opened, 2: open, 3: none */
 };
 
-/* One a program or shared library, however many of its files include this. */
+/* One for each program or shared library, however many of its files include this. */
 __attribute__((weak, visibility("hidden"))) struct stallprof_a_state stallprof_a_state_ = {NULL,
                                                                                            NULL, 0};
 
@@ -129,7 +129,8 @@ static inline uint64_t stallprof_a_now(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* When this process started (field 22 of its stat): with the pid, one life. 0: unknown. */
+/* Start time of this process in clock ticks (field 22 of its stat), which with the pid identifies
+ * it. 0: unknown. */
 static inline uint64_t stallprof_a_start(void) {
   char text[1024];
   ssize_t got;
@@ -140,7 +141,7 @@ static inline uint64_t stallprof_a_start(void) {
   close(fd);
   if (got <= 0) return 0;
   text[got] = 0;
-  p = strrchr(text, ')'); /* the name before it may hold anything */
+  p = strrchr(text, ')'); /* the name before it may contain any byte */
   for (field = 2; p && field < 22; ++field) p = strchr(p + 1, ' ');
   return p ? strtoull(p + 1, NULL, 10) : 0;
 }
@@ -150,7 +151,7 @@ static inline struct stallprof_a_header* stallprof_a_map(const char* path) {
   struct stallprof_a_header* memory;
   void* at = MAP_FAILED;
   int fd;
-  if (!path || strncmp(path, "/proc/", 6) != 0) return NULL; /* never open a device by mistake */
+  if (!path || strncmp(path, "/proc/", 6) != 0) return NULL; /* never open a device */
   fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return NULL;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -184,7 +185,7 @@ static inline int stallprof_a_open(void) {
     none = s->own ? 2 : 3;
     __atomic_store_n(&s->open, none, __ATOMIC_RELEASE);
   }
-  /* Another thread is at it; or was, when it was forked away: not to be waited for without end. */
+  /* Another thread is opening it, or was when this process was forked: wait only for a while. */
   for (yields = 0; none == 1 && yields < 1000; ++yields) {
     sched_yield();
     none = __atomic_load_n(&s->open, __ATOMIC_ACQUIRE);
@@ -208,7 +209,7 @@ static inline struct stallprof_a_slot* stallprof_a_claim(uint32_t pid) {
   return NULL;
 }
 
-/* Never waits for long: a writer that holds on is off its CPU, and its record is worth less. */
+/* Bounded: a writer that keeps the lock is off its CPU; one record is worth less than waiting. */
 static inline int stallprof_a_lock(struct stallprof_a_own* own) {
   int i;
   for (i = 0; i < 200; ++i)
@@ -224,7 +225,7 @@ static inline uint32_t stallprof_a_thread(uint32_t pid) {
   return tid;
 }
 
-/* The process's pid where it has a slot; else 0. */
+/* The process id if the process has a slot, else 0. */
 static inline uint32_t stallprof_a_ready(void) {
   struct stallprof_a_state* s = &stallprof_a_state_;
   struct stallprof_a_own* own;
@@ -245,11 +246,11 @@ static inline uint32_t stallprof_a_ready(void) {
   return pid && own->slot ? pid : 0;
 }
 
-/* `words` are a record: its header of three words, then its values. False: there is no room. */
+/* `words` are a record: a header of three words, then its values. 0: there is no room. */
 static inline int stallprof_a_write(struct stallprof_a_slot* slot, const uint64_t* words,
                                     uint32_t count) {
   unsigned char* data = (unsigned char*)slot + STALLPROF_A_PAGE;
-  const uint64_t head = slot->head; /* only we write it */
+  const uint64_t head = slot->head; /* has no other writer */
   const uint64_t used = head - __atomic_load_n(&slot->tail, __ATOMIC_ACQUIRE);
   const uint32_t at = (uint32_t)(head % STALLPROF_A_RING), bytes = 8 * count;
   const uint32_t padding = bytes > STALLPROF_A_RING - at ? STALLPROF_A_RING - at : 0;
@@ -325,7 +326,7 @@ static inline void stallprof_end(stallprof_mark mark) { (void)mark; }
 #ifdef __cplusplus
 namespace stallprof {
 
-/* A phase, from here to the end of the scope; and a step. */
+/* A phase, and a step: from here to the end of the scope. */
 class PhaseMark {
  public:
   explicit PhaseMark(stallprof_phase phase) : mark_(stallprof_phase_begin(phase)) {}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "advise/advise.h"
 
-#include "advise/catalogue.h"
+#include "advise/change.h"
 #include "advise/cost.h"
+#include "analysis/verdict/registry.h"
 
 namespace stallprof {
 namespace {
@@ -14,21 +15,16 @@ const LoaderInfo* loaderOf(const Analysis& a, const Finding& f) {
   return a.run.loaders.size() == 1 ? &a.run.loaders[0] : nullptr;
 }
 
-std::string textOf(const AdviceContext& c) {
-  for (auto* words :
-       {extractText, transformText, loadText, computeText, commText, periodicText, hostText})
-    if (std::string text = words(c); !text.empty()) return text;
-  return {};
-}
-
 }  // namespace
 
 void advise(Analysis& analysis, const AdviseOptions& options) {
   for (Finding& f : analysis.findings) {
     const LoaderInfo* loader = loaderOf(analysis, f);
+    const FindingDefinition* definition = findingDefinition(f.id);
     for (Advice& advice : f.advice) {
       const AdviceContext c{analysis, f, advice, loader};
-      if (std::string text = textOf(c); !text.empty()) advice.text = std::move(text);
+      if (const auto* offered = definition ? definition->offered(advice.id) : nullptr)
+        advice.text = offered->sentence(c);
       advice.diff = diffOf(c);
       advice.verifyCommand = verifyCommandOf(c, options.recording);
     }

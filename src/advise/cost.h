@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 
 namespace stallprof {
 

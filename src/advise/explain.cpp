@@ -3,34 +3,27 @@
 
 #include <vector>
 
-#include "advise/pages.h"
+#include "analysis/verdict/registry.h"
 
 namespace stallprof {
-namespace {
 
-const std::vector<Page>& pages() {
-  static const std::vector<Page> all = [] {
-    std::vector<Page> list;
-    for (const auto part : {extractPages(), transformPages(), loadPages(), computePages(),
-                            commPages(), periodicPages(), hostPages()})
-      list.insert(list.end(), part.begin(), part.end());
-    return list;
-  }();
-  return all;
-}
-
-}  // namespace
-
-std::optional<std::string_view> explain(std::string_view id) {
-  for (const Page& page : pages())
-    if (page.id == id) return page.text;
-  return std::nullopt;
+std::optional<std::string> explain(std::string_view id) {
+  const FindingDefinition* definition = findingDefinition(id);
+  if (!definition) return std::nullopt;
+  const ExplainPage& page = definition->page;
+  std::string text(id);
+  text.append("\n\n").append(page.cause);
+  text.append("\n\nFires when: ").append(page.rule);
+  text.append("\n\nFixes:\n").append(page.fixes);
+  if (!page.note.empty()) text.append("\n\n").append(page.note);
+  text.append("\n\nWhen it is wrong: ").append(page.wrong);
+  return text + "\n";
 }
 
 std::span<const std::string_view> explainedIds() {
   static const std::vector<std::string_view> ids = [] {
     std::vector<std::string_view> list;
-    for (const Page& page : pages()) list.push_back(page.id);
+    for (const FindingDefinition* definition : allFindings()) list.push_back(definition->id);
     return list;
   }();
   return ids;

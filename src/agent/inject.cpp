@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "agent/agent.h"
-#include "agent/caller.h"
-#include "agent/event_slot.h"
-#include "agent/forks.h"
-#include "agent/system.h"
-#include "agent/tracing.h"
+#include "agent/cupti/agent.h"
+#include "agent/cupti/caller.h"
+#include "agent/cupti/tracing.h"
+#include "agent/process/event_slot.h"
+#include "agent/process/forks.h"
+#include "agent/process/system.h"
 
 #define STALLPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -18,7 +18,7 @@ namespace stallprof::agent {
 
 constinit Agent agent{};
 
-void sayWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
+void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
   stallprof_activity_area* area = agent.memory.area;
   if (area == nullptr) return;
   if (why != area->why) {
@@ -27,13 +27,13 @@ void sayWhy(stallprof_agent_state state, CuptiResult error, const char* why, con
     if (more[0] != 0) text << " (" << more << ")";
   }
   area->error = error;
-  sayState(*area, state);
+  publishState(*area, state);
 }
 
 namespace {
 
 constexpr std::uint32_t kAll = STALLPROF_ON_COPIES | STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
-constexpr std::uint64_t kSecond = 1'000'000'000u;
+constexpr std::uint64_t kOneSecond = 1'000'000'000u;
 
 // The child has the parent's CUDA in name only, and its CUPTI without the threads it counts on.
 void inForkedChild() {
@@ -46,7 +46,7 @@ void inForkedChild() {
 
 void atExit() {
   if (agent.off.load() || !agent.attached) return;
-  ask(Order::kFinish, 2 * kSecond);
+  ask(Order::kFinish, 2 * kOneSecond);
 }
 
 // STALLPROF_AGENT_ON: the sum of what to record (STALLPROF_ON_...), and 8 for never in windows; to
@@ -68,7 +68,7 @@ void start() {
   agent.memory.area->driver_version = static_cast<std::uint32_t>(agent.cupti.driverVersion);
   if (why != nullptr) {
     agent.off = true;
-    return sayWhy(STALLPROF_AGENT_REFUSED, 0, why);
+    return publishWhy(STALLPROF_AGENT_REFUSED, 0, why);
   }
   readWanted();
   atexit(atExit);  // even if refused: it may be had later
@@ -83,7 +83,7 @@ bool releaseCupti() {
   if (agent.memory.area == nullptr || agent.off) return false;
   if (!agent.attached) return true;
   startCaller();
-  return ask(Order::kRelease, 5 * kSecond);
+  return ask(Order::kRelease, 5 * kOneSecond);
 }
 
 // Also where another profiler had CUPTI before us, so that we never had it: then nothing of ours
@@ -91,7 +91,7 @@ bool releaseCupti() {
 bool retakeCupti() {
   if (agent.memory.area == nullptr || agent.off) return false;
   startCaller();
-  return ask(Order::kRetake, 5 * kSecond);
+  return ask(Order::kRetake, 5 * kOneSecond);
 }
 
 void guardForks() {

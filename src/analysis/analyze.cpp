@@ -3,18 +3,16 @@
 
 #include <algorithm>
 
-#include "analysis/attribution.h"
-#include "analysis/counters.h"
-#include "analysis/describe.h"
-#include "analysis/device_describe.h"
-#include "analysis/findings.h"
-#include "analysis/inferred_steps.h"
-#include "analysis/launch_cadence.h"
-#include "analysis/long_run.h"
-#include "analysis/native.h"
-#include "analysis/ranks.h"
-#include "analysis/resources.h"
-#include "analysis/stack_table.h"
+#include "analysis/blame/ranks.h"
+#include "analysis/describe/counters.h"
+#include "analysis/describe/describe.h"
+#include "analysis/describe/device_describe.h"
+#include "analysis/describe/native.h"
+#include "analysis/describe/resources.h"
+#include "analysis/describe/stack_table.h"
+#include "analysis/device/launch_cadence.h"
+#include "analysis/steps/inferred_steps.h"
+#include "analysis/verdict/judge.h"
 
 namespace stallprof {
 namespace {
@@ -25,33 +23,32 @@ struct Judged {
   Judgement judgement;
 };
 
-// The trainer of a program that the hook does not know, where its stacks tell of one, or the
-// device.
-void addInferred(const Trace& trace, Roles& roles, const StackLabels& labels,
-                 InferredSteps& inferred, std::vector<Judged>& trainers) {
+// The trainer of a program that the hook does not know, where its stacks or its device show one.
+void addInferred(const Trace& trace, FactsAccumulator& facts, Roles& roles,
+                 const StackLabels& labels, InferredSteps& inferred,
+                 std::vector<Judged>& trainers) {
   inferred = inferSteps(trace, labels, roles);
-  if (inferred.laps.empty())
-    if (InferredSteps launches = launchCadence(trace, roles); !launches.laps.empty())
+  if (inferred.iterations.empty())
+    if (InferredSteps launches = launchCadence(trace, roles); !launches.iterations.empty())
       inferred = std::move(launches);
-  if (inferred.laps.empty()) return;
+  if (inferred.iterations.empty()) return;
   if (roles.of(inferred.who.process) != Role::kTrainer) roles.addTrainer(inferred.who);
   Judged judged;
-  judged.facts = attribute(trace, inferred.who, &labels, inferred.laps);
+  judged.facts = facts.factsOf(trace, inferred.who, &labels, inferred.iterations);
   judged.facts.sureSteps = inferred.sure;
   trainers.push_back(std::move(judged));
 }
 
 // Of all trainers that step: what each is like first, as ranks are compared with each other.
-std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackLabels& labels,
-                                  const AnalyzeOptions& options, InferredSteps& inferred) {
+std::vector<Judged> judgeTrainers(const Trace& trace, FactsAccumulator& run, Roles& roles,
+                                  const StackLabels& labels, InferredSteps& inferred) {
   std::vector<Judged> trainers;
   for (const TrainerIdentity& who : roles.trainers) {
     Judged judged;
-    judged.facts = options.parts ? options.parts->factsOf(trace, who, &labels)
-                                 : attribute(trace, who, &labels);
+    judged.facts = run.factsOf(trace, who, &labels);
     if (!judged.facts.steps.empty()) trainers.push_back(std::move(judged));
   }
-  if (trainers.empty()) addInferred(trace, roles, labels, inferred, trainers);
+  if (trainers.empty()) addInferred(trace, run, roles, labels, inferred, trainers);
   std::vector<TrainerFacts*> ranks;
   for (Judged& judged : trainers) ranks.push_back(&judged.facts);
   addBlockedWaits(trace, ranks);
@@ -62,7 +59,7 @@ std::vector<Judged> judgeTrainers(const Trace& trace, Roles& roles, const StackL
   for (Judged& judged : trainers) {
     judged.run = measureRun(trace, judged.facts, roles);
     judged.run.balance = balance;
-    judged.judgement = judge(trace, judged.facts, judged.run, options.recording);
+    judged.judgement = judge(trace, judged.facts, judged.run);
   }
   return trainers;
 }
@@ -80,7 +77,8 @@ TrainerInfo describeTrainer(const Trace& trace, const Judged& judged, bool only)
 // Of the whole run, for a recording in which nobody steps.
 TrainerFacts wholeRun(const Trace& trace) {
   TrainerFacts facts;
-  facts.windowBegin = trace.begin, facts.windowEnd = trace.end;
+  facts.windowBegin = trace.begin;
+  facts.windowEnd = trace.end;
   return facts;
 }
 
@@ -120,19 +118,20 @@ Analysis analyze(const Trace& trace, const AnalyzeOptions& options) {
 }
 
 Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
+  FactsAccumulator onePart;
+  return analyzeWithFacts(trace, onePart, options);
+}
+
+Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
+                          const AnalyzeOptions& options) {
   Analyzed answer;
   Analysis& out = answer.analysis;
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
-  if (options.parts && !options.parts->any()) {
-    AnalyzeOptions whole = options;
-    whole.parts = nullptr;
-    return analyzeWithFacts(trace, whole);
-  }
-  Roles& roles = answer.roles = options.parts ? options.parts->rolesOf(trace) : findRoles(trace);
+  Roles& roles = answer.roles = accumulator.rolesOf(trace);
   const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
   InferredSteps inferred;
-  std::vector<Judged> trainers = judgeTrainers(trace, roles, labels, options, inferred);
+  std::vector<Judged> trainers = judgeTrainers(trace, accumulator, roles, labels, inferred);
   for (const Judged& judged : trainers)
     out.trainers.push_back(describeTrainer(trace, judged, trainers.size() == 1));
 
@@ -155,8 +154,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   out.run.host.gpus = deviceNames(trace);
   out.coverage.gpuTier = deviceTier(trace, facts);
   out.resources.gpuBusyRatio = deviceBusyRatio(trace, facts);
-  if (const auto flops = estimateFlops(trace, facts))
-    out.resources.flopsPerSecond = flops->perSecond, out.resources.flopsBasis = flops->basis;
+  if (const auto flops = estimateFlops(trace, facts)) {
+    out.resources.flopsPerSecond = flops->perSecond;
+    out.resources.flopsBasis = flops->basis;
+  }
   if (steps) {
     out.epochs = measureEpochs(trace, facts, roles);
     Judgement& judgement = longest->judgement;
@@ -168,10 +169,10 @@ Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
   }
   addNative(trace, roles, facts, out);
   out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
-  if (options.parts) out.coverage.sources.push_back(inParts(facts));
+  if (accumulator.severalParts()) out.coverage.sources.push_back(inParts(facts));
   addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
   for (Judged& judged : trainers)
-    if (options.parts && &judged != &*longest) answer.others.push_back(std::move(judged.facts));
+    if (&judged != &*longest) answer.others.push_back(std::move(judged.facts));
   answer.trainer = steps ? std::move(longest->facts) : whole;
   return answer;
 }

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
+#include <vector>
 
-#include "analysis/analysis.h"
-#include "analysis/facts.h"
-#include "analysis/roles.h"
+#include "analysis/blame/facts_accumulator.h"
+#include "analysis/facts/analysis.h"
+#include "analysis/facts/facts.h"
+#include "analysis/steps/roles.h"
 #include "classify/rule_table.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
-class LongRun;
-
 struct AnalyzeOptions {
-  std::optional<double> pricePerHour;
-  std::string recording;             // path as the user gave it, for verify commands
   const RuleTable* rules = nullptr;  // null: the built-in ones
-  LongRun* parts = nullptr;          // what the trace was read in parts by; used up
 };
 
 // The whole answer from a recording. Pure: same trace, same answer; no files, clock or randomness
@@ -29,11 +25,14 @@ struct Analyzed {
   Analysis analysis;
   TrainerFacts trainer;  // of the trainer that the top level is of; without steps where none is
   Roles roles;
-  std::vector<TrainerFacts> others;  // of other trainers, where the trace was read in parts
+  std::vector<TrainerFacts> others;  // of the other trainers that step
 
-  // Of one of `roles.trainers`, told from the trace where it is not here.
+  // Of one of `roles.trainers`; of one without steps from the trace.
   [[nodiscard]] TrainerFacts factsOf(const Trace& trace, TrainerIdentity who) const;
 };
 [[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options = {});
+// The same where `trace` is what is left of a run of which `facts` read every part; used up.
+[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& facts,
+                                        const AnalyzeOptions& options);
 
 }  // namespace stallprof

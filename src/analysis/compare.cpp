@@ -41,8 +41,8 @@ std::vector<double> valuesOf(std::span<const RunNumbers> runs, const std::string
 
 }  // namespace
 
-// Smooth and on a bounded range, so Simpson's rule is exact to far more digits than runs can tell
-// apart.
+// Smooth and on a bounded range, so Simpson's rule is exact to far more digits than runs
+// have.
 double studentWithin(double t, double freedom) {
   constexpr int kPieces = 128;
   const double end = std::atan(t / std::sqrt(freedom)), width = end / kPieces;
@@ -54,9 +54,9 @@ double studentWithin(double t, double freedom) {
 
 // Newton from zero: the probability is concave in t, so no step goes past the answer.
 double studentQuantile(double confidence, double freedom) {
-  constexpr int kMostSteps = 200;
+  constexpr int kMaxSteps = 200;
   double t = 0;
-  for (int i = 0; i < kMostSteps; ++i) {
+  for (int i = 0; i < kMaxSteps; ++i) {
     const double a = std::atan(t / std::sqrt(freedom));
     const double density =
         std::pow(std::cos(a), freedom + 1) / (studentWhole(freedom) * std::sqrt(freedom));
@@ -67,18 +67,18 @@ double studentQuantile(double confidence, double freedom) {
   return t;
 }
 
-Maybe<Interval> welchRatio(std::span<const double> base, std::span<const double> head,
-                           double confidence) {
+Maybe<ConfidenceInterval> welchRatio(std::span<const double> base, std::span<const double> head,
+                                     double confidence) {
   if (base.size() < 2 || head.size() < 2 || !allPositive(base) || !allPositive(head)) return {};
   const std::vector<double> b = logs(base), h = logs(head);
   const auto nb = static_cast<double>(b.size()), nh = static_cast<double>(h.size());
   const double vb = std::pow(sampleDeviation(b), 2) / nb, vh = std::pow(sampleDeviation(h), 2) / nh;
   const double centre = mean(h) - mean(b), error = std::sqrt(vb + vh);
-  if (!(error > 0)) return Interval{std::exp(centre), std::exp(centre)};
+  if (!(error > 0)) return ConfidenceInterval{std::exp(centre), std::exp(centre)};
   // Welch and Satterthwaite; at least the smaller side's own degrees of freedom, so at least 1.
   const double freedom = std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1));
   const double reach = studentQuantile(confidence, std::max(1.0, freedom)) * error;
-  return Interval{std::exp(centre - reach), std::exp(centre + reach)};
+  return ConfidenceInterval{std::exp(centre - reach), std::exp(centre + reach)};
 }
 
 Comparison compareRuns(std::span<const RunNumbers> base, std::span<const RunNumbers> head,

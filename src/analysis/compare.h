@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 
 // Two sets of runs of the same work. The run, not the step, is what repeats: steps of one run share
-// its luck (research 06, section 3.1), so one run a side has no interval.
+// the state of its machine, so that their number says nothing of other runs; one run a side has no
+// interval.
 namespace stallprof {
 
 using RunNumbers = std::map<std::string, double>;  // a run's numbers by JSON path
 
-struct Interval {
+struct ConfidenceInterval {
   double low = 0, high = 0;
 };
 
@@ -22,7 +23,7 @@ struct MetricComparison {
   std::string path;
   Maybe<double> base, head;  // median of a side's runs; null where a run of it lacks the number
   Maybe<double> ratio;       // head / base, geometric means; null unless all are above zero
-  Maybe<Interval> interval;  // of the ratio, 95 %; null under two runs a side
+  Maybe<ConfidenceInterval> interval;  // of the ratio, 95 %; null under two runs a side
 };
 
 struct Comparison {
@@ -38,8 +39,9 @@ struct Comparison {
 
 // Welch's interval of mean(log head) - mean(log base), as a ratio. Null under two values a side or
 // with a value that is not above zero. `confidence` is two-sided, 0.95 for 95 %.
-[[nodiscard]] Maybe<Interval> welchRatio(std::span<const double> base, std::span<const double> head,
-                                         double confidence = 0.95);
+[[nodiscard]] Maybe<ConfidenceInterval> welchRatio(std::span<const double> base,
+                                                   std::span<const double> head,
+                                                   double confidence = 0.95);
 
 // P(|T| < t) for Student's T, t >= 0.
 [[nodiscard]] double studentWithin(double t, double freedom);

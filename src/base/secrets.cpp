@@ -68,7 +68,7 @@ constexpr std::array<Shape, 30> kShapes = {{
 }};
 
 // {"alg":"none"} and {} in base64, two dots and a short signature.
-constexpr std::size_t kJwtLeast = 30;
+constexpr std::size_t kMinJwt = 30;
 
 bool tokenByte(char c) { return wordByte(c) || c == '-' || c == '_'; }
 
@@ -84,7 +84,7 @@ std::size_t tokenLength(std::string_view text) {
   while (end < text.size() && (tokenByte(text[end]) || text[end] == '.')) ++end;
   if (jwt) {
     const auto dots = std::count(text.data(), text.data() + end, '.');
-    return dots >= 2 && end >= kJwtLeast ? end : 0;
+    return dots >= 2 && end >= kMinJwt ? end : 0;
   }
   return end >= shape->prefix.size() + shape->rest ? end : 0;
 }
@@ -148,7 +148,7 @@ void maskPairs(std::string& text) {
   }
 }
 
-// "Bearer xyz", wherever it stands.
+// "Bearer xyz", anywhere in the text.
 void maskBearer(std::string& text) {
   const std::string lower = [&] {
     std::string copy = text;

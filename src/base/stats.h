@@ -6,8 +6,8 @@
 
 namespace stallprof {
 
-// Pure statistics over finite samples. An empty sample gives 0; callers that must tell "none" from
-// "zero" check emptiness first.
+// Pure statistics over finite samples. An empty sample gives 0; callers that must distinguish
+// "none" from "zero" check emptiness first.
 [[nodiscard]] double mean(std::span<const double> values);
 [[nodiscard]] double sampleDeviation(std::span<const double> values);  // n - 1 in the denominator
 

@@ -83,6 +83,32 @@ std::string inQuotes(std::string_view bytes, std::size_t limit) {
   return "'" + escapeTerminal(bytes, limit) + "'";
 }
 
+std::string escapeMarkup(std::string_view bytes, std::size_t limit) {
+  std::string out;
+  for (const char c : escapeTerminal(bytes, limit)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 std::string toUtf8(std::string_view bytes) {
   return escape(bytes, std::string_view::npos - 8, [](std::uint32_t) { return true; });
 }

@@ -28,6 +28,9 @@ class Untrusted {
 // The same between '': how a message names a path or a word of the user's.
 [[nodiscard]] std::string inQuotes(std::string_view bytes, std::size_t limit = 400);
 
+// As text or an attribute's value in HTML and XML: what escapeTerminal escapes, and & < > " '.
+[[nodiscard]] std::string escapeMarkup(std::string_view bytes, std::size_t limit = 4096);
+
 // Valid UTF-8 for a JSON string value: each byte that is not part of valid UTF-8 becomes U+FFFD
 // written as its escape \xNN in the text. The JSON library does the quoting.
 [[nodiscard]] std::string toUtf8(std::string_view bytes);

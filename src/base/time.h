@@ -18,5 +18,15 @@ using Nanos = std::chrono::nanoseconds;
 [[nodiscard]] constexpr Nanos fromSeconds(double s) {
   return Nanos(static_cast<Nanos::rep>(s * 1e9));
 }
+// Rounded towards zero.
+[[nodiscard]] constexpr Nanos scaled(Nanos t, double factor) {
+  return Nanos(static_cast<Nanos::rep>(static_cast<double>(t.count()) * factor));
+}
+// part * of / whole in whole nanoseconds, rounded down; zero where `whole` is not positive.
+[[nodiscard]] constexpr Nanos proportion(Nanos part, Nanos of, Nanos whole) {
+  if (whole <= Nanos::zero()) return Nanos::zero();
+  return Nanos(
+      static_cast<Nanos::rep>(static_cast<__int128>(part.count()) * of.count() / whole.count()));
+}
 
 }  // namespace stallprof

@@ -62,13 +62,15 @@ ModulePath modulePathOf(std::string_view file) {
 bool fitsPattern(std::string_view text, std::string_view pattern) {
   std::size_t t = 0, p = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*')
-      star = p++, mark = t;
-    else if (p < pattern.size() && pattern[p] == text[t])
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      mark = t;
+    } else if (p < pattern.size() && pattern[p] == text[t])
       ++p, ++t;
-    else if (star != std::string_view::npos)
-      p = star + 1, t = ++mark;
-    else
+    else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++mark;
+    } else
       return false;
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
@@ -85,7 +87,7 @@ bool fitsFunction(std::string_view function, std::string_view pattern) {
   if (fitsPattern(function, pattern)) return true;
   const bool qualified = function.find('.') != std::string_view::npos;
   if (qualified) return fitsPattern(function, "*." + std::string(pattern));
-  // All of a class, "NpzFile.*": without the class's name nothing is left to tell it by.
+  // All of a class, "NpzFile.*": without the class's name nothing is left to match.
   const std::string_view last = lastPart(pattern);
   return last != pattern && last != "*" && fitsPattern(function, last);
 }

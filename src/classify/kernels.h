@@ -30,9 +30,9 @@ enum class KernelCategory : std::uint8_t {
 inline constexpr std::size_t kKernelCategories = 11;
 
 struct KernelName {
-  // Without return type, template arguments and parameters, but with the functor that tells one
-  // generic kernel from another: "at::native::vectorized_elementwise_kernel<AddFunctor>". Bytes of
-  // the job's: escape at the sink. At most kLongest.
+  // Without return type, template arguments and parameters, but with the functor that distinguishes
+  // one generic kernel from another: "at::native::vectorized_elementwise_kernel<AddFunctor>". Bytes
+  // of the job's: escape at the sink. At most kLongest.
   std::string shortName;
   KernelCategory category = KernelCategory::kOther;
   bool tensorCores = false;  // its name says that it uses them; no name says that it does not

@@ -6,8 +6,8 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kMostWords = 256;  // a name of 4 kB has no more that matter
-constexpr unsigned kDeepest = 8;         // functions inside functions
+constexpr std::size_t kMaxWords = 256;  // a name of 4 kB has no more that matter
+constexpr unsigned kDeepest = 8;        // functions inside functions
 
 struct Operator {
   std::string_view code, name;
@@ -32,7 +32,7 @@ constexpr Operator kStandard[] = {
     {"Ss", "std::string"},  {"Si", "std::istream"},   {"So", "std::ostream"},
     {"Sd", "std::iostream"}};
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 class Reader {
  public:
@@ -81,8 +81,10 @@ class Reader {
   // "6native": its length, then the word. Empty where it is damaged.
   std::string_view sourceName() {
     std::size_t length = 0;
-    while (digit(peek()) && length < text_.size())
-      length = length * 10 + static_cast<std::size_t>(peek() - '0'), ++pos_;
+    while (isDigit(peek()) && length < text_.size()) {
+      length = length * 10 + static_cast<std::size_t>(peek() - '0');
+      ++pos_;
+    }
     if (length == 0 || length > text_.size() - pos_) {
       pos_ = text_.size();
       return {};
@@ -99,15 +101,15 @@ class Reader {
 
   // One part of the function's own name.
   bool component() {
-    if (digit(peek())) {
+    if (isDigit(peek())) {
       const std::string_view name = sourceName();
       append(name);
       return !name.empty();
     }
     for (const Operator& known : kStandard)
       if (skip(known.code)) return append(known.name), true;
-    if (at('C') && digit(peek(1))) return pos_ += 2, append(last_), true;
-    if (at('D') && digit(peek(1))) return pos_ += 2, append("~" + std::string(last_)), true;
+    if (at('C') && isDigit(peek(1))) return pos_ += 2, append(last_), true;
+    if (at('D') && isDigit(peek(1))) return pos_ += 2, append("~" + std::string(last_)), true;
     for (const Operator& known : kOperators)
       if (skip(known.code)) return append(known.name), true;
     if (skip("L")) return true;
@@ -120,7 +122,7 @@ class Reader {
   void literal() {
     ++pos_;
     if (skip("_Z")) return open('L');
-    if (digit(peek()))
+    if (isDigit(peek()))
       sourceName();
     else if (at('N'))
       arguments();
@@ -133,7 +135,7 @@ class Reader {
 
   void substitution() {
     ++pos_;
-    if (at('_') || digit(peek()) || (peek() >= 'A' && peek() <= 'Z'))
+    if (at('_') || isDigit(peek()) || (peek() >= 'A' && peek() <= 'Z'))
       skipPast('_');
     else
       ++pos_;
@@ -148,10 +150,10 @@ class Reader {
 
   void word() {
     const std::string_view name = sourceName();
-    if (!name.empty() && out_.words.size() < kMostWords) out_.words.push_back(name);
+    if (!name.empty() && out_.words.size() < kMaxWords) out_.words.push_back(name);
   }
 
-  // A bracket of any kind, with all that is in it: told by its letters alone.
+  // A bracket of any kind, with all that is in it: found by its letters alone.
   bool arguments() {
     const std::size_t outer = stack_.size();
     do {
@@ -162,7 +164,7 @@ class Reader {
 
   bool token() {
     const char c = peek();
-    if (digit(c)) return word(), true;
+    if (isDigit(c)) return word(), true;
     switch (c) {
       case 'L':
         return literal(), true;
@@ -171,7 +173,7 @@ class Reader {
       case 'T':
       case 'A':
         ++pos_;
-        if (at('_') || digit(peek())) skipPast('_');
+        if (at('_') || isDigit(peek())) skipPast('_');
         return true;
       case 'U':
         ++pos_;

@@ -28,7 +28,7 @@ bool fits(const NativeRule& rule, std::string_view file, std::string_view symbol
   return rule.symbols.empty() || fitsAny(symbol, rule.symbols);
 }
 
-// "_ZN4core3fmt5write17h0123456789abcdefE": how Rust tells two functions of one name apart.
+// "_ZN4core3fmt5write17h0123456789abcdefE": how Rust distinguishes two functions of one name.
 void dropHash(std::string& name) {
   constexpr std::size_t kHash = 19;  // "::h" and 16 digits
   if (name.size() <= kHash || name.compare(name.size() - kHash, 3, "::h") != 0) return;

@@ -8,7 +8,7 @@
 
 namespace stallprof {
 
-// What a piece of native code is for, told by its library and symbol. What it is part of (a batch,
+// What a piece of native code is for, by its library and symbol. What it is part of (a batch,
 // a step) its thread and its callers say; this only says what kind of work it was.
 enum class NativeClass : std::uint8_t {
   kProgram,      // the program's own file, and libraries that no rule knows

@@ -4,7 +4,7 @@
 namespace stallprof {
 namespace {
 
-constexpr OwnRule kRules[] = {
+constexpr OwnRule kOwnRules[] = {
     {kOwnProducer, "transform",
      "A producer at work in code that no rule claims: its own Python, or C called from it."},
     {kOwnTrainer, "compute",
@@ -23,9 +23,10 @@ constexpr OwnRule kRules[] = {
      "that no Python called."},
     {kCollecting, "periodic",
      "The interpreter says that its garbage collector is running in this thread. In a producer the "
-     "look keeps its phase: it holds up a batch, not the step."},
+     "sample keeps its phase: it delays a batch, not the step."},
     {"cpu.read_calls", "extract",
-     "Where no stack tells: the part of the producers' CPU that read calls cost, from system time "
+     "Where no stack shows it: the part of the producers' CPU that read calls cost, from system "
+     "time "
      "less page faults."},
     {"wait.file_read", "extract", "Blocked reading a file."},
     {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
@@ -39,7 +40,7 @@ constexpr OwnRule kRules[] = {
     {"wait.pipe", "transform | compute", "Blocked on a pipe to a process of its own."},
     {"wait.child", "transform | compute", "Waiting for a child process."},
     {"wait.memory_map", "transform | compute", "Blocked mapping memory: the map's lock."},
-    {"wait.runnable", "transform | compute", "Runnable between two looks."},
+    {"wait.runnable", "transform | compute", "Runnable between two samples."},
     {"wait.device", "compute", "The trainer blocked in an accelerator's driver."},
     {"wait.sleep", "unknown", "Asleep: nobody's work."},
     {"wait.unnamed", "unknown", "Blocked in something that says nothing about the work."},
@@ -47,6 +48,6 @@ constexpr OwnRule kRules[] = {
 
 }  // namespace
 
-std::span<const OwnRule> ownRules() { return kRules; }
+std::span<const OwnRule> ownRules() { return kOwnRules; }
 
 }  // namespace stallprof

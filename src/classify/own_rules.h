@@ -6,8 +6,8 @@
 
 namespace stallprof {
 
-// The rules that are no match of names but of other evidence: what a look gets where no rule of the
-// table claims its stack. For `explain --rule`.
+// The rules that are no match of names but of other evidence: what a sample gets where no rule of
+// the table claims its stack. For `explain --rule`.
 struct OwnRule {
   std::string_view id, phase, note;
 };

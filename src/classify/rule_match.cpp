@@ -48,7 +48,10 @@ const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side
     if (rule.scope && *rule.scope != side) continue;
     int fit = frame.native ? fitNative(rule, frame) : fitPython(rule, frame, module);
     if (fit >= 0 && rule.users) fit += kByUser;
-    if (fit > bestFit) best = &rule, bestFit = fit;
+    if (fit > bestFit) {
+      best = &rule;
+      bestFit = fit;
+    }
   }
   return best;
 }

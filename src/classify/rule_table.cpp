@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "classify/rule_table.h"
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 
 #include "base/text.h"
+#include "settings/toml_file.h"
 
 namespace stallprof {
 namespace {
 
 // A file a person writes; the largest built-in one is a tenth of it.
 constexpr std::size_t kLargestFile = 1u << 20;
-constexpr std::size_t kMostRules = 4096, kMostPatterns = 256;
+constexpr std::size_t kMaxRules = 4096, kMaxPatterns = 256;
 
-// One file on its way to rules; the first complaint ends it.
-class FileReader {
+// One file on its way to rules.
+class FileReader : TomlFile {
  public:
-  FileReader(std::string file) : file_(std::move(file)) {}
+  explicit FileReader(std::string file) : TomlFile(std::move(file)) {}
 
   Result<std::vector<PhaseRule>> read(std::string_view text) {
-    if (text.size() > kLargestFile) return complain(1, "larger than 1 MiB");
-    if (const std::uint32_t line = strangeHeader(text))
-      return complain(line, "a line may begin with [ only as [[rule]]");
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed)
-      return complain(parsed.error().source().begin.line,
-                      escapeTerminal(parsed.error().description(), 300));
-    for (const auto& [key, node] : parsed.table()) readTop(key.str(), node);
+    const Limits limits = {kLargestFile, "larger than 1 MiB",
+                           [](std::string_view row) { return row.starts_with("[[rule]]"); },
+                           "a line may begin with [ only as [[rule]]"};
+    const Result<TomlTable> top = parse(text, limits);
+    if (!top.ok()) return top.error();
+    for (const auto& [key, node] : top.value().entries) readTop(key, node);
     for (PhaseRule& rule : rules_) {
       rule.family = library_;
       if (rule.source.empty()) rule.source = source_;
@@ -41,53 +37,34 @@ class FileReader {
   }
 
  private:
-  // The first line that begins with [ and is no [[rule]]; 0: none. toml++ 3.3 takes for granted
-  // that a name follows the brackets of a header, and without assertions builds on it.
-  static std::uint32_t strangeHeader(std::string_view text) {
-    for (std::uint32_t line = 1; !text.empty(); ++line) {
-      std::string_view row = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(row.size() + 1, text.size()));
-      row.remove_prefix(std::min(row.find_first_not_of(" \t"), row.size()));
-      if (row.starts_with('[') && !row.starts_with("[[rule]]")) return line;
-    }
-    return 0;
-  }
-
-  Error complain(std::uint32_t line, const std::string& why) const {
-    return {Error::Kind::kUsage,
-            escapeTerminal(file_, 400) + ":" + std::to_string(line) + ": " + why};
-  }
-  void fail(const toml::node& at, const std::string& why) {
-    if (!wrong_) wrong_ = complain(at.source().begin.line, why);
-  }
-
-  void readTop(std::string_view key, const toml::node& node) {
+  void readTop(std::string_view key, const TomlValue& node) {
     if (key == "library") return take(node, key, library_);
     if (key == "source") return take(node, key, source_);
-    const toml::array* rules = key == "rule" ? node.as_array() : nullptr;
+    const auto* rules = key == "rule" ? node.as<TomlValue::List>() : nullptr;
     if (!rules) return fail(node, inQuotes(key) + " is not library, source or [[rule]]");
-    if (rules->size() > kMostRules) return fail(node, "more than 4096 rules");
-    for (const toml::node& each : *rules)
-      if (const toml::table* table = each.as_table())
+    if (rules->size() > kMaxRules) return fail(node, "more than 4096 rules");
+    for (const TomlValue& each : *rules)
+      if (const auto* table = each.as<TomlTable>())
         readRule(*table);
       else
         fail(each, "rule is written [[rule]]");
   }
 
-  void readRule(const toml::table& table) {
+  void readRule(const TomlTable& table) {
     PhaseRule rule;
-    rule.file = file_, rule.line = table.source().begin.line;
-    for (const auto& [key, node] : table) readKey(key.str(), node, rule);
-    if (!wrong_) check(table, rule);
+    rule.file = file_;
+    rule.line = table.line;
+    for (const auto& [key, node] : table.entries) readKey(key, node, rule);
+    if (!wrong_) check(table.line, rule);
     rules_.push_back(std::move(rule));
   }
 
-  void readKey(std::string_view key, const toml::node& node, PhaseRule& rule) {
+  void readKey(std::string_view key, const TomlValue& node, PhaseRule& rule) {
     if (key == "id") return take(node, key, rule.id);
     if (key == "note") return take(node, key, rule.note);
     if (key == "source") return take(node, key, rule.source);
     if (key == "phase") return readPhase(node, rule);
-    if (key == "chore") return readChore(node, rule);
+    if (key == "overhead") return readOverhead(node, rule);
     if (key == "scope") return readSide(node, key, rule.scope);
     if (key == "context") return readSide(node, key, rule.context);
     if (key == "waits") return take(node, key, rule.waits);
@@ -102,21 +79,21 @@ class FileReader {
     fail(node, inQuotes(key) + " is no key of a rule");
   }
 
-  void take(const toml::node& node, std::string_view key, std::string& into) {
-    const auto text = node.value_exact<std::string>();
+  void take(const TomlValue& node, std::string_view key, std::string& into) {
+    const auto* text = node.as<std::string>();
     if (!text || text->empty()) return fail(node, std::string(key) + " takes a text");
     into = *text;
   }
 
-  void take(const toml::node& node, std::string_view key, std::vector<std::string>& into) {
-    const toml::array* list = node.as_array();
-    if (!list || list->empty() || list->size() > kMostPatterns)
+  void take(const TomlValue& node, std::string_view key, std::vector<std::string>& into) {
+    const auto* list = node.as<TomlValue::List>();
+    if (!list || list->empty() || list->size() > kMaxPatterns)
       return fail(node, std::string(key) + " takes a list of 1 to 256 texts");
-    for (const toml::node& each : *list) take(each, key, into.emplace_back());
+    for (const TomlValue& each : *list) take(each, key, into.emplace_back());
   }
 
-  void readPhase(const toml::node& node, PhaseRule& rule) {
-    const std::string name = node.value_exact<std::string>().value_or("");
+  void readPhase(const TomlValue& node, PhaseRule& rule) {
+    const std::string name = node.text();
     rule.work = name == "work";
     if (rule.work) return void(rule.phase = Phase::kTransform);
     const auto found = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), name);
@@ -127,17 +104,18 @@ class FileReader {
     rule.phase = static_cast<Phase>(found - kPhaseNames.begin());
   }
 
-  void readChore(const toml::node& node, PhaseRule& rule) {
-    const std::string name = node.value_exact<std::string>().value_or("");
-    for (const Chore chore : {Chore::kCheckpoint, Chore::kEvaluation, Chore::kLogging, Chore::kGc})
-      if (name == nameOf(chore)) rule.chore = chore;
-    if (rule.chore == Chore::kNone)
-      fail(node, inQuotes(name) + " is no chore; there are checkpoint, evaluation, logging, gc");
+  void readOverhead(const TomlValue& node, PhaseRule& rule) {
+    const std::string name = node.text();
+    for (const OverheadKind overhead : {OverheadKind::kCheckpoint, OverheadKind::kEvaluation,
+                                        OverheadKind::kLogging, OverheadKind::kGc})
+      if (name == nameOf(overhead)) rule.overhead = overhead;
+    if (rule.overhead == OverheadKind::kNone)
+      fail(node, inQuotes(name) + " is no overhead; there are checkpoint, evaluation, logging, gc");
   }
 
-  void readCovers(const toml::node& node, PhaseRule& rule) {
-    const auto yes = node.value_exact<bool>();
-    if (node.value_exact<std::string>().value_or("") == "library")
+  void readCovers(const TomlValue& node, PhaseRule& rule) {
+    const auto* yes = node.as<bool>();
+    if (node.text() == "library")
       rule.covers = PhaseRule::Covers::kLibrary;
     else if (yes)
       rule.covers = *yes ? PhaseRule::Covers::kAll : PhaseRule::Covers::kNothing;
@@ -145,8 +123,8 @@ class FileReader {
       fail(node, "covers is true, false or \"library\"");
   }
 
-  void readSide(const toml::node& node, std::string_view key, std::optional<Side>& into) {
-    const std::string name = node.value_exact<std::string>().value_or("");
+  void readSide(const TomlValue& node, std::string_view key, std::optional<Side>& into) {
+    const std::string name = node.text();
     if (name == "producer") return void(into = Side::kProducer);
     if (name == "trainer") return void(into = Side::kTrainer);
     if (name == "any" && key == "scope") return;
@@ -154,13 +132,13 @@ class FileReader {
                    (key == "scope" ? ", and any" : ""));
   }
 
-  void take(const toml::node& node, std::string_view key, bool& into) {
-    const auto yes = node.value_exact<bool>();
+  void take(const TomlValue& node, std::string_view key, bool& into) {
+    const auto* yes = node.as<bool>();
     if (!yes) return fail(node, std::string(key) + " is true or false");
     into = *yes;
   }
 
-  void check(const toml::table& at, const PhaseRule& rule) {
+  void check(std::uint32_t at, const PhaseRule& rule) {
     const auto idLetter = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
     };
@@ -169,8 +147,8 @@ class FileReader {
       return fail(at, "id " + inQuotes(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
     const std::string name = "rule " + inQuotes(rule.id);
     if (!rule.phase && !rule.context) return fail(at, name + " has neither phase nor context");
-    if (rule.chore != Chore::kNone && rule.phase != Phase::kPeriodic)
-      return fail(at, name + " has a chore, but is not periodic");
+    if (rule.overhead != OverheadKind::kNone && rule.phase != Phase::kPeriodic)
+      return fail(at, name + " has an overhead, but is not periodic");
     if (rule.modules.empty() && rule.functions.empty() && rule.libraries.empty() &&
         rule.symbols.empty())
       return fail(at, name + " matches nothing: give modules, functions, libraries or symbols");
@@ -178,10 +156,9 @@ class FileReader {
     if (!isNew) fail(at, name + " is already in line " + std::to_string(first->second));
   }
 
-  std::string file_, library_, source_;
+  std::string library_, source_;
   std::vector<PhaseRule> rules_;
   std::map<std::string, std::uint32_t> lines_;
-  std::optional<Error> wrong_;
 };
 
 }  // namespace

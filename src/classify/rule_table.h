@@ -19,8 +19,8 @@ namespace stallprof {
 enum class Side : std::uint8_t { kTrainer, kProducer };
 
 // What a periodic rule is about, for the finding that counts it.
-enum class Chore : std::uint8_t { kNone, kCheckpoint, kEvaluation, kLogging, kGc };
-[[nodiscard]] constexpr std::string_view nameOf(Chore c) {
+enum class OverheadKind : std::uint8_t { kNone, kCheckpoint, kEvaluation, kLogging, kGc };
+[[nodiscard]] constexpr std::string_view nameOf(OverheadKind c) {
   constexpr std::string_view kNames[] = {"none", "checkpoint", "evaluation", "logging", "gc"};
   return kNames[static_cast<std::size_t>(c)];
 }
@@ -30,7 +30,7 @@ struct PhaseRule {
   // What time under a claimed frame is; nullopt: the rule only says for whom the frames below work.
   std::optional<Phase> phase;
   bool work = false;  // phase "work": transform for a producer, compute for a trainer
-  Chore chore = Chore::kNone;
+  OverheadKind overhead = OverheadKind::kNone;
   std::optional<Side> scope;    // claims only on this side; nullopt: on both
   std::optional<Side> context;  // frames called from a claimed one are of this side
   // What is called from a claimed frame is this rule's too, whatever claims it: all of it, or down

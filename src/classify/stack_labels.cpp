@@ -44,10 +44,14 @@ void enter(StackLabel& label, StackId at, const PhaseRule& rule) {
   // Arrays inside a decoder are the decoder's: "work" is what nobody nearer has a word for.
   const bool spokenFor = label.rule && !label.rule->work && label.claimed > label.user;
   if (rule.work && spokenFor) return;
-  if (rule.phase)
-    label.rule = &rule, label.claimed = at, label.covered = rule.covers;
-  else
-    label.rule = nullptr, label.claimed = {};
+  if (rule.phase) {
+    label.rule = &rule;
+    label.claimed = at;
+    label.covered = rule.covers;
+  } else {
+    label.rule = nullptr;
+    label.claimed = {};
+  }
   if (rule.context) label.side = *rule.context;
 }
 
@@ -69,6 +73,12 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   return label;
 }
 
+StackLabel ofSide(Side side) {
+  StackLabel label;
+  label.side = side;
+  return label;
+}
+
 Phase phaseOf(const PhaseRule& rule, Side side) {
   if (rule.work) return side == Side::kProducer ? Phase::kTransform : Phase::kCompute;
   return *rule.phase;
@@ -87,38 +97,37 @@ StackLabels::StackLabels(const Trace& trace, const RuleTable& table) {
   }
 }
 
-StackLabel StackLabels::of(StackId stack, Side role) const {
+const StackLabel& StackLabels::of(StackId stack, Side role) const {
+  static const StackLabel kOutside[] = {ofSide(Side::kTrainer), ofSide(Side::kProducer)};
   const std::vector<StackLabel>& labels = role == Side::kTrainer ? trainer_ : producer_;
   if (!stack.none() && stack.value <= labels.size()) return labels[stack.value - 1];
-  StackLabel outside;
-  outside.side = role;
-  return outside;
+  return kOutside[role == Side::kTrainer ? 0 : 1];
 }
 
-LookLabel StackLabels::look(const StackLabel& label, Wait wait, bool gc) {
+SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
   const bool producer = label.side == Side::kProducer;
-  // A collection while modules are imported is part of that, no chore of the training.
+  // A collection while modules are imported is part of that, no overhead of the training.
   const bool importing = label.rule && label.rule->phase == Phase::kOther;
   if (gc && !producer && !label.hot.none() && !importing)
-    return {Phase::kPeriodic, Chore::kGc, kCollecting};
+    return {Phase::kPeriodic, OverheadKind::kGc, kCollecting};
   // Outside any frame a trainer starts, ends, or is native code that no Python called.
   if (label.hot.none() && !producer && wait == Wait::kRunning)
-    return {Phase::kOther, Chore::kNone, kNoFrame};
+    return {Phase::kOther, OverheadKind::kNone, kNoFrame};
   const PhaseRule* rule = label.rule;
   const Phase claimed = rule ? phaseOf(*rule, label.side) : Phase::kUnknown;
-  const LookLabel byRule{claimed, rule ? rule->chore : Chore::kNone,
-                         rule ? std::string_view(rule->id) : std::string_view()};
+  const SampleLabel byRule{claimed, rule ? rule->overhead : OverheadKind::kNone,
+                           rule ? std::string_view(rule->id) : std::string_view()};
   if (wait == Wait::kRunning) {
     if (rule) return byRule;
-    return producer ? LookLabel{Phase::kTransform, Chore::kNone, kOwnProducer}
-                    : LookLabel{Phase::kCompute, Chore::kNone, kOwnTrainer};
+    return producer ? SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnProducer}
+                    : SampleLabel{Phase::kCompute, OverheadKind::kNone, kOwnTrainer};
   }
   if (rule && rule->waits) return byRule;
   const WaitRule blocked = producer ? producerWait(wait) : trainerWait(wait);
   const bool data = claimed == Phase::kExtract || claimed == Phase::kTransform;
   const bool reading = blocked.phase == Phase::kExtract && (!rule || data);
   if (rule && !reading) return byRule;
-  return {blocked.phase, Chore::kNone, blocked.rule};
+  return {blocked.phase, OverheadKind::kNone, blocked.rule};
 }
 
 }  // namespace stallprof

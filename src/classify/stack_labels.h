@@ -25,10 +25,10 @@ struct StackLabel {
   [[nodiscard]] bool usersLine() const { return !user.none() && user == python; }
 };
 
-// What one look at a thread means, and the rule that says so.
-struct LookLabel {
+// What one sample of a thread means, and the rule that says so.
+struct SampleLabel {
   Phase phase = Phase::kUnknown;
-  Chore chore = Chore::kNone;
+  OverheadKind overhead = OverheadKind::kNone;
   std::string_view rule;
 };
 
@@ -43,12 +43,12 @@ class StackLabels {
   StackLabels(const Trace& trace, const RuleTable& table);
 
   // Of a thread that works for `role` at its outermost frame. none: an empty label of that side.
-  [[nodiscard]] StackLabel of(StackId stack, Side role) const;
+  [[nodiscard]] const StackLabel& of(StackId stack, Side role) const;
 
-  // A look that found the thread in `wait` with a stack labelled so. Where it was blocked on a file
-  // or a socket, that decides, unless the rule claims waits too, or is neither extract nor
+  // A sample that found the thread in `wait` with a stack labelled so. Where it was blocked on a
+  // file or a socket, that decides, unless the rule claims waits too, or is neither extract nor
   // transform; where the wait says nothing, the stack does.
-  [[nodiscard]] static LookLabel look(const StackLabel& label, Wait wait, bool gc);
+  [[nodiscard]] static SampleLabel sample(const StackLabel& label, Wait wait, bool gc);
 
  private:
   std::vector<StackLabel> trainer_, producer_;  // index = StackId - 1

@@ -25,7 +25,7 @@ WaitRule producerWait(Wait wait) {
       return {Phase::kTransform, "wait.child"};
     case Wait::kMemory:
       return {Phase::kTransform, "wait.memory_map"};
-    // Never looked blocked: what is left is waiting for a CPU between two looks.
+    // Never found blocked: what is left is waiting for a CPU between two samples.
     case Wait::kRunning:
       return {Phase::kTransform, "wait.runnable"};
     // A sleep is nobody's work; the others do not say what was waited for.

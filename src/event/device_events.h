@@ -31,15 +31,15 @@ struct DeviceSeen {
   }
 };
 
-// A stretch in which what a process did on its devices was traced: all that happened within is
-// told of by the other events. Device time outside of any stretch is not known.
+// An interval in which what a process did on its devices was traced: all that happened within is
+// reported by the other events. Device time outside of any interval is not known.
 struct DeviceTrace {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_TRACE;
   static constexpr const char* kName = "device_trace";
   ProcessId process;
   Nanos duration{};
   bool kernels = false;  // false: copies, sets and synchronizations only
-  bool calls = false;    // launches, copies and allocations of the host are told of too
+  bool calls = false;    // launches, copies and allocations of the host are reported too
   bool each = false;     // every piece of work has its DeviceWork, every call its DeviceCall
   template <class S, class V>
   static void fields(S& s, V&& v) {
@@ -48,11 +48,11 @@ struct DeviceTrace {
   }
 };
 
-// A stretch in which a device was at work for one process: the union over its streams, joined over
-// gaps shorter than kDeviceGap (wider ones where there are more than some hundred a second).
+// An interval in which a device was at work for one process: the union over its streams, joined
+// over gaps shorter than kDeviceGap (wider ones where there are more than some hundred a second).
 // Exactly `busy` of `duration` had something running, of that `copyOnly` nothing but copies and
 // sets, `collectiveOnly` a collective and beside it nothing but those; the rest is compute. Work
-// that ran longer than a flush may be told of late, by further spans for what it adds.
+// that ran longer than a flush may be reported late, by further spans for what it adds.
 struct DeviceSpan {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_SPAN;
   static constexpr const char* kName = "device_span";
@@ -102,7 +102,7 @@ struct DeviceUse {
   Nanos duration{};
   DeviceWorkKind kind = DeviceWorkKind::kKernel;
   HostMemory memory = HostMemory::kUnknown;
-  StringId name;  // "(other)": names beyond the most used of the stretch, together
+  StringId name;  // "(other)": names beyond the most used of the interval, together
   std::uint64_t count = 0;
   Nanos time{};             // summed over works, which may overlap
   Nanos filled{-1};         // kernels: the same, each weighted by min(1, blocks / multiprocessors)
@@ -169,7 +169,7 @@ struct Range {
 };
 
 // What the monitoring library says of a device, from outside; a few times a second. Thousandths
-// are of the time, or of the peak, since the last look. -1: this device or driver does not say.
+// are of the time, or of the peak, since the last sample. -1: this device or driver does not say.
 struct DeviceUsage {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_USAGE;
   static constexpr const char* kName = "device_usage";

@@ -31,7 +31,7 @@ using Payload =
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
                  DeviceProcess, NativeSlice, CounterUsage>;
 
-// `at`: when it happened, or when the stretch it tells of began; CLOCK_MONOTONIC of the host.
+// `at`: when it happened, or when the interval it covers began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.
 struct Event {
   Nanos at{};

@@ -16,7 +16,7 @@ struct FrameworkSeen {
   static constexpr const char* kName = "framework";
   ProcessId process;
   StringId name, version;
-  std::int32_t rank = -1;  // of the process among those that train together; -1: not told. Said in
+  std::int32_t rank = -1;  // of the process among those that train together; -1: not known. Said in
                            // an event of its own, when the process first updates its model
   template <class S, class V>
   static void fields(S& s, V&& v) {
@@ -57,13 +57,13 @@ struct IteratorBegin {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_ITERATOR_BEGIN;
   static constexpr const char* kName = "iterator";
   ThreadId thread;
-  std::uint32_t loader = 0, pass = 0;
+  std::uint32_t loader = 0, epoch = 0;
   std::uint64_t key = 0;
   Nanos duration{}, cpu{};
   bool reused = false;  // persistent workers: nothing was started
   template <class S, class V>
   static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("loader", s.loader), v("pass", s.pass), v("key", s.key),
+    v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch), v("key", s.key),
         v("duration", s.duration), v("cpu", s.cpu), v("reused", s.reused);
   }
 };
@@ -73,7 +73,7 @@ struct Fetch {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_FETCH;
   static constexpr const char* kName = "fetch";
   ThreadId thread;
-  std::uint32_t loader = 0, pass = 0;
+  std::uint32_t loader = 0, epoch = 0;
   Nanos duration{}, cpu{};   // cpu: this thread's, inside the call
   std::int64_t batch = -1;   // the loader's own index of the batch that was delivered
   std::int32_t worker = -1;  // who made it; -1 with no workers
@@ -85,7 +85,7 @@ struct Fetch {
   std::int64_t bytes = -1;  // of the batch's tensors, with W = 0 (else the task's); -1: not read
   template <class S, class V>
   static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("loader", s.loader), v("pass", s.pass), v("duration", s.duration),
+    v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch), v("duration", s.duration),
         v("cpu", s.cpu), v("batch", s.batch), v("worker", s.worker), v("ready", s.ready),
         v("end", s.end), v("process_cpu", s.processCpu), v("bytes", s.bytes);
   }
@@ -142,7 +142,7 @@ struct OptimizerStep {
   }
 };
 
-// A stretch of a thread whose phase is known exactly: torch.save (periodic), a user's mark.
+// An interval of a thread whose phase is known exactly: torch.save (periodic), a user's mark.
 struct PhaseSpan {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_PHASE_SPAN;
   static constexpr const char* kName = "span";

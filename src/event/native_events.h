@@ -24,8 +24,8 @@ struct NativeSlice {
   // there; none: none was seen.
   StackId stack;
   StringId file;   // as mapped; "[kernel]", "[vdso]"; "//anon" code made at run time; none: unknown
-  StringId build;  // the file's build id in hex; none: it has none, or it was not told
-  std::uint64_t offset = 0;   // of one of the instructions, in the file; 0: places not told apart
+  StringId build;  // the file's build id in hex; none: it has none, or it was not known
+  std::uint64_t offset = 0;  // of one of the instructions, in the file; 0: places not distinguished
   std::uint32_t samples = 0;  // at least 1
   // What the file's symbols say of `offset`, as they spell it (mangled). A recorder knows none: the
   // reader fills it in where it finds the file.
@@ -37,7 +37,7 @@ struct NativeSlice {
         v("function", s.function);
   }
 };
-// 99 a second: not in step with what looks a hundred times a second, ours or the job's.
+// 99 a second: not in step with whatever samples a hundred times a second, ours or the job's.
 inline constexpr Nanos kNativePeriod{10'101'010};
 
 // One of the CPUs' own counters over all of the job, dead processes included; once a second, all

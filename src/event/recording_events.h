@@ -77,12 +77,13 @@ struct RecorderUsage {
   static constexpr const char* kName = "recorder";
   Nanos cpu{};  // recorder and front together, cumulative
   std::int64_t residentBytes = 0, writtenBytes = 0;
-  std::uint32_t milliHz = 0;  // looks per second at an active thread, in thousandths
+  std::uint32_t milliHz = 0;  // samples per second of an active thread, in thousandths
   std::uint32_t pid = 0;
+  std::int64_t peakBytes = -1;  // the largest the recorder's resident memory has been; -1: unknown
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("cpu", s.cpu), v("rss", s.residentBytes), v("written", s.writtenBytes),
-        v("milli_hz", s.milliHz), v("pid", s.pid);
+        v("milli_hz", s.milliHz), v("pid", s.pid), v("peak_rss", s.peakBytes);
   }
 };
 

@@ -8,27 +8,28 @@
 #include "event/kinds.h"
 #include "event/vocabulary.h"
 
-// Events of what is looked at from outside the job. The rules of all events are in event.h.
+// Events of what is sampled from outside of the job. The rules of all events are in event.h.
 namespace stallprof {
 
-// A thread over one look, or several looks that saw the same (merged, at most 1 s; a sleeper among
-// thousands up to 10 s). `at` is the begin: the look before the first of these. A look is an
-// instant, and `wait` and `what` are what it saw: `looks` of them, evenly spaced, the last at the
-// slice's end (0: none, the thread ended). run + queued are schedstat deltas over the whole slice,
-// exact over a second and more; what is left of `duration` was spent blocked. Only a share of many
-// looks tells in what: a slice with kRunning may hold blocked time, of the time before its look.
+// A thread over one sample, or several samples that saw the same (merged, at most 1 s; a sleeper
+// among thousands up to 10 s). `at` is the begin: the sample before the first of these. A sample is
+// an instant, and `wait` and `what` are what it saw: `samples` of them, evenly spaced, the last at
+// the slice's end (0: none, the thread ended). run + queued are schedstat deltas over the whole
+// slice, exact over a second and more; what is left of `duration` was spent blocked. In what it
+// was blocked, only the share of many samples says: a slice with kRunning may hold blocked time,
+// from before its sample.
 struct ThreadSlice {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_THREAD_SLICE;
   static constexpr const char* kName = "slice";
   ThreadId thread;
   Nanos duration{}, run{}, queued{};
   Wait wait = Wait::kUnknown;
-  StringId what;  // file path, futex or syscall name, wchan; none when not looked up
-  std::uint32_t looks = 1;
+  StringId what;  // file path, futex or syscall name, wchan; none when not resolved
+  std::uint32_t samples = 1;
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("thread", s.thread), v("duration", s.duration), v("run", s.run), v("queued", s.queued),
-        v("wait", s.wait), v("what", s.what), v("looks", s.looks);
+        v("wait", s.wait), v("what", s.what), v("samples", s.samples);
   }
 };
 
@@ -126,8 +127,8 @@ struct FileSeen {
   static constexpr const char* kName = "file";
   ProcessId process;
   StringId path, mount, fsType, source;  // mount point, its type (ext4, nfs4, fuse.x), its device
-  std::int64_t size = -1, offset = -1;   // bytes; offset at the last look
-  std::uint32_t waits = 0;               // looks that found a thread blocked in it, since the last
+  std::int64_t size = -1, offset = -1;   // bytes; offset at the last sample
+  std::uint32_t waits = 0;  // samples that found a thread blocked in it, since the last
   template <class S, class V>
   static void fields(S& s, V&& v) {
     v("process", s.process), v("path", s.path), v("mount", s.mount), v("type", s.fsType),
@@ -147,22 +148,22 @@ struct SyscallCount {
   }
 };
 
-// What looks at a thread's stack saw: `looks` of them in a row that saw the same, evenly spaced,
-// the first at `at`, the last `duration` later (0 for one look). At most a second is merged, of a
-// thread long asleep ten. Only threads that have Python frames have them; where two slices of a
-// thread leave more than a look's period between them, its stack was not seen.
+// What samples of a thread's stack saw: `samples` of them in a row that saw the same, evenly
+// spaced, the first at `at`, the last `duration` later (0 for one sample). At most a second is
+// merged, of a thread long asleep ten. Only threads that have Python frames have them; where two
+// slices of a thread leave more than a sample's period between them, its stack was not seen.
 struct StackSlice {
   static constexpr std::uint8_t kKind = STALLPROF_KIND_STACK_SLICE;
   static constexpr const char* kName = "stack_slice";
   ThreadId thread;
   Nanos duration{};
   StackId stack;  // the innermost frame; none: the thread was in no Python frame
-  std::uint32_t looks = 1;
+  std::uint32_t samples = 1;
   Gil gil = Gil::kUnknown;
   bool gc = false;  // its interpreter's collector was running, in this thread
   template <class S, class V>
   static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("looks", s.looks),
+    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("samples", s.samples),
         v("gil", s.gil), v("gc", s.gc);
   }
 };

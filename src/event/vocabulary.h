@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 16> kWaitNames = {
     "unknown", "running", "file_read", "file_meta", "file_write", "page_fault", "socket",  "pipe",
     "futex",   "poll",    "sleep",     "child",     "device",     "memory",     "stopped", "other"};
 
-// The phases of a thread's time; the design's table is the definition. Order is on disk.
+// The phases of a thread's time. Order is on disk.
 enum class Phase : std::uint8_t {
   kUnknown,
   kExtract,
@@ -59,7 +59,7 @@ inline constexpr std::array<std::string_view, 3> kCoverageNames = {"absent", "pa
 enum class FrameKind : std::uint8_t { kPython, kNative, kOther };
 inline constexpr std::array<std::string_view, 3> kFrameKindNames = {"python", "native", "other"};
 
-// Where a thread stood with its interpreter's lock at a look.
+// What a thread had to do with its interpreter's lock at a sample.
 enum class Gil : std::uint8_t {
   kUnknown,   // not seen, or a build without it
   kHolds,     // it runs Python, or native code that keeps the lock
@@ -73,7 +73,7 @@ inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds"
 enum class DeviceWorkKind : std::uint8_t {
   kKernel,
   kCollective,  // a kernel of NCCL or its kin: its time holds the wait for the other ranks
-  kGraph,       // a whole graph launch, its kernels not told apart
+  kGraph,       // a whole graph launch, its kernels not distinguished
   kToDevice,    // copies: host to device,
   kToHost,      // device to host,
   kOnDevice,    // within a device,
@@ -106,7 +106,7 @@ enum class LossKind : std::uint8_t {
   kRingSlots,       // more processes than slots in the event memory
   kRingDamaged,     // bytes in the event memory that cannot be an event
   kTickMissed,      // the sampler was late by more than a period
-  kThreadsSkipped,  // the governor looked at fewer threads than there were
+  kThreadsSkipped,  // the governor sampled fewer threads than there were
   kShortLived,      // processes that came and went unseen (task events absent)
   kPerfLost,        // the kernel dropped task events, or native samples (says the detail)
   kStringsFull,     // the interning budget is spent; names became "(other)"
@@ -116,9 +116,9 @@ enum class LossKind : std::uint8_t {
   kFrameDamaged,    // reader: a frame whose checksum or shape is wrong
   kSegmentMissing,  // reader: a hole in the segment numbers
   kEventUnknown,    // reader: an event kind this version does not know
-  kStacksFull,      // looks at stacks that had no room left in the tree: "(other)"
-  kStacksTorn,      // looks at a stack that moved too fast, or could not be believed
-  kStacksSkipped,   // looks at stacks left out to hold the recorder's budget
+  kStacksFull,      // samples of stacks that had no room left in the tree: "(other)"
+  kStacksTorn,      // samples of a stack that moved too fast, or could not be believed
+  kStacksSkipped,   // samples of stacks left out to hold the recorder's budget
   kDeviceDropped,   // device records that had no room: in the agent's buffers, or in the library's
   kDeviceInvalid,   // device records with times that cannot be
   kDeviceDamaged,   // bytes in the activity memory that cannot be records

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/stats.h"
+#include "base/units.h"
 #include "gate/verdict.h"
 #include "gate/wording.h"
-#include "present/units.h"
 
 namespace stallprof {
 namespace {
@@ -67,13 +67,14 @@ void judgeExact(CheckResult& r, std::span<const double> base, std::span<const do
 // Too few runs for statistics: advice, unless the policy names a change too large for noise.
 void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double size) {
   if (!r.check.singleRun) {
-    r.verdict = CheckVerdict::kInconclusive, r.advisory = true;
+    r.verdict = CheckVerdict::kInconclusive;
+    r.advisory = true;
     r.why = fmt::format("advisory: {} of the {} runs a side that a verdict takes", runs,
                         policy.minRuns);
     return;
   }
   const double limit = r.scale.shiftOf(*r.check.singleRun);
-  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.leastAbsolute;
+  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.minAbsolute;
   r.verdict = size >= limit && counts    ? CheckVerdict::kRegressed
               : size <= -limit && counts ? CheckVerdict::kImproved
                                          : CheckVerdict::kSame;
@@ -83,7 +84,7 @@ void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double siz
 void judgeShift(CheckResult& r, double alpha) {
   const double floor = r.scale.shiftOf(r.check.floor);
   const Shift& s = *r.shift;
-  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.leastAbsolute;
+  const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.minAbsolute;
   r.why = "limit " + changeText(r.scale.shownOf(floor), r.scale);
   if (s.worse < alpha && s.size >= floor && counts) {
     r.verdict = CheckVerdict::kRegressed;
@@ -103,7 +104,8 @@ void judgeShift(CheckResult& r, double alpha) {
 CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
                        std::span<const double> base, std::span<const double> head) {
   CheckResult r;
-  r.check = check, r.kind = *findMetric(check.path);
+  r.check = check;
+  r.kind = *findMetric(check.path);
   r.scale = {r.kind.inPoints(), check.worse != Worse::kLower};
   if (!base.empty()) r.base = median({base.begin(), base.end()});
   if (!head.empty()) r.head = median({head.begin(), head.end()});
@@ -115,10 +117,14 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
   } else if (check.kind == Check::Kind::kExact) {
     judgeExact(r, base, head);
   } else if (!size) {
-    r.verdict = CheckVerdict::kInconclusive, r.why = "a run has a value that is not above zero";
+    r.verdict = CheckVerdict::kInconclusive;
+    r.why = "a run has a value that is not above zero";
   } else {
     r.shift = measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor));
-    if (r.shift) size = r.shift->size, r.change = r.scale.shownOf(*size);
+    if (r.shift) {
+      size = r.shift->size;
+      r.change = r.scale.shownOf(*size);
+    }
     const std::size_t runs = std::min(base.size(), head.size());
     if (runs < policy.minRuns)
       judgeFew(r, policy, runs, *size);

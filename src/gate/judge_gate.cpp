@@ -5,14 +5,14 @@
 
 #include "base/stats.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "gate/verdict.h"
 #include "gate/wording.h"
-#include "present/units.h"
 
 namespace stallprof {
 namespace {
 
-// Why `run` tells nothing: the command under it failed. "" where it did not.
+// Why `run` cannot be judged: the command under it failed. "" where it did not.
 std::string failureOf(const GateRun& run) {
   if (run.exitSignal)
     return fmt::format("{} died of signal {}", inQuotes(run.path), *run.exitSignal);
@@ -90,7 +90,7 @@ void findNew(GateResult& result, const Policy& policy, std::span<const GateRun> 
   }
 }
 
-// The cause to look at: a new one before those that were there before.
+// The cause to inspect first: a new one before those that were there before.
 Maybe<Suspect> firstSuspect(const GateResult& result, std::span<const GateRun> head) {
   if (!result.newFindings.empty()) return result.newFindings[0].suspect;
   for (const GateRun& run : head)
@@ -130,7 +130,8 @@ Status judgeChecks(GateResult& result, const Policy& policy, std::span<const Gat
         judgeCheck(check, policy, alphaOf(check, policy), b.value(), h.value()));
     if (needsBase && base.empty()) {
       result.checks.back().verdict = CheckVerdict::kInconclusive;
-      result.checks.back().advisory = true, result.checks.back().why = "no base";
+      result.checks.back().advisory = true;
+      result.checks.back().why = "no base";
     }
   }
   return Done{};
@@ -153,7 +154,8 @@ void conclude(GateResult& result, const Policy& policy) {
   for (const NewFinding& f : result.newFindings)
     if (f.level == Level::kError) failures.push_back("new: " + suspectText(f.suspect));
   if (!failures.empty()) {
-    result.outcome = Outcome::kRegressed, result.headline = joined(failures);
+    result.outcome = Outcome::kRegressed;
+    result.headline = joined(failures);
   } else if (!unsure.empty()) {
     if (policy.onInconclusive == OnInconclusive::kFail) result.outcome = Outcome::kInconclusive;
     result.headline = joined(unsure);
@@ -164,7 +166,8 @@ void conclude(GateResult& result, const Policy& policy) {
 
 // The whole answer where the runs cannot be judged.
 GateResult refused(GateResult result, Outcome outcome, std::string why) {
-  result.outcome = outcome, result.headline = std::move(why);
+  result.outcome = outcome;
+  result.headline = std::move(why);
   return result;
 }
 
@@ -182,7 +185,8 @@ double alphaOf(const Check& check, const Policy& policy) {
 Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base,
                              std::span<const GateRun> head) {
   GateResult result;
-  result.baseRuns = base.size(), result.headRuns = head.size();
+  result.baseRuns = base.size();
+  result.headRuns = head.size();
   if (!head.empty()) result.host = head[0].host;
   // Before anything else: a base that fails may have kept the head from being run at all.
   if (std::string why = firstFailure(base, head); !why.empty())

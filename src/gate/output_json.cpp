@@ -12,18 +12,20 @@
 namespace stallprof {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OutputJson = nlohmann::ordered_json;
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n"; }
+std::string dumped(const OutputJson& json) {
+  return json.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
+}
 // A name without control bytes: other people's pages show these texts.
 std::string shown(std::string_view bytes) { return escapeTerminal(bytes, 2000); }
 
 template <class T>
-Json orNull(const Maybe<T>& v) {
-  return v ? Json(*v) : Json();
+OutputJson orNull(const Maybe<T>& v) {
+  return v ? OutputJson(*v) : OutputJson();
 }
 
-Json shiftJson(const CheckResult& c) {
+OutputJson shiftJson(const CheckResult& c) {
   if (!c.shift) return {};
   const double a = c.scale.shownOf(c.shift->low), b = c.scale.shownOf(c.shift->high);
   return {{"low", std::min(a, b)},
@@ -35,11 +37,11 @@ Json shiftJson(const CheckResult& c) {
           {"by", c.shift->byOrder ? "order" : "means"}};
 }
 
-Json checkJson(const CheckResult& c) {
-  constexpr const char* kKinds[] = {"shift", "budget", "exact"};
+OutputJson checkJson(const CheckResult& c) {
+  constexpr const char* kKindNames[] = {"shift", "budget", "exact"};
   const bool budget = c.check.kind == Check::Kind::kBudget;
   return {{"metric", c.check.path},
-          {"kind", kKinds[static_cast<std::size_t>(c.check.kind)]},
+          {"kind", kKindNames[static_cast<std::size_t>(c.check.kind)]},
           {"level", nameOf(c.level())},
           {"verdict", nameOf(c.verdict)},
           {"passed", !(failed(c.verdict) && c.level() == Level::kError)},
@@ -49,19 +51,20 @@ Json checkJson(const CheckResult& c) {
           {"head", orNull(c.head)},
           {"change", orNull(c.change)},
           {"change_in", c.scale.points ? "points" : "factor"},
-          {"max_regression", c.check.kind == Check::Kind::kShift ? Json(c.check.floor) : Json()},
-          {"max", budget && c.check.atMost ? Json(c.check.bound) : Json()},
-          {"min", budget && !c.check.atMost ? Json(c.check.bound) : Json()},
+          {"max_regression",
+           c.check.kind == Check::Kind::kShift ? OutputJson(c.check.floor) : OutputJson()},
+          {"max", budget && c.check.atMost ? OutputJson(c.check.bound) : OutputJson()},
+          {"min", budget && !c.check.atMost ? OutputJson(c.check.bound) : OutputJson()},
           {"interval", shiftJson(c)},
           {"why", shown(c.why)},
-          {"waiver", c.check.waiver ? Json(shown(*c.check.waiver)) : Json()}};
+          {"waiver", c.check.waiver ? OutputJson(shown(*c.check.waiver)) : OutputJson()}};
 }
 
-Json suspectJson(const Suspect& s) {
+OutputJson suspectJson(const Suspect& s) {
   return {{"id", shown(s.id)},
           {"title", shown(s.title)},
-          {"file", s.file.empty() ? Json() : Json(shown(s.file))},
-          {"line", s.line > 0 ? Json(s.line) : Json()},
+          {"file", s.file.empty() ? OutputJson() : OutputJson(shown(s.file))},
+          {"line", s.line > 0 ? OutputJson(s.line) : OutputJson()},
           {"share_ratio", s.share}};
 }
 
@@ -91,50 +94,52 @@ std::string uri(std::string_view path) {
   return out.starts_with('/') ? "file://" + out : out;
 }
 
-Json sarifResult(const Mark& mark) {
-  const Json place = {{"physicalLocation",
-                       {{"artifactLocation", {{"uri", uri(mark.file)}}},
-                        {"region", {{"startLine", std::max<std::int64_t>(1, mark.line)}}}}}};
+OutputJson sarifResult(const Mark& mark) {
+  const OutputJson place = {{"physicalLocation",
+                             {{"artifactLocation", {{"uri", uri(mark.file)}}},
+                              {"region", {{"startLine", std::max<std::int64_t>(1, mark.line)}}}}}};
   return {{"ruleId", shown(mark.id)},
           {"level", mark.level == Level::kError ? "error" : "warning"},
           {"message", {{"text", shown(mark.text)}}},
-          {"locations", Json::array({place})},
+          {"locations", OutputJson::array({place})},
           {"partialFingerprints", {{"stallprofGate/v1", fingerprint(mark)}}}};
 }
 
 }  // namespace
 
 std::string gateJson(const GateResult& r, const GateOutput& options) {
-  Json checks = Json::array(), findings = Json::array(), notes = Json::array();
+  OutputJson checks = OutputJson::array(), findings = OutputJson::array(),
+             notes = OutputJson::array();
   for (const CheckResult& c : r.checks) checks.push_back(checkJson(c));
   for (const NewFinding& f : r.newFindings) {
-    Json one = suspectJson(f.suspect);
+    OutputJson one = suspectJson(f.suspect);
     one["level"] = nameOf(f.level);
     findings.push_back(std::move(one));
   }
   for (const std::string& n : r.notes) notes.push_back(shown(n));
-  return dumped({{"schema", "stallprof.gate_result/1"},
-                 {"tool", {{"version", STALLPROF_VERSION}}},
-                 {"verdict", nameOf(r.outcome)},
-                 {"passed", r.outcome == Outcome::kPass},
-                 {"exit_status", exitStatus(r.outcome)},
-                 {"headline", shown(r.headline)},
-                 {"policy", options.policy.empty() ? Json() : Json(shown(options.policy))},
-                 {"runs", {{"base", r.baseRuns}, {"head", r.headRuns}}},
-                 {"host",
-                  {{"cpu_model", shown(r.host.cpuModel)},
-                   {"cores", shown(r.host.cores)},
-                   {"gpus", shown(r.host.gpus)},
-                   {"framework", shown(r.host.framework)}}},
-                 {"checks", std::move(checks)},
-                 {"new_findings", std::move(findings)},
-                 {"suspect", r.suspect ? suspectJson(*r.suspect) : Json()},
-                 {"notes", std::move(notes)}});
+  return dumped(
+      {{"schema", "stallprof.gate_result/1"},
+       {"tool", {{"version", STALLPROF_VERSION}}},
+       {"verdict", nameOf(r.outcome)},
+       {"passed", r.outcome == Outcome::kPass},
+       {"exit_status", exitStatus(r.outcome)},
+       {"headline", shown(r.headline)},
+       {"policy", options.policy.empty() ? OutputJson() : OutputJson(shown(options.policy))},
+       {"runs", {{"base", r.baseRuns}, {"head", r.headRuns}}},
+       {"host",
+        {{"cpu_model", shown(r.host.cpuModel)},
+         {"cores", shown(r.host.cores)},
+         {"gpus", shown(r.host.gpus)},
+         {"framework", shown(r.host.framework)}}},
+       {"checks", std::move(checks)},
+       {"new_findings", std::move(findings)},
+       {"suspect", r.suspect ? suspectJson(*r.suspect) : OutputJson()},
+       {"notes", std::move(notes)}});
 }
 
 // SARIF 2.1.0, as code scanning takes it: every result has a place.
 std::string gateSarif(const GateResult& r, const GateOutput& options) {
-  Json results = Json::array(), rules = Json::array();
+  OutputJson results = OutputJson::array(), rules = OutputJson::array();
   std::vector<std::string> known;
   for (const Mark& mark : marksOf(r, options)) {
     if (std::find(known.begin(), known.end(), mark.id) == known.end()) {
@@ -144,16 +149,17 @@ std::string gateSarif(const GateResult& r, const GateOutput& options) {
     }
     results.push_back(sarifResult(mark));
   }
-  const Json driver = {{"name", "stallprof"}, {"version", STALLPROF_VERSION}, {"rules", rules}};
-  const Json run = {{"tool", {{"driver", driver}}}, {"results", results}};
+  const OutputJson driver = {
+      {"name", "stallprof"}, {"version", STALLPROF_VERSION}, {"rules", rules}};
+  const OutputJson run = {{"tool", {{"driver", driver}}}, {"results", results}};
   return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                  {"version", "2.1.0"},
-                 {"runs", Json::array({run})}});
+                 {"runs", OutputJson::array({run})}});
 }
 
 // GitLab's code quality report.
 std::string gateGitlab(const GateResult& r, const GateOutput& options) {
-  Json out = Json::array();
+  OutputJson out = OutputJson::array();
   for (const Mark& mark : marksOf(r, options))
     out.push_back({{"description", shown(mark.text)},
                    {"check_name", shown(mark.id)},

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gate/outputs.h"
 #include "gate/wording.h"
-#include "present/page.h"
-#include "present/units.h"
+#include "present/words/page.h"
 
 namespace stallprof {
 namespace {
@@ -74,7 +74,7 @@ void table(Page& page, const GateResult& r) {
     if (c.check.level != Level::kError)
       why += fmt::format("{}{}, does not fail", why.empty() ? "" : "; ", nameOf(c.check.level));
     if (c.check.waiver && failed(c.verdict)) why += "; waived: " + *c.check.waiver;
-    if (!why.empty()) page.field("", 14, why, 2, Tone::kQuiet);
+    if (!why.empty()) page.field("", 14, why, Tone::kQuiet);
   }
 }
 
@@ -83,14 +83,14 @@ void advice(Page& page, const GateResult& r) {
                                [](const CheckResult& c) { return c.advisory; });
   if (few)
     page.field("", 0,
-               "Too few runs tell no change from the noise between runs: give five or more "
-               "a side.");
+               "Too few runs to separate a change from the noise between runs: give five or "
+               "more a side.");
   for (const CheckResult& c : r.checks)
     if (c.level() == Level::kError && !c.advisory && c.shift &&
         c.verdict == CheckVerdict::kInconclusive)
       page.field("", 0,
                  fmt::format("The runs of a side differ by {:.1f} %{}: more runs, or a "
-                             "quieter host, would tell.",
+                             "quieter host, would decide.",
                              c.shift->noise * 100, c.scale.points ? " of the window" : ""));
 }
 
@@ -110,11 +110,11 @@ std::string gateText(const GateResult& r, const GateOutput& options) {
                "New in every run of the head: " + suspectText(f.suspect) + ", " +
                    percentText(f.suspect.share) + " of the window.");
   if (r.outcome == Outcome::kRegressed && r.suspect && r.newFindings.empty())
-    page.field("", 0, "Look first at " + suspectText(*r.suspect) + ": " + r.suspect->title);
+    page.field("", 0, "Start at " + suspectText(*r.suspect) + ": " + r.suspect->title);
   for (const std::string& n : r.notes) page.field("", 0, n);
   page.blank();
   const std::string word = wordOf(r);
-  page.field(word, columnsOf(word) + 2, r.headline + ".", 6,
+  page.field(word, columnsOf(word) + 2, r.headline + ".",
              r.outcome == Outcome::kPass ? Tone::kGood : Tone::kBad);
   return page.text();
 }

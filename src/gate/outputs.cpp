@@ -13,31 +13,7 @@ namespace {
 
 constexpr std::size_t kLongest = 2000;
 
-std::string xml(std::string_view bytes) {
-  std::string out;
-  for (const char c : escapeTerminal(bytes, kLongest)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string xml(std::string_view bytes) { return escapeMarkup(bytes, kLongest); }
 
 std::string markdown(std::string_view bytes) {
   std::string out;
@@ -65,11 +41,13 @@ Mark markAt(const GateResult& r, const GateOutput& options, Level level, std::st
             std::string text, std::uint32_t policyLine) {
   Mark mark{level, std::move(id), std::move(text), "", 1};
   // Another machine's absolute path is no place in this repository.
-  if (r.suspect && !r.suspect->file.empty() && r.suspect->file[0] != '/')
-    mark.file = r.suspect->file, mark.line = std::max<std::int64_t>(1, r.suspect->line);
-  else
-    mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy,
+  if (r.suspect && !r.suspect->file.empty() && r.suspect->file[0] != '/') {
+    mark.file = r.suspect->file;
+    mark.line = std::max<std::int64_t>(1, r.suspect->line);
+  } else {
+    mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy;
     mark.line = std::max<std::uint32_t>(1, policyLine);
+  }
   return mark;
 }
 
@@ -126,7 +104,7 @@ std::vector<Mark> marksOf(const GateResult& r, const GateOutput& options) {
                         : r.outcome == Outcome::kInconclusive ? Level::kError
                                                               : Level::kWarn;
     std::string text = checkText(c);
-    if (failure && r.suspect) text += "; look first at " + suspectText(*r.suspect);
+    if (failure && r.suspect) text += "; start at " + suspectText(*r.suspect);
     if (c.check.waiver) text += "; waived: " + *c.check.waiver;
     marks.push_back(markAt(r, options, level, "gate/" + c.check.path, text, c.check.line));
   }
@@ -200,19 +178,19 @@ std::string gateMarkdown(const GateResult& r) {
     out += "\nNew in every run of the head: " + markdown(suspectText(f.suspect)) + ": " +
            markdown(f.suspect.title) + "\n";
   if (r.outcome == Outcome::kRegressed && r.suspect && r.newFindings.empty())
-    out += "\nLook first at " + markdown(suspectText(*r.suspect)) + ": " +
-           markdown(r.suspect->title) + "\n";
+    out += "\nStart at " + markdown(suspectText(*r.suspect)) + ": " + markdown(r.suspect->title) +
+           "\n";
   for (const std::string& n : r.notes) out += "\n" + markdown(n) + "\n";
   return out;
 }
 
 // GitHub shows ten annotations of a kind a step and drops the rest without a word.
 std::string gateGithub(const GateResult& r, const GateOutput& options) {
-  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kMax = 10;
   std::string out;
   std::size_t shown[3] = {}, left = 0;
   for (const Mark& mark : marksOf(r, options)) {
-    if (++shown[static_cast<std::size_t>(mark.level)] > kMost) {
+    if (++shown[static_cast<std::size_t>(mark.level)] > kMax) {
       ++left;
       continue;
     }

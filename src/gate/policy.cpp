@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "gate/policy.h"
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/text.h"
 #include "gate/policy_entries.h"
+#include "settings/toml_file.h"
 
 namespace stallprof {
 namespace {
 
 // A file a person writes.
 constexpr std::size_t kLargestFile = 256u << 10;
-constexpr std::size_t kMostEntries = 256;
+constexpr std::size_t kMaxEntries = 256;
 // A threshold for one run a side must be wide enough to mean something: semantics, Gate.
-constexpr double kLeastSingleRun = 0.10;
+constexpr double kMinSingleRun = 0.10;
 // Five a side are what a verdict takes; a policy may ask for more.
-constexpr std::int64_t kLeastRuns = 5, kMostRuns = 1000;
+constexpr std::int64_t kMinRuns = 5, kMaxRuns = 1000;
 
 using Words = std::vector<std::string_view>;
 const Words kTop = {"schema", "baseline", "sampling", "stats", "metric", "finding", "waiver"};
@@ -40,25 +38,29 @@ std::string listed(const Words& words) {
   return out;
 }
 
-// One file on its way to a policy; the first complaint ends it.
-class PolicyReader {
+// Whether a line is a header of a table that a policy has.
+bool isPolicyHeader(std::string_view row) {
+  constexpr std::string_view kKnown[] = {"[baseline]", "[sampling]",  "[stats]",
+                                         "[[metric]]", "[[finding]]", "[[waiver]]"};
+  return std::any_of(std::begin(kKnown), std::end(kKnown),
+                     [&](std::string_view known) { return row.starts_with(known); });
+}
+
+// One file on its way to a policy.
+class PolicyReader : TomlFile {
  public:
   PolicyReader(std::string file, std::string today)
-      : file_(std::move(file)), today_(std::move(today)) {
+      : TomlFile(std::move(file)), today_(std::move(today)) {
     policy_.file = file_;
   }
 
   Result<Policy> read(std::string_view text) {
-    if (text.size() > kLargestFile) return complain(1, "larger than 256 KiB");
-    if (const std::uint32_t line = strangeHeader(text))
-      return complain(line,
-                      "no such table; there are [baseline], [sampling], [stats], "
-                      "[[metric]], [[finding]] and [[waiver]]");
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed)
-      return complain(parsed.error().source().begin.line,
-                      escapeTerminal(parsed.error().description(), 300));
-    readTop(parsed.table());
+    const Limits limits = {kLargestFile, "larger than 256 KiB", isPolicyHeader,
+                           "no such table; there are [baseline], [sampling], [stats], "
+                           "[[metric]], [[finding]] and [[waiver]]"};
+    const Result<TomlTable> top = parse(text, limits);
+    if (!top.ok()) return top.error();
+    readTop(top.value());
     for (const Waiver& waiver : waivers_)
       if (const std::string why = applyWaiver(waiver, policy_); !why.empty())
         fail(waiver.line, why);
@@ -69,67 +71,41 @@ class PolicyReader {
   }
 
  private:
-  // toml++ 3.3 takes for granted that a name follows the brackets of a header, and without
-  // assertions builds on it; so a line that begins with [ must be a header we know.
-  static std::uint32_t strangeHeader(std::string_view text) {
-    constexpr std::string_view kKnown[] = {"[baseline]", "[sampling]",  "[stats]",
-                                           "[[metric]]", "[[finding]]", "[[waiver]]"};
-    for (std::uint32_t line = 1; !text.empty(); ++line) {
-      std::string_view row = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(row.size() + 1, text.size()));
-      row.remove_prefix(std::min(row.find_first_not_of(" \t"), row.size()));
-      if (row.starts_with('[') && std::none_of(std::begin(kKnown), std::end(kKnown),
-                                               [&](auto known) { return row.starts_with(known); }))
-        return line;
-    }
-    return 0;
-  }
-
-  Error complain(std::uint32_t line, const std::string& why) const {
-    return {Error::Kind::kUsage,
-            escapeTerminal(file_, 400) + ":" + std::to_string(line) + ": " + why};
-  }
-  void fail(std::uint32_t line, const std::string& why) {
-    if (!wrong_) wrong_ = complain(line, why);
-  }
-  void fail(const toml::node& at, const std::string& why) { fail(at.source().begin.line, why); }
-  void unknown(const toml::node& at, std::string_view key, const std::string& where,
+  void unknown(const TomlValue& at, std::string_view key, const std::string& where,
                const Words& words) {
     fail(at, inQuotes(key) + " is no key of " + where + didYouMean(key, words));
   }
 
   // One of `words`, by its place; 0 with a complaint for anything else.
-  std::size_t choice(const toml::node& node, std::string_view key, const Words& words) {
-    const auto text = node.value_exact<std::string>();
-    const auto found = std::find(words.begin(), words.end(), text.value_or(""));
+  std::size_t choice(const TomlValue& node, std::string_view key, const Words& words) {
+    const std::string text = node.text();
+    const auto found = std::find(words.begin(), words.end(), text);
     if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-    fail(node,
-         std::string(key) + " is one of " + listed(words) + didYouMean(text.value_or(""), words));
+    fail(node, std::string(key) + " is one of " + listed(words) + didYouMean(text, words));
     return 0;
   }
 
-  std::string text(const toml::node& node, std::string_view key) {
-    const auto value = node.value_exact<std::string>();
-    if (value && !value->empty()) return *value;
+  std::string text(const TomlValue& node, std::string_view key) {
+    if (std::string value = node.text(); !value.empty()) return value;
     fail(node, std::string(key) + " takes a text");
     return "";
   }
 
-  std::int64_t whole(const toml::node& node, std::string_view key, std::int64_t least,
-                     std::int64_t most) {
-    const auto value = node.value_exact<std::int64_t>();
-    if (value && *value >= least && *value <= most) return *value;
-    fail(node, std::string(key) + " takes a whole number from " + std::to_string(least) + " to " +
-                   std::to_string(most));
-    return least;
+  std::int64_t whole(const TomlValue& node, std::string_view key, std::int64_t minimum,
+                     std::int64_t maximum) {
+    const auto* value = node.as<std::int64_t>();
+    if (value && *value >= minimum && *value <= maximum) return *value;
+    fail(node, std::string(key) + " takes a whole number from " + std::to_string(minimum) + " to " +
+                   std::to_string(maximum));
+    return minimum;
   }
 
   // A number, or a text of a number and one of `units`.
-  Maybe<double> amount(const toml::node& node,
+  Maybe<double> amount(const TomlValue& node,
                        const std::vector<std::pair<std::string_view, double>>& units) {
-    if (const auto i = node.value_exact<std::int64_t>()) return static_cast<double>(*i);
-    if (const auto d = node.value_exact<double>(); d && std::isfinite(*d)) return *d;
-    const std::string written = node.value_exact<std::string>().value_or("");
+    if (const auto* i = node.as<std::int64_t>()) return static_cast<double>(*i);
+    if (const auto* d = node.as<double>(); d && std::isfinite(*d)) return *d;
+    const std::string written = node.text();
     char* end = nullptr;
     const double number = std::strtod(written.c_str(), &end);
     std::string_view unit(end);
@@ -141,17 +117,17 @@ class PolicyReader {
   }
 
   // "5%" or 0.05, above zero unless it may be zero.
-  double share(const toml::node& node, std::string_view key, double least, double most) {
+  double share(const TomlValue& node, std::string_view key, double minimum, double maximum) {
     const Maybe<double> value = amount(node, {{"%", 0.01}, {"points", 0.01}, {"", 1}});
-    if (value && *value >= least && *value <= most) return *value;
+    if (value && *value >= minimum && *value <= maximum) return *value;
     fail(node, std::string(key) + " takes a share such as \"5%\" or 0.05, from " +
-                   std::to_string(static_cast<int>(std::round(least * 100))) + "% to " +
-                   std::to_string(static_cast<int>(most * 100)) + "%");
-    return most;
+                   std::to_string(static_cast<int>(std::round(minimum * 100))) + "% to " +
+                   std::to_string(static_cast<int>(maximum * 100)) + "%");
+    return maximum;
   }
 
   // A bound in the metric's own unit: "1.5ms" of a time, "4GB" of bytes, "10%" of a share.
-  double quantity(const toml::node& node, std::string_view key, const MetricKind& kind) {
+  double quantity(const TomlValue& node, std::string_view key, const MetricKind& kind) {
     std::vector<std::pair<std::string_view, double>> units = {{"", 1}};
     const char* example = "a number";
     if (kind.unit == "ns") {
@@ -170,34 +146,33 @@ class PolicyReader {
     return 0;
   }
 
-  const toml::table* table(const toml::node& node, std::string_view key) {
-    if (const toml::table* t = node.as_table()) return t;
+  const TomlTable* table(const TomlValue& node, std::string_view key) {
+    if (const auto* t = node.as<TomlTable>()) return t;
     fail(node, std::string(key) + " is written [" + std::string(key) + "]");
     return nullptr;
   }
 
   template <class Each>
-  void each(const toml::node& node, std::string_view key, Each&& read) {
-    const toml::array* list = node.as_array();
-    if (list == nullptr || list->size() > kMostEntries)
+  void each(const TomlValue& node, std::string_view key, Each&& read) {
+    const auto* list = node.as<TomlValue::List>();
+    if (list == nullptr || list->size() > kMaxEntries)
       return fail(node,
                   std::string(key) + " is written [[" + std::string(key) + "]], 256 times at most");
-    for (const toml::node& one : *list)
-      if (const toml::table* t = one.as_table())
+    for (const TomlValue& one : *list)
+      if (const auto* t = one.as<TomlTable>())
         read(*t);
       else
         fail(one, std::string(key) + " is written [[" + std::string(key) + "]]");
   }
 
-  void readTop(const toml::table& top) {
-    const std::string schema = top["schema"].value_exact<std::string>().value_or("");
-    if (schema != kGateSchema) {
-      const toml::node* at = top.get("schema");
-      return fail(at == nullptr ? 1 : at->source().begin.line,
+  void readTop(const TomlTable& top) {
+    const TomlValue* schema = top.find("schema");
+    if (schema == nullptr || schema->text() != kGateSchema) {
+      return fail(schema == nullptr ? 1 : schema->line(),
                   std::string("schema = \"") + kGateSchema + "\" is missing: no other is read");
     }
-    for (const auto& [key, node] : top) {
-      const std::string_view name = key.str();
+    for (const auto& [key, node] : top.entries) {
+      const std::string_view name = key;
       if (name == "schema") continue;
       if (name == "baseline")
         readBaseline(node);
@@ -206,11 +181,11 @@ class PolicyReader {
       else if (name == "stats")
         readStats(node);
       else if (name == "metric")
-        each(node, name, [this](const toml::table& t) { readMetric(t); });
+        each(node, name, [this](const TomlTable& t) { readMetric(t); });
       else if (name == "finding")
-        each(node, name, [this](const toml::table& t) { readFinding(t); });
+        each(node, name, [this](const TomlTable& t) { readFinding(t); });
       else if (name == "waiver")
-        each(node, name, [this](const toml::table& t) { readWaiver(t); });
+        each(node, name, [this](const TomlTable& t) { readWaiver(t); });
       else
         unknown(node, name, "a gate's policy", kTop);
     }
@@ -218,11 +193,11 @@ class PolicyReader {
                      [](const Check& a, const Check& b) { return a.line < b.line; });
   }
 
-  void readBaseline(const toml::node& node) {
-    const toml::table* t = table(node, "baseline");
+  void readBaseline(const TomlValue& node) {
+    const TomlTable* t = table(node, "baseline");
     if (t == nullptr) return;
-    for (const auto& [key, value] : *t) {
-      const std::string_view name = key.str();
+    for (const auto& [key, value] : t->entries) {
+      const std::string_view name = key;
       if (name == "dir")
         policy_.baseline = text(value, name);
       else if (name == "match")
@@ -238,21 +213,21 @@ class PolicyReader {
     }
   }
 
-  void readMatch(const toml::node& node) {
-    const toml::array* list = node.as_array();
+  void readMatch(const TomlValue& node) {
+    const auto* list = node.as<TomlValue::List>();
     if (list == nullptr) return fail(node, "match takes a list of " + listed(kMatch));
     policy_.match.clear();
-    for (const toml::node& one : *list)
+    for (const TomlValue& one : *list)
       policy_.match.emplace_back(kMatch[choice(one, "match", kMatch)]);
   }
 
-  void readSampling(const toml::node& node) {
-    const toml::table* t = table(node, "sampling");
+  void readSampling(const TomlValue& node) {
+    const TomlTable* t = table(node, "sampling");
     if (t == nullptr) return;
-    for (const auto& [key, value] : *t) {
-      const std::string_view name = key.str();
+    for (const auto& [key, value] : t->entries) {
+      const std::string_view name = key;
       if (name == "min_runs")
-        policy_.minRuns = static_cast<std::size_t>(whole(value, name, kLeastRuns, kMostRuns));
+        policy_.minRuns = static_cast<std::size_t>(whole(value, name, kMinRuns, kMaxRuns));
       else if (name == "min_steps")
         policy_.minSteps = whole(value, name, 0, 1'000'000'000);
       else
@@ -260,11 +235,11 @@ class PolicyReader {
     }
   }
 
-  void readStats(const toml::node& node) {
-    const toml::table* t = table(node, "stats");
+  void readStats(const TomlValue& node) {
+    const TomlTable* t = table(node, "stats");
     if (t == nullptr) return;
-    for (const auto& [key, value] : *t) {
-      const std::string_view name = key.str();
+    for (const auto& [key, value] : t->entries) {
+      const std::string_view name = key;
       if (name == "alpha") {
         policy_.alpha = amount(value, {{"", 1}, {"%", 0.01}}).value_or(0);
         if (!(policy_.alpha >= 0.0001 && policy_.alpha <= 0.2))
@@ -280,41 +255,44 @@ class PolicyReader {
     }
   }
 
-  void readMetric(const toml::table& t) {
-    const std::uint32_t line = t.source().begin.line;
-    const toml::node* name = t.get("name");
+  void readMetric(const TomlTable& t) {
+    const std::uint32_t line = t.line;
+    const TomlValue* name = t.find("name");
     if (name == nullptr) return fail(line, "a [[metric]] without name");
     const std::string path = text(*name, "name");
     const MetricKind* kind = findMetric(path);
     if (kind == nullptr)
       return fail(*name, inQuotes(path) + " is no metric of a report" + didYouMeanMetric(path));
     MetricEntry entry;
-    entry.common.path = path, entry.common.line = name->source().begin.line;
+    entry.common.path = path;
+    entry.common.line = name->line();
     entry.common.worse = kind->worse;
     bool off = false;
-    for (const auto& [key, value] : t) readMetricKey(key.str(), value, *kind, entry, off);
+    for (const auto& [key, value] : t.entries) readMetricKey(key, value, *kind, entry, off);
     if (off || wrong_) return;
     if (const std::string why = addChecks(entry, policy_); !why.empty()) fail(line, why);
   }
 
-  void readMetricKey(std::string_view key, const toml::node& value, const MetricKind& kind,
+  void readMetricKey(std::string_view key, const TomlValue& value, const MetricKind& kind,
                      MetricEntry& entry, bool& off) {
     Check& check = entry.common;
     if (key == "name") return;
     if (key == "worse") {
       check.worse = static_cast<Worse>(choice(value, key, {"higher", "lower"}));
     } else if (key == "max_regression") {
-      check.floor = share(value, key, 0.0001, 10), entry.shift = true;
+      check.floor = share(value, key, 0.0001, 10);
+      entry.shift = true;
     } else if (key == "single_run_threshold") {
-      check.singleRun = share(value, key, kLeastSingleRun, 10), entry.shift = true;
+      check.singleRun = share(value, key, kMinSingleRun, 10);
+      entry.shift = true;
     } else if (key == "min_abs") {
-      check.leastAbsolute = quantity(value, key, kind);
+      check.minAbsolute = quantity(value, key, kind);
     } else if (key == "max") {
       entry.max = quantity(value, key, kind);
     } else if (key == "min") {
       entry.min = quantity(value, key, kind);
     } else if (key == "deterministic") {
-      const auto yes = value.value_exact<bool>();
+      const auto* yes = value.as<bool>();
       if (!yes) return fail(value, "deterministic is true or false");
       entry.exact = *yes;
     } else if (key == "tolerance") {
@@ -328,11 +306,11 @@ class PolicyReader {
     }
   }
 
-  void readFinding(const toml::table& t) {
+  void readFinding(const TomlTable& t) {
     FindingRule rule;
-    rule.line = t.source().begin.line;
-    for (const auto& [key, value] : t) {
-      const std::string_view name = key.str();
+    rule.line = t.line;
+    for (const auto& [key, value] : t.entries) {
+      const std::string_view name = key;
       if (name == "id")
         rule.id = text(value, name);
       else if (name == "new")
@@ -344,11 +322,11 @@ class PolicyReader {
     policy_.findings.push_back(std::move(rule));
   }
 
-  void readWaiver(const toml::table& t) {
+  void readWaiver(const TomlTable& t) {
     Waiver waiver;
-    waiver.line = t.source().begin.line;
-    for (const auto& [key, value] : t) {
-      const std::string_view name = key.str();
+    waiver.line = t.line;
+    for (const auto& [key, value] : t.entries) {
+      const std::string_view name = key;
       if (name == "metric")
         waiver.metric = text(value, name);
       else if (name == "reason")
@@ -363,20 +341,18 @@ class PolicyReader {
     waivers_.push_back(std::move(waiver));
   }
 
-  void readExpiry(const toml::node& node, Waiver& waiver) {
-    const auto date = node.value_exact<toml::date>();
+  void readExpiry(const TomlValue& node, Waiver& waiver) {
+    const auto* date = node.as<TomlValue::Date>();
     if (!date) return fail(node, "expires takes a date such as 2026-12-31, without quotes");
     char text[32];
-    std::snprintf(text, sizeof text, "%04u-%02u-%02u", unsigned{date->year}, unsigned{date->month},
-                  unsigned{date->day});
+    std::snprintf(text, sizeof text, "%04u-%02u-%02u", date->year, date->month, date->day);
     waiver.expires = text;
     if (waiver.expires < today_) fail(node, "this waiver expired on " + waiver.expires);
   }
 
-  std::string file_, today_;
+  std::string today_;
   Policy policy_;
   std::vector<Waiver> waivers_;
-  std::optional<Error> wrong_;
 };
 
 }  // namespace
@@ -385,7 +361,8 @@ Policy defaultPolicy() {
   Policy policy;
   Check time, wait;
   time.path = "steps.time_ns.p50";
-  wait.path = "breakdown.ratio.data_wait", wait.level = Level::kInfo;
+  wait.path = "breakdown.ratio.data_wait";
+  wait.level = Level::kInfo;
   policy.checks = {time, wait};
   return policy;
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 #include "base/result.h"
 #include "gate/metrics.h"
 
@@ -32,9 +32,9 @@ struct Check {
   Kind kind = Kind::kShift;
   Worse worse = Worse::kHigher;
   Level level = Level::kError;
-  double floor = 0.03;        // 3 %, or 3 points of a share: semantics, Gate
+  double floor = 0.03;        // 3 %, or 3 points of a share
   Maybe<double> singleRun;    // the change that decides where a side has too few runs, >= 0.10
-  double leastAbsolute = 0;   // smaller changes, in the metric's unit, do not count
+  double minAbsolute = 0;     // smaller changes, in the metric's unit, do not count
   double bound = 0;           // kBudget
   bool atMost = true;         // kBudget: else at least
   double tolerance = 0;       // kExact, of the base's value
@@ -54,7 +54,7 @@ struct Policy {
   std::string file;  // as given; "" for the default policy
   std::vector<Check> checks;
   std::vector<FindingRule> findings;  // new ones that matter
-  double alpha = 0.02;                // one-sided; semantics, Gate
+  double alpha = 0.02;                // one-sided: the chance of a false alarm
   bool bonferroni = true;             // over the checks that can fail
   std::size_t minRuns = 5;            // a side, for a verdict
   std::int64_t minSteps = 0;          // in the window of every run

@@ -39,8 +39,9 @@ std::string addChecks(const MetricEntry& entry, Policy& policy) {
     add(Check::Kind::kShift);
   if (entry.max) add(Check::Kind::kBudget).bound = *entry.max;
   if (!entry.min) return "";
-  Check& least = add(Check::Kind::kBudget);
-  least.bound = *entry.min, least.atMost = false;
+  Check& minimum = add(Check::Kind::kBudget);
+  minimum.bound = *entry.min;
+  minimum.atMost = false;
   return "";
 }
 

@@ -89,13 +89,14 @@ std::ptrdiff_t criticalCount(std::size_t base, std::size_t head, double alpha) {
   std::vector<std::size_t> ranks;
   for (std::size_t i = 1; i <= base + head; ++i) ranks.push_back(2 * i);
   const RankSums sums(std::move(ranks), head);
-  const std::size_t least = head * (head + 1);  // twice 1 + 2 + ... + head
+  const std::size_t minimum = head * (head + 1);  // twice 1 + 2 + ... + head
   std::ptrdiff_t count = -1;
   double level = 0;
   for (std::size_t u = 0; u <= base * head; ++u) {
-    const double chance = sums.atMost(least + 2 * u);
+    const double chance = sums.atMost(minimum + 2 * u);
     if (chance > alpha) break;
-    count = static_cast<std::ptrdiff_t>(u), level = chance;
+    count = static_cast<std::ptrdiff_t>(u);
+    level = chance;
   }
   return level * 2 < alpha ? -1 : count;
 }

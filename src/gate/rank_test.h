@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 
 namespace stallprof {
 

@@ -9,7 +9,7 @@
 
 namespace stallprof {
 
-// What a run ran on; runs on different hosts tell nothing of each other.
+// What a run ran on; runs on different hosts do not compare.
 struct Fingerprint {
   std::string cpuModel, cores, gpus, framework;  // as texts; "" not known
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
@@ -18,7 +18,7 @@ struct Fingerprint {
 // One name of Policy::match.
 [[nodiscard]] const std::string& partOf(const Fingerprint& host, std::string_view name);
 
-// What a report names as a cause, with the user's line to look at.
+// What a report names as a cause, with the user's line to start at.
 struct Suspect {
   std::string id, title, file;  // file may be empty
   std::int64_t line = 0;        // 0: not known

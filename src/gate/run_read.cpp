@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "gate/run.h"
-#include "present/report_json.h"
-#include "present/units.h"
+#include "present/metrics/report_json.h"
 
 namespace stallprof {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // More than a report ever lists; the rest is not worth a gate's words.
-constexpr std::size_t kMostSuspects = 64, kMostBaselineRuns = 1000;
+constexpr std::size_t kMaxSuspects = 64, kMaxBaselineRuns = 1000;
 
 const Json& at(const Json& json, std::initializer_list<const char*> path) {
   static const Json kNull;
@@ -48,7 +48,7 @@ std::vector<Suspect> suspectsOf(const Json& report) {
   const Json& findings = at(report, {"findings"});
   if (!findings.is_array()) return out;
   for (const Json& f : findings) {
-    if (out.size() == kMostSuspects) break;
+    if (out.size() == kMaxSuspects) break;
     const Json& share = at(f, {"share_ratio"});
     out.push_back({textOf(at(f, {"id"})), textOf(at(f, {"title"})),
                    textOf(at(f, {"where", "file"})), wholeOf(at(f, {"where", "line"})).value_or(0),
@@ -113,7 +113,7 @@ Result<Baseline> readBaselineIndex(const std::string& text) {
   baseline.host = {textOf(at(json, {"host", "cpu_model"})), textOf(at(json, {"host", "cores"})),
                    textOf(at(json, {"host", "gpus"})), textOf(at(json, {"host", "framework"}))};
   const Json& runs = at(json, {"runs"});
-  if (!runs.is_array() || runs.empty() || runs.size() > kMostBaselineRuns)
+  if (!runs.is_array() || runs.empty() || runs.size() > kMaxBaselineRuns)
     return Error{Error::Kind::kDamaged, "it lists no runs"};
   for (const Json& run : runs) {
     baseline.files.push_back(textOf(run));

@@ -34,8 +34,14 @@ Maybe<std::vector<double>> scaled(std::span<const double> values, const Scale& s
 // No spread at all: what differs, differs.
 Shift certain(double size, double floor) {
   Shift shift{size, size, size, 0.5, 0.5, floor, 0};
-  if (size > 0) shift.worse = 0, shift.better = 1;
-  if (size < 0) shift.worse = 1, shift.better = 0;
+  if (size > 0) {
+    shift.worse = 0;
+    shift.better = 1;
+  }
+  if (size < 0) {
+    shift.worse = 1;
+    shift.better = 0;
+  }
   return shift;
 }
 
@@ -84,7 +90,9 @@ Maybe<Shift> measureShift(std::span<const double> base, std::span<const double> 
                                   std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1)));
   const double reach = upperQuantile(alpha, freedom) * error;
   Shift shift;
-  shift.size = size, shift.low = size - reach, shift.high = size + reach;
+  shift.size = size;
+  shift.low = size - reach;
+  shift.high = size + reach;
   shift.worse = upperTail(size / error, freedom);
   shift.better = upperTail(-size / error, freedom);
   shift.detectable = detectable(reach, floor, error, freedom);

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 #include "gate/metrics.h"
 
 // One number of the runs of two sides. The run is what repeats; steps of one run share its luck.

@@ -65,7 +65,7 @@ enum class Outcome : std::uint8_t {
                                          "workload_failed"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
-// semantics, Gate: 0 pass, 1 regression, 3 not comparable or inconclusive by policy, 4 failed.
+// 0 pass, 1 regression, 3 not comparable or inconclusive by policy, 4 failed (README.md).
 [[nodiscard]] constexpr int exitStatus(Outcome outcome) {
   constexpr int kStatus[] = {0, 1, 3, 3, 4};
   return kStatus[static_cast<std::size_t>(outcome)];
@@ -78,7 +78,7 @@ struct GateResult {
   Fingerprint host;  // of the head
   std::vector<CheckResult> checks;
   std::vector<NewFinding> newFindings;  // in every run of the head, in none of the base
-  Maybe<Suspect> suspect;               // what the head's reports name first: where to look
+  Maybe<Suspect> suspect;               // what the head's reports name first: where to start
   std::vector<std::string> notes;       // ready to print
 };
 
@@ -87,7 +87,7 @@ struct GateResult {
                                      std::span<const double> base, std::span<const double> head);
 
 // The alpha of one check of `policy`: those that can fail the gate share it, so that the chance
-// that any cries wolf stays under it (Bonferroni; Holm's order would fail the same gates).
+// that any gives a false alarm stays under it (Bonferroni; Holm's order would fail the same gates).
 [[nodiscard]] double alphaOf(const Check& check, const Policy& policy);
 
 // The whole gate. Pure. The Error (kUsage) is for what cannot be asked of these runs: a metric they

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "present/units.h"
+#include "base/units.h"
 
 namespace stallprof {
 
@@ -17,7 +17,7 @@ std::string changeText(double change, const Scale& scale) {
 }
 
 std::string metricText(const Maybe<double>& value, const MetricKind& kind) {
-  if (!value) return kNotMeasured;
+  if (!value) return kNotMeasuredText;
   // Whole percents hide what moves by a point or two.
   if (kind.inPoints()) return fmt::format("{:.1f} %", *value * 100);
   return valueText(*value, std::string(kind.unit));

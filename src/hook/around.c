@@ -49,7 +49,7 @@ static PyObject* withoutOurs(PyObject* traceback) {
 /* Swallows the current error if it is ours; 0 when it must go on to the program. It is ours if it
  * is an Exception that no frame but ours has seen (nothing we call from there is Python code that
  * may raise), or none at all: then the interpreter raised it before our code ran. What goes on was
- * raised by a signal handler, and looks as if that had run before or after the call. */
+ * raised by a signal handler, as if that had run before or after the call. */
 static int swallowed(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -98,7 +98,8 @@ static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
   if (self->begin && self->begin != Py_None)
     return PyObject_CallFunctionObjArgs(self->begin, args, kwargs ? kwargs : Py_None, NULL);
   PyObject* first = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : Py_True;
-  return Py_INCREF(first), first;
+  Py_INCREF(first);
+  return first;
 }
 
 static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
@@ -112,12 +113,15 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-/* ---- looking like the original ---------------------------------------------------------- */
+/* ---- the same to callers as the original ------------------------------------------------- */
 
 /* As for a function: on an instance a bound method, on a class itself. */
 static PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {
   (void)owner;
-  if (!instance || instance == Py_None) return Py_INCREF(self), self;
+  if (!instance || instance == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
   return PyObject_CallFunctionObjArgs(methodType, self, instance, NULL);
 }
 
@@ -140,7 +144,7 @@ static int setAttribute(PyObject* self, PyObject* name, PyObject* value) {
 
 static PyObject* repr(PyObject* self) { return PyObject_Repr(((Around*)self)->original); }
 
-/* A string tells pickle and copy: a global of that name. */
+/* To pickle and copy a string means: a global of that name. */
 static PyObject* reduce(PyObject* self, PyObject* args) {
   (void)args;
   return PyObject_GetAttrString(((Around*)self)->original, "__qualname__");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Around(original, begin, end): a function that cannot be told from `original`, but calls `begin`
- * before it and `end` after it. Being native it adds no frame, so tracebacks, warnings' stack
- * levels, the recursion limit and torch.compile see what they see without it. Every attribute is
- * the original's, `__class__` too; pickling is by the original's name.
+ * Around(original, begin, end): a function that cannot be distinguished from `original`, but calls
+ * `begin` before it and `end` after it. Being native it adds no frame, so tracebacks, warnings'
+ * stack levels, the recursion limit and torch.compile see what they see without it. Every attribute
+ * is the original's, `__class__` too; pickling is by the original's name.
  *
  *   token = begin(args, kwargs)           None: not interested, `end` is not called
  *   begin is None: the token is the first argument, the instance of a method

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "hook/batches.h"
 
-/* Of a batch looked at for its size; a batch of more parts is of unknown size. */
-enum { kMostParts = 64 };
+/* Of a batch whose size is read; a batch of more parts is of unknown size. */
+enum { kMaxParts = 64 };
 
 struct parts {
-  PyObject* waiting[kMostParts]; /* owned */
+  PyObject* waiting[kMaxParts]; /* owned */
   int count, seen;
   int64_t bytes;
 };
@@ -38,12 +38,15 @@ static int64_t ask(PyObject* object, int question, int call) {
   }
   int64_t number = value ? PyLong_AsLongLong(value) : 0;
   Py_XDECREF(value);
-  if (PyErr_Occurred()) return PyErr_Clear(), 0;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return 0;
+  }
   return number;
 }
 
 static int push(struct parts* parts, PyObject* part) {
-  if (!part || parts->seen == kMostParts) return 0;
+  if (!part || parts->seen == kMaxParts) return 0;
   ++parts->seen;
   parts->waiting[parts->count++] = (Py_INCREF(part), part);
   return 1;
@@ -77,7 +80,7 @@ static int hasBytes(PyObject* tensorType) {
   return has;
 }
 
-static int look(struct parts* parts, PyObject* part) {
+static int addPart(struct parts* parts, PyObject* part) {
   static PyObject *tensor, *array;
   PyObject* type = (PyObject*)Py_TYPE(part);
   if (type == typeOf(&tensor, "torch", "Tensor")) {
@@ -96,7 +99,7 @@ int64_t batchBytes(PyObject* data) {
   int all = push(&parts, data);
   while (parts.count) {
     PyObject* part = parts.waiting[--parts.count];
-    if (all) all = look(&parts, part);
+    if (all) all = addPart(&parts, part);
     Py_DECREF(part);
   }
   return all && parts.bytes > 0 ? parts.bytes : -1;

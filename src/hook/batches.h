@@ -4,21 +4,21 @@
  * than what it would measure. Each name below makes an Around (around.h) of the function given to
  * it.
  *
- * Pass: one pass over a loader, kept in the iterator as `_stallprof`.
+ * Epoch: one iteration over a loader, kept in its iterator as `_stallprof`.
  *   around_next       of the iterator's __next__
  *   around_put_index  of _try_put_index: which worker owes the batch
  *   around_get_data   of _get_data: which batch came
  * Tasks(key, worker, senders, resumed): one run of the loop in a worker.
  *   around_get, around_put   of the index queue's get and the data queue's put
  *   senders() -> (tid, tid)  the feeder thread and the resource sharer's, 0 where not there
- *   resumed(message) -> key  persistent workers: the next pass begins */
+ *   resumed(message) -> key  persistent workers: the next epoch begins */
 #ifndef STALLPROF_HOOK_BATCHES_H
 #define STALLPROF_HOOK_BATCHES_H
 
 #include "hook/around.h"
 
 /* Adds types and functions to the module; 0 on success, else a Python error is set. */
-int addPass(PyObject* module);
+int addEpoch(PyObject* module);
 int addTasks(PyObject* module);
 
 /* Bytes of the tensors and arrays in a batch, by exact types: no code of the user runs. */

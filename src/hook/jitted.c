@@ -7,7 +7,7 @@
 #include "hook/batches.h"
 #include "hook/events.h"
 
-/* Calls while no function was a step, after which none is looked for any more: half a second of
+/* Calls while no function was a step, after which none is searched for any more: half a second of
  * them. A program that computes eagerly would pay for them to its end. */
 #define USELESS_CALLS (1 << 20)
 static unsigned useless;
@@ -29,8 +29,8 @@ static PyObject* stepOf(PyObject* owner, PyObject* function) {
 }
 
 /* Calls one of ours; 0 with an error set. */
-static int tell(PyObject* callback, PyObject* step, PyObject* a, PyObject* b, PyObject* c,
-                PyObject* d) {
+static int notify(PyObject* callback, PyObject* step, PyObject* a, PyObject* b, PyObject* c,
+                  PyObject* d) {
   Py_INCREF(step);
   PyObject* answer = PyObject_CallFunctionObjArgs(callback, step, a, b, c, d, NULL);
   Py_DECREF(step);
@@ -50,13 +50,16 @@ static PyObject* begins(PyObject* owner, PyObject* args, PyObject* kwargs) {
     return NULL;
   PyObject *function = argumentOf(args, 0), *step = stepOf(owner, function);
   PyObject* inside = depth > 0 ? Py_True : Py_False;
-  if (step && !tell(PyTuple_GetItem(owner, 1), step, args, kwargs ? kwargs : Py_None, inside, NULL))
+  if (step &&
+      !notify(PyTuple_GetItem(owner, 1), step, args, kwargs ? kwargs : Py_None, inside, NULL))
     return NULL;
   if (depth++ == 0) {
-    outermost = function, named = kwargs ? kwargs : Py_None;
+    outermost = function;
+    named = kwargs ? kwargs : Py_None;
     since = clockNs(CLOCK_MONOTONIC);
   }
-  return Py_INCREF(owner), owner;
+  Py_INCREF(owner);
+  return owner;
 }
 
 static int done(PyObject* owner, PyObject* args, PyObject* result) {
@@ -65,9 +68,9 @@ static int done(PyObject* owner, PyObject* args, PyObject* result) {
   PyObject* step = result ? stepOf(owner, argumentOf(args, 0)) : NULL;
   if (!step) return 0;
   PyObject* at = PyLong_FromUnsignedLongLong(since);
-  int told = at && tell(PyTuple_GetItem(owner, 2), step, at, args, named, result);
+  int done = at && notify(PyTuple_GetItem(owner, 2), step, at, args, named, result);
   Py_XDECREF(at);
-  return told ? 0 : -1;
+  return done ? 0 : -1;
 }
 
 static const struct aroundCalls calls = {begins, done};
@@ -84,9 +87,11 @@ static PyObject* aroundJitted(PyObject* module, PyObject* args) {
 }
 
 static PyObject* outermostJitted(PyObject* module, PyObject* none) {
-  (void)module, (void)none;
+  (void)module;
+  (void)none;
   PyObject* function = outermost ? outermost : Py_None;
-  return Py_INCREF(function), function;
+  Py_INCREF(function);
+  return function;
 }
 
 static PyMethodDef functions[] = {{"around_jitted", aroundJitted, METH_VARARGS, NULL},

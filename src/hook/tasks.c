@@ -3,7 +3,7 @@
  * CPU of a batch is the process's, so that decoder pools count, less that of the threads that send
  * the batch before while this one is made: the queue's feeder and multiprocessing's resource
  * sharer. What other threads used is read at a batch's end, since they have nothing to do between
- * batches. Faults, reads and other threads' CPU of batches that were not read are told with the
+ * batches. Faults, reads and other threads' CPU of batches that were not read are reported with the
  * next one that is: sums are exact but for what is left unread when the worker ends. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <sys/resource.h>
@@ -13,15 +13,15 @@
 #include "hook/events.h"
 
 /* For the senders: they start with the first batches, and some never do. */
-enum { kLooks = 8, kSenders = 2 };
+enum { kSearches = 8, kSenders = 2 };
 
 /* A read of a CPU clock is a system call, cold after a fetch: it costs more than all else here. So
  * clocks and the batch's size are read for a fetch that begins this long after the last reading, or
- * lasts longer; else its CPU is told by the share of its duration that those read were on a CPU.
- * The period varies, or it could beat with the data's own. */
+ * lasts longer; else its CPU is estimated by the share of its duration that those read were on a
+ * CPU. The period varies, or it could beat with the data's own. */
 enum { kPeriodNs = 1500000, kPeriodSpread = 0xfffff /* mask: 1.05 ms */ };
 
-/* Weight of a fetch that was read in the share told of others. */
+/* Weight of a fetch that was read in the share that others get. */
 static const double kWeight = 1.0 / 32;
 
 struct reading {
@@ -35,12 +35,12 @@ typedef struct {
   PyObject* index; /* in hand, from its arrival to its batch's handing over; NULL: none */
   uint64_t key;
   long long worker;
-  int looks;
+  int searches;
   long tids[kSenders];
   uint64_t waiting; /* when the wait for an index began, timeouts or not; 0: not yet */
   uint64_t begun, begunCpu, made; /* the index's arrival, and its batch's; begunCpu 0: not read */
   uint64_t due;                   /* a fetch that begins later is read */
-  uint64_t told;                  /* CPU told by share since `last` */
+  uint64_t estimated;             /* CPU estimated by share since `last` */
   double cpu, duration;           /* of fetches read, those long ago weighing less */
   struct reading last, now;       /* at the ends of the last fetch read and, if read, of this one */
 } Tasks;
@@ -68,10 +68,12 @@ static void setIndex(Tasks* self, PyObject* index) {
 
 /* Later waits begin when the batch before has been handed over. */
 static PyObject* getBegins(PyObject* object, PyObject* args, PyObject* kwargs) {
-  (void)args, (void)kwargs;
+  (void)args;
+  (void)kwargs;
   Tasks* self = (Tasks*)object;
   if (!self->waiting) self->waiting = clockNs(CLOCK_MONOTONIC);
-  return Py_INCREF(object), object;
+  Py_INCREF(object);
+  return object;
 }
 
 /* An index that a worker at its data's end was still sent is never answered: no batch. */
@@ -101,7 +103,7 @@ static int got(PyObject* object, PyObject* args, PyObject* task) {
 /* ---- put ---------------------------------------------------------------------------------- */
 
 static void findSenders(Tasks* self) {
-  --self->looks;
+  --self->searches;
   PyObject* tids = PyObject_CallObject(self->senders, NULL);
   for (int i = 0; tids && PyTuple_Check(tids) && i < kSenders && i < PyTuple_Size(tids); ++i)
     self->tids[i] = PyLong_AsLong(PyTuple_GetItem(tids, i));
@@ -119,13 +121,14 @@ static PyObject* putBegins(PyObject* object, PyObject* args, PyObject* kwargs) {
   (void)kwargs;
   Tasks* self = (Tasks*)object;
   if (!answersIndex(self, args)) return NULL;
-  if (self->looks) findSenders(self);
+  if (self->searches) findSenders(self);
   if (PyErr_Occurred()) return NULL;
   self->made = clockNs(CLOCK_MONOTONIC);
   self->now.thread = 0;
   if (self->begunCpu || self->made - self->begun >= kPeriodNs)
     readRest(&self->now, clockNs(CLOCK_THREAD_CPUTIME_ID), self->tids);
-  return Py_INCREF(object), object;
+  Py_INCREF(object);
+  return object;
 }
 
 /* This thread's CPU in the fetch. */
@@ -134,19 +137,19 @@ static uint64_t fetchCpu(Tasks* self) {
   if (!self->now.thread) {
     const uint64_t cpu =
         self->duration > 0 ? (uint64_t)(self->cpu / self->duration * (double)duration) : 0;
-    self->told += cpu;
+    self->estimated += cpu;
     return cpu;
   }
   uint64_t cpu = self->now.thread - self->begunCpu;
   if (self->begunCpu) {
     self->cpu += (double)cpu - self->cpu * kWeight;
     self->duration += (double)duration - self->duration * kWeight;
-  } else { /* longer than was foreseen: what was used since the last reading and not told */
+  } else { /* longer than was foreseen: what was used since the last reading and not yet reported */
     cpu = self->now.thread - self->last.thread;
-    cpu = cpu > self->told ? cpu - self->told : 0;
+    cpu = cpu > self->estimated ? cpu - self->estimated : 0;
     if (cpu > duration) cpu = duration;
   }
-  self->told = 0;
+  self->estimated = 0;
   return cpu;
 }
 
@@ -197,7 +200,7 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->worker = worker;
   self->senders = (Py_INCREF(senders), senders);
   self->resumed = (Py_INCREF(resumed), resumed);
-  self->looks = kLooks;
+  self->searches = kSearches;
   return (PyObject*)self;
 }
 

@@ -10,7 +10,7 @@ namespace stallprof {
 
 // `stallprof attach`: records process `pid` and all that it starts or has started, from outside,
 // until it ends, `limit` is over (0: none) or somebody asks us to leave (Ctrl-C, SIGTERM). The
-// process is only looked at: nothing is put into it, and no signal goes to it. `options.command` is
+// process is only read: nothing is put into it, and no signal goes to it. `options.command` is
 // not used. The status to exit with: 0, or 1 where it cannot be recorded.
 [[nodiscard]] int attachSession(pid_t pid, const LaunchOptions& options, Nanos limit);
 

@@ -42,7 +42,7 @@ int tryLinks(const std::string& directory) {
 int tryProcessMemory(pid_t pid) {
   char byte = 0;
   iovec here{&byte, 1}, there{const_cast<char*>(&kReadable), 1};
-  // EFAULT: another image is mapped there, and we were allowed to look.
+  // EFAULT: another image is mapped there, and reading it was permitted.
   return ::process_vm_readv(pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT ? 0 : errno;
 }
 
@@ -115,7 +115,7 @@ bool procHidden() {
 }
 
 // The answer's form on the pipe: the Probe, then the text that sourcesFrom() reads.
-bool tell(int pipe, pid_t watched) {
+bool report(int pipe, pid_t watched) {
   static_assert(std::is_trivially_copyable_v<Probe>);
   Probe probe = probeHost(watched);
   probe.tracepoints = tryTracepoint(watched);
@@ -176,7 +176,7 @@ Probe probeHost(pid_t pid) {
   return probe;
 }
 
-HostView lookFromOutside() {
+HostView probeFromOutside() {
   HostView view;
   int answer[2];
   if (::pipe2(answer, O_CLOEXEC) != 0) return view;
@@ -188,7 +188,7 @@ HostView lookFromOutside() {
     for (;;) ::pause();
   }
   const pid_t watcher = watched < 0 ? -1 : ::fork();
-  if (watcher == 0) ::_exit(tell(to.get(), watched) ? 0 : 1);
+  if (watcher == 0) ::_exit(report(to.get(), watched) ? 0 : 1);
   to.reset();
   view = hear(from.get());
   if (watcher > 0) ::waitpid(watcher, nullptr, 0);

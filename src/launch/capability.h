@@ -34,17 +34,17 @@ struct Probe {
 
 // The highest tier reached with all below it: "T0" to "T5".
 [[nodiscard]] std::string hostTier(const Probe& probe);
-// The sources of it that no sampler tells of by itself, by the names of SourceState events.
+// The sources of it that no sampler reports by itself, by the names of SourceState events.
 [[nodiscard]] std::vector<SourceReport> describe(const Probe& probe);
 // The one setting that would show most of what is missing; empty when nothing is.
 [[nodiscard]] std::string oneSetting(const Probe& probe);
 
-// What a run would meet here, for doctor: found on a process of ours that a third one looks at.
+// What a run would meet here, for doctor: found on a process of ours that a third one reads.
 struct HostView {
   Probe probe;
   std::vector<SourceReport> sources;  // the samplers', describe(), then gpuSources()
 };
-[[nodiscard]] HostView lookFromOutside();
+[[nodiscard]] HostView probeFromOutside();
 
 // The GPU's counters ("nvml", "gpm") and the agent that CUDA would load ("agent"), tried in a
 // process of their own: a driver that hangs takes 11 s at most.

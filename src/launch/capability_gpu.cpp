@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "launch/capability.h"
 #include "launch/child_environment.h"
-#include "sampler/nvml_sampler.h"
+#include "sampler/nvml/nvml_sampler.h"
 
 namespace stallprof {
 namespace {
@@ -35,14 +35,14 @@ SourceReport agentSource() {
 }
 
 // The answer on the pipe is what sourcesFrom() reads.
-void tellGpu(int pipe) {
+void reportGpu(int pipe) {
   auto sources = nvmlSources("/", kLimit);
   sources.push_back(agentSource());
   std::string answer;
   for (const SourceReport& source : sources)
     answer += source.name + '\t' + std::to_string(static_cast<int>(source.state)) + '\t' +
               escapeTerminal(source.why) + '\n';
-  (void)writeAll(pipe, answer + '\n');  // an empty line: all is told
+  (void)writeAll(pipe, answer + '\n');  // an empty line: the answer is complete
 }
 
 // Until the empty line, the end or the limit: a process that hangs in the driver keeps its pipe
@@ -71,7 +71,7 @@ std::vector<SourceReport> gpuSources() {
   Fd to(answer[1]);
   const pid_t child = ::fork();
   if (child == 0) {
-    tellGpu(to.get());
+    reportGpu(to.get());
     ::_exit(0);
   }
   to.reset();

@@ -70,8 +70,8 @@ std::vector<SourceReport> describe(const Probe& p) {
 
 std::string oneSetting(const Probe& p) {
   if (p.stat != 0 || p.schedstat != 0)
-    return p.hidden ? "mount -o remount,hidepid=0 /proc: any look at the job's processes"
-                    : "mount /proc in the container: any look at the job's processes";
+    return p.hidden ? "mount -o remount,hidepid=0 /proc: the job's processes"
+                    : "mount /proc in the container: the job's processes";
   if (p.io != 0 || p.wchan != 0 || p.descriptors != 0)
     return "run stallprof as the job's own user, without setuid programs in between: waits, files "
            "and bytes";

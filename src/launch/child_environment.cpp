@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "sampler/proc/proc_text.h"
 
 namespace stallprof {
 namespace {
@@ -111,6 +112,18 @@ std::string_view valueOf(const std::vector<std::string>& environment, std::strin
   for (const std::string& word : environment)
     if (names(word, name)) return std::string_view(word).substr(name.size() + 1);
   return {};
+}
+
+Result<std::vector<std::string>> wordsOfProcess(pid_t pid, const char* file) {
+  constexpr std::size_t kMaxBytes = 4u << 20;
+  const auto text = readFile("/proc/" + std::to_string(pid) + "/" + file, kMaxBytes);
+  if (!text.ok()) return text.error();
+  return parseCommandLine(text.value(), kMaxBytes);
+}
+
+bool isRecorded(const std::vector<std::string>& environment) {
+  const std::string events(valueOf(environment, kEventsVariable));
+  return !events.empty() && ::access(events.c_str(), F_OK) == 0;
 }
 
 Result<std::string> findHook() {

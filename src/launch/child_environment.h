@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,10 @@ struct Injection {
 [[nodiscard]] std::vector<std::string> currentEnvironment();
 [[nodiscard]] std::string_view valueOf(const std::vector<std::string>& environment,
                                        std::string_view name);
+// The words of a file of a process, each ended by a zero byte: "cmdline" or "environ".
+[[nodiscard]] Result<std::vector<std::string>> wordsOfProcess(pid_t pid, const char* file);
+// An outer stallprof records who has this environment, if its event memory can still be reached.
+[[nodiscard]] bool isRecorded(const std::vector<std::string>& environment);
 
 // Where the hook is: ../lib/stallprof/hook beside our binary's directory, in a prefix as in a build
 // tree. An Error says why it cannot be used: a directory that others may write to would be code of

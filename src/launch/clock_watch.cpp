@@ -5,7 +5,7 @@
 
 namespace stallprof {
 
-void ClockWatch::look(const Clocks& clocks, Nanos planned, EventOut& out) {
+void ClockWatch::sample(const Clocks& clocks, Nanos planned, EventOut& out) {
   const Nanos asleep = clocks.boottime - clocks.monotonic;
   const bool slept = begun_ && asleep - asleep_ > kSuspended;
   if (slept) {
@@ -16,14 +16,14 @@ void ClockWatch::look(const Clocks& clocks, Nanos planned, EventOut& out) {
     out.emit(clocks.monotonic, Gap{Nanos(0), out.intern(why)});
   }
   if (begun_ && clocks.monotonic - planned > kStopped)
-    out.emit(lastLook_, Gap{clocks.monotonic - lastLook_, out.intern("recorder stopped")});
+    out.emit(lastSample_, Gap{clocks.monotonic - lastSample_, out.intern("recorder stopped")});
   if (!begun_ || slept || clocks.monotonic >= nextPair_) {
     out.emit(clocks.monotonic, ClockPair{clocks.realtime, clocks.boottime});
     nextPair_ = clocks.monotonic + kPairEvery;
   }
   begun_ = true;
   asleep_ = asleep;
-  lastLook_ = clocks.monotonic;
+  lastSample_ = clocks.monotonic;
 }
 
 }  // namespace stallprof

@@ -20,11 +20,11 @@ class ClockWatch {
   static constexpr Nanos kSuspended = std::chrono::milliseconds(100);
 
   // Call at every wake-up; `planned` is when the loop meant to wake up at the latest.
-  void look(const Clocks& clocks, Nanos planned, EventOut& out);
+  void sample(const Clocks& clocks, Nanos planned, EventOut& out);
 
  private:
   bool begun_ = false;
-  Nanos nextPair_{}, lastLook_{}, asleep_{};
+  Nanos nextPair_{}, lastSample_{}, asleep_{};
 };
 
 }  // namespace stallprof

@@ -18,7 +18,7 @@ struct Header {
   std::int32_t number;
   std::int64_t wide;
   std::uint32_t flag;
-  std::uint32_t reserved;
+  std::uint32_t textBytes;  // the rest is `second`
 };
 static_assert(sizeof(Header) == 24);
 
@@ -32,19 +32,21 @@ Result<std::pair<Control, Control>> Control::makePair() {
 }
 
 bool Control::send(const ControlMessage& message) const {
+  const std::size_t text = std::min(message.text.size(), kTextLimit);
   Header header{static_cast<std::uint32_t>(message.kind), message.number, message.wide,
-                message.flag ? 1u : 0u, 0};
-  iovec parts[2] = {
+                message.flag ? 1u : 0u, static_cast<std::uint32_t>(text)};
+  iovec parts[3] = {
       {&header, sizeof header},
-      {const_cast<char*>(message.text.data()), std::min(message.text.size(), kTextLimit)}};
+      {const_cast<char*>(message.text.data()), text},
+      {const_cast<char*>(message.second.data()), std::min(message.second.size(), kTextLimit)}};
   msghdr datagram{};
   datagram.msg_iov = parts;
-  datagram.msg_iovlen = 2;
+  datagram.msg_iovlen = 3;
   return ::sendmsg(socket_.get(), &datagram, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 std::optional<ControlMessage> Control::receive() {
-  char bytes[sizeof(Header) + kTextLimit];
+  char bytes[sizeof(Header) + 2 * kTextLimit];
   ssize_t got = -1;
   do got = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);
@@ -57,7 +59,10 @@ std::optional<ControlMessage> Control::receive() {
   message.number = header.number;
   message.flag = header.flag != 0;
   message.wide = header.wide;
-  message.text.assign(bytes + sizeof header, bytes + got);
+  const std::string_view texts(bytes + sizeof header,
+                               static_cast<std::size_t>(got) - sizeof header);
+  message.text = texts.substr(0, header.textBytes);
+  message.second = texts.substr(message.text.size());
   return message;
 }
 

@@ -17,10 +17,10 @@ namespace stallprof {
 // unknown kind is ignored by both, so that requests can be added.
 struct ControlMessage {
   enum class Kind : std::uint32_t {
-    kReady = 1,       // recorder: prepared; `text` is the event memory's path, empty without one
-    kRefused,         // recorder: cannot record; `text` says why, for a person
-    kCommand,         // front: the held command is process `number`
-    kArmed,           // recorder: opened what it needs on the command
+    kReady = 1,  // recorder: prepared; `text`, `second`: the paths of event and activity memory
+    kRefused,    // recorder: cannot record; `text` says why, for a person
+    kCommand,    // front: the held command is process `number`
+    kArmed,      // recorder: opened what it needs on the command
     kUninstrumented,  // front: the command runs without the injection; `text` says why
     kSignal,          // front: signal `number` reached it; `flag`: passed on to the command
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)
@@ -32,7 +32,8 @@ struct ControlMessage {
   std::int32_t number = 0;
   bool flag = false;
   std::int64_t wide = 0;
-  std::string text{};  // cut to what fits a datagram
+  std::string text{};    // cut to what fits a datagram
+  std::string second{};  // likewise
 };
 
 class Control {

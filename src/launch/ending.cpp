@@ -41,9 +41,10 @@ Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
   if (!report.byDefault) {
     report.argv.insert(report.argv.end(), {"--format", wanted.format, "-o", report.file});
   }
-  if (!plan.price.empty()) report.argv.insert(report.argv.end(), {"--price", plan.price});
-  if (plan.colour != "auto") report.argv.insert(report.argv.end(), {"--color", plan.colour});
-  if (!plan.rules.empty()) report.argv.insert(report.argv.end(), {"--rules", plan.rules});
+  const LaunchOptions& options = plan.options;
+  if (!options.price.empty()) report.argv.insert(report.argv.end(), {"--price", options.price});
+  if (options.colour != "auto") report.argv.insert(report.argv.end(), {"--color", options.colour});
+  if (!options.rules.empty()) report.argv.insert(report.argv.end(), {"--rules", options.rules});
   return report;
 }
 
@@ -87,16 +88,16 @@ std::optional<int> await(pid_t pid, std::optional<Nanos> deadline,
 
 void writeReports(const EndingPlan& plan) {
   bool stopped = false;
-  for (const LaunchOptions::Report& wanted : plan.reports) {
+  for (const LaunchOptions::Report& wanted : plan.options.reports) {
     const Report report = planOf(plan, wanted);
     const std::string later = "for the report: " + typed(report.argv);
     if (stopped || (plan.hurry && report.byDefault)) {
-      say(later);
+      printLine(later);
       continue;
     }
     const pid_t pid = spawn(report.argv);
     if (pid < 0) {
-      say("cannot start the report: " + later);
+      printLine("cannot start the report: " + later);
       continue;
     }
     const auto limit =
@@ -104,9 +105,9 @@ void writeReports(const EndingPlan& plan) {
     const auto code = await(pid, limit, plan.interrupted);
     if (!code) {
       stopped = !limit || now() < *limit;
-      say(later);
+      printLine(later);
     } else if (*code != 0) {
-      say("the report failed; " + later);
+      printLine("the report failed; " + later);
     }
   }
 }

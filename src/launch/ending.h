@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "launch/options.h"
 
@@ -13,12 +12,9 @@ namespace stallprof {
 // that no bug or slowness there reaches the status we owe.
 struct EndingPlan {
   std::string recording;
-  std::vector<LaunchOptions::Report> reports;
-  std::string price;
-  bool hurry = false;                 // the command was told to end: no default report
+  const LaunchOptions& options;
+  bool hurry = false;                 // the command was asked to end: no default report
   std::function<bool()> interrupted;  // someone wants us gone: stop at once
-  std::string rules;                  // as LaunchOptions::rules
-  std::string colour = "auto";        // as LaunchOptions::colour
 };
 void writeReports(const EndingPlan& plan);
 

@@ -47,15 +47,12 @@ void deliver(pid_t command, const ReceivedSignal& signal) {
 
 }  // namespace
 
-Front::Front(Control control, const Witness& witness, pid_t recorder, Fd signals)
-    : control_(std::move(control)),
-      witness_(witness),
-      recorder_(recorder),
-      signals_(std::move(signals)) {}
+Front::Front(RecorderProcess recorder, Fd signals)
+    : recorder_(std::move(recorder)), signals_(std::move(signals)) {}
 
 void Front::beforeFork() {
   early_ = readSignals();
-  judge_.begin(witness_.counts(true));
+  judge_.begin(recorder_.witness().counts(true));
 }
 
 void Front::begin(pid_t command) {
@@ -64,6 +61,7 @@ void Front::begin(pid_t command) {
 }
 
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
+  Control& control = recorder_.control();
   for (;;) {
     for (const ReceivedSignal& signal : readSignals())
       judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
@@ -72,10 +70,10 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     if (const auto ended = commandEnded()) return *ended;
     // SIGCHLD wakes us for the command's end; a waiting verdict needs the witness asked again.
     pollfd ready[2] = {{signals_.get(), POLLIN, 0},
-                       {control_.closed() ? -1 : control_.fd(), POLLIN, 0}};
+                       {control.closed() ? -1 : control.fd(), POLLIN, 0}};
     ::poll(ready, 2, judge_.waiting() ? 1 : -1);
     if (ready[1].revents == 0) continue;
-    while (const auto message = control_.receive())
+    while (const auto message = control.receive())
       if (message->kind == ControlMessage::Kind::kProgress) progress(message->text);
   }
 }
@@ -92,7 +90,7 @@ std::vector<ReceivedSignal> Front::readSignals() {
 
 void Front::decide() {
   if (!judge_.waiting()) return;
-  const WitnessCounts counts = witness_.counts(recorderAlive_ && !recorderStopped_);
+  const WitnessCounts counts = recorder_.witness().counts(recorderAlive_ && !recorderStopped_);
   for (const SignalJudge::Verdict& verdict : judge_.decide(counts, now())) pass(verdict);
 }
 
@@ -100,14 +98,14 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
   // The command is not reaped yet, so its pid cannot be another's.
   if (verdict.forward) deliver(command_, verdict.received);
   if (verdict.received.signal == SIGTERM) terminated_ = true;
-  control_.send(
-      {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count(), {}});
+  recorder_.control().send(
+      {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
 }
 
 void Front::watchRecorder() {
   int status = 0;
   if (!recorderAlive_) return;
-  while (::waitpid(recorder_, &status, WNOHANG | WUNTRACED | WCONTINUED) == recorder_) {
+  while (::waitpid(recorder_.pid(), &status, WNOHANG | WUNTRACED | WCONTINUED) == recorder_.pid()) {
     recorderStopped_ = WIFSTOPPED(status);
     if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
     recorderAlive_ = false;

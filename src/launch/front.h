@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "launch/control.h"
+#include "launch/recorder_process.h"
 #include "launch/signal_judge.h"
-#include "launch/witness.h"
 
 namespace stallprof {
 
@@ -27,9 +26,9 @@ struct CommandStatus {
 class Front {
  public:
   // `signals`: a signalfd of every signal that is blocked here.
-  Front(Control control, const Witness& witness, pid_t recorder, Fd signals);
+  Front(RecorderProcess recorder, Fd signals);
 
-  Control& control() { return control_; }
+  RecorderProcess& recorder() { return recorder_; }
   // Right before the command is forked: what arrived until here cannot have reached it.
   void beforeFork();
   // Right after: passes that on.
@@ -56,9 +55,8 @@ class Front {
   void watchRecorder();
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
 
-  Control control_;
-  Witness witness_;
-  pid_t recorder_, command_ = 0;
+  RecorderProcess recorder_;
+  pid_t command_ = 0;
   Fd signals_;
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;

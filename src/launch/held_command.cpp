@@ -30,7 +30,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   do got = ::read(go, &word, 1);
   while (got < 0 && errno == EINTR);
   if (got != 1) ::_exit(125);  // the front died first: there is nobody to run for
-  inherited.giveBack();
+  inherited.restore();
   ::execvpe(argv[0], argv, environment);
   Outcome result{errno, 0};
   if (result.error == E2BIG) {  // what we add did not fit: the command goes without it
@@ -84,7 +84,7 @@ HeldCommand::Started HeldCommand::release() {
 
 int execFailureStatus(int error) { return error == ENOENT ? 127 : 126; }
 
-int execPlainly(const std::vector<std::string>& argv) {
+int execUntouched(const std::vector<std::string>& argv) {
   ::execvp(argv[0].c_str(), pointers(argv).data());
   return errno;
 }

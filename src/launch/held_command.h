@@ -41,6 +41,6 @@ class HeldCommand {
 [[nodiscard]] int execFailureStatus(int error);
 
 // Replaces this process by the command as if we had never been there. Returns exec's errno.
-[[nodiscard]] int execPlainly(const std::vector<std::string>& argv);
+[[nodiscard]] int execUntouched(const std::vector<std::string>& argv);
 
 }  // namespace stallprof

@@ -52,7 +52,7 @@ Inherited Inherited::take() {
   return state;
 }
 
-void Inherited::giveBack() const {
+void Inherited::restore() const {
   for (int i = 0; i < 3; ++i) {
     const timeval& left = timers_[i].it_value;
     if (left.tv_sec != 0 || left.tv_usec != 0) ::setitimer(kTimers[i], &timers_[i], nullptr);

@@ -25,7 +25,7 @@ SignalMask setSignalMask(SignalMask mask);
 [[nodiscard]] int openSignalFd(SignalMask mask);
 
 // What our caller handed us and the command must receive unchanged, although the front itself needs
-// it otherwise. `take` comes first in a run; `giveBack` last in the child, right before exec.
+// it otherwise. `take` comes first in a run; `restore` last in the child, right before exec.
 class Inherited {
  public:
   // Blocks every signal but job control; SIGCHLD to its default (else there is no status to wait
@@ -34,7 +34,7 @@ class Inherited {
   // there.
   [[nodiscard]] static Inherited take();
   // Async-signal-safe.
-  void giveBack() const;
+  void restore() const;
 
  private:
   SignalMask mask_ = 0;

@@ -2,17 +2,17 @@
 #include "launch/job_watch.h"
 
 #include "launch/capability.h"
-#include "sampler/cgroup.h"
-#include "sampler/counter_sampler.h"
-#include "sampler/host.h"
-#include "sampler/native_sampler.h"
-#include "sampler/nvml_sampler.h"
-#include "sampler/process_sampler.h"
-#include "sampler/process_tree.h"
+#include "sampler/nvml/nvml_sampler.h"
+#include "sampler/perf/counter_sampler.h"
+#include "sampler/perf/native_sampler.h"
+#include "sampler/proc/cgroup.h"
+#include "sampler/proc/syscall_count.h"
+#include "sampler/processes/host.h"
+#include "sampler/processes/process_sampler.h"
+#include "sampler/processes/process_tree.h"
+#include "sampler/processes/task_events.h"
 #include "sampler/python/python_sampler.h"
 #include "sampler/sampler_loop.h"
-#include "sampler/syscall_count.h"
-#include "sampler/task_events.h"
 #include "sampler/thread_sampler.h"
 
 namespace stallprof {
@@ -31,23 +31,23 @@ bool runs(std::uint32_t pid) {
 }  // namespace
 
 struct JobWatch::Parts {
-  Parts(pid_t job, unsigned hz, bool python)
+  Parts(pid_t job, const LaunchOptions& options)
       : command(job),
         tree(kRoot, job),
-        threads(kRoot, tree, hz),
+        threads(kRoot, tree, options.hz),
         stacks(kRoot, tree),
         processes(kRoot, tree),
         host(kRoot, &tree),
         cgroup(kRoot, job),
         calls(kRoot),
         gpus(kRoot, &tree),
-        natives(kRoot, tree, python ? &stacks : nullptr),
-        loop(hz) {
+        natives(kRoot, tree, options.python ? &stacks : nullptr),
+        loop(options.hz) {
     // The tree first: the others follow what it found.
     for (Sampler* sampler : std::initializer_list<Sampler*>{
              &tree, &threads, &natives, &processes, &host, &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
-    if (python) threads.giveLooks(stacks);
+    if (options.python) threads.deliverSamples(stacks);
   }
 
   pid_t command;
@@ -65,32 +65,34 @@ struct JobWatch::Parts {
   SamplerLoop loop;
 };
 
-JobWatch::JobWatch(pid_t command, const Wishes& wishes)
-    : parts_(std::make_unique<Parts>(command, wishes.hz, wishes.python)), wishes_(wishes) {}
+JobWatch::JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt)
+    : parts_(std::make_unique<Parts>(command, options)),
+      options_(options),
+      attachedAt_(attachedAt) {}
 JobWatch::~JobWatch() = default;
 
 void JobWatch::open() {
-  parts_->events.open(parts_->command);  // without them the tree says why, and looks around itself
+  parts_->events.open(parts_->command);  // without them the tree says why, and reads /proc
   parts_->tree.follow(parts_->events);
   parts_->calls.open(parts_->command);
-  if (wishes_.native) parts_->natives.open(parts_->command, wishes_.hz);
-  if (wishes_.counters) parts_->counters.open(parts_->command, counterCodes());
+  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
+  if (options_.counters) parts_->counters.open(parts_->command, counterCodes());
 }
 
 // What is inherited reaches only what is born later. Native samples open one event a thread that
-// there is; task events would take as many again, so the tree looks around itself instead.
+// there is; task events would take as many again, so the tree reads /proc instead.
 void JobWatch::openRunning() {
-  parts_->tree.noneBefore(wishes_.attachedAt);
-  if (wishes_.native) parts_->natives.open(parts_->command, wishes_.hz);
+  parts_->tree.noneBefore(attachedAt_);
+  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
 }
 
 void JobWatch::arm(EventOut& out) {
-  if (!wishes_.native) parts_->natives.leaveOut("switched off with --no-native");
-  wishes_.attachedAt == Nanos(0) ? open() : openRunning();
+  if (!options_.native) parts_->natives.leaveOut("switched off with --no-native");
+  attachedAt_ == Nanos(0) ? open() : openRunning();
   const Probe probe = probeHost(parts_->command);
   for (const SourceReport& source : describe(probe))
     emitSource(out, now(), source.name, source.state, source.why);
-  if (!wishes_.python)
+  if (!options_.python)
     emitSource(out, now(), "python_stacks", Coverage::kAbsent, "switched off with --no-python");
   emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
   step(now(), out);

@@ -7,7 +7,8 @@
 #include <memory>
 
 #include "event/event_out.h"
-#include "recording/ring.h"
+#include "launch/options.h"
+#include "recording/memory/ring.h"
 
 namespace stallprof {
 
@@ -15,17 +16,12 @@ namespace stallprof {
 // name.
 class JobWatch {
  public:
-  struct Wishes {
-    unsigned hz = 100;      // looks a second at a thread
-    bool python = true;     // read the stacks of Python threads
-    bool native = true;     // sample what threads execute
-    bool counters = false;  // count the CPUs' events
-    Nanos attachedAt{};     // the command runs already: nothing is known of it before; 0: held
-  };
-  JobWatch(pid_t command, const Wishes& wishes);
+  // `attachedAt`: the command runs already, and nothing is known of it before; 0: it is held.
+  // `options` must outlive this.
+  JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt);
   ~JobWatch();
 
-  // While the command is still held: opens the inherited task events on it, and takes a first look.
+  // While the command is still held: opens the inherited task events on it, and samples it once.
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);
   [[nodiscard]] Nanos nextDue() const;
@@ -43,7 +39,8 @@ class JobWatch {
   void open();
   void openRunning();
   std::unique_ptr<Parts> parts_;
-  Wishes wishes_;
+  const LaunchOptions& options_;
+  Nanos attachedAt_;
 };
 
 }  // namespace stallprof

@@ -2,25 +2,14 @@
 #include "launch/progress.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
 
 // A median of more is no better; a forged stream of events takes no more memory.
-constexpr std::size_t kMostGaps = 16384, kMostThreads = 4096;
-
-std::string durationText(Nanos t) {
-  char text[32];
-  const double s = seconds(t);
-  if (s >= 1)
-    std::snprintf(text, sizeof text, "%.3g s", s);
-  else if (s >= 1e-3)
-    std::snprintf(text, sizeof text, "%.3g ms", s * 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.3g us", s * 1e6);
-  return text;
-}
+constexpr std::size_t kMaxGaps = 16384, kMaxThreads = 4096;
 
 }  // namespace
 
@@ -34,40 +23,44 @@ void Progress::put(const Event& event) {
 }
 
 void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count) {
-  if (seen_.size() >= kMostThreads && !seen_.contains({kind, thread.value})) return;
+  if (seen_.size() >= kMaxThreads && !seen_.contains({kind, thread.value})) return;
   Seen& seen = seen_[{kind, thread.value}];
-  if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMostGaps)
+  if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
     seen.gaps.push_back((at - seen.last) / count);
   seen.last = at;
   seen.wait += wait;
-  seen.total += count, seen.since += count;
+  seen.total += count;
+  seen.since += count;
   if (from_ < Nanos(0)) from_ = at;
 }
 
 std::string Progress::line(Nanos now) {
-  const Seen* most = nullptr;
+  const Seen* busiest = nullptr;
   Kind kind = Kind::kBatch;
-  for (const auto& [key, seen] : seen_)
-    if (seen.since > 0 && (most == nullptr || (key.first == kind && seen.since > most->since)))
-      most = &seen, kind = key.first;
+  for (const auto& [key, seen] : seen_) {
+    if (seen.since == 0) continue;
+    if (busiest != nullptr && (key.first != kind || seen.since <= busiest->since)) continue;
+    busiest = &seen;
+    kind = key.first;
+  }
   const Nanos period = now - from_;
-  if (most == nullptr || period <= Nanos(0)) return "";
-  std::vector<Nanos> gaps = most->gaps;
+  if (busiest == nullptr || period <= Nanos(0)) return "";
+  std::vector<Nanos> gaps = busiest->gaps;
   std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
                    gaps.end());
-  char text[200];
-  std::snprintf(text, sizeof text, "%llu %s, %.3g a second",
-                static_cast<unsigned long long>(most->total),
-                kind == Kind::kBatch ? "batches" : "optimizer steps",
-                static_cast<double>(most->since) / seconds(period));
-  std::string line = text;
+  std::string line = countOf(static_cast<std::int64_t>(busiest->total),
+                             kind == Kind::kBatch ? "batch" : "optimizer step") +
+                     ", " + numberText(static_cast<double>(busiest->since) / seconds(period)) +
+                     " a second";
   if (!gaps.empty()) line += ", p50 " + durationText(gaps[gaps.size() / 2]);
-  if (kind == Kind::kBatch) {
-    std::snprintf(text, sizeof text, ", %.0f %% of the time waiting for data",
-                  std::min(100.0, 100 * seconds(most->wait) / seconds(period)));
-    line += text;
+  if (kind == Kind::kBatch)
+    line += ", " + percentText(std::min(1.0, seconds(busiest->wait) / seconds(period))) +
+            " of the time waiting for data";
+  for (auto& [key, seen] : seen_) {
+    seen.since = 0;
+    seen.wait = Nanos(0);
+    seen.gaps.clear();
   }
-  for (auto& [key, seen] : seen_) seen.since = 0, seen.wait = Nanos(0), seen.gaps.clear();
   from_ = now;
   return line;
 }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,9 +21,11 @@
 #include "launch/inherited.h"
 #include "launch/job_watch.h"
 #include "launch/progress.h"
-#include "recording/activity.h"
-#include "recording/ring.h"
+#include "launch/recorder_log.h"
+#include "recording/activity/activity.h"
+#include "recording/memory/ring.h"
 #include "recording/writer.h"
+#include "sampler/proc/proc_file.h"
 
 namespace stallprof {
 namespace {
@@ -32,7 +35,7 @@ namespace {
 constexpr Nanos kDrainEvery = std::chrono::milliseconds(80);
 // A wake-up costs more than what is done in it (25 us on a virtual machine): our own work waits
 // this long for one of the samplers'.
-constexpr Nanos kPatience = std::chrono::milliseconds(40);
+constexpr Nanos kMaxDelay = std::chrono::milliseconds(40);
 constexpr Nanos kUsageEvery = std::chrono::seconds(1);
 // Without pidfd_open (before Linux 5.3), how often to ask whether an orphaned command still runs.
 constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
@@ -52,6 +55,11 @@ std::int64_t residentBytes() {
   return std::strtoll(text.value().c_str() + space, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
 }
 
+std::int64_t peakResidentBytes() {
+  struct rusage usage {};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * std::int64_t{1024} : -1;
+}
+
 class Recorder {
  public:
   Recorder(RecorderPlan plan, Control control)
@@ -64,12 +72,12 @@ class Recorder {
 
  private:
   void waitUntil(Nanos due);
-  void listen();
-  void take(const ControlMessage& message);
-  void takeCommand(pid_t command);
+  void readMessages();
+  void handle(const ControlMessage& message);
+  void watchCommand(pid_t command);
   void work(Nanos now);
-  void tellUsage(Nanos now);
-  void tellProgress(Nanos now);
+  void reportUsage(Nanos now);
+  void reportProgress(Nanos now);
   void finish();
   void discard();
   void source(std::string_view name, Coverage state, std::string_view why);
@@ -79,6 +87,7 @@ class Recorder {
   RecorderPlan plan_;
   Control control_;
   std::unique_ptr<Writer> writer_;
+  std::unique_ptr<RecorderLog> log_;  // where all events go; on to the writer
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<EventMemory> memory_;
   std::unique_ptr<ActivityMemory> activity_;
@@ -88,7 +97,8 @@ class Recorder {
   pid_t command_ = 0;
   Fd commandFd_;
   Nanos nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
-  bool heard_ = true;  // something may wait at the control socket
+  bool messagesPending_ = true;  // something may wait at the control socket
+  bool orphaned_ = false;        // the log says that the front is gone
   bool done_ = false, discard_ = false;
   CommandEnd end_;
   Nanos endedAt_{};
@@ -102,11 +112,12 @@ bool Recorder::prepare() {
     return false;
   }
   writer_ = std::move(writer).value();
-  progress_ = std::make_unique<Progress>(*writer_);
-  nextProgress_ = now() + plan_.progressEvery;
+  log_ = std::make_unique<RecorderLog>(*writer_, plan_);
+  progress_ = std::make_unique<Progress>(*log_);
+  nextProgress_ = now() + plan_.options.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
   if (!plan_.attached) ready.text = prepareMemory();
-  if (const std::string path = prepareActivity(); !path.empty()) ready.text += "\n" + path;
+  ready.second = prepareActivity();
   if (!plan_.noHook.empty()) source("hook", Coverage::kAbsent, plan_.noHook);
   (void)!::chdir("/");  // whatever happens to the job's directory, we do not keep it busy
   return control_.send(ready);
@@ -142,16 +153,18 @@ std::string Recorder::prepareActivity() {
 }
 
 void Recorder::source(std::string_view name, Coverage state, std::string_view why) {
-  writer_->emit(now(), SourceState{writer_->intern(name), state, writer_->intern(why)});
+  emitSource(*log_, now(), name, state, why);
 }
 
 void Recorder::run() {
   planned_ = now();
   while (!done_) {
     const Nanos t = now();
-    clocks_.look({t, realtimeNow(), boottimeNow()}, planned_, *writer_);
+    clocks_.sample({t, realtimeNow(), boottimeNow()}, planned_, *log_);
     work(t);
-    listen();
+    readMessages();
+    if (control_.closed() && !std::exchange(orphaned_, true))
+      log_->write(LogLevel::kWarning, "the front is gone; recording until the command ends");
     if (control_.closed() && commandGone()) done_ = true;
     if (!done_) waitUntil(nextDue());
   }
@@ -159,7 +172,7 @@ void Recorder::run() {
 }
 
 Nanos Recorder::nextDue() const {
-  Nanos due = std::min(nextDrain_, nextUsage_) + (watch_ ? kPatience : Nanos(0));
+  Nanos due = std::min(nextDrain_, nextUsage_) + (watch_ ? kMaxDelay : Nanos(0));
   if (watch_) due = std::min(due, watch_->nextDue());
   return due;
 }
@@ -169,12 +182,12 @@ void Recorder::waitUntil(Nanos due) {
   const Nanos left = std::max(due - now(), Nanos(0));
   const timespec limit{static_cast<time_t>(left.count() / 1'000'000'000),
                        static_cast<long>(left.count() % 1'000'000'000)};
-  // The command's end matters to us only when there is no front to tell of it.
+  // The command's end matters to us only when there is no front to report it.
   pollfd ready[2] = {{control_.fd(), POLLIN, 0}, {commandFd_.get(), POLLIN, 0}};
   if (control_.closed())
     ::ppoll(ready + 1, 1, &limit, nullptr);
   else
-    heard_ = ::ppoll(ready, 1, &limit, nullptr) > 0;
+    messagesPending_ = ::ppoll(ready, 1, &limit, nullptr) > 0;
 }
 
 bool Recorder::commandGone() const {
@@ -186,19 +199,21 @@ bool Recorder::commandGone() const {
   return ::kill(command_, 0) != 0 && errno == ESRCH;
 }
 
-void Recorder::listen() {
-  if (control_.closed() || !std::exchange(heard_, false)) return;
-  while (const auto message = control_.receive()) take(*message);
+void Recorder::readMessages() {
+  if (control_.closed() || !std::exchange(messagesPending_, false)) return;
+  while (const auto message = control_.receive()) handle(*message);
 }
 
-void Recorder::take(const ControlMessage& message) {
+void Recorder::handle(const ControlMessage& message) {
   switch (message.kind) {
     case ControlMessage::Kind::kCommand:
-      return takeCommand(message.number);
+      return watchCommand(message.number);
     case ControlMessage::Kind::kUninstrumented:
       return source("hook", Coverage::kAbsent, message.text);
     case ControlMessage::Kind::kSignal:
-      return writer_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
+      log_->write(LogLevel::kDebug, "signal " + std::to_string(message.number) +
+                                        (message.flag ? ": passed on" : ": the command has it"));
+      return log_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
     case ControlMessage::Kind::kEnded:
       (message.flag ? end_.signal : end_.exitCode) = message.number;
       endedAt_ = Nanos(message.wide);
@@ -212,77 +227,78 @@ void Recorder::take(const ControlMessage& message) {
   }
 }
 
-void Recorder::takeCommand(pid_t command) {
+void Recorder::watchCommand(pid_t command) {
   command_ = command;
   commandFd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, command, 0)));
-  JobWatch::Wishes wishes{plan_.hz, plan_.python, plan_.native, plan_.counters, {}};
-  if (plan_.attached) wishes.attachedAt = plan_.manifest.startedMonotonic;
-  watch_ = std::make_unique<JobWatch>(command, wishes);
-  watch_->arm(*writer_);
+  const Nanos attachedAt = plan_.attached ? plan_.manifest.startedMonotonic : Nanos(0);
+  log_->write(LogLevel::kInfo, "the command is process " + std::to_string(command));
+  watch_ = std::make_unique<JobWatch>(command, plan_.options, attachedAt);
+  watch_->arm(*log_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});
 }
 
 void Recorder::work(Nanos t) {
-  if (watch_ && t >= watch_->nextDue()) watch_->step(t, *writer_);
+  if (watch_ && t >= watch_->nextDue()) watch_->step(t, *log_);
   // Now, too, what would be overdue when the samplers are due again.
-  const Nanos next = watch_ ? watch_->nextDue() - kPatience : Nanos(0);
+  const Nanos next = watch_ ? watch_->nextDue() - kMaxDelay : Nanos(0);
   if (t >= nextDrain_ || next > nextDrain_) {
     if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
-    if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
+    if (activity_ && watch_) activity_->drain(t, identities_, *log_);
     writer_->tick(t);
     nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
   }
   if (t >= nextUsage_ || next > nextUsage_) {
-    tellUsage(t);
+    reportUsage(t);
     nextUsage_ = t + kUsageEvery;
   }
-  if (plan_.progressEvery > Nanos(0) && t >= nextProgress_) {
-    tellProgress(t);
-    nextProgress_ = t + plan_.progressEvery;
+  if (plan_.options.progressEvery > Nanos(0) && t >= nextProgress_) {
+    reportProgress(t);
+    nextProgress_ = t + plan_.options.progressEvery;
   }
 }
 
-void Recorder::tellProgress(Nanos t) {
+void Recorder::reportProgress(Nanos t) {
   const std::string line = progress_->line(t);
   if (line.empty()) return;
   const Nanos ran = t - plan_.manifest.startedMonotonic;
   char cost[64];
   std::snprintf(cost, sizeof cost, ", recorder %.1f %% of a core",
                 100 * seconds(processCpu() + frontCpu_) / std::max(seconds(ran), 1.0));
+  log_->write(LogLevel::kDebug, line + cost);
   control_.send({ControlMessage::Kind::kProgress, 0, false, 0, line + cost});
 }
 
-void Recorder::tellUsage(Nanos t) {
+void Recorder::reportUsage(Nanos t) {
   const Nanos front = cpuOf(static_cast<pid_t>(plan_.manifest.frontPid));
   if (!control_.closed() && front >= Nanos(0)) frontCpu_ = front;  // a dead front keeps its last
   RecorderUsage usage;
   usage.cpu = processCpu() + frontCpu_;
   usage.residentBytes = residentBytes();
+  usage.peakBytes = peakResidentBytes();
   usage.writtenBytes = writer_->bytesWritten();
   usage.milliHz = watch_ ? watch_->milliHz() : 0;
   usage.pid = plan_.manifest.recorderPid;
-  writer_->emit(t, usage);
+  log_->emit(t, usage);
+  log_->update(t, usage);
 }
 
 void Recorder::finish() {
   const Nanos t = now();
   if (watch_) {
-    watch_->finish(t, *writer_);
-    if (memory_) memory_->drain(t, identities_, *writer_);
-    if (activity_) activity_->finish(t, identities_, *writer_);
+    watch_->finish(t, *log_);
+    if (memory_) memory_->drain(t, identities_, *log_);
+    if (activity_) activity_->finish(t, identities_, *log_);
     end_.outlived = watch_->outlived();
   }
-  tellUsage(t);
-  writer_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
+  reportUsage(t);
+  log_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
   if (memory_) memory_->close();
   if (activity_) activity_->close();
   writer_->close();
-  control_.send({ControlMessage::Kind::kClosed,
-                 static_cast<std::int32_t>(end_.outlived),
-                 false,
-                 writer_->bytesWritten(),
-                 {}});
+  log_->end(end_);
+  control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived), false,
+                 writer_->bytesWritten()});
 }
 
 void Recorder::discard() {
@@ -297,6 +313,7 @@ void Recorder::discard() {
 // The recorder's own limits and priority; the job's stay as they are.
 void becomeBackground() {
   ::prctl(PR_SET_NAME, "stallprof-rec");
+  ::umask(077);  // the log is as private as the recording
   ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5);  // this thread only
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {

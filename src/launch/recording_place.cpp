@@ -20,6 +20,19 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
+// Whether the reports' files can be written.
+Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
+  for (const auto& report : reports) {
+    if (report.file.empty()) continue;
+    const auto parent = std::filesystem::path(report.file).parent_path().string();
+    if (std::filesystem::is_directory(report.file) ||
+        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
+      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
+                                         errnoText(errno == 0 ? EISDIR : errno)};
+  }
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::string> chooseRecording(const LaunchOptions& options,
@@ -44,19 +57,8 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
   if (::access(directory, W_OK | X_OK) != 0)
     return Error{Error::Kind::kIo, "cannot write the recording into " + inQuotes(directory) + ": " +
                                        errnoText(errno) + "; choose another place with -o"};
+  if (const Status fit = checkReports(options.reports); !fit.ok()) return fit.error();
   return name;
-}
-
-Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
-  for (const auto& report : reports) {
-    if (report.file.empty()) continue;
-    const auto parent = std::filesystem::path(report.file).parent_path().string();
-    if (std::filesystem::is_directory(report.file) ||
-        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
-      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
-                                         errnoText(errno == 0 ? EISDIR : errno)};
-  }
-  return Done{};
 }
 
 }  // namespace stallprof

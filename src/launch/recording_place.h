@@ -9,12 +9,9 @@
 
 namespace stallprof {
 
-// The directory of a recording to be made, or why there can be none: found out before anything
-// starts. It does not exist.
+// The directory of a recording to be made, which does not exist; or why it, or a report that was
+// asked for, cannot be written: found out before anything starts.
 [[nodiscard]] Result<std::string> chooseRecording(const LaunchOptions& options,
                                                   const std::vector<std::string>& environment);
-
-// Whether the reports' files can be written.
-[[nodiscard]] Status checkReports(const std::vector<LaunchOptions::Report>& reports);
 
 }  // namespace stallprof

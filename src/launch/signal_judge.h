@@ -30,9 +30,9 @@ struct ReceivedSignal {
 // Decides which signals the front passes on, so that the command gets each exactly once.
 //
 // A signal sent to the process group, or to every pid of a job step, reaches the command by itself;
-// one sent to the front's pid does not. Both look the same here. The witness, a process of the same
-// group and session, tells them apart: what it gets too within the window was sent to all. Pure: no
-// clock, no descriptor.
+// one sent to the front's pid does not. Both are the same here. The witness, a process of the same
+// group and session, distinguishes them: what it gets too within the window was sent to all. Pure:
+// no clock, no descriptor.
 class SignalJudge {
  public:
   // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.

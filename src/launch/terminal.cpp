@@ -11,7 +11,7 @@
 
 namespace stallprof {
 
-void say(std::string_view line) {
+void printLine(std::string_view line) {
   constexpr int kPatienceMs = 200;
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&ready, 1, kPatienceMs) <= 0) return;

@@ -8,6 +8,6 @@ namespace stallprof {
 // One line on stderr, prefixed "stallprof: ". The only thing `run` itself ever prints. Never stops
 // us (a background job on a terminal with tostop) and never blocks on a reader that went to sleep:
 // then the line is lost.
-void say(std::string_view line);
+void printLine(std::string_view line);
 
 }  // namespace stallprof

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/text.h"
-#include "recording/format.h"
+#include "recording/format/format.h"
 
 namespace stallprof {
 namespace {

@@ -9,14 +9,14 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "event/strings.h"
-#include "recording/decode.h"
-#include "recording/frame_scanner.h"
+#include "recording/format/decode.h"
+#include "recording/format/frame_scanner.h"
 #include "recording/manifest.h"
 
 namespace stallprof {
 
 // Reads a recording while it is being written: each call gives what was added since the one before.
-// For a view of now; what is damaged is passed over without a word (readRecording tells of it).
+// For a view of now; what is damaged is passed over without a word (readRecording reports it).
 // All bytes are untrusted, as to readRecording. One thread.
 class RecordingFollower {
  public:

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "recording/format.h"
+#include "recording/format/format.h"
 
 namespace stallprof {
 namespace {

@@ -10,12 +10,14 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "recording/decode.h"
-#include "recording/format.h"
-#include "recording/frame_scanner.h"
+#include "recording/format/decode.h"
+#include "recording/format/format.h"
+#include "recording/format/frame_scanner.h"
 
 namespace stallprof {
 namespace {
@@ -63,110 +65,134 @@ Result<Manifest> manifestIn(int directory) {
   if (!file.valid())
     return Error{Error::Kind::kDamaged, std::string("not a stallprof recording: ") +
                                             format::kManifestFile + ": " + errnoText(errno)};
-  std::string json(kManifestBytes, '\0');
-  json.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(json.data()), json.size()}));
-  auto manifest = manifestFromJson(json);
+  std::string text(kManifestBytes, '\0');
+  text.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
+  auto manifest = manifestFromJson(text);
   if (!manifest.ok()) return std::move(manifest).error().within(format::kManifestFile);
   return manifest;
 }
 
-class RecordingReader {
- public:
-  RecordingReader(Fd directory, Strings& strings, const std::function<void(const Event&)>& take)
-      : directory_(std::move(directory)), strings_(strings), take_(take), decoder_(strings, take) {}
+}  // namespace
 
-  Result<ReadSummary> read();
+class RecordingReader::Frames {
+ public:
+  Frames(std::string directory, Strings& strings, std::function<void(const Event&)> take)
+      : name_(std::move(directory)),
+        strings_(strings),
+        take_(std::move(take)),
+        decoder_(strings, take_) {}
+
+  Result<bool> next();
+  [[nodiscard]] const ReadSummary& summary() const { return summary_; }
 
  private:
+  Status open();
   Status readManifestFile();
-  Status readSegment(std::uint32_t number);
-  Status readFrames(FrameScanner& scanner);
+  Status openSegment(std::uint32_t number);
+  void readNext();
   void readFrame(const FrameScanner::Frame& frame);
-  void checkSequence(std::uint32_t sequence);
+  Result<bool> finish();
   void lose(LossKind kind, std::uint64_t count, std::string_view detail);
 
-  Fd directory_;
+  std::string name_;
   Strings& strings_;
-  const std::function<void(const Event&)>& take_;
+  const std::function<void(const Event&)> take_;
   Decoder decoder_;
   ReadSummary summary_;
   std::optional<Manifest> manifest_;  // from a frame, so with a checksum
   std::optional<Error> manifestError_;
   std::uint32_t expected_ = 1;  // the sequence of the next frame
   std::uint64_t stringsOver_ = 0;
+
+  Fd directory_;
+  std::vector<std::uint32_t> segments_;  // their numbers
+  std::size_t opened_ = 0;               // of them
+  Fd file_;
+  const FrameScanner::Read read_ = [this](std::span<std::uint8_t> into) {
+    return readSome(file_.get(), into);
+  };
+  std::optional<FrameScanner> scanner_;  // of the segment that is being read
 };
 
-Result<ReadSummary> RecordingReader::read() {
-  const auto segments = listSegments(directory_.get());
-  if (auto manifest = readManifestFile(); !manifest.ok()) {
-    // Segments carry the manifest too: without any, this is no recording.
-    if (segments.empty() || manifest.error().kind == Error::Kind::kUnsupported)
-      return std::move(manifest).error();
-    manifestError_ = std::move(manifest).error();
+Result<bool> RecordingReader::Frames::next() {
+  if (!directory_.valid())
+    if (auto status = open(); !status.ok()) return std::move(status).error();
+  while (!scanner_) {
+    if (opened_ == segments_.size()) return finish();
+    if (auto status = openSegment(segments_[opened_++]); !status.ok())
+      return std::move(status).error().within("reading " + inQuotes(name_));
   }
-  std::uint32_t next = 1;
-  for (const std::uint32_t number : segments) {
-    if (number > next)
-      lose(LossKind::kSegmentMissing, number - next, format::segmentName(next) + " and on");
-    next = number + 1;
-    if (auto status = readSegment(number); !status.ok()) return std::move(status).error();
-  }
-  if (stringsOver_ > 0) lose(LossKind::kStringsFull, stringsOver_, {});
-  if (manifest_)
-    summary_.manifest = std::move(*manifest_);
-  else if (manifestError_)
-    return std::move(*manifestError_);
-  return std::move(summary_);
+  readNext();
+  return true;
 }
 
-Status RecordingReader::readManifestFile() {
+Status RecordingReader::Frames::open() {
+  directory_ = openAt(AT_FDCWD, name_.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!directory_.valid()) return ioError("opening the recording " + inQuotes(name_), errno);
+  segments_ = listSegments(directory_.get());
+  if (auto manifest = readManifestFile(); !manifest.ok()) {
+    // Segments carry the manifest too: without any, this is no recording.
+    if (segments_.empty() || manifest.error().kind == Error::Kind::kUnsupported)
+      return std::move(manifest).error().within("reading " + inQuotes(name_));
+    manifestError_ = std::move(manifest).error();
+  }
+  return Done{};
+}
+
+Result<bool> RecordingReader::Frames::finish() {
+  if (stringsOver_ > 0) lose(LossKind::kStringsFull, std::exchange(stringsOver_, 0), {});
+  if (manifest_)
+    summary_.manifest = *manifest_;
+  else if (manifestError_)
+    return Error(*manifestError_).within("reading " + inQuotes(name_));
+  return false;
+}
+
+Status RecordingReader::Frames::readManifestFile() {
   auto manifest = manifestIn(directory_.get());
   if (!manifest.ok()) return std::move(manifest).error();
   summary_.manifest = std::move(manifest).value();
   return Done{};
 }
 
-Status RecordingReader::readSegment(std::uint32_t number) {
+Status RecordingReader::Frames::openSegment(std::uint32_t number) {
+  const std::uint32_t next = opened_ == 1 ? 1 : segments_[opened_ - 2] + 1;
+  if (number > next)
+    lose(LossKind::kSegmentMissing, number - next, format::segmentName(next) + " and on");
   const std::string name = format::segmentName(number);
-  const Fd file = openRegular(directory_.get(), name);
-  if (!file.valid()) {
+  file_ = openRegular(directory_.get(), name);
+  if (!file_.valid()) {
     lose(LossKind::kSegmentMissing, 1, name + ": " + errnoText(errno));
     return Done{};
   }
   struct stat status {};
-  ::fstat(file.get(), &status);
+  ::fstat(file_.get(), &status);
   decoder_.beginSegment(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)));
   summary_.cleanEnd = false;
-  const FrameScanner::Read read = [&](std::span<std::uint8_t> into) {
-    return readSome(file.get(), into);
-  };
-  FrameScanner scanner(read);
-  if (const auto header = scanner.segmentHeader()) {
+  scanner_.emplace(read_);
+  if (const auto header = scanner_->segmentHeader()) {
     if (auto readable = format::checkVersion(header->version, header->oldestReader); !readable.ok())
       return std::move(readable).error().within(name);
   }
-  auto result = readFrames(scanner);
-  summary_.bytes += scanner.bytesRead();
-  return result;
+  return Done{};
 }
 
-Status RecordingReader::readFrames(FrameScanner& scanner) {
-  for (;;) {
-    FrameScanner::Skipped skipped;
-    const auto frame = scanner.next(skipped);
-    if (skipped.bytes > 0) {
-      summary_.lostBytes += skipped.bytes;
-      summary_.cleanEnd = false;
-      const bool torn = !frame && skipped.torn;
-      lose(torn ? LossKind::kFrameTorn : LossKind::kFrameDamaged,
-           static_cast<std::uint64_t>(skipped.bytes), "bytes");
-    }
-    if (!frame) return Done{};
-    readFrame(*frame);
+void RecordingReader::Frames::readNext() {
+  FrameScanner::Skipped skipped;
+  const auto frame = scanner_->next(skipped);
+  if (skipped.bytes > 0) {
+    summary_.lostBytes += skipped.bytes;
+    summary_.cleanEnd = false;
+    const bool torn = !frame && skipped.torn;
+    lose(torn ? LossKind::kFrameTorn : LossKind::kFrameDamaged,
+         static_cast<std::uint64_t>(skipped.bytes), "bytes");
   }
+  if (frame) return readFrame(*frame);
+  summary_.bytes += scanner_->bytesRead();
+  scanner_.reset();
 }
 
-void RecordingReader::readFrame(const FrameScanner::Frame& frame) {
+void RecordingReader::Frames::readFrame(const FrameScanner::Frame& frame) {
   // A frame seen before: copied or moved by somebody. Its events must not count twice.
   if (frame.header.sequence < expected_)
     return lose(LossKind::kFrameDamaged, 1, "frame out of order");
@@ -186,11 +212,9 @@ void RecordingReader::readFrame(const FrameScanner::Frame& frame) {
   stringsOver_ += lost.stringsOver;
 }
 
-void RecordingReader::lose(LossKind kind, std::uint64_t count, std::string_view detail) {
+void RecordingReader::Frames::lose(LossKind kind, std::uint64_t count, std::string_view detail) {
   take_(Event{decoder_.lastAt(), Loss{kind, count, strings_.intern(detail)}});
 }
-
-}  // namespace
 
 Result<Manifest> readManifest(const std::string& directory) {
   const Fd opened = openAt(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY);
@@ -198,14 +222,24 @@ Result<Manifest> readManifest(const std::string& directory) {
   return manifestIn(opened.get());
 }
 
+RecordingReader::RecordingReader(std::string directory, Strings& strings,
+                                 std::function<void(const Event&)> take)
+    : frames_(std::make_unique<Frames>(std::move(directory), strings, std::move(take))) {}
+
+RecordingReader::~RecordingReader() = default;
+
+Result<bool> RecordingReader::next() { return frames_->next(); }
+
+const ReadSummary& RecordingReader::summary() const { return frames_->summary(); }
+
 Result<ReadSummary> readRecording(const std::string& directory, Strings& strings,
                                   const std::function<void(const Event&)>& take) {
-  const std::string shown = inQuotes(directory);
-  Fd opened = openAt(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY);
-  if (!opened.valid()) return ioError("opening the recording " + shown, errno);
-  auto summary = RecordingReader(std::move(opened), strings, take).read();
-  if (!summary.ok()) return std::move(summary).error().within("reading " + shown);
-  return summary;
+  RecordingReader reader(directory, strings, take);
+  for (;;) {
+    const Result<bool> more = reader.next();
+    if (!more.ok()) return more.error();
+    if (!more.value()) return reader.summary();
+  }
 }
 
 }  // namespace stallprof

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "recording/format.h"
+#include "recording/format/format.h"
 #include "recording/storage.h"
 
 namespace stallprof {
@@ -27,7 +27,7 @@ class SegmentFiles {
   int append(format::FrameType type, std::string_view payload);
   // As `append`, into the space kept for it: the last words when the disk is full.
   int appendReserved(format::FrameType type, std::string_view payload);
-  // Gives back what was kept and closes the segment.
+  // Releases what was kept and closes the segment.
   void close();
 
   [[nodiscard]] bool isOpen() const { return file_ != nullptr; }

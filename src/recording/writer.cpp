@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "recording/encode.h"
-#include "recording/segment_encoder.h"
+#include "recording/format/encode.h"
+#include "recording/format/segment_encoder.h"
 #include "recording/segment_file.h"
 #include "recording/sync_thread.h"
 #include "recording/writer_storage.h"
@@ -59,6 +59,7 @@ class DirectoryWriter final : public Writer {
   void tick(Nanos now) override;
   void close() override;
   std::int64_t bytesWritten() const override { return files_.bytesWritten(); }
+  int error() const override { return error_; }
 
  private:
   void flush();

@@ -39,6 +39,8 @@ class Writer : public EventOut {
   // Flushes everything and marks a clean end. The recording is complete without it.
   virtual void close() = 0;
   [[nodiscard]] virtual std::int64_t bytesWritten() const = 0;
+  // The errno for which nothing is being written now; 0: all is well.
+  [[nodiscard]] virtual int error() const = 0;
 };
 
 }  // namespace stallprof

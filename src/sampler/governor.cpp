@@ -8,9 +8,9 @@ namespace stallprof {
 namespace {
 
 constexpr Nanos kSlowest = std::chrono::seconds(1);
-// One thread in 64 each second: a pass over 20,000 busy threads takes 60 ms of CPU, a minute at
+// One thread in 64 each second: a round over 20,000 busy threads takes 60 ms of CPU, a minute at
 // 0.1 % of a core.
-constexpr int kMostTurns = 64;
+constexpr int kMaxTurns = 64;
 // A second, but for what four intervals may fall short of it.
 constexpr double kWhole = 0.95;
 
@@ -32,45 +32,46 @@ int Governor::slowest() const {
 }
 
 Pace Governor::paceOf(int level) const {
-  const int stretched = std::min(level, slowest());
+  const int lengthened = std::min(level, slowest());
   const auto times = [](int levels) {
     return std::exp2(static_cast<double>(levels) / kLevelsAnOctave);
   };
-  const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(stretched)));
+  const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(lengthened)));
   return {std::min(period, std::max(kSlowest, fastest_)),
-          static_cast<unsigned>(std::lround(times(level - stretched)))};
+          static_cast<unsigned>(std::lround(times(level - lengthened)))};
 }
 
-double Governor::looksKept(int level) const {
+double Governor::samplesKept(int level) const {
   const Pace pace = paceOf(level);
   return seconds(fastest_) / seconds(pace.period) / pace.turns;
 }
 
-// The fastest level at which looks and rest together are expected below `share`.
+// The fastest level at which samples and rest together are expected below `share`.
 int Governor::levelWithin(double share) const {
-  // The rest counts as nothing until three seconds have told of it: a start is a burst.
+  // The rest counts as nothing until it was measured for three seconds: a start is a burst.
   const double rest = median(rest_, kSeconds);
-  const double looks = median(looks_, std::min(told_, kIntervals));
-  const double allowed = std::max(share - rest, kLeast);
+  const double samples = median(samples_, std::min(updates_, kIntervals));
+  const double allowed = std::max(share - rest, kMin);
   int level = 0;
-  while (paceOf(level).turns < kMostTurns && looks * looksKept(level) > allowed) ++level;
+  while (paceOf(level).turns < kMaxTurns && samples * samplesKept(level) > allowed) ++level;
   return level;
 }
 
 void Governor::addRest(double wall, double cpu) {
-  wall_ += wall, cpu_ += cpu;
+  wall_ += wall;
+  cpu_ += cpu;
   if (wall_ < kWhole) return;
-  rest_[secondsTold_++ % kSeconds] = cpu_ / wall_;
+  rest_[secondUpdates_++ % kSeconds] = cpu_ / wall_;
   wall_ = cpu_ = 0;
 }
 
 Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced) {
   if (wall <= Nanos::zero()) return pace();
   const double interval = seconds(wall);
-  const std::size_t at = told_++ % kIntervals;
+  const std::size_t at = updates_++ % kIntervals;
   addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
-  looks_[at] = seconds(paced) / interval / looksKept(level_);
-  const int needed = levelWithin(kMost), safe = levelWithin(kLess);
+  samples_[at] = seconds(paced) / interval / samplesKept(level_);
+  const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;
   if (safe < level_) level_ = safe;
   return pace();

@@ -7,18 +7,16 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
+constexpr Nanos kOneSecond = std::chrono::seconds(1);
 // A wake-up costs more than most samplers (25 us on a virtual machine against 5): what is due
 // within this long, or a quarter of its period, is done now. More than the 10 ms of a usual pace,
-// so that whoever is due less often wakes us for itself only while no thread is looked at.
+// so that whoever is due less often wakes us for itself only while no thread is sampled.
 constexpr Nanos kTogether{12'500'000};
 
 }  // namespace
 
 SamplerLoop::SamplerLoop(unsigned hz)
-    : governor_(kSecond / std::clamp(hz, 1u, 1000u)),
-      pace_(governor_.pace()),
-      cpuClock_(processCpu) {}
+    : governor_(kOneSecond / hz), pace_(governor_.pace()), cpuClock_(processCpu) {}
 
 void SamplerLoop::add(Sampler& sampler) {
   sampler.setPace(pace_);
@@ -38,7 +36,7 @@ Nanos SamplerLoop::early(const Sampler& sampler) const {
   return std::max(usual, std::min(sampler.period(), leader_->period()) / 2);
 }
 
-// With the other half, more than a turn of the leader as its jitter may stretch it.
+// With the other half, more than a turn of the leader as its jitter may lengthen it.
 Nanos SamplerLoop::late(const Sampler& sampler) const {
   if (leader_ == nullptr || leader_ == &sampler) return Nanos::zero();
   return std::min(sampler.period(), leader_->period()) / 4 * 3;
@@ -55,7 +53,7 @@ Nanos SamplerLoop::jitter(Nanos period) {
 
 // CPU is asked for twice only around the calls that are a second apart.
 void SamplerLoop::call(Entry& entry, Nanos now, EventOut& out) {
-  const bool seldom = entry.sampler->period() >= kSecond;
+  const bool seldom = entry.sampler->period() >= kOneSecond;
   const Nanos before = seldom ? cpuClock_() : Nanos::zero();
   entry.sampler->sample(now, out);
   entry.costBefore = std::exchange(entry.cost, seldom ? cpuClock_() - before : Nanos::zero());
@@ -84,13 +82,13 @@ void SamplerLoop::step(Nanos now, EventOut& out) {
     plan(entry, now);
   }
   govern(now);
-  tellMissed(now, out);
+  reportMissed(now, out);
 }
 
 void SamplerLoop::finish(Nanos now, EventOut& out) {
   for (Entry& entry : entries_) entry.sampler->finish(now, out);
-  missedToldAt_ = now - kSecond;
-  tellMissed(now, out);
+  missedReportedAt_ = now - kOneSecond;
+  reportMissed(now, out);
 }
 
 void SamplerLoop::govern(Nanos now) {
@@ -101,16 +99,16 @@ void SamplerLoop::govern(Nanos now) {
   const Nanos spent = cpu - std::exchange(cpuThen_, cpu);
   Nanos paced{};
   for (const Entry& entry : entries_) paced += entry.sampler->pacedCpu();
-  const Nanos looks = paced - std::exchange(pacedThen_, paced);
+  const Nanos samples = paced - std::exchange(pacedThen_, paced);
   if (first) return;
-  const Pace pace = governor_.update(wall, spent, looks);
+  const Pace pace = governor_.update(wall, spent, samples);
   if (pace == std::exchange(pace_, pace)) return;
   for (const Entry& entry : entries_) entry.sampler->setPace(pace);
 }
 
-void SamplerLoop::tellMissed(Nanos now, EventOut& out) {
-  if (missed_ == 0 || now - missedToldAt_ < kSecond) return;
-  missedToldAt_ = now;
+void SamplerLoop::reportMissed(Nanos now, EventOut& out) {
+  if (missed_ == 0 || now - missedReportedAt_ < kOneSecond) return;
+  missedReportedAt_ = now;
   out.emit(now, Loss{LossKind::kTickMissed, std::exchange(missed_, 0), {}});
 }
 

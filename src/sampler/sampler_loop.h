@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "sampler/governor.h"
-#include "sampler/sampler.h"
+#include "sampler/proc/sampler.h"
 
 namespace stallprof {
 
 // Calls each sampler when it is due, on an absolute schedule with +-10 % jitter (so that it never
 // runs in step with the job). Where one leads, the others are called when it is called next, a
-// little early or late: waking up takes as long as looking at several threads, and finds all
-// caches cold. Late by more than a period: the missed looks are skipped and told as
+// little early or late: waking up takes as long as sampling several threads, and finds all
+// caches cold. Late by more than a period: the missed samples are skipped and reported as
 // Loss kTickMissed, once a second. Does not sleep: the owner waits until nextDue(), then step()s.
 // Samplers are called in the order they were added; put the ProcessTree first. One that is due once
 // a second and costs more than kShareOfOne of a core is due less often: reading the counters of a
@@ -21,7 +21,7 @@ namespace stallprof {
 class SamplerLoop {
  public:
   static constexpr double kShareOfOne = 0.001;
-  // `hz`: looks a second at an active thread, the pace the governor starts with.
+  // `hz`: samples a second of an active thread, 1 to 1000: the pace the governor starts with.
   explicit SamplerLoop(unsigned hz);
   // Not owned; must outlive the loop. The first that leads does.
   void add(Sampler& sampler);
@@ -31,7 +31,7 @@ class SamplerLoop {
   // The last call: every sampler gives what it holds back.
   void finish(Nanos now, EventOut& out);
 
-  // Looks a second at an active thread as the governor allows now, in thousandths.
+  // Samples a second of an active thread as the governor allows now, in thousandths.
   [[nodiscard]] std::uint32_t milliHz() const;
   // For tests: where the CPU of this process is read.
   void setCpuClock(std::function<Nanos()> clock) { cpuClock_ = std::move(clock); }
@@ -50,14 +50,14 @@ class SamplerLoop {
   void plan(Entry& entry, Nanos now);
   [[nodiscard]] Nanos jitter(Nanos period);
   void govern(Nanos now);
-  void tellMissed(Nanos now, EventOut& out);
+  void reportMissed(Nanos now, EventOut& out);
 
   std::vector<Entry> entries_;
   const Sampler* leader_ = nullptr;
   Governor governor_;
   Pace pace_;
   std::function<Nanos()> cpuClock_;
-  Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, missedToldAt_{};
+  Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, missedReportedAt_{};
   std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;
 };
 

@@ -12,7 +12,7 @@ void SliceBuilder::start(ThreadId thread, Nanos at) {
   begin_ = last_ = at;
 }
 
-void SliceBuilder::look(Nanos now, Nanos run, Nanos queued, const Seen& seen, EventOut& out) {
+void SliceBuilder::sample(Nanos now, Nanos run, Nanos queued, const Seen& seen, EventOut& out) {
   const Nanos duration = std::max(now - last_, Nanos::zero());
   const bool changed = used_ > 0 && !(parts_[0].seen == seen);
   const Nanos held = last_ - begin_;
@@ -36,7 +36,7 @@ void SliceBuilder::add(const Seen& seen, Nanos duration, Nanos run, Nanos queued
   part.duration += duration;
   part.run += run;
   part.queued += queued;
-  ++part.looks;
+  ++part.samples;
 }
 
 void SliceBuilder::emit(Part& part, EventOut& out) {
@@ -52,7 +52,7 @@ void SliceBuilder::emit(Part& part, EventOut& out) {
   queued_ -= slice.queued;
   slice.wait = part.seen.wait;
   slice.what = part.seen.what;
-  slice.looks = part.looks;
+  slice.samples = part.samples;
   out.emit(begin_, slice);
   begin_ += slice.duration;
   ++emitted_;
@@ -67,7 +67,7 @@ void SliceBuilder::lose(Nanos now, EventOut& out) {
   flush(out);
   if (now <= last_) return;
   add(Seen{}, now - last_, Nanos::zero(), Nanos::zero());
-  parts_[0].looks = 0;
+  parts_[0].samples = 0;
   last_ = now;
   flush(out);
 }

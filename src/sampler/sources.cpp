@@ -4,12 +4,12 @@
 #include <variant>
 
 #include "event/strings.h"
-#include "sampler/cgroup.h"
-#include "sampler/host.h"
-#include "sampler/process_sampler.h"
-#include "sampler/process_tree.h"
-#include "sampler/syscall_count.h"
-#include "sampler/task_events.h"
+#include "sampler/proc/cgroup.h"
+#include "sampler/proc/syscall_count.h"
+#include "sampler/processes/host.h"
+#include "sampler/processes/process_sampler.h"
+#include "sampler/processes/process_tree.h"
+#include "sampler/processes/task_events.h"
 #include "sampler/thread_sampler.h"
 
 namespace stallprof {

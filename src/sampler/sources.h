@@ -6,15 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "event/vocabulary.h"
+#include "sampler/proc/sampler.h"
 
 namespace stallprof {
-
-struct SourceReport {
-  std::string name;  // as in SourceState events
-  Coverage state = Coverage::kAbsent;
-  std::string why;
-};
 
 // What the samplers could see of process `pid` here, found by taking one sample and throwing it
 // away. For doctor; a run records the same as SourceState events.

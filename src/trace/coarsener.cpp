@@ -5,27 +5,27 @@
 #include <string>
 #include <utility>
 
-#include "base/lot.h"
+#include "base/splitmix64.h"
 #include "trace/order.h"
 
 namespace stallprof {
 namespace {
 
-// Ten looks a second are as many as a slice that is not merged tells of; one in 13 s still gives a
-// thread of ten hours 2,800 looks.
+// Ten samples a second are as many as a slice that is not merged has; one in 13 s still gives a
+// thread of ten hours 2,800 samples.
 constexpr Nanos kFinest = std::chrono::milliseconds(100), kCoarsest = 128 * kFinest;
-constexpr std::int64_t kFewestCounters = 64;  // one second in so many
-constexpr std::uint64_t kFewestWindows = 1u << 12;
+constexpr std::int64_t kMinCounters = 64;  // one second in so many
+constexpr std::uint64_t kMinWindows = 1u << 12;
 // A recorder merges what it sees of a thread that long asleep.
 constexpr Nanos kLongestSleep = std::chrono::seconds(10);
 constexpr int kAwake = 10;  // one part in so many
-// Without a look for so long the thread was not seen meanwhile.
+// Without a sample for so long the thread was not seen meanwhile.
 constexpr Nanos kBreak = std::chrono::seconds(1);
 
-std::uint64_t mixed(Nanos t) { return lotOf(static_cast<std::uint64_t>(t.count())); }
+std::uint64_t mixed(Nanos t) { return splitmix64(static_cast<std::uint64_t>(t.count())); }
 
 // Instants, one in `period` on average: one anywhere in each kFinest, of which so many as are due
-// are left out by lot. A loop is not met at the same point each time, and the instants of a longer
+// are left out by hash. A loop is not met at the same point each time, and the instants of a longer
 // period are among those of a shorter: a run made coarse twice is as if it had been so at once.
 class Ticks {
  public:
@@ -56,11 +56,11 @@ class Ticks {
 
  private:
   [[nodiscard]] bool drawn(Nanos::rep i) const {
-    return lotOf(~static_cast<std::uint64_t>(i)) % among_ == 0;
+    return splitmix64(~static_cast<std::uint64_t>(i)) % among_ == 0;
   }
   [[nodiscard]] static Nanos of(Nanos::rep i) {
     constexpr auto kLength = static_cast<std::uint64_t>(kFinest.count());
-    const auto within = lotOf(static_cast<std::uint64_t>(i)) % kLength;
+    const auto within = splitmix64(static_cast<std::uint64_t>(i)) % kLength;
     return i * kFinest + Nanos(static_cast<Nanos::rep>(within));
   }
   std::uint64_t among_;  // a power of two
@@ -77,25 +77,32 @@ bool sameSleep(const Timed<ThreadSlice>& a, const Timed<ThreadSlice>& b) {
 std::pair<Timed<ThreadSlice>, Timed<ThreadSlice>> cutAt(const Timed<ThreadSlice>& slice, Nanos t) {
   auto head = slice, tail = slice;
   head.data.duration = t - slice.at;
-  tail.at = t, tail.data.duration = slice.end() - t;
-  head.data.run = scaled(slice.data.run, head.data.duration, slice.data.duration);
-  head.data.queued = scaled(slice.data.queued, head.data.duration, slice.data.duration);
-  tail.data.run -= head.data.run, tail.data.queued -= head.data.queued, tail.data.looks = 0;
+  tail.at = t;
+  tail.data.duration = slice.end() - t;
+  head.data.run = proportion(slice.data.run, head.data.duration, slice.data.duration);
+  head.data.queued = proportion(slice.data.queued, head.data.duration, slice.data.duration);
+  tail.data.run -= head.data.run;
+  tail.data.queued -= head.data.queued;
+  tail.data.samples = 0;
   return {head, tail};
 }
 
-// The slices of looks at the ticks: each from the one before to its own, and what that one saw.
+// The slices of samples at the ticks: each from the tick before to its own, with what that sample
+// saw.
 class SlicesAtTicks {
  public:
   explicit SlicesAtTicks(const Ticks& ticks) : ticks_(ticks) {}
 
   void take(const Timed<ThreadSlice>& slice) {
     if (any_ && slice.at - unseen_.end() > kBreak) leave();
-    const std::uint32_t met = std::min(slice.data.looks, ticks_.in(slice.at, slice.end()));
+    const std::uint32_t met = std::min(slice.data.samples, ticks_.in(slice.at, slice.end()));
     if (met == 0) return wait(slice);
     auto [head, tail] = cutAt(slice, ticks_.last(slice.end()));
-    head.data.looks = met;
-    if (any_) takeIn(head, unseen_), any_ = false;
+    head.data.samples = met;
+    if (any_) {
+      takeIn(head, unseen_);
+      any_ = false;
+    }
     keep(head);
     if (tail.data.duration > Nanos(0)) wait(tail);
   }
@@ -106,14 +113,16 @@ class SlicesAtTicks {
 
  private:
   static void takeIn(Timed<ThreadSlice>& slice, const Timed<ThreadSlice>& before) {
-    slice.data.run += before.data.run, slice.data.queued += before.data.queued;
+    slice.data.run += before.data.run;
+    slice.data.queued += before.data.queued;
     slice.data.duration = slice.end() - before.at;
     slice.at = before.at;
   }
   void wait(Timed<ThreadSlice> slice) {
-    slice.data.looks = 0;
+    slice.data.samples = 0;
     if (any_) takeIn(slice, unseen_);
-    unseen_ = slice, any_ = true;
+    unseen_ = slice;
+    any_ = true;
   }
   void leave() {
     keep(unseen_);
@@ -121,7 +130,7 @@ class SlicesAtTicks {
   }
   void keep(Timed<ThreadSlice> slice) {
     if (!kept_.empty() && sameSleep(kept_.back(), slice)) {
-      slice.data.looks += kept_.back().data.looks;
+      slice.data.samples += kept_.back().data.samples;
       takeIn(slice, kept_.back());
       kept_.pop_back();
     }
@@ -141,16 +150,16 @@ void coarsen(Table<ThreadSlice>& slices, const Ticks& ticks) {
   slices = coarse.finish();
 }
 
-// A look is kept where a tick lies between the one before it and it.
+// A sample is kept where a tick lies between the one before it and it.
 void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
   sortByTime(stacks);
   std::size_t kept = 0;
   Nanos before = stacks.empty() ? Nanos(0) : stacks.front().at;
   for (Timed<StackSlice> row : stacks) {
-    const std::uint32_t looks = std::max(1u, row.data.looks);
+    const std::uint32_t samples = std::max(1u, row.data.samples);
     const Nanos begin = row.at, end = row.end();
-    const Nanos apart = looks > 1 ? row.data.duration / (looks - 1) : Nanos(0);
-    const auto lookAt = [&](Nanos tick) {  // the first from then on
+    const Nanos apart = samples > 1 ? row.data.duration / (samples - 1) : Nanos(0);
+    const auto inspect = [&](Nanos tick) {  // the first from then on
       if (tick <= begin || apart <= Nanos(0)) return begin;
       return std::min(begin + (tick - begin + apart - Nanos(1)) / apart * apart, end);
     };
@@ -158,9 +167,10 @@ void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
     const Nanos first = ticks.from(before + Nanos(1));
     before = std::max(before, end);
     if (met == 0) continue;
-    row.at = lookAt(first), row.data.duration = lookAt(ticks.last(end)) - row.at;
-    // Between two ticks there may be no look: then the next stands for both.
-    row.data.looks = std::min(std::max(looks, 2u), met);
+    row.at = inspect(first);
+    row.data.duration = inspect(ticks.last(end)) - row.at;
+    // Between two ticks there may be no sample: then the next counts for both.
+    row.data.samples = std::min(std::max(samples, 2u), met);
     stacks[kept++] = row;
   }
   stacks.resize(kept);
@@ -168,8 +178,8 @@ void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
 
 // Of rows that count samples one in `period / kFinest`, and the same ones whenever asked.
 void thin(Table<NativeSlice>& natives, Nanos period) {
-  const auto most = static_cast<std::uint64_t>(period / kFinest) * 2;
-  std::erase_if(natives, [&](const auto& row) { return mixed(row.at) % most != 0; });
+  const auto maximum = static_cast<std::uint64_t>(period / kFinest) * 2;
+  std::erase_if(natives, [&](const auto& row) { return mixed(row.at) % maximum != 0; });
 }
 
 // Counters of the first and the last second stay: the rest is what they grew between.
@@ -185,8 +195,8 @@ std::size_t thin(Table<P>& table, std::int64_t seconds) {
   return table.size();
 }
 
-// Something tells of the steps; else they are inferred from how the main thread's stacks recur.
-bool tellsSteps(const Trace& trace) {
+// The steps are recorded; else they are inferred from how the main thread's stacks recur.
+bool annotatesSteps(const Trace& trace) {
   return !trace.fetches.empty() || !trace.optimizerSteps.empty() || !trace.spans.empty() ||
          !trace.ranges.empty();
 }
@@ -202,13 +212,13 @@ bool drawnOnly(const DeviceCall& call) {
 // Rows of one kind held to a bound: `again` keeps them as coarsely as has been settled and says how
 // many are left, `coarser` settles on the next degree, while there is one.
 struct Bound {
-  std::size_t most;
+  std::size_t maximum;
   std::size_t &rows, &next;
 };
 
 template <class Degree>
-bool doubled(Degree& degree, Degree most) {
-  if (degree >= most) return false;
+bool doubled(Degree& degree, Degree maximum) {
+  if (degree >= maximum) return false;
   degree *= 2;
   return true;
 }
@@ -216,36 +226,36 @@ bool doubled(Degree& degree, Degree most) {
 template <class Coarser, class Again>
 void hold(Bound bound, bool begun, Coarser&& coarser, Again&& again) {
   if (begun) bound.rows = again();  // what came since
-  while (bound.rows > bound.most / 2 && coarser()) bound.rows = again();
-  bound.next = std::max(bound.most, 2 * bound.rows);
+  while (bound.rows > bound.maximum / 2 && coarser()) bound.rows = again();
+  bound.next = std::max(bound.maximum, 2 * bound.rows);
 }
 
 }  // namespace
 
-std::size_t Coarsener::coarsenLooks(Trace& trace) const {
+std::size_t Coarsener::coarsenSamples(Trace& trace) const {
   const Ticks ticks(period_);
-  const bool told = tellsSteps(trace);
+  const bool annotated = annotatesSteps(trace);
   std::size_t rows = 0;
   for (ThreadLife& thread : trace.threads) {
     const bool main = thread.tid != 0 && thread.tid == trace.process(thread.process).pid;
     coarsen(thread.slices, ticks);
     thin(thread.natives, period_);
     rows += thread.slices.size() + thread.natives.size();
-    if (main && !told) continue;
+    if (main && !annotated) continue;
     coarsen(thread.stacks, ticks);
     rows += thread.stacks.size();
   }
   return rows;
 }
 
-void Coarsener::boundLooks(Trace& trace) {
+void Coarsener::boundSamples(Trace& trace) {
   const auto coarser = [&] {
     if (period_ >= kCoarsest) return false;
     period_ = period_ > Nanos(0) ? 2 * period_ : kFinest;
     return true;
   };
-  hold({bounds_.looks, rows_.looks, next_.looks}, period_ > Nanos(0), coarser,
-       [&] { return coarsenLooks(trace); });
+  hold({bounds_.samples, rows_.samples, next_.samples}, period_ > Nanos(0), coarser,
+       [&] { return coarsenSamples(trace); });
 }
 
 std::size_t Coarsener::thinCounters(Trace& trace) const {
@@ -260,10 +270,10 @@ std::size_t Coarsener::thinCounters(Trace& trace) const {
 void Coarsener::boundCounters(Trace& trace) {
   hold(
       {bounds_.counters, rows_.counters, next_.counters}, seconds_ > 1,
-      [&] { return doubled(seconds_, kFewestCounters); }, [&] { return thinCounters(trace); });
+      [&] { return doubled(seconds_, kMinCounters); }, [&] { return thinCounters(trace); });
 }
 
-// Whole stretches go, so that those left are still told piece by piece; the longest always stays.
+// Whole intervals are dropped, so that those left still have every piece; the longest always stays.
 std::size_t Coarsener::dropWorks(Trace& trace) {
   auto& all = trace.deviceTraces;
   const auto length = [](const auto& row) { return row.data.each ? row.data.duration : Nanos(0); };
@@ -293,18 +303,19 @@ std::size_t Coarsener::dropWorks(Trace& trace) {
 void Coarsener::boundWorks(Trace& trace) {
   hold(
       {bounds_.works, rows_.works, next_.works}, windows_ > 1,
-      [&] { return doubled(windows_, kFewestWindows); }, [&] { return dropWorks(trace); });
+      [&] { return doubled(windows_, kMinWindows); }, [&] { return dropWorks(trace); });
 }
 
 void Coarsener::finish(Trace& trace) {
   if (seconds_ > 1) (void)thinCounters(trace);
   if (windows_ > 1) (void)dropWorks(trace);
   if (period_ == Nanos(0)) return;
-  (void)coarsenLooks(trace);
-  const std::string why = "a long run: one look at each thread in " +
+  (void)coarsenSamples(trace);
+  const std::string why = "a long run: one sample of each thread in " +
                           std::to_string(period_ / std::chrono::milliseconds(1)) + " ms is kept";
   trace.sources.push_back(
-      {trace.end, {trace.strings.intern("looks"), Coverage::kPartial, trace.strings.intern(why)}});
+      {trace.end,
+       {trace.strings.intern("samples"), Coverage::kPartial, trace.strings.intern(why)}});
 }
 
 }  // namespace stallprof

@@ -10,9 +10,10 @@ namespace stallprof {
 
 // How many rows a Trace holds, however long the run. What comes at a pace of its own is kept more
 // coarsely; what the program did itself is read in parts (trace_builder.h). An hour of 64 threads
-// has 1.4 million looks (reports/report.md) and none of this is felt.
+// has 1.4 million samples (reports/report.md), below these bounds.
 struct TraceBounds {
-  std::size_t looks = 1'500'000;   // slices of threads, stacks and native code: 40 to 56 bytes each
+  std::size_t samples =
+      1'500'000;                   // slices of threads, stacks and native code: 40 to 56 bytes each
   std::size_t counters = 150'000;  // of processes, devices and the host: 40 to 200 bytes
   std::size_t works = 250'000;     // pieces of device work, and calls for it: 96 and 56 bytes
   // Fetches, batches, optimizer steps, spans, device work by step: 32 to 104 bytes. A loader's
@@ -23,16 +24,16 @@ struct TraceBounds {
   }
 };
 
-// Keeps a growing Trace within its bounds: where it has become too large it looks as if the
-// recorder had looked less often, all over the run alike, and halves that as often as need be.
+// Keeps a growing Trace within its bounds: where it has become too large it becomes as if
+// the recorder had sampled less often, all over the run alike, and halves that as often as need be.
 // Sums of CPU and of run-queue time stay exact.
 class Coarsener {
  public:
   explicit Coarsener(const TraceBounds& bounds) : bounds_(bounds), next_(bounds) {}
 
   // To be called after each row of its kind.
-  void addedLook(Trace& trace) {
-    if (++rows_.looks > next_.looks) boundLooks(trace);
+  void addedSample(Trace& trace) {
+    if (++rows_.samples > next_.samples) boundSamples(trace);
   }
   void addedCounter(Trace& trace) {
     if (++rows_.counters > next_.counters) boundCounters(trace);
@@ -40,22 +41,22 @@ class Coarsener {
   void addedWork(Trace& trace) {
     if (++rows_.works > next_.works) boundWorks(trace);
   }
-  // The end of the run as coarse as its begin; said as the source "looks".
+  // The end of the run as coarse as its begin; reported as the source "samples".
   void finish(Trace& trace);
 
  private:
-  [[nodiscard]] std::size_t coarsenLooks(Trace& trace) const;
+  [[nodiscard]] std::size_t coarsenSamples(Trace& trace) const;
   [[nodiscard]] std::size_t thinCounters(Trace& trace) const;
   [[nodiscard]] std::size_t dropWorks(Trace& trace);
-  void boundLooks(Trace& trace);
+  void boundSamples(Trace& trace);
   void boundCounters(Trace& trace);
   void boundWorks(Trace& trace);
 
   TraceBounds bounds_, next_;
   TraceBounds rows_{0, 0, 0, 0};
-  Nanos period_{};             // one look of a thread in each; 0: all of them
+  Nanos period_{};             // one sample of a thread in each; 0: all of them
   std::int64_t seconds_ = 1;   // one second's counters in so many
-  std::uint64_t windows_ = 1;  // one in so many stretches told piece by piece
+  std::uint64_t windows_ = 1;  // one in so many intervals with every piece
   std::map<ProcessId, std::map<Nanos, Nanos>> dropped_;  // of these the others: begin -> end
 };
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/elf_symbols.h"
 
-#include <elf.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -14,17 +11,16 @@ namespace {
 
 // More than any library has; a file that says more is not believed. libtorch_cpu.so has 600,000
 // symbols with names of up to 3,000 bytes.
-constexpr std::size_t kMostSegments = 256, kMostSections = 4096;
-constexpr std::uint64_t kMostSymbols = 4u << 20;
+constexpr std::uint64_t kMaxSymbols = 4u << 20;
 // A file has one of each kind; each costs a walk over all its symbols.
-constexpr std::size_t kMostTables = 4;
-constexpr std::size_t kLongestName = 4096, kMostNotes = 64u << 10, kMostBuildId = 64;
+constexpr std::size_t kMaxTables = 4;
+constexpr std::size_t kLongestName = 4096, kMaxNotes = 64u << 10, kMaxBuildId = 64;
 // A symbol that covers more than this is not of a function.
 constexpr std::uint64_t kLongestFunction = 16u << 20;
 // Functions written in assembly may have no size: they end somewhere near.
 constexpr std::uint64_t kUnsized = 4096;
 // Comparisons with wanted addresses: a forged table may say that each symbol covers all of them.
-constexpr std::uint64_t kMostWork = 50'000'000;
+constexpr std::uint64_t kMaxWork = 50'000'000;
 
 std::string hexText(const std::uint8_t* bytes, std::size_t count) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -46,60 +42,33 @@ constexpr std::uint64_t aligned4(std::uint64_t n) { return (n + 3) & ~std::uint6
 
 }  // namespace
 
-bool ElfSymbols::read(std::uint64_t offset, void* into, std::size_t bytes) const {
-  const auto at = static_cast<off_t>(offset);
-  return at >= 0 && ::pread(file_.get(), into, bytes, at) == static_cast<ssize_t>(bytes);
-}
-
-template <class T>
-std::optional<T> ElfSymbols::get(std::uint64_t offset) const {
-  T value{};
-  return read(offset, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
-}
-
 std::optional<ElfSymbols> ElfSymbols::open(Fd file) {
-  ElfSymbols elf;
-  elf.file_ = std::move(file);
-  const auto header = elf.get<Elf64_Ehdr>(0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-      header->e_phentsize != sizeof(Elf64_Phdr))
-    return std::nullopt;
-  elf.readSegments(header->e_phoff, header->e_phnum);
-  if (header->e_shentsize == sizeof(Elf64_Shdr)) elf.readSections(header->e_shoff, header->e_shnum);
-  return elf;
+  auto elf = ElfFile::open(std::move(file));
+  if (!elf) return std::nullopt;
+  return ElfSymbols(std::move(*elf));
 }
 
-void ElfSymbols::readSegments(std::uint64_t offset, std::uint16_t count) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(count, kMostSegments); ++i) {
-    const auto segment = get<Elf64_Phdr>(offset + i * sizeof(Elf64_Phdr));
-    if (!segment) return;
-    if (segment->p_type == PT_LOAD)
-      segments_.push_back({segment->p_offset, segment->p_vaddr, segment->p_filesz});
-    if (segment->p_type == PT_NOTE && buildId_.empty())
-      readNotes(segment->p_offset, segment->p_filesz);
-  }
+ElfSymbols::ElfSymbols(ElfFile file) : file_(std::move(file)) {
+  for (const Elf64_Phdr& segment : file_.segments())
+    if (segment.p_type == PT_NOTE && buildId_.empty())
+      readBuildId(segment.p_offset, segment.p_filesz);
+  readTables();
 }
 
-void ElfSymbols::readSections(std::uint64_t offset, std::uint16_t count) {
-  std::vector<Elf64_Shdr> sections;
-  for (std::size_t i = 0; i < std::min<std::size_t>(count, kMostSections); ++i) {
-    const auto section = get<Elf64_Shdr>(offset + i * sizeof(Elf64_Shdr));
-    if (!section) break;
-    sections.push_back(*section);
-  }
+void ElfSymbols::readTables() {
+  const auto& sections = file_.sections();
   for (const auto type : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}})
     for (const Elf64_Shdr& section : sections) {
       if (section.sh_type != type || section.sh_link >= sections.size()) continue;
-      if (tables_.size() >= kMostTables) return;
+      if (tables_.size() >= kMaxTables) return;
       const Elf64_Shdr& names = sections[section.sh_link];
       tables_.push_back({section.sh_offset, section.sh_size, names.sh_offset, names.sh_size});
     }
 }
 
-void ElfSymbols::readNotes(std::uint64_t offset, std::uint64_t bytes) {
-  std::vector<std::uint8_t> notes(std::min<std::uint64_t>(bytes, kMostNotes));
-  if (!read(offset, notes.data(), notes.size())) return;
+void ElfSymbols::readBuildId(std::uint64_t offset, std::uint64_t bytes) {
+  std::vector<std::uint8_t> notes(std::min<std::uint64_t>(bytes, kMaxNotes));
+  if (!file_.read(offset, notes.data(), notes.size())) return;
   for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
     Elf64_Nhdr note;
     std::memcpy(&note, notes.data() + at, sizeof note);
@@ -107,7 +76,7 @@ void ElfSymbols::readNotes(std::uint64_t offset, std::uint64_t bytes) {
                         next = text + aligned4(note.n_descsz);
     if (next > notes.size()) return;
     const bool gnu = note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0;
-    if (gnu && note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= kMostBuildId) {
+    if (gnu && note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= kMaxBuildId) {
       buildId_ = hexText(notes.data() + text, note.n_descsz);
       return;
     }
@@ -115,30 +84,17 @@ void ElfSymbols::readNotes(std::uint64_t offset, std::uint64_t bytes) {
   }
 }
 
-std::optional<std::uint64_t> ElfSymbols::addressOf(std::uint64_t offset) const {
-  for (const Segment& s : segments_)
-    if (offset >= s.offset && offset - s.offset < s.bytes) return offset - s.offset + s.address;
-  return std::nullopt;
-}
-
-std::string ElfSymbols::nameAt(std::uint64_t offset) const {
-  std::string name(kLongestName, '\0');
-  const auto at = static_cast<off_t>(offset);
-  const ssize_t got = at < 0 ? -1 : ::pread(file_.get(), name.data(), name.size(), at);
-  name.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return name.substr(0, name.find('\0'));
-}
-
 // Sets for each wanted address the symbol that begins nearest before it and covers it. Of several
 // names of one function the global one is what people call it.
-void ElfSymbols::lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) const {
+void ElfSymbols::searchIn(const SymbolTable& table, std::vector<Wanted>& wanted) const {
   constexpr std::size_t kAtOnce = 4096;
-  const std::uint64_t count = std::min(table.bytes / sizeof(Elf64_Sym), kMostSymbols);
+  const std::uint64_t count = std::min(table.bytes / sizeof(Elf64_Sym), kMaxSymbols);
   std::vector<Elf64_Sym> block(std::min<std::uint64_t>(kAtOnce, count));
   std::uint64_t work = 0;
-  for (std::uint64_t i = 0; i < count && work < kMostWork; i += kAtOnce) {
+  for (std::uint64_t i = 0; i < count && work < kMaxWork; i += kAtOnce) {
     const std::size_t some = std::min<std::uint64_t>(kAtOnce, count - i);
-    if (!read(table.offset + i * sizeof(Elf64_Sym), block.data(), some * sizeof(Elf64_Sym))) return;
+    if (!file_.read(table.offset + i * sizeof(Elf64_Sym), block.data(), some * sizeof(Elf64_Sym)))
+      return;
     for (const Elf64_Sym& symbol : std::span(block).first(some)) {
       if (!isFunction(symbol) || symbol.st_name >= table.namesBytes) continue;
       const std::uint64_t reach = symbol.st_size > 0 ? symbol.st_size : kUnsized;
@@ -146,7 +102,7 @@ void ElfSymbols::lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) c
       auto at = std::partition_point(wanted.begin(), wanted.end(),
                                      [&](const Wanted& w) { return w.address < symbol.st_value; });
       for (; at != wanted.end() && at->address - symbol.st_value < reach; ++at) {
-        if (++work >= kMostWork) return;
+        if (++work >= kMaxWork) return;
         // A symbol with a size beats one without, which may have ended before.
         const auto rank = [](std::uint64_t size, std::uint64_t value, bool known) {
           return std::tuple(size > 0, value, known);
@@ -154,8 +110,10 @@ void ElfSymbols::lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) c
         if (at->found &&
             rank(symbol.st_size, symbol.st_value, global) <= rank(at->size, at->value, at->global))
           continue;
-        at->found = true, at->global = global;
-        at->value = symbol.st_value, at->size = symbol.st_size;
+        at->found = true;
+        at->global = global;
+        at->value = symbol.st_value;
+        at->size = symbol.st_size;
         at->nameOffset = table.namesOffset + symbol.st_name;
       }
     }
@@ -166,15 +124,15 @@ std::vector<std::string> ElfSymbols::functionsAt(std::span<const std::uint64_t> 
                                                  const ElfSymbols* names) const {
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (const auto address = addressOf(offsets[i])) wanted.push_back({*address, i});
+    if (const auto address = file_.addressOf(offsets[i])) wanted.push_back({*address, i});
   std::sort(wanted.begin(), wanted.end(),
             [](const Wanted& a, const Wanted& b) { return a.address < b.address; });
   std::vector<std::string> functions(offsets.size());
   for (const ElfSymbols* file : {names, this}) {
     if (file == nullptr) continue;
-    for (const SymbolTable& table : file->tables_) file->lookIn(table, wanted);
+    for (const SymbolTable& table : file->tables_) file->searchIn(table, wanted);
     for (Wanted& w : wanted)
-      if (w.found) functions[w.index] = file->nameAt(w.nameOffset);
+      if (w.found) functions[w.index] = file->file_.text(w.nameOffset, kLongestName);
     std::erase_if(wanted, [](const Wanted& w) { return w.found; });
   }
   return functions;

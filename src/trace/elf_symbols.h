@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/elf_file.h"
 
 namespace stallprof {
 
-// What the symbol tables of an ELF file (64 bit, little-endian) say of places in it. The file is
-// untrusted: every count in it is bounded, and what cannot be is as if it were not there. Tables
-// are read in blocks and never held, so that a library of a gigabyte costs no memory.
+// What the symbol tables of an ELF file say of places in it. The file is untrusted: every count in
+// it is bounded, and what cannot be is as if it were not there. Tables are read in blocks and never
+// held, so that a library of a gigabyte costs no memory.
 class ElfSymbols {
  public:
   // Nothing where it is no such file.
@@ -29,9 +29,6 @@ class ElfSymbols {
                                                      const ElfSymbols* names = nullptr) const;
 
  private:
-  struct Segment {
-    std::uint64_t offset = 0, address = 0, bytes = 0;
-  };
   struct SymbolTable {
     std::uint64_t offset = 0, bytes = 0, namesOffset = 0, namesBytes = 0;
   };
@@ -42,18 +39,12 @@ class ElfSymbols {
     std::uint64_t value = 0, size = 0, nameOffset = 0;
     bool found = false, global = false;
   };
-  [[nodiscard]] bool read(std::uint64_t offset, void* into, std::size_t bytes) const;
-  template <class T>
-  [[nodiscard]] std::optional<T> get(std::uint64_t offset) const;
-  void readSegments(std::uint64_t offset, std::uint16_t count);
-  void readSections(std::uint64_t offset, std::uint16_t count);
-  void readNotes(std::uint64_t offset, std::uint64_t bytes);
-  [[nodiscard]] std::optional<std::uint64_t> addressOf(std::uint64_t offset) const;
-  void lookIn(const SymbolTable& table, std::vector<Wanted>& wanted) const;
-  [[nodiscard]] std::string nameAt(std::uint64_t offset) const;
+  explicit ElfSymbols(ElfFile file);
+  void readTables();
+  void readBuildId(std::uint64_t offset, std::uint64_t bytes);
+  void searchIn(const SymbolTable& table, std::vector<Wanted>& wanted) const;
 
-  Fd file_;
-  std::vector<Segment> segments_;
+  ElfFile file_;
   std::vector<SymbolTable> tables_;  // .symtab before .dynsym
   std::string buildId_;
 };

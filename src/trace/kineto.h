@@ -12,9 +12,9 @@
 #include "recording/manifest.h"
 
 // A trace of PyTorch's profiler (Kineto's Trace Event JSON) as the events that a recording of the
-// same run would have had, so that it gets the same report. What a trace tells: fetches of the
+// same run would have had, so that it gets the same report. What a trace has: fetches of the
 // DataLoader, optimizer steps, annotations, calls into CUDA, every piece of device work. What it
-// does not, the report says was not measured: worker processes, CPU time, memory, files.
+// has not, the report says was not measured: worker processes, CPU time, memory, files.
 namespace stallprof {
 
 // One slice that a recording has an event for.
@@ -47,9 +47,9 @@ struct KinetoTrace {
   [[nodiscard]] bool hasWorkers() const;  // of the loader; how many a trace does not say
 };
 
-// Reads `file` once. kDamaged where it is no such trace, or holds more than kMostSlices of use.
+// Reads `file` once. kDamaged where it is no such trace, or holds more than kMaxSlices of use.
 // Memory: about 100 bytes a slice of use, whatever the file's size.
-inline constexpr std::size_t kMostKinetoSlices = 20'000'000;
+inline constexpr std::size_t kMaxKinetoSlices = 20'000'000;
 [[nodiscard]] Result<KinetoTrace> readKineto(std::FILE* file);
 
 // What the recording says of itself.

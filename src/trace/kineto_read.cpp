@@ -15,9 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLongestName = 1000;  // a kernel's template arguments may go on for kilobytes
+constexpr std::size_t kLongestSliceName =
+    1000;  // a kernel's template arguments may go on for kilobytes
 constexpr std::size_t kDeepest = 64;
-constexpr std::size_t kMostText = 256u << 20;  // bytes of names; beyond it they are "(other)"
+constexpr std::size_t kMaxJsonText = 256u << 20;  // bytes of names; beyond it they are "(other)"
 
 // Microseconds in decimals as whole nanoseconds: a double has not enough digits for a time since
 // 1970.
@@ -25,8 +26,8 @@ std::optional<Nanos> nanosOf(std::string_view micros) {
   const std::size_t point = std::min(micros.find('.'), micros.size());
   std::int64_t whole = 0;
   const auto read = std::from_chars(micros.data(), micros.data() + point, whole);
-  constexpr std::int64_t kMost = std::int64_t{1} << 52;  // microseconds: a century
-  if (read.ec != std::errc() || read.ptr != micros.data() + point || std::abs(whole) > kMost)
+  constexpr std::int64_t kMax = std::int64_t{1} << 52;  // microseconds: a century
+  if (read.ec != std::errc() || read.ptr != micros.data() + point || std::abs(whole) > kMax)
     return std::nullopt;
   std::int64_t part = 0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -90,12 +91,12 @@ class Reader final : public nlohmann::json_sax<Json> {
   bool string(string_t& text) override {
     if (path_.size() != 3 || !event_) {
       if (path_.size() == 3 && path_[0] == "deviceProperties" && path_[2] == "name")
-        device().name = out_.strings.intern(std::string_view(text).substr(0, kLongestName));
+        device().name = out_.strings.intern(std::string_view(text).substr(0, kLongestSliceName));
       return true;
     }
-    if (path_[2] == "ph") event_->phase = text.substr(0, kLongestName);
-    if (path_[2] == "cat") event_->category = text.substr(0, kLongestName);
-    if (path_[2] == "name") event_->name = text.substr(0, kLongestName);
+    if (path_[2] == "ph") event_->phase = text.substr(0, kLongestSliceName);
+    if (path_[2] == "cat") event_->category = text.substr(0, kLongestSliceName);
+    if (path_[2] == "name") event_->name = text.substr(0, kLongestSliceName);
     return true;
   }
   bool binary(binary_t&) override { return false; }
@@ -172,10 +173,14 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (name == "context") event_->context = n;
     if (name == "bytes") event_->bytes = n;
     const std::int64_t side = std::clamp<std::int64_t>(n, 0, 1 << 20);
-    if (name == "grid")
-      event_->grid = std::min(event_->grid, limit()) * side, event_->hasGrid = true;
-    if (name == "block")
-      event_->block = std::min(event_->block, limit()) * side, event_->hasBlock = true;
+    if (name == "grid") {
+      event_->grid = std::min(event_->grid, limit()) * side;
+      event_->hasGrid = true;
+    }
+    if (name == "block") {
+      event_->block = std::min(event_->block, limit()) * side;
+      event_->hasBlock = true;
+    }
   }
   // So that a product with a side cannot overflow.
   static std::int64_t limit() { return std::int64_t{1} << 40; }
@@ -185,18 +190,23 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (e.phase != "X" || !e.at || !e.duration || *e.duration < Nanos(0)) return true;
     const std::optional<KinetoSlice::Kind> kind = kindOf(e);
     if (!kind) return ++out_.skipped, true;
-    if (out_.slices.size() >= kMostKinetoSlices) return why_ = "too large to import", false;
+    if (out_.slices.size() >= kMaxKinetoSlices) return why_ = "too large to import", false;
     KinetoSlice slice;
-    slice.at = *e.at, slice.duration = *e.duration, slice.kind = *kind;
-    const bool full = out_.strings.bytes() >= kMostText;
+    slice.at = *e.at;
+    slice.duration = *e.duration;
+    slice.kind = *kind;
+    const bool full = out_.strings.bytes() >= kMaxJsonText;
     slice.name = out_.strings.intern(full ? "(other)" : std::string_view(e.name));
-    slice.pid = e.pid, slice.tid = e.tid;
+    slice.pid = e.pid;
+    slice.tid = e.tid;
     slice.correlation = static_cast<std::uint32_t>(e.correlation);
     slice.workers = e.name.find("MultiProcessing") != std::string::npos;
     if (slice.kind == KinetoSlice::Kind::kWork) {
       slice.work = workKind(e.category, e.name);
-      slice.pid = e.device >= 0 ? e.device : e.pid, slice.tid = e.stream >= 0 ? e.stream : e.tid;
-      slice.context = static_cast<std::uint32_t>(e.context), slice.bytes = e.bytes;
+      slice.pid = e.device >= 0 ? e.device : e.pid;
+      slice.tid = e.stream >= 0 ? e.stream : e.tid;
+      slice.context = static_cast<std::uint32_t>(e.context);
+      slice.bytes = e.bytes;
       if (e.hasGrid) slice.blocks = e.grid;
       if (e.hasBlock)
         slice.blockThreads = static_cast<std::int32_t>(std::min(e.block, std::int64_t{1} << 20));

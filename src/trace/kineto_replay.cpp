@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using Kind = KinetoSlice::Kind;
 
 constexpr Nanos kStart = 1s;           // of the recording; its instants are never below 0
-constexpr Nanos kLongestSpan = 100ms;  // of a device's span: told as often as the agent does
+constexpr Nanos kLongestSpan = 100ms;  // of a device's span: written as often as the agent does
 constexpr Nanos kUseEvery = 1s;        // totals by name, as the agent's
 
 enum class Class : std::uint8_t { kCompute, kCopy, kCollective };
@@ -61,11 +61,11 @@ class Spans {
     edges_.push_back({at + duration, -1, work});
   }
 
-  void tell() {
+  void emit() {
     std::sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) {
       return std::tuple(a.at, a.change) < std::tuple(b.at, b.change);
     });
-    for (const Edge& edge : edges_) pass(edge);
+    for (const Edge& edge : edges_) epoch(edge);
     close(last_);
   }
 
@@ -78,7 +78,7 @@ class Spans {
 
   [[nodiscard]] int running() const { return counts_[0] + counts_[1] + counts_[2]; }
 
-  void pass(const Edge& edge) {
+  void epoch(const Edge& edge) {
     const Nanos since = open_ ? edge.at - last_ : Nanos(0);
     if (running() > 0) {
       span_.busy += since;
@@ -89,14 +89,20 @@ class Spans {
     counts_[static_cast<std::size_t>(edge.work)] += edge.change;
     last_ = edge.at;
     if (open_ && edge.at - begin_ >= kLongestSpan) close(edge.at);
-    if (!open_ && running() > 0) open_ = true, begin_ = edge.at, span_ = {};
+    if (!open_ && running() > 0) {
+      open_ = true;
+      begin_ = edge.at;
+      span_ = {};
+    }
     if (edge.change > 0) ++span_.works;
   }
 
   void close(Nanos at) {
     if (!open_) return;
     open_ = false;
-    span_.device = device_, span_.process = process_, span_.duration = at - begin_;
+    span_.device = device_;
+    span_.process = process_;
+    span_.duration = at - begin_;
     out_.emit(begin_, span_);
   }
 
@@ -119,9 +125,9 @@ class Replay {
     first_ = trace_.slices.front().at;
     trainer();
     sources();
-    for (const KinetoSlice& slice : trace_.slices) tell(slice);
+    for (const KinetoSlice& slice : trace_.slices) emit(slice);
     devices();
-    for (auto& [device, spans] : spans_) spans.tell();
+    for (auto& [device, spans] : spans_) spans.emit();
     for (const auto& [key, use] : uses_) out_.emit(std::get<0>(key), use);
     for (const auto& [key, use] : callUses_) out_.emit(std::get<0>(key), use);
     out_.emit(when(end_), CommandEnd{});  // how the program ended a trace does not say
@@ -137,15 +143,17 @@ class Replay {
       end_ = std::max(end_, slice.at + slice.duration);
       if (slice.kind != Kind::kWork) ++by[slice.pid];
     }
-    const auto most = std::max_element(
+    const auto maximum = std::max_element(
         by.begin(), by.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    trainer_ = process(most == by.end() ? 1 : most->first);
+    trainer_ = process(maximum == by.end() ? 1 : maximum->first);
   }
 
   void sources() {
     const auto say = [&](const char* name, Coverage state, const char* why) {
       SourceState source;
-      source.source = out_.intern(name), source.state = state, source.why = out_.intern(why);
+      source.source = out_.intern(name);
+      source.state = state;
+      source.why = out_.intern(why);
       out_.emit(kStart, source);
     };
     say("tier", Coverage::kFull, "T0");
@@ -175,7 +183,7 @@ class Replay {
 
   StringId name(const KinetoSlice& slice) { return out_.intern(trace_.strings.at(slice.name)); }
 
-  void tell(const KinetoSlice& slice) {
+  void emit(const KinetoSlice& slice) {
     const Nanos at = when(slice.at);
     switch (slice.kind) {
       case Kind::kFetch:
@@ -187,7 +195,9 @@ class Replay {
       }
       case Kind::kRange: {
         Range range;
-        range.thread = thread(slice), range.duration = slice.duration, range.name = name(slice);
+        range.thread = thread(slice);
+        range.duration = slice.duration;
+        range.name = name(slice);
         return out_.emit(at, range);
       }
       case Kind::kCall:
@@ -201,39 +211,54 @@ class Replay {
   void fetch(const KinetoSlice& slice, Nanos at) {
     if (batch_ == 0) {
       LoaderSeen loader;
-      loader.process = process(slice.pid), loader.loader = 1;
+      loader.process = process(slice.pid);
+      loader.loader = 1;
       loader.kind = out_.intern("torch.DataLoader");
       loader.workers = slice.workers ? workers_ : 0;
       out_.emit(kStart, loader);
     }
     Fetch fetch;
-    fetch.thread = thread(slice), fetch.loader = fetch.pass = 1;
-    fetch.duration = slice.duration, fetch.batch = batch_++;
+    fetch.thread = thread(slice);
+    fetch.loader = fetch.epoch = 1;
+    fetch.duration = slice.duration;
+    fetch.batch = batch_++;
     out_.emit(at, fetch);
   }
 
   void call(const KinetoSlice& slice, Nanos at) {
     DeviceCall call;
-    call.thread = thread(slice), call.process = process(slice.pid), call.name = name(slice);
-    call.duration = slice.duration, call.correlation = slice.correlation;
+    call.thread = thread(slice);
+    call.process = process(slice.pid);
+    call.name = name(slice);
+    call.duration = slice.duration;
+    call.correlation = slice.correlation;
     call.kind = callKind(trace_.strings.at(slice.name));
     out_.emit(at, call);
     DeviceCallUse& use = callUses_[{bucket(at + slice.duration), call.thread, call.name}];
-    use.thread = call.thread, use.process = call.process, use.duration = kUseEvery;
-    use.kind = call.kind, use.name = call.name;
-    ++use.count, use.time += slice.duration;
+    use.thread = call.thread;
+    use.process = call.process;
+    use.duration = kUseEvery;
+    use.kind = call.kind;
+    use.name = call.name;
+    ++use.count;
+    use.time += slice.duration;
   }
 
   void work(const KinetoSlice& slice, Nanos at) {
     DeviceWork work;
-    work.device = device(slice.pid), work.process = trainer_, work.duration = slice.duration;
+    work.device = device(slice.pid);
+    work.process = trainer_;
+    work.duration = slice.duration;
     work.kind = slice.work;
     const bool kernel = classOf(slice.work) != Class::kCopy;
     if (kernel) work.name = name(slice);
     if (!kernel) work.memory = memoryOf(trace_.strings.at(slice.name));
-    work.stream = static_cast<std::uint32_t>(slice.tid), work.context = slice.context;
-    work.correlation = slice.correlation, work.bytes = slice.bytes;
-    work.blocks = slice.blocks, work.blockThreads = slice.blockThreads;
+    work.stream = static_cast<std::uint32_t>(slice.tid);
+    work.context = slice.context;
+    work.correlation = slice.correlation;
+    work.bytes = slice.bytes;
+    work.blocks = slice.blocks;
+    work.blockThreads = slice.blockThreads;
     out_.emit(at, work);
     spans_.try_emplace(slice.pid, work.device, trainer_, out_)
         .first->second.add(at, slice.duration, classOf(slice.work));
@@ -243,9 +268,14 @@ class Replay {
   void use(const DeviceWork& work, Nanos at) {
     DeviceUse& use =
         uses_[{bucket(at + work.duration), work.device, work.kind, work.memory, work.name}];
-    use.device = work.device, use.process = trainer_, use.duration = kUseEvery;
-    use.kind = work.kind, use.memory = work.memory, use.name = work.name;
-    ++use.count, use.time += work.duration;
+    use.device = work.device;
+    use.process = trainer_;
+    use.duration = kUseEvery;
+    use.kind = work.kind;
+    use.memory = work.memory;
+    use.name = work.name;
+    ++use.count;
+    use.time += work.duration;
     if (work.bytes >= 0) use.bytes = std::max<std::int64_t>(use.bytes, 0) + work.bytes;
   }
 
@@ -257,7 +287,8 @@ class Replay {
   void devices() {
     for (const KinetoDevice& known : trace_.devices) {
       DeviceSeen seen;
-      seen.device = device(known.index), seen.process = trainer_;
+      seen.device = device(known.index);
+      seen.process = trainer_;
       seen.name = out_.intern(trace_.strings.at(known.name));
       seen.ordinal = static_cast<std::int32_t>(known.index);
       seen.multiprocessors = static_cast<std::int32_t>(known.multiprocessors);
@@ -268,7 +299,8 @@ class Replay {
     }
     if (spans_.empty()) return;
     DeviceTrace traced;
-    traced.process = trainer_, traced.duration = end_ - first_;
+    traced.process = trainer_;
+    traced.duration = end_ - first_;
     traced.kernels = traced.calls = traced.each = true;
     out_.emit(kStart, traced);
   }

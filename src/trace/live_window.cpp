@@ -9,9 +9,9 @@ namespace stallprof {
 namespace {
 
 // An event is some 150 bytes: 300 MB, whatever is in the file.
-constexpr std::size_t kMostRecent = 2'000'000;
+constexpr std::size_t kMaxRecent = 2'000'000;
 
-Nanos endOf(const Event& event) {
+Nanos eventEnd(const Event& event) {
   return std::visit(
       [&](const auto& payload) {
         if constexpr (requires { payload.duration; })
@@ -58,10 +58,10 @@ void LiveWindow::take(const Event& event) {
   }
   if (const auto* fetch = std::get_if<Fetch>(&event.payload)) batches_ += fetch->end ? 0 : 1;
   commandEnded_ = commandEnded_ || std::holds_alternative<CommandEnd>(event.payload);
-  latest_ = std::max(latest_, endOf(event));
+  latest_ = std::max(latest_, eventEnd(event));
   recent_.push_back(event);
   while (!recent_.empty() &&
-         (endOf(recent_.front()) < latest_ - span_ || recent_.size() > kMostRecent)) {
+         (eventEnd(recent_.front()) < latest_ - span_ || recent_.size() > kMaxRecent)) {
     forget(recent_.front());
     recent_.pop_front();
   }

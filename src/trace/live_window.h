@@ -12,7 +12,7 @@
 
 namespace stallprof {
 
-// The latest stretch of a recording that is still being written, as a Trace of its own: what
+// The latest interval of a recording that is still being written, as a Trace of its own: what
 // happened in the last `span`, and who is who. Memory grows with the span and with the number of
 // identities, not with the run. One thread.
 class LiveWindow {

@@ -3,38 +3,62 @@
 
 #include <malloc.h>
 
+#include <memory>
 #include <utility>
 
 #include "recording/reader.h"
-#include "trace/trace_builder.h"
 
 namespace stallprof {
 namespace {
 
-// A table outgrown is given back at once; glibc's own limit for that would rise with the tables. A
+// A table outgrown is released at once; glibc's own limit for that would rise with the tables. A
 // fifth less memory for a run of ten hours (scripts/bench_export).
-constexpr int kGivenBack = 1 << 20;
+constexpr int kReleasedAtOnce = 1 << 20;
 
-void give(TraceBuilder& builder, Manifest manifest, const std::vector<Untrusted>& maps) {
+void setManifest(TraceBuilder& builder, Manifest manifest, const std::vector<Untrusted>& maps) {
   manifest.maps.insert(manifest.maps.end(), maps.begin(), maps.end());
   builder.manifest() = std::move(manifest);
 }
 
 }  // namespace
 
-Result<Trace> loadTrace(const std::string& directory, const std::vector<Untrusted>& maps,
-                        const TraceBounds& bounds, const PartReader& reader) {
-  ::mallopt(M_MMAP_THRESHOLD, kGivenBack);
-  // Parts are read by what the run says of itself; where that is damaged it is read as a whole.
-  Result<Manifest> ahead = readManifest(directory);
-  TraceBuilder builder(bounds, ahead.ok() ? reader : PartReader());
-  if (ahead.ok()) give(builder, std::move(ahead).value(), maps);
-  Result<ReadSummary> read =
-      readRecording(directory, builder.strings(), [&](const Event& event) { builder.take(event); });
-  if (!read.ok()) return std::move(read).error();
-  give(builder, std::move(read.value().manifest), maps);
-  builder.setCleanEnd(read.value().cleanEnd);
-  return builder.seal();
+EventSource recordingEvents(const std::string& directory, const std::vector<Untrusted>& maps) {
+  std::shared_ptr<RecordingReader> reader;
+  return [=](TraceBuilder& builder) mutable -> Result<bool> {
+    if (!reader) {
+      ::mallopt(M_MMAP_THRESHOLD, kReleasedAtOnce);
+      reader = std::make_shared<RecordingReader>(
+          directory, builder.strings(), [&builder](const Event& event) { builder.take(event); });
+      // A part is analysed by what the run's manifest says; where that is damaged there is one
+      // part.
+      if (Result<Manifest> manifest = readManifest(directory); manifest.ok())
+        setManifest(builder, std::move(manifest).value(), maps);
+      else
+        builder.keepAll();
+    }
+    Result<bool> more = reader->next();
+    if (!more.ok() || more.value()) return more;
+    setManifest(builder, reader->summary().manifest, maps);
+    builder.setCleanEnd(reader->summary().cleanEnd);
+    return false;
+  };
+}
+
+Result<bool> TraceReader::nextPart() {
+  for (;;) {
+    Result<bool> more = events_(builder_);
+    if (!more.ok() || !more.value()) return more;
+    if (builder_.full()) return true;
+  }
+}
+
+Result<Trace> loadTrace(const std::string& directory, const std::vector<Untrusted>& maps) {
+  TraceBounds bounds;
+  bounds.program = TraceBounds::none().program;
+  TraceReader reader(recordingEvents(directory, maps), bounds);
+  const Result<bool> parts = reader.nextPart();
+  if (!parts.ok()) return parts.error();
+  return reader.lastPart();
 }
 
 }  // namespace stallprof

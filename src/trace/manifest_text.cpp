@@ -54,16 +54,16 @@ template <class T>
 requires std::is_integral_v<T>
 bool assign(T& field, const TextWord& word) { return assignWide(field, word, false); }
 
-std::string written(const std::string& value) { return quoteText(value); }
-std::string written(const Untrusted& value) { return quoteText(value.raw()); }
-std::string written(Nanos value) { return std::to_string(value.count()); }
-std::string written(double value) {
+std::string valueText(const std::string& value) { return quoteText(value); }
+std::string valueText(const Untrusted& value) { return quoteText(value.raw()); }
+std::string valueText(Nanos value) { return std::to_string(value.count()); }
+std::string valueText(double value) {
   char digits[32];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
   return error == std::errc{} ? std::string(digits, end) : "0";
 }
 template <class T>
-requires std::is_integral_v<T> std::string written(T value) { return std::to_string(value); }
+requires std::is_integral_v<T> std::string valueText(T value) { return std::to_string(value); }
 
 }  // namespace
 
@@ -87,7 +87,7 @@ bool readManifest(const TextWord& word, Manifest& manifest) {
 std::string manifestLines(const Manifest& manifest) {
   const Manifest plain;
   std::vector<std::string> defaults;
-  fields(plain, [&](std::string_view, const auto& field) { defaults.push_back(written(field)); });
+  fields(plain, [&](std::string_view, const auto& field) { defaults.push_back(valueText(field)); });
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
     text.append("manifest ").append(name).append("=").append(value).append("\n");
@@ -95,7 +95,7 @@ std::string manifestLines(const Manifest& manifest) {
   for (const Untrusted& word : manifest.command) line("command", quoteText(word.raw()));
   std::size_t i = 0;
   fields(manifest, [&](std::string_view name, const auto& field) {
-    const std::string value = written(field);
+    const std::string value = valueText(field);
     if (value != defaults[i++]) line(name, value);
   });
   for (const Untrusted& word : manifest.maps) line("map", quoteText(word.raw()));

@@ -16,9 +16,9 @@ namespace stallprof {
 namespace {
 
 // An hour of a training meets some 10,000 places in 100 files; a forged recording may name more.
-constexpr std::size_t kMostFiles = 2048, kMostPlaces = 1u << 20;
+constexpr std::size_t kMaxFiles = 2048, kMaxPlaces = 1u << 20;
 // All names of a trace together; a file that is mapped may have been made to hold only long ones.
-constexpr std::size_t kMostText = 256u << 20;
+constexpr std::size_t kMaxText = 256u << 20;
 
 using FileKey = std::pair<StringId, StringId>;     // path, build id
 using Places = std::map<std::uint64_t, StringId>;  // offset -> function
@@ -57,7 +57,7 @@ class Namer {
     for (auto& [key, places] : files_) nameFile(key, places);
     for (ThreadLife& thread : trace_.threads)
       for (auto& row : thread.natives) give(row.data);
-    tell();
+    emit();
     return summary_;
   }
 
@@ -67,8 +67,8 @@ class Namer {
     for (const ThreadLife& thread : trace_.threads)
       for (const auto& row : thread.natives) {
         const NativeSlice& s = row.data;
-        if (s.offset == 0 || !s.function.none() || count >= kMostPlaces) continue;
-        if (files_.size() >= kMostFiles && !files_.contains({s.file, s.build})) continue;
+        if (s.offset == 0 || !s.function.none() || count >= kMaxPlaces) continue;
+        if (files_.size() >= kMaxFiles && !files_.contains({s.file, s.build})) continue;
         count += files_[{s.file, s.build}].emplace(s.offset, StringId{}).second;
       }
   }
@@ -92,11 +92,11 @@ class Namer {
     std::size_t i = 0;
     for (auto& [offset, function] : places) {
       const std::string& name = functions[i++];
-      if (trace_.strings.bytes() < kMostText) function = trace_.strings.intern(name);
+      if (trace_.strings.bytes() < kMaxText) function = trace_.strings.intern(name);
     }
   }
 
-  void tell() {
+  void emit() {
     const std::size_t unread = summary_.missing + summary_.changed;
     if (unread == 0) return;
     std::string why = std::to_string(unread) + " of " + std::to_string(summary_.files) +

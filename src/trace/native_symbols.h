@@ -7,8 +7,8 @@ namespace stallprof {
 
 // What became of the files that native samples fell into.
 struct SymbolSummary {
-  std::size_t files = 0;    // with places to look up
-  std::size_t read = 0;     // whose symbols were looked into
+  std::size_t files = 0;    // with addresses to resolve
+  std::size_t read = 0;     // whose symbols were read
   std::size_t missing = 0;  // not here: another host, a container, deleted
   std::size_t changed = 0;  // of another build than the one that ran
 };

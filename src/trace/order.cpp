@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "trace/order.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace stallprof {
 
-Nanos scaled(Nanos amount, Nanos part, Nanos whole) {
-  if (whole <= Nanos{0}) return Nanos{0};
-  return Nanos(static_cast<Nanos::rep>(static_cast<__int128>(amount.count()) * part.count() /
-                                       whole.count()));
+std::vector<std::uint32_t> orderOf(const std::vector<Nanos>& times) {
+  std::vector<std::uint32_t> order(times.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return times[a] < times[b]; });
+  return order;
 }
 
 void removeOverlap(Table<ThreadSlice>& slices) {
@@ -19,9 +24,12 @@ void removeOverlap(Table<ThreadSlice>& slices) {
     if (slice.at < covered) {
       ThreadSlice& s = slice.data;
       const Nanos left = end - covered;
-      s.run = scaled(s.run, left, s.duration), s.queued = scaled(s.queued, left, s.duration);
-      s.looks = static_cast<std::uint32_t>(scaled(Nanos{s.looks}, left, s.duration).count());
-      s.duration = left, slice.at = covered;
+      s.run = proportion(s.run, left, s.duration);
+      s.queued = proportion(s.queued, left, s.duration);
+      s.samples =
+          static_cast<std::uint32_t>(proportion(Nanos{s.samples}, left, s.duration).count());
+      s.duration = left;
+      slice.at = covered;
     }
     covered = end;
     slices[kept++] = slice;

@@ -26,7 +26,7 @@ bool known(std::string_view word, RangeMeaning& meaning) {
   return false;
 }
 
-// Names are few, ranges many: each name is looked at once.
+// Names are few, ranges many: each name is read once.
 class Meanings {
  public:
   Meanings(const Trace& trace, const std::vector<Untrusted>& words) : trace_(trace) {
@@ -105,7 +105,10 @@ Result<RangeMeaning> parseRangeMeaning(std::string_view word) {
   meaning.name = std::string(word.substr(0, equals));
   if (!known(word.substr(equals + 1), meaning))
     return wrong("where PHASE is " + std::string(kMeanings) + "; not " + shown);
-  if (meaning.name.back() == '*') meaning.prefix = true, meaning.name.pop_back();
+  if (meaning.name.back() == '*') {
+    meaning.prefix = true;
+    meaning.name.pop_back();
+  }
   return meaning;
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interval.h"
 #include "event/event.h"
 #include "event/strings.h"
 #include "recording/manifest.h"
@@ -25,7 +26,17 @@ struct Timed {
 template <class P>
 using Table = std::vector<Timed<P>>;
 
-// A step that the program told of: a mark of stallprof/annotate.h, or a range named or mapped so.
+// For `divide` (base/interval.h).
+template <class P>
+[[nodiscard]] Interval intervalOf(const Timed<P>& row) {
+  return {row.at, row.end()};
+}
+template <class P>
+[[nodiscard]] Interval intervalOf(const Timed<P>* row) {
+  return {row->at, row->end()};
+}
+
+// A step that the program annotated: a mark of stallprof/annotate.h, or a range named or mapped so.
 struct StepRange {
   ThreadId thread;
   Nanos duration{};

@@ -16,9 +16,14 @@ constexpr Nanos kLatest{Nanos::max() / 2};
 bool timeful(Nanos t) { return t >= Nanos{0} && t <= kLatest; }
 
 // Offsets of a task never decrease; a damaged one is pulled up rather than trusted.
-void repair(WorkerTask& task) {
+WorkerTask repaired(WorkerTask task) {
   task.fetchEnd = std::max(task.fetchEnd, task.fetchBegin);
   task.putEnd = std::max(task.putEnd, task.fetchEnd);
+  return task;
+}
+template <class P>
+const P& repaired(const P& payload) {
+  return payload;
 }
 
 bool credible(const WorkerTask& t) {
@@ -29,8 +34,10 @@ template <class P>
 Nanos endOf(Nanos at, const P& payload) {
   if constexpr (std::is_same_v<P, WorkerTask>)
     return at + payload.putEnd;
+  else if constexpr (requires { payload.duration; })
+    return at + payload.duration;
   else
-    return Timed<P>{at, payload}.end();
+    return at;
 }
 
 // The Table of Trace that holds kind P.
@@ -117,7 +124,7 @@ bool recurs(const PhaseSpan& span) {
   return span.phase != Phase::kPeriodic && span.phase != Phase::kComm;
 }
 
-// Looked at once a second or so, cumulative or a level.
+// Sampled once a second or so, cumulative or a level.
 template <class P>
 constexpr bool kCounts = std::is_same_v<P, DeviceUsage> || std::is_same_v<P, DeviceProcess> ||
                          std::is_same_v<P, HostUsage> || std::is_same_v<P, DiskUsage> ||
@@ -125,7 +132,7 @@ constexpr bool kCounts = std::is_same_v<P, DeviceUsage> || std::is_same_v<P, Dev
                          std::is_same_v<P, SyscallCount> || std::is_same_v<P, RecorderUsage> ||
                          std::is_same_v<P, CounterUsage>;
 
-// Looks at single works have a bound of their own (coarsener.h), which counts them.
+// Single pieces of device work have a bound of their own (coarsener.h), which counts them.
 template <class P>
 constexpr bool kDrawn = std::is_same_v<P, DeviceWork> || std::is_same_v<P, DeviceCall>;
 
@@ -133,14 +140,11 @@ constexpr bool kDrawn = std::is_same_v<P, DeviceWork> || std::is_same_v<P, Devic
 constexpr Nanos kStillNeeded = std::chrono::seconds(60);
 
 template <class P>
-std::size_t drop(Table<P>& table, const ReadSoFar& read) {
-  const auto within = [&](Nanos begin, Nanos end) {
-    return std::any_of(read.whole.begin(), read.whole.end(),
-                       [&](const auto& s) { return begin < s.second && end > s.first; });
-  };
+std::size_t drop(Table<P>& table, const RowsDone& done) {
   std::erase_if(table, [&](const Timed<P>& row) {
-    const Nanos end = endOf(row.at, row.data);
-    return recurs(row.data) && end < read.until - kStillNeeded && !within(row.at, end);
+    const Interval time{row.at, endOf(row.at, row.data)};
+    return recurs(row.data) && time.end < done.until - kStillNeeded &&
+           !overlapsAny(done.kept, time);
   });
   if (kDrawn<P>) return 0;
   return static_cast<std::size_t>(std::count_if(
@@ -149,7 +153,7 @@ std::size_t drop(Table<P>& table, const ReadSoFar& read) {
 
 template <class Life, class LifeId>
 Life* growTo(std::vector<Life>& lives, LifeId id) {
-  if (id.none() || id.value > TraceBuilder::kMostLives) return nullptr;
+  if (id.none() || id.value > TraceBuilder::kMaxLives) return nullptr;
   while (lives.size() < id.value) {
     lives.emplace_back();
     lives.back().id = LifeId{static_cast<std::uint32_t>(lives.size())};
@@ -174,7 +178,7 @@ void TraceBuilder::keep(Nanos at, const P& payload) {
   (trace_.*kTableOf<P>).push_back({at, payload});
   if constexpr (kCounts<P>) coarsener_.addedCounter(trace_);
   if constexpr (kDrawn<P>) coarsener_.addedWork(trace_);
-  if (recurs(payload) && !kDrawn<P> && ++program_ > next_ && reader_) readPart();
+  if (recurs(payload) && !kDrawn<P>) ++program_;
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
@@ -215,7 +219,7 @@ void TraceBuilder::keep(Nanos at, const ThreadSlice& s) {
   ThreadLife* of = life(s.thread);
   if (!of) return void(++damaged_);
   of->slices.push_back({at, s});
-  coarsener_.addedLook(trace_);
+  coarsener_.addedSample(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
@@ -226,7 +230,7 @@ void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
 }
 
 void TraceBuilder::keep(Nanos at, const StackSeen& s) {
-  if (s.stack.none() || s.stack.value > kMostStacks || s.caller >= s.stack) return void(++damaged_);
+  if (s.stack.none() || s.stack.value > kMaxStacks || s.caller >= s.stack) return void(++damaged_);
   if (trace_.stacks.size() < s.stack.value) trace_.stacks.resize(s.stack.value);
   Timed<StackSeen>& seen = trace_.stacks[s.stack.value - 1];
   if (seen.data.stack.none() || at < seen.at) seen.at = at;
@@ -237,24 +241,24 @@ void TraceBuilder::keep(Nanos at, const StackSlice& s) {
   ThreadLife* of = life(s.thread);
   if (!of) return void(++damaged_);
   of->stacks.push_back({at, s});
-  coarsener_.addedLook(trace_);
+  coarsener_.addedSample(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const NativeSlice& s) {
   ThreadLife* of = life(s.thread);
   if (!of) return void(++damaged_);
   of->natives.push_back({at, s});
-  coarsener_.addedLook(trace_);
+  coarsener_.addedSample(trace_);
 }
 
 void TraceBuilder::take(const Event& event) {
   std::visit(
-      [&](auto payload) {
-        using P = decltype(payload);
+      [&](const auto& recorded) {
+        const auto& payload = repaired(recorded);
+        using P = std::decay_t<decltype(payload)>;
         bool good = timeful(event.at);
         if constexpr (requires { payload.duration; }) good = good && timeful(payload.duration);
-        if constexpr (std::is_same_v<P, WorkerTask>)
-          repair(payload), good = good && credible(payload);
+        if constexpr (std::is_same_v<P, WorkerTask>) good = good && credible(payload);
         if (!good) return void(++damaged_);
         cover(event.at, endOf(event.at, payload));
         keep(event.at, payload);
@@ -262,7 +266,7 @@ void TraceBuilder::take(const Event& event) {
       event.payload);
 }
 
-// What seal() promises of the rows that are there; more may follow.
+// Makes true of the rows that are there what trace.h promises; more may follow.
 void TraceBuilder::settle() {
   [&]<class... P>(std::variant<P...>*) {
     const auto sortTable = [&]<class K>(K*) {
@@ -290,16 +294,19 @@ void TraceBuilder::settle() {
       trace_.processes[thread.process.value - 1].threads.push_back(thread.id);
 }
 
-void TraceBuilder::readPart() {
+const Trace& TraceBuilder::part() {
   settle();
-  const ReadSoFar read = reader_(trace_);
-  if (read.until > Nanos{}) {
+  return trace_;
+}
+
+void TraceBuilder::release(const RowsDone& done) {
+  if (done.until > Nanos{}) {
     Trace& t = trace_;
-    const auto all = [&](auto&... tables) { return (drop(tables, read) + ...); };
+    const auto all = [&](auto&... tables) { return (drop(tables, done) + ...); };
     program_ = all(t.fetches, t.tasks, t.optimizerSteps, t.spans, t.ranges, t.steps, t.deviceTraces,
                    t.deviceSpans, t.deviceWorks, t.deviceUses, t.deviceCalls, t.deviceCallUses);
   }
-  next_ = std::max(most_, 2 * program_);
+  next_ = std::max(max_, 2 * program_);
 }
 
 Trace TraceBuilder::seal() {

@@ -1,42 +1,40 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
+#include "base/interval.h"
 #include "trace/coarsener.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
-// What a reader of a long run is done with: rows of what the program did that ended by `until`, but
-// for those in the `whole` stretches. What tells of lives, passes, checkpoints and collectives
-// always stays.
-struct ReadSoFar {
+// What a reader of a run's part needs no longer: rows of what the program did that ended before
+// `until`, but for those in an interval of `kept`. What says which processes, threads, iterators,
+// checkpoints and collectives there are always stays.
+struct RowsDone {
   Nanos until{};
-  std::vector<std::pair<Nanos, Nanos>> whole;
+  std::vector<Interval> kept;
 };
-// Is given the trace as far as it has come, sealed, whenever it holds TraceBounds::program rows.
-using PartReader = std::function<ReadSoFar(const Trace&)>;
 
 // Turns a stream of events into a sealed Trace. Whatever order events come in, and whatever is
 // missing, repeated or damaged among them, the result holds what trace.h promises: tables sorted by
 // time, slices of a thread that do not overlap, a life for every id up to the greatest. What cannot
-// be (a time before the beginning, an id past kMostLives) is dropped and counted as a Loss. What
-// grows with the run's length alone stays within `bounds`, rows of what the program did where there
-// is a `reader` of them.
+// be (a time before the beginning, an id past kMaxLives) is dropped and counted as a Loss. What
+// grows with the run's length alone stays within `bounds`; rows of what the program did stay there
+// where the caller, whenever the builder is `full`, reads the `part` and releases its rows.
 // Use once: take all, seal. Not thread-safe.
 class TraceBuilder {
  public:
   // A life takes about 100 bytes, so a forged id costs at most 100 MB. An hour of 100 new
   // processes a second stays below.
-  static constexpr std::uint32_t kMostLives = 1u << 20;
+  static constexpr std::uint32_t kMaxLives = 1u << 20;
   // A recorder makes at most half of these.
-  static constexpr std::uint32_t kMostStacks = 1u << 17;
+  static constexpr std::uint32_t kMaxStacks = 1u << 17;
 
-  explicit TraceBuilder(const TraceBounds& bounds = {}, PartReader reader = {})
-      : coarsener_(bounds), reader_(std::move(reader)), most_(bounds.program), next_(most_) {}
+  explicit TraceBuilder(const TraceBounds& bounds = {})
+      : coarsener_(bounds), max_(bounds.program), next_(max_) {}
 
   // The table the string ids of taken events are of.
   [[nodiscard]] Strings& strings() { return trace_.strings; }
@@ -44,6 +42,14 @@ class TraceBuilder {
   void setCleanEnd(bool clean) { trace_.cleanEnd = clean; }
 
   void take(const Event& event);
+  // It holds more than TraceBounds::program rows of what the program did: time to read a part.
+  // Where little was released, there are at least twice as many before it is full again.
+  [[nodiscard]] bool full() const { return program_ > next_; }
+  // The trace as far as it has come, sorted as a sealed one is; valid until the next call.
+  [[nodiscard]] const Trace& part();
+  void release(const RowsDone& done);
+  // Never full again: for a run that cannot be read in parts.
+  void keepAll() { next_ = SIZE_MAX; }
   [[nodiscard]] Trace seal();
 
  private:
@@ -62,12 +68,10 @@ class TraceBuilder {
   ThreadLife* life(ThreadId id);
   void cover(Nanos begin, Nanos end);
   void settle();
-  void readPart();
 
   Trace trace_;
   Coarsener coarsener_;
-  PartReader reader_;
-  std::size_t program_ = 0, most_, next_;  // rows of what the program did
+  std::size_t program_ = 0, max_, next_;  // rows of what the program did
   bool covered_ = false;
   std::uint64_t damaged_ = 0;
 };

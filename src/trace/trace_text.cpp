@@ -2,8 +2,7 @@
 #include "trace/trace_text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,7 +16,12 @@ namespace stallprof {
 namespace {
 
 // What `repeat` may make of a text: enough for any test, too little to fill memory.
-constexpr std::size_t kMostEvents = 2'000'000;
+constexpr std::size_t kMaxEvents = 2'000'000;
+
+// ---- fields without their types
+// ------------------------------------------------------------------ Each kind of event lists its
+// fields once (`fields`); what is done with them is then one function for all 35 kinds, and not one
+// of each.
 
 std::span<const std::string_view> namesOf(Wait) { return kWaitNames; }
 std::span<const std::string_view> namesOf(Phase) { return kPhaseNames; }
@@ -30,104 +34,126 @@ std::span<const std::string_view> namesOf(HostMemory) { return kHostMemoryNames;
 std::span<const std::string_view> namesOf(DeviceCallKind) { return kDeviceCallKindNames; }
 std::span<const std::string_view> namesOf(LossKind) { return kLossNames; }
 
-// ---- values of one field, both ways -------------------------------------------------------------
+struct Field {
+  enum class Type : std::uint8_t { kNumber, kText, kTime, kBool, kEnum };
+  const char* name;
+  void* at;  // in the payload
+  Type type = Type::kNumber;
+  std::uint8_t size;                             // bytes: 1, 2, 4 or 8
+  bool negative;                                 // it may be
+  std::span<const std::string_view> names = {};  // of an enum's values
 
-struct FieldReader {
-  const TextWord& word;
-  std::int64_t round;
-  Strings& strings;
-
-  bool read(StringId& field) const {
-    if (!word.quoted) return false;
-    field = strings.intern(word.value);
-    return true;
-  }
-  template <class Tag>
-  bool read(Id<Tag>& field) const {
-    return read(field.value);
-  }
-  bool read(Nanos& field) const {
-    Nanos::rep count = 0;
-    if (!number(count, true)) return false;
-    field = Nanos{count};
-    return true;
-  }
-  bool read(bool& field) const {
-    std::uint8_t value = 0;
-    if (!number(value, false) || value > 1) return false;
-    field = value == 1;
-    return true;
-  }
-  template <class T>
-  requires std::is_integral_v<T>
-  bool read(T& field) const { return number(field, false); }
-  template <class T>
-  requires std::is_enum_v<T>
-  bool read(T& field) const {
-    const auto names = namesOf(T{});
-    const auto found = std::find(names.begin(), names.end(), word.value);
-    if (word.quoted || found == names.end()) return false;
-    field = static_cast<T>(found - names.begin());
-    return true;
-  }
-
- private:
-  template <class T>
-  bool number(T& field, bool time) const {
-    const std::optional<Wide> value =
-        word.quoted ? std::nullopt : parseNumber(word.value, time, round);
-    if (!value || *value < Wide{std::numeric_limits<T>::min()} ||
-        *value > Wide{std::numeric_limits<T>::max()})
-      return false;
-    field = static_cast<T>(*value);
-    return true;
-  }
+  [[nodiscard]] Wide value() const;
+  // False where the field cannot hold it.
+  [[nodiscard]] bool set(Wide value) const;
 };
 
-std::string written(StringId id, const Strings& strings) { return quoteText(strings.at(id)); }
-template <class Tag>
-std::string written(Id<Tag> id, const Strings&) {
-  return std::to_string(id.value);
-}
-std::string written(Nanos t, const Strings&) { return std::to_string(t.count()); }
 template <class T>
-std::string written(T value, const Strings&) {
-  if constexpr (std::is_enum_v<T>)
-    return std::string(nameOf(value));
-  else
-    return std::to_string(value);
+Field numberField(const char* name, T& field, Field::Type type) {
+  static_assert(sizeof(T) <= 8);
+  return {name, &field, type, sizeof(T), std::is_signed_v<T>};
+}
+Field fieldOf(const char* name, StringId& field) {
+  return numberField(name, field.value, Field::Type::kText);
+}
+template <class Tag>
+Field fieldOf(const char* name, Id<Tag>& field) {
+  return numberField(name, field.value, Field::Type::kNumber);
+}
+Field fieldOf(const char* name, Nanos& field) {
+  static_assert(sizeof(Nanos) == sizeof(Nanos::rep));
+  return {name, &field, Field::Type::kTime, sizeof(Nanos), true};
+}
+Field fieldOf(const char* name, bool& field) {
+  return {name, &field, Field::Type::kBool, sizeof(bool), false};
+}
+template <class T>
+requires std::is_integral_v<T> Field fieldOf(const char* name, T& field) {
+  return numberField(name, field, Field::Type::kNumber);
+}
+template <class T>
+requires std::is_enum_v<T> Field fieldOf(const char* name, T& field) {
+  return {name, &field, Field::Type::kEnum, sizeof(T), false, namesOf(T{})};
 }
 
 template <class P>
-std::string payloadLine(const P& payload, const Strings& strings) {
-  std::vector<std::string> defaults;
-  const P plain{};
+std::vector<Field> fieldsOf(P& payload) {
+  std::vector<Field> fields;
+  P::fields(payload,
+            [&](const char* name, auto& field) { fields.push_back(fieldOf(name, field)); });
+  return fields;
+}
+
+Wide Field::value() const {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, at, size);  // little-endian, as all hosts of the recorder
+  const unsigned unused = 64 - 8u * size;
+  if (!negative) return Wide{bits};
+  return Wide{static_cast<std::int64_t>(bits << unused) >> unused};
+}
+
+bool Field::set(Wide value) const {
+  const unsigned bits = 8u * size - (negative ? 1 : 0);
+  const Wide limit = Wide{1} << bits;
+  if (value >= limit || value < (negative ? -limit : Wide{0})) return false;
+  const auto low = static_cast<std::uint64_t>(value);
+  std::memcpy(at, &low, size);
+  return true;
+}
+
+bool read(const Field& field, const TextWord& word, std::int64_t round, Strings& strings) {
+  if (word.quoted != (field.type == Field::Type::kText)) return false;
+  if (field.type == Field::Type::kText) return field.set(Wide{strings.intern(word.value).value});
+  if (field.type == Field::Type::kEnum) {
+    const auto found = std::find(field.names.begin(), field.names.end(), word.value);
+    return found != field.names.end() && field.set(Wide{found - field.names.begin()});
+  }
+  const auto value = parseNumber(word.value, field.type == Field::Type::kTime, round);
+  if (!value || (field.type == Field::Type::kBool && *value > 1)) return false;
+  return field.set(*value);
+}
+
+std::string written(const Field& field, const Strings& strings) {
+  const Wide value = field.value();
+  if (field.type == Field::Type::kText)
+    return quoteText(strings.at(StringId{static_cast<std::uint32_t>(value)}));
+  if (field.type == Field::Type::kEnum)
+    return std::string(field.names[static_cast<std::size_t>(value)]);
+  return value < 0 ? std::to_string(static_cast<std::int64_t>(value))
+                   : std::to_string(static_cast<std::uint64_t>(value));
+}
+
+std::string fieldsLine(const char* kind, const std::vector<Field>& fields,
+                       const std::vector<Field>& defaults, const Strings& strings) {
   const Strings none;
-  P::fields(plain,
-            [&](const char*, const auto& field) { defaults.push_back(written(field, none)); });
-  std::string line = P::kName;
-  std::size_t i = 0;
-  P::fields(payload, [&](const char* name, const auto& field) {
-    const std::string value = written(field, strings);
-    if (value != defaults[i++]) line.append(" ").append(name).append("=").append(value);
-  });
+  std::string line = kind;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string value = written(fields[i], strings);
+    if (value != written(defaults[i], none))
+      line.append(" ").append(fields[i].name).append("=").append(value);
+  }
   return line;
 }
 
-// ---- a line of text into an event
-// -----------------------------------------------------------------
-
-// Fills `payload` from `words`; the reason when a word fits no field.
 template <class P>
-std::optional<std::string> fill(P& payload, std::span<const TextWord> words, std::int64_t round,
+std::string payloadLine(P payload, const Strings& strings) {
+  P plain{};
+  return fieldsLine(P::kName, fieldsOf(payload), fieldsOf(plain), strings);
+}
+
+// ---- a line of text into an event
+// ----------------------------------------------------------------
+
+// Fills the fields from `words`; the reason when a word fits no field.
+std::optional<std::string> fill(const char* kind, const std::vector<Field>& fields,
+                                std::span<const TextWord> words, std::int64_t round,
                                 Strings& strings) {
   for (const TextWord& word : words) {
-    bool known = false, good = false;
-    P::fields(payload, [&](const char* name, auto& field) {
-      if (word.name == name) known = true, good = FieldReader{word, round, strings}.read(field);
-    });
-    if (!known) return "'" + word.name + "' is no field of " + P::kName;
-    if (!good) return "'" + word.value + "' cannot be the " + word.name + " of " + P::kName;
+    const auto named = [&](const Field& field) { return word.name == field.name; };
+    const auto field = std::find_if(fields.begin(), fields.end(), named);
+    if (field == fields.end()) return "'" + word.name + "' is no field of " + kind;
+    if (!read(*field, word, round, strings))
+      return "'" + word.value + "' cannot be the " + word.name + " of " + kind;
   }
   return std::nullopt;
 }
@@ -137,7 +163,7 @@ std::optional<std::string> parsePayload(std::string_view kind, std::span<const T
   std::optional<std::string> wrong = "no kind of event is called '" + std::string(kind) + "'";
   const auto tryKind = [&]<class P>(P payload) {
     if (kind != P::kName) return;
-    wrong = fill(payload, words, round, strings);
+    wrong = fill(P::kName, fieldsOf(payload), words, round, strings);
     into = payload;
   };
   [&]<class... P>(std::variant<P...>*) { (tryKind(P{}), ...); }(static_cast<Payload*>(nullptr));
@@ -145,7 +171,7 @@ std::optional<std::string> parsePayload(std::string_view kind, std::span<const T
 }
 
 // ---- the whole text
-// -------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------
 
 struct Line {
   std::size_t number = 0;
@@ -188,14 +214,16 @@ class Parser {
     const bool shape = line.words.size() == 4 && line.words[2].name == "every";
     if (!shape || !rounds || !every || *rounds < 0 || *every < 0 || repeating_)
       return fail(line.number, "expected: repeat N every TIME, not inside another");
-    repeating_ = true, body_.clear();
-    rounds_ = *rounds, every_ = *every;
+    repeating_ = true;
+    body_.clear();
+    rounds_ = *rounds;
+    every_ = *every;
   }
 
   void endRepeat(std::size_t number) {
     if (!repeating_) return fail(number, "end without repeat");
     repeating_ = false;
-    if (rounds_ > static_cast<Wide>(kMostEvents) ||
+    if (rounds_ > static_cast<Wide>(kMaxEvents) ||
         every_ > std::numeric_limits<Nanos::rep>::max() / (rounds_ + 1))
       return fail(number, "repeat is too long");
     for (std::int64_t round = 0; round < static_cast<std::int64_t>(rounds_); ++round)
@@ -215,7 +243,7 @@ class Parser {
     const std::optional<Wide> at = parseNumber(line.words[0].name, true, round);
     if (!at || *at < 0 || *at > std::numeric_limits<Nanos::rep>::max() - shift.count())
       return fail(line.number, "'" + line.words[0].name + "' is no time");
-    if (++events_ > kMostEvents) return fail(line.number, "too many events");
+    if (++events_ > kMaxEvents) return fail(line.number, "too many events");
     Event event{Nanos(static_cast<Nanos::rep>(*at)) + shift, {}};
     const std::optional<std::string> wrong =
         parsePayload(line.words[1].name, std::span(line.words).subspan(2), round,

@@ -35,7 +35,7 @@ namespace stallprof {
 [[nodiscard]] std::string manifestLines(const Manifest& manifest);
 
 // Manifest, events by time (those at one instant in the order of the list of kinds), clean end.
-// parseTrace(traceText(t)) is t again, as far as a Trace can tell.
+// parseTrace(traceText(t)) equals t.
 [[nodiscard]] std::string traceText(const Trace& trace);
 
 }  // namespace stallprof

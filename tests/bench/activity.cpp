@@ -3,7 +3,7 @@
 // at 10,000 kernels a second (each with its launch call) and one at 500,000, through the whole of
 // the recorder's side: memory, walk, clocks, union, totals, and the encoding to bytes.
 //   ninja bench_activity && bin/bench_activity
-#include "recording/activity.h"
+#include "recording/activity/activity.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "event/strings.h"
-#include "recording/encode.h"
+#include "recording/format/encode.h"
 
 namespace {
 
@@ -48,8 +48,12 @@ struct Counter final : EventOut {
     previous = event.at;
     bytes += frame.size();
     ++events;
-    std::visit([&](const auto& p) { ++byKind[p.kKind], bytesOfKind[p.kKind] += frame.size(); },
-               event.payload);
+    std::visit(
+        [&](const auto& p) {
+          ++byKind[p.kKind];
+          bytesOfKind[p.kKind] += frame.size();
+        },
+        event.payload);
   }
 };
 

@@ -5,8 +5,8 @@
 //   make_recording --hours N [--threads N] OUT.stallprof
 //
 // The made-up one: ten steps a second from a quarter of the threads as workers (four of 13), a pass
-// an hour; every busy thread told of in ten slices and ten stacks a second, the rest sleepers, in
-// one; a GPU busy for 70 ms of each step, of which one second in sixty is told kernel by kernel.
+// an hour; every busy thread recorded in ten slices and ten stacks a second, the rest sleepers, in
+// one; a GPU busy for 70 ms of each step, one second in sixty of it recorded kernel by kernel.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -95,9 +95,9 @@ class LongRun {
     begin();
     for (int second = 0; second < hours * 3600; ++second) {
       const Nanos at = kStart + second * 1s;
-      if (second % 3600 == 0) pass(at, static_cast<std::uint32_t>(second / 3600 + 1));
+      if (second % 3600 == 0) epoch(at, static_cast<std::uint32_t>(second / 3600 + 1));
       steps(at);
-      looks(at);
+      samples(at);
       usage(at, second);
       if (second % 60 == 30) kernels(at);
       out_.tick(at);
@@ -124,24 +124,32 @@ class LongRun {
       out_.emit(kStart, ThreadSeen{ThreadId{2 + workers_ + t}, ProcessId{1}, 200 + t, {}});
     for (std::uint32_t s = 1; s <= kStacks; ++s) {
       StackSeen stack;
-      stack.stack = StackId{s}, stack.caller = StackId{s / 2};
-      stack.file = out_.intern("train.py"), stack.line = s;
+      stack.stack = StackId{s};
+      stack.caller = StackId{s / 2};
+      stack.file = out_.intern("train.py");
+      stack.line = s;
       stack.function = out_.intern("step_" + std::to_string(s));
       out_.emit(kStart, stack);
     }
     LoaderSeen loader;
-    loader.process = ProcessId{1}, loader.loader = 1;
+    loader.process = ProcessId{1};
+    loader.loader = 1;
     loader.workers = static_cast<std::int32_t>(workers_);
-    loader.kind = out_.intern("torch.DataLoader"), loader.prefetch = 2, loader.batchSize = 32;
+    loader.kind = out_.intern("torch.DataLoader");
+    loader.prefetch = 2;
+    loader.batchSize = 32;
     out_.emit(kStart, loader);
     DeviceSeen device;
-    device.device = gpu_, device.name = out_.intern("NVIDIA H100"), device.process = ProcessId{1};
+    device.device = gpu_;
+    device.name = out_.intern("NVIDIA H100");
+    device.process = ProcessId{1};
     device.ordinal = 0;
     out_.emit(kStart, device);
   }
 
-  void pass(Nanos at, std::uint32_t number) {
-    pass_ = number, batch_ = 0;
+  void epoch(Nanos at, std::uint32_t number) {
+    epoch_ = number;
+    batch_ = 0;
     out_.emit(at, IteratorBegin{ThreadId{1}, 1, number, number, 5ms, 1ms, number > 1});
     for (std::uint32_t w = 0; w < workers_ && number == 1; ++w)
       out_.emit(at, WorkerBegin{ThreadId{2 + w}, 1, static_cast<std::int32_t>(w),
@@ -152,31 +160,40 @@ class LongRun {
     for (int i = 0; i < 10; ++i, ++batch_) {
       const Nanos at = second + i * 100ms + 10ms;
       const auto worker = static_cast<std::int32_t>(batch_ % workers_);
-      out_.emit(at, Fetch{ThreadId{1}, 1, pass_, 20ms, 1ms, batch_, worker, 0, false, {}});
+      out_.emit(at, Fetch{ThreadId{1}, 1, epoch_, 20ms, 1ms, batch_, worker, 0, false, {}});
       WorkerTask task;
-      task.thread = ThreadId{2 + static_cast<std::uint32_t>(worker)}, task.key = pass_;
+      task.thread = ThreadId{2 + static_cast<std::uint32_t>(worker)};
+      task.key = epoch_;
       // Its share of the workers' time, but for an eighth; the batch is there 10 ms too late.
       const Nanos busy = workers_ * 100ms * 7 / 8;
-      task.worker = worker, task.batch = batch_, task.fetchBegin = 1ms, task.fetchEnd = busy;
-      task.putEnd = busy + 1ms, task.cpu = busy * 6 / 7;
+      task.worker = worker;
+      task.batch = batch_;
+      task.fetchBegin = 1ms;
+      task.fetchEnd = busy;
+      task.putEnd = busy + 1ms;
+      task.cpu = busy * 6 / 7;
       if (batch_ >= 10 && at - busy > kStart) out_.emit(at - busy + 10ms, task);
       out_.emit(at + 80ms, OptimizerStep{ThreadId{1}, 5ms, 1});
       DeviceSpan span;
-      span.device = gpu_, span.process = ProcessId{1}, span.duration = span.busy = 70ms;
+      span.device = gpu_;
+      span.process = ProcessId{1};
+      span.duration = span.busy = 70ms;
       span.works = 50;
       out_.emit(at + 20ms, span);
     }
   }
 
-  void looks(Nanos second) {
+  void samples(Nanos second) {
     for (std::uint32_t t = 1; t <= 1 + workers_; ++t)
       for (int i = 0; i < 10; ++i) {
         const Nanos at = second + i * 100ms;
         out_.emit(at, ThreadSlice{ThreadId{t}, 100ms, 70ms, 1ms, Wait::kPipe, {}, 10});
-        StackSlice look;
-        look.thread = ThreadId{t}, look.duration = 90ms, look.looks = 10;
-        look.stack = StackId{1 + (t * 7 + static_cast<std::uint32_t>(i)) % kStacks};
-        out_.emit(at, look);
+        StackSlice sample;
+        sample.thread = ThreadId{t};
+        sample.duration = 90ms;
+        sample.samples = 10;
+        sample.stack = StackId{1 + (t * 7 + static_cast<std::uint32_t>(i)) % kStacks};
+        out_.emit(at, sample);
       }
     for (std::uint32_t t = 0; t < sleepers_; ++t)
       out_.emit(second,
@@ -186,32 +203,49 @@ class LongRun {
   void usage(Nanos at, int second) {
     for (std::uint32_t p = 1; p <= 1 + workers_; ++p) {
       ProcessUsage u;
-      u.process = ProcessId{p}, u.cpu = second * 700ms, u.residentBytes = 1 << 28, u.threads = 3;
+      u.process = ProcessId{p};
+      u.cpu = second * 700ms;
+      u.residentBytes = 1 << 28;
+      u.threads = 3;
       u.readChars = u.readBytes = second * std::int64_t{1'000'000};
       out_.emit(at, u);
     }
     HostUsage host;
-    host.busy = second * 4s, host.jobCpu = second * 3500ms, host.memoryAvailable = 1LL << 34;
+    host.busy = second * 4s;
+    host.jobCpu = second * 3500ms;
+    host.memoryAvailable = 1LL << 34;
     out_.emit(at, host);
     DeviceUsage gpu;
-    gpu.device = gpu_, gpu.busyMilli = 700, gpu.memoryUsed = 1LL << 33;
+    gpu.device = gpu_;
+    gpu.busyMilli = 700;
+    gpu.memoryUsed = 1LL << 33;
     out_.emit(at, gpu);
   }
 
   void kernels(Nanos second) {
     DeviceTrace traced;
-    traced.process = ProcessId{1}, traced.duration = 1s, traced.kernels = traced.calls = true;
+    traced.process = ProcessId{1};
+    traced.duration = 1s;
+    traced.kernels = traced.calls = true;
     traced.each = true;
     out_.emit(second, traced);
     for (int i = 0; i < 500; ++i) {
       const Nanos at = second + i / 50 * 100ms + 30ms + i % 50 * 1400us;
       DeviceWork work;
-      work.device = gpu_, work.process = ProcessId{1}, work.duration = 1300us, work.name = gemm_;
-      work.stream = 7, work.context = 1, work.correlation = ++correlation_;
+      work.device = gpu_;
+      work.process = ProcessId{1};
+      work.duration = 1300us;
+      work.name = gemm_;
+      work.stream = 7;
+      work.context = 1;
+      work.correlation = ++correlation_;
       out_.emit(at, work);
       DeviceCall call;
-      call.thread = ThreadId{1}, call.process = ProcessId{1}, call.duration = 5us;
-      call.kind = DeviceCallKind::kLaunch, call.name = out_.intern("cudaLaunchKernel");
+      call.thread = ThreadId{1};
+      call.process = ProcessId{1};
+      call.duration = 5us;
+      call.kind = DeviceCallKind::kLaunch;
+      call.name = out_.intern("cudaLaunchKernel");
       call.correlation = correlation_;
       out_.emit(at - 20us, call);
     }
@@ -219,16 +253,20 @@ class LongRun {
 
   Writer& out_;
   StringId gpu_, gemm_;
-  std::uint32_t workers_, sleepers_, pass_ = 0, correlation_ = 0;
+  std::uint32_t workers_, sleepers_, epoch_ = 0, correlation_ = 0;
   std::int64_t batch_ = 0;
 };
 
 Manifest longManifest() {
   Manifest manifest;
   manifest.command = {Untrusted("python3"), Untrusted("train.py")};
-  manifest.startedMonotonic = 100s, manifest.startedRealtime = 1767225600s, manifest.hz = 100;
-  manifest.host.cpuModel = "Example CPU", manifest.host.coresOnline = 8;
-  manifest.host.coresUsable = 8, manifest.host.memoryBytes = 64'000'000'000;
+  manifest.startedMonotonic = 100s;
+  manifest.startedRealtime = 1767225600s;
+  manifest.hz = 100;
+  manifest.host.cpuModel = "Example CPU";
+  manifest.host.coresOnline = 8;
+  manifest.host.coresUsable = 8;
+  manifest.host.memoryBytes = 64'000'000'000;
   return manifest;
 }
 

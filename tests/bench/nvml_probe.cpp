@@ -2,8 +2,8 @@
 // What NVIDIA's monitoring library answers on this machine, call by call: code, value, time. To be
 // run by hand where there is a GPU, best beside something that uses it:
 //   BUILD/bin/nvml_probe [SECONDS] [LIBRARY]
-// Changes no setting. The first part calls each entry point once for each device, the second looks
-// at the devices as a run does, for SECONDS (5), and says what that cost.
+// Changes no setting. The first part calls each entry point once for each device, the second
+// samples the devices as a run does, for SECONDS (5), and prints what that cost.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "sampler/nvml_api.h"
+#include "sampler/nvml/nvml_api.h"
 
 using namespace stallprof;
 namespace nv = stallprof::nvml;
@@ -33,20 +33,23 @@ double clockSeconds(clockid_t clock) {
 
 struct Cost {
   unsigned calls = 0;
-  double wall = 0, cpu = 0, most = 0;
+  double wall = 0, cpu = 0, maximum = 0;
 };
 std::map<std::string, Cost> costs;
 
-// Calls, and tells the code and the microseconds of wall and CPU.
+// Calls, and prints the code and the microseconds of wall and CPU.
 template <class Call>
-int timed(const char* name, bool tell, Call&& call) {
+int timed(const char* name, bool report, Call&& call) {
   const double wall = clockSeconds(CLOCK_MONOTONIC), cpu = clockSeconds(CLOCK_THREAD_CPUTIME_ID);
   const int code = call();
   const double took = (clockSeconds(CLOCK_MONOTONIC) - wall) * 1e6;
   const double used = (clockSeconds(CLOCK_THREAD_CPUTIME_ID) - cpu) * 1e6;
   Cost& cost = costs[name];
-  ++cost.calls, cost.wall += took, cost.cpu += used, cost.most = std::max(cost.most, took);
-  if (tell) std::printf("  %-34s code %-3d %9.1f us (cpu %8.1f)", name, code, took, used);
+  ++cost.calls;
+  cost.wall += took;
+  cost.cpu += used;
+  cost.maximum = std::max(cost.maximum, took);
+  if (report) std::printf("  %-34s code %-3d %9.1f us (cpu %8.1f)", name, code, took, used);
   return code;
 }
 void end() { std::printf("\n"); }
@@ -215,7 +218,7 @@ void showDevice(const nv::Api& api, unsigned index, nv::Device device) {
   showGpm(api, device);
 }
 
-void look(const nv::Api& api, nv::Device device, nv::GpmMetrics& gpm, unsigned turn) {
+void sample(const nv::Api& api, nv::Device device, nv::GpmMetrics& gpm, unsigned turn) {
   if (api.utilization == nullptr || api.samples == nullptr || api.memoryV2 == nullptr ||
       api.clock == nullptr || api.temperature == nullptr || api.clockReasons == nullptr ||
       api.fields == nullptr)
@@ -249,7 +252,8 @@ void look(const nv::Api& api, nv::Device device, nv::GpmMetrics& gpm, unsigned t
       static_cast<unsigned long long>(memory.used >> 20));
   if (gpm.first != nullptr) {
     timed("gpmSample", false, [&] { return api.gpmSample(device, gpm.second); });
-    gpm.version = nv::kGpmVersion, gpm.count = 6;
+    gpm.version = nv::kGpmVersion;
+    gpm.count = 6;
     const std::uint32_t metrics[] = {2, 3, 5, 10, 20, 21};
     for (std::size_t i = 0; i < 6; ++i) gpm.metrics[i] = {metrics[i], 0, -1, 0, 0, 0};
     const int result = timed("gpmMetrics", false, [&] { return api.gpmMetrics(&gpm); });
@@ -314,15 +318,15 @@ int main(int argc, char** argv) {
   unsigned turn = 0;
   for (; clockSeconds(CLOCK_MONOTONIC) - start < length; ++turn) {
     ::usleep(200'000);
-    for (std::size_t i = 0; i < devices.size(); ++i) look(api, devices[i], gpm[i], turn);
+    for (std::size_t i = 0; i < devices.size(); ++i) sample(api, devices[i], gpm[i], turn);
   }
-  std::printf("%u looks in %.2f s: %.2f ms CPU a second\n", turn,
+  std::printf("%u samples in %.2f s: %.2f ms CPU a second\n", turn,
               clockSeconds(CLOCK_MONOTONIC) - start,
               (clockSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) * 1e3 /
                   (clockSeconds(CLOCK_MONOTONIC) - start));
   for (const auto& [name, cost] : costs)
     std::printf("  %-22s %4u calls, mean %8.1f us (cpu %8.1f), most %8.1f us\n", name.c_str(),
-                cost.calls, cost.wall / cost.calls, cost.cpu / cost.calls, cost.most);
+                cost.calls, cost.wall / cost.calls, cost.cpu / cost.calls, cost.maximum);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmRSS") || line.starts_with("Threads")) std::puts(line.c_str());

@@ -4,7 +4,7 @@
 
 usage: pool_load.py SECONDS
 
-For scripts/validate_accounting, and to look at what native samples say of torch."""
+For scripts/validate_accounting, and to see what native samples say of torch."""
 
 import sys
 import time

@@ -6,21 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "event/strings.h"
-#include "recording/activity_process.h"
-
-namespace {
+#include "recording/activity/activity_process.h"
+#include "tests/fuzz/event_counter.h"
 
 using namespace stallprof;
-
-struct Count final : EventOut {
-  Strings strings;
-  std::size_t events = 0;
-  StringId intern(std::string_view text) override { return strings.intern(text); }
-  void put(const Event&) override { ++events; }
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   AreaControl area;
@@ -29,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::span<const std::uint8_t> rest(data + control, size - control);
   rest = rest.first(std::min<std::size_t>(rest.size(), STALLPROF_ACTIVITY_BUFFER_BYTES));
 
-  Count out;
+  EventCounter out;
   ActivityBudget budget;
   const EventMemory::Identities identities{
       [](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },

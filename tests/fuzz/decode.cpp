@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The payload of an events frame, as if its checksum held.
-#include "recording/decode.h"
+#include "recording/format/decode.h"
 
 #include <cstdint>
 #include <cstdlib>

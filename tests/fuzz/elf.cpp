@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "sampler/python/elf_image.h"
+#include "sampler/python/runtime/elf_image.h"
 #include "trace/elf_symbols.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A slot of the event memory as the job may leave it: the input is its head, then its ring.
-#include "recording/event_memory.h"
+#include "recording/memory/event_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,19 +12,12 @@
 #include <cstring>
 
 #include "base/fd.h"
-#include "event/strings.h"
-#include "recording/ring.h"
+#include "recording/memory/ring.h"
+#include "tests/fuzz/event_counter.h"
 
 namespace {
 
 using namespace stallprof;
-
-struct Count final : EventOut {
-  Strings strings;
-  std::size_t events = 0;
-  StringId intern(std::string_view text) override { return strings.intern(text); }
-  void put(const Event&) override { ++events; }
-};
 
 struct Memory {
   std::unique_ptr<EventMemory> recorder = std::move(EventMemory::create()).value();
@@ -56,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   memory.slot->start_ticks = 1;
   memory.slot->head = head;
 
-  Count out;
+  EventCounter out;
   bool gone = false;
   const EventMemory::Identities identities{
       [](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },

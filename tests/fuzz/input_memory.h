@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "sampler/python/remote_memory.h"
+#include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof::python::testing {
 
@@ -21,7 +21,8 @@ class InputMemory : public RemoteMemory {
       const RemoteSpan& span = spans[i];
       if (span.address >= kTimes * bytes_.size() || span.bytes > bytesLeft_ || readsLeft_ == 0)
         return i;
-      bytesLeft_ -= span.bytes, --readsLeft_;
+      bytesLeft_ -= span.bytes;
+      --readsLeft_;
       copy(span);
     }
     return spans.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a runtime tells of its own layout: the input is the begin of _PyRuntime. A layout that is
+// How a runtime describes its own layout: the input is the begin of _PyRuntime. A layout that is
 // believed asks for bounded reads alone, and every field that is used lies in what is read.
-#include "sampler/python/layout.h"
+#include "sampler/python/runtime/layout.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Line tables of every version: the first byte tells which, four more the first line, two the
-// instruction that is asked for. What is told of any table is a line that can be, or none.
-#include "sampler/python/line_table.h"
+// Line tables of every version: the first byte is the version, four more the first line, two the
+// instruction that is asked for. The answer for any table is a line that can be, or none.
+#include "sampler/python/runtime/line_table.h"
 
 #include <cstddef>
 #include <cstdint>

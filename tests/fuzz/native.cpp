@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "classify/native_class.h"
-#include "sampler/native_maps.h"
-#include "sampler/python/runtime_locator.h"
+#include "sampler/perf/native_maps.h"
+#include "sampler/python/runtime/runtime_locator.h"
 #include "tests/fuzz/nowhere.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The records of a perf ring (samples, MMAP2, FORK, EXIT, COMM, LOST), and the mappings they make:
 // the input is a ring's bytes.
-#include "sampler/perf_records.h"
+#include "sampler/perf/perf_records.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "sampler/native_maps.h"
+#include "sampler/perf/native_maps.h"
 #include "tests/fuzz/nowhere.h"
 
 using namespace stallprof;

@@ -9,10 +9,10 @@
 
 #include "ring_writer.h"
 #include "sample_events.h"
-#include "sampler/python/layout.h"
+#include "sampler/python/runtime/layout.h"
 #include "tests/catch.h"
 #include "tests/fuzz/input_memory.h"
-#include "tests/unit/sampler_python/one_look.h"
+#include "tests/unit/sampler_python/one_sample.h"
 
 namespace stallprof::python {
 namespace {
@@ -155,14 +155,14 @@ void check(const std::string& bytes, unsigned minor) {
   Runtime runtime;
   runtime.minor = minor;
   testing::Kept kept;
-  const auto look = testing::lookOnce(
+  const auto sample = testing::sampleOnce(
       runtime, memory, [](std::uint32_t tid) { return tid == kTid; }, kept);
-  CHECK(look.wrong.empty());
-  REQUIRE(look.stacks.size() == 1);
-  REQUIRE(look.stacks[0].frames.size() >= 2);
-  CHECK(look.stacks[0].frames[0].function == "work");
-  CHECK(look.stacks[0].frames[0].line >= 7);
-  CHECK(look.stacks[0].holdsGil);
+  CHECK(sample.wrong.empty());
+  REQUIRE(sample.stacks.size() == 1);
+  REQUIRE(sample.stacks[0].frames.size() >= 2);
+  CHECK(sample.stacks[0].frames[0].function == "work");
+  CHECK(sample.stacks[0].frames[0].line >= 7);
+  CHECK(sample.stacks[0].holdsGil);
 }
 
 TEST_CASE("write the seeds of Python's memory") {

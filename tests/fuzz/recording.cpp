@@ -10,8 +10,8 @@
 #include <fstream>
 #include <string>
 
-#include "recording/crc32c.h"
-#include "recording/format.h"
+#include "recording/format/crc32c.h"
+#include "recording/format/format.h"
 #include "recording/reader.h"
 
 namespace {
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Strings strings;
   std::size_t events = 0;
   const auto summary = readRecording(directory.path, strings, [&](const Event&) { ++events; });
-  // An event takes at least two bytes of input; a Loss tells of at least one.
+  // An event takes at least two bytes of input; a Loss stands for at least one.
   if (summary.ok() && events > 2 * size + 8) std::abort();
   return 0;
 }

@@ -12,10 +12,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
 
 // No input of a corpus is worth this much at once: what asks for more believed a number in it.
-constexpr std::size_t kMostAtOnce = 64u << 20;
+constexpr std::size_t kMaxAtOnce = 64u << 20;
 
 void* operator new(std::size_t bytes) {
-  void* const memory = bytes > kMostAtOnce ? nullptr : std::malloc(bytes);
+  void* const memory = bytes > kMaxAtOnce ? nullptr : std::malloc(bytes);
   if (memory != nullptr) return memory;
   std::fprintf(stderr, "an input asked for %zu bytes\n", bytes);
   std::abort();

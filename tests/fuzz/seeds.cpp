@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "activity_writer.h"
-#include "recording/activity_area.h"
-#include "recording/decode.h"
-#include "recording/format.h"
+#include "recording/activity/activity_area.h"
+#include "recording/format/decode.h"
+#include "recording/format/format.h"
 #include "ring_writer.h"
 #include "sample_events.h"
 #include "tests/catch.h"

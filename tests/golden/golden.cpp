@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A text trace in, the reports out, held against the expected ones beside it.
+// A text trace in, the reports out, compared with the expected ones beside it.
 //
 //   golden DIRECTORY           exit 1 and the first difference where one of them differs
 //   golden DIRECTORY --write   rewrites them (scripts/refresh_goldens, which shows the diff)
@@ -11,7 +11,7 @@
 #include "advise/advise.h"
 #include "analysis/analyze.h"
 #include "base/fd.h"
-#include "present/exporter.h"
+#include "present/formats.h"
 #include "trace/trace_text.h"
 
 namespace {
@@ -58,18 +58,16 @@ int main(int argc, char** argv) {
   const Result<Trace> trace = parseTrace(text.value());
   if (!trace.ok()) return fail(directory + "/trace.txt: " + trace.error().message);
 
-  Analysis analysis = analyze(trace.value(), {std::nullopt, "before.stallprof"});
+  Analysis analysis = analyze(trace.value());
   advise(analysis, {"before.stallprof", std::nullopt});
   PresentOptions options;
   options.recording = "before.stallprof";
   int status = 0;
   for (const char* format : {"text", "json"}) {
-    const auto exporter = makeExporter(format, analysis, options);
-    if (!exporter.ok()) return fail(exporter.error().message);
-    std::ostringstream out;
-    exporter.value()->write(out);
+    const Result<ReportFormat> form = reportFormat(format);
+    if (!form.ok()) return fail(form.error().message);
     const std::string name = std::string(format) == "text" ? "report.txt" : "report.json";
-    status |= check(directory + "/" + name, out.str(), write);
+    status |= check(directory + "/" + name, form.value().write(analysis, options), write);
   }
   return status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A trainer in plain C++ that tells stallprof its steps and phases by stallprof/annotate.h:
+// A trainer in plain C++ that announces its steps and phases by stallprof/annotate.h:
 // logistic regression on a file of samples that it makes first.
 //
 //   g++ -O2 -I PREFIX/include trainer.cpp -o trainer
@@ -87,7 +87,10 @@ void normalize(const std::vector<std::uint8_t>& raw, int batch, int features,
     const std::uint8_t* in = raw.data() + static_cast<std::size_t>(i) * (wide + 1);
     float* to = out.data() + static_cast<std::size_t>(i) * wide;
     double sum = 0, squares = 0;
-    for (std::size_t j = 0; j < wide; ++j) sum += in[j], squares += double(in[j]) * in[j];
+    for (std::size_t j = 0; j < wide; ++j) {
+      sum += in[j];
+      squares += double(in[j]) * in[j];
+    }
     const double mean = sum / features, deviation = std::sqrt(squares / features - mean * mean) + 1;
     for (std::size_t j = 0; j < wide; ++j) to[j] = static_cast<float>((in[j] - mean) / deviation);
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The timers a careful person puts into a training loop: how long the loop waits for data and how
-long it computes. The demo programs print theirs at the end, so a report can be held against them.
+long it computes. The demo programs print theirs at the end, so a report can be compared with them.
 """
 import json
 import time

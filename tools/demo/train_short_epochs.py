@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Trains in short epochs with workers started by `spawn`, as a program with CUDA or threads must:
-each epoch starts its workers anew, and every one imports torch again before its first batch.
+each epoch starts its workers again, and every one imports torch again before its first batch.
 `--persistent` is the fix."""
 import argparse
 
@@ -9,7 +9,7 @@ import torch
 from torchvision import datasets, transforms
 
 from model import small_cnn
-from stopwatch import Stopwatch
+from training import train
 
 
 def main():
@@ -31,18 +31,7 @@ def main():
                                          multiprocessing_context='spawn',
                                          persistent_workers=args.persistent)
     model = small_cnn(width=16)
-    optimizer = torch.optim.Adam(model.parameters())
-    loss_of = torch.nn.CrossEntropyLoss()
-
-    watch = Stopwatch()
-    for epoch in range(args.epochs):
-        for images, labels in watch.batches(loader):
-            optimizer.zero_grad()
-            loss = loss_of(model(images), labels)
-            loss.backward()
-            optimizer.step()
-        print('epoch %d  loss %.3f' % (epoch, loss.item()))
-    watch.print()
+    train(loader, model, args.epochs)
 
 
 if __name__ == '__main__':

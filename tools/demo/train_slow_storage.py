@@ -9,7 +9,7 @@ import os
 
 import torch
 
-from stopwatch import Stopwatch
+from training import train
 
 SIDE = 128           # a volume is SIDE^3 voxels: 8 MiB of floats, 2 MiB of bytes
 PIECE = 1 << 20      # bytes a read call
@@ -88,18 +88,7 @@ def main():
                                 torch.nn.Conv3d(8, 16, 3, stride=2), torch.nn.ReLU(),
                                 torch.nn.AdaptiveAvgPool3d(1), torch.nn.Flatten(),
                                 torch.nn.Linear(16, 2))
-    optimizer = torch.optim.Adam(model.parameters())
-    loss_of = torch.nn.CrossEntropyLoss()
-
-    watch = Stopwatch()
-    for epoch in range(args.epochs):
-        for crops, labels in watch.batches(loader):
-            optimizer.zero_grad()
-            loss = loss_of(model(crops), labels)
-            loss.backward()
-            optimizer.step()
-        print('epoch %d  loss %.3f' % (epoch, loss.item()))
-    watch.print()
+    train(loader, model, args.epochs)
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ import torch
 from torchvision import datasets, transforms
 
 from model import small_cnn
-from stopwatch import Stopwatch
+from training import train
 
 
 def main():
@@ -30,18 +30,7 @@ def main():
                                          num_workers=args.workers,
                                          persistent_workers=args.workers > 0)
     model = small_cnn(width=8)
-    optimizer = torch.optim.Adam(model.parameters())
-    loss_of = torch.nn.CrossEntropyLoss()
-
-    watch = Stopwatch()
-    for epoch in range(args.epochs):
-        for images, labels in watch.batches(loader):
-            optimizer.zero_grad()
-            loss = loss_of(model(images), labels)
-            loss.backward()
-            optimizer.step()
-        print('epoch %d  loss %.3f' % (epoch, loss.item()))
-    watch.print()
+    train(loader, model, args.epochs)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Trainings on a GPU, each with one thing wrong (or nothing), that time themselves. They know nothing
-of stallprof: what they log is what its reports are held against.
+of stallprof: what they log is what its reports are compared with.
 
   trainings.py slow_loader --seconds 6      ResNet-18 behind one worker that cannot keep up
   trainings.py device_bound                 the same network with batches always ready
@@ -9,7 +9,7 @@ of stallprof: what they log is what its reports are held against.
   trainings.py pageable_copy                big batches copied from pageable memory, every step
   trainings.py item_loop                    the loss is read back many times a step
   trainings.py graphs                       torch.compile with CUDA graphs
-  trainings.py profiled                     device_bound, with torch.profiler on for a stretch of steps
+  trainings.py profiled                     device_bound, with torch.profiler on for an interval of steps
 
 The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock; with --kernels
 the kernel time of a step and its launches as torch.profiler counts them over 20 steps at the end. Without

@@ -4,6 +4,8 @@
 foreach(file LICENSE README.md CHANGELOG.md tools/package/copyright)
   install(FILES ${CMAKE_SOURCE_DIR}/${file} DESTINATION share/doc/stallprof)
 endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/stallprof/guide DESTINATION share/doc/stallprof
+  FILES_MATCHING PATTERN "*.md")
 
 set(CPACK_PACKAGE_NAME stallprof)
 set(CPACK_PACKAGE_VENDOR "stallprof")

@@ -9,7 +9,7 @@ import soundfile
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(folder, count=80, rate=44100):
@@ -42,13 +42,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv1d(64, 64, 5), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool1d(1),
                                     torch.nn.Flatten(), torch.nn.Linear(64, 10))
         optimizer = torch.optim.Adam(model.parameters())
-        clock = OwnClock()
-        for _ in range(25):
-            for clips, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(clips), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 25)
 
 
 if __name__ == "__main__":

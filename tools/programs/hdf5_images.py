@@ -8,7 +8,7 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(path, count=600, side=96):
@@ -46,13 +46,7 @@ def main():
                                     torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
                                     torch.nn.Linear(32, 10))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        clock = OwnClock()
-        for _ in range(20):
-            for images, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(images), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 20)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,10 @@ import pathlib
 import tempfile
 
 import keras
-import numpy
 import tensorflow as tf
 
+import tf_images
 from own_clock import OwnClock
-
-
-def make(folder, count=400, side=160):
-    random = numpy.random.default_rng(1)
-    for i in range(count):
-        noise = random.integers(0, 255, (side // 8, side // 8, 3), "u1").repeat(8, 0).repeat(8, 1)
-        (folder / f"{i:05}.jpg").write_bytes(tf.io.encode_jpeg(noise).numpy())
 
 
 def decode(path):
@@ -26,7 +19,7 @@ def decode(path):
 class Timed(keras.callbacks.Callback):
     def __init__(self):
         super().__init__()
-        self.clock = OwnClock(tells=("periodic",))
+        self.clock = OwnClock(knows=("periodic",))
 
     def on_train_batch_begin(self, batch, logs=None):
         self.clock.step()
@@ -54,12 +47,11 @@ class Checkpoint(keras.callbacks.ModelCheckpoint):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        make(pathlib.Path(folder))
+        tf_images.make(pathlib.Path(folder), 400, 160)
         files = tf.data.Dataset.list_files(folder + "/*.jpg", seed=1)
         data = files.map(decode, num_parallel_calls=2).batch(20).prefetch(2)
-        model = keras.Sequential([keras.layers.Conv2D(8, 5, 2, activation="relu"), keras.layers.MaxPooling2D(4),
-                                  keras.layers.Flatten(), keras.layers.Dense(10)])
-        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model = tf_images.classifier()
+        model.compile("adam", tf_images.loss())
         timed = Timed()
         model.fit(data, epochs=60, validation_data=data.take(4), verbose=2,
                   callbacks=[timed, Checkpoint(folder + "/model.keras", timed.clock)])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Keras' fit() on a generator of the program's own, nothing made ahead: the graph of each step waits for
-it. One clock tells that the generator is asked, another that the graph has the batch."""
+it. One clock is read when the generator is asked, another when the graph has the batch."""
 import time
 
 import keras

@@ -40,7 +40,7 @@ class Model(lightning.LightningModule):
 
 
 class Timed(lightning.pytorch.profilers.Profiler):
-    """Lightning tells its profilers what it begins and ends."""
+    """Lightning calls its profilers for what it begins and ends."""
 
     def __init__(self):
         super().__init__()

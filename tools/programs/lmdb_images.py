@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(path, count=400, side=256):
@@ -45,13 +45,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 5, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
                                     torch.nn.Flatten(), torch.nn.Linear(256, 10))
         optimizer = torch.optim.Adam(model.parameters())
-        clock = OwnClock()
-        for _ in range(15):
-            for images, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(images), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 15)
 
 
 if __name__ == "__main__":

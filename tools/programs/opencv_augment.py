@@ -9,7 +9,7 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(folder, count=300, side=320):
@@ -43,13 +43,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 7, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
                                     torch.nn.Flatten(), torch.nn.Linear(128, 10))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        clock = OwnClock()
-        for _ in range(16):
-            for images, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(images), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 16)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """What a training program says of itself, by timers that anyone might put into it: how many steps it
-took, and how much of its training loop went to data and to chores. The rest is computing."""
+took, and how much of its training loop went to data and to overheads. The rest is computing."""
 import contextlib
 import json
 import time
 
 
 class OwnClock:
-    """A step begins where its batch is asked for. `tells`: what of its time the program can see; where
+    """A step begins where its batch is asked for. `knows`: what of its time the program can see; where
     a framework's loop fetches or evaluates, it may not."""
 
-    def __init__(self, tells=("data", "periodic")):
-        self.tells = tells
+    def __init__(self, knows=("data", "periodic")):
+        self.knows = knows
         self.begins = []   # of steps
         self.spans = []    # (name, begin, end), none inside another
         self.end = None    # of the last step
@@ -58,7 +58,7 @@ class OwnClock:
         until = self.begins[0] + 5
         warm = min(max(10, sum(begin < until for begin in self.begins)), len(self.begins) * 3 // 10)
         first, last = self.begins[warm], self.end
-        share = dict.fromkeys(self.tells, 0.0)
+        share = dict.fromkeys(self.knows, 0.0)
         for name, begin, end in self.spans:
             share[name] += max(0.0, min(end, last) - max(begin, first)) / (last - first)
         if len(share) == 2:

@@ -4,17 +4,10 @@ import pathlib
 import tempfile
 
 import keras
-import numpy
 import tensorflow as tf
 
+import tf_images
 from own_clock import OwnClock
-
-
-def make(folder, count=300, side=256):
-    random = numpy.random.default_rng(1)
-    for i in range(count):
-        noise = random.integers(0, 255, (side // 8, side // 8, 3), "u1").repeat(8, 0).repeat(8, 1)
-        (folder / f"{i:05}.jpg").write_bytes(tf.io.encode_jpeg(noise).numpy())
 
 
 def decode(path):
@@ -23,10 +16,9 @@ def decode(path):
 
 
 def main():
-    model = keras.Sequential([keras.layers.Conv2D(8, 5, 2, activation="relu"), keras.layers.MaxPooling2D(4),
-                              keras.layers.Flatten(), keras.layers.Dense(10)])
+    model = tf_images.classifier()
     optimizer = keras.optimizers.SGD(0.01)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = tf_images.loss()
 
     @tf.function
     def step(images, labels):
@@ -36,7 +28,7 @@ def main():
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
     with tempfile.TemporaryDirectory() as folder:
-        make(pathlib.Path(folder))
+        tf_images.make(pathlib.Path(folder), 300, 256)
         files = tf.data.Dataset.list_files(folder + "/*.jpg", seed=1)
         data = files.map(decode, num_parallel_calls=2).batch(15).prefetch(2)
         clock = OwnClock()

@@ -6,17 +6,10 @@ import tempfile
 import time
 
 import keras
-import numpy
 import tensorflow as tf
 
+import tf_images
 from own_clock import OwnClock
-
-
-def make(folder, count=200, side=320):
-    random = numpy.random.default_rng(1)
-    for i in range(count):
-        noise = random.integers(0, 255, (side // 8, side // 8, 3), "u1").repeat(8, 0).repeat(8, 1)
-        (folder / f"{i:05}.jpg").write_bytes(tf.io.encode_jpeg(noise).numpy())
 
 
 def decode(path):
@@ -25,10 +18,9 @@ def decode(path):
 
 
 def main():
-    model = keras.Sequential([keras.layers.Conv2D(16, 5, 2, activation="relu"), keras.layers.MaxPooling2D(4),
-                              keras.layers.Flatten(), keras.layers.Dense(10)])
+    model = tf_images.classifier(16)
     optimizer = keras.optimizers.Adam()
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = tf_images.loss()
 
     @tf.function
     def step(iterator):
@@ -46,7 +38,7 @@ def main():
         return begin, end
 
     with tempfile.TemporaryDirectory() as folder:
-        make(pathlib.Path(folder))
+        tf_images.make(pathlib.Path(folder), 200, 320)
         files = tf.data.Dataset.list_files(folder + "/*.jpg", seed=1).repeat()
         iterator = iter(files.map(decode, num_parallel_calls=2).batch(16, drop_remainder=True).prefetch(2))
         clock = OwnClock()

@@ -7,7 +7,7 @@ import tokenizers
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"   # as its documentation asks for beside workers
 
@@ -38,13 +38,7 @@ def main():
     loader = DataLoader(Text(sentences()), batch_size=20, shuffle=True, num_workers=1, persistent_workers=True)
     model = torch.nn.Sequential(torch.nn.EmbeddingBag(4000, 64), torch.nn.Linear(64, 4))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    clock = OwnClock()
-    for _ in range(4):
-        for codes, labels in clock.batches(loader):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(codes), labels).backward()
-            optimizer.step()
-    clock.print()
+    train(loader, model, optimizer, 4)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(folder, count=24, frames=48, side=256):
@@ -46,13 +46,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv3d(3, 8, (3, 5, 5), (1, 4, 4)), torch.nn.ReLU(),
                                     torch.nn.AdaptiveAvgPool3d(2), torch.nn.Flatten(), torch.nn.Linear(64, 4))
         optimizer = torch.optim.Adam(model.parameters())
-        clock = OwnClock()
-        for _ in range(4):
-            for clips, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(clips), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 4)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy
 import torch
 import webdataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 def make(folder, shards=4, each=100, side=192):
@@ -33,13 +33,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 5, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
                                     torch.nn.Flatten(), torch.nn.Linear(256, 10))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        clock = OwnClock()
-        for _ in range(18):
-            for images, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(images), torch.as_tensor(labels)).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 18)
 
 
 if __name__ == "__main__":

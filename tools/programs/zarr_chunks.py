@@ -7,7 +7,7 @@ import torch
 import zarr
 from torch.utils.data import DataLoader, Dataset
 
-from own_clock import OwnClock
+from torch_training import train
 
 
 class Volumes(Dataset):
@@ -33,13 +33,7 @@ def main():
         model = torch.nn.Sequential(torch.nn.Conv3d(1, 8, 5, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool3d(2),
                                     torch.nn.Flatten(), torch.nn.Linear(64, 4))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        clock = OwnClock()
-        for _ in range(40):
-            for volumes, labels in clock.batches(loader):
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(model(volumes), labels).backward()
-                optimizer.step()
-    clock.print()
+        train(loader, model, optimizer, 40)
 
 
 if __name__ == "__main__":

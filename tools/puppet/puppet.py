@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Puppet: a training on the real PyTorch DataLoader whose every cost is dialled in, and which logs
-what it really did. It is the ground truth stallprof's reports are held against, so it knows nothing
+what it really did. It is the ground truth stallprof's reports are compared with, so it knows nothing
 of stallprof: it spins, reads, sleeps and sends, times itself, and writes one JSON object.
 
   puppet.py --workers 2 --sample-cpu-ms 4 --compute-ms 3        a loader that cannot keep up
@@ -143,7 +143,7 @@ class FileReads:
 
 
 def serve():
-    """The storage server: sleeps as long as it is told to, then sends. Ends with its parent."""
+    """The storage server: sleeps as long as each request says, then sends. Ends with its parent."""
     listener = socket.create_server(('127.0.0.1', 0), backlog=128)
     print(listener.getsockname()[1], flush=True)
     blob = os.urandom(1 << 20)

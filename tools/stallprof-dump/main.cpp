@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "recording/activity.h"
+#include "recording/activity/activity.h"
 #include "recording/reader.h"
 #include "trace/trace_text.h"
 

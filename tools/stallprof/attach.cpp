@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: MIT
 #include "launch/attach.h"
 
-#include <cstdio>
-
-#include "stallprof/command.h"
-#include "stallprof/run_options.h"
+#include "base/text.h"
+#include "stallprof/command_line.h"
+#include "stallprof/launch_command.h"
 
 namespace stallprof {
+namespace {
 
-int verbAttach(const Words& words) {
-  const AttachWords parsed = parseAttach(words);
-  if (!parsed.error.empty())
-    std::fprintf(stderr, "stallprof: %s; see stallprof attach --help\n", parsed.error.c_str());
-  return parsed.status >= 0 ? parsed.status
-                            : attachSession(parsed.pid, parsed.options, parsed.limit);
-}
+// What needs the command to be started by us, or means something else there, is no option here.
+class AttachCommand final : public LaunchCommand {
+ public:
+  void declare(CLI::App& app) override {
+    app.description(
+        "Records a program that runs already, from outside, until it ends or Ctrl-C; then the "
+        "report. It is only read: nothing is put into it, so steps are inferred.");
+    addParsed(app, "-p,--pid", "the process, and with it all that it started or starts",
+              [this](const std::string& text) -> std::string {
+                const auto pid = wholeNumber(text, 1, 1u << 22);  // PID_MAX_LIMIT
+                pid_ = static_cast<pid_t>(pid.value_or(0));
+                return pid ? "" : "--pid takes the number of a process, not " + inQuotes(text);
+              })
+        ->required();
+    addParsed(app, "--for", "seconds after which to leave (default: when the process ends)",
+              [this](const std::string& text) -> std::string {
+                const auto limit = wholeNumber(text, 1, 30 * 86400);
+                limit_ = std::chrono::seconds(limit.value_or(0));
+                return limit ? "" : "--for takes whole seconds, not " + inQuotes(text);
+              });
+    declareRecording(app);
+    declareOutput(app);
+    app.add_flag_callback(
+        "--no-native", [this] { options_.native = false; },
+        "do not sample what threads execute in native code");
+    app.add_flag_callback(
+        "--no-python", [this] { options_.python = false; }, "do not read Python stacks");
+  }
+
+  int run() override { return attachSession(pid_, options_, limit_); }
+
+ private:
+  pid_t pid_ = 0;
+  Nanos limit_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeAttach() { return std::make_unique<AttachCommand>(); }
 
 }  // namespace stallprof

@@ -1,31 +1,47 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace stallprof {
 
-// The words after the verb, split at the first bare `--` (CLI11 2.1 cannot hold a prefix command,
-// nor two open-ended lists).
-struct Words {
-  std::vector<std::string> before, after;
-  bool dashes = false;  // there was a bare `--`
+// One command of stallprof. Its options are declared once, on a CLI11 app and bound to members:
+// parsing, --help, the configuration, completions and manual pages all read that declaration
+// (command_line.h). One object serves one command line.
+class Command {
+ public:
+  virtual ~Command() = default;
+  // Describes the command, and adds its options and places; may be called for several apps.
+  virtual void declare(CLI::App& app) = 0;
+  // Parses the words after the command's name; a CLI::ParseError is reported by the caller. By
+  // default all of them are options and places of `app`, and "--" ends the options.
+  virtual void parse(CLI::App& app, const std::vector<std::string>& words);
+  // What is wrong with the values, taken together; "": nothing.
+  virtual std::string check() { return ""; }
+  // The exit status.
+  virtual int run() = 0;
+  // Of a usage error: one line on stderr.
+  [[nodiscard]] virtual int usageStatus() const { return 2; }
 };
 
-// One function a verb, in the file of its name. The value is the exit status. Usage errors are one
-// line on stderr and 2 (125 for `run`).
-int verbRun(const Words& words);
-int verbAttach(const Words& words);
-int verbReport(const Words& words);
-int verbDoctor(const Words& words);
-int verbExplain(const Words& words);
-int verbCompare(const Words& words);
-int verbExport(const Words& words);
-int verbGate(const Words& words);
-int verbImport(const Words& words);
-int verbTop(const Words& words);
-int verbCompletion(const Words& words);
-int verbManual(const Words& words);
+// One function a command, in the file of its name.
+std::unique_ptr<Command> makeRun();
+std::unique_ptr<Command> makeAttach();
+std::unique_ptr<Command> makeReport();
+std::unique_ptr<Command> makeDoctor();
+std::unique_ptr<Command> makeExplain();
+std::unique_ptr<Command> makeCompare();
+std::unique_ptr<Command> makeExport();
+std::unique_ptr<Command> makeGate();
+std::unique_ptr<Command> makeImport();
+std::unique_ptr<Command> makeTop();
+std::unique_ptr<Command> makeCompletion();
+std::unique_ptr<Command> makeManual();
 
 }  // namespace stallprof

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 
-#include "present/compare_text.h"
-#include "stallprof/arguments.h"
+#include "present/words/compare_text.h"
+#include "stallprof/command_line.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 
@@ -20,37 +20,44 @@ Result<std::vector<RunNumbers>> readAll(const std::vector<std::string>& paths) {
   return runs;
 }
 
-int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
+class CompareCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description(
+        "Two sets of runs side by side: BASE... -- HEAD..., or just BASE HEAD. Shows; never fails "
+        "on a difference.");
+    app.add_option("base", base_, "recordings or JSON reports, before and after a bare --");
+  }
+
+  void parse(CLI::App& app, const std::vector<std::string>& words) override {
+    const SplitWords split = splitAtDashes(words);
+    parseWords(app, split.before);
+    head_ = split.after;
+    if (split.dashes || base_.size() != 2) return;
+    head_ = {base_[1]};
+    base_.pop_back();
+  }
+
+  int run() override {
+    if (base_.empty() || head_.empty())
+      return fail(
+          "compare takes BASE... -- HEAD..., at least one of each; see stallprof compare "
+          "--help",
+          2);
+    const auto baseRuns = readAll(base_), headRuns = readAll(head_);
+    for (const auto* side : {&baseRuns, &headRuns})
+      if (!side->ok()) return fail(side->error().message, 1);
+    const Comparison comparison = compareRuns(baseRuns.value(), headRuns.value(), comparedPaths());
+    const Status written = writeOutput("", compareText(comparison, stdoutColumns()));
+    return written.ok() ? 0 : fail(written.error().message, 1);
+  }
+
+ private:
+  std::vector<std::string> base_, head_;
+};
 
 }  // namespace
 
-int verbCompare(const Words& words) {
-  std::vector<std::string> base, head = words.after;
-  const auto status = parseArguments(
-      "compare",
-      "Two sets of runs side by side: BASE... -- HEAD..., or just BASE HEAD. Shows; never fails "
-      "on a difference.",
-      {{"base", "recordings or JSON reports, before and after a bare --", nullptr, &base}},
-      words.before);
-  if (status) return *status;
-  if (!words.dashes && base.size() == 2) {
-    head = {base[1]};
-    base.pop_back();
-  }
-  if (base.empty() || head.empty())
-    return fail(
-        "compare takes BASE... -- HEAD..., at least one of each; see stallprof compare "
-        "--help",
-        2);
-  const auto baseRuns = readAll(base), headRuns = readAll(head);
-  for (const auto* side : {&baseRuns, &headRuns})
-    if (!side->ok()) return fail(side->error().message, 1);
-  const Comparison comparison = compareRuns(baseRuns.value(), headRuns.value(), comparedPaths());
-  const Status written = writeOutput("", compareText(comparison, stdoutColumns()));
-  return written.ok() ? 0 : fail(written.error().message, 1);
-}
+std::unique_ptr<Command> makeCompare() { return std::make_unique<CompareCommand>(); }
 
 }  // namespace stallprof

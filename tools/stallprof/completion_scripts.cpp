@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "advise/explain.h"
-#include "stallprof/arguments.h"
-#include "stallprof/verbs.h"
+#include "stallprof/command_line.h"
 
 namespace stallprof {
 namespace {
@@ -26,10 +25,10 @@ std::vector<std::string> verbNames() {
 // The first words of a help text inside single quotes, without what a completion takes for its own.
 // What comes before a semicolon, colon or bracket is enough, unless that is a word or two.
 std::string brief(const std::string& help) {
-  constexpr std::size_t kEnough = 10, kMost = 60;
+  constexpr std::size_t kEnough = 10, kMax = 60;
   std::size_t end = help.find_first_of(";:([", kEnough);
   if (end == std::string::npos) end = help.size();
-  if (end > kMost) end = std::min(end, help.rfind(' ', kMost));
+  if (end > kMax) end = std::min(end, help.rfind(' ', kMax));
   std::string text = help.substr(0, end);
   while (text.ends_with(' ') || text.ends_with(',')) text.pop_back();
   std::string quoted;
@@ -43,7 +42,7 @@ std::string brief(const std::string& help) {
 
 // Words that may stand where the verb takes something that is no file. Empty: it takes files.
 std::vector<std::string> wordsFor(const Argument& place) {
-  if (place.names != "id") return place.choices;
+  if (place.names[0] != "id") return place.choices;
   std::vector<std::string> ids;
   for (const std::string_view id : explainedIds()) ids.emplace_back(id);
   return ids;
@@ -59,15 +58,15 @@ BashParts bashParts() {
   for (const Verb& verb : verbs()) {
     const std::string name(verb.name);
     std::vector<std::string> options = {"--help"};
-    for (const Argument& argument : helpOf(verb.call).arguments) {
-      const auto spellings = argument.spellings();
-      if (!argument.option()) {
+    for (const Argument& argument : argumentsOf(verb)) {
+      const auto& spellings = argument.names;
+      if (!argument.option) {
         if (const auto words = wordsFor(argument); !words.empty())
           parts.places += "    " + name + ") words='" + joined(words) + "' ;;\n";
         continue;
       }
       options.insert(options.end(), spellings.begin(), spellings.end());
-      if (argument.flag != nullptr) continue;
+      if (!argument.takesValue) continue;
       if (name == "run")
         parts.runValues += (parts.runValues.empty() ? "" : " | ") + joined(spellings, " | ");
       if (!argument.choices.empty())
@@ -80,33 +79,33 @@ BashParts bashParts() {
 }
 
 std::string zshSpec(const Argument& argument) {
-  if (!argument.option()) {
+  if (!argument.option) {
     const auto words = wordsFor(argument);
-    return "'" + std::string(argument.many != nullptr ? "*" : "") + ":" + argument.names + ":" +
+    return "'" + std::string(argument.repeats ? "*" : "") + ":" + argument.names[0] + ":" +
            (words.empty() ? "_files" : "(" + joined(words) + ")") + "'";
   }
-  const auto names = argument.spellings();
+  const auto& names = argument.names;
   std::string value;
-  if (argument.flag == nullptr)
+  if (argument.takesValue)
     value = ":value:" + (argument.choices.empty() ? (argument.number ? "" : "_files")
                                                   : "(" + joined(argument.choices) + ")");
   const std::string rest = "'[" + brief(argument.help) + "]" + value + "'";
-  const std::string mark = argument.flag == nullptr ? "=" : "";
-  const std::string repeats = argument.many != nullptr ? "'*'" : "";
+  const std::string mark = argument.takesValue ? "=" : "";
+  const std::string repeats = argument.repeats ? "'*'" : "";
   if (names.size() == 1) return repeats + names[0] + mark + rest;
-  const std::string excludes = argument.many != nullptr ? "'*'" : "'(" + joined(names) + ")'";
+  const std::string excludes = argument.repeats ? "'*'" : "'(" + joined(names) + ")'";
   return excludes + "{" + names[0] + (mark.empty() ? "" : "+") + "," + names[1] + mark + "}" + rest;
 }
 
 std::string fishLine(const std::string& verb, const Argument& argument) {
   std::string line = "complete -c stallprof -n '__fish_seen_subcommand_from " + verb + "'";
-  if (!argument.option()) {
+  if (!argument.option) {
     const auto words = wordsFor(argument);
     return words.empty() ? "" : line + " -f -a '" + joined(words) + "'\n";
   }
-  for (const std::string& name : argument.spellings())
+  for (const std::string& name : argument.names)
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-  if (argument.flag == nullptr)
+  if (argument.takesValue)
     line += argument.choices.empty() ? " -r" : " -x -a '" + joined(argument.choices) + "'";
   return line + " -d '" + brief(argument.help) + "'\n";
 }
@@ -188,8 +187,7 @@ std::string zshCompletion() {
       "  case $verb in\n";
   for (const Verb& verb : verbs()) {
     text += "    " + std::string(verb.name) + ") _arguments -s -S '--help[what it takes]'";
-    for (const Argument& argument : helpOf(verb.call).arguments)
-      text += " \\\n        " + zshSpec(argument);
+    for (const Argument& argument : argumentsOf(verb)) text += " \\\n        " + zshSpec(argument);
     if (verb.name == "run")
       text += " \\\n        '(-):command: _command_names -e' '*::arguments:_normal'";
     text += " ;;\n";
@@ -207,7 +205,7 @@ std::string fishCompletion() {
     text += "complete -c stallprof -n __fish_use_subcommand -f -a " + std::string(verb.name) +
             " -d '" + brief(std::string(verb.summary)) + "'\n";
   for (const Verb& verb : verbs()) {
-    for (const Argument& argument : helpOf(verb.call).arguments)
+    for (const Argument& argument : argumentsOf(verb))
       text += fishLine(std::string(verb.name), argument);
     if (verb.name == "run")
       text +=

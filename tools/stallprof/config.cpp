@@ -3,85 +3,65 @@
 
 #include <sys/stat.h>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "gate/metrics.h"
-#include "stallprof/arguments.h"
-#include "stallprof/verbs.h"
+#include "settings/toml_file.h"
+#include "stallprof/command_line.h"
 
 namespace stallprof {
 namespace {
 
 // A file a person writes; a pyproject.toml holds much else.
-constexpr std::size_t kLargestFile = 1u << 20, kMostValues = 256;
+constexpr std::size_t kLargestFile = 1u << 20, kMaxValues = 256;
 constexpr std::string_view kOursInPyproject = "[tool.stallprof.";
 
-// One file on its way to the words of one verb; the first complaint ends it.
-class ConfigReader {
+// Whether a line is [WORD].
+bool isCommandHeader(std::string_view row) {
+  return row.size() >= 2 && row[1] >= 'a' && row[1] <= 'z';
+}
+
+// One file on its way to the words of one command.
+class ConfigReader : TomlFile {
  public:
   ConfigReader(std::string file, std::string verb)
-      : file_(std::move(file)), verb_(std::move(verb)) {}
+      : TomlFile(std::move(file)), verb_(std::move(verb)) {}
 
   Result<ConfiguredWords> read(std::string_view text) {
-    if (const std::uint32_t line = strangeHeader(text))
-      return complain(line, "a line may begin with [ only as a command of stallprof: [run]");
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed)
-      return complain(parsed.error().source().begin.line,
-                      escapeTerminal(parsed.error().description(), 300));
-    for (const auto& [key, node] : parsed.table()) readVerb(key.str(), node);
+    const Limits limits = {kLargestFile, "larger than 1 MiB", isCommandHeader,
+                           "a line may begin with [ only as a command of stallprof: [run]"};
+    const Result<TomlTable> top = parse(text, limits);
+    if (!top.ok()) return top.error();
+    for (const auto& [key, node] : top.value().entries) readVerb(key, node);
     if (wrong_) return *wrong_;
     return ConfiguredWords{file_, std::move(words_)};
   }
 
  private:
-  // The first line that begins with [ and is no [WORD]; 0: none. toml++ 3.3 takes for granted that
-  // a name follows the brackets of a header, and without assertions builds on it.
-  static std::uint32_t strangeHeader(std::string_view text) {
-    for (std::uint32_t line = 1; !text.empty(); ++line) {
-      std::string_view row = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(row.size() + 1, text.size()));
-      row.remove_prefix(std::min(row.find_first_not_of(" \t"), row.size()));
-      if (row.starts_with('[') && (row.size() < 2 || row[1] < 'a' || row[1] > 'z')) return line;
-    }
-    return 0;
-  }
-
-  Error complain(std::uint32_t line, const std::string& why) const {
-    return {Error::Kind::kUsage,
-            escapeTerminal(file_, 400) + ":" + std::to_string(line) + ": " + why};
-  }
-  void fail(const toml::node& at, const std::string& why) {
-    if (!wrong_) wrong_ = complain(at.source().begin.line, why);
-  }
-
-  void readVerb(std::string_view name, const toml::node& node) {
+  void readVerb(std::string_view name, const TomlValue& node) {
     const Verb* verb = findVerb(name);
-    const toml::table* table = node.as_table();
+    const auto* table = node.as<TomlTable>();
     if (verb == nullptr || table == nullptr) {
       std::vector<std::string_view> names;
       for (const Verb& each : verbs()) names.push_back(each.name);
       return fail(node, inQuotes(name) + " is no table of a command, as in [run]" +
                             didYouMean(name, names));
     }
-    const VerbHelp help = helpOf(verb->call);
-    for (const auto& [key, value] : *table) readKey(name, help, key.str(), value);
+    const std::vector<Argument> arguments = argumentsOf(*verb);
+    for (const auto& [key, value] : table->entries) readKey(name, arguments, key, value);
   }
 
-  void readKey(std::string_view verb, const VerbHelp& help, std::string_view key,
-               const toml::node& value) {
-    const auto found =
-        std::find_if(help.arguments.begin(), help.arguments.end(),
-                     [&](const Argument& a) { return a.longName() == "--" + std::string(key); });
-    if (found == help.arguments.end()) {
+  void readKey(std::string_view verb, const std::vector<Argument>& arguments, std::string_view key,
+               const TomlValue& value) {
+    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) {
+      return a.longName() == "--" + std::string(key);
+    });
+    if (found == arguments.end()) {
       std::vector<std::string> names;
-      for (const Argument& argument : help.arguments)
+      for (const Argument& argument : arguments)
         if (argument.longName().size() > 2) names.push_back(argument.longName().substr(2));
       const std::vector<std::string_view> views(names.begin(), names.end());
       return fail(value, inQuotes(key) + " is no option of stallprof " + std::string(verb) +
@@ -92,34 +72,34 @@ class ConfigReader {
     words_.insert(words_.end(), words.begin(), words.end());
   }
 
-  std::vector<std::string> wordsOf(const Argument& argument, const toml::node& value) {
+  std::vector<std::string> wordsOf(const Argument& argument, const TomlValue& value) {
     const std::string name = argument.longName();
-    if (argument.flag != nullptr) {
-      if (const auto on = value.value_exact<bool>())
+    if (!argument.takesValue) {
+      if (const auto* on = value.as<bool>())
         return *on ? std::vector{name} : std::vector<std::string>();
-      return fail(value, name.substr(2) + " takes true or false"), std::vector<std::string>();
+      fail(value, name.substr(2) + " takes true or false");
+      return {};
     }
-    const toml::array* list = value.as_array();
+    const auto* list = value.as<TomlValue::List>();
     if (list == nullptr) return {name + "=" + textOf(argument, value)};
     std::vector<std::string> words;
-    if (argument.many == nullptr || list->size() > kMostValues)
+    if (!argument.repeats || list->size() > kMaxValues)
       fail(value, name.substr(2) + " takes one value");
     else
-      for (const toml::node& each : *list) words.push_back(name + "=" + textOf(argument, each));
+      for (const TomlValue& each : *list) words.push_back(name + "=" + textOf(argument, each));
     return words;
   }
 
-  std::string textOf(const Argument& argument, const toml::node& value) {
-    if (const auto text = value.value_exact<std::string>(); text && !text->empty()) return *text;
-    if (const auto whole = value.value_exact<std::int64_t>()) return std::to_string(*whole);
-    if (const auto number = value.value_exact<double>()) return std::to_string(*number);
+  std::string textOf(const Argument& argument, const TomlValue& value) {
+    if (std::string text = value.text(); !text.empty()) return text;
+    if (const auto* whole = value.as<std::int64_t>()) return std::to_string(*whole);
+    if (const auto* number = value.as<double>()) return std::to_string(*number);
     fail(value, argument.longName().substr(2) + " takes a text or a number");
     return "";
   }
 
-  std::string file_, verb_;
+  std::string verb_;
   std::vector<std::string> words_;
-  std::optional<Error> wrong_;
 };
 
 // Our tables of a pyproject.toml as a file of our own, each line where it was. The rest of that

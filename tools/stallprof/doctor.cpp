@@ -4,7 +4,8 @@
 #include "base/text.h"
 #include "launch/capability.h"
 #include "launch/child_environment.h"
-#include "stallprof/arguments.h"
+#include "launch/log.h"
+#include "stallprof/command_line.h"
 
 namespace stallprof {
 namespace {
@@ -20,31 +21,38 @@ SourceReport hookSource() {
   return {"hook", Coverage::kAbsent, hook.error().message};
 }
 
+class DoctorCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description(
+        "What this host lets stallprof see, and the one setting that would show more; takes no "
+        "options.");
+  }
+
+  int run() override {
+    const HostView view = probeFromOutside();
+    const Probe& probe = view.probe;
+    std::printf(
+        "host tier %s (T0 scheduling, T1 waits and bytes, T2 system calls, T3 memory, "
+        "T4 perf events, T5 kernel side)\n",
+        hostTier(probe).c_str());
+    printSource(hookSource());
+    for (const SourceReport& source : view.sources) printSource(source);
+    std::printf("settings: perf_event_paranoid %s, yama ptrace_scope %s, %s\n",
+                probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
+                probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
+                probe.root ? "root" : "ordinary user");
+    std::printf("log: what the recorder of a run did is in NAME.stallprof/%s (run --log-level)\n",
+                kLogFile);
+    const std::string setting = oneSetting(probe);
+    std::printf("%s\n",
+                setting.empty() ? "nothing would show more" : ("to see more: " + setting).c_str());
+    return 0;
+  }
+};
+
 }  // namespace
 
-int verbDoctor(const Words& words) {
-  const auto status = parseArguments(
-      "doctor",
-      "What this host lets stallprof see, and the one setting that would show more; takes no "
-      "options.",
-      {}, joinedWords(words));
-  if (status) return *status;
-  const HostView view = lookFromOutside();
-  const Probe& probe = view.probe;
-  std::printf(
-      "host tier %s (T0 scheduling, T1 waits and bytes, T2 system calls, T3 memory, "
-      "T4 perf events, T5 kernel side)\n",
-      hostTier(probe).c_str());
-  printSource(hookSource());
-  for (const SourceReport& source : view.sources) printSource(source);
-  std::printf("settings: perf_event_paranoid %s, yama ptrace_scope %s, %s\n",
-              probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
-              probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
-              probe.root ? "root" : "ordinary user");
-  const std::string setting = oneSetting(probe);
-  std::printf("%s\n",
-              setting.empty() ? "nothing would show more" : ("to see more: " + setting).c_str());
-  return 0;
-}
+std::unique_ptr<Command> makeDoctor() { return std::make_unique<DoctorCommand>(); }
 
 }  // namespace stallprof

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "stallprof/arguments.h"
+#include "stallprof/command_line.h"
 #include "stallprof/rules.h"
 
 namespace stallprof {
@@ -31,11 +31,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string_view nearest(std::string_view word) {
   std::string_view best;
   // More slips than a third of the word, or than three, make another word.
-  std::size_t least = std::min<std::size_t>(4, word.size() / 3 + 1);
+  std::size_t minimum = std::min<std::size_t>(4, word.size() / 3 + 1);
   for (const std::string_view id : explainedIds()) {
     const std::size_t slips =
         std::min(distance(word, id), distance(word, id.substr(id.find('.') + 1)));
-    if (slips < least) best = id, least = slips;
+    if (slips >= minimum) continue;
+    best = id;
+    minimum = slips;
   }
   return best;
 }
@@ -45,37 +47,51 @@ void listIds(FILE* out) {
     std::fprintf(out, "  %.*s\n", static_cast<int>(id.size()), id.data());
 }
 
+class ExplainCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description("What a finding means, how it is found, what helps, and when it is wrong.");
+    addText(app, "id", id_,
+            "the finding, as in \"transform.too_few_workers\"; none lists them all");
+    addText(app, "--rule", rule_, "a phase rule instead, as in \"torch.collate\"");
+    addText(app, "--rules", file_, "list the phase rules; with a FILE, of yours first");
+  }
+
+  // `--rules` alone lists; CLI11 2.1 has no option whose value may be left out at the end.
+  void parse(CLI::App& app, const std::vector<std::string>& words) override {
+    std::vector<std::string> all = words;
+    list_ = !all.empty() && all.back() == "--rules";
+    if (list_) all.pop_back();
+    parseWords(app, std::move(all));
+  }
+
+  int run() override {
+    if (list_ || !file_.empty() || !rule_.empty()) return explainRules(file_, rule_);
+    if (id_.empty()) {
+      listIds(stdout);
+      return 0;
+    }
+    if (const auto page = explain(id_)) {
+      std::fwrite(page->data(), 1, page->size(), stdout);
+      if (!page->ends_with('\n')) std::fputc('\n', stdout);
+      return 0;
+    }
+    const std::string_view near = id_.size() > 64 ? std::string_view() : nearest(id_);
+    std::fprintf(stderr, "stallprof: no finding is called '%s'%s%.*s%s\n",
+                 escapeTerminal(id_, 64).c_str(),
+                 near.empty() ? "; there are:" : "; did you mean '", static_cast<int>(near.size()),
+                 near.data(), near.empty() ? "" : "'? There are:");
+    listIds(stderr);
+    return 2;
+  }
+
+ private:
+  std::string id_, rule_, file_;
+  bool list_ = false;
+};
+
 }  // namespace
 
-int verbExplain(const Words& words) {
-  std::string id, rule, file;
-  std::vector<std::string> all = joinedWords(words);
-  // `--rules` alone lists; CLI11 2.1 has no option whose value may be left out at the end.
-  const bool list = !all.empty() && all.back() == "--rules";
-  if (list) all.pop_back();
-  const auto status = parseArguments(
-      "explain", "What a finding means, how it is found, what helps, and when it is wrong.",
-      {{"id", "the finding, as in \"transform.too_few_workers\"; none lists them all", &id},
-       {"--rule", "a phase rule instead, as in \"torch.collate\"", &rule},
-       {"--rules", "list the phase rules; with a FILE, of yours first", &file}},
-      std::move(all));
-  if (status) return *status;
-  if (list || !file.empty() || !rule.empty()) return explainRules(file, rule);
-  if (id.empty()) {
-    listIds(stdout);
-    return 0;
-  }
-  if (const auto page = explain(id)) {
-    std::fwrite(page->data(), 1, page->size(), stdout);
-    if (!page->ends_with('\n')) std::fputc('\n', stdout);
-    return 0;
-  }
-  const std::string_view near = id.size() > 64 ? std::string_view() : nearest(id);
-  std::fprintf(stderr, "stallprof: no finding is called '%s'%s%.*s%s\n",
-               escapeTerminal(id, 64).c_str(), near.empty() ? "; there are:" : "; did you mean '",
-               static_cast<int>(near.size()), near.data(), near.empty() ? "" : "'? There are:");
-  listIds(stderr);
-  return 2;
-}
+std::unique_ptr<Command> makeExplain() { return std::make_unique<ExplainCommand>(); }
 
 }  // namespace stallprof

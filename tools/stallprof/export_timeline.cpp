@@ -5,17 +5,12 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "present/hta_trace.h"
-#include "present/units.h"
+#include "base/units.h"
+#include "present/timeline/hta_trace.h"
 #include "stallprof/output.h"
 
 namespace stallprof {
 namespace {
-
-int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
 
 // What the file holds, since it may stand for more than it shows.
 void sayWritten(const std::string& what, const TraceWritten& written) {
@@ -25,7 +20,7 @@ void sayWritten(const std::string& what, const TraceWritten& written) {
                countText(static_cast<std::int64_t>(s.slices)).c_str(),
                s.whole ? ", the whole recording" : "; in full:");
   if (s.whole) return;
-  for (const std::string& stretch : s.detail) std::fprintf(stderr, "  %s\n", stretch.c_str());
+  for (const std::string& interval : s.detail) std::fprintf(stderr, "  %s\n", interval.c_str());
   if (s.merged > 0)
     std::fprintf(stderr, "  (elsewhere %s slices merged or left out; --detail full writes more)\n",
                  countText(static_cast<std::int64_t>(s.merged)).c_str());

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "present/chrome_trace.h"
+#include "present/timeline/chrome_trace.h"
 #include "stallprof/reading.h"
 
 // The exports that draw a timeline, with what is said of them on stderr. The value is the exit

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -8,9 +7,9 @@
 #include <system_error>
 
 #include "base/fd.h"
-#include "gate/looks.h"
+#include "gate/interim.h"
 #include "gate/outputs.h"
-#include "stallprof/arguments.h"
+#include "stallprof/command_line.h"
 #include "stallprof/gate_baseline.h"
 #include "stallprof/gate_turns.h"
 #include "stallprof/output.h"
@@ -23,15 +22,11 @@ constexpr int kUsageStatus = 2;
 
 struct Request {
   std::string policy, format = "text", file, baseline, colour = "auto";
-  std::string runs, most, baseDirectory, keep;  // --ab and what belongs to it
+  std::size_t runs = 0, maximum = 0;  // --ab and --most; 0: not given
+  std::string baseDirectory, keep;    // what else belongs to --ab
   std::vector<std::string> base, head, reports;
   std::vector<std::string> baseCommand, headCommand;  // with --ab
 };
-
-int fail(const std::string& message, int status = kUsageStatus) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -82,19 +77,8 @@ int writeAll(const Request& request, const GateResult& result) {
     outputs.emplace_back("text", "");
   for (const auto& [format, file] : outputs)
     if (const Status written = write(format, file); !written.ok())
-      return fail(written.error().message);
+      return fail(written.error().message, kUsageStatus);
   return exitStatus(result.outcome);
-}
-
-// The runs of a side that `text` says, 1 to 1000; `most` "" is as many.
-Result<std::size_t> runsOf(const std::string& option, const std::string& text) {
-  constexpr std::size_t kMostRuns = 1000;
-  std::size_t runs = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, runs);
-  if (error == std::errc() && stop == end && runs >= 1 && runs <= kMostRuns) return runs;
-  return Error{Error::Kind::kUsage, option + " takes the runs of a side, 1 to 1000, not '" +
-                                        escapeTerminal(text, 80) + "'"};
 }
 
 Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
@@ -107,34 +91,33 @@ Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   return result;
 }
 
-// With --ab the sides are made first; with --most some more, look by look, while the gate is
-// unsure.
+// With --ab the sides are made first; with --most some more before each further interim analysis,
+// while the gate is unsure.
 Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
-  const auto runs = runsOf("--ab", request.runs);
-  if (!runs.ok()) return runs.error();
-  const auto most = request.most.empty() ? runs : runsOf("--most", request.most);
-  if (!most.ok()) return most.error();
-  if (most.value() < runs.value())
-    return Error{Error::Kind::kUsage, "--most is less than --ab: it is the most runs of a side"};
-  const std::vector<std::size_t> looks = looksOf(runs.value(), most.value(), policy.minRuns);
-  const Policy each = policyOfALook(policy, looks.size());
+  const std::size_t maximum = std::max(request.maximum, request.runs);
+  const auto interims = interimsOf(request.runs, maximum, policy.minRuns);
+  const Policy each = policyOfInterim(policy, interims.size());
   const auto& baseCommand = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
-  const TurnsPlan plan = {most.value(),        looks.size() > 1,      baseCommand,
-                          request.headCommand, request.baseDirectory, request.keep};
+  const TurnsPlan plan = {
+      maximum,     interims.size() > 1, baseCommand, request.headCommand, request.baseDirectory,
+      request.keep};
   Turns turns;
-  // What these runs cannot be asked is told after the first two, not after the last.
+  // A metric that these runs cannot have is reported after the first two, not after the last.
   if (const Status ran = runByTurns(plan, 1, turns); !ran.ok()) return ran.error();
-  request.base = turns.base, request.head = turns.head;
+  request.base = turns.base;
+  request.head = turns.head;
   if (Result<GateResult> asked = judgeSides(each, request); !asked.ok()) return asked;
   for (std::size_t taken = 1;; ++taken) {
-    const Status ran = runByTurns(plan, looks[taken - 1], turns);
+    const Status ran = runByTurns(plan, interims[taken - 1], turns);
     if (!ran.ok()) return ran.error();
-    request.base = turns.base, request.head = turns.head;
+    request.base = turns.base;
+    request.head = turns.head;
     Result<GateResult> result = judgeSides(each, request);
     if (!result.ok()) return result;
-    if (taken < looks.size() && !turns.ended && wantsMore(result.value())) continue;
+    if (taken < interims.size() && !turns.ended && wantsMore(result.value())) continue;
     auto& notes = result.value().notes;
-    if (looks.size() > 1 && !turns.ended) notes.push_back(looksText(looks, taken, policy.alpha));
+    if (interims.size() > 1 && !turns.ended)
+      notes.push_back(interimText(interims, taken, policy.alpha));
     notes.insert(notes.end(), turns.notes.begin(), turns.notes.end());
     return result;
   }
@@ -144,63 +127,26 @@ int judge(Request& request) {
   for (const std::string& word : request.reports)
     if (reportOf(word).first.empty())
       return fail("--report takes FORMAT=FILE, such as junit=gate.xml, not '" +
-                  escapeTerminal(word, 200) + "'; see stallprof gate --help");
+                      escapeTerminal(word, 200) + "'; see stallprof gate --help",
+                  kUsageStatus);
   const Result<Policy> policy = readPolicy(request.policy);
-  if (!policy.ok()) return fail(policy.error().message);
-  const Result<GateResult> result = request.runs.empty() ? judgeSides(policy.value(), request)
-                                                         : judgeTurns(policy.value(), request);
-  return result.ok() ? writeAll(request, result.value()) : fail(result.error().message);
-}
-
-std::vector<Argument> argumentsOf(Request& request) {
-  return {
-      {"base", "recordings, JSON reports or a baseline's directory, before a bare --", nullptr,
-       &request.base},
-      {"-c,--config", "the policy (default: stallprof-gate.toml, where there is one)",
-       &request.policy},
-      {"--format", "text (default), json, junit, sarif, markdown, github, gitlab", &request.format,
-       nullptr, gateFormats()},
-      {"-o,--output", "write to this file instead of stdout, and text to stdout", &request.file},
-      {"--report", "FORMAT=FILE: one more output, any number of times", nullptr, &request.reports},
-      {"--baseline", "save or update: DIR RUN...", &request.baseline, nullptr, {"save", "update"}},
-      {"--ab",
-       "make the runs first, so many a side and by turns: [BASE-COMMAND...] -- COMMAND... "
-       "after all options",
-       &request.runs},
-      {"--most",
-       "with --ab: while the gate is unsure make more runs, up to so many a side; alpha is divided "
-       "among the looks planned",
-       &request.most},
-      {"--base-dir", "with --ab: run the base there; without a BASE-COMMAND it is COMMAND",
-       &request.baseDirectory},
-      {"--keep", "with --ab: a new directory for recordings and output (default gate.TIME.pPID)",
-       &request.keep},
-      {"--color",
-       "auto (default), always, never",
-       &request.colour,
-       nullptr,
-       {"auto", "always", "never"}}};
-}
-
-// Where the base's command begins in `words`; empty without --ab. Options end there: the command
-// has options of its own.
-std::optional<std::size_t> turnsBegin(Request& request, const std::vector<std::string>& words) {
-  const std::size_t options = optionWords(argumentsOf(request), words);
-  const auto end = words.begin() + static_cast<std::ptrdiff_t>(options);
-  const bool turns = std::any_of(words.begin(), end, [](const std::string& word) {
-    return word == "--ab" || word.starts_with("--ab=");
-  });
-  return turns ? std::optional(options) : std::nullopt;
+  if (!policy.ok()) return fail(policy.error().message, kUsageStatus);
+  const Result<GateResult> result =
+      request.runs == 0 ? judgeSides(policy.value(), request) : judgeTurns(policy.value(), request);
+  return result.ok() ? writeAll(request, result.value())
+                     : fail(result.error().message, kUsageStatus);
 }
 
 // "" or what is wrong with --ab and what belongs to it. `stood`: it stood before the command.
 std::string checkTurns(const Request& request, bool stood) {
-  if (request.runs.empty())
-    return request.baseDirectory.empty() && request.keep.empty() && request.most.empty()
+  if (request.runs == 0)
+    return request.baseDirectory.empty() && request.keep.empty() && request.maximum == 0
                ? ""
                : "--most, --base-dir and --keep belong to --ab";
   if (!stood) return "--ab takes its place on the command line, before any word that is no option";
   if (!request.baseline.empty()) return "--ab and --baseline are two things";
+  if (request.maximum > 0 && request.maximum < request.runs)
+    return "--most is less than --ab: it is the most runs of a side";
   if (request.headCommand.empty()) return "gate --ab takes [BASE-COMMAND...] -- COMMAND...";
   if (request.baseCommand.empty() && request.baseDirectory.empty())
     return "both sides of --ab are the same: name the base's command before the --, or its "
@@ -208,44 +154,101 @@ std::string checkTurns(const Request& request, bool stood) {
   return "";
 }
 
+class GateCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description(
+        "Whether a change may pass: BASE... -- HEAD..., five runs or more a side for a verdict. "
+        "Exit "
+        "status: 0 pass, 1 regression, 2 usage or unknown metric, 3 not comparable, or "
+        "inconclusive "
+        "where the policy says so, 4 a run's command failed.\n"
+        "--baseline save DIR RUN... keeps runs as a base in a directory; --baseline update DIR "
+        "RUN... replaces them.\n"
+        "--ab N [--most M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times each, "
+        "and up to M times while the runs decide nothing.");
+    app.add_option("base", request_.base,
+                   "recordings, JSON reports or a baseline's directory, before a bare --");
+    addText(app, "-c,--config", request_.policy,
+            "the policy (default: stallprof-gate.toml, where there is one)");
+    addChoice(app, "--format", request_.format, gateFormats(),
+              "text (default), json, junit, sarif, markdown, github, gitlab");
+    addText(app, "-o,--output", request_.file,
+            "write to this file instead of stdout, and text to stdout");
+    addRepeated(app, "--report", request_.reports,
+                "FORMAT=FILE: one more output, any number of times");
+    addChoice(app, "--baseline", request_.baseline, {"save", "update"},
+              "save or update: DIR RUN...");
+    declareTurns(app);
+    addChoice(app, "--color", request_.colour, {"auto", "always", "never"},
+              "auto (default), always, never");
+  }
+
+  // With --ab the options end where the base's command begins, which has options of its own.
+  void parse(CLI::App& app, const std::vector<std::string>& words) override {
+    const SplitWords split = splitAtDashes(words);
+    CLI::App options;
+    declare(options);
+    options.remove_option(options.get_option("base"));
+    std::vector<std::string> command = parseOptionsBefore(options, split.before);
+    turns_ = options.count("--ab") > 0;
+    if (turns_) {
+      request_.baseCommand = std::move(command);
+      request_.headCommand = split.after;
+      return;
+    }
+    parseWords(app, split.before);
+    request_.head = split.after;
+    dashes_ = split.dashes;
+  }
+
+  std::string check() override { return checkTurns(request_, turns_); }
+
+  int run() override {
+    if (turns_) return judge(request_);
+    if (!request_.baseline.empty()) {
+      request_.base.insert(request_.base.end(), request_.head.begin(), request_.head.end());
+      return keepBaseline(request_.baseline == "update", request_.base);
+    }
+    if (!dashes_ && request_.base.size() == 2) {
+      request_.head = {request_.base[1]};
+      request_.base.pop_back();
+    }
+    if (request_.head.empty())
+      return fail("gate takes BASE... -- HEAD...; see stallprof gate --help", kUsageStatus);
+    return judge(request_);
+  }
+
+ private:
+  static void addRuns(CLI::App& app, const std::string& name, std::size_t& into,
+                      const std::string& help) {
+    addParsed(app, name, help, [name, &into](const std::string& text) -> std::string {
+      constexpr unsigned kMaxRuns = 1000;
+      const auto runs = wholeNumber(text, 1, kMaxRuns);
+      into = runs.value_or(0);
+      return runs ? "" : name + " takes the runs of a side, 1 to 1000, not " + inQuotes(text, 80);
+    });
+  }
+
+  void declareTurns(CLI::App& app) {
+    addRuns(app, "--ab", request_.runs,
+            "make the runs first, so many a side and by turns: [BASE-COMMAND...] -- COMMAND... "
+            "after all options");
+    addRuns(app, "--most", request_.maximum,
+            "with --ab: while the gate is unsure make more runs, up to so many a side; alpha is "
+            "divided among the interim analyses planned");
+    addText(app, "--base-dir", request_.baseDirectory,
+            "with --ab: run the base there; without a BASE-COMMAND it is COMMAND");
+    addText(app, "--keep", request_.keep,
+            "with --ab: a new directory for recordings and output (default gate.TIME.pPID)");
+  }
+
+  Request request_;
+  bool turns_ = false, dashes_ = false;
+};
+
 }  // namespace
 
-int verbGate(const Words& words) {
-  Request request;
-  const std::optional<std::size_t> turns = turnsBegin(request, words.before);
-  const auto split =
-      words.before.begin() + static_cast<std::ptrdiff_t>(turns.value_or(words.before.size()));
-  const auto status = parseArguments(
-      "gate",
-      "Whether a change may pass: BASE... -- HEAD..., five runs or more a side for a verdict. Exit "
-      "status: 0 pass, 1 regression, 2 usage or unknown metric, 3 not comparable, or inconclusive "
-      "where the policy says so, 4 a run's command failed.\n"
-      "--baseline save DIR RUN... keeps runs as a base in a directory; --baseline update DIR "
-      "RUN... replaces them.\n"
-      "--ab N [--most M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times each, "
-      "and "
-      "up to M times while that tells nothing.",
-      argumentsOf(request), {words.before.begin(), split});
-  if (status) return *status;
-  if (turns) {
-    request.baseCommand.assign(split, words.before.end());
-    request.headCommand = words.after;
-  } else {
-    request.head = words.after;
-  }
-  if (const std::string why = checkTurns(request, turns.has_value()); !why.empty())
-    return fail(why + "; see stallprof gate --help");
-  if (turns) return judge(request);
-  if (!request.baseline.empty()) {
-    request.base.insert(request.base.end(), request.head.begin(), request.head.end());
-    return keepBaseline(request.baseline == "update", request.base);
-  }
-  if (!words.dashes && request.base.size() == 2) {
-    request.head = {request.base[1]};
-    request.base.pop_back();
-  }
-  if (request.head.empty()) return fail("gate takes BASE... -- HEAD...; see stallprof gate --help");
-  return judge(request);
-}
+std::unique_ptr<Command> makeGate() { return std::make_unique<GateCommand>(); }
 
 }  // namespace stallprof

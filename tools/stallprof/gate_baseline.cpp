@@ -16,11 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kLargestIndex = 1u << 20;
 
-int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
-
 std::string indexOf(const std::string& directory) {
   return (fs::path(directory) / kBaselineIndex).string();
 }

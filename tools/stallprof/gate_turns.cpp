@@ -26,7 +26,7 @@ constexpr std::size_t kLargestLog = 1u << 20;  // more of one is not read for it
 Error cannot(const std::string& what) { return {Error::Kind::kUsage, what}; }
 
 // A directory that was not there before.
-Result<std::string> makeDirectory(std::string name) {
+Result<std::string> makeTurnDirectory(std::string name) {
   if (name.empty()) {
     const std::time_t when = std::time(nullptr);
     std::tm local{};
@@ -129,7 +129,7 @@ Status prepare(const TurnsPlan& plan, Turns& turns) {
   std::error_code error;
   if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
     return cannot(inQuotes(plan.baseDirectory) + " is no directory to run the base in");
-  const Result<std::string> made = makeDirectory(plan.keep);
+  const Result<std::string> made = makeTurnDirectory(plan.keep);
   if (!made.ok()) return made.error();
   turns.place = fs::absolute(made.value(), error).string();
   turns.notes.push_back("Run by turns; recordings and what the commands said are in " +
@@ -152,8 +152,8 @@ Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
                         (place / (name + ".log")).string(), base ? &plan.base : &plan.head,
                         base ? &plan.baseDirectory : &here};
     const std::string which = "run " + std::to_string(i + 1) + " of " +
-                              (plan.fewerMayDo && runs < plan.most ? "at most " : "") +
-                              std::to_string(2 * plan.most);
+                              (plan.fewerMayDo && runs < plan.maximum ? "at most " : "") +
+                              std::to_string(2 * plan.maximum);
     const Status ran = runOne(run, which, turns);
     if (!ran.ok()) return ran;
   }

@@ -10,7 +10,7 @@ namespace stallprof {
 
 // Two commands to be run by turns, each under `stallprof run` in a process of its own.
 struct TurnsPlan {
-  std::size_t most = 0;                 // runs a side that there may be: for the lines on stderr
+  std::size_t maximum = 0;              // runs a side that there may be: for the lines on stderr
   bool fewerMayDo = false;              // not all of them need be made
   std::vector<std::string> base, head;  // at least one word each
   std::string baseDirectory;            // where the base runs; "": here

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "base/text.h"
 #include "recording/writer.h"
-#include "stallprof/arguments.h"
+#include "stallprof/command_line.h"
+#include "stallprof/output.h"
 #include "trace/kineto.h"
 
 namespace stallprof {
 namespace {
 
-int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
-
-Result<KinetoTrace> readFile(const std::string& path) {
+Result<KinetoTrace> readTrace(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);
   if (!file) return Error{Error::Kind::kIo, "cannot be opened"};
@@ -26,36 +22,39 @@ Result<KinetoTrace> readFile(const std::string& path) {
   return readKineto(file.get());
 }
 
+class ImportCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description("A trace of PyTorch's profiler as a recording, for every other command.");
+    addText(app, "file", file_, "the trace, NAME.pt.trace.json")->required();
+    addText(app, "-o,--output", recording_, "the recording to make, NAME.stallprof")->required();
+    addNumber(app, "--workers", workers_,
+              "the DataLoader's num_workers, where it had any: a trace does not say");
+  }
+
+  int run() override {
+    const Result<KinetoTrace> trace = readTrace(file_);
+    if (!trace.ok()) return fail(inQuotes(file_) + ": " + trace.error().message, 1);
+    const int count = static_cast<int>(std::min(workers_.value_or(0), 1e6));
+    if (trace.value().hasWorkers() && count <= 0)
+      return fail("its DataLoader had workers, and a trace does not say how many: add --workers N",
+                  2);
+    const auto writer = Writer::create(recording_, manifestOf(trace.value(), file_));
+    if (!writer.ok()) return fail(writer.error().message, 1);
+    replayKineto(trace.value(), count, *writer.value());
+    writer.value()->close();
+    std::fprintf(stderr, "stallprof: made %s; stallprof report shows it\n",
+                 inQuotes(recording_).c_str());
+    return 0;
+  }
+
+ private:
+  std::string file_, recording_;
+  std::optional<double> workers_;
+};
+
 }  // namespace
 
-int verbImport(const Words& words) {
-  std::string file, recording, workers;
-  const auto status = parseArguments(
-      "import", "A trace of PyTorch's profiler as a recording, for every other command.",
-      {{"file", "the trace, NAME.pt.trace.json", &file, nullptr, {}, true},
-       {"-o,--output", "the recording to make, NAME.stallprof", &recording, nullptr, {}, true},
-       {"--workers",
-        "the DataLoader's num_workers, where it had any: a trace does not say",
-        &workers,
-        nullptr,
-        {},
-        false,
-        true}},
-      joinedWords(words));
-  if (status) return *status;
-  const Result<KinetoTrace> trace = readFile(file);
-  if (!trace.ok()) return fail(inQuotes(file) + ": " + trace.error().message, 1);
-  const int count = workers.empty() ? 0 : std::atoi(workers.c_str());
-  if (trace.value().hasWorkers() && count <= 0)
-    return fail("its DataLoader had workers, and a trace does not say how many: add --workers N",
-                2);
-  const auto writer = Writer::create(recording, manifestOf(trace.value(), file));
-  if (!writer.ok()) return fail(writer.error().message, 1);
-  replayKineto(trace.value(), count, *writer.value());
-  writer.value()->close();
-  std::fprintf(stderr, "stallprof: made %s; stallprof report shows it\n",
-               inQuotes(recording).c_str());
-  return 0;
-}
+std::unique_ptr<Command> makeImport() { return std::make_unique<ImportCommand>(); }
 
 }  // namespace stallprof

@@ -19,8 +19,10 @@ constexpr char kLeave[] = "\x1b[?25h\x1b[?1049l";
 
 winsize sizeOf() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
-    size.ws_col = 80, size.ws_row = 24;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+    size.ws_col = 80;
+    size.ws_row = 24;
+  }
   return size;
 }
 

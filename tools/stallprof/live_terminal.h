@@ -21,7 +21,7 @@ class LiveTerminal {
 
   [[nodiscard]] bool fullScreen() const { return fullScreen_; }
   [[nodiscard]] int columns() const;
-  // The whole screen anew, or a line. False: nobody reads any more.
+  // The whole screen again, or a line. False: nobody reads any more.
   bool show(const std::vector<std::string>& screen, const std::string& line);
   // Until `until`, or sooner with true: somebody wants to leave (q, Ctrl-C, a signal).
   [[nodiscard]] bool leaveBefore(Nanos until);

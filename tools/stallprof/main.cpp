@@ -5,25 +5,20 @@
 #include <set>
 
 #include "base/text.h"
-#include "stallprof/verbs.h"
+#include "stallprof/command_line.h"
 #include "stallprof/version.h"
 
 int main(int argc, char** argv) {
   using namespace stallprof;
   const std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
   const std::string verb = all.empty() ? "--help" : all[0];
-  if (verb == "--version") return std::puts("stallprof " STALLPROF_VERSION), 0;
+  if (verb == "--version") return std::puts("stallprof " STALLPROF_VERSION) < 0 ? 1 : 0;
   if (verb == "--help" || verb == "-h" || verb == "help")
-    return std::fputs(usage().c_str(), stdout), 0;
+    return std::fputs(usage().c_str(), stdout) < 0 ? 1 : 0;
 
-  Words words;
-  const auto dashes = std::find(all.begin() + 1, all.end(), "--");
-  words.before.assign(all.begin() + 1, dashes);
-  words.dashes = dashes != all.end();
-  if (words.dashes) words.after.assign(dashes + 1, all.end());
-
-  if (verb == "manual") return verbManual(words);  // for the build: not among the commands
-  if (const Verb* found = findVerb(verb)) return found->call(words);
+  const std::vector<std::string> words(all.begin() + 1, all.end());
+  if (verb == "manual") return runVerb({"manual", "", "", makeManual}, words);  // for the build
+  if (const Verb* found = findVerb(verb)) return runVerb(*found, words);
 
   const std::set<std::string> planned = {"verify", "merge"};
   const char* what = planned.count(verb) != 0

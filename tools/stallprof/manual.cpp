@@ -2,68 +2,35 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "stallprof/arguments.h"
+#include "present/metrics/report_json.h"
+#include "stallprof/command_line.h"
 #include "stallprof/completion_scripts.h"
-#include "stallprof/manual_prose.h"
+#include "stallprof/manual_markdown.h"
 #include "stallprof/manual_topics.h"
 #include "stallprof/output.h"
 #include "stallprof/verbs.h"
 #include "stallprof/version.h"
 
-// Manual pages, from the tables that the verbs parse their words with and the prose beside them.
+// Manual pages, from the tables that the verbs parse their words with and the Markdown beside them.
 namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Text for roff: a minus stays one, and no line is taken for a request.
-std::string roff(std::string_view text) {
-  std::string out;
-  if (!text.empty() && (text[0] == '.' || text[0] == '\'')) out = "\\&";
-  for (const char c : text)
-    if (c == '\\')
-      out += "\\e";
-    else if (c == '-')
-      out += "\\-";
-    else
-      out += c;
-  return out;
-}
-
-std::string paragraphs(std::string_view text) {
-  std::string out;
-  bool verbatim = false;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const bool example = line.starts_with("  ");
-    if (example != verbatim) out += example ? ".RS 4\n.nf\n" : ".fi\n.RE\n";
-    verbatim = example;
-    out += line.empty() ? ".PP\n" : roff(example ? line.substr(2) : line) + "\n";
-  }
-  return out + (verbatim ? ".fi\n.RE\n" : "");
-}
-
+// No hyphenation: it would put characters into names and commands that a reader copies.
 std::string head(const std::string& page, std::string_view summary, int section = 1) {
   std::string upper = page;
   for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return ".TH " + roff(upper) + " " + std::to_string(section) +
-         " \"\" \"stallprof " STALLPROF_VERSION "\" \"stallprof manual\"\n.SH NAME\n" + roff(page) +
-         " \\- " + roff(summary) + "\n";
-}
-
-std::string sections(std::string_view verb) {
-  std::string out;
-  for (const ManualSection& section : proseOf(verb))
-    out += ".SH " + std::string(section.heading) + "\n" + paragraphs(section.text);
-  return out;
+         " \"\" \"stallprof " STALLPROF_VERSION "\" \"stallprof manual\"\n.nh\n.SH NAME\n" +
+         roff(page) + " \\- " + roff(summary) + "\n";
 }
 
 std::string optionText(const Argument& argument) {
   std::string names;
-  for (const std::string& name : argument.spellings())
+  for (const std::string& name : argument.names)
     names += (names.empty() ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
-  if (argument.option() && argument.flag == nullptr) names += " \\fIVALUE\\fR";
+  if (argument.option && argument.takesValue) names += " \\fIVALUE\\fR";
   std::string text = ".TP\n" + names + "\n" + roff(argument.help) + "\n";
   if (argument.choices.empty()) return text;
   std::string list;
@@ -75,10 +42,10 @@ std::string verbPage(const Verb& verb) {
   const std::string name = "stallprof-" + std::string(verb.name);
   std::string page = head(name, verb.summary) + ".SH SYNOPSIS\n\\fBstallprof " + roff(verb.name) +
                      "\\fR " + roff(verb.takes) + "\n";
-  std::string prose = sections(verb.name);
+  const std::string prose = roffOfMarkdown(proseOf(verb.name));
   const std::size_t second = prose.find(".SH ", 1);
   page += prose.substr(0, second) + ".SH OPTIONS\n";
-  for (const Argument& argument : helpOf(verb.call).arguments) page += optionText(argument);
+  for (const Argument& argument : argumentsOf(verb)) page += optionText(argument);
   page += ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nWhat the command takes.\n";
   if (second != std::string::npos) page += prose.substr(second);
   return page + ".SH SEE ALSO\n\\fBstallprof\\fR(1)\n";
@@ -88,7 +55,7 @@ std::string programPage() {
   std::string page = head("stallprof", "find what holds a training run back") +
                      ".SH SYNOPSIS\n\\fBstallprof\\fR COMMAND ...\n.br\n\\fBstallprof\\fR "
                      "\\-\\-version\n.br\n\\fBstallprof\\fR \\-\\-help\n";
-  page += sections("");
+  page += roffOfMarkdown(proseOf(""));
   page += ".SH COMMANDS\n";
   std::string also;
   for (const Verb& verb : verbs()) {
@@ -103,10 +70,10 @@ std::string programPage() {
 }
 
 std::string topicPage(const ManualTopic& topic) {
-  std::string page = head(topic.name, topic.summary, topic.section);
-  for (const auto& [heading, text] : topic.sections)
-    page += ".SH " + heading + "\n" + paragraphs(text);
-  return page + ".SH SEE ALSO\n\\fBstallprof\\fR(1)\n";
+  const std::string text = roffOfMarkdown(topic.text);
+  return head(topic.name, topic.summary, topic.section) +
+         (text.starts_with(".SH ") ? "" : ".SH DESCRIPTION\n") + text +
+         ".SH SEE ALSO\n\\fBstallprof\\fR(1)\n";
 }
 
 const ManualTopic* findTopic(const std::string& name) {
@@ -115,19 +82,15 @@ const ManualTopic* findTopic(const std::string& name) {
   return nullptr;
 }
 
-int fail(const std::string& message) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return 1;
-}
-
-// Everything below a prefix's share/ that this program can say of itself.
+// Every file below a prefix's share/ that is generated from the program's own tables.
 int writeInto(const fs::path& share) {
   std::vector<std::pair<fs::path, std::string>> files = {
       {"man/man1/stallprof.1", programPage()},
       {"bash-completion/completions/stallprof", bashCompletion()},
       {"zsh/site-functions/_stallprof", zshCompletion()},
-      {"zsh/vendor-completions/_stallprof", zshCompletion()},  // where Debian's zsh looks
-      {"fish/vendor_completions.d/stallprof.fish", fishCompletion()}};
+      {"zsh/vendor-completions/_stallprof", zshCompletion()},  // for Debian's zsh
+      {"fish/vendor_completions.d/stallprof.fish", fishCompletion()},
+      {"stallprof/report.schema.json", reportSchema()}};
   for (const Verb& verb : verbs())
     files.emplace_back("man/man1/stallprof-" + std::string(verb.name) + ".1", verbPage(verb));
   for (const ManualTopic& topic : manualTopics()) {
@@ -138,28 +101,36 @@ int writeInto(const fs::path& share) {
     std::error_code error;
     fs::create_directories((share / name).parent_path(), error);
     if (const Status written = writeOutput((share / name).string(), content); !written.ok())
-      return fail(written.error().message);
+      return fail(written.error().message, 1);
   }
   return 0;
 }
 
+class ManualCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description("A manual page on stdout, for man -l; or all of them below a directory.");
+    addText(app, "command", verb_, "whose page, or a topic's; none for the program's own");
+    addText(app, "--into", into_,
+            "write pages, completions and the schema below this share/ directory");
+  }
+
+  int run() override {
+    if (!into_.empty()) return writeInto(into_);
+    if (const ManualTopic* topic = findTopic(verb_))
+      return writeOutput("", topicPage(*topic)).ok() ? 0 : 1;
+    const Verb* const found = findVerb(verb_);
+    if (!verb_.empty() && found == nullptr) return fail("no such command", 1);
+    const std::string page = found == nullptr ? programPage() : verbPage(*found);
+    return writeOutput("", page).ok() ? 0 : 1;
+  }
+
+ private:
+  std::string verb_, into_;
+};
+
 }  // namespace
 
-int verbManual(const Words& words) {
-  std::string verb, into;
-  const auto status = parseArguments(
-      "manual", "A manual page on stdout, for man -l; or all of them below a directory.",
-      {{"command", "whose page, or a topic's; none for the program's own", &verb},
-       {"--into", "write pages and completions below this share/ directory", &into}},
-      joinedWords(words));
-  if (status) return *status;
-  if (!into.empty()) return writeInto(into);
-  if (const ManualTopic* topic = findTopic(verb))
-    return writeOutput("", topicPage(*topic)).ok() ? 0 : 1;
-  const Verb* const found = findVerb(verb);
-  if (!verb.empty() && found == nullptr) return fail("no such command");
-  const std::string page = found == nullptr ? programPage() : verbPage(*found);
-  return writeOutput("", page).ok() ? 0 : 1;
-}
+std::unique_ptr<Command> makeManual() { return std::make_unique<ManualCommand>(); }
 
 }  // namespace stallprof

@@ -39,12 +39,17 @@ Status writeBeside(const std::string& file, const Produce& produce) {
   return failed(file, reason);
 }
 
-bool set(const char* name) {
+bool isSet(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && value[0] != '\0';
 }
 
 }  // namespace
+
+int fail(const std::string& message, int status) {
+  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
+  return status;
+}
 
 Status writeOutput(const std::string& file, std::string_view content) {
   return writeOutputBy(file, [content](const TakeBytes& take) { return take(content); });
@@ -81,8 +86,8 @@ Status wouldReplace(const std::string& file) {
 
 bool stdoutColour(const std::string& choice) {
   if (choice != "auto") return choice == "always";
-  if (set("NO_COLOR")) return false;
-  if (set("FORCE_COLOR") || set("CLICOLOR_FORCE")) return true;
+  if (isSet("NO_COLOR")) return false;
+  if (isSet("FORCE_COLOR") || isSet("CLICOLOR_FORCE")) return true;
   const char* terminal = std::getenv("TERM");
   return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }

@@ -9,9 +9,12 @@
 
 namespace stallprof {
 
+// One line on stderr, "stallprof: MESSAGE"; returns `status`, to be returned in turn.
+int fail(const std::string& message, int status);
+
 // `content` to `file`, whole or not at all: written beside it and renamed. "" and "-" are stdout; a
 // device or a pipe is written to as it stands. A symbolic link to a file is refused: renaming would
-// replace the link, following it would write where nobody looked.
+// replace the link, following it would write to a place that nobody named.
 [[nodiscard]] Status writeOutput(const std::string& file, std::string_view content);
 
 // The same, of content that is made while it is written: `produce` is handed what takes its bytes,
@@ -26,7 +29,7 @@ using TakeBytes = std::function<bool(std::string_view)>;
 inline constexpr char kForceHelp[] = "replace the file that -o names, where there is one";
 
 // Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then
-// FORCE_COLOR and CLICOLOR_FORCE, then the terminal (research 06, section 1, row 20).
+// FORCE_COLOR and CLICOLOR_FORCE, then the terminal.
 [[nodiscard]] bool stdoutColour(const std::string& choice);
 
 // Columns for a report on stdout: COLUMNS, else the terminal's, else 100; within 80 and 120.

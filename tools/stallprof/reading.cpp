@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include "advise/advise.h"
-#include "analysis/long_run.h"
+#include "analysis/blame/facts_accumulator.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "present/report_json.h"
+#include "present/metrics/report_json.h"
 #include "trace/load.h"
 #include "trace/native_symbols.h"
 #include "trace/range_map.h"
@@ -37,13 +37,13 @@ Result<RuleTable> readRules(const std::string& file) {
 Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
                               const RuleTable& rules, const std::vector<Untrusted>& maps,
                               const TraceBounds& bounds) {
-  LongRun parts(rules);
-  Result<Trace> trace =
-      loadTrace(path, maps, bounds, [&](const Trace& part) { return parts.take(part); });
+  TraceReader reader(recordingEvents(path, maps), bounds);
+  FactsAccumulator facts(rules);
+  Result<Trace> trace = facts.read(reader);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);
-  reading.analyzed = analyzeWithFacts(reading.trace, {pricePerHour, path, &rules, &parts});
+  reading.analyzed = analyzeWithFacts(reading.trace, facts, {&rules});
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;
 }

@@ -13,7 +13,7 @@ namespace {
 std::string phaseName(const PhaseRule& rule) {
   if (rule.work) return "work: transform in a producer, compute in the trainer";
   std::string name = rule.phase ? std::string(nameOf(*rule.phase)) : "of whatever is called";
-  if (rule.chore != Chore::kNone) name += " (" + std::string(nameOf(rule.chore)) + ")";
+  if (rule.overhead != OverheadKind::kNone) name += " (" + std::string(nameOf(rule.overhead)) + ")";
   return name;
 }
 
@@ -51,7 +51,10 @@ void printRule(const PhaseRule& rule) {
 }
 
 int printOne(const RuleTable& table, const std::string& id) {
-  if (const PhaseRule* rule = table.find(id)) return printRule(*rule), 0;
+  if (const PhaseRule* rule = table.find(id)) {
+    printRule(*rule);
+    return 0;
+  }
   for (const OwnRule& own : ownRules())
     if (own.id == id) {
       std::printf("%s\n\n", id.c_str());

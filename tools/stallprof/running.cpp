@@ -12,7 +12,7 @@ namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kLargestEnvironment = 4u << 20, kLargestManifest = 1u << 20;
+constexpr std::size_t kLargestManifest = 1u << 20;
 
 std::vector<std::string> entriesOf(const fs::path& directory) {
   std::vector<std::string> names;
@@ -32,17 +32,6 @@ std::string directoryOf(const std::string& pid) {
     if (!error && file.extension() == ".seg") return file.parent_path().string();
   }
   return "";
-}
-
-// The value of a variable in the environment that a process was started with.
-std::string startedWith(pid_t pid, const std::string& name) {
-  const auto text = readFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
-  if (!text.ok()) return "";
-  const std::string all = '\0' + text.value(), wanted = '\0' + name + '=';
-  const std::size_t found = all.find(wanted);
-  if (found == std::string::npos) return "";
-  const std::size_t begin = found + wanted.size();
-  return all.substr(begin, all.find('\0', begin) - begin);
 }
 
 bool madeBy(const std::string& directory, pid_t pid) {
@@ -68,8 +57,9 @@ std::vector<Running> runningRecordings() {
 }
 
 std::string recordingOfProcess(pid_t pid) {
-  if (std::string directory = startedWith(pid, kRecordingVariable); !directory.empty())
-    return directory;
+  if (const auto environment = wordsOfProcess(pid, "environ"); environment.ok())
+    if (const auto directory = valueOf(environment.value(), kRecordingVariable); !directory.empty())
+      return std::string(directory);
   for (const Running& running : runningRecordings())
     if (running.recorder == pid || madeBy(running.directory, pid)) return running.directory;
   return "";

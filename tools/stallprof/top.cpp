@@ -9,24 +9,20 @@
 #include "analysis/analyze.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "present/live_text.h"
+#include "present/words/live_text.h"
 #include "recording/follower.h"
-#include "stallprof/arguments.h"
+#include "stallprof/command_line.h"
 #include "stallprof/live_terminal.h"
+#include "stallprof/output.h"
 #include "stallprof/running.h"
 #include "trace/live_window.h"
 
 namespace stallprof {
 namespace {
 
-// A look costs what the analysis of the window costs: never more than this share of one core.
-constexpr int kLooksCost = 50;
+// A sample costs what the analysis of the window costs: it may take a 50th of one core.
+constexpr int kMinRestPerCost = 50;
 constexpr Nanos kRecorderSilence = std::chrono::seconds(3);
-
-int fail(const std::string& message, int status = 1) {
-  std::fprintf(stderr, "stallprof: %s\n", message.c_str());
-  return status;
-}
 
 // The directory meant by a path, a process id, or nothing. The Error is one line, or a list.
 Result<std::string> chooseRecording(const std::string& word) {
@@ -52,40 +48,41 @@ bool ofThisBoot(const Manifest& manifest) {
   return id.ok() && !manifest.host.bootId.empty() && id.value().starts_with(manifest.host.bootId);
 }
 
-struct Request {
-  std::string recording, interval = "1", span = "30";
+struct TopRequest {
+  std::string recording;
+  std::optional<double> interval, span;  // seconds
   bool once = false;
 };
 
 class Top {
  public:
-  Top(std::string recording, const Request& request)
+  Top(std::string recording, const TopRequest& request)
       : recording_(std::move(recording)),
-        span_(fromSeconds(std::clamp(std::atof(request.span.c_str()), 1.0, 3600.0))),
-        interval_(fromSeconds(std::clamp(std::atof(request.interval.c_str()), 0.1, 3600.0))),
+        span_(fromSeconds(std::clamp(request.span.value_or(30), 1.0, 3600.0))),
+        interval_(fromSeconds(std::clamp(request.interval.value_or(1), 0.1, 3600.0))),
         once_(request.once),
         window_(span_) {}
 
   int run() {
     auto follower = RecordingFollower::open(recording_, window_.strings(), take_);
-    if (!follower.ok()) return fail(follower.error().message);
+    if (!follower.ok()) return fail(follower.error().message, 1);
     LiveTerminal terminal(once_);
     for (;;) {
       const Nanos began = now(), cpu = processCpu();
       if (const Status read = follower.value().advance(); !read.ok())
-        return fail(read.error().message);
+        return fail(read.error().message, 1);
       if (follower.value().manifest()) {
-        look(follower.value());
+        sample(follower.value());
         const bool over = view_.ended || gone(*follower.value().manifest());
         const auto screen = liveScreen(analysis_, view_, terminal.columns());
         if (once_) return print(screen);
         if (!terminal.show(screen, liveLine(analysis_, view_))) return 0;
         if (over) break;
       } else if (once_) {
-        return fail(inQuotes(recording_) + " holds nothing yet");
+        return fail(inQuotes(recording_) + " holds nothing yet", 1);
       }
       const Nanos cost = processCpu() - cpu;
-      if (terminal.leaveBefore(began + std::max(interval_, kLooksCost * cost))) return 0;
+      if (terminal.leaveBefore(began + std::max(interval_, kMinRestPerCost * cost))) return 0;
     }
     // Behind the full screen, which is gone with the terminal object: what was last to be seen.
     if (terminal.fullScreen()) last_ = liveLine(analysis_, view_);
@@ -95,9 +92,9 @@ class Top {
   [[nodiscard]] const std::string& last() const { return last_; }
 
  private:
-  void look(const RecordingFollower& follower) {
+  void sample(const RecordingFollower& follower) {
     const Manifest& manifest = *follower.manifest();
-    analysis_ = analyze(window_.trace(manifest), {std::nullopt, recording_, nullptr});
+    analysis_ = analyze(window_.trace(manifest));
     view_.recording = recording_;
     view_.ran = std::max(Nanos(0), window_.latest() - manifest.startedMonotonic);
     view_.span = std::min(span_, view_.ran);
@@ -132,31 +129,35 @@ class Top {
   Nanos started_ = now();
 };
 
+class TopCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.description(
+        "A run that still goes on, seen from a second terminal: its pace, where time goes, what "
+        "holds it back. q leaves; the run is not touched.");
+    addText(app, "recording", request_.recording,
+            "a running recording's directory, or a process id; none: the only one there is");
+    addNumber(app, "--interval", request_.interval,
+              "seconds between two samples (default 1), more where one is expensive");
+    addNumber(app, "--window", request_.span, "seconds that a sample covers (default 30)");
+    app.add_flag("--once", request_.once, "one sample, as plain text");
+  }
+
+  int run() override {
+    const Result<std::string> recording = chooseRecording(request_.recording);
+    if (!recording.ok()) return fail(recording.error().message, request_.recording.empty() ? 2 : 1);
+    Top top(recording.value(), request_);
+    const int result = top.run();
+    if (!top.last().empty()) std::puts(top.last().c_str());
+    return result;
+  }
+
+ private:
+  TopRequest request_;
+};
+
 }  // namespace
 
-int verbTop(const Words& words) {
-  Request request;
-  std::vector<Argument> arguments = {
-      {"recording", "a running recording's directory, or a process id; none: the only one there is",
-       &request.recording},
-      {"--interval", "seconds between two looks (default 1), more where a look is dear",
-       &request.interval},
-      {"--window", "seconds that a look is of (default 30)", &request.span},
-      {"--once", "one look, as plain text"}};
-  arguments[1].number = arguments[2].number = true;
-  arguments[3].flag = &request.once;
-  const auto status = parseArguments(
-      "top",
-      "A run that still goes on, seen from a second terminal: its pace, where time goes, what "
-      "holds it back. q leaves; the run is not touched.",
-      arguments, joinedWords(words));
-  if (status) return *status;
-  const Result<std::string> recording = chooseRecording(request.recording);
-  if (!recording.ok()) return fail(recording.error().message, request.recording.empty() ? 2 : 1);
-  Top top(recording.value(), request);
-  const int result = top.run();
-  if (!top.last().empty()) std::puts(top.last().c_str());
-  return result;
-}
+std::unique_ptr<Command> makeTop() { return std::make_unique<TopCommand>(); }
 
 }  // namespace stallprof

@@ -8,18 +8,18 @@ namespace stallprof {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs = {
       {"run", "[options] -- COMMAND...", "run a training command, watched; a report at the end",
-       verbRun},
-      {"attach", "-p PID", "record a program that runs already, from outside", verbAttach},
-      {"report", "RECORDING", "the report of a recording, again or in another format", verbReport},
-      {"compare", "BASE... -- HEAD...", "two sets of runs side by side", verbCompare},
+       makeRun},
+      {"attach", "-p PID", "record a program that runs already, from outside", makeAttach},
+      {"report", "RECORDING", "the report of a recording, again or in another format", makeReport},
+      {"compare", "BASE... -- HEAD...", "two sets of runs side by side", makeCompare},
       {"gate", "BASE... -- HEAD...", "whether a change may pass: exit status 1 on a regression",
-       verbGate},
-      {"export", "-f FORMAT RECORDING", "a recording for other tools", verbExport},
-      {"import", "FILE -o RECORDING", "a trace of PyTorch's profiler as a recording", verbImport},
-      {"explain", "ID", "what a finding means, how it is found, when it is wrong", verbExplain},
-      {"top", "[RECORDING|PID]", "a run that still goes on, live, from a second terminal", verbTop},
-      {"doctor", "", "what this host lets us see, and what would show more", verbDoctor},
-      {"completion", "SHELL", "completions for bash, zsh or fish, on stdout", verbCompletion},
+       makeGate},
+      {"export", "-f FORMAT RECORDING", "a recording for other tools", makeExport},
+      {"import", "FILE -o RECORDING", "a trace of PyTorch's profiler as a recording", makeImport},
+      {"explain", "ID", "what a finding means, how it is found, when it is wrong", makeExplain},
+      {"top", "[RECORDING|PID]", "a run that still goes on, live, from a second terminal", makeTop},
+      {"doctor", "", "what this host lets us see, and what would show more", makeDoctor},
+      {"completion", "SHELL", "completions for bash, zsh or fish, on stdout", makeCompletion},
   };
   return kVerbs;
 }

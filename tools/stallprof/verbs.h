@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@ namespace stallprof {
 // THE list of commands: dispatch, usage, completions and manual pages are drawn from it.
 struct Verb {
   std::string_view name, takes, summary;
-  int (*call)(const Words&);
+  std::unique_ptr<Command> (*make)();
 };
 [[nodiscard]] const std::vector<Verb>& verbs();
 [[nodiscard]] const Verb* findVerb(std::string_view name);  // null: none

@@ -18,19 +18,25 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   if (facts.devices.empty() || facts.devices[0].traced <= Nanos{}) return;
   const DeviceBusy& d = facts.devices[0];
   const auto share = [&](Nanos part) { return shareOf(part, d.traced); };
-  e.busy = share(d.busy()), e.kernels = share(d.kernels), e.copies = share(d.copies);
+  e.busy = share(d.busy());
+  e.kernels = share(d.kernels);
+  e.copies = share(d.copies);
   e.collectives = share(d.collectives);
-  e.idleSync = share(d.idle.sync), e.idleLaunch = share(d.idle.launch);
+  e.idleSync = share(d.idle.sync);
+  e.idleLaunch = share(d.idle.launch);
   e.idleHost = share(d.idle.host);
 }
 
-void addUse(const DeviceFacts& facts, double tracedSteps, double toldSteps, DeviceEvidence& e) {
+void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,
+            DeviceEvidence& e) {
   double count = 0, time = 0, filled = 0, filledOf = 0;
   for (const KernelUse& k : facts.kernels) {
-    count += static_cast<double>(k.count), time += seconds(k.time);
+    count += static_cast<double>(k.count);
+    time += seconds(k.time);
     // A collective leaves most units to the work beside it: that is no fault of its grid.
     if (k.category == KernelCategory::kCollective) continue;
-    filled += seconds(k.filled), filledOf += seconds(k.filledOf);
+    filled += seconds(k.filled);
+    filledOf += seconds(k.filledOf);
   }
   if (tracedSteps > 0) e.kernelsPerStep = count / tracedSteps;
   if (count > 0) e.kernelSeconds = time / count;
@@ -39,11 +45,11 @@ void addUse(const DeviceFacts& facts, double tracedSteps, double toldSteps, Devi
     if (c.kind != DeviceWorkKind::kToDevice) continue;
     const bool pinned = c.memory == HostMemory::kPinned;
     if (!pinned && c.memory != HostMemory::kPageable) continue;
-    (pinned ? e.pinned : e.pageable) = shareOf(c.time, facts.told);
+    (pinned ? e.pinned : e.pageable) = shareOf(c.time, facts.covered);
     if (c.bytes < 0 || c.time <= Nanos{}) continue;
     const auto bytes = static_cast<double>(c.bytes);
     (pinned ? e.pinnedRate : e.pageableRate) = bytes / seconds(c.time);
-    if (toldSteps > 0) (pinned ? e.pinnedBytes : e.pageableBytes) = bytes / toldSteps;
+    if (annotatedSteps > 0) (pinned ? e.pinnedBytes : e.pageableBytes) = bytes / annotatedSteps;
   }
 }
 
@@ -66,18 +72,19 @@ bool DeviceEvidence::bound() const {
 DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   const DeviceFacts& facts = t.device;
   DeviceEvidence e;
-  e.seen = facts.seen, e.timeline = facts.timeline;
+  e.seen = facts.seen;
+  e.timeline = facts.timeline;
   e.gauge = gaugeOf(facts);
   if (!facts.seen || t.window() <= Nanos{}) return e;
   const auto steps = static_cast<double>(t.windowSteps());
   const double traced = shareOf(facts.traced, t.window());
-  addUse(facts, traced * steps, shareOf(facts.told, t.window()) * steps, e);
+  addUse(facts, traced * steps, shareOf(facts.covered, t.window()) * steps, e);
   if (!facts.timeline) return e;
   e.estimated = traced < kWhole;
   e.devices = facts.devices.size();
   addBusiest(facts, e);
   e.hiddenWait = shareOf(t.split.hidden, t.window());
-  e.standing = shareOf(t.split.copy, t.window());
+  e.blocking = shareOf(t.split.copy, t.window());
   if (traced * steps > 0) e.syncsPerStep = static_cast<double>(facts.syncs) / (traced * steps);
   return e;
 }

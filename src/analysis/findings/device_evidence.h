@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 
 namespace stallprof {
 
@@ -15,8 +15,8 @@ struct DeviceEvidence {
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
   double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
   double hiddenWait = 0;
-  double standing = 0;  // of the trainer's thread, in copies to the device
-  // Of the time with copies told of: copies to the device from pageable and from pinned memory.
+  double blocking = 0;  // of the trainer's thread, in copies to the device
+  // Of the time whose copies were recorded: to the device from pageable and from pinned memory.
   double pageable = 0, pinned = 0;
   double pageableRate = 0, pinnedRate = 0;       // bytes a second; 0: not known
   double pageableBytes = 0, pinnedBytes = 0;     // a step
@@ -25,8 +25,8 @@ struct DeviceEvidence {
   double syncsPerStep = 0;
   const DeviceGauge* gauge = nullptr;  // of the busiest device; null: not watched
 
-  // Busy enough for nothing but its own work to matter; the monitoring library tells it too, but
-  // counts a single small kernel as busy.
+  // Busy enough for nothing but its own work to matter. By the timeline, or by the monitoring
+  // library, which counts a single small kernel as busy.
   [[nodiscard]] bool bound() const;
 };
 

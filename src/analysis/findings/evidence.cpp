@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "analysis/findings/wording.h"
-#include "analysis/loader_origin.h"
-#include "analysis/stacks.h"
-#include "analysis/timeline.h"
+#include "analysis/blame/refine.h"
+#include "analysis/facts/loader_origin.h"
+#include "analysis/steps/timeline.h"
 
 namespace stallprof {
 namespace {
@@ -51,7 +51,7 @@ double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
 
 double evaluationSeconds(const TrainerFacts& t) {
   double all = 0;
-  for (const Pass& p : t.passes)
+  for (const Epoch& p : t.epochs)
     if (p.evaluation) all += overlapSeconds(p.begin, p.end, t);
   return all;
 }
@@ -87,17 +87,20 @@ void addShares(Evidence& e) {
   Split own = t.split;
   Blame named = t.blame;
   refine(t.stacks, own, named);
-  // A loader's fetches are told exactly; without one, stacks tell what the trainer's data takes.
+  // A loader's fetches are recorded exactly; without one, stacks show what the data takes.
   const Split& split = t.withoutFetches() ? own : t.split;
   const Blame& blame = t.withoutFetches() ? named : t.blame;
   e.wait = share(split.wait);
   // A storage finding is about blocking: reading that keeps a core busy is work for more workers.
   e.extract = share(blame.extract - blame.extractCpu);
   e.transform = share(blame.transform + blame.extractCpu);
-  e.loadBlame = share(blame.load), e.startup = share(blame.startup);
+  e.loadBlame = share(blame.load);
+  e.startup = share(blame.startup);
   e.unknownWait = share(blame.unknown);
-  e.compute = share(own.compute), e.ownLoad = share(own.load - own.copy);
-  e.periodic = share(own.periodic), e.other = share(own.other);
+  e.compute = share(own.compute);
+  e.ownLoad = share(own.load - own.copy);
+  e.periodic = share(own.periodic);
+  e.other = share(own.other);
   e.starved = share(t.starved);
   // The thread's own CPU: a thread beside it may make the data that this one waits for.
   const Nanos cpu = t.cpu > Nanos{} ? t.cpu : t.processCpu;
@@ -124,8 +127,8 @@ double coresForPipeline(const Evidence& e, double cores, double external) {
 }
 
 bool coresFull(const Evidence& e) {
-  constexpr double kFull = 0.90;  // research 05 section 6, rule 4
-  constexpr double kMet = 0.15;   // as far as a model may miss and be believed
+  constexpr double kFull = 0.90;  // in use: what is left are the gaps between threads
+  constexpr double kMet = 0.15;   // as far as the model may be off and still be used
   if (e.coresBusy >= kFull) return true;
   for (const Ceiling& c : e.ceilings)
     if (c.basis == "inferred") return c.stage == "cpu" && c.gapRatio <= kMet;
@@ -156,62 +159,39 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   return e;
 }
 
-WorkerLimit workerLimit(const Evidence& e) {
+int workerLimit(const Evidence& e) {
   const Demand& d = e.gains.demand();
   const double cores = std::max(1.0, std::floor(e.run.cores));
   const double busy = d.batch.alone() > 0 ? std::max(0.1, d.batchCpu / d.batch.alone()) : 1;
   // Four a core and 64 in all: past that, process overhead is what one would measure.
-  WorkerLimit limit{static_cast<int>(std::min({std::ceil(cores / busy), 4 * cores, 64.0})),
-                    "cores"};
-  const auto lower = [&](double most, const char* by) {
-    if (most < limit.workers) limit = {static_cast<int>(std::max(0.0, most)), by};
-  };
-  double memory = -1;
+  double limit = std::floor(std::min({std::ceil(cores / busy), 4 * cores, 64.0}));
+  double memory = std::numeric_limits<double>::infinity();
   for (const auto& room : {e.run.memoryAvailable, e.run.cgroupHeadroom})
-    if (room)
-      memory =
-          memory < 0 ? static_cast<double>(*room) : std::min(memory, static_cast<double>(*room));
+    if (room) memory = std::min(memory, static_cast<double>(*room));
   // A fifth is left over: the page cache and the trainer grow too.
-  if (memory >= 0 && e.workerBytes > 0)
-    lower(e.workers() + std::floor(0.8 * memory / e.workerBytes), "memory");
+  if (e.workerBytes > 0)
+    limit = std::min(limit, e.workers() + std::floor(0.8 * memory / e.workerBytes));
   const double outstanding = e.gains.workload().batchBytes * e.prefetch();
   if (e.run.shmFree && outstanding > 0)
-    lower(e.workers() + std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding),
-          "shared memory");
-  if (limit.workers < e.workers()) limit.workers = e.workers();
-  return limit;
+    limit = std::min(
+        limit, e.workers() + std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding));
+  return std::max(e.workers(), static_cast<int>(limit));
 }
 
 Confidence lowered(Confidence c) {
   return c == Confidence::kHigh ? Confidence::kMedium : Confidence::kLow;
 }
 
-Trust trustIn(const Evidence& e) {
-  Trust trust;
-  const auto miss = [&](bool missing, std::string why) {
-    if (!missing) return;
-    trust.level = lowered(trust.level);
-    trust.notes.push_back(std::move(why));
-  };
-  if (!e.gains.fits()) {
-    trust.level = Confidence::kLow;
-    trust.notes.push_back(e.gains.workload().batches.empty()
-                              ? "no batch's own times were seen, so no gain is predicted"
-                              : "the model misses the measured step time by " +
-                                    percent(e.gains.gap()) + ", so no gain is predicted");
-    return trust;
-  }
-  miss(std::abs(e.gains.gap()) > 0.10, "the model is off by " + percent(e.gains.gap()));
-  miss(nearTie(e.ceilings), "the next ceiling is within 10 %");
-  miss(e.trainer.windowSteps() < 100,
-       "only " + std::to_string(e.trainer.windowSteps()) + " steps after warm-up");
-  miss(e.gains.demand().batchCv > 0.30, "batch times vary by " + percent(e.gains.demand().batchCv));
-  if (e.device.seen && !e.device.timeline) {
-    trust.level = std::min(trust.level, Confidence::kMedium);
-    trust.notes.emplace_back("when the device was busy is not known");
-  }
-  miss(e.external > 0.05, "others used " + percent(e.external) + " of the CPU");
-  return trust;
+Confidence modelConfidence(const Evidence& e) {
+  if (!e.gains.fits()) return Confidence::kLow;
+  Confidence level = Confidence::kHigh;
+  if (std::abs(e.gains.gap()) > 0.10) level = lowered(level);
+  if (nearTie(e.ceilings)) level = lowered(level);
+  if (e.trainer.windowSteps() < 100) level = lowered(level);
+  if (e.gains.demand().batchCv > 0.30) level = lowered(level);
+  if (e.device.seen && !e.device.timeline) level = std::min(level, Confidence::kMedium);
+  if (e.external > 0.05) level = lowered(level);
+  return level;
 }
 
 }  // namespace stallprof

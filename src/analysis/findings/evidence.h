@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
+#include <vector>
 
-#include "analysis/findings.h"
+#include "analysis/facts/analysis.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/run_facts.h"
 #include "analysis/findings/device_evidence.h"
 #include "analysis/model/ceilings.h"
 #include "analysis/model/gains.h"
@@ -26,7 +28,7 @@ struct Evidence {
   double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
   double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
   double checkpoint = 0;      // spans of saving on the trainer's thread
-  double evaluation = 0;      // passes without training
+  double evaluation = 0;      // epochs without training
   double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers
   double coresBusy = 0;       // of the usable cores, by the job and the others
   double external = 0;        // of the usable cores, by others and the hypervisor
@@ -53,21 +55,14 @@ struct Evidence {
 [[nodiscard]] Evidence gather(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 
 // How many workers this host can hold: by CPU demand (what blocks leaves its core to others), by
-// memory and by /dev/shm. Never less than there are now.
-struct WorkerLimit {
-  int workers = 0;
-  std::string by;  // "cores", "memory", "shared memory"
-};
-[[nodiscard]] WorkerLimit workerLimit(const Evidence& e);
+// memory and by /dev/shm. Never fewer than there are now.
+[[nodiscard]] int workerLimit(const Evidence& e);
 
-// The design's words: high needs a model within 10 %, the next term more than 10 % away, 100 steps
-// in the window, CV up to 30 % and a quiet host; each one missing costs a level. `notes` says
-// which.
-struct Trust {
-  Confidence level = Confidence::kHigh;
-  std::vector<std::string> notes;
-};
-[[nodiscard]] Trust trustIn(const Evidence& e);
+// How sure findings of this run are that rest on the model. High needs a model within 10 %, the
+// next ceiling more than 10 % away, 100 steps in the window, batch times with a CV up to 30 % and a
+// host where others use at most 5 % of the CPU; each one missing costs a level. Low without a
+// model.
+[[nodiscard]] Confidence modelConfidence(const Evidence& e);
 [[nodiscard]] Confidence lowered(Confidence c);
 
 }  // namespace stallprof

@@ -4,22 +4,20 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/findings/rules.h"
-#include "analysis/findings/wording.h"
-#include "analysis/stack_table.h"
+#include "analysis/describe/stack_table.h"
 
 namespace stallprof {
 namespace {
 
-constexpr double kFewLooks = 30;       // of a phase: fewer name no function
+constexpr double kFewHotSamples = 30;  // of a phase: fewer name no function
 constexpr double kWorthNaming = 0.10;  // share of the phase
 
-double counted(const FunctionLooks& f, HotQuery::Of of) {
+double counted(const FunctionSamples& f, HotQuery::Of of) {
   switch (of) {
     case HotQuery::Of::kRunning:
       return f.running;
     case HotQuery::Of::kBlocked:
-      return f.looks - f.running;
+      return f.samples - f.running;
     case HotQuery::Of::kOwnPython:
       return f.ownPython;
     case HotQuery::Of::kLockWaits:
@@ -27,46 +25,52 @@ double counted(const FunctionLooks& f, HotQuery::Of of) {
     case HotQuery::Of::kAll:
       break;
   }
-  return f.looks;
+  return f.samples;
 }
 
-bool asked(const FunctionLooks& f, const HotQuery& q) {
-  return f.side == q.side && (!q.phase || f.phase == *q.phase) && (!q.chore || f.chore == *q.chore);
+bool asked(const FunctionSamples& f, const HotQuery& q) {
+  return f.side == q.side && (!q.phase || f.phase == *q.phase) &&
+         (!q.overhead || f.overhead == *q.overhead);
 }
 
 double allOf(const Evidence& e, const HotQuery& q) {
   double all = 0;
-  for (const FunctionLooks& f : e.trainer.stacks.functions)
+  for (const FunctionSamples& f : e.trainer.stacks.functions)
     if (asked(f, q)) all += counted(f, q.of);
   return all;
 }
 
-Maybe<HotQuery> queryFor(const Finding& f) {
-  const auto is = [&](const char* phase) { return f.id.starts_with(phase); };
-  if (is("transform."))
-    return HotQuery{Side::kProducer, Phase::kTransform, {}, HotQuery::Of::kRunning};
-  if (is("extract.")) return HotQuery{Side::kProducer, Phase::kExtract, {}, HotQuery::Of::kBlocked};
-  if (is("load.")) return HotQuery{Side::kTrainer, Phase::kLoad, {}, HotQuery::Of::kRunning};
-  if (is("compute.")) return HotQuery{Side::kTrainer, Phase::kCompute, {}, {}};
-  return {};
+Maybe<HotQuery> queryFor(Phase phase) {
+  switch (phase) {
+    case Phase::kTransform:
+      return HotQuery{Side::kProducer, phase, {}, HotQuery::Of::kRunning};
+    case Phase::kExtract:
+      return HotQuery{Side::kProducer, phase, {}, HotQuery::Of::kBlocked};
+    case Phase::kLoad:
+      return HotQuery{Side::kTrainer, phase, {}, HotQuery::Of::kRunning};
+    case Phase::kCompute:
+      return HotQuery{Side::kTrainer, phase, {}, HotQuery::Of::kAll};
+    default:
+      return {};
+  }
 }
 
 }  // namespace
 
 Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
   std::map<std::tuple<StringId, StringId>, HotFunction> functions;
-  for (const FunctionLooks& f : e.trainer.stacks.functions) {  // most looks first
+  for (const FunctionSamples& f : e.trainer.stacks.functions) {  // most samples first
     if (!asked(f, q) || f.hot.none() || counted(f, q.of) <= 0) continue;
     const StackSeen& frame = e.trace.stack(f.hot);
     HotFunction& sum = functions[{frame.function, frame.file}];
-    if (sum.looks == 0)
+    if (sum.samples == 0)
       sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes};
-    sum.looks += counted(f, q.of);
+    sum.samples += counted(f, q.of);
     sum.processes = std::max(sum.processes, f.processes);
   }
   Maybe<HotFunction> best;
   for (auto& [key, function] : functions)
-    if (!best || function.looks > best->looks) best = std::move(function);
+    if (!best || function.samples > best->samples) best = std::move(function);
   return best;
 }
 
@@ -81,23 +85,20 @@ void point(Finding& to, const HotFunction& f) {
   if (!to.where.known()) to.where = f.where;
 }
 
-void nameFunctions(const Evidence& e, std::vector<Finding>& findings) {
-  for (Finding& f : findings) {
-    if (f.hot.known()) continue;
-    const Maybe<HotQuery> query = queryFor(f);
-    const Maybe<HotFunction> best = query ? hottest(e, *query) : std::nullopt;
-    const double all = best ? allOf(e, *query) : 0;
-    if (!best || all < kFewLooks || best->looks < kWorthNaming * all) continue;
-    point(f, *best);
-    tell(f, percent(best->looks / all) + " of it in " + nameOf(*best), best->looks / all, "ratio");
-  }
+void nameFunction(const Evidence& e, Finding& f) {
+  if (f.hot.known()) return;
+  const Maybe<HotQuery> query = queryFor(f.phase);
+  const Maybe<HotFunction> best = query ? hottest(e, *query) : std::nullopt;
+  const double all = best ? allOf(e, *query) : 0;
+  if (!best || all < kFewHotSamples || best->samples < kWorthNaming * all) return;
+  point(f, *best);
+  addEvidence(f, "{} of it in {}", {ratioWord(best->samples / all), textWord(nameOf(*best))});
 }
 
-void tellInterval(Finding& f, const Share& share, double looks, const std::string& where) {
-  tell(f,
-       "90 % interval " + percent(share.low) + " to " + percent(share.high) + ", from " +
-           number(looks) + " looks" + where,
-       looks, "count");
+void addIntervalEvidence(Finding& f, const Share& share, double samples, const std::string& where) {
+  const Word count = numberWord(samples);
+  addEvidence(f, "90 % interval {} to {}, from {} samples{}",
+              {ratioWord(share.low), ratioWord(share.high), count, textWord(where)}, count);
 }
 
 }  // namespace stallprof

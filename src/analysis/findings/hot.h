@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/findings/evidence.h"
+#include "analysis/findings/build.h"
 
 namespace stallprof {
 
-// A function and the looks at it: all lines of it together, with the user's line most looks came
-// from.
+// A function and its samples: all lines of it together, with the user's line that most of them
+// came from.
 struct HotFunction {
   SourceLine hot, where;
   std::string rule;
-  double looks = 0;
+  double samples = 0;
   std::uint32_t processes = 0;
 };
 
-// Which looks count.
+// Which samples count.
 struct HotQuery {
   Side side = Side::kTrainer;
   Maybe<Phase> phase;
-  Maybe<Chore> chore;
+  Maybe<OverheadKind> overhead;
   enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits } of = Of::kAll;
 };
 [[nodiscard]] Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& query);
@@ -27,10 +27,11 @@ struct HotQuery {
 [[nodiscard]] std::string nameOf(const HotFunction& function);
 void point(Finding& to, const HotFunction& function);
 
-// Gives every finding without them the function its phase's time goes to, and the user's line.
-void nameFunctions(const Evidence& e, std::vector<Finding>& findings);
+// Gives a finding that has none the function where its phase's time goes, and the user's line.
+void nameFunction(const Evidence& e, Finding& f);
 
-// Evidence: how sure a share is, and from how many looks; `where` follows ("in 2 processes").
-void tellInterval(Finding& f, const Share& share, double looks, const std::string& where = {});
+// Evidence: how sure a share is, and from how many samples; `where` follows ("in 2 processes").
+void addIntervalEvidence(Finding& f, const Share& share, double samples,
+                         const std::string& where = {});
 
 }  // namespace stallprof

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/findings/wording.h"
+#include "analysis/facts/wording.h"
 
 namespace stallprof {
 namespace {
@@ -27,7 +27,7 @@ double headOfLineEfficiency(const Gains& gains) {
   if (s.workers < 1 || gains.workload().batches.empty()) return 1;
   Workload starving = gains.workload();
   starving.steps = {StepDemand{}};
-  starving.stepsPerPass = 0;
+  starving.stepsPerEpoch = 0;
   s.cores = 1e6;  // the discipline alone, no contention
   const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);
   const double time = simulate(starving, s, draw);

@@ -10,12 +10,12 @@
 namespace stallprof {
 namespace {
 
-constexpr double kLargestGap = 0.15;       // research 05 section 3.2: beyond it the model is wrong
-constexpr std::size_t kDraws = 40;         // two draws beyond each of the 5 % and 95 % quantiles
+constexpr double kLargestGap = 0.15;  // |measured / modelled - 1|: beyond it the model is wrong
+constexpr std::size_t kDraws = 40;    // two draws beyond each of the 5 % and 95 % quantiles
 constexpr std::size_t kDrawsToChoose = 5;  // to compare settings on common draws
 constexpr std::size_t kStepsADraw = 400;   // 40 draws of 400 steps cost about 2 ms a setting
-constexpr std::size_t kBlock = 20;         // research 05 section 5.2: the block of its bootstrap
-// 19 of 20 measured settings were within 4.6 % of the model (research 05 section 3.5).
+constexpr std::size_t kBlock = 20;         // steps: neighbours in a block keep their correlation
+// 19 of 20 measured settings were within 4.6 % of the model.
 constexpr double kModelError = 0.046;
 constexpr std::uint64_t kSeed = 20261121;
 constexpr double kGoodEnough = 1.02;  // settings within 2 % are not worth more processes
@@ -78,20 +78,20 @@ Prediction Gains::predict(const PipelineSettings& changed) const {
   return p;
 }
 
-Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings& least,
-                          const PipelineSettings& most) const {
+Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings& minimum,
+                          const PipelineSettings& maximum) const {
   Prediction p = predict(likely);
   if (!p.speedup) return p;
-  p.low = std::min(*p.low, *predict(least).low);
-  p.high = std::max(*p.high, *predict(most).high);
+  p.low = std::min(*p.low, *predict(minimum).low);
+  p.high = std::max(*p.high, *predict(maximum).high);
   return p;
 }
 
-int Gains::bestWorkers(PipelineSettings changed, int least, int most) const {
-  if (!fits_ || most <= least) return least;
+int Gains::bestWorkers(PipelineSettings changed, int minimum, int maximum) const {
+  if (!fits_ || maximum <= minimum) return minimum;
   std::vector<std::pair<int, double>> tried;
   double best = 0;
-  for (int w = least; w <= most; w = std::max(w + 1, w * 5 / 4)) {
+  for (int w = minimum; w <= maximum; w = std::max(w + 1, w * 5 / 4)) {
     changed.workers = w;
     const double time = sum(play(changed, kDrawsToChoose));
     tried.emplace_back(w, time);
@@ -99,7 +99,7 @@ int Gains::bestWorkers(PipelineSettings changed, int least, int most) const {
   }
   for (const auto& [workers, time] : tried)
     if (time <= best * kGoodEnough) return workers;
-  return least;
+  return minimum;
 }
 
 }  // namespace stallprof

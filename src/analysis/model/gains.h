@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 #include "analysis/model/pipeline_model.h"
 
 namespace stallprof {
@@ -27,10 +27,10 @@ class Gains {
   // the model misses and by other tenants. All null where the model does not fit.
   [[nodiscard]] Prediction predict(const PipelineSettings& changed) const;
   // For a change whose size is known only within bounds: the interval spans both ends.
-  [[nodiscard]] Prediction predict(const PipelineSettings& likely, const PipelineSettings& least,
-                                   const PipelineSettings& most) const;
-  // The fewest workers within 2 % of the best the model finds up to `most`.
-  [[nodiscard]] int bestWorkers(PipelineSettings changed, int least, int most) const;
+  [[nodiscard]] Prediction predict(const PipelineSettings& likely, const PipelineSettings& minimum,
+                                   const PipelineSettings& maximum) const;
+  // The fewest workers within 2 % of the best the model finds from `minimum` to `maximum`.
+  [[nodiscard]] int bestWorkers(PipelineSettings changed, int minimum, int maximum) const;
 
  private:
   [[nodiscard]] std::vector<double> play(const PipelineSettings& s, std::size_t draws) const;

@@ -23,7 +23,10 @@ BatchDemand scaled(const BatchDemand& b, const PipelineSettings& s) {
   d.io *= s.ioScale;
   d.cpu = d.cpu * s.cpuScale + s.sending;
   d.put *= s.loadScale;
-  if (s.singleThreaded) d.cpu *= d.pool, d.pool = 1;
+  if (s.singleThreaded) {
+    d.cpu *= d.pool;
+    d.pool = 1;
+  }
   return d;
 }
 
@@ -33,10 +36,14 @@ class Pipeline {
   Pipeline(const Workload& w, const PipelineSettings& s, const Draw& draw)
       : workload_(w), settings_(s), draw_(draw), machine_(s.cores), actors_(1u + workerCount()) {}
 
-  // Plays `steps` of the draw from `first` as one pass; marks the time of each step's end.
-  void playPass(std::size_t first, std::size_t steps) {
-    first_ = first, length_ = steps, sent_ = delivered_ = 0, cycle_ = 0;
-    arrived_.assign(steps, false), early_.clear();
+  // Plays `steps` of the draw from `first` as one epoch; marks the time of each step's end.
+  void playEpoch(std::size_t first, std::size_t steps) {
+    first_ = first;
+    length_ = steps;
+    sent_ = delivered_ = 0;
+    cycle_ = 0;
+    arrived_.assign(steps, false);
+    early_.clear();
     outstanding_.assign(workerCount(), 0);
     const double startup = settings_.startup >= 0 ? settings_.startup : workload_.startup;
     begin(0, {{{settings_.persistent || workerCount() == 0 ? 0 : startup, 0}}});
@@ -71,7 +78,9 @@ class Pipeline {
 
   void begin(std::size_t who, const Stages& stages) {
     Actor& a = actors_[who];
-    a.stages = stages, a.at = 0, a.busy = true;
+    a.stages = stages;
+    a.at = 0;
+    a.busy = true;
     start(who);
   }
   void start(std::size_t who) {
@@ -92,7 +101,7 @@ class Pipeline {
 
   // The device works beside the host: a step takes as long as the longer of the two. Where the
   // trainer made its own batches the device had the fetch for it, too, and with workers it has not.
-  [[nodiscard]] double leastStep(const StepDemand& s) const {
+  [[nodiscard]] double minStep(const StepDemand& s) const {
     const double device = workload_.device * settings_.deviceScale;
     if (workload_.inProcess) return workerCount() > 0 ? device : 0;
     return std::min(s.beside(), device);
@@ -102,7 +111,7 @@ class Pipeline {
     const double changed =
         s.own * settings_.ownScale + s.load * settings_.loadScale + s.copy * settings_.copyScale;
     const double running = changed * std::min(1.0, workload_.trainerCpuRatio);
-    const double device = std::max(0.0, leastStep(s) - changed - settings_.handoff);
+    const double device = std::max(0.0, minStep(s) - changed - settings_.handoff);
     return {{{running + settings_.handoff, std::max(1.0, workload_.trainerCpuRatio)},
              {changed - running + device + s.periodic * settings_.periodicScale, 0}}};
   }
@@ -127,7 +136,8 @@ class Pipeline {
   void workerDone(std::size_t worker) {
     Actor& a = actors_[worker + 1];
     const std::size_t index = a.queue.front();
-    a.queue.pop_front(), a.busy = false;
+    a.queue.pop_front();
+    a.busy = false;
     arrived_[index] = true;
     makers_.resize(std::max(makers_.size(), index + 1));
     makers_[index] = worker;
@@ -146,7 +156,8 @@ class Pipeline {
     std::size_t index = delivered_;
     if (!settings_.inOrder) {
       if (early_.empty()) return;
-      index = early_.front(), early_.pop_front();
+      index = early_.front();
+      early_.pop_front();
     } else if (!arrived_[index]) {
       return;
     }
@@ -199,20 +210,20 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
   const double apart = w.apart + w.apartPeriodic * s.periodicScale;
   Pipeline pipeline(w, s, draw);
   const auto n = draw.size();
-  if (w.stepsPerPass > 0 && w.stepsPerPass < static_cast<double>(n)) {
-    // Whole passes, each with its own start and its drained end.
-    const auto length = static_cast<std::size_t>(std::max(1.0, std::round(w.stepsPerPass)));
+  if (w.stepsPerEpoch > 0 && w.stepsPerEpoch < static_cast<double>(n)) {
+    // Whole epochs, each with its own start and its drained end.
+    const auto length = static_cast<std::size_t>(std::max(1.0, std::round(w.stepsPerEpoch)));
     for (std::size_t first = 0; first + length <= n || first == 0; first += length)
-      pipeline.playPass(first, length);
+      pipeline.playEpoch(first, length);
     return apart + pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
   }
-  pipeline.playPass(0, n);
+  pipeline.playEpoch(0, n);
   // Past the first fill of the queue, and at least a quarter in, the pace is steady.
   const auto fill = static_cast<std::size_t>(2 * std::max(1, s.workers) * std::max(1, s.prefetch));
   const double steady = slope(pipeline.marks(), std::max(n / 4, std::min(fill, n / 2)));
-  if (w.stepsPerPass <= 0) return apart + steady;
+  if (w.stepsPerEpoch <= 0) return apart + steady;
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
-  return apart + steady + std::max(0.0, begin) / w.stepsPerPass;
+  return apart + steady + std::max(0.0, begin) / w.stepsPerEpoch;
 }
 
 }  // namespace stallprof

@@ -19,7 +19,7 @@ struct PipelineSettings {
   double ownScale = 1, copyScale = 1;  // of the trainer's step
   double deviceScale = 1;              // of its device's work
   bool singleThreaded = false;         // a worker's pools switched off: the same work on one thread
-  double startup = -1;                 // seconds a pass; below 0: the workload's own
+  double startup = -1;                 // seconds an epoch; below 0: the workload's own
   double handoff = 0;  // seconds of the trainer's CPU a step, on top of the workload's
   double sending = 0;  // seconds of the producer's CPU a batch, likewise
 };

@@ -23,18 +23,21 @@ BatchDemand demandOf(const BatchWork& work) {
 
 // Receiving a batch, in a step that is nothing but a step.
 Nanos usualLoad(const TrainerFacts& t) {
-  Nanos sum = t.joined.plainSplit.load, least = Nanos::max();
+  Nanos sum = t.joined.plainSplit.load, minimum = Nanos::max();
   auto plain = static_cast<std::int64_t>(t.joined.plain);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
-    least = std::min(least, t.steps[i].split.load);
-    if (!t.steps[i].boundary) sum += t.steps[i].split.load, ++plain;
+    minimum = std::min(minimum, t.steps[i].split.load);
+    if (!t.steps[i].boundary) {
+      sum += t.steps[i].split.load;
+      ++plain;
+    }
   }
-  return plain > 0 ? sum / plain : least;
+  return plain > 0 ? sum / plain : minimum;
 }
 
-// Ending one pass's workers and making the next iterator are booked as load of the step they fall
-// into. The model adds them per pass, so they leave the step.
-Nanos betweenPasses(const Step& step, Nanos usual) {
+// Ending one epoch's workers and making the next iterator are booked as load of the step they fall
+// into. The model adds them per epoch, so they leave the step.
+Nanos betweenEpochs(const Step& step, Nanos usual) {
   return step.boundary ? std::max(Nanos{}, step.split.load - usual) : Nanos{};
 }
 
@@ -50,18 +53,23 @@ StepDemand demandOf(const Step& step, Nanos between, bool inProcess) {
   return {own * keep, load * keep, positive(s.periodic), copy * keep};
 }
 
-// As betweenPasses, of all steps that are joined.
+// As betweenEpochs, of all steps that are joined.
 Nanos betweenJoined(const StepsJoined& joined, Nanos usual) {
-  const auto passEnds = static_cast<Nanos::rep>(joined.steps - joined.plain);
-  return std::max(Nanos{}, joined.split.load - joined.plainSplit.load - usual * passEnds);
+  const auto epochEnds = static_cast<Nanos::rep>(joined.steps - joined.plain);
+  return std::max(Nanos{}, joined.split.load - joined.plainSplit.load - usual * epochEnds);
 }
 
 // What the window holds beside its steps.
 Split outsideSteps(const TrainerFacts& t) {
   Split out = t.split;
   const auto leave = [&](const Split& s) {
-    out.compute -= s.compute, out.wait -= s.wait, out.load -= s.load, out.sync -= s.sync,
-        out.comm -= s.comm, out.periodic -= s.periodic, out.other -= s.other;
+    out.compute -= s.compute;
+    out.wait -= s.wait;
+    out.load -= s.load;
+    out.sync -= s.sync;
+    out.comm -= s.comm;
+    out.periodic -= s.periodic;
+    out.other -= s.other;
   };
   leave(t.joined.split);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) leave(t.steps[i].split);
@@ -69,14 +77,14 @@ Split outsideSteps(const TrainerFacts& t) {
 }
 
 // What the drawn ones stand for: of all that there are.
-double standsFor(std::size_t drawn, std::size_t all) {
+double weightOf(std::size_t drawn, std::size_t all) {
   return drawn > 0 ? static_cast<double>(all) / static_cast<double>(drawn) : 1;
 }
 
 void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
   if (w.steps.empty()) return;
   Nanos evaluation{};
-  for (const Pass& p : t.passes)
+  for (const Epoch& p : t.epochs)
     if (p.evaluation)
       evaluation +=
           std::max(Nanos{}, std::min(p.end, t.windowEnd) - std::max(p.begin, t.windowBegin));
@@ -90,14 +98,14 @@ void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
       w.apartPeriodic;
 }
 
-void addPasses(const TrainerFacts& t, Nanos between, Workload& w) {
+void addEpochs(const TrainerFacts& t, Nanos between, Workload& w) {
   double begun = 0;
-  for (const Pass& p : t.passes)
+  for (const Epoch& p : t.epochs)
     if (!p.evaluation && p.begin >= t.windowBegin && p.begin < t.windowEnd) begun += 1;
   if (begun == 0) return;
   between += t.joined.blame.startup;
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) between += t.steps[i].blame.startup;
-  w.stepsPerPass = static_cast<double>(t.windowSteps()) / begun;
+  w.stepsPerEpoch = static_cast<double>(t.windowSteps()) / begun;
   w.startup = positive(between) / begun;
 }
 
@@ -120,7 +128,7 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   const Nanos usual = usualLoad(t);
   Nanos between = betweenJoined(t.joined, usual);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
-    const Nanos here = betweenPasses(t.steps[i], usual);
+    const Nanos here = betweenEpochs(t.steps[i], usual);
     between += here;
     if (!t.joined.drawn(t.steps[i].number)) continue;
     w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
@@ -134,17 +142,20 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
     if (!t.joined.drawn(work.step)) continue;
     w.batches.push_back(demandOf(work));
     fetchCpu += w.batches.back().coreSeconds();
-    if (work.bytes >= 0) bytes += static_cast<double>(work.bytes), sized += 1;
+    if (work.bytes >= 0) {
+      bytes += static_cast<double>(work.bytes);
+      sized += 1;
+    }
   }
-  mine *= standsFor(w.steps.size(), t.windowSteps());
-  fetchCpu *= standsFor(w.batches.size(), batches);
+  mine *= weightOf(w.steps.size(), t.windowSteps());
+  fetchCpu *= weightOf(w.batches.size(), batches);
   if (sized > 0) w.batchBytes = bytes / sized;
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
   const Split outside = outsideSteps(t);
   addApart(t, outside, w);
-  addPasses(t, between + outside.load, w);
+  addEpochs(t, between + outside.load, w);
   return w;
 }
 
@@ -153,22 +164,27 @@ Demand demandOf(const Workload& w) {
   std::vector<double> alone;
   for (const BatchDemand& b : w.batches) {
     const double n = static_cast<double>(w.batches.size());
-    d.batch.io += b.io / n, d.batch.blocked += b.blocked / n, d.batch.cpu += b.cpu / n;
-    d.batch.put += b.put / n, d.batchCpu += b.coreSeconds() / n;
+    d.batch.io += b.io / n;
+    d.batch.blocked += b.blocked / n;
+    d.batch.cpu += b.cpu / n;
+    d.batch.put += b.put / n;
+    d.batchCpu += b.coreSeconds() / n;
     alone.push_back(b.alone());
   }
   d.batch.pool = d.batch.cpu > 0 ? d.batchCpu / d.batch.cpu : 1;
   for (const StepDemand& s : w.steps) {
     const double n = static_cast<double>(w.steps.size());
-    d.step.own += s.own / n, d.step.load += s.load / n, d.step.copy += s.copy / n;
+    d.step.own += s.own / n;
+    d.step.load += s.load / n;
+    d.step.copy += s.copy / n;
     d.step.periodic += s.periodic / n;
   }
   d.trainerCpu = d.step.beside() * w.trainerCpuRatio;
   if (alone.size() > 1 && mean(alone) > 0) {
     d.batchCv = sampleDeviation(alone) / mean(alone);
     const double middle = median(alone);
-    const double most = *std::max_element(alone.begin(), alone.end());
-    d.batchMaxOverMedian = middle > 0 ? most / middle : 0;
+    const double maximum = *std::max_element(alone.begin(), alone.end());
+    d.batchMaxOverMedian = middle > 0 ? maximum / middle : 0;
   }
   return d;
 }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 
 // What a training run asks of its machine, apart from how it was arranged: the model's input.
 // All times are seconds. CPU is demand (what the work takes with a core to itself), never the wall
@@ -27,7 +27,7 @@ struct StepDemand {
   double own = 0;       // compute, sync, comm and what no rule claims
   double load = 0;      // its CPU inside next(): unpickling, pinning
   double periodic = 0;  // checkpoint, evaluation, logging
-  double copy = 0;      // standing in copies to a device
+  double copy = 0;      // blocked in copies to a device
   // All that a device's work may go on beside.
   [[nodiscard]] double beside() const { return own + load + copy; }
 };
@@ -36,9 +36,9 @@ struct Workload {
   std::vector<BatchDemand> batches;  // of the window, by delivery
   std::vector<StepDemand> steps;     // of the window
   double trainerCpuRatio = 1;        // cores the trainer's process keeps busy in own + load
-  double stepsPerPass = 0;           // 0: no pass began in the window
-  double startup = 0;                // a pass's start: until the first worker runs
-  // Seconds a step of the window that lie between steps (after a pass, before the next).
+  double stepsPerEpoch = 0;          // 0: no epoch began in the window
+  double startup = 0;                // an epoch's start: until the first worker runs
+  // Seconds a step of the window that lie between steps (after an epoch, before the next).
   double apart = 0;          // evaluation and what no rule claims: no setting changes it
   double apartPeriodic = 0;  // checkpoints there
   double batchBytes = 0;     // mean; 0: not known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""stallprof's hook: tells the recorder of batches, workers and steps from inside the job.
+"""stallprof's hook: reports batches, workers and steps to the recorder, from inside the job.
 
 `start()` only puts a watcher on sys.meta_path. When one of the modules in ADAPTERS has been
 imported, its adapter (one small file each, same package) is loaded and puts the framework's

@@ -37,7 +37,7 @@ def announce(name):
         put(FRAMEWORK_SEEN, now(), name, str(version))
 
 
-_ranked = [0]     # the pid in which the rank was told
+_ranked = [0]     # the pid in which the rank was reported
 
 
 def announce_rank():

@@ -2,7 +2,7 @@
 """Which calls of a compiled JAX function are steps.
 
 Where a batch goes through the function several times, its first call is the step; where the data never
-change (all of them, each time) every call is one. To tell, a function's first calls are looked at:
+change (all of them, each time) every call is one. To find out, a function's first calls are inspected:
 which arguments are results of the call before (its state), and whether the rest, the data, are the
 very objects of the call before. Objects are only compared, and held weakly; no code of theirs runs.
 
@@ -12,10 +12,10 @@ that were seen to update is a step only if nothing was compiled for it, then or 
 import weakref
 
 _KEPT = 20          # calls in a row whose results went into the next
-_LOOKED_AT = 64     # calls, where the data do not change that often
+_INSPECTED = 64     # calls, where the data do not change that often
 _GIVEN_UP = 256     # calls with no such row
 _CHANGES = 3        # of the data, that show how many calls a batch has
-_MOST_LEAVES = 512  # of one argument
+_MAX_LEAVES = 512  # of one argument
 _SAYING = (bool, str, type(None))
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 _count = [1 << 17]  # away from the numbers of tf_steps
@@ -28,7 +28,7 @@ def next_number():
 
 def _leaves(value, into):
     """What is in lists, tuples and dictionaries, at most so many."""
-    if len(into) >= _MOST_LEAVES:
+    if len(into) >= _MAX_LEAVES:
         return into
     if type(value) is dict:
         value = value.values()
@@ -155,12 +155,12 @@ class Step:
         if not self.sure and (Step.libraries_update or self.calls >= _GIVEN_UP):
             self.steps.pop(id(self.function()), None)   # gradients of something else
             return ()
-        if not enough and len(new) < _LOOKED_AT:
+        if not enough and len(new) < _INSPECTED:
             return ()
         again = sum(new[1:]) >= _CHANGES and not all(new[1:])
-        told = [call[:2] for call, first in zip(self.held, new) if first or not again]
+        steps = [call[:2] for call, first in zip(self.held, new) if first or not again]
         self._end(data if again else None)
-        return told
+        return steps
 
     def _end(self, data):
         self.decided, self.data = True, data

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tf.data in eager code (TensorFlow 2.x): pipelines, iterators and every get-next of theirs. Inside
 a tf.function a get-next is an operation of a graph and takes no time when Python meets it: those are
-seen from outside (src/sampler/get_next_watch.h)."""
+seen from outside (src/sampler/perf/get_next_watch.h)."""
 import time
 import weakref
 
@@ -9,8 +9,8 @@ from . import events
 from .events import Around, now, put, stamp
 
 _loaders = {}   # id(dataset) -> (weak reference, number)
-_count = {'loader': 0, 'pass': 0}
-_MOST_STAGES = 64    # of a pipeline looked at; longer ones are told by their last stages
+_count = {'loader': 0, 'epoch': 0}
+_MAX_STAGES = 64    # of a pipeline that are read; of longer ones the last count
 _AUTOTUNE = -1
 _SILENT = ('Options', 'Model')   # stages that no program writes
 
@@ -27,14 +27,14 @@ def _goes(going):
     going.since = now()
 
 
-class Pass:
+class Epoch:
     """What we keep with an iterator: the last thing in it, and so the last that goes when it does.
     What goes before is TensorFlow's own, which stops the pipeline's threads and waits for them."""
     __slots__ = ('loader', 'number', 'batches', 'going')
 
     def __init__(self, loader, iterator):
-        _count['pass'] += 1
-        self.loader, self.number, self.batches = loader, _count['pass'], 0
+        _count['epoch'] += 1
+        self.loader, self.number, self.batches = loader, _count['epoch'], 0
         self.going = Going(iterator, _goes)
         self.going.since = None
 
@@ -85,7 +85,7 @@ def settings(dataset):
     reading of constants. `pipeline` is the stages as a program would write them, with the number
     of calls at once and the buffers' sizes: Range.ParallelMap(2).Cache.Batch(8).Prefetch(auto)."""
     found, stages, waiting = {'batch_size': -1, 'prefetch': 0}, [], [dataset]
-    while waiting and len(stages) < _MOST_STAGES:
+    while waiting and len(stages) < _MAX_STAGES:
         stage = waiting.pop()
         name = type(stage).__name__.strip('_').replace('Dataset', '')
         size = _number_in(stage, name)
@@ -128,7 +128,7 @@ def install(module):
         if not succeeded:
             return
         end, cpu_end = stamp()
-        state = args[0].__dict__['_stallprof'] = Pass(_number_of(dataset), args[0])
+        state = args[0].__dict__['_stallprof'] = Epoch(_number_of(dataset), args[0])
         put(events.ITERATOR_BEGIN, at, state.loader, state.number, 0, end - at, cpu_end - cpu,
             False)
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Keras on TensorFlow (Keras 3, and 2 as tf_keras or inside older TensorFlows): Model.fit's steps,
-one call of train_function each; and Keras 3 on torch, whose batches torch_loader.py tells of.
+one call of train_function each; and Keras 3 on torch, whose batches torch_loader.py reports.
 
 In fit the get-next is an operation of the step's graph: no Python call lasts as long as it does, and
 nothing of ours goes into a program's graph. So there are steps here, and no fetches; what the graph
-waits for is seen from outside (src/sampler/get_next_watch.h). With steps_per_execution > 1 a call is as
-many steps, of which a pass's last call may have fewer: as many as its data set says that are left, and
+waits for is seen from outside (src/sampler/perf/get_next_watch.h). With steps_per_execution > 1 a call is as
+many steps, of which an epoch's last call may have fewer: as many as its data set says that are left, and
 where that says nothing all are counted.
 """
 import sys

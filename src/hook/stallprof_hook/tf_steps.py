@@ -21,7 +21,7 @@ _functions = {}      # id(tf.function) -> (weak reference, number): those that a
 _optimizers = {}     # id(optimizer) -> (weak reference, number)
 _count = [1 << 16]   # away from the numbers of tf_keras
 _IN_A_LOOP = ('WhileBodyFuncGraph', 'WhileCondFuncGraph')
-_MOST_GRAPHS = 64    # inside each other
+_MAX_GRAPHS = 64    # inside each other
 
 
 def _number_of(owner, numbers):
@@ -74,7 +74,7 @@ def _eagerly():
 def _in_a_loop():
     """Of the graph being traced: a while loop's body, or a function of tf.data's."""
     graph = sys.modules['tensorflow.python.framework.ops'].get_default_graph()
-    for _ in range(_MOST_GRAPHS):
+    for _ in range(_MAX_GRAPHS):
         if type(graph).__name__ in _IN_A_LOOP or str(getattr(graph, 'name', '')).startswith('Dataset_'):
             return True
         graph = getattr(graph, 'outer_graph', None)

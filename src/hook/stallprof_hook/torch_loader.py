@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""torch.utils.data.DataLoader in the process that consumes it (1.13 to 2.x): loaders, passes and
+"""torch.utils.data.DataLoader in the process that consumes it (1.13 to 2.x): loaders, epochs and
 every next(). What it reads of an iterator are names that all those versions have. What is done
 once a batch is native (src/hook/batches.h).
 
 None of the callbacks below calls code of the user or of torch: an exception in them would be
-hard to tell from one of theirs, and a lazily opened data set must not be opened by us.
+hard to distinguish from one of theirs, and a lazily opened data set must not be opened by us.
 """
 import sys
 import weakref
@@ -13,11 +13,11 @@ from . import _stallprof_events as native, events
 from .events import Around, mix, now, put, stamp
 
 _loaders = {}        # id(loader) -> (weak reference, number)
-_count = {'loader': 0, 'pass': 0}
+_count = {'loader': 0, 'epoch': 0}
 
 
-class _Pass(native.Pass):
-    """What we keep with an iterator: identity of the current pass and who owes which batch."""
+class _Epoch(native.Epoch):
+    """What we keep with an iterator: identity of the current epoch and who owes which batch."""
     __slots__ = ('key', 'base', 'resumes')
 
     def __init__(self, loader):
@@ -25,8 +25,8 @@ class _Pass(native.Pass):
         self.key = self.base = self.resumes = 0
 
     def begin(self):
-        _count['pass'] += 1
-        self.number = _count['pass']
+        _count['epoch'] += 1
+        self.number = _count['epoch']
         self.owners = {}
 
 
@@ -97,12 +97,12 @@ def _loader_made(loader, args, result, succeeded):
         _announce_loader(loader)
 
 
-# ---- passes -------------------------------------------------------------------------------------
+# ---- epochs -------------------------------------------------------------------------------------
 
 def _pass_begins(args, kwargs):
     """iter(loader) makes an iterator: args are (iterator, loader)."""
     iterator, loader = (args + tuple((kwargs or {}).values()))[:2]
-    state = iterator.__dict__['_stallprof'] = _Pass(_number_of(loader))
+    state = iterator.__dict__['_stallprof'] = _Epoch(_number_of(loader))
     state.begin()
     return state, stamp()
 
@@ -113,16 +113,16 @@ def _pass_begun(token, args, result, succeeded):
         return
     iterator = args[0]
     queue = getattr(iterator, '_worker_result_queue', None)
-    state.base = state.key = pass_key(iterator._base_seed, None, queue, state.number)
+    state.base = state.key = epoch_key(iterator._base_seed, None, queue, state.number)
     if hasattr(iterator, '_data_queue'):
-        state.count_free, state.most = _arrived_counter(iterator._data_queue)
+        state.count_free, state.capacity = _arrived_counter(iterator._data_queue)
     state.any_order = not getattr(iterator, '_in_order', True)
     state.iterable = iterator._dataset_kind == 1
-    _put_pass(state, at, cpu, False)
+    _put_epoch(state, at, cpu, False)
 
 
 def _reset_begins(args, kwargs):
-    """Persistent workers: the same iterator again. The call inside __init__ is not a new pass."""
+    """Persistent workers: the same iterator again. The call inside __init__ is not a new epoch."""
     state = args[0].__dict__.get('_stallprof')
     if state is None or not state.base:
         return None
@@ -135,17 +135,17 @@ def _reset_done(token, args, result, succeeded):
     state.resumes += 1
     state.key = mix(state.base, state.resumes)
     if succeeded:
-        _put_pass(state, at, cpu, True)
+        _put_epoch(state, at, cpu, True)
 
 
-def _put_pass(state, at, cpu, reused):
+def _put_epoch(state, at, cpu, reused):
     end, cpu_end = stamp()
     put(events.ITERATOR_BEGIN, at, state.loader, state.number, state.key, end - at, cpu_end - cpu,
         reused)
 
 
-def pass_key(seed, parent, queue, number):
-    """Equal in the trainer and its workers, different for every pass: the seed alone is not (it
+def epoch_key(seed, parent, queue, number):
+    """Equal in the trainer and its workers, different for every epoch: the seed alone is not (it
     comes from the program's own generator). Names of semaphores travel to spawned workers;
     forked ones see the queue at the same address. Persistent workers mix in their resumes."""
     if queue is None:

@@ -66,7 +66,7 @@ def _within(frame):
 
 
 def _compiling_check():
-    """Looked up when asked: torch.compiler is imported after the optimizers, and 2.0 has none (its
+    """Read when asked: torch.compiler is imported after the optimizers, and 2.0 has none (its
     compiler leaves optimizers alone)."""
     torch = sys.modules['torch']
     version = sys.modules['torch.version'].__version__

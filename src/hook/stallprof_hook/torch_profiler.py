@@ -34,7 +34,7 @@ def _retake(token, args, result, succeeded):
 
 
 def install(module):
-    """`module` is torch.autograd.profiler, just executed; torch.profiler stands on it."""
+    """`module` is torch.autograd.profiler, just executed; torch.profiler uses it."""
     if hasattr(module, '_prepare_profiler') and hasattr(module, '_disable_profiler'):
         module._prepare_profiler = Around(module._prepare_profiler, _release)
         module._disable_profiler = Around(module._disable_profiler, None, _retake)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""torch.save: a checkpoint, so a stretch of phase periodic, with the user's line."""
+"""torch.save: a checkpoint, so an interval of phase periodic, with the user's line."""
 from . import events
 from .events import Around, now, put
 

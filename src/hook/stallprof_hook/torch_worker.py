@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """torch.utils.data in a worker process (1.13 to 2.x): its loop gets stand-ins for its two queues
-whose get() and put() tell when an index arrived and a batch was made. Fork, spawn, forkserver.
+whose get() and put() show when an index arrived and a batch was made. Fork, spawn, forkserver.
 What is done once a batch is native (src/hook/tasks.c).
 """
 import sys
 
 from . import _stallprof_events as native, events
 from .events import Around, mix, now, put
-from .torch_loader import pass_key
+from .torch_loader import epoch_key
 
 
 class _StandIn:
@@ -26,7 +26,7 @@ class _Worker:
 
     def __init__(self, seed, data_queue, worker, workers):
         self.queue = data_queue
-        self.base = self.key = pass_key(seed, _parent_pid(), data_queue, 0)
+        self.base = self.key = epoch_key(seed, _parent_pid(), data_queue, 0)
         self.worker, self.workers = worker, workers
         self.resumes = 0
         self.tasks = native.Tasks(self.key, worker, self.senders, self.resumed)

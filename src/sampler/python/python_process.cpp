@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "sampler/proc_file.h"
-#include "sampler/proc_text.h"
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
 
 namespace stallprof::python {
 namespace {
@@ -14,10 +14,11 @@ namespace {
 using std::chrono::milliseconds;
 // An interpreter starts within 20 ms; a program that has none may load one later.
 constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds(10);
-// A second runtime is looked for while threads run that the first does not know, as those of native
-// pools do, and only where as much has been mapped since as the smallest interpreter takes (2.9 MB,
-// runtime_locator.cpp), or a minute has passed: reading the 1,600 mappings of a PyTorch process
-// takes up to 5 ms, which for three ranks was 6 ms a second, more than all looks at them.
+// A second runtime is searched for while threads run that the first does not know, as those of
+// native pools do, and only where as much has been mapped since as the smallest interpreter takes
+// (2.9 MB, runtime_locator.cpp), or a minute has passed: reading the 1,600 mappings of a PyTorch
+// process takes up to 5 ms, which for three ranks was 6 ms a second, more than all samples of their
+// stacks.
 constexpr Nanos kFirstOther = milliseconds(250), kSlowestOther = std::chrono::seconds(60);
 constexpr std::int64_t kSmallestBytes = 2 << 20;
 // A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
@@ -25,9 +26,7 @@ constexpr std::int64_t kSmallestBytes = 2 << 20;
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
 // Reading it costs 1.5 us a thread: a hundred threads that come and go cost 0.3 % of a core.
 constexpr Nanos kListRest{500'000};
-constexpr int kTriesAgain = 2;              // at a stack that moved: 10 us each
-constexpr std::size_t kMostRecorded = 256;  // frames of one stack, innermost
-constexpr unsigned kHopeless = 200;         // code objects in a row that were none
+constexpr int kTriesAgain = 2;  // at a stack that moved: 10 us each
 
 }  // namespace
 
@@ -36,10 +35,9 @@ PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared, std::vector<Addr
 
 Nanos PythonProcess::firstTry() const { return taken_.empty() ? kFirstTry : kFirstOther; }
 
-// ---- which runtime
-// ------------------------------------------------------------------------------
+// ---- which runtime -----------------------------------------------------------------------------
 
-// Since it was last searched for a runtime. The first is looked for anyhow.
+// Since it was last searched for a runtime. The first is searched for anyhow.
 bool PythonProcess::mayHaveLoaded(Nanos now) {
   if (taken_.empty()) return true;
   const std::string text = contentOf(processPath(shared_.root, pid_, "statm"), 256);
@@ -69,7 +67,7 @@ void PythonProcess::attach(Nanos now) {
         nextSearch_ = {};  // it is there, and may soon have started
         continue;
       }
-      shared_.tell(Coverage::kPartial, runtime.file + ": " + found.error().message);
+      shared_.report(Coverage::kPartial, runtime.file + ": " + found.error().message);
       nextAttach_ = now + kSlowestTry;
       continue;
     }
@@ -77,17 +75,19 @@ void PythonProcess::attach(Nanos now) {
     return;
   }
   if (!runtimes.empty() && memory_->refused() != 0)
-    shared_.tell(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
-                                         errnoText(memory_->refused()));
+    shared_.report(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
+                                           errnoText(memory_->refused()));
   memory_.reset();  // a descriptor less for each process without Python
 }
 
 void PythonProcess::begin(const Runtime& runtime, Interpreters found, Nanos now) {
   interpreters_.emplace(std::move(found));
-  codes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes);
+  nodes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes, shared_.tree);
+  lock_.emplace(*interpreters_);
   runtime_ = runtime.at;
-  attachEvery_ = firstTry(), nextList_ = now, listEvery_ = kFirstList;
-  badCodes_ = goodCodes_ = 0;
+  attachEvery_ = firstTry();
+  nextList_ = now;
+  listEvery_ = kFirstList;
   unlisted_ = true;
   std::vector<Address> taken = taken_;
   taken.push_back(runtime_);
@@ -99,10 +99,12 @@ void PythonProcess::detach(EventOut& out) {
   flush(out);
   other_.reset();
   threads_.clear();
-  hostTids_.clear();
-  codes_.reset();
+  tids_.clear();
+  nodes_.reset();
+  lock_.reset();
   interpreters_.reset();
-  nextAttach_ = {}, attachEvery_ = firstTry();
+  nextAttach_ = {};
+  attachEvery_ = firstTry();
 }
 
 void PythonProcess::check() {
@@ -110,39 +112,12 @@ void PythonProcess::check() {
   if (other_) other_->check();
 }
 
-// ---- which threads
-// ------------------------------------------------------------------------------
+// ---- which threads -----------------------------------------------------------------------------
 
 bool PythonProcess::isOurs(std::uint32_t tid) const {
   if (tid == 0) return false;
-  if (!ownNamespace_) return hostTids_.contains(tid);
+  if (!tids_.same()) return tids_.hostTid(tid) != 0;
   return ::access(threadPath(shared_.root, pid_, tid, "comm").c_str(), F_OK) == 0;
-}
-
-// A process in a pid namespace of its own counts its threads itself; status tells both numbers.
-void readNamespace(const std::string& root, std::uint32_t pid, bool& own,
-                   std::unordered_map<std::uint32_t, std::uint32_t>& hostTids) {
-  const auto inner = [](const std::string& status) -> std::pair<std::size_t, std::uint32_t> {
-    std::size_t at = status.find("\nNSpid:");
-    if (at == std::string::npos) return {1, 0};
-    const std::string line = status.substr(at + 7, status.find('\n', at + 7) - at - 7);
-    const auto words = splitWords(line);
-    if (words.empty()) return {1, 0};
-    return {words.size(), static_cast<std::uint32_t>(parseNumber(words.back()).value_or(0))};
-  };
-  own = inner(contentOf(processPath(root, pid, "status"), 8192)).first <= 1;
-  hostTids.clear();
-  if (own) return;
-  forEachNumber(processPath(root, pid, "task"), [&](std::uint32_t tid) {
-    if (hostTids.size() < 8192)
-      hostTids[inner(contentOf(threadPath(root, pid, tid, "status"), 8192)).second] = tid;
-  });
-}
-
-std::uint32_t PythonProcess::hostTid(std::uint32_t tid) {
-  if (ownNamespace_) return tid;
-  const auto found = hostTids_.find(tid);
-  return found == hostTids_.end() ? 0 : found->second;
 }
 
 void PythonProcess::list(Nanos now, EventOut& out) {
@@ -150,10 +125,10 @@ void PythonProcess::list(Nanos now, EventOut& out) {
   nextList_ = now + std::max(listEvery_, kListRest * static_cast<Nanos::rep>(threads_.size()));
   unlisted_ = false;
   listEvery_ = std::min(listEvery_ * 2, kSlowestList);
-  readNamespace(shared_.root, pid_, ownNamespace_, hostTids_);
+  tids_.read(shared_.root, pid_);
   // Threads known already need not be asked for again in /proc.
   const auto isThread = [this](std::uint32_t tid) {
-    return (ownNamespace_ && threads_.contains(tid)) || isOurs(tid);
+    return (tids_.same() && threads_.contains(tid)) || isOurs(tid);
   };
   bool listed = false;
   for (int tries = 0; tries < 3 && !listed; ++tries)
@@ -162,11 +137,14 @@ void PythonProcess::list(Nanos now, EventOut& out) {
   std::unordered_map<std::uint32_t, Thread> before;
   before.swap(threads_);
   for (const PythonThread& python : interpreters_->threads()) {
-    const std::uint32_t tid = hostTid(python.tid);
+    const std::uint32_t tid = tids_.hostTid(python.tid);
     if (tid == 0) continue;
     if (const auto known = before.find(tid); known != before.end()) {
       Thread& thread = threads_[tid] = std::move(known->second);
-      if (thread.python.at != python.at) thread.memory = {}, thread.stale = true;
+      if (thread.python.at != python.at) {
+        thread.memory = {};
+        thread.stale = true;
+      }
       thread.python = python;
       before.erase(known);
     } else {
@@ -176,64 +154,67 @@ void PythonProcess::list(Nanos now, EventOut& out) {
   for (auto& [tid, thread] : before) thread.slices.flush(thread.id, out);
 }
 
-PythonProcess::Thread* PythonProcess::threadOf(const ThreadLook& look, Nanos now, EventOut& out) {
-  auto found = threads_.find(look.tid);
+PythonProcess::Thread* PythonProcess::threadOf(const ThreadSample& sample, Nanos now,
+                                               EventOut& out) {
+  auto found = threads_.find(sample.tid);
   // A thread that ran may have become one of Python's since the list was read, and may now rest.
-  if (found == threads_.end() && !look.stood) unlisted_ = true;
+  if (found == threads_.end() && !sample.stillBlocked) unlisted_ = true;
   if (found == threads_.end() && unlisted_ && now >= nextList_) {
     list(now, out);
-    found = threads_.find(look.tid);
+    found = threads_.find(sample.tid);
   }
   if (found == threads_.end()) return nullptr;
   Thread& thread = found->second;
-  if (thread.id != look.thread) {
+  if (thread.id != sample.thread) {
     if (!thread.id.none()) thread.slices.flush(thread.id, out);
-    thread.id = look.thread, thread.stale = true;
+    thread.id = sample.thread;
+    thread.stale = true;
   }
   return &thread;
 }
 
-// ---- one round
-// ----------------------------------------------------------------------------------
+// ---- one round ---------------------------------------------------------------------------------
 
-bool PythonProcess::due(const ThreadLook& look, Thread& thread, Nanos now, Nanos period,
+bool PythonProcess::due(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
                         EventOut& out) {
-  thread.blocked = look.blocked;
-  thread.elsewhere = look.blocked && look.callSeen && look.futex == 0;
-  if (!look.stood) thread.stale = true;
+  thread.blocked = sample.blocked;
+  thread.elsewhere = sample.blocked && sample.callSeen && sample.futex == 0;
+  if (!sample.stillBlocked) thread.stale = true;
   if (!thread.stale) {
-    thread.slices.stood(thread.id, now, period, look.longest, out);
+    thread.slices.stillBlocked(thread.id, now, period, sample.longest, out);
     return false;
   }
   // One that has come to rest is read at once: it will cost nothing after that.
-  if (look.stood || thread.turn++ % stride_ == 0) return true;
+  if (sample.stillBlocked || thread.turn++ % stride_ == 0) return true;
   ++skipped_;
   return false;
 }
 
-void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos period,
+void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, Nanos period,
                           EventOut& out) {
   if (runtime_ == 0 && interpreters_) detach(out);  // exec
   if (!interpreters_ && now >= nextAttach_ && mayHaveLoaded(now)) attach(now);
   if (!interpreters_) return;
-  reads_.clear(), wanted_.clear(), unknown_.clear();
-  std::vector<const ThreadLook*> known;
-  for (const ThreadLook& look : looks)
-    if (threadOf(look, now, out) != nullptr)
-      known.push_back(&look);
+  reads_.clear();
+  wanted_.clear();
+  unknown_.clear();
+  std::vector<const ThreadSample*> known;
+  for (const ThreadSample& sample : samples)
+    if (threadOf(sample, now, out) != nullptr)
+      known.push_back(&sample);
     else if (other_)
-      unknown_.push_back(look);
+      unknown_.push_back(sample);
   if (!unknown_.empty()) other_->round(unknown_, now, period, out);
-  for (const ThreadLook* look : known) {
-    const auto found = threads_.find(look->tid);  // a list read since may have moved it
-    if (found == threads_.end() || !due(*look, found->second, now, period, out)) continue;
-    reads_.emplace_back(look, &found->second);
+  for (const ThreadSample* sample : known) {
+    const auto found = threads_.find(sample->tid);  // a list read since may have moved it
+    if (found == threads_.end() || !due(*sample, found->second, now, period, out)) continue;
+    reads_.emplace_back(sample, &found->second);
     wanted_.push_back(&found->second.python);
   }
   if (reads_.empty()) return;
   bool moved = false;
   if (!interpreters_->refresh(*memory_, wanted_, states_, moved)) return detach(out);
-  countAwake(known);
+  countWaiters(known);
   const std::size_t bytes = interpreters_->layout().threadBytes;
   const std::size_t whole = states_.size() / bytes;
   bool gone = whole < reads_.size();
@@ -246,15 +227,16 @@ void PythonProcess::round(const std::vector<ThreadLook>& looks, Nanos now, Nanos
       gone = true;
   }
   if (moved || gone) {
-    unlisted_ = true, listEvery_ = kFirstList;
+    unlisted_ = true;
+    listEvery_ = kFirstList;
     nextList_ = std::min(
         nextList_, std::max(now, listedAt_ + kListRest * static_cast<Nanos::rep>(threads_.size())));
     if (now >= nextList_) list(now, out);
   }
-  if (badCodes_ > kHopeless && goodCodes_ == 0) {
-    shared_.tell(Coverage::kPartial, "a build of CPython " +
-                                         versionText(interpreters_->layout().version) +
-                                         " has a layout of its own: its stacks are not read");
+  if (nodes_->hopeless()) {
+    shared_.report(Coverage::kPartial, "a build of CPython " +
+                                           versionText(interpreters_->layout().version) +
+                                           " has a layout of its own: its stacks are not read");
     detach(out);
     nextAttach_ = Nanos::max();
   }
@@ -275,16 +257,16 @@ bool PythonProcess::readStack(Thread& thread, std::span<std::uint8_t> state) {
   }
 }
 
-void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
+void PythonProcess::readThread(const ThreadSample& sample, Thread& thread,
                                std::span<std::uint8_t> state, Nanos now, Nanos period,
                                EventOut& out) {
   if (!readStack(thread, state)) {
     ++shared_.torn;
     return;
   }
-  const Gil gil = gilOf(look, thread);
-  const StackId stack = stackOf(thread, now, out);
-  if (stack.none() && !thread.frames.empty()) {
+  const Gil gil = lock_->stateOf(thread.python, sample, thread.gil);
+  const StackId stack = nodes_->of(thread.stack, frames_, *memory_, now, out);
+  if (stack.none() && !thread.stack.frames.empty()) {
     ++shared_.torn;
     return;
   }
@@ -293,13 +275,13 @@ void PythonProcess::readThread(const ThreadLook& look, Thread& thread,
   StackSlices::Saw saw{stack, gil, false};
   saw.gc =
       gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
-  thread.slices.look(thread.id, now, period * stride_, saw, out);
-  if (!look.blocked) thread.ranBefore = std::exchange(thread.ran, {now, saw.stack});
+  thread.slices.sample(thread.id, now, period * stride_, saw, out);
+  if (!sample.blocked) thread.ranBefore = std::exchange(thread.ran, {now, saw.stack});
 }
 
-LastLook PythonProcess::lastLook(std::uint32_t tid) const {
+LastSample PythonProcess::lastSample(std::uint32_t tid) const {
   const auto found = threads_.find(tid);
-  if (found == threads_.end()) return other_ ? other_->lastLook(tid) : LastLook{};
+  if (found == threads_.end()) return other_ ? other_->lastSample(tid) : LastSample{};
   const Thread& t = found->second;
   return {t.slices.lastAt(),
           t.slices.lastStack(),
@@ -312,54 +294,16 @@ LastLook PythonProcess::lastLook(std::uint32_t tid) const {
           !t.elsewhere && t.gil != Gil::kWaits};
 }
 
-// The node of the innermost frame; none when some frame's code cannot be read.
-StackId PythonProcess::stackOf(Thread& thread, Nanos now, EventOut& out) {
-  // Of a very deep stack the outer frames are one remark.
-  const std::size_t hidden = frames_.size() > kMostRecorded ? frames_.size() - kMostRecorded : 0;
-  // Frames that are as they were at the last look have the nodes they had, as long as their code
-  // was compared with the process not long ago.
-  std::size_t same = 0;
-  if (now - thread.nodesSince >= CodeCache::kTrusted)
-    thread.nodesSince = now;
-  else if (hidden == thread.hidden)
-    while (same < frames_.size() && same < thread.nodes.size() &&
-           frames_[same] == thread.frames[same])
-      ++same;
-  if (const std::size_t first = std::max(same, hidden); first < frames_.size())
-    codes_->compare(std::span(frames_).subspan(first), now, *memory_);
-  thread.hidden = hidden;
-  thread.nodes.resize(same);
-  thread.frames.swap(frames_);
-  for (std::size_t i = same; i < thread.frames.size(); ++i) {
-    const StackId node = i < hidden ? truncated(now, out) : nodeOf(thread, i, now, out);
-    if (node.none()) return {};
-    thread.nodes.push_back(node);
-  }
-  return thread.nodes.empty() ? StackId{} : thread.nodes.back();
-}
-
-StackId PythonProcess::truncated(Nanos now, EventOut& out) {
-  StackSeen seen;
-  seen.function = out.intern("(truncated)");
-  seen.kind = FrameKind::kOther;
-  return shared_.tree.node(seen, now, out);
-}
-
-StackId PythonProcess::nodeOf(const Thread& thread, std::size_t index, Nanos now, EventOut& out) {
-  const RawFrame& frame = thread.frames[index];
-  Code* code = codes_->at(frame.code, now, *memory_);
-  ++(code == nullptr ? badCodes_ : goodCodes_);
-  if (code == nullptr) return {};
-  if (code->functionId.none()) {
-    code->functionId = out.intern(code->function);
-    code->fileId = out.intern(code->file);
-  }
-  StackSeen seen;
-  if (index > 0) seen.caller = thread.nodes[index - 1];
-  seen.function = code->functionId, seen.file = code->fileId;
-  seen.firstLine = code->firstLine;
-  seen.line = codes_->lineOf(*code, frame, *memory_);
-  return shared_.tree.node(seen, now, out);
+void PythonProcess::countWaiters(const std::vector<const ThreadSample*>& samples) {
+  lock_->beginRound();
+  for (const ThreadSample* sample : samples)
+    if (const auto found = threads_.find(sample->tid); found != threads_.end())
+      found->second.queues = lock_->add(found->second.python, *sample);
+  lock_->count(*memory_, [this](std::size_t interpreter) {
+    return std::count_if(threads_.begin(), threads_.end(), [&](const auto& entry) {
+      return entry.second.queues && entry.second.python.interpreter == interpreter;
+    });
+  });
 }
 
 void PythonProcess::setStride(unsigned stride) {

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "sampler/proc_file.h"
+#include "sampler/proc/proc_file.h"
 
 namespace stallprof {
 namespace {
@@ -24,19 +24,19 @@ Nanos threadCpu() {
 
 PythonSampler::PythonSampler(std::string root, const ProcessTree& tree)
     : tree_(tree), shared_(std::move(root)) {
-  shared_.tell = [this](Coverage state, const std::string& why) { state_ = {state, why}; };
+  shared_.report = [this](Coverage state, const std::string& why) { state_ = {state, why}; };
 }
 
-void PythonSampler::look(const ThreadLook& look) {
-  Watched& watched = processes_[look.pid];
-  if (watched.looks.empty()) touched_.push_back(&watched);
-  watched.looks.push_back(look);
+void PythonSampler::sample(const ThreadSample& sample) {
+  Watched& watched = processes_[sample.pid];
+  if (watched.samples.empty()) touched_.push_back(&watched);
+  watched.samples.push_back(sample);
 }
 
-PythonSampler::LastLook PythonSampler::lastLook(std::uint32_t pid, std::uint32_t tid) const {
+PythonSampler::LastSample PythonSampler::lastSample(std::uint32_t pid, std::uint32_t tid) const {
   const auto found = processes_.find(pid);
   if (found == processes_.end() || !found->second.process) return {};
-  return found->second.process->lastLook(tid);
+  return found->second.process->lastSample(tid);
 }
 
 // Forgets the processes that are gone.
@@ -55,11 +55,11 @@ void PythonSampler::follow(EventOut& out) {
 
 // The Python of a process; of another one when its pid has been taken by another life.
 python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out) {
-  const ThreadLook& look = watched.looks.front();
-  if (watched.process && watched.id == look.process) return *watched.process;
+  const ThreadSample& sample = watched.samples.front();
+  if (watched.process && watched.id == sample.process) return *watched.process;
   if (watched.process) watched.process->flush(out);
-  watched.id = look.process;
-  watched.process = std::make_unique<python::PythonProcess>(look.pid, shared_);
+  watched.id = sample.process;
+  watched.process = std::make_unique<python::PythonProcess>(sample.pid, shared_);
   watched.process->setStride(stride_.stride());
   return *watched.process;
 }
@@ -71,8 +71,8 @@ void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
     const Nanos begin = threadCpu();
     for (Watched* watched : touched_) {
       const python::PythonProcess& process = processOf(*watched, out);
-      watched->process->round(watched->looks, now, period, out);
-      watched->looks.clear();
+      watched->process->round(watched->samples, now, period, out);
+      watched->samples.clear();
       if (!seen_ && process.isPython()) {
         seen_ = true;
         if (state_.second.empty()) state_ = {Coverage::kFull, ""};
@@ -81,12 +81,12 @@ void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
     touched_.clear();
     spent_ += threadCpu() - begin;
   }
-  if (state_ != told_) tell(now, out);
+  if (state_ != reported_) report(now, out);
   if (now - second_ >= kSecond) eachSecond(now, out);
 }
 
-void PythonSampler::tell(Nanos now, EventOut& out) {
-  told_ = state_;
+void PythonSampler::report(Nanos now, EventOut& out) {
+  reported_ = state_;
   emitSource(out, now, "python_stacks", state_.first, state_.second);
 }
 
@@ -117,9 +117,9 @@ void PythonSampler::finish(Nanos now, EventOut& out) {
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->flush(out);
   eachSecond(now, out);
-  if (!seen_ && told_.second.empty()) {
+  if (!seen_ && reported_.second.empty()) {
     state_ = {Coverage::kAbsent, "no Python program ran"};
-    tell(now, out);
+    report(now, out);
   }
 }
 

@@ -6,38 +6,38 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sampler/process_tree.h"
+#include "sampler/processes/process_tree.h"
+#include "sampler/processes/thread_samples.h"
 #include "sampler/python/python_process.h"
 #include "sampler/python/stack_stride.h"
-#include "sampler/thread_looks.h"
 
 namespace stallprof {
 
 // The Python stacks of every thread of the job that has one, without stopping any: read when the
-// ThreadSampler finds that a thread ran, at most as often as it looks. Emits StackSeen, StackSlice,
-// and what could be seen as the source "python_stacks". Bounds its cost and what it tells by
-// leaving out looks at threads that run (StackStride; Loss kStacksSkipped).
-class PythonSampler : public LookTaker {
+// ThreadSampler finds that a thread ran, at most as often as it samples. Emits StackSeen,
+// StackSlice, and what could be seen as the source "python_stacks". Bounds its cost and what it
+// emits by leaving out samples of threads that run (StackStride; Loss kStacksSkipped).
+class PythonSampler : public SampleSink {
  public:
   // `tree` must outlive the sampler.
   PythonSampler(std::string root, const ProcessTree& tree);
-  void look(const ThreadLook& look) override;
+  void sample(const ThreadSample& sample) override;
   void endRound(Nanos now, Nanos period, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
 
-  using LastLook = python::LastLook;
-  [[nodiscard]] LastLook lastLook(std::uint32_t pid, std::uint32_t tid) const;
+  using LastSample = python::LastSample;
+  [[nodiscard]] LastSample lastSample(std::uint32_t pid, std::uint32_t tid) const;
 
  private:
   struct Watched {
     ProcessId id;
     std::unique_ptr<python::PythonProcess> process;
-    std::vector<ThreadLook> looks;
+    std::vector<ThreadSample> samples;
   };
   void follow(EventOut& out);
   [[nodiscard]] python::PythonProcess& processOf(Watched& watched, EventOut& out);
   void eachSecond(Nanos now, EventOut& out);
-  void tell(Nanos now, EventOut& out);
+  void report(Nanos now, EventOut& out);
 
   const ProcessTree& tree_;
   python::Shared shared_;
@@ -46,7 +46,7 @@ class PythonSampler : public LookTaker {
   python::StackStride stride_;
   Nanos second_{}, spent_{}, period_{10'000'000}, fastest_{Nanos::max()};  // periods
   bool seen_ = false;
-  std::pair<Coverage, std::string> state_{Coverage::kAbsent, ""}, told_{Coverage::kAbsent, ""};
+  std::pair<Coverage, std::string> state_{Coverage::kAbsent, ""}, reported_{Coverage::kAbsent, ""};
 };
 
 }  // namespace stallprof

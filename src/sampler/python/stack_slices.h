@@ -14,7 +14,7 @@ struct StackAt {
   StackId stack;
 };
 
-// The looks at one thread's stack as StackSlices: looks in a row that saw the same are one.
+// The samples of one thread's stack as StackSlices: samples in a row that saw the same are one.
 class StackSlices {
  public:
   struct Saw {
@@ -25,44 +25,48 @@ class StackSlices {
   };
   static constexpr Nanos kLongest{1'000'000'000}, kLongestAsleep{10'000'000'000};
 
-  // A look at `now` that saw `saw`.
-  void look(ThreadId thread, Nanos now, Nanos period, const Saw& saw, EventOut& out) {
-    // A hole (looks left out, or none could be read) must not be told as if it had been seen.
-    before_ = last_, sawBefore_ = saw_.stack;
-    const bool follows = looks_ > 0 && now - last_ <= 2 * period;
+  // A sample at `now` that saw `saw`.
+  void sample(ThreadId thread, Nanos now, Nanos period, const Saw& saw, EventOut& out) {
+    // A hole (samples left out, or none could be read) must not be reported as if it had been seen.
+    before_ = last_;
+    sawBefore_ = saw_.stack;
+    const bool follows = samples_ > 0 && now - last_ <= 2 * period;
     if (!follows || !(saw == saw_) || now - begin_ > kLongest) flush(thread, out);
-    if (looks_ == 0) begin_ = changed_ = now;
-    saw_ = saw, last_ = now, ++looks_;
+    if (samples_ == 0) begin_ = changed_ = now;
+    saw_ = saw;
+    last_ = now;
+    ++samples_;
   }
-  // The thread has not run since the last look: it was seen all the time since. A slice may last
+  // The thread has not run since the last sample: it was seen all the time since. A slice may last
   // for `least` at least.
-  void stood(ThreadId thread, Nanos now, Nanos period, Nanos least, EventOut& out) {
-    if (looks_ == 0 || now <= last_) return;
+  void stillBlocked(ThreadId thread, Nanos now, Nanos period, Nanos minimum, EventOut& out) {
+    if (samples_ == 0 || now <= last_) return;
     const Nanos longest =
-        std::max(now - changed_ > kLongestAsleep ? kLongestAsleep : kLongest, least);
-    const auto looks = (now - last_ + period / 2) / period;
+        std::max(now - changed_ > kLongestAsleep ? kLongestAsleep : kLongest, minimum);
+    const auto samples = (now - last_ + period / 2) / period;
     if (now - begin_ > longest) {
       const Nanos since = changed_;
       flush(thread, out);
-      begin_ = last_ + period, changed_ = since;
-      looks_ = static_cast<std::uint32_t>(std::max<Nanos::rep>(looks, 1));
+      begin_ = last_ + period;
+      changed_ = since;
+      samples_ = static_cast<std::uint32_t>(std::max<Nanos::rep>(samples, 1));
       begin_ = std::min(begin_, now);
     } else {
-      looks_ += static_cast<std::uint32_t>(std::max<Nanos::rep>(looks, 1));
+      samples_ += static_cast<std::uint32_t>(std::max<Nanos::rep>(samples, 1));
     }
     last_ = now;
   }
   void flush(ThreadId thread, EventOut& out) {
-    if (looks_ == 0) return;
-    out.emit(begin_, StackSlice{thread, last_ - begin_, saw_.stack, std::exchange(looks_, 0u),
+    if (samples_ == 0) return;
+    out.emit(begin_, StackSlice{thread, last_ - begin_, saw_.stack, std::exchange(samples_, 0u),
                                 saw_.gil, saw_.gc});
     ++emitted_;
   }
-  // The latest look, at time zero if there was none.
+  // The latest sample, at time zero if there was none.
   [[nodiscard]] Nanos lastAt() const { return last_; }
   [[nodiscard]] StackId lastStack() const { return saw_.stack; }
-  // Since when every look has seen what the latest saw.
-  [[nodiscard]] Nanos sameSince() const { return looks_ > 0 ? changed_ : last_; }
+  // Since when every sample has seen what the latest saw.
+  [[nodiscard]] Nanos sameSince() const { return samples_ > 0 ? changed_ : last_; }
   // The one before it.
   [[nodiscard]] Nanos beforeAt() const { return before_; }
   [[nodiscard]] StackId stackBefore() const { return sawBefore_; }
@@ -72,7 +76,7 @@ class StackSlices {
   Nanos begin_{}, last_{}, changed_{}, before_{};
   StackId sawBefore_;
   Saw saw_;
-  std::uint32_t looks_ = 0;
+  std::uint32_t samples_ = 0;
   std::size_t emitted_ = 0;
 };
 

@@ -5,10 +5,10 @@
 
 namespace stallprof::python {
 
-// Of how many looks at threads that run one goes on to their stacks. More than one only where
+// Of how many samples of threads that run one goes on to their stacks. More than one only where
 // nothing else bounds the cost: while the pace is the fastest the governor may not have heard of it
-// yet (a start), and slices fill the recording at any pace. Once it has slowed the looks, the
-// stacks are in what it counts, and leaving out half of them would spend on looks what stacks are
+// yet (a start), and slices fill the recording at any pace. Once it has slowed the samples, the
+// stacks are in what it counts, and leaving out half of them would spend on samples what stacks are
 // worth more. Pure.
 class StackStride {
  public:
@@ -16,15 +16,15 @@ class StackStride {
   static constexpr double kShare = 0.004;
   // At 15 bytes each 16 MB an hour, a third of the recording's budget.
   static constexpr std::size_t kSlicesPerSecond = 300;
-  static constexpr unsigned kMost = 256;
+  static constexpr unsigned kMax = 256;
 
   [[nodiscard]] unsigned stride() const { return stride_; }
   // Once a second: what stacks cost in it, the slices they gave, and whether the governor has made
-  // looks slower than they were asked for. Down again where twice the stacks would be within 80 %.
+  // samples slower than was asked for. Down again where twice the stacks would be within 80 %.
   unsigned update(double share, std::size_t slices, bool governed) {
     const bool dear = !governed && share > kShare;
     const bool cheap = governed || share < kShare / 2 * 0.8;
-    if ((dear || slices > kSlicesPerSecond) && stride_ < kMost)
+    if ((dear || slices > kSlicesPerSecond) && stride_ < kMax)
       stride_ *= 2;
     else if (cheap && 2 * slices < kSlicesPerSecond && stride_ > 1)
       stride_ /= 2;

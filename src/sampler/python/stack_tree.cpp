@@ -18,12 +18,14 @@ StackId StackTree::node(const StackSeen& frame, Nanos now, EventOut& out) {
   const Key key{frame.caller.value, frame.function.value, frame.file.value,
                 frame.line,         frame.firstLine,      frame.kind};
   if (const auto known = nodes_.find(key); known != nodes_.end()) return known->second;
-  if (nodes_.size() + 1 >= kMost) {
+  if (nodes_.size() + 1 >= kMax) {
     ++full_;
     if (!other_.none()) return other_;
-    other_ = StackId{kMost};
+    other_ = StackId{kMax};
     StackSeen other;
-    other.stack = other_, other.function = out.intern("(other)"), other.kind = FrameKind::kOther;
+    other.stack = other_;
+    other.function = out.intern("(other)");
+    other.kind = FrameKind::kOther;
     out.emit(now, other);
     return other_;
   }

@@ -9,12 +9,12 @@
 
 namespace stallprof::python {
 
-// The tree of all stacks of a run: gives each frame, with its callers, one StackId, and tells of a
-// new one by a StackSeen. Bounded: past kMost, all further stacks are the one "(other)".
+// The tree of all stacks of a run: gives each frame, with its callers, one StackId, and reports a
+// new one by a StackSeen. Bounded: past kMax, all further stacks are the one "(other)".
 class StackTree {
  public:
   // An hour of a training meets some thousand. With index and encoder 200 bytes each.
-  static constexpr std::uint32_t kMost = 65536;
+  static constexpr std::uint32_t kMax = 65536;
 
   [[nodiscard]] StackId node(const StackSeen& frame, Nanos now, EventOut& out);
   // Frames asked for since the last call for which there was no room.

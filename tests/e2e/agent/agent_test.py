@@ -260,7 +260,7 @@ class Troubles(unittest.TestCase):
         self.assertEqual([on for _, on in run.area['switches']], [7, 0, 7, 0])
         self.assertEqual((run.count(KERNEL), run.count(COPY)), (5100, 160))
 
-    def test_stolen_buffers_are_noticed_and_left_to_the_thief(self):
+    def test_buffers_taken_by_another_client_are_noticed_and_left_to_it(self):
         run = Run(*(['copies=20', 'sleep=1000'] * 9), 'release', 'tool', script='steal@2')
         self.assertEqual((run.status, run.area['state']), (0, YIELDED))
         self.assertIn('buffers', run.area['why'])
@@ -308,7 +308,7 @@ class Turns(unittest.TestCase):
         run = Run('launches=1000', 'release', 'launches=500')
         self.assertEqual((run.count(KERNEL), run.area['state']), (1000, YIELDED))
 
-    def test_many_launches_are_seen_in_windows_that_are_told(self):
+    def test_many_launches_are_seen_in_windows_that_are_reported(self):
         run = Run('threads=2', 'rate=60000', 'seconds=8', 'copies=3', on='7')
         switches = run.area['switches']
         self.assertEqual(set(on for _, on in switches[:-1]), {1, 5, 7})  # 5: to measure the cost

@@ -2,7 +2,7 @@
 //
 // The smallest recorder: drain [--out DIR] [--hold] [--agent LIB] -- COMMAND...
 // Makes an activity memory, runs the command with it, empties buffers as they fill and, when the
-// command is gone, those that were never given back. Prints one JSON object on stderr's behalf to
+// command is gone, those that were never returned. Prints one JSON object on stderr's behalf to
 // the file DIR/summary.json, or to stdout after the command's own. --out keeps the raw buffers
 // (buffer-NNNNN.bin) and the name logs; --hold never frees a buffer (a recorder that hangs).
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "recording/activity_memory.h"
+#include "recording/memory/activity_memory.h"
 
 namespace {
 
@@ -88,13 +88,13 @@ void keep(const std::string& name, const void* from, std::size_t bytes) {
       .write(static_cast<const char*>(from), static_cast<std::streamsize>(bytes));
 }
 
-void drainArea(AreaMemory& area, Seen& seen, bool dead) {
+void drainArea(AreaMemory& area, Seen& seen, bool exited) {
   for (std::uint32_t i = 0; i < STALLPROF_ACTIVITY_BUFFERS; ++i) {
     std::atomic_ref<std::uint32_t> state(area.buffer[i].state);
     const std::uint32_t now = state.load(std::memory_order_acquire);
     const bool full = now == STALLPROF_BUFFER_FULL;
-    if (!full && !(dead && now == STALLPROF_BUFFER_TAKEN)) continue;
-    if (hold && !dead) continue;
+    if (!full && !(exited && now == STALLPROF_BUFFER_TAKEN)) continue;
+    if (hold && !exited) continue;
     const std::size_t bytes = full ? area.buffer[i].bytes : STALLPROF_ACTIVITY_BUFFER_BYTES;
     readBuffer(area, area.data[i], bytes, seen, !full);
     const std::uint64_t number = seen.full++ + seen.torn;
@@ -156,12 +156,17 @@ void printArea(std::FILE* out, const AreaMemory& a, const Seen& seen) {
   }
   std::fprintf(out, "],\"kinds\":{");
   const char* comma = "";
-  for (const auto& [kind, count] : seen.kinds)
-    std::fprintf(out, "%s\"%u\":%lu", comma, kind, count), comma = ",";
+  for (const auto& [kind, count] : seen.kinds) {
+    std::fprintf(out, "%s\"%u\":%lu", comma, kind, count);
+    comma = ",";
+  }
   std::fprintf(out, "},\"stride\":{");
   comma = "";
   for (std::uint32_t k = 0; k < STALLPROF_ACTIVITY_KINDS; ++k)
-    if (a.stride[k] != 0) std::fprintf(out, "%s\"%u\":%u", comma, k, a.stride[k]), comma = ",";
+    if (a.stride[k] != 0) {
+      std::fprintf(out, "%s\"%u\":%u", comma, k, a.stride[k]);
+      comma = ",";
+    }
   std::fprintf(out, "},\"names\":{");
   comma = "";
   const auto names = readNames(a);
@@ -170,8 +175,10 @@ void printArea(std::FILE* out, const AreaMemory& a, const Seen& seen) {
     const auto found = names.find(number);
     byName[found != names.end() ? found->second : "?" + std::to_string(number)] += count;
   }
-  for (const auto& [name, count] : byName)
-    std::fprintf(out, "%s\"%s\":%lu", comma, escaped(name.c_str()).c_str(), count), comma = ",";
+  for (const auto& [name, count] : byName) {
+    std::fprintf(out, "%s\"%s\":%lu", comma, escaped(name.c_str()).c_str(), count);
+    comma = ",";
+  }
   std::fprintf(out, "}}");
 }
 
@@ -203,11 +210,11 @@ int main(int argc, char** argv) {
   const pid_t child = startCommand(argv + i + 1, memory.path, agent);
   std::vector<Seen> seen(STALLPROF_ACTIVITY_AREAS);
   int status = 0;
-  for (bool dead = false; !dead;) {
-    dead = waitpid(child, &status, WNOHANG) == child;
+  for (bool exited = false; !exited;) {
+    exited = waitpid(child, &status, WNOHANG) == child;
     for (std::uint32_t a = 0; a < STALLPROF_ACTIVITY_AREAS; ++a)
-      if (memory.areas[a].owner != 0) drainArea(memory.areas[a], seen[a], dead);
-    if (!dead) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (memory.areas[a].owner != 0) drainArea(memory.areas[a], seen[a], exited);
+    if (!exited) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   std::FILE* out =
       outFolder.empty() ? stdout : std::fopen((outFolder + "/summary.json").c_str(), "w");

@@ -78,7 +78,7 @@ void inChild() {
   waitpid(child, nullptr, 0);
 }
 
-// A program anew, with a CUDA of its own: it inherits nothing but the environment.
+// Another program, with a CUDA of its own: it inherits nothing but the environment.
 void spawnChild(const std::string& cupti, long launches) {
   const std::string work = "launches=" + std::to_string(launches);
   const pid_t child = fork();
@@ -186,8 +186,15 @@ int main(int argc, char** argv) {
         names.push_back("_ZN2at6native29vectorized_elementwise_kernelILi" + std::to_string(i) +
                         "ENS0_13BinaryFunctorIfffEEEviT0_T1_");
     }
-    if (is("seconds=")) w.seconds = std::atof(word.c_str() + 8), work(w), w.seconds = 0;
-    if (is("launches=")) w.launches = numberOf(word), work(w);
+    if (is("seconds=")) {
+      w.seconds = std::atof(word.c_str() + 8);
+      work(w);
+      w.seconds = 0;
+    }
+    if (is("launches=")) {
+      w.launches = numberOf(word);
+      work(w);
+    }
     for (long i = is("copies=") ? numberOf(word) : 0; i > 0; --i) fakeCopy(1, 1, 4096);
     for (long i = is("syncs=") ? numberOf(word) : 0; i > 0; --i) fakeSynchronize(1000);
     for (long i = is("queries=") ? numberOf(word) : 0; i > 0; --i) fakeQuery();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What agents and CUPTI handed over, byte for byte, in runs that were kept: read again by today's
 code to the same events. tests/fixtures/activity has one of each layout of CUPTI's records; those
-made by the fakes are made anew by `kept_test.py --write` (STALLPROF_BUILD names the build tree)."""
+made by the fakes are made again by `kept_test.py --write` (STALLPROF_BUILD names the build tree)."""
 import collections
 import ctypes
 import glob
@@ -24,7 +24,7 @@ WORK = ['threads=2', 'names=3', 'launches=60', 'copies=4', 'syncs=2', 'graphs=2'
 REAL = next(filter(os.path.exists, (folder + '/libcupti.so.13' for folder in (
     '/usr/local/cuda/lib64', '/usr/local/cuda/extras/CUPTI/lib64',
     ROOT + '/.cache/cuda/nvidia/cu13/lib'))), None)
-STEP, FULL = struct.Struct('<IIqQ'), 3  # recording/activity_keep.h
+STEP, FULL = struct.Struct('<IIqQ'), 3  # recording/activity/activity_keep.h
 KERNEL, END = 10, 12
 
 
@@ -54,7 +54,7 @@ def write():
     for version, library in MADE.items():
         with tempfile.TemporaryDirectory() as folder:
             kept = folder + '/kept'
-            # Killed, so that one buffer is never given back.
+            # Killed, so that one buffer is never returned.
             subprocess.run([BUILD + '/bin/stallprof', 'run', '--gpu', '-o', folder + '/run.stallprof',
                             '--report', 'none', '--', FAKES + '/agent_gpu_job',
                             'cupti=%s/cupti-%s/%s' % (FAKES, version, library), *WORK, 'launches=20',
@@ -107,7 +107,7 @@ class Kept(unittest.TestCase):
                     kinds[ctypes.cast(record, ctypes.POINTER(ctypes.c_uint32))[0]] += 1
             results.add(result)
         self.assertEqual(results, {END})  # to the last byte
-        self.assertEqual(kinds[KERNEL], 60)  # those of the last 20 were never given back
+        self.assertEqual(kinds[KERNEL], 60)  # those of the last 20 were never returned
 
 
 if __name__ == '__main__':

@@ -29,7 +29,7 @@ def stallprof(*words, **how):
                           stderr=subprocess.PIPE, universal_newlines=True, timeout=120, **how)
 
 
-# NCCL announces a call before it looks at its arguments: with no communicator it does no more.
+# NCCL announces a call before it reads its arguments: with no communicator it does no more.
 NCCL_CALLS = """
 import ctypes, sys
 nccl = ctypes.CDLL(sys.argv[1])

@@ -38,7 +38,7 @@ def recorded(command, name=None, **env):
     return done.returncode, done.stdout, events
 
 
-def told(events):
+def losses_of(events):
     """What the recording says was lost of a device's records, by its words."""
     lost = collections.Counter()
     for line in events['loss']:
@@ -76,7 +76,7 @@ class UnderStallprof(unittest.TestCase):
                                'count'), 6000)
         self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
 
-    def test_of_a_million_records_a_second_what_is_not_kept_is_told(self):
+    def test_of_a_million_records_a_second_what_is_not_kept_is_reported(self):
         # On two threads, a kernel and a call each launch; then as many as can be. A recorder that
         # does not keep up loses records, and hides none.
         for rate in ('rate=500000', 'rate=0'):
@@ -89,7 +89,7 @@ class UnderStallprof(unittest.TestCase):
                 self.assertGreater(launched, 100_000)
                 kept = total([line for line in events['device_use'] if '_Z6kernelv' in line], 'count')
                 kept += total([line for line in events['device_calls'] if 'Launch' in line], 'count')
-                lost = told(events)
+                lost = losses_of(events)
                 self.assertEqual(kept + sum(lost.values()), 2 * launched, lost)
                 report = json.loads(subprocess.run(
                     [BUILD + '/bin/stallprof', 'report', '--format', 'json', name], check=True,

@@ -5,10 +5,11 @@ import collections
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from programs import run
 
 BUILD = os.environ['STALLPROF_BUILD']
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'agent'))
@@ -17,14 +18,6 @@ import own_clock  # noqa: E402
 STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
 MARKS = os.path.join(BUILD, 'fakes', 'annotate_marks')
 TRAINER = os.path.join(BUILD, 'bin', 'example_trainer')
-
-
-def run(words, status=0, **how):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120, **how)
-    if done.returncode != status:
-        raise AssertionError('%s: %d\n%s%s' % (words, done.returncode, done.stdout, done.stderr))
-    return done
 
 
 class Annotated(unittest.TestCase):

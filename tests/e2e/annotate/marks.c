@@ -33,7 +33,7 @@ int main(int count, char** words) {
     _exit(0);
   }
   waitpid(child, NULL, 0);
-  (void)stallprof_phase_begin(STALLPROF_EXTRACT); /* never ended: never told of */
+  (void)stallprof_phase_begin(STALLPROF_EXTRACT); /* never ended: never reported */
   printf("%d %d\n", (int)getpid(), (int)child);
   fflush(stdout);
   if (strcmp(end, "kill") == 0) kill(getpid(), SIGKILL);

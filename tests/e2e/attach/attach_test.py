@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+import programs
+from programs import PATIENCE
+
 STALLPROF, DUMP = os.environ["STALLPROF"], os.environ["DUMP"]
-PATIENCE = 60
 NOBODY = 65534
-# With "burned" it has used two seconds of CPU before anybody looks. Then one thread works (with
+# With "burned" it has used two seconds of CPU before the recording begins. Then one thread works (with
 # "busy"), one rests, a child sleeps. Ends when its stdin does, with 7.
 TARGET = """
 import subprocess, sys, threading, time
@@ -106,13 +107,7 @@ class Attach(unittest.TestCase):
         return [line for line in lines if re.match(r"\S+ %s" % (name + " " if name else ""), line)]
 
     def until(self, condition):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            value = condition()
-            if value:
-                return value
-            time.sleep(0.2)
-        raise AssertionError("waited in vain; there is: " + "\n".join(self.events()))
+        return programs.until(condition, lambda: "an event; there are: " + "\n".join(self.events()), PATIENCE, 0.2)
 
     def sources(self):
         return {re.search(r'source="([^"]*)"', line).group(1): line

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's recipes, run as they are printed: a repository with a base branch and a change, the
-shell of a CI job, real runs of a small command. A change that makes it slower fails the job."""
+"""The recipes of the guide's page on the gate, run as they are printed: a repository with a base branch
+and a change, the shell of a CI job, real runs of a small command. A slower change fails the job."""
 import json
 import os
 import re
@@ -18,10 +18,9 @@ POLICY = ('schema = "stallprof.gate/1"\n[[metric]]\nname = "run.wall_ns"\nmax_re
 
 
 def blocks(language):
-    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+    with open(os.path.join(SOURCE, "tools/stallprof/guide/gate.md"), encoding="utf-8") as file:
         text = file.read()
-    section = text[text.index("## In CI"):text.index("## How good is it")]
-    return re.findall(r"^```%s\n(.*?)^```" % language, section, re.M | re.S)
+    return re.findall(r"^```%s\n(.*?)^```" % language, text, re.M | re.S)
 
 
 def github_script(block):

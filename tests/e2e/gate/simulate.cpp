@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/stats.h"
-#include "gate/looks.h"
+#include "gate/interim.h"
 #include "gate/verdict.h"
 
 namespace {
@@ -27,7 +27,7 @@ struct Setting {
   double effect = 0;     // what the change costs
   std::size_t runs = 8;  // a side
   int trials = 4000;
-  std::size_t most = 0;  // --most: look again with more runs while unsure; 0: as --ab alone
+  std::size_t maximum = 0;  // --most: analyse again with more runs while unsure; 0: as --ab alone
 };
 
 class World {
@@ -87,7 +87,8 @@ class World {
 void addRuns(std::vector<GateRun>& side, World& world, bool head, std::size_t runs) {
   while (side.size() < runs) {
     GateRun run;
-    run.numbers = {{"steps.time_ns.p50", world.run(side.size(), head)}}, run.exitCode = 0;
+    run.numbers = {{"steps.time_ns.p50", world.run(side.size(), head)}};
+    run.exitCode = 0;
     side.push_back(std::move(run));
   }
 }
@@ -98,14 +99,14 @@ struct Judged {
 };
 
 Judged judged(World& world, const Setting& setting, const Policy& policy) {
-  const auto looks = looksOf(setting.runs, setting.most, policy.minRuns);
-  const Policy each = policyOfALook(policy, looks.size());
+  const auto samples = interimsOf(setting.runs, setting.maximum, policy.minRuns);
+  const Policy each = policyOfInterim(policy, samples.size());
   std::vector<GateRun> base, head;
-  for (const std::size_t runs : looks) {
+  for (const std::size_t runs : samples) {
     addRuns(base, world, false, runs), addRuns(head, world, true, runs);
     Result<GateResult> result = judgeGate(each, base, head);
     if (!result.ok()) std::abort();
-    if (runs == looks.back() || !wantsMore(result.value()))
+    if (runs == samples.back() || !wantsMore(result.value()))
       return {std::move(result).value(), runs};
   }
   std::abort();
@@ -164,8 +165,8 @@ int main() {
       simulate({name, luck, noise, 0, 8, 20000});
   for (const double noise : {0.02, 0.05})
     for (const double effect : {0.0, 0.05})
-      simulate({"5 to 12 by looks", Luck::kNormal, noise, effect, 5, 4000, 12});
+      simulate({"5 to 12 by interim analyses", Luck::kNormal, noise, effect, 5, 4000, 12});
   for (const double effect : {0.0, 0.05})
-    simulate(
-        {"5 to 12 by looks, one in eight very slow", Luck::kVerySlow, 0.02, effect, 5, 4000, 12});
+    simulate({"5 to 12 by interim analyses, one in eight very slow", Luck::kVerySlow, 0.02, effect,
+              5, 4000, 12});
 }

@@ -73,7 +73,7 @@ class Turns(reports.Folder):
         out, err = self.ab("--ab", "5", "--most", "9", "--keep", "sure", "true", "--", "true")
         self.assertEqual(len(self.made("sure")), 2 * 2 * 5)
         self.assertIn("run 10 of at most 18: ", err)
-        self.assertIn("Looked after 5 runs a side, of at most 9; each of 2 planned looks tests at 1 %",
+        self.assertIn("Analysed after 5 runs a side, of at most 9; each of 2 planned analyses tests at 1 %",
                       re.sub(r"\s+", " ", out))
 
     def test_a_command_that_fails_ends_the_turns(self):
@@ -96,7 +96,7 @@ class Turns(reports.Folder):
         self.assertRegex(err, r"^stallprof: base-1 could not be recorded: stallprof: '\./no-such': "
                               r"No such file or directory\n$")
 
-    def test_a_metric_that_is_not_there_is_told_after_two_runs(self):
+    def test_a_metric_that_is_not_there_is_reported_after_two_runs(self):
         self.write("stallprof-gate.toml", ANY.replace("run.wall_ns", "steps.time_ns.p50"))
         _, err = self.ab("--ab", "5", "--keep", "kept", "true", "--", "true", status=2)
         self.assertIn("has no steps.time_ns.p50", err)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A running job, looked at from outside: top in lines, once, and on a terminal; progress in a log.
+"""A running job, seen from outside: top in lines, once, and on a terminal; progress in a log.
 The job is a loop over a fake tf.data whose get-next takes 20 ms."""
 import fcntl
 import os
@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 import unittest
 
+import programs
+from programs import PATIENCE
+
 STALLPROF, FAKE = os.environ["STALLPROF"], os.environ["FAKE"]
-PATIENCE = 60
 LOOP = """
 import sys, time
 from tensorflow.python.data.ops.iterator_ops import RangeDataset
@@ -60,15 +61,9 @@ class Live(unittest.TestCase):
                               stderr=subprocess.PIPE, universal_newlines=True, timeout=PATIENCE)
 
     def until(self, condition):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            value = condition()
-            if value:
-                return value
-            time.sleep(0.1)
-        raise AssertionError("waited in vain")
+        return programs.until(condition, "the job", PATIENCE, 0.1)
 
-    def test_one_look_at_a_running_job_by_name_and_by_process(self):
+    def test_one_view_of_a_running_job_by_name_and_by_process(self):
         job = self.start(120)
         parts = ("stallprof top", "running", "LAST", "steps/s", "batches so far", "transform",
                  "TOP STALL", "COST        recorder", "recorded")
@@ -145,7 +140,7 @@ class Live(unittest.TestCase):
 
 
 class Nothing(unittest.TestCase):
-    def test_what_is_not_recorded_cannot_be_looked_at(self):
+    def test_what_is_not_recorded_cannot_be_shown(self):
         with tempfile.TemporaryDirectory() as empty:
             for words, status in ((["no-such.stallprof"], 1), ([str(os.getpid())], 1),
                                   ([empty, "--once"], 1), (["--interval", "x"], 2)):

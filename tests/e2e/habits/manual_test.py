@@ -47,15 +47,6 @@ class Manual(unittest.TestCase):
             self.assertIn("\\fBstallprof %s\\fR" % verb, page)
             self.assertIn("\\fBstallprof-%s\\fR(1)" % verb, page)
 
-    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
-    def test_roff_finds_nothing_wrong(self):
-        for page in [said("manual", *words) for words in
-                     [[], *([verb] for verb in VERBS), *([topic] for topic in TOPICS)]]:
-            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  universal_newlines=True, timeout=60)
-            self.assertEqual((done.returncode, done.stderr), (0, ""), page[:60])
-
     def example(self, topic):
         """The lines of a page's example, as a file in a directory that goes with the test."""
         lines = said("manual", topic).replace("\\-", "-").splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recorder's side of the event memory (src/recording/event_memory.h) in plain Python, so that
+"""The recorder's side of the event memory (src/recording/memory/event_memory.h) in plain Python, so that
 the hook is tested without the recorder: make the memory, run a program with it, read what came."""
 import collections
 import os
@@ -92,7 +92,7 @@ def record(ring, owner, at, size, kind, count):
         else:
             values.append(number)
     assert at == end, (name, at, end)
-    values += ['' if field.endswith(':s') else -1 for field in fields[count:]]  # not told
+    values += ['' if field.endswith(':s') else -1 for field in fields[count:]]  # not reported
     return TYPES[kind](owner, tid, when, *values)
 
 

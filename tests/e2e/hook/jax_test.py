@@ -26,7 +26,7 @@ weights = by_hand(None, None, None)
 
 
 def steps(text, head=FAKE, python=sys.executable, path=(os.path.join(HERE, 'fake'),)):
-    """How many steps each number was told of."""
+    """How many steps each number was reported for."""
     run = Run([python, '-c', head + textwrap.dedent(text)], path_after=path)
     if run.status != 0 or run.err:
         raise AssertionError(run.err)

@@ -133,7 +133,7 @@ class Passes(Case):
         self.assertEqual(len({w.pid for w in run.worker}), 2)
         self.assertEqual({w.key for w in run.worker}, {i.key for i in run.iterator})
 
-    def test_a_resumed_worker_tells_of_no_batch_that_was_not_made(self):
+    def test_a_resumed_worker_reports_no_batch_that_was_not_made(self):
         """At the end of its data a worker drops the indexes it was still sent; then it answers the
         next epoch's greeting. Its own count of what it was asked for decides."""
         with tempfile.NamedTemporaryFile() as count:
@@ -200,7 +200,7 @@ class Passes(Case):
                 while frame and frame.f_code.co_name != '_try_get_data':
                     frame = frame.f_back
                 return frame
-            def tell(trainer):
+            def announce(trainer):
                 while not is_waiting(sys._current_frames()[trainer]):
                     time.sleep(0.01)
                 waits.set()
@@ -208,7 +208,7 @@ class Passes(Case):
                 out_of_turn = sum(len(task) == 2 for task in batches._task_info.values())
                 return batches._data_queue.qsize() + out_of_turn
             batches = iter(DataLoader(Data(), batch_size=4, num_workers=2))
-            threading.Thread(target=tell, args=(threading.get_ident(),), daemon=True).start()
+            threading.Thread(target=announce, args=(threading.get_ident(),), daemon=True).start()
             for i, _ in enumerate(batches):
                 while i == 4 and ready() < 4:
                     time.sleep(0.01)
@@ -330,7 +330,7 @@ class Workers(Case):
         self.assertGreater(helped, 2e6)
         self.assertLess(alone, 1e6)
 
-    def test_short_fetches_that_are_not_read_are_told_by_the_share_of_those_that_are(self):
+    def test_short_fetches_that_are_not_read_are_estimated_by_the_share_of_those_that_are(self):
         run = script('''
             import hashlib, time, torch
             from torch.utils.data import DataLoader, Dataset
@@ -407,7 +407,7 @@ class OtherEvents(Case):
             ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
 
-    def test_a_rank_is_told_once_when_the_model_is_first_updated(self):
+    def test_a_rank_is_reported_once_when_the_model_is_first_updated(self):
         program = textwrap.dedent('''
             import torch
             p = torch.zeros(2, requires_grad=True)
@@ -415,13 +415,13 @@ class OtherEvents(Case):
             for _ in range(3):
                 p.sum().backward(); a.step()
             ''')
-        def told(**environment):
+        def reported(**environment):
             run = Run([PYTHON, '-c', program], environment=environment)
             self.assertEqual((run.status, len(run.optimizer)), (0, 3))
             return [f.rank for f in run.framework if f.rank >= 0]
-        self.assertEqual(told(RANK='3', WORLD_SIZE='4'), [3])
-        self.assertEqual(told(RANK='0', WORLD_SIZE='1'), [])
-        self.assertEqual(told(RANK='first', WORLD_SIZE='4'), [])
+        self.assertEqual(reported(RANK='3', WORLD_SIZE='4'), [3])
+        self.assertEqual(reported(RANK='0', WORLD_SIZE='1'), [])
+        self.assertEqual(reported(RANK='first', WORLD_SIZE='4'), [])
 
     def test_every_process_with_torch_says_so(self):
         run = train('--workers', 2, '--epochs', 1)

@@ -99,7 +99,7 @@ class Keras(unittest.TestCase):
     ''')
         self.assertEqual([o.steps for o in run.optimizer], [4, 4, 2] * 2 + [4, 4])
 
-    def test_the_programs_function_still_looks_like_itself(self):
+    def test_the_programs_function_still_appears_as_itself(self):
         run = script(KERAS + '''
     model = TensorFlowTrainer(0.001)
     model.fit(RangeDataset(3, 0.001), epochs=1)

@@ -13,17 +13,11 @@ import tempfile
 import unittest
 import zipfile
 
+from programs import run
+
 BUILD, SOURCE = os.environ["BUILD"], os.environ["SOURCE"]
 WITH_HOOK = os.environ["HOOK"] == "1"
 VERBS = ("run", "report", "compare", "gate", "export", "explain", "doctor")
-
-
-def run(words, status=0, **how):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120, **how)
-    if done.returncode != status:
-        raise AssertionError("%s: %d\n%s%s" % (words, done.returncode, done.stdout, done.stderr))
-    return done
 
 
 class Installed(unittest.TestCase):
@@ -49,7 +43,8 @@ class Installed(unittest.TestCase):
                  "share/bash-completion/completions/stallprof",
                  "share/zsh/site-functions/_stallprof",
                  "share/fish/vendor_completions.d/stallprof.fish", "share/doc/stallprof/copyright",
-                 "share/doc/stallprof/LICENSE", "include/stallprof/annotate.h"]
+                 "share/doc/stallprof/LICENSE", "share/doc/stallprof/guide/run.md",
+                 "share/man/man7/stallprof-guide-run.7", "include/stallprof/annotate.h"]
         names += ["share/man/man1/stallprof-%s.1" % verb for verb in VERBS]
         if WITH_HOOK:
             names += ["lib/stallprof/hook/sitecustomize.py",

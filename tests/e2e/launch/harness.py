@@ -6,28 +6,17 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
+
+from programs import PATIENCE, until  # noqa: F401 (the suites take it from here)
 
 STALLPROF = os.environ["STALLPROF"]
 DUMP = os.environ["STALLPROF_DUMP"]
 PROBES = os.environ["STALLPROF_PROBES"]
-# Far above any wait that these tests expect; reached only by a hang.
-PATIENCE = 60
 
 
 def probe(name):
     return os.path.join(PROBES, "launch_" + name)
-
-
-def until(condition, what, patience=PATIENCE):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.005)
-    raise AssertionError("waited in vain for " + what)
 
 
 def content(path):

@@ -36,7 +36,7 @@ class Leaves(unittest.TestCase):
 
     def source(self, report):
         states = {s["name"]: s for s in report["coverage"]["sources"]}
-        return states.get("native_samples", {"state": "absent", "why": "not told"})
+        return states.get("native_samples", {"state": "absent", "why": "not reported"})
 
     def test_the_functions_it_spins_in_are_named_in_their_ratio(self):
         recording = self.record()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""OpenMP teams: what waits on a CPU is told apart from what works, and what a team's threads work is
+"""OpenMP teams: what waits on a CPU is distinguished from what works, and what a team's threads work is
 counted under the Python function that had it done."""
 import json
 import os
@@ -38,9 +38,9 @@ class Pools(unittest.TestCase):
         return report, done.stdout.decode()
 
     def test_who_waits_actively_spins_by_as_much_as_the_clocks_say(self):
-        report, told = self.report(TEAM, CPU_SECONDS, "3", "1", OMP_WAIT_POLICY="active")
+        report, spun = self.report(TEAM, CPU_SECONDS, "3", "1", OMP_WAIT_POLICY="active")
         # Both by CPU time: that another program has the CPUs meanwhile changes neither.
-        self.assertAlmostEqual(report["native"]["spin_ratio"], 1 - float(told), delta=0.1, msg=report["native"])
+        self.assertAlmostEqual(report["native"]["spin_ratio"], 1 - float(spun), delta=0.1, msg=report["native"])
 
     def test_who_waits_asleep_does_not_spin(self):
         report, _ = self.report(TEAM, CPU_SECONDS, "3", "1", OMP_WAIT_POLICY="passive")
@@ -54,7 +54,7 @@ class Pools(unittest.TestCase):
         work = [f for f in native["functions"] if f["function"] == "team_work"]
         self.assertTrue(work, native)
         self.assertEqual(work[0]["below"]["function"], "forward")
-        # Half of the samples are of the second thread; looks that say nothing leave some out.
+        # Half of the samples are of the second thread; samples without a stack leave some out.
         self.assertGreater(native["pool_ratio"], 0.1, native)
         self.assertLess(native["pool_ratio"], 0.7, native)
 

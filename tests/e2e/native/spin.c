@@ -10,17 +10,17 @@
 
 static volatile uint64_t sink;
 
-NOINLINE void spin_three(unsigned long rounds) {
-  uint64_t x = sink | 1;
-  for (unsigned long i = 0; i < rounds; i++) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+static inline __attribute__((always_inline)) void spin(uint64_t x, unsigned long rounds) {
+  for (unsigned long i = 0; i < rounds; i++) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+  }
   sink = x;
 }
 
-NOINLINE void spin_one(unsigned long rounds) {
-  uint64_t x = sink | 3;
-  for (unsigned long i = 0; i < rounds; i++) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-  sink = x;
-}
+NOINLINE void spin_three(unsigned long rounds) { spin(sink | 1, rounds); }
+NOINLINE void spin_one(unsigned long rounds) { spin(sink | 3, rounds); }
 
 static double cpu(void) {
   struct timespec t;
@@ -29,8 +29,8 @@ static double cpu(void) {
 }
 
 int main(int argc, char** argv) {
-  const double most = argc > 1 ? atof(argv[1]) : 1;
-  while (cpu() < most) {
+  const double maximum = argc > 1 ? atof(argv[1]) : 1;
+  while (cpu() < maximum) {
     spin_three(300000);
     spin_one(100000);
   }

@@ -19,7 +19,11 @@ static double clockOf(clockid_t which) {
 
 /* About 5 ms a part: a wait of several is longer than any sampling period. */
 NOINLINE uint64_t team_work(int parts, uint64_t x) {
-  for (long i = 0; i < parts * 2500000L; i++) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+  for (long i = 0; i < parts * 2500000L; i++) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+  }
   return x;
 }
 

@@ -38,7 +38,7 @@ class Hosts(unittest.TestCase):
             self.assert_seen(record([path, '-c', SLEEPS]))
 
     def test_a_program_whose_symbol_is_gone(self):
-        """Then the section .PyRuntime tells."""
+        """Then the section .PyRuntime is used."""
         with open(os.path.realpath(PYTHONS['system']), 'rb') as file:
             data = file.read()
         if b'\0_PyRuntime\0' not in data:

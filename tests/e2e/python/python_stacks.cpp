@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// python_stacks PID [LOOKS] [--save FILE]: the Python stacks of a process, one line a thread, as
-// stallprof reads them, once or LOOKS times a millisecond apart. --save keeps the memory that one
-// look read as a fixture for unit_sampler_python.
+// python_stacks PID [SAMPLES] [--save FILE]: the Python stacks of a process, one line a thread, as
+// stallprof reads them, once or SAMPLES times a millisecond apart. --save keeps the memory that one
+// sample read as a fixture for unit_sampler_python.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sampler/python/runtime_locator.h"
-#include "tests/unit/sampler_python/one_look.h"
+#include "sampler/python/runtime/runtime_locator.h"
+#include "tests/unit/sampler_python/one_sample.h"
 
 using namespace stallprof;
 using namespace stallprof::python;
@@ -18,7 +18,7 @@ using namespace stallprof::python;
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const auto pid = static_cast<std::uint32_t>(std::strtoul(argv[1], nullptr, 10));
-  const long looks = argc > 2 && argv[2][0] != '-' ? std::strtol(argv[2], nullptr, 10) : 1;
+  const long samples = argc > 2 && argv[2][0] != '-' ? std::strtol(argv[2], nullptr, 10) : 1;
   const bool save = argc > 3 && std::strcmp(argv[argc - 2], "--save") == 0;
   ProcessMemory memory(pid);
   testing::RecordingMemory recorded(memory);
@@ -36,18 +36,18 @@ int main(int argc, char** argv) {
   };
   for (const Runtime& runtime : runtimes) {
     testing::Kept kept;
-    for (long i = 0; i < looks; ++i) {
-      const testing::Look look = testing::lookOnce(runtime, recorded, isThread, kept);
-      if (!look.wrong.empty()) {
-        std::fprintf(stderr, "%s: %s\n", runtime.file.c_str(), look.wrong.c_str());
+    for (long i = 0; i < samples; ++i) {
+      const testing::Sample sample = testing::sampleOnce(runtime, recorded, isThread, kept);
+      if (!sample.wrong.empty()) {
+        std::fprintf(stderr, "%s: %s\n", runtime.file.c_str(), sample.wrong.c_str());
         break;
       }
-      for (const testing::Stack& stack : look.stacks)
+      for (const testing::Stack& stack : sample.stacks)
         std::printf("%s\n", testing::describe(stack).c_str());
       if (save)
-        testing::save(argv[argc - 1], "CPython " + versionText(look.version), runtime, look,
+        testing::save(argv[argc - 1], "CPython " + versionText(sample.version), runtime, sample,
                       recorded);
-      if (looks > 1) ::usleep(1000);
+      if (samples > 1) ::usleep(1000);
     }
   }
   return 0;

@@ -58,8 +58,8 @@ def running(command):
         process.stdout.close()
 
 
-def read_stacks(pid, looks=1):
-    run = subprocess.run([BIN + '/python_stacks', str(pid), str(looks)], capture_output=True,
+def read_stacks(pid, samples=1):
+    run = subprocess.run([BIN + '/python_stacks', str(pid), str(samples)], capture_output=True,
                          check=False)
     return run.stdout.decode().splitlines()
 
@@ -141,12 +141,12 @@ class Stacks(unittest.TestCase):
     def test_no_stack_is_shown_that_never_was(self):
         for version, python in self.each():
             with running([python, 'flicker.py', '10']) as (process, _):
-                looks = read_stacks(process.pid, 1500)
-                wrong = [look for look in looks if impossible(look, 11)]
-                self.assertGreater(len(looks), 1000)
-                print('%s: %d of %d looks show what never was' % (version, len(wrong), len(looks)),
+                samples = read_stacks(process.pid, 1500)
+                wrong = [sample for sample in samples if impossible(sample, 11)]
+                self.assertGreater(len(samples), 1000)
+                print('%s: %d of %d samples show what never was' % (version, len(wrong), len(samples)),
                       file=sys.stderr)
-                self.assertLess(len(wrong), len(looks) * 0.001 + 1, wrong[:3])
+                self.assertLess(len(wrong), len(samples) * 0.001 + 1, wrong[:3])
 
     def test_exec_in_place_is_followed(self):
         python = PYTHONS['system']
@@ -189,16 +189,16 @@ class Stacks(unittest.TestCase):
             if version in FREE:
                 continue
             run = record([python, '-c', script])
-            looks = {}
+            samples = {}
             for piece in run.slices:
                 if any('spin' in frame for frame in run.stack(piece.get('stack'))):
                     gil = piece.get('gil', 'unknown')
-                    looks[gil] = looks.get(gil, 0) + int(piece.get('looks', 1))
-            total = sum(looks.values())
+                    samples[gil] = samples.get(gil, 0) + int(piece.get('samples', 1))
+            total = sum(samples.values())
             self.assertGreater(total, 50)
-            print('%s: %s of %d looks' % (version, looks, total), file=sys.stderr)
-            self.assertGreater(looks.get('waits', 0) / total, 0.5)
-            self.assertLess(looks.get('holds', 0) / total, 0.45)
+            print('%s: %s of %d samples' % (version, samples, total), file=sys.stderr)
+            self.assertGreater(samples.get('waits', 0) / total, 0.5)
+            self.assertLess(samples.get('holds', 0) / total, 0.45)
 
     def test_a_process_killed_at_any_moment_ends_the_recording_well(self):
         for _ in range(3):
@@ -213,8 +213,8 @@ class Stacks(unittest.TestCase):
             self.assertEqual(reader.wait(timeout=20) & ~1, 0)  # 1: nothing left to read
 
 
-def impossible(look, deeps):
-    names = [frame.split(':')[0] for frame in look.split()[1:]]
+def impossible(sample, deeps):
+    names = [frame.split(':')[0] for frame in sample.split()[1:]]
     hot = [name for name in names if name.startswith(('hot', 'leaf'))]
     if names[:1] != ['<module>'] or names.count('deep') > deeps:
         return True

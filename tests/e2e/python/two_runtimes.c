@@ -34,7 +34,8 @@ int main(int argc, char** argv) {
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) {
     static struct runtime of[2];
-    of[i].file = argv[1 + 2 * i], of[i].script = argv[2 + 2 * i];
+    of[i].file = argv[1 + 2 * i];
+    of[i].script = argv[2 + 2 * i];
     pthread_create(&threads[i], NULL, run, &of[i]);
     sem_wait(&started);
   }

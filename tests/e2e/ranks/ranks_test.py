@@ -12,12 +12,12 @@ BUILD = os.environ['STALLPROF_BUILD']
 STALLPROF = os.path.join(BUILD, 'bin', 'stallprof')
 TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'train.py')
 STEPS = 60
-# Beside two ranks looks are some ten a second: so many steps show a rank that is waited for.
+# Beside two ranks samples are some ten a second: so many steps show a rank that is waited for.
 LONG = 240
 ENOUGH_IN_ALL = 60
-# A second. On a busy host looks become rare: then the report splits nothing by fewer than 30 stacks,
-# and cannot tell 60 ms of one step.
-ENOUGH_LOOKS = 80
+# A second. On a busy host samples become rare: then the report splits nothing by fewer than 30 stacks,
+# and cannot resolve 60 ms of one step.
+ENOUGH_HZ = 80
 
 
 def python_with_torch():
@@ -64,7 +64,7 @@ class Ranks(unittest.TestCase):
             whole = own[trainer['pid']]['whole']
             self.assertLess(abs(trainer['steps']['window_ns'] - whole), 0.05 * whole)
 
-    def looks(self, report):
+    def samples(self, report):
         """A second; and in the window. A busy host makes them rare."""
         hz = report['coverage']['overhead']['effective_hz'] or 0
         return hz, hz * report['steps']['window_ns'] * 1e-9
@@ -75,14 +75,14 @@ class Ranks(unittest.TestCase):
     def check_slow(self, way):
         report, own, late = self.run_it(way, 'slow', LONG)
         self.check_steps(report, own, LONG)
-        _, looks = self.looks(report)
-        if looks < ENOUGH_IN_ALL:
-            self.skipTest('looks too rare on this host now')
+        _, samples = self.samples(report)
+        if samples < ENOUGH_IN_ALL:
+            self.skipTest('samples too rare on this host now')
         for trainer in report['trainers']:
             mine = own[trainer['pid']]
             comm = trainer['breakdown']['phase_ratio']['comm']
-            # Each look is a sample: 4 standard deviations.
-            self.assertLess(abs(comm - mine['comm'] / mine['whole']), 2 / looks ** 0.5 + 0.02)
+            # 4 standard deviations of a share of so many samples.
+            self.assertLess(abs(comm - mine['comm'] / mine['whole']), 2 / samples ** 0.5 + 0.02)
         found = self.finding(report, 'comm.straggler_rank')
         self.assertIsNotNone(found)
         self.assertIn('rank 1 (process %d) ' % late, found['evidence'][0]['text'])
@@ -97,13 +97,13 @@ class Ranks(unittest.TestCase):
     def test_ranks_late_by_turns_are_uneven_and_none_is_the_slow_one(self):
         report, own, _ = self.run_it('own', 'turns')
         self.check_steps(report, own)
-        hz, looks = self.looks(report)
-        if hz < ENOUGH_LOOKS:
-            self.skipTest('looks too rare on this host now')
+        hz, samples = self.samples(report)
+        if hz < ENOUGH_HZ:
+            self.skipTest('samples too rare on this host now')
         found = self.finding(report, 'comm.rank_imbalance')
         self.assertIsNotNone(found)
         waited = sum(mine['comm'] / mine['whole'] for mine in own.values()) / 2
-        self.assertLess(abs(found['share_ratio'] - waited), 2 / looks ** 0.5 + 0.05)
+        self.assertLess(abs(found['share_ratio'] - waited), 2 / samples ** 0.5 + 0.05)
         self.assertIsNone(self.finding(report, 'comm.straggler_rank'))
 
 

@@ -63,12 +63,12 @@ class Browser:
         os.write(self.out, json.dumps(asked).encode() + b"\0")
         end = time.monotonic() + PATIENCE
         while True:
-            told = self.message(end)
-            if told.get("id") == self.number:
-                if "error" in told:
-                    raise RuntimeError("%s: %s" % (method, told["error"]))
-                return told["result"]
-            self.events.append(told.get("method"))
+            reply = self.message(end)
+            if reply.get("id") == self.number:
+                if "error" in reply:
+                    raise RuntimeError("%s: %s" % (method, reply["error"]))
+                return reply["result"]
+            self.events.append(reply.get("method"))
 
     def open(self, path, width=1200, height=900):
         self.size(width, height)
@@ -89,10 +89,10 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def value(self, expression):
-        told = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        if "exceptionDetails" in told:
-            raise RuntimeError(told["exceptionDetails"])
-        return told["result"].get("value")
+        reply = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in reply:
+            raise RuntimeError(reply["exceptionDetails"])
+        return reply["result"].get("value")
 
     def press(self, key, shift=False):
         code, text = KEYS[key]

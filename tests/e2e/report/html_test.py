@@ -83,7 +83,7 @@ class Page(html.parser.HTMLParser):
         self.text.append(data)
 
 
-def look_up(report, path):
+def value_at(report, path):
     for name in path.split("."):
         report = report[int(name)] if isinstance(report, list) else report[name]
     return report
@@ -110,7 +110,7 @@ class Base(unittest.TestCase):
     def agrees(self, page, report):
         self.assertTrue(page.figures)
         for path, value in page.figures:
-            expected = look_up(report, path)
+            expected = value_at(report, path)
             if value is None:
                 self.assertIsNone(expected, path)
             elif isinstance(expected, str):
@@ -209,15 +209,15 @@ class Long(Base):
 1s process process=1 pid=100 comm="python3"
 1s thread thread=1 process=1 tid=100 name="python3"
 1s loader process=1 loader=1 kind="torch.DataLoader" batching="auto" workers=0 batch_size=8
-1s iterator thread=1 loader=1 pass=1 key=11 duration=1ms
+1s iterator thread=1 loader=1 epoch=1 key=11 duration=1ms
 repeat 100000 every 100ms
-1010ms fetch thread=1 loader=1 pass=1 duration=60ms cpu=60ms batch=0+1*i process_cpu=60ms
+1010ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=60ms batch=0+1*i process_cpu=60ms
 1105ms optimizer thread=1 duration=4ms optimizer=1
 end
 repeat 10000 every 1s
 1s usage process=1 cpu=0+1s*i rss=400000000 read_bytes=0+1000000*i
 1s host busy=0+1s*i idle=0+1s*i job_cpu=0+1s*i
-1s slice thread=1 duration=1s run=1s looks=100 wait=running
+1s slice thread=1 duration=1s run=1s samples=100 wait=running
 end
 10002s command_end exit_code=0
 clean_end
@@ -249,7 +249,7 @@ class Hostile(Base):
             % (name, name),
             "4s stack stack=1 function=%s file=%s line=7" % (name, name),
             "4s stack stack=2 caller=1 function=%s file=%s line=8" % (name, name),
-            "5s stack_slice thread=1 duration=1s stack=2 looks=100", ""])
+            "5s stack_slice thread=1 duration=1s stack=2 samples=100", ""])
         with open(cls.trace, "w", encoding="ascii") as out:
             out.write(text)
 
@@ -298,14 +298,14 @@ class Hostile(Base):
 
 
 class Verbs(Base):
-    def test_run_writes_the_page_beside_the_recording_or_where_told(self):
+    def test_run_writes_the_page_beside_the_recording_or_where_it_is_asked_to(self):
         with tempfile.TemporaryDirectory() as folder:
             recording = os.path.join(folder, "a.stallprof")
-            told = os.path.join(folder, "told.html")
+            asked = os.path.join(folder, "asked.html")
             subprocess.run([STALLPROF, "run", "-o", recording, "--report", "none", "--report",
-                            "html", "--report", "html=" + told, "--", "sleep", "0.2"], check=True,
+                            "html", "--report", "html=" + asked, "--", "sleep", "0.2"], check=True,
                            stderr=subprocess.PIPE, timeout=60)
-            for path in (os.path.join(folder, "a.report.html"), told):
+            for path in (os.path.join(folder, "a.report.html"), asked):
                 with open(path, "rb") as page:
                     self.is_one_safe_page(page.read())
 

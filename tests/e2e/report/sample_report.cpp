@@ -6,8 +6,8 @@
 
 #include "advise/advise.h"
 #include "base/fd.h"
-#include "present/exporter.h"
-#include "present/picture.h"
+#include "present/formats.h"
+#include "present/html/picture.h"
 #include "tests/unit/present/sample_analysis.h"
 #include "trace/trace_text.h"
 
@@ -21,9 +21,9 @@ int fail(const std::string& message) {
 }
 
 int print(const std::string& format, const Analysis& analysis, const PresentOptions& options) {
-  const auto exporter = makeExporter(format, analysis, options);
-  if (!exporter.ok()) return fail(exporter.error().message);
-  exporter.value()->write(std::cout);
+  const Result<ReportFormat> form = reportFormat(format);
+  if (!form.ok()) return fail(form.error().message);
+  std::cout << form.value().write(analysis, options);
   return std::cout.flush() ? 0 : 1;
 }
 
@@ -32,7 +32,7 @@ int printTrace(const std::string& path, const std::string& format, PresentOption
   if (!text.ok()) return fail(text.error().message);
   const Result<Trace> trace = parseTrace(text.value());
   if (!trace.ok()) return fail(trace.error().message);
-  Analyzed analyzed = analyzeWithFacts(trace.value(), {std::nullopt, options.recording});
+  Analyzed analyzed = analyzeWithFacts(trace.value());
   advise(analyzed.analysis, {options.recording, std::nullopt});
   const Picture picture = draw(trace.value(), analyzed);
   options.picture = &picture;

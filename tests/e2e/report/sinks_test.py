@@ -3,7 +3,7 @@
 """Hostile names through every sink of the program: one recording whose every name holds control
 bytes, escapes, bidirectional controls, markup and quotes, given to every verb that prints or writes
 of it. No raw control byte leaves, nothing becomes markup or a second line of a format, every
-format is still read by its own parser, and `export --check` finds nothing wrong."""
+format is still read by its own parser, and `check_trace` finds nothing wrong."""
 import csv
 import fcntl
 import io
@@ -23,6 +23,7 @@ import html_test
 
 STALLPROF = html_test.STALLPROF
 MAKE = os.environ["MAKE_RECORDING"]
+CHECK_TRACE = os.environ["CHECK_TRACE"]
 CONTROL = html_test.CONTROL
 # As a file may be called: at most 255 bytes, no slash; no colon, which ends a path in PYTHONPATH.
 FILE_NAME = (b"\x1b[2J<b>\xe2\x80\xae\"'&\x07\x7f\xc3\xa9" +
@@ -88,9 +89,9 @@ class Sinks(unittest.TestCase):
             chrome = self.export("chrome", f"chrome-{detail}.json", "--detail", detail)
             events = json.loads(self.written(chrome))["traceEvents"]
             self.assertGreater(len(events), 10)
-            self.say("export", "--check", self.path(chrome))
+            self.say(self.path(chrome), program=CHECK_TRACE)
             perfetto = self.export("perfetto", f"{detail}.pftrace", "--detail", detail)
-            self.say("export", "--check", self.path(perfetto))
+            self.say(self.path(perfetto), program=CHECK_TRACE)
             with open(self.path(perfetto), "rb") as file:  # binary: its strings are what counts
                 data = file.read()
             for raw in (b"\x1b]0;", b"\x1b[2J", b"\xe2\x80\xae", b"\xe2\x80\x8b", b"\xe2\x80\xa8"):
@@ -98,7 +99,7 @@ class Sinks(unittest.TestCase):
         self.export("hta", "traces")
         for name in os.listdir(self.path("traces")):
             json.loads(self.written("traces/" + name))
-            self.say("export", "--check", self.path("traces/" + name))
+            self.say(self.path("traces/" + name), program=CHECK_TRACE)
 
     def test_stacks(self):
         for by in ("phase", "role", "process", "none"):
@@ -106,7 +107,7 @@ class Sinks(unittest.TestCase):
                 self.assertRegex(line, r"^[^\n]+ \d+$")
             name = self.export("speedscope", f"{by}.speedscope.json", "--by", by)
             json.loads(self.written(name))
-            self.say("export", "--check", self.path(name))
+            self.say(self.path(name), program=CHECK_TRACE)
 
     def test_tables(self):
         for table in ("steps", "findings"):
@@ -144,7 +145,7 @@ class Sinks(unittest.TestCase):
         self.say("gate", "--baseline", "save", self.path("kept"), *runs[::2])
 
     def test_where_it_is_installed_and_what_doctor_says_of_it(self):
-        """Under a hostile prefix: where the hook is found is told, and is in the job's environment."""
+        """Under a hostile prefix: where the hook is found is reported, and is in the job's environment."""
         home = os.path.join(self.dir.encode(), FILE_NAME)
         os.makedirs(os.path.join(home, b"bin"))
         program = os.path.join(home, b"bin", b"stallprof")
@@ -186,7 +187,7 @@ class Sinks(unittest.TestCase):
             ours = re.compile(rb"\x1b\[(\?1049[hl]|\?25[hl]|[HJK])|\r+\n")
             self.clean(ours.sub(b"\n", shown), columns)
 
-    def test_files_that_tell_what_to_do(self):
+    def test_files_that_hold_commands(self):
         """Rules and policies may come with the code that is to be judged."""
         toml = json.dumps(self.name, ensure_ascii=True).replace("\\udc", "\\u00").replace("\x7f", "\\u007f")
         for name, text in (("rules.toml", f'library = {toml}\nsource = {toml}\n[[rule]]\nid = "a.b"\n'
@@ -210,7 +211,7 @@ class Sinks(unittest.TestCase):
     def test_names_on_the_command_line(self):
         for words, status in ((["explain", self.name], 2), (["explain", "--rule", self.name], 2),
                               (["report", self.name], 1), (["export", "-f", self.name, "x"], 2),
-                              (["export", "--check", self.name], 1), (["top", self.name], 1),
+                              (["top", self.name], 1),
                               (["compare", self.name, "--", self.name], 1),
                               (["gate", self.name, "--", self.name], 2),
                               (["import", self.name, "-o", self.path("i.stallprof")], 1),
@@ -236,7 +237,7 @@ class Sinks(unittest.TestCase):
         for form in ("text", "md", "html", "json"):
             self.say("report", recording, "--format", form)
         self.say("export", "-f", "chrome", "-o", self.path("again.json"), recording)
-        self.say("export", "--check", self.path("again.json"))
+        self.say(self.path("again.json"), program=CHECK_TRACE)
         self.say("top", recording)
 
     def test_a_file_to_be_checked(self):
@@ -245,7 +246,7 @@ class Sinks(unittest.TestCase):
                                         "pid": 1, "tid": 1, "ts": 1, "dur": 5},
                                        {"ph": "E", "name": self.name, "pid": 1, "tid": 1, "ts": 0}]},
                       file)
-        self.say("export", "--check", self.path("bad.json"), status=1)
+        self.say(self.path("bad.json"), program=CHECK_TRACE, status=1)
 
 
 if __name__ == "__main__":

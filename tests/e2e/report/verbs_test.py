@@ -198,7 +198,7 @@ class Report(Base):
         empty = self.path("empty")  # as mktemp and CI make them
         open(empty, "w", encoding="utf-8").close()
         self.assertEqual(call("report", self.recording, "-o", empty).returncode, 0)
-        # Told before the command runs, not when hours of training are over.
+        # Reported before the command runs, not when hours of training are over.
         mark = self.path("ran")
         got = call("run", "-o", self.path("n.stallprof"), "--report", "json=" + target, "--", "touch", mark)
         self.assertEqual(got.returncode, 125, got.stderr)

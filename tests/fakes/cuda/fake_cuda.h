@@ -2,7 +2,7 @@
  *
  * A driver without a GPU: what the agent needs of libcuda.so.1 (cuInit with injection, versions,
  * UUIDs), and calls by which a test gives the device work. All work takes no time but the sleep
- * that is asked for, and is told to the tracer, the fake CUPTI, if one has registered. */
+ * that is asked for, and is reported to the tracer, the fake CUPTI, if one has registered. */
 #ifndef STALLPROF_TESTS_FAKE_CUDA_H
 #define STALLPROF_TESTS_FAKE_CUDA_H
 

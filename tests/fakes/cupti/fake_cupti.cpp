@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A libcupti without a GPU: what the agent uses of it, with the record sizes of the version it is
-// built as (FAKE_CUPTI_VERSION, as cuptiGetVersion() says it). The fake driver tells it of work;
+// built as (FAKE_CUPTI_VERSION, as cuptiGetVersion() says it). The fake driver reports work to it;
 // it writes records into the client's buffers as the real one does, one buffer a thread where that
 // is so. It checks the client: unzeroed or foreign buffers, a null buffer before 12.9, any call in
 // a forked child, after the exit handlers or after it gave up, graphs traced node by node, and

@@ -22,15 +22,15 @@ void onContext(int created) {
 
 void onCall(const fake_call* call) {
   State& s = state();
-  bool told, kept;
+  bool reported, kept;
   {
     const std::lock_guard lock(s.mutex);
-    told = s.callbacks.count((call->domain << 16) | call->cbid) != 0;
+    reported = s.callbacks.count((call->domain << 16) | call->cbid) != 0;
     const std::set<std::uint32_t>& calls = call->domain == 2 ? s.runtimeCalls : s.driverCalls;
     kept = s.kinds.count(call->domain == 2 ? 5 : 4) != 0 || calls.count(call->cbid) != 0;
   }
   for (const std::uint32_t site : {0u, 1u})
-    if (told) s.callback(s.user, call->domain, call->cbid, &site);
+    if (reported) s.callback(s.user, call->domain, call->cbid, &site);
   if (!kept) return;
   record(call->domain == 2 ? 5 : 4, [&](std::uint8_t* at) {
     set(at, 4, call->cbid);

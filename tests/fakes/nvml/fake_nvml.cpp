@@ -188,7 +188,8 @@ int nvmlDeviceGetName(void* device, char* out, unsigned length) {
 int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   const std::lock_guard lock(mutex);
   if (const int code = enter("nvmlDeviceGetCudaComputeCapability", device); code != 0) return code;
-  *major = 9, *minor = 0;
+  *major = 9;
+  *minor = 0;
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void* device, Memory* out) {
@@ -305,7 +306,8 @@ int nvmlDeviceGetProcessUtilization(void* device, Share* out, unsigned* count,
   for (const Process& process : unitOf(device)->processes) {
     if (process.percent < 0 || n == *count || microseconds() <= seen) continue;
     out[n] = {};
-    out[n].pid = process.pid, out[n].at = microseconds();
+    out[n].pid = process.pid;
+    out[n].at = microseconds();
     out[n++].sm = static_cast<unsigned>(process.percent);
   }
   *count = n;

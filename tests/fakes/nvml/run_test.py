@@ -33,10 +33,10 @@ class Nvml(Case):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(len(self.events(recording, "device")), 1)
         self.assertIn('device="GPU-a"', self.events(recording, "device")[0])
-        looks = self.events(recording, "device_usage")
-        self.assertGreater(len(looks), 2)
-        self.assertTrue(any("busy=750" in look for look in looks), looks)
-        self.assertTrue(any("sm_active=880" in look for look in looks), looks)
+        samples = self.events(recording, "device_usage")
+        self.assertGreater(len(samples), 2)
+        self.assertTrue(any("busy=750" in sample for sample in samples), samples)
+        self.assertTrue(any("sm_active=880" in sample for sample in samples), samples)
         sources = "\n".join(self.events(recording, "source"))
         self.assertRegex(sources, 'source="nvml" state=full')
         self.assertRegex(sources, 'source="gpm" state=full')
@@ -54,7 +54,7 @@ class Nvml(Case):
         self.assertFalse(self.events(recording, "device"))
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU here")
-    def test_without_a_driver_nothing_is_told(self):
+    def test_without_a_driver_nothing_is_reported(self):
         words, recording = self.words("sh", "-c", "sleep 1.5")
         done = self.run_words(words)
         self.assertEqual(done.returncode, 0, done.stderr)

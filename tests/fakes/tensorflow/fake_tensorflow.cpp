@@ -12,11 +12,11 @@
 namespace {
 
 [[gnu::noinline]] void standAt(FakeGetNext* shared, FakeGetNext::Place place) {
-  while (shared->stand == place) {
-    shared->stands = place;
+  while (shared->blockFor == place) {
+    shared->weight = place;
     ::sched_yield();
   }
-  shared->stands = FakeGetNext::kNowhere;
+  shared->weight = FakeGetNext::kNowhere;
 }
 
 // The graph's next operations, with much room on the stack that they do not write to: what the

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "agent/buffers.h"
+#include "agent/cupti/buffers.h"
 
 #include <cstring>
 #include <memory>
 
-#include "agent/agent.h"
+#include "agent/cupti/agent.h"
 #include "tests/catch.h"
 
 namespace stallprof::agent {
@@ -16,7 +16,7 @@ constexpr std::size_t kCallBytes = 40;
 CuptiResult nextCall(std::uint8_t* buffer, std::size_t valid, void** record) {
   auto* at = *record == nullptr ? buffer : static_cast<std::uint8_t*>(*record) + kCallBytes;
   if (at >= buffer + valid) return kCuptiNoMoreRecords;
-  if (*reinterpret_cast<std::uint32_t*>(at) != kKindRuntime) return 21;  // an invalid kind
+  if (*reinterpret_cast<std::uint32_t*>(at) != cupti::kRuntime) return 21;  // an invalid kind
   *record = at;
   return kCuptiSuccess;
 }
@@ -29,13 +29,16 @@ struct Bench {
     agent.cupti.nextRecord = nextCall;
     agent.cupti.droppedRecords = [](void*, std::uint32_t, std::size_t*) { return 1; };
   }
-  ~Bench() { agent.memory = {}, agent.cupti = {}; }
+  ~Bench() {
+    agent.memory = {};
+    agent.cupti = {};
+  }
 
   void giveBack(std::size_t calls, std::size_t valid) {
     std::uint8_t* buffer = nullptr;
-    std::size_t size = 0, most = 0;
-    requestBuffer(&buffer, &size, &most);
-    const std::uint32_t kind = kKindRuntime;
+    std::size_t size = 0, maximum = 0;
+    requestBuffer(&buffer, &size, &maximum);
+    const std::uint32_t kind = cupti::kRuntime;
     for (std::size_t i = 0; i < calls; ++i) std::memcpy(buffer + i * kCallBytes, &kind, 4);
     completeBuffer(nullptr, 0, buffer, size, valid);
   }
@@ -44,16 +47,16 @@ struct Bench {
 TEST_CASE("how long records are is learnt from a buffer that is walked to its end") {
   Bench bench;
   bench.giveBack(1, kCallBytes);
-  CHECK(bench.area->stride[kKindRuntime] == kCallBytes);
+  CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
   CHECK(bench.area->buffer[0].state == STALLPROF_BUFFER_FULL);
 }
 
 TEST_CASE("what follows the record at which a walk breaks off is not taken for its length") {
   Bench bench;
   bench.giveBack(3, 3 * kCallBytes + 4096);
-  CHECK(bench.area->stride[kKindRuntime] == kCallBytes);
+  CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
   bench.giveBack(1, kCallBytes + 4096);
-  CHECK(bench.area->stride[kKindRuntime] == kCallBytes);
+  CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/health.h"
+#include "agent/cupti/health.h"
 
 #include <string>
 
@@ -13,11 +13,15 @@ using Verdict = Health::Verdict;
 // A process in which all goes well, tick by tick; a test changes what goes wrong.
 struct Bench {
   Health health;
-  Health::Look now{100, 1000, 100, 0, 5000, 0, 1'000'000'000, 9'000'000'000};
+  Health::Sample now{100, 1000, 100, 0, 5000, 0, 1'000'000'000, 9'000'000'000};
 
   Verdict tick() {
-    now.delivered += 2, now.calls += 50, now.taken += 2, now.kernels += 1000;
-    now.monotonic += 1'000'000'000, now.device += 1'000'000'000;
+    now.delivered += 2;
+    now.calls += 50;
+    now.taken += 2;
+    now.kernels += 1000;
+    now.monotonic += 1'000'000'000;
+    now.device += 1'000'000'000;
     return health.judge(now);
   }
 };
@@ -27,7 +31,8 @@ TEST_CASE("a process that traces, and one that idles, are well") {
   for (int i = 0; i < 20; ++i) CHECK(bench.tick() == Verdict::kWell);
   Bench idle;
   for (int i = 0; i < 20; ++i) {
-    idle.now.monotonic += 1'000'000'000, idle.now.device += 1'000'000'000;
+    idle.now.monotonic += 1'000'000'000;
+    idle.now.device += 1'000'000'000;
     CHECK(idle.health.judge(idle.now) == Verdict::kWell);
   }
 }
@@ -44,7 +49,8 @@ TEST_CASE("calls that leave no records for five ticks mean that the buffers are 
   CHECK(std::string(bench.health.why()).find("buffers") != std::string::npos);
 }
 
-TEST_CASE("buffers that come back late were not stolen, and such a silence is borne from then on") {
+TEST_CASE(
+    "buffers that come back late were not stolen, and such a silence is tolerated from then on") {
   Bench bench;
   const auto silent = [&] { return bench.now.delivered -= 2, bench.tick(); };
   bench.tick();
@@ -72,7 +78,7 @@ TEST_CASE("what sets the clock, too, does not come back") {
   CHECK(!bench.health.mayComeBack());
 }
 
-TEST_CASE("a step of the clock is borne, a clock of another rate is not ours") {
+TEST_CASE("a step of the clock is tolerated, a clock of another rate is not ours") {
   Bench bench;
   bench.tick();
   bench.now.device += 3'600'000'000'000;
@@ -90,7 +96,8 @@ TEST_CASE("without anybody who frees buffers it stops after ten ticks") {
   Verdict last = Verdict::kWell;
   int ticks = 0;
   for (; last == Verdict::kWell && ticks < 20; ++ticks) {
-    bench.now.starved += 7, bench.now.taken -= 2;
+    bench.now.starved += 7;
+    bench.now.taken -= 2;
     last = bench.tick();
   }
   CHECK(last == Verdict::kStop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/names.h"
+#include "agent/cupti/names.h"
 
 #include <cstring>
 #include <memory>
@@ -74,7 +74,7 @@ TEST_CASE("a name too long is cut, and names beyond the log are counted") {
   CHECK(bench.area->names_lost == 300 - fit);
 }
 
-TEST_CASE("threads that give back buffers at one time agree on the numbers") {
+TEST_CASE("threads that return buffers at one time agree on the numbers") {
   Bench bench;
   std::vector<std::string> texts;
   for (int i = 0; i < 500; ++i) texts.push_back("kernel" + std::to_string(i));

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "agent/nvtx_abi.h"
+#include "agent/nvtx/nvtx_abi.h"
 #include "event/strings.h"
-#include "recording/event_memory.h"
-#include "recording/ring.h"
+#include "recording/memory/event_memory.h"
+#include "recording/memory/ring.h"
 #include "tests/catch.h"
 
 extern "C" int InitializeInjectionNvtx2(stallprof::agent::NvtxGetExportTable get);
@@ -29,7 +29,10 @@ NvtxFunction *corePointers[16], *core2Pointers[16];
 
 int tableOf(int module, NvtxFunctionTable* table, unsigned* size) {
   if (module != kNvtxCore && module != kNvtxCore2) return 0;
-  for (int i = 0; i < 16; ++i) corePointers[i] = &core[i], core2Pointers[i] = &core2[i];
+  for (int i = 0; i < 16; ++i) {
+    corePointers[i] = &core[i];
+    core2Pointers[i] = &core2[i];
+  }
   *table = module == kNvtxCore ? corePointers : core2Pointers;
   *size = 16;
   return 1;
@@ -176,14 +179,17 @@ std::uint64_t registerSchema(void* domain, const NvtxSchemaEntry* entries, std::
   REQUIRE(slots[kDomainIsEnabled] != 0);
   NvtxSchema schema{};
   schema.mask = kSchemaEntries | (id != 0 ? kSchemaHasId : 0);
-  schema.entries = entries, schema.count = count, schema.id = id;
+  schema.entries = entries;
+  schema.count = count;
+  schema.id = id;
   using Register = std::uint64_t(void*, const NvtxSchema*);
   return reinterpret_cast<Register*>(slots[kSchemaRegister])(domain, &schema);
 }
 
 std::int64_t bytesOf(Recorder& r, void* domain, const NvtxPayload* payloads, std::int32_t count) {
   NvtxAttributes a = attributes("ncclAllReduce");
-  a.payloadType = kPayloadExtended, a.payloadCount = count;
+  a.payloadType = kPayloadExtended;
+  a.payloadCount = count;
   a.payload = reinterpret_cast<std::uint64_t>(payloads);
   using Push = int(void*, const NvtxAttributes*);
   call<Push>(core2[kDomainRangePushEx], domain, &a);

@@ -11,8 +11,8 @@ namespace {
 
 std::string steps(int thread, int count, const std::string& from) {
   const std::string who = " thread=" + std::to_string(thread);
-  return "repeat " + std::to_string(count) + " every 100ms\n" +        //
-         from + " fetch" + who + " loader=1 pass=1 duration=20ms\n" +  //
+  return "repeat " + std::to_string(count) + " every 100ms\n" +         //
+         from + " fetch" + who + " loader=1 epoch=1 duration=20ms\n" +  //
          from + " optimizer" + who + " duration=5ms optimizer=1\nend\n";
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("a job that died before its first step has its resources, and no verdi
       analyze(traceOf("manifest cores_usable=2\n" + kTrainer +
                       "0 host busy=0 job_cpu=0\n10s host busy=10s job_cpu=10s\n"
                       "5s framework process=1 name=\"torch\" version=\"2.1\"\n"
-                      "9s fetch thread=1 loader=1 pass=1 duration=1s batch=0\n"  // killed in it
+                      "9s fetch thread=1 loader=1 epoch=1 duration=1s batch=0\n"  // killed in it
                       "10s command_end signal=11\n"));
   CHECK(analysis.steps.count == 0);
   CHECK(analysis.breakdown.scope == "run");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/attribution.h"
-
 #include <cmath>
 #include <random>
 
 #include "analysis/analyze.h"
+#include "analysis/blame/facts_accumulator.h"
 #include "tests/unit/analysis/text_trace.h"
 #include "trace/trace_builder.h"
 
@@ -46,10 +45,10 @@ TrainerFacts factsOf(const std::string& text) { return factsOf(traceOf(kTrainer 
 // 20 steps of 100 ms with no workers: 20 ms of fetch, then compute, an update at its end.
 const std::string kTwentySteps =
     "repeat 20 every 100ms\n"
-    "1000ms fetch thread=1 loader=1 pass=1 duration=20ms cpu=20ms batch=0+1*i\n"
+    "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms cpu=20ms batch=0+1*i\n"
     "1090ms optimizer thread=1 duration=5ms optimizer=1\n"
     "end\n"
-    "3000ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n";
+    "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
 
 }  // namespace
 
@@ -57,15 +56,15 @@ TEST_CASE("with workers: waiting, then the trainer's own CPU in next() as load, 
   const Trace trace = traceOf(
       kTrainer + kWorker +
       "0 loader process=1 loader=1 workers=1 batch_size=8\n"
-      "990ms iterator thread=1 loader=1 pass=1 key=7 duration=10ms\n"
+      "990ms iterator thread=1 loader=1 epoch=1 key=7 duration=10ms\n"
       "995ms worker thread=2 key=7 worker=0 workers=1\n"
       "repeat 20 every 100ms\n"
-      "1010ms fetch thread=1 loader=1 pass=1 duration=60ms cpu=10ms batch=0+1*i worker=0 ready=0\n"
+      "1010ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=10ms batch=0+1*i worker=0 ready=0\n"
       "1005ms task thread=2 key=7 batch=0+1*i fetch_begin=0 fetch_end=50ms put_end=51ms cpu=50ms\n"
       "1100ms optimizer thread=1 duration=5ms optimizer=1\n"
-      "1010ms slice thread=1 duration=100ms run=45ms queued=5ms looks=10 wait=pipe\n"
+      "1010ms slice thread=1 duration=100ms run=45ms queued=5ms samples=10 wait=pipe\n"
       "end\n"
-      "3010ms fetch thread=1 loader=1 pass=1 duration=4ms end=1\n");
+      "3010ms fetch thread=1 loader=1 epoch=1 duration=4ms end=1\n");
   const TrainerFacts facts = factsOf(trace);
   REQUIRE(facts.steps.size() == 20);
   CHECK(facts.source == StepSource::kHook);
@@ -84,11 +83,11 @@ TEST_CASE("with workers: waiting, then the trainer's own CPU in next() as load, 
   CHECK(facts.steps[7].ready == 0);
   CHECK(facts.works.size() == 20);
   CHECK(facts.optimizerSteps == 20);
-  REQUIRE(facts.passes.size() == 1);
-  CHECK(facts.passes[0].begin == 990ms);
-  CHECK(facts.passes[0].startup == 10ms);
-  CHECK(facts.passes[0].steps == 20);
-  CHECK(facts.passes[0].wait == 20 * 50ms);
+  REQUIRE(facts.epochs.size() == 1);
+  CHECK(facts.epochs[0].begin == 990ms);
+  CHECK(facts.epochs[0].startup == 10ms);
+  CHECK(facts.epochs[0].steps == 20);
+  CHECK(facts.epochs[0].wait == 20 * 50ms);
   REQUIRE(facts.workers.size() == 1);
   CHECK(facts.workers[0].process == ProcessId{2});
 }
@@ -137,35 +136,35 @@ TEST_CASE("a user's mark for his own loading is waiting, blamed as he says") {
 
 TEST_CASE("evaluation is periodic from the making of its iterator to its last fetch") {
   const TrainerFacts facts =
-      factsOf(kTwentySteps + "2925ms iterator thread=1 loader=2 pass=2 duration=1ms\n" +
-              "2926ms fetch thread=1 loader=2 pass=2 duration=10ms batch=0\n" +
-              "2950ms fetch thread=1 loader=2 pass=2 duration=5ms end=1\n");
+      factsOf(kTwentySteps + "2925ms iterator thread=1 loader=2 epoch=2 duration=1ms\n" +
+              "2926ms fetch thread=1 loader=2 epoch=2 duration=10ms batch=0\n" +
+              "2950ms fetch thread=1 loader=2 epoch=2 duration=5ms end=1\n");
   CHECK(facts.steps.size() == 20);
   CHECK(facts.split.periodic == 30ms);
-  REQUIRE(facts.passes.size() == 2);
-  CHECK(facts.passes[1].evaluation);
-  CHECK(facts.passes[1].steps == 0);
+  REQUIRE(facts.epochs.size() == 2);
+  CHECK(facts.epochs[1].evaluation);
+  CHECK(facts.epochs[1].steps == 0);
 }
 
 TEST_CASE("an iterator made at the start does not make all until its first batch evaluation") {
   const TrainerFacts facts = factsOf(
-      "500ms iterator thread=1 loader=2 pass=1 duration=1ms\n"
-      "500ms iterator thread=1 loader=1 pass=2 duration=1ms\n" +
-      kTwentySteps + "2950ms fetch thread=1 loader=2 pass=1 duration=5ms batch=0\n" +
-      "2960ms fetch thread=1 loader=2 pass=1 duration=5ms end=1\n");
+      "500ms iterator thread=1 loader=2 epoch=1 duration=1ms\n"
+      "500ms iterator thread=1 loader=1 epoch=2 duration=1ms\n" +
+      kTwentySteps + "2950ms fetch thread=1 loader=2 epoch=1 duration=5ms batch=0\n" +
+      "2960ms fetch thread=1 loader=2 epoch=1 duration=5ms end=1\n");
   CHECK(facts.split.periodic == 15ms);
-  REQUIRE(facts.passes.size() == 2);
-  CHECK(facts.passes[1].begin == 2950ms);
+  REQUIRE(facts.epochs.size() == 2);
+  CHECK(facts.epochs[1].begin == 2950ms);
 }
 
 TEST_CASE("the end of a pass and the start of the next are load, what is between is other") {
   const Trace trace =
       traceOf(kTrainer + "0 loader process=1 loader=1 workers=1\n" +
               "repeat 2 every 1s\n"
-              "1000ms iterator thread=1 loader=1 pass=1+1*i key=7+1*i duration=50ms\n"
-              "1050ms fetch thread=1 loader=1 pass=1+1*i duration=10ms batch=0 worker=0\n"
-              "1150ms fetch thread=1 loader=1 pass=1+1*i duration=10ms batch=1 worker=0\n"
-              "1250ms fetch thread=1 loader=1 pass=1+1*i duration=30ms end=1\n"
+              "1000ms iterator thread=1 loader=1 epoch=1+1*i key=7+1*i duration=50ms\n"
+              "1050ms fetch thread=1 loader=1 epoch=1+1*i duration=10ms batch=0 worker=0\n"
+              "1150ms fetch thread=1 loader=1 epoch=1+1*i duration=10ms batch=1 worker=0\n"
+              "1250ms fetch thread=1 loader=1 epoch=1+1*i duration=30ms end=1\n"
               "end\n");
   const TrainerFacts facts = factsOf(trace);
   REQUIRE(facts.steps.size() == 4);
@@ -182,16 +181,16 @@ TEST_CASE("the end of a pass and the start of the next are load, what is between
 TEST_CASE("persistent workers: no start-up in the second pass, their work in both") {
   const Trace trace =
       traceOf(kTrainer + kWorker + "0 loader process=1 loader=1 workers=1 persistent=1\n" +
-              "1000ms iterator thread=1 loader=1 pass=1 key=7 duration=5ms\n"
+              "1000ms iterator thread=1 loader=1 epoch=1 key=7 duration=5ms\n"
               "1200ms worker thread=2 key=7 worker=0 workers=1\n"  // spawned: its imports took long
               "1200ms task thread=2 key=7 batch=0 fetch_end=50ms put_end=50ms cpu=50ms\n"
-              "1005ms fetch thread=1 loader=1 pass=1 duration=250ms batch=0 worker=0\n"
-              "1300ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n"
-              "1400ms iterator thread=1 loader=1 pass=2 key=8 duration=1ms reused=1\n"
+              "1005ms fetch thread=1 loader=1 epoch=1 duration=250ms batch=0 worker=0\n"
+              "1300ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n"
+              "1400ms iterator thread=1 loader=1 epoch=2 key=8 duration=1ms reused=1\n"
               "1401ms worker thread=2 key=8 worker=0 workers=1\n"
               "1402ms task thread=2 key=8 batch=0 fetch_end=50ms put_end=50ms cpu=50ms\n"
-              "1401ms fetch thread=1 loader=1 pass=2 duration=60ms batch=0 worker=0\n"
-              "1500ms fetch thread=1 loader=1 pass=2 duration=1ms end=1\n");
+              "1401ms fetch thread=1 loader=1 epoch=2 duration=60ms batch=0 worker=0\n"
+              "1500ms fetch thread=1 loader=1 epoch=2 duration=1ms end=1\n");
   const TrainerFacts facts = factsOf(trace);
   REQUIRE(facts.steps.size() == 2);
   CHECK(facts.steps[0].blame.startup == 195ms);
@@ -200,21 +199,21 @@ TEST_CASE("persistent workers: no start-up in the second pass, their work in bot
   CHECK(facts.steps[1].blame.transform == 50ms);
   CHECK(facts.works.size() == 2);
   CHECK(facts.workers.size() == 1);
-  REQUIRE(facts.passes.size() == 2);
-  CHECK(facts.passes[0].startup == 200ms);
-  CHECK(facts.passes[1].startup == 0ms);
+  REQUIRE(facts.epochs.size() == 2);
+  CHECK(facts.epochs[0].startup == 200ms);
+  CHECK(facts.epochs[1].startup == 0ms);
 }
 
 TEST_CASE("workers are known by their batches where their beginning was lost") {
   const Trace trace =
       traceOf(kTrainer + kWorker +
-              "1000ms iterator thread=1 loader=1 pass=1 key=7 duration=5ms\n"
+              "1000ms iterator thread=1 loader=1 epoch=1 key=7 duration=5ms\n"
               "1000ms task thread=2 key=7 worker=3 batch=0 fetch_end=50ms put_end=50ms\n"
               "1000ms task thread=99 key=7 worker=4 batch=1 fetch_end=50ms put_end=50ms\n"
               "1s usage process=2 cpu=0 rss=500 shared=100 threads=3\n"
               "2s usage process=2 cpu=1s rss=900 shared=150 threads=2\n"
-              "1005ms fetch thread=1 loader=1 pass=1 duration=60ms batch=0 worker=3\n"
-              "1100ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n");
+              "1005ms fetch thread=1 loader=1 epoch=1 duration=60ms batch=0 worker=3\n"
+              "1100ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n");
   const TrainerFacts facts = factsOf(trace);
   REQUIRE(facts.workers.size() == 1);
   CHECK(facts.workers[0].worker == 3);
@@ -224,31 +223,31 @@ TEST_CASE("workers are known by their batches where their beginning was lost") {
   CHECK(facts.workers[0].threads == 2);  // three less the queue's feeder
 }
 
-TEST_CASE("two trainers are told apart by their threads, each with its own workers' batches") {
+TEST_CASE("two trainers are distinguished by their threads, each with its own workers' batches") {
   const std::string ranks =
       "0 process process=1 pid=100\n0 thread thread=1 process=1 tid=100\n"
       "0 process process=2 pid=200\n0 thread thread=2 process=2 tid=200\n"
       "repeat 20 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=20ms batch=0+1*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+1*i\n"
       "1090ms optimizer thread=1 optimizer=1\n"
-      "1000ms fetch thread=2 loader=1 pass=1 duration=80ms batch=0+1*i\n"
+      "1000ms fetch thread=2 loader=1 epoch=1 duration=80ms batch=0+1*i\n"
       "1090ms optimizer thread=2 optimizer=1\n"
       "end\n"
-      "3000ms fetch thread=1 loader=1 pass=1 end=1\n"
-      "3000ms fetch thread=2 loader=1 pass=1 end=1\n";
+      "3000ms fetch thread=1 loader=1 epoch=1 end=1\n"
+      "3000ms fetch thread=2 loader=1 epoch=1 end=1\n";
   const Trace trace = traceOf(ranks);
   CHECK(factsOf(trace, 1, 1).split.wait == 14 * 20ms);
   CHECK(factsOf(trace, 2, 2).split.wait == 14 * 80ms);
 }
 
-TEST_CASE("accumulated gradients: which steps hold an update is told") {
+TEST_CASE("accumulated gradients: which steps hold an update is known") {
   const TrainerFacts facts = factsOf(
       "repeat 10 every 200ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=20ms batch=0+2*i\n"
-      "1100ms fetch thread=1 loader=1 pass=1 duration=20ms batch=1+2*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+2*i\n"
+      "1100ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=1+2*i\n"
       "1190ms optimizer thread=1 duration=5ms optimizer=1\n"
       "end\n"
-      "3000ms fetch thread=1 loader=1 pass=1 end=1\n");
+      "3000ms fetch thread=1 loader=1 epoch=1 end=1\n");
   REQUIRE(facts.steps.size() == 20);
   CHECK(!facts.steps[0].updates);
   CHECK(facts.steps[1].updates);
@@ -277,19 +276,20 @@ TEST_CASE("a trainer that is nobody, in a trace of nothing, has no steps and no 
 
 namespace {
 
-// Events that fit no story: all kinds of the hook and of looks, on a few threads and ids, some of
+// Events that fit no story: all kinds of the hook and of samples, on a few threads and ids, some of
 // them damaged, at any time of a second. The same for the same seed.
 Trace disorder(unsigned seed) {
   std::minstd_rand random(seed);
   const auto any = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
-  const auto time = [&](std::uint32_t most) { return Nanos{any(most) * 1000}; };
+  const auto time = [&](std::uint32_t maximum) { return Nanos{any(maximum) * 1000}; };
   TraceBuilder builder;
   for (std::uint32_t p = 1; p <= 3; ++p) {
     builder.take(
         {time(1000), ProcessSeen{ProcessId{p}, ProcessId{any(3)}, 100 + p, 0, {}, {}, {}}});
     builder.take({time(1000), ThreadSeen{ThreadId{p}, ProcessId{p}, 100 + p, {}}});
     LoaderSeen loader;
-    loader.process = ProcessId{p}, loader.loader = any(3);
+    loader.process = ProcessId{p};
+    loader.loader = any(3);
     loader.workers = static_cast<std::int32_t>(any(3));
     builder.take({0ns, loader});
   }

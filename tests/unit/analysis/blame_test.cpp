@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame.h"
+#include "analysis/blame/blame.h"
 
 #include "tests/unit/analysis/text_trace.h"
 
@@ -13,28 +13,29 @@ namespace {
 struct Blamed {
   explicit Blamed(const std::string& text, const FetchShares& stacks = {})
       : trace(traceOf(kTrainer + kWorker + text)),
-        line(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
-        producers(trace, line, stacks) {}
+        timeline(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
+        producers(trace, timeline, stacks) {}
   Trace trace;
-  TrainerTimeline line;
+  TrainerTimeline timeline;
   Producers producers;
 
   [[nodiscard]] Blame wait(std::size_t fetch, Nanos begin, Nanos end) const {
-    const Blame blame =
-        producers.blame(line.passes[line.passOf[fetch]], *line.fetches[fetch], begin, end);
+    const Blame blame = producers.blame(timeline.epochs[timeline.epochOf[fetch]],
+                                        *timeline.fetches[fetch], {begin, end});
     CHECK(blame.total() == end - begin);
     return blame;
   }
   [[nodiscard]] BatchWork work(std::size_t fetch) const {
     BatchWork made;
-    REQUIRE(producers.work(line.passes[line.passOf[fetch]], *line.fetches[fetch], made));
+    REQUIRE(
+        producers.work(timeline.epochs[timeline.epochOf[fetch]], *timeline.fetches[fetch], made));
     return made;
   }
 };
 
 const std::string kPass =
     "0 loader process=1 loader=1 workers=1\n"
-    "0 iterator thread=1 loader=1 pass=1 key=7\n";
+    "0 iterator thread=1 loader=1 epoch=1 key=7\n";
 
 // A batch of worker 0: index in hand after 10 ms, made in 100 ms, handed over in 2 ms.
 std::string task(const std::string& at, int batch, const std::string& cpu) {
@@ -42,42 +43,43 @@ std::string task(const std::string& at, int batch, const std::string& cpu) {
          " fetch_begin=10ms fetch_end=110ms put_end=112ms cpu=" + cpu + "\n";
 }
 std::string fetch(const std::string& at, const std::string& duration, int batch) {
-  return at + " fetch thread=1 loader=1 pass=1 worker=0 duration=" + duration +
+  return at + " fetch thread=1 loader=1 epoch=1 worker=0 duration=" + duration +
          " batch=" + std::to_string(batch) + "\n";
 }
 
 }  // namespace
 
-TEST_CASE("a look counts where it fell, once, and run time by its share of the slice") {
-  const Trace trace = traceOf(  // looks at 10, 20 .. 100 ms
-      kTrainer + "0 slice thread=1 duration=100ms run=20ms looks=10 wait=file_read\n" +
-      "100ms slice thread=1 duration=10ms run=10ms looks=1 wait=running\n" +
-      "110ms slice thread=1 duration=20ms queued=4ms looks=2 wait=sleep\n");
+TEST_CASE("a sample counts where it fell, once, and run time by its share of the slice") {
+  const Trace trace = traceOf(  // samples at 10, 20 .. 100 ms
+      kTrainer + "0 slice thread=1 duration=100ms run=20ms samples=10 wait=file_read\n" +
+      "100ms slice thread=1 duration=10ms run=10ms samples=1 wait=running\n" +
+      "110ms slice thread=1 duration=20ms queued=4ms samples=2 wait=sleep\n");
   const ThreadLife& thread = trace.thread(ThreadId{1});
-  CHECK(observe(thread, 0ms, 35ms).extract == 30ms);
-  CHECK(observe(thread, 0ms, 35ms).run == 7ms);
-  CHECK(observe(thread, 35ms, 100ms).extract == 70ms);
-  CHECK(observe(thread, 10ms, 20ms).blockedLooks == 1);  // the one at 20, not the one at 10
-  CHECK(observe(thread, 11ms, 19ms).blockedLooks == 0);
-  CHECK(observe(thread, 100ms, 110ms).blockedLooks == 0);
-  CHECK(observe(thread, 100ms, 110ms).run == 10ms);
-  const Observed all = observe(thread, 0ms, 200ms);
+  CHECK(observe(thread, {0ms, 35ms}).extract == 30ms);
+  CHECK(observe(thread, {0ms, 35ms}).run == 7ms);
+  CHECK(observe(thread, {35ms, 100ms}).extract == 70ms);
+  CHECK(observe(thread, {10ms, 20ms}).blockedSamples == 1);  // the one at 20, not the one at 10
+  CHECK(observe(thread, {11ms, 19ms}).blockedSamples == 0);
+  CHECK(observe(thread, {100ms, 110ms}).blockedSamples == 0);
+  CHECK(observe(thread, {100ms, 110ms}).run == 10ms);
+  const Observed all = observe(thread, {0ms, 200ms});
   CHECK(all.run == 30ms);
   CHECK(all.queued == 4ms);
   CHECK(all.extract == 100ms);
   CHECK(all.unknown == 20ms);
-  CHECK(all.blockedLooks == 12);
-  CHECK(observe(thread, 50ms, 50ms).blockedLooks == 0);
-  CHECK(observe(trace.thread(ThreadId{9}), 0ms, 1s).blockedLooks == 0);
+  CHECK(all.blockedSamples == 12);
+  CHECK(observe(thread, {50ms, 50ms}).blockedSamples == 0);
+  CHECK(observe(trace.thread(ThreadId{9}), {0ms, 1s}).blockedSamples == 0);
 }
 
-TEST_CASE("slices that cannot be weighed are no looks, and divide nothing by nothing") {
-  const Trace trace = traceOf(kTrainer + "5ms slice thread=1 duration=0 looks=3 wait=file_read\n" +
-                              "10ms slice thread=1 duration=5ms looks=0 wait=file_read\n" +
-                              "20ms slice thread=1 duration=5 looks=4294967295 wait=file_read\n");
-  const Observed seen = observe(trace.thread(ThreadId{1}), 0ms, 1s);
+TEST_CASE("slices that cannot be weighed are no samples, and divide nothing by nothing") {
+  const Trace trace =
+      traceOf(kTrainer + "5ms slice thread=1 duration=0 samples=3 wait=file_read\n" +
+              "10ms slice thread=1 duration=5ms samples=0 wait=file_read\n" +
+              "20ms slice thread=1 duration=5 samples=4294967295 wait=file_read\n");
+  const Observed seen = observe(trace.thread(ThreadId{1}), {0ms, 1s});
   CHECK(seen.extract == 5ns);
-  CHECK(seen.blockedLooks == 4294967295);
+  CHECK(seen.blockedSamples == 4294967295);
 }
 
 TEST_CASE("waiting is blamed on what the owing worker did: idle, making, handing over") {
@@ -117,10 +119,10 @@ TEST_CASE("out of order the batch that arrived is followed, not the oldest") {
   CHECK(blamed.wait(0, 1112ms, 1232ms).transform == 100ms);
 }
 
-TEST_CASE("what the looks found a fetch blocked in divides its blocked time") {
+TEST_CASE("what the samples found a fetch blocked in splits its blocked time") {
   const Blamed blamed(kPass + task("1s", 0, "40ms") +
-                      "1010ms slice thread=2 duration=50ms run=20ms looks=5 wait=file_read\n"
-                      "1060ms slice thread=2 duration=50ms run=20ms looks=5 wait=sleep\n" +
+                      "1010ms slice thread=2 duration=50ms run=20ms samples=5 wait=file_read\n"
+                      "1060ms slice thread=2 duration=50ms run=20ms samples=5 wait=sleep\n" +
                       fetch("1s", "110ms", 0));
   const Blame blame = blamed.wait(0, 1010ms, 1110ms);
   CHECK(blame.transform == 40ms);
@@ -133,17 +135,18 @@ TEST_CASE("what the looks found a fetch blocked in divides its blocked time") {
   CHECK(work.put == 2ms);
 }
 
-TEST_CASE("looks merged over several short fetches count where the last of them fell") {
-  // Fetches of 10 ms, 6 ms of sleep after each; a look every 20 ms, and two in a row saw the same.
-  // Told as evenly spaced, the first of the two sleeps would have fallen into the second fetch.
+TEST_CASE("samples merged over several short fetches count where the last of them fell") {
+  // Fetches of 10 ms, 6 ms of sleep after each; a sample every 20 ms, and two in a row saw the
+  // same. Taken as evenly spaced, the first of the two sleeps would have fallen into the second
+  // fetch.
   const Blamed all(
-      "0 loader process=1 loader=1 workers=0\n0 iterator thread=1 loader=1 pass=1\n"
-      "1s fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=0\n"
-      "1016ms fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=1\n"
-      "1032ms fetch thread=1 loader=1 pass=1 duration=10ms cpu=2ms batch=2\n"
-      "985ms slice thread=1 duration=40ms run=4ms looks=2 wait=socket\n"
-      "1025ms slice thread=1 duration=5ms looks=1 wait=sleep\n"
-      "1030ms slice thread=1 duration=16ms run=2ms looks=2 wait=sleep\n");
+      "0 loader process=1 loader=1 workers=0\n0 iterator thread=1 loader=1 epoch=1\n"
+      "1s fetch thread=1 loader=1 epoch=1 duration=10ms cpu=2ms batch=0\n"
+      "1016ms fetch thread=1 loader=1 epoch=1 duration=10ms cpu=2ms batch=1\n"
+      "1032ms fetch thread=1 loader=1 epoch=1 duration=10ms cpu=2ms batch=2\n"
+      "985ms slice thread=1 duration=40ms run=4ms samples=2 wait=socket\n"
+      "1025ms slice thread=1 duration=5ms samples=1 wait=sleep\n"
+      "1030ms slice thread=1 duration=16ms run=2ms samples=2 wait=sleep\n");
   const Blame second = all.wait(1, 1016ms, 1026ms);
   CHECK(second.extract == 8ms);
   CHECK(second.transform == 2ms);
@@ -156,7 +159,7 @@ TEST_CASE("what a worker takes to pick up an index that lies ready is its own ti
   // 1220 ms, before the worker was done with batch 2; that of batch 4 only as it took batch 2.
   const Blamed blamed(
       "0 loader process=1 loader=1 workers=1 prefetch=2\n"
-      "0 iterator thread=1 loader=1 pass=1 key=7\n" +
+      "0 iterator thread=1 loader=1 epoch=1 key=7\n" +
       task("1s", 0, "100ms") + task("1112ms", 1, "100ms") + task("1224ms", 2, "100ms") +
       task("1336ms", 3, "100ms") + task("1448ms", 4, "100ms") + fetch("1s", "112ms", 0) +
       fetch("1200ms", "20ms", 1) + fetch("1440ms", "12ms", 2) + fetch("1460ms", "1ms", 3) +
@@ -166,10 +169,10 @@ TEST_CASE("what a worker takes to pick up an index that lies ready is its own ti
   CHECK(blamed.work(4).taking == 0ms);
 }
 
-TEST_CASE("a fetch too short for looks is divided as its worker's others were") {
+TEST_CASE("a fetch too short for samples is split as its worker's others were") {
   const Blamed blamed(
       kPass + task("1s", 0, "0") +
-      "1010ms slice thread=2 duration=100ms looks=10 wait=file_read\n"
+      "1010ms slice thread=2 duration=100ms samples=10 wait=file_read\n"
       "2s task thread=2 key=7 batch=1 fetch_begin=0 fetch_end=8ms put_end=8ms cpu=2ms\n" +
       fetch("2s", "8ms", 1));
   CHECK(blamed.wait(0, 2s, 2008ms).extract == 6ms);
@@ -177,7 +180,7 @@ TEST_CASE("a fetch too short for looks is divided as its worker's others were") 
 
 TEST_CASE("a fetch nobody ever saw blocked is transform, and its queueing is the average") {
   const Blamed blamed(kPass + task("1s", 0, "60ms") +
-                      "1010ms slice thread=2 duration=100ms run=60ms queued=30ms looks=10 "
+                      "1010ms slice thread=2 duration=100ms run=60ms queued=30ms samples=10 "
                       "wait=running\n" +
                       fetch("1s", "110ms", 0));
   CHECK(blamed.wait(0, 1010ms, 1110ms).transform == 100ms);
@@ -199,10 +202,10 @@ TEST_CASE("a worker that died in a batch leaves its wait unknown, and no work") 
   const Blamed blamed(kPass + task("1s", 0, "100ms") + fetch("2s", "50ms", 1));
   CHECK(blamed.wait(0, 2s, 2050ms).unknown == 50ms);
   BatchWork none;
-  CHECK(!blamed.producers.work(blamed.line.passes[0], *blamed.line.fetches[0], none));
+  CHECK(!blamed.producers.work(blamed.timeline.epochs[0], *blamed.timeline.fetches[0], none));
 }
 
-TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot be told") {
+TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot be known") {
   const Blamed blamed(task("1s", 0, "100ms") + fetch("1s", "150ms", 0));
   CHECK(blamed.wait(0, 1s, 1150ms).unknown == 150ms);
 }
@@ -210,10 +213,10 @@ TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot 
 TEST_CASE("persistent workers: the next pass has a new key, and its first wait is no start-up") {
   const Blamed blamed(
       kPass + task("1s", 0, "100ms") + fetch("1s", "112ms", 0) +
-      "1990ms iterator thread=1 loader=1 pass=2 key=8 reused=1\n"
+      "1990ms iterator thread=1 loader=1 epoch=2 key=8 reused=1\n"
       "2s task thread=2 key=8 batch=0 fetch_begin=0 fetch_end=20ms put_end=20ms cpu=20ms\n"
-      "1990ms fetch thread=1 loader=1 pass=2 worker=0 duration=40ms batch=0\n");
-  CHECK(blamed.line.passes.size() == 2);
+      "1990ms fetch thread=1 loader=1 epoch=2 worker=0 duration=40ms batch=0\n");
+  CHECK(blamed.timeline.epochs.size() == 2);
   const Blame blame = blamed.wait(1, 1990ms, 2030ms);
   CHECK(blame.startup == 0ms);
   CHECK(blame.transform == 20ms);
@@ -223,8 +226,8 @@ TEST_CASE("persistent workers: the next pass has a new key, and its first wait i
 TEST_CASE("without workers the trainer's own fetch is to blame, split the same way") {
   const Blamed blamed(
       "0 loader process=1 loader=1 workers=0\n"
-      "1s slice thread=1 duration=100ms run=40ms looks=10 wait=page_fault\n"
-      "1s fetch thread=1 loader=1 pass=1 duration=100ms cpu=40ms process_cpu=90ms batch=0\n");
+      "1s slice thread=1 duration=100ms run=40ms samples=10 wait=page_fault\n"
+      "1s fetch thread=1 loader=1 epoch=1 duration=100ms cpu=40ms process_cpu=90ms batch=0\n");
   const Blame blame = blamed.wait(0, 1s, 1100ms);
   CHECK(blame.transform == 40ms);
   CHECK(blame.extract == 60ms);
@@ -250,8 +253,8 @@ TEST_CASE("CPU in read calls is system time beyond what page faults cost, and is
                    "repeat 10 every 100ms\n"
                    "1s task thread=2 key=7 batch=0+1*i fetch_begin=0 fetch_end=90ms put_end=90ms "
                    "cpu=40ms\n"
-                   "990ms slice thread=2 duration=100ms run=40ms looks=10 wait=socket\n"
-                   "1s fetch thread=1 loader=1 pass=1 worker=0 duration=90ms batch=0+1*i\n"
+                   "990ms slice thread=2 duration=100ms run=40ms samples=10 wait=socket\n"
+                   "1s fetch thread=1 loader=1 epoch=1 worker=0 duration=90ms batch=0+1*i\n"
                    "end\n"
                    "0 usage process=2 cpu=0 system=0 minflt=0 syscr=0 rchar=0\n"
                    "1s usage process=2 cpu=60ms system=20ms minflt=10000 syscr=0 rchar=0\n" +
@@ -279,18 +282,18 @@ TEST_CASE("without waits in reads, CPU in read calls is bounded by the calls and
               "0 usage process=1 cpu=0 system=0 minflt=0 syscr=0 rchar=0\n"
               "10s usage process=1 cpu=10s system=4s minflt=0 syscr=1000 rchar=500000000\n");
   const auto share = [&](Nanos blocked) {
-    return readCpuShare(trace, {{ProcessId{1}, 0s, 10s, blocked}});
+    return readCpuShare(trace, {{ProcessId{1}, {0s, 10s}, blocked}});
   };
   CHECK(share(0s) > 0.0519);  // 1000 x 20 us and 0.5 s of copying, of 10 s
   CHECK(share(0s) < 0.0521);
   CHECK(share(9s) > 0.39);  // all of the system time
   CHECK(readCpuShare(trace, {}) == 0);
-  CHECK(readCpuShare(trace, {{ProcessId{9}, 0s, 10s, 0s}}) == 0);
+  CHECK(readCpuShare(trace, {{ProcessId{9}, {0s, 10s}, 0s}}) == 0);
 }
 
 TEST_CASE("a producer that waits for a core goes on with what it was doing") {
   const Blamed blamed(kPass + task("1s", 0, "20ms") +
-                      "1010ms slice thread=2 duration=100ms run=20ms queued=20ms looks=10 "
+                      "1010ms slice thread=2 duration=100ms run=20ms queued=20ms samples=10 "
                       "wait=socket\n" +
                       fetch("1s", "110ms", 0));
   // 60 ms blocked, 20 on a core, 20 runnable: three quarters of those in a read.
@@ -304,9 +307,10 @@ TEST_CASE("a producer that waits for a core goes on with what it was doing") {
 TEST_CASE("what a producer waits for a core for is what its stacks say of it runnable") {
   // Woken from its reads it gets a core at once; it waits for one in the middle of its work.
   FetchShares stacks;
-  stacks.cpuKnown = true, stacks.cpuExtract = 0.1;
+  stacks.cpuKnown = true;
+  stacks.cpuExtract = 0.1;
   const Blamed blamed(kPass + task("1s", 0, "20ms") +
-                          "1010ms slice thread=2 duration=100ms run=20ms queued=20ms looks=10 "
+                          "1010ms slice thread=2 duration=100ms run=20ms queued=20ms samples=10 "
                           "wait=socket\n" +
                           fetch("1s", "110ms", 0),
                       stacks);

@@ -18,7 +18,11 @@ bool about(double value, double wanted) { return std::abs(value - wanted) <= 0.0
 
 Training twoWorkers() {
   Training t;  // 40 ms of CPU a batch, 2 workers: 20 ms a step, of which 10 computed
-  t.workers = 2, t.batchCpu = 40, t.compute = 10, t.waitTransform = 10, t.cores = 4;
+  t.workers = 2;
+  t.batchCpu = 40;
+  t.compute = 10;
+  t.waitTransform = 10;
+  t.cores = 4;
   return t;
 }
 
@@ -38,19 +42,25 @@ TEST_CASE("ceilings give each stage's best rate and the gap to it, slowest first
 
 TEST_CASE("CPU demand, not wall time, makes the ceilings: queued time is left out") {
   Facts f = factsOf(twoWorkers());
-  for (BatchWork& w : f.trainer.works) w.queued = ms(100), w.end += ms(100);
+  for (BatchWork& w : f.trainer.works) {
+    w.queued = ms(100);
+    w.end += ms(100);
+  }
   CHECK(about(of(f.judge().ceilings, "transform")->stepsPerSecond, 50));
 }
 
 TEST_CASE("the trainer's starvation is not its demand") {
   Training t = twoWorkers();
-  t.compute = 15, t.starved = 5, t.waitTransform = 5;
+  t.compute = 15;
+  t.starved = 5;
+  t.waitTransform = 5;
   CHECK(about(of(factsOf(t).judge().ceilings, "compute")->stepsPerSecond, 100));
 }
 
 TEST_CASE("without workers the ceiling is the turn of fetch and compute") {
   Training t = twoWorkers();
-  t.workers = 0, t.waitTransform = 40;
+  t.workers = 0;
+  t.waitTransform = 40;
   const auto c = factsOf(t).judge().ceilings;
   CHECK(about(of(c, "transform")->stepsPerSecond, 20));
   CHECK(about(of(c, "compute")->stepsPerSecond, 100));
@@ -58,7 +68,10 @@ TEST_CASE("without workers the ceiling is the turn of fetch and compute") {
 
 TEST_CASE("blocked producers make the ceiling one of extract") {
   Training t = twoWorkers();
-  t.batchCpu = 10, t.batchIo = 30, t.waitTransform = 2.5, t.waitExtract = 7.5;
+  t.batchCpu = 10;
+  t.batchIo = 30;
+  t.waitTransform = 2.5;
+  t.waitExtract = 7.5;
   const auto c = factsOf(t).judge().ceilings;
   CHECK(c[0].stage == "extract");
   CHECK(about(c[0].stepsPerSecond, 50));
@@ -66,7 +79,8 @@ TEST_CASE("blocked producers make the ceiling one of extract") {
 
 TEST_CASE("a busy device gives a measured ceiling, an idle one none") {
   Facts f = factsOf(twoWorkers());
-  f.run.readBytesPerSecond = 60e6, f.run.peakReadBytesPerSecond = 120e6;
+  f.run.readBytesPerSecond = 60e6;
+  f.run.peakReadBytesPerSecond = 120e6;
   f.run.diskBusyRatio = 0.1;
   CHECK_FALSE(of(f.judge().ceilings, "extract"));
   f.run.diskBusyRatio = 0.9;
@@ -84,7 +98,8 @@ TEST_CASE("time spent saving lowers every ceiling") {
 
 TEST_CASE("heavy tails say how much of the workers in-order delivery leaves") {
   Training t = twoWorkers();
-  t.workers = 8, t.cores = 16;
+  t.workers = 8;
+  t.cores = 16;
   t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
   const auto c = factsOf(t).judge().ceilings;
   REQUIRE(of(c, "transform"));

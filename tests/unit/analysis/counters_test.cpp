@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/counters.h"
+#include "analysis/describe/counters.h"
 
 #include "tests/catch.h"
 #include "tests/unit/analysis/text_trace.h"

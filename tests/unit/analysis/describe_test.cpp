@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe.h"
+#include "analysis/describe/describe.h"
 
 #include <cmath>
 
@@ -19,7 +19,8 @@ TrainerFacts stepsOf(std::initializer_list<int> lengths) {
   for (const int length : lengths) {
     Step step;
     step.number = static_cast<std::uint32_t>(facts.steps.size());
-    step.begin = at, step.end = at += std::chrono::milliseconds(length);
+    step.begin = at;
+    step.end = at += std::chrono::milliseconds(length);
     facts.steps.push_back(step);
   }
   facts.windowEnd = at;
@@ -28,7 +29,7 @@ TrainerFacts stepsOf(std::initializer_list<int> lengths) {
 
 }  // namespace
 
-TEST_CASE("a run tells how it ended: by code, by signal, unknown, or not yet") {
+TEST_CASE("a run says how it ended: by code, by signal, unknown, or not yet") {
   const std::string begun = "manifest started=1s\nmanifest command=\"a\"\n2s host\n";
   SECTION("by code") {
     const RunInfo run = describeRun(traceOf(begun + "5s command_end exit_code=3\n9s host\n"));
@@ -70,7 +71,7 @@ TEST_CASE("an empty recording describes a run of no length") {
   CHECK(!coverage.recorderCpuRatio);
 }
 
-TEST_CASE("a loader made anew for each epoch is told once, another of the same line too") {
+TEST_CASE("a loader recreated for each epoch is listed once, another of the same line too") {
   const RunInfo run = describeRun(
       traceOf("1s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=2 batch_size=8 "
               "prefetch=2 file=\"a.py\" line=4\n"
@@ -85,7 +86,7 @@ TEST_CASE("a loader made anew for each epoch is told once, another of the same l
   CHECK(!run.loaders[1].prefetch);
 }
 
-TEST_CASE("a loader that a library made of the user's own is told where that one was made") {
+TEST_CASE("a loader that a library made of the user's own has the place where that one was made") {
   const std::string mine =
       "1s loader process=1 loader=1 dataset=\"Photos\" workers=2 file=\"train.py\" line=4\n";
   const std::string again =
@@ -127,8 +128,10 @@ TEST_CASE("coverage: a source as it was last, losses of a kind summed, what the 
 TEST_CASE("steps: count, rate of the window, samples, and times without what stands apart") {
   TrainerFacts facts = stepsOf({50, 100, 100, 900, 100});
   facts.steps[3].boundary = true;
-  facts.warmup = 1, facts.windowBegin = 50ms;
-  facts.loader = 0, facts.optimizerSteps = 5;
+  facts.warmup = 1;
+  facts.windowBegin = 50ms;
+  facts.loader = 0;
+  facts.optimizerSteps = 5;
   const Trace trace = traceOf("0 loader process=1 loader=1 batch_size=8\n");
   const StepsInfo steps = describeSteps(trace, facts);
   CHECK(steps.count == 5);

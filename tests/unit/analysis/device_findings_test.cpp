@@ -15,35 +15,37 @@ namespace {
 struct Device {
   double kernels = 0, copies = 0, collectives = 0;
   double sync = 0, launch = 0;  // idle
-  double standing = 0;          // of the trainer, in copies: out of its compute
+  double blocking = 0;          // of the trainer, in copies: out of its compute
   double syncs = 0;             // long waits a step
   double traced = 1;            // of the window
 };
 
-Nanos scaled(Nanos t, double part) {
-  return Nanos(static_cast<Nanos::rep>(static_cast<double>(t.count()) * part));
-}
-
 Facts withDevice(const Training& t, const Device& d) {
   Facts f = factsOf(t);
   TrainerFacts& trainer = f.trainer;
-  for (Step& s : trainer.steps)
-    s.split.compute -= ms(d.standing), s.split.load += ms(d.standing),
-        s.split.copy += ms(d.standing);
+  for (Step& s : trainer.steps) {
+    s.split.compute -= ms(d.blocking);
+    s.split.load += ms(d.blocking);
+    s.split.copy += ms(d.blocking);
+  }
   const auto n = static_cast<double>(trainer.windowSteps());
-  trainer.split.compute -= ms(d.standing * n), trainer.split.load += ms(d.standing * n);
-  trainer.split.copy += ms(d.standing * n);
+  trainer.split.compute -= ms(d.blocking * n);
+  trainer.split.load += ms(d.blocking * n);
+  trainer.split.copy += ms(d.blocking * n);
   DeviceFacts& facts = trainer.device;
   facts.seen = facts.timeline = true;
-  facts.traced = scaled(trainer.window(), d.traced), facts.told = trainer.window();
+  facts.traced = scaled(trainer.window(), d.traced);
+  facts.covered = trainer.window();
   facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
   DeviceBusy busy;
   busy.device = f.trace.strings.intern("GPU-1");
   busy.traced = facts.traced;
   const auto all = [&](double each) { return ms(each * n * d.traced); };
-  busy.kernels = all(d.kernels), busy.copies = all(d.copies);
+  busy.kernels = all(d.kernels);
+  busy.copies = all(d.copies);
   busy.collectives = all(d.collectives);
-  busy.idle.sync = all(d.sync), busy.idle.launch = all(d.launch);
+  busy.idle.sync = all(d.sync);
+  busy.idle.launch = all(d.launch);
   busy.idle.host = busy.traced - busy.busy() - busy.idle.total();
   facts.devices.push_back(busy);
   return f;
@@ -52,7 +54,9 @@ Facts withDevice(const Training& t, const Device& d) {
 Facts copying(const Training& t, const Device& d, HostMemory memory, double rate) {
   Facts f = withDevice(t, d);
   CopyUse copy;
-  copy.kind = DeviceWorkKind::kToDevice, copy.memory = memory, copy.count = 1;
+  copy.kind = DeviceWorkKind::kToDevice;
+  copy.memory = memory;
+  copy.count = 1;
   copy.time = scaled(f.trainer.window(), d.copies / t.step());
   copy.bytes = static_cast<std::int64_t>(rate * seconds(copy.time));
   f.trainer.device.copies.push_back(copy);
@@ -63,7 +67,8 @@ DeviceGauge gauge(Facts& f, double busy) {
   DeviceGauge g;
   g.device = f.trace.strings.intern("GPU-1");
   g.busyRatio = busy;
-  g.memoryTotal = 80'000'000'000, g.memoryPeak = 20'000'000'000;
+  g.memoryTotal = 80'000'000'000;
+  g.memoryPeak = 20'000'000'000;
   return g;
 }
 
@@ -114,7 +119,10 @@ TEST_CASE("no gain goes below the device's own work, whatever the host is freed 
     checkNoneBelow(withDevice(Training{}, {.kernels = kernels, .sync = left, .syncs = 2}).judge(),
                    kernels / 10);
     Training waits;
-    waits.compute = kernels, waits.waitTransform = left, waits.workers = 1, waits.batchCpu = 10;
+    waits.compute = kernels;
+    waits.waitTransform = left;
+    waits.workers = 1;
+    waits.batchCpu = 10;
     checkNoneBelow(withDevice(waits, {.kernels = kernels}).judge(), kernels / 10);
   }
 }
@@ -139,7 +147,7 @@ TEST_CASE("sync points need a wait in at least every second step") {
 }
 
 TEST_CASE("pageable copies that hold up the trainer or the device are a finding, hidden ones not") {
-  const Device exposed{.kernels = 6, .copies = 3, .standing = 3};
+  const Device exposed{.kernels = 6, .copies = 3, .blocking = 3};
   const Judgement j = copying(Training{}, exposed, HostMemory::kPageable, 4e9).judge();
   const Finding* f = find(j, "load.pageable_copy");
   REQUIRE(f);
@@ -166,16 +174,21 @@ TEST_CASE("pinned copies at the link's speed fill the link; slower ones have ano
 
 TEST_CASE("a pin thread at a full core, while the trainer waits") {
   Training t;
-  t.compute = 6, t.waitLoad = 4;
+  t.compute = 6;
+  t.waitLoad = 4;
   Facts f = withDevice(t, {.kernels = 6});
   f.trace.processes.resize(1), f.trace.threads.resize(2);
-  f.trace.processes[0].id = ProcessId{1}, f.trace.processes[0].threads = {ThreadId{2}};
+  f.trace.processes[0].id = ProcessId{1};
+  f.trace.processes[0].threads = {ThreadId{2}};
   ThreadLife& pin = f.trace.threads[1];
-  pin.id = ThreadId{2}, pin.process = ProcessId{1};
+  pin.id = ThreadId{2};
+  pin.process = ProcessId{1};
   pin.name = f.trace.strings.intern("pt_data_pin");
   ThreadSlice slice;
-  slice.thread = pin.id, slice.duration = f.trainer.window();
-  slice.run = scaled(f.trainer.window(), 0.97), slice.wait = Wait::kRunning;
+  slice.thread = pin.id;
+  slice.duration = f.trainer.window();
+  slice.run = scaled(f.trainer.window(), 0.97);
+  slice.wait = Wait::kRunning;
   pin.slices.push_back({f.trainer.windowBegin, slice});
   const Finding* found = find(f.judge(), "load.pin_thread");
   CHECK(found != nullptr);
@@ -186,7 +199,10 @@ TEST_CASE("a pin thread at a full core, while the trainer waits") {
 TEST_CASE("kernels that fill less than half of the device are too small") {
   Facts f = withDevice(Training{}, {.kernels = 9});
   KernelUse k;
-  k.name = "small", k.count = 100, k.time = k.filledOf = ms(100), k.filled = ms(20);
+  k.name = "small";
+  k.count = 100;
+  k.time = k.filledOf = ms(100);
+  k.filled = ms(20);
   f.trainer.device.kernels.push_back(k);
   const Finding* found = nullptr;
   const Judgement j = f.judge();
@@ -209,7 +225,10 @@ TEST_CASE("kernels that fill less than half of the device are too small") {
 
 TEST_CASE("without a timeline no confidence is above medium, and the report says why") {
   Training t;
-  t.workers = 1, t.compute = 10, t.batchCpu = 30, t.waitTransform = 20;
+  t.workers = 1;
+  t.compute = 10;
+  t.batchCpu = 30;
+  t.waitTransform = 20;
   Facts f = factsOf(t);
   CHECK(f.judge().verdict.confidence == Confidence::kHigh);
   f.trainer.device.seen = true;
@@ -229,7 +248,7 @@ TEST_CASE("without a timeline no confidence is above medium, and the report says
   CHECK(bestSpeedup(*find(f.judge(), "transform.too_few_workers")) > 1.7);
 }
 
-TEST_CASE("the monitoring library alone can tell a busy device, with medium confidence") {
+TEST_CASE("the monitoring library alone can show a busy device, with medium confidence") {
   Facts f = factsOf(Training{});
   f.trainer.device.seen = true;
   f.trainer.device.gauges.push_back(gauge(f, 0.97));
@@ -243,8 +262,10 @@ TEST_CASE("the monitoring library alone can tell a busy device, with medium conf
 TEST_CASE("clocks held down cost what the device's work would gain without") {
   Facts f = withDevice(Training{}, {.kernels = 9.5});
   DeviceGauge g = gauge(f, 0.95);
-  g.throttledRatio = 0.8, g.throttleReasons = 0x40;
-  g.throttledClockMhz = 1200, g.maxClockMhz = 2000;
+  g.throttledRatio = 0.8;
+  g.throttleReasons = 0x40;
+  g.throttledClockMhz = 1200;
+  g.maxClockMhz = 2000;
   f.trainer.device.gauges.push_back(g);
   const Judgement j = f.judge();
   const Finding* found = find(j, "host.gpu_throttled");
@@ -273,7 +294,8 @@ TEST_CASE("exposed collectives; and the rank that the others wait for") {
   CHECK(find(f.judge(), "comm.straggler_rank") == nullptr);  // this rank is the late one
 }
 
-TEST_CASE("what is told from a part of the window is at most of medium confidence, and says so") {
+TEST_CASE(
+    "what is estimated from a part of the window is at most of medium confidence, and says so") {
   const Judgement j =
       withDevice(Training{}, {.kernels = 7, .sync = 2, .syncs = 3, .traced = 0.2}).judge();
   const Finding* f = find(j, "compute.sync_points");
@@ -289,10 +311,16 @@ TEST_CASE("batches made in the trainer while the device works: workers leave the
   // A step of 40 ms: 30 of fetch, of which the device's 25 ms of work hides 20, then 10 of
   // launching.
   Training t;
-  t.workers = 0, t.compute = 10, t.batchCpu = 30, t.waitTransform = 30;
+  t.workers = 0;
+  t.compute = 10;
+  t.batchCpu = 30;
+  t.waitTransform = 30;
   Facts f = withDevice(t, {.kernels = 25});
   const auto hide = [](Split& s, Blame& b, Nanos hidden) {
-    s.wait -= hidden, s.compute += hidden, s.hidden += hidden, b.transform -= hidden;
+    s.wait -= hidden;
+    s.compute += hidden;
+    s.hidden += hidden;
+    b.transform -= hidden;
   };
   for (Step& s : f.trainer.steps) hide(s.split, s.blame, ms(20));
   hide(f.trainer.split, f.trainer.blame, ms(20.0 * static_cast<double>(f.trainer.windowSteps())));

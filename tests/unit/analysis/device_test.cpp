@@ -2,8 +2,8 @@
 #include <random>
 
 #include "analysis/analyze.h"
-#include "analysis/attribution.h"
-#include "analysis/device_time.h"
+#include "analysis/blame/facts_accumulator.h"
+#include "analysis/device/device_time.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -46,31 +46,15 @@ TrainerFacts factsOf(const std::string& text) {
 const std::string kSteps =
     "0 loader process=1 loader=1 workers=1\n"
     "repeat 20 every 100ms\n"
-    "1000ms fetch thread=1 loader=1 pass=1 duration=40ms cpu=0 batch=0+1*i worker=0\n"
+    "1000ms fetch thread=1 loader=1 epoch=1 duration=40ms cpu=0 batch=0+1*i worker=0\n"
     "1095ms optimizer thread=1 duration=5ms optimizer=1\n"
     "end\n"
-    "3000ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n";
+    "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
 const std::string kTraced = "0 device_trace process=1 duration=4s kernels=1 calls=1\n";
 
 std::string each(const std::string& lines) { return "repeat 20 every 100ms\n" + lines + "end\n"; }
 
 }  // namespace
-
-TEST_CASE("intervals join where they touch, and divide a stretch without a gap") {
-  const Intervals all = joined({{30ns, 40ns}, {10ns, 20ns}, {20ns, 25ns}, {35ns, 38ns}});
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].begin == 10ns);
-  CHECK(all[0].end == 25ns);
-  CHECK(all[1].end == 40ns);
-  CHECK(lengthIn(all, 0ns, 100ns) == 25ns);
-  CHECK(lengthIn(all, 22ns, 32ns) == 5ns);
-  CHECK(lengthIn(all, 25ns, 30ns) == 0ns);
-  std::string seen;
-  divide(all, 5ns, 45ns, [&](Nanos a, Nanos b, bool in) {
-    seen += std::to_string(a.count()) + (in ? "+" : "-") + std::to_string(b.count()) + " ";
-  });
-  CHECK(seen == "5-10 10+25 25-30 30+40 40-45 ");
-}
 
 TEST_CASE("without a device nothing is known of one, and nothing changes") {
   const TrainerFacts facts = factsOf(kSteps);
@@ -122,7 +106,7 @@ TEST_CASE("a wait for the device is sync while it idles, compute while it works"
   CHECK(facts.device.syncs == 14);
 }
 
-TEST_CASE("standing in a copy to the device is load; in one from it, a wait for it") {
+TEST_CASE("blocking in a copy to the device is load; in one from it, a wait for it") {
   const std::string span =
       "1050ms device_span device=\"GPU-1\" process=1 duration=20ms busy=20ms copy_only=20ms\n";
   const std::string call =
@@ -160,14 +144,14 @@ TEST_CASE("short gaps are launching, longer ones the host's own work") {
   CHECK(idle.host == 14 * (1ms + 38500us));
 }
 
-TEST_CASE("idle time in a checkpoint and in an evaluation is told apart") {
+TEST_CASE("idle time in a checkpoint is not that in an evaluation") {
   const TrainerFacts facts = factsOf(
       kSteps + kTraced + "2550ms span thread=1 duration=30ms phase=periodic name=\"torch.save\"\n" +
       each("1041ms device_span device=\"GPU-1\" process=1 duration=1ms busy=1ms\n"));
   CHECK(facts.device.devices[0].idle.checkpoint == 30ms);
 }
 
-TEST_CASE("what was not traced is told from what was, and sums as exactly") {
+TEST_CASE("what was not traced is estimated from what was, and sums as exactly") {
   // Kernels are traced in three of the window's steps, 10 of 40 ms of each wait hidden.
   const std::string spans =
       each("960ms device_span device=\"GPU-1\" process=1 duration=50ms busy=50ms\n");
@@ -180,7 +164,7 @@ TEST_CASE("what was not traced is told from what was, and sums as exactly") {
   CHECK(facts.steps[7].split.hidden == 10ms);
 }
 
-TEST_CASE("too little tracing tells nothing") {
+TEST_CASE("too little tracing shows nothing") {
   const TrainerFacts facts =
       factsOf(kSteps + "2000ms device_trace process=1 duration=10ms kernels=1\n" +
               each("960ms device_span device=\"GPU-1\" process=1 duration=50ms busy=50ms\n"));
@@ -190,12 +174,12 @@ TEST_CASE("too little tracing tells nothing") {
   CHECK(facts.split.wait == 14 * 40ms);
 }
 
-TEST_CASE("a stretch that tells of copies alone says nothing of busy time") {
+TEST_CASE("an interval with copies alone says nothing of busy time") {
   const TrainerFacts facts =
       factsOf(kSteps + "0 device_trace process=1 duration=4s kernels=0\n" +
               each("960ms device_span device=\"GPU-1\" process=1 duration=50ms busy=50ms\n"));
   CHECK_FALSE(facts.device.timeline);
-  CHECK(facts.device.told == facts.window());
+  CHECK(facts.device.covered == facts.window());
 }
 
 TEST_CASE("any device events whatever sum exactly, and nothing is below zero") {

@@ -23,18 +23,18 @@ std::string training(const std::string& fetch, const std::string& step) {
          "1s framework process=1 name=\"torch\"\n"
          "1s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=1 batch_size=32 "
          "prefetch=2 pin_memory=1\n"
-         "1s iterator thread=1 loader=1 pass=1 key=11 duration=15ms cpu=5ms\n"
+         "1s iterator thread=1 loader=1 epoch=1 key=11 duration=15ms cpu=5ms\n"
          "1020ms worker thread=2 key=11 worker=0 workers=1\n"
          "repeat 200 every 60ms\n"
          "1080ms task thread=2 key=11 batch=0+1*i fetch_end=20ms put_end=20ms cpu=20ms "
          "process_cpu=20ms bytes=160000000\n"
-         "1080ms slice thread=2 duration=60ms run=20ms looks=6 wait=pipe\n"
-         "1100ms fetch thread=1 loader=1 pass=1 duration=" +
+         "1080ms slice thread=2 duration=60ms run=20ms samples=6 wait=pipe\n"
+         "1100ms fetch thread=1 loader=1 epoch=1 duration=" +
          fetch +
          " cpu=200us batch=0+1*i worker=0 ready=2\n"
-         "1100ms slice thread=1 duration=60ms run=39ms looks=6 wait=running\n"
+         "1100ms slice thread=1 duration=60ms run=39ms samples=6 wait=running\n"
          "1155ms optimizer thread=1 duration=4ms optimizer=1\n" +
-         step + "end\n13100ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n";
+         step + "end\n13100ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
 }
 
 // A device of 132 multiprocessors, traced throughout: each step a copy from pinned memory at T + 1
@@ -56,7 +56,7 @@ const std::string kDevice = "1s device device=" + kGpu +
                             " name=\"NVIDIA H100\" process=1 ordinal=0 sms=132 major=9 minor=0 "
                             "memory=85000000000\n"
                             "1s device_trace process=1 duration=13s kernels=1 calls=1\n";
-// 20 GB in use of 85, more for one look.
+// 20 GB in use of 85, more for one sample.
 const std::string kMemory = "repeat 24 every 500ms\n1100ms device_usage device=" + kGpu +
                             " busy=960 memory=20000000000 memory_total=85000000000\nend\n"
                             "5s device_usage device=" +
@@ -113,7 +113,7 @@ TEST_CASE("a pin thread that runs 58 of 60 ms while the trainer waits 20 of them
   const auto pin = [](const std::string& run) {
     return "0 thread thread=3 process=1 tid=103 name=\"pt_data_pin\"\n" +
            training("20200us",
-                    "1100ms slice thread=3 duration=60ms run=" + run + " looks=6 wait=running\n");
+                    "1100ms slice thread=3 duration=60ms run=" + run + " samples=6 wait=running\n");
   };
   const Analysis a = analyze(traceOf(pin("58ms")));
   const Finding* f = find(a, "load.pin_thread");
@@ -147,17 +147,17 @@ TEST_CASE("DataParallel on two devices of one process, and on one it is none") {
       "1s stack stack=1 function=\"train\" file=\"/home/me/train.py\" line=3\n"
       "1s stack stack=2 caller=1 function=\"scatter\" "
       "file=\"/usr/lib/python3/dist-packages/torch/nn/parallel/scatter_gather.py\" line=9\n";
-  // A look in each 10 ms of a step from T + 10 on: one of five scatters.
-  const std::string looks =
-      "1110ms stack_slice thread=1 stack=2 looks=1\n"
-      "1120ms stack_slice thread=1 duration=30ms stack=1 looks=4\n";
+  // A sample in each 10 ms of a step from T + 10 on: one of five scatters.
+  const std::string samples =
+      "1110ms stack_slice thread=1 stack=2 samples=1\n"
+      "1120ms stack_slice thread=1 duration=30ms stack=1 samples=4\n";
   const std::string second = "\"GPU-22222222-2222-3333-4444-555555555555\"";
   const std::string other =
       "1s device device=" + second +
       " name=\"NVIDIA H100\" process=1 ordinal=1 sms=132 major=9 minor=0 memory=85000000000\n"
       "repeat 200 every 60ms\n1120ms device_span device=" +
       second + " process=1 duration=30ms busy=30ms works=20\nend\n";
-  const std::string one = stacks + training("300us", looks + device(1, 0.9)) + kDevice;
+  const std::string one = stacks + training("300us", samples + device(1, 0.9)) + kDevice;
   const Analysis a = analyze(traceOf(one + other));
   const Finding* f = find(a, "comm.data_parallel");
   REQUIRE(f);

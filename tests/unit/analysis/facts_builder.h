@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings.h"
+#include "analysis/verdict/judge.h"
 
 // Hand-made facts: a training of equal steps, written down as the numbers a reader can check.
-// Milliseconds throughout. Every step computes `compute`, waits `wait` (blamed as told), and so on;
-// the window is their sum, so shares are exact by construction.
+// Milliseconds throughout. Every step computes `compute`, waits `wait` (blamed as given), and so
+// on; the window is their sum, so shares are exact by construction.
 namespace stallprof::test {
 
 inline Nanos ms(double v) { return fromSeconds(v * 1e-3); }
@@ -30,9 +30,9 @@ struct Training {
   std::vector<double> batchScale = {1};  // cycles: the shape of the batch times
   std::int64_t batchBytes = 4'000'000;
   int threads = 1;
-  int stepsPerPass = 0;  // 0: one pass, begun before the window
-  double startup = 0;    // a pass, ms; inside the wait of its first step
-  int saveEvery = 0;     // torch.save spans of `saveMs`, inside `periodic`
+  int stepsPerEpoch = 0;  // 0: one pass, begun before the window
+  double startup = 0;     // a pass, ms; inside the wait of its first step
+  int saveEvery = 0;      // torch.save spans of `saveMs`, inside `periodic`
   double saveMs = 0;
 
   [[nodiscard]] double wait() const { return waitExtract + waitTransform + waitLoad + waitUnknown; }
@@ -43,9 +43,7 @@ struct Facts {
   Trace trace;
   TrainerFacts trainer;
   RunFacts run;
-  [[nodiscard]] Judgement judge() const {
-    return stallprof::judge(trace, trainer, run, "before.stallprof");
-  }
+  [[nodiscard]] Judgement judge() const { return stallprof::judge(trace, trainer, run); }
 };
 
 inline void addLoader(Facts& f, const Training& t) {
@@ -67,10 +65,13 @@ inline void addLoader(Facts& f, const Training& t) {
 inline Step stepAt(const Training& t, Nanos at, int index) {
   Step s;
   s.begin = at;
-  const bool first = t.stepsPerPass > 0 && index % t.stepsPerPass == 0;
+  const bool first = t.stepsPerEpoch > 0 && index % t.stepsPerEpoch == 0;
   const Nanos startup = first ? ms(t.startup) : Nanos{};
-  s.split.compute = ms(t.compute), s.split.load = ms(t.load), s.split.other = ms(t.other);
-  s.split.periodic = ms(t.periodic), s.split.wait = ms(t.wait()) + startup;
+  s.split.compute = ms(t.compute);
+  s.split.load = ms(t.load);
+  s.split.other = ms(t.other);
+  s.split.periodic = ms(t.periodic);
+  s.split.wait = ms(t.wait()) + startup;
   s.blame = {ms(t.waitExtract), ms(t.waitTransform), ms(t.waitLoad), startup, ms(t.waitUnknown)};
   s.starved = ms(t.starved);
   s.end = at + s.split.total();
@@ -83,11 +84,13 @@ inline Step stepAt(const Training& t, Nanos at, int index) {
 inline BatchWork workAt(const Training& t, const Step& step, int index) {
   const double scale = t.batchScale[static_cast<std::size_t>(index) % t.batchScale.size()];
   BatchWork w;
-  w.batch = index, w.step = step.number;
+  w.batch = index;
+  w.step = step.number;
   w.worker = t.workers > 0 ? index % t.workers : -1;
   w.threadCpu = ms(t.batchCpu * scale);
   w.cpu = ms(t.batchCpu * t.pool * scale);
-  w.extract = ms(t.batchIo * scale), w.blocked = ms(t.batchBlocked * scale);
+  w.extract = ms(t.batchIo * scale);
+  w.blocked = ms(t.batchBlocked * scale);
   w.begin = step.begin;
   w.end = w.begin + w.threadCpu + w.extract + w.blocked;
   w.bytes = t.batchBytes;
@@ -105,18 +108,19 @@ inline void addSave(Facts& f, const Training& t, const Step& step) {
   f.trace.spans.push_back({step.end - ms(t.saveMs), span});
 }
 
-inline void addPasses(Facts& f, const Training& t) {
-  const int length = t.stepsPerPass > 0 ? t.stepsPerPass : t.steps;
+inline void addEpochs(Facts& f, const Training& t) {
+  const int length = t.stepsPerEpoch > 0 ? t.stepsPerEpoch : t.steps;
   for (int first = 0; first < t.steps; first += length) {
-    Pass p;
-    p.pass = static_cast<std::uint32_t>(first / length + 1);
+    Epoch p;
+    p.epoch = static_cast<std::uint32_t>(first / length + 1);
     p.begin = f.trainer.steps[static_cast<std::size_t>(first)].begin;
     const int last = std::min(t.steps, first + length) - 1;
     p.end = f.trainer.steps[static_cast<std::size_t>(last)].end;
     p.startup = ms(t.startup);
     p.steps = static_cast<std::uint64_t>(last - first + 1);
-    for (int i = first; i <= last; ++i) f.trainer.steps[static_cast<std::size_t>(i)].pass = p.pass;
-    f.trainer.passes.push_back(p);
+    for (int i = first; i <= last; ++i)
+      f.trainer.steps[static_cast<std::size_t>(i)].epoch = p.epoch;
+    f.trainer.epochs.push_back(p);
   }
 }
 
@@ -164,8 +168,31 @@ inline Facts factsOf(const Training& t) {
     w.peakPrivate = 100'000'000;
     f.trainer.workers.push_back(w);
   }
-  addPasses(f, t);
+  addEpochs(f, t);
   addWindow(f, t);
+  return f;
+}
+
+// Producer-bound with W workers: the step takes S / W.
+inline Training starving(int workers, double cpu, double io, double compute) {
+  Training t;
+  t.workers = workers;
+  t.compute = compute;
+  t.batchCpu = cpu;
+  t.batchIo = io;
+  const double wait = (cpu + io) / workers - compute;
+  t.waitTransform = wait * cpu / (cpu + io);
+  t.waitExtract = wait * io / (cpu + io);
+  return t;
+}
+
+// Two workers that are blocked on storage for 36 of 40 ms a batch.
+inline Facts reading(double bytesPerCall) {
+  Facts f = factsOf(starving(2, 4, 36, 5));
+  f.run.bytesPerReadCall = bytesPerCall;
+  f.run.readBytesPerSecond = 90e6;
+  f.run.peakReadBytesPerSecond = 100e6;
+  f.run.diskBusyRatio = 0.8;
   return f;
 }
 

@@ -12,7 +12,10 @@ namespace {
 
 Training inProcess() {
   Training t;
-  t.workers = 0, t.compute = 10, t.batchCpu = 30, t.waitTransform = 30;
+  t.workers = 0;
+  t.compute = 10;
+  t.batchCpu = 30;
+  t.waitTransform = 30;
   return t;
 }
 
@@ -40,10 +43,15 @@ TEST_CASE("a step that hardly works is not surely computing: it sleeps, or waits
 
 TEST_CASE("under 20 steps nothing is concluded") {
   Training t = inProcess();
-  t.warmup = 5, t.steps = 19;
+  t.warmup = 5;
+  t.steps = 19;
   Judgement j = factsOf(t).judge();
   CHECK(j.verdict.boundBy == "unknown");
   CHECK_FALSE(j.verdict.healthy.has_value());
+  REQUIRE(j.verdict.withheld);
+  CHECK(j.verdict.withheld->why == NoVerdict::Why::kFewSteps);
+  CHECK(j.verdict.withheld->value == 19);
+  CHECK(j.verdict.withheld->limit == 20);
   REQUIRE_FALSE(j.findings.empty());
   CHECK(j.findings[0].confidence == Confidence::kLow);
   t.steps = 20;
@@ -53,9 +61,14 @@ TEST_CASE("under 20 steps nothing is concluded") {
 TEST_CASE("above 15 % unexplained nothing is concluded") {
   Training t = inProcess();
   t.other = 7.5;  // of 47.5
-  CHECK(factsOf(t).judge().verdict.boundBy == "unknown");
+  const Verdict v = factsOf(t).judge().verdict;
+  CHECK(v.boundBy == "unknown");
+  REQUIRE(v.withheld);
+  CHECK(v.withheld->why == NoVerdict::Why::kUnexplained);
+  CHECK(std::abs(v.withheld->value - 7.5 / 47.5) < 1e-3);
   t.other = 6.5;
   CHECK(factsOf(t).judge().verdict.boundBy == "transform");
+  CHECK_FALSE(factsOf(t).judge().verdict.withheld);
 }
 
 TEST_CASE("a model that does not fit predicts nothing and says so") {
@@ -76,7 +89,9 @@ TEST_CASE("a model that does not fit predicts nothing and says so") {
 
 TEST_CASE("a small finding beside a model that does not fit bounds nothing") {
   Training t;
-  t.compute = 40, t.batchCpu = 10, t.waitLoad = 4;  // 9 % of the step
+  t.compute = 40;
+  t.batchCpu = 10;
+  t.waitLoad = 4;  // 9 % of the step
   t.trainerCpu = 10;
   Facts f = factsOf(t);
   CHECK(f.judge().verdict.boundBy != "unknown");
@@ -100,10 +115,15 @@ TEST_CASE("other tenants lower confidence and widen; they silence only a narrow 
   const Prediction& pb = b.findings[0].advice[0].predicted;
   CHECK(*pb.high / *pb.low > *pa.high / *pa.low);
   Training close = inProcess();  // a fix worth 14 %, less than what the others took
-  close.compute = 20, close.batchCpu = close.waitTransform = 3, close.batchBytes = 0;
+  close.compute = 20;
+  close.batchCpu = close.waitTransform = 3;
+  close.batchBytes = 0;
   Facts narrow = factsOf(close);
   narrow.run.externalCpuRatio = 0.30;
-  CHECK(narrow.judge().verdict.boundBy == "unknown");
+  const Verdict silenced = narrow.judge().verdict;
+  CHECK(silenced.boundBy == "unknown");
+  REQUIRE(silenced.withheld);
+  CHECK(silenced.withheld->why == NoVerdict::Why::kOthersCpu);
 }
 
 TEST_CASE("few steps in the window cost a level of confidence") {
@@ -152,6 +172,8 @@ TEST_CASE("a run without steps has no verdict and no findings of the pipeline") 
   CHECK(j.verdict.boundBy == "unknown");
   CHECK_FALSE(j.verdict.healthy.has_value());
   CHECK_FALSE(j.verdict.auRatio.has_value());
+  REQUIRE(j.verdict.withheld);
+  CHECK(j.verdict.withheld->why == NoVerdict::Why::kNoSteps);
   CHECK(j.findings.empty());
 }
 
@@ -163,7 +185,10 @@ TEST_CASE("facts that lie outside every range do not break the judge") {
   f.trace.loaders[0].data.workers = 2'000'000'000;
   f.trace.loaders[0].data.prefetch = 2'000'000'000;
   f.run.cores = 0;
-  for (BatchWork& w : f.trainer.works) w.cpu = ms(-5), w.extract = ms(-1);
+  for (BatchWork& w : f.trainer.works) {
+    w.cpu = ms(-5);
+    w.extract = ms(-1);
+  }
   CHECK_NOTHROW(f.judge());
 }
 
@@ -180,7 +205,8 @@ TEST_CASE("the same facts give the same answer to the last digit") {
 
 TEST_CASE("what was checked and found fine is listed with its number") {
   Facts f = factsOf(Training{});
-  f.run.throttledRatio = 0.0, f.run.swapPagesPerSecond = 0.0;
+  f.run.throttledRatio = 0.0;
+  f.run.swapPagesPerSecond = 0.0;
   const auto lines = f.judge().notAProblem;
   const auto has = [&](const char* text) {
     return std::find(lines.begin(), lines.end(), text) != lines.end();
@@ -196,12 +222,21 @@ TEST_CASE("what was checked and found fine is listed with its number") {
 
 TEST_CASE("waiting that no rule explains is never called healthy") {
   Training t;  // idle workers, a trainer that waits all the same: nothing here can say why
-  t.waitLoad = 0, t.waitExtract = 0.4, t.waitTransform = 0.4, t.batchCpu = 1, t.workers = 4;
+  t.waitLoad = 0;
+  t.waitExtract = 0.4;
+  t.waitTransform = 0.4;
+  t.batchCpu = 1;
+  t.workers = 4;
   Facts f = factsOf(t);
-  for (Step& s : f.trainer.steps) s.split.wait += ms(4), s.end += ms(4);
+  for (Step& s : f.trainer.steps) {
+    s.split.wait += ms(4);
+    s.end += ms(4);
+  }
   f.trainer.split.wait += ms(4) * 200;
   f.trainer.windowEnd += ms(4) * 200;
   const Judgement j = f.judge();
   CHECK(j.verdict.healthy != Maybe<bool>(true));
   CHECK(j.verdict.boundBy == "unknown");
+  REQUIRE(j.verdict.withheld);
+  CHECK(j.verdict.withheld->why == NoVerdict::Why::kUnclear);
 }

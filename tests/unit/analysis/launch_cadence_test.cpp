@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/launch_cadence.h"
+#include "analysis/device/launch_cadence.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,14 +19,14 @@ const std::string kOn = "device=\"GPU-1\" process=1 ";
 
 std::string ms(int at) { return std::to_string(at) + "ms "; }
 
-// A program in C++ that launches from its second thread, traced from 1 s on; each kernel is told of
-// in the fifth second. `kernels`: their names in one step of 50 ms, one a millisecond from 10 on.
-// `dark`: seconds in which kernels were not traced.
-std::string program(const std::vector<std::string>& kernels, std::vector<int> dark = {}) {
+// A program in C++ that launches from its second thread, traced from 1 s on; each kernel is
+// recorded in the fifth second. `kernels`: their names in one step of 50 ms, one a millisecond from
+// 10 on. `untraced`: seconds in which kernels were not traced.
+std::string program(const std::vector<std::string>& kernels, std::vector<int> untraced = {}) {
   std::string text = kTrainer + "0 thread thread=2 process=1 tid=101 name=\"train\"\n" +
                      "1s device " + kOn + "name=\"NVIDIA H100\" ordinal=0 sms=132\n";
   for (int second = 1; second <= kRun; ++second) {
-    const bool traced = std::find(dark.begin(), dark.end(), second) == dark.end();
+    const bool traced = std::find(untraced.begin(), untraced.end(), second) == untraced.end();
     text += ms(1000 * second) +
             "device_trace process=1 duration=1s kernels=" + (traced ? "1" : "0") +
             " calls=1 each=" + (second == 5 ? "1" : "0") + "\n" + ms(1000 * second) +
@@ -48,7 +48,7 @@ const std::vector<std::string> kStep = {"embed", "layer", "norm", "layer", "norm
 
 }  // namespace
 
-TEST_CASE("kernels that come back once a step tell the steps of a program that nothing else does") {
+TEST_CASE("kernels that come back once a step show the steps of a program that nothing else does") {
   const Analysis a = analyze(traceOf(program(kStep)));
   REQUIRE(a.steps.source.has_value());
   CHECK(*a.steps.source == "inferred");
@@ -93,7 +93,7 @@ TEST_CASE("one kernel over and over, or in no order, makes no steps") {
 namespace {
 
 // A program whose steps begin at `steps` (ms) and launch those kernels, by turns, evenly over four
-// fifths of their time. Every kernel is told of from the fifth to the fifteenth second of each
+// fifths of their time. Every kernel is recorded from the fifth to the fifteenth second of each
 // minute.
 std::string longSteps(const std::vector<int>& steps,
                       const std::vector<std::vector<std::string>>& kernels) {
@@ -136,7 +136,7 @@ std::vector<int> every(int length, int run, int from = 300) {
 
 }  // namespace
 
-TEST_CASE("steps of seconds are found, and told as long as they are") {
+TEST_CASE("steps of seconds are found, and are as long as they were") {
   for (const int length : {300, 700, 1300, 2500, 4300}) {
     CAPTURE(length);
     const std::vector<int> steps = every(length, 300'000);
@@ -154,9 +154,11 @@ TEST_CASE("a pause between steps of seconds is one long step, and the others sta
   for (const int at : every(2500, 300'000, steps.back() + 20'000)) steps.push_back(at);
   const Trace trace = traceOf(longSteps(steps, {kStep}));
   const InferredSteps inferred = launchCadence(trace, findRoles(trace));
-  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(steps.size())) <= 4);
+  CHECK(std::abs(static_cast<int>(inferred.iterations.size()) - static_cast<int>(steps.size())) <=
+        4);
   std::vector<double> lengths;
-  for (const Lap& lap : inferred.laps) lengths.push_back(seconds(lap.end - lap.begin));
+  for (const Interval& iteration : inferred.iterations)
+    lengths.push_back(seconds(iteration.end - iteration.begin));
   std::sort(lengths.begin(), lengths.end());
   CHECK(lengths.back() > 15);
   CHECK(lengths[lengths.size() - 2] < 5);
@@ -166,8 +168,10 @@ TEST_CASE("a pause between steps of seconds is one long step, and the others sta
 TEST_CASE("steps that come when they like are not guessed at") {
   std::vector<int> uneven;
   unsigned random = 1;
-  for (int at = 300; at < 300'000; at += 300 + static_cast<int>(random >> 20 & 4095))
-    uneven.push_back(at), random = random * 1664525u + 1013904223u;
+  for (int at = 300; at < 300'000; at += 300 + static_cast<int>(random >> 20 & 4095)) {
+    uneven.push_back(at);
+    random = random * 1664525u + 1013904223u;
+  }
   CHECK_FALSE(analyze(traceOf(longSteps(uneven, {kStep}))).steps.source.has_value());
 }
 
@@ -191,14 +195,15 @@ TEST_CASE("the layers of a model are not its steps") {
   const std::vector<int> steps = every(1000, 120'000);
   const Trace trace = traceOf(longSteps(steps, {layers(true)}));
   const InferredSteps inferred = launchCadence(trace, findRoles(trace));
-  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(steps.size())) <= 3);
+  CHECK(std::abs(static_cast<int>(inferred.iterations.size()) - static_cast<int>(steps.size())) <=
+        3);
   CHECK(inferred.why.find("one is 437 kernels") != std::string::npos);
   // With nothing that comes once a step there is nothing to count.
   CHECK_FALSE(analyze(traceOf(longSteps(steps, {layers(false)}))).steps.source.has_value());
 }
 
-TEST_CASE("steps of which no stretch holds two are not guessed at, whatever it holds") {
-  // Of a minute, every stretch holds the same part: some layers of the forward pass, or backward.
+TEST_CASE("steps of which no interval holds two are not guessed at, whatever it holds") {
+  // Of a minute, every interval holds the same part: some layers of the forward pass, or backward.
   for (const int from : {300, 30'300})
     CHECK_FALSE(analyze(traceOf(longSteps(every(60'000, 1'500'000, from), {layers(true)})))
                     .steps.source.has_value());
@@ -215,5 +220,6 @@ TEST_CASE("what is logged every ten steps is no step of its own") {
   const Trace trace = traceOf(longSteps(begins, steps));
   const InferredSteps inferred = launchCadence(trace, findRoles(trace));
   CHECK(inferred.why.find("one is 9 kernels") != std::string::npos);
-  CHECK(std::abs(static_cast<int>(inferred.laps.size()) - static_cast<int>(begins.size())) <= 10);
+  CHECK(std::abs(static_cast<int>(inferred.iterations.size()) - static_cast<int>(begins.size())) <=
+        10);
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/long_run.h"
-
 #include <cmath>
 
 #include "analysis/analyze.h"
-#include "base/lot.h"
+#include "analysis/blame/facts_accumulator.h"
+#include "base/splitmix64.h"
 #include "tests/catch.h"
-#include "trace/trace_builder.h"
+#include "trace/load.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
@@ -17,6 +16,28 @@ constexpr Nanos kBegin = 100s;
 constexpr int kPass = 2500;                        // steps
 constexpr int kSlowest = 3210;                     // stands for nine seconds
 constexpr std::size_t kRows = 6000, kHeld = 6144;  // with 2,048 at each end
+
+// Fed to a reader one by one: each part ends with the row that makes it full.
+class Events {
+ public:
+  [[nodiscard]] Strings& strings() { return strings_; }
+  void take(const Event& event) { events_.push_back(event); }
+
+  [[nodiscard]] EventSource source() const {
+    return [this, next = std::size_t{0}](TraceBuilder& builder) mutable -> Result<bool> {
+      if (next == 0)
+        for (std::uint32_t id = 1; id <= strings_.size(); ++id)
+          (void)builder.strings().intern(strings_.at(StringId{id}));
+      if (next == events_.size()) return false;
+      builder.take(events_[next++]);
+      return true;
+    };
+  }
+
+ private:
+  Strings strings_;
+  std::vector<Event> events_;
+};
 
 struct Shape {
   int steps = 20'000;
@@ -31,7 +52,7 @@ struct Shape {
 // kPass steps with workers kept, a checkpoint every 1000.
 class Rank {
  public:
-  Rank(TraceBuilder& out, const Shape& shape, std::uint32_t rank)
+  Rank(Events& out, const Shape& shape, std::uint32_t rank)
       : out_(out), shape_(shape), first_(1 + 3 * rank), gpu_(out.strings().intern("GPU-1")) {
     for (std::uint32_t p = first_; p < first_ + 3; ++p) {
       const ProcessId parent{p == first_ ? 0 : first_};
@@ -40,20 +61,26 @@ class Rank {
     }
     if (!shape_.loader) return;
     LoaderSeen loader;
-    loader.process = process(), loader.loader = 1, loader.workers = 2, loader.prefetch = 2;
-    loader.kind = out_.strings().intern("torch.DataLoader"), loader.batchSize = 32;
+    loader.process = process();
+    loader.loader = 1;
+    loader.workers = 2;
+    loader.prefetch = 2;
+    loader.kind = out_.strings().intern("torch.DataLoader");
+    loader.batchSize = 32;
     loader.persistent = true;
     out_.take({kBegin, loader});
-    loader.loader = 2, loader.workers = 0, loader.prefetch = -1;
+    loader.loader = 2;
+    loader.workers = 0;
+    loader.prefetch = -1;
     if (shape_.evaluates) out_.take({kBegin, loader});
   }
 
   void step(int number) {
-    if (number % kPass == 0 && shape_.loader) pass(number > 0);
-    const std::uint64_t lot = lotOf(static_cast<std::uint64_t>(number));
-    const Nanos wait = 4ms + Nanos(static_cast<Nanos::rep>(lot % 4'000'000));
+    if (number % kPass == 0 && shape_.loader) epoch(number > 0);
+    const std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(number));
+    const Nanos wait = 4ms + Nanos(static_cast<Nanos::rep>(hash % 4'000'000));
     const Nanos compute =
-        number == kSlowest ? 9s : 14ms + Nanos(static_cast<Nanos::rep>(lot / 7 % 2'000'000));
+        number == kSlowest ? 9s : 14ms + Nanos(static_cast<Nanos::rep>(hash / 7 % 2'000'000));
     if (shape_.loader) fetch(number % kPass, wait);
     const Nanos length = wait + 1ms + compute;
     if (number % shape_.accumulate == shape_.accumulate - 1)
@@ -75,17 +102,17 @@ class Rank {
   [[nodiscard]] ThreadId worker(int number) const {
     return ThreadId{first_ + 1 + static_cast<std::uint32_t>(number % 2)};
   }
-  [[nodiscard]] std::uint64_t key() const { return first_ * 1000u + pass_; }
+  [[nodiscard]] std::uint64_t key() const { return first_ * 1000u + epoch_; }
 
-  void pass(bool evaluate) {
+  void epoch(bool evaluate) {
     if (evaluate && shape_.evaluates) {
-      ++pass_;
-      out_.take({at_, IteratorBegin{thread(), 2, pass_, key(), 1ms, 1ms, false}});
+      ++epoch_;
+      out_.take({at_, IteratorBegin{thread(), 2, epoch_, key(), 1ms, 1ms, false}});
       for (int i = 0; i < 100; ++i, at_ += 8ms)
-        out_.take({at_ + 1ms, Fetch{thread(), 2, pass_, 5ms, 4ms, i, -1, 0, false, {}}});
+        out_.take({at_ + 1ms, Fetch{thread(), 2, epoch_, 5ms, 4ms, i, -1, 0, false, {}}});
     }
-    ++pass_;
-    out_.take({at_, IteratorBegin{thread(), 1, pass_, key(), 5ms, 1ms, pass_ > 1}});
+    ++epoch_;
+    out_.take({at_, IteratorBegin{thread(), 1, epoch_, key(), 5ms, 1ms, epoch_ > 1}});
     for (int w = 0; w < 2; ++w) out_.take({at_ + 1ms, WorkerBegin{worker(w), key(), w, 2}});
     at_ += 5ms;
   }
@@ -93,12 +120,17 @@ class Rank {
   // Its batch is ready when the wait ends: 30 ms on a CPU, 8 ms in a file.
   void fetch(int batch, Nanos wait) {
     WorkerTask task;
-    task.thread = worker(batch), task.key = key(), task.worker = batch % 2;
-    task.batch = batch, task.fetchEnd = 38ms, task.putEnd = 38ms, task.cpu = 30ms;
+    task.thread = worker(batch);
+    task.key = key();
+    task.worker = batch % 2;
+    task.batch = batch;
+    task.fetchEnd = 38ms;
+    task.putEnd = 38ms;
+    task.cpu = 30ms;
     out_.take({at_ + wait - 38ms, task});
     out_.take(
         {at_ + wait - 38ms, ThreadSlice{task.thread, 38ms, 30ms, {}, Wait::kFileRead, {}, 4}});
-    out_.take({at_, Fetch{thread(), 1, pass_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
+    out_.take({at_, Fetch{thread(), 1, epoch_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
   }
 
   // Half of the compute, and a quarter of the wait for the next batch.
@@ -109,22 +141,24 @@ class Rank {
     }
     if (at_ > traced_ - 3s) return;
     DeviceSpan span;
-    span.device = gpu_, span.process = process(), span.works = 10;
+    span.device = gpu_;
+    span.process = process();
+    span.works = 10;
     span.duration = span.busy = compute / 2;
     out_.take({at_ + wait + 2ms, span});
     span.duration = span.busy = wait / 4;
     out_.take({at_, span});
   }
 
-  TraceBuilder& out_;
+  Events& out_;
   const Shape shape_;
   const std::uint32_t first_;
   const StringId gpu_;
   Nanos at_ = kBegin + 1s, traced_{};
-  std::uint32_t pass_ = 0;
+  std::uint32_t epoch_ = 0;
 };
 
-void train(TraceBuilder& out, const Shape& shape) {
+void train(Events& out, const Shape& shape) {
   std::vector<Rank> ranks;
   for (int r = 0; r < shape.ranks; ++r)
     ranks.emplace_back(out, shape, static_cast<std::uint32_t>(r));
@@ -136,24 +170,23 @@ void train(TraceBuilder& out, const Shape& shape) {
 struct Read {
   Trace trace;
   Analyzed analyzed;
-  std::size_t mostRows = 0;  // of fetches, whenever a part had been read
+  std::size_t maxRows = 0;  // of fetches, whenever a part had been read
 };
 
 Read read(const Shape& shape, bool parts) {
-  LongRun run(RuleTable::builtIn(), kHeld);
-  Read out;
-  const PartReader reader = [&](const Trace& trace) {
-    out.mostRows = std::max(out.mostRows, trace.fetches.size());
-    return run.take(trace);
-  };
+  Events events;
+  train(events, shape);
   TraceBounds bounds = TraceBounds::none();
   if (parts) bounds.program = kRows;
-  TraceBuilder builder(bounds, parts ? reader : PartReader());
-  train(builder, shape);
-  out.trace = builder.seal();
-  AnalyzeOptions options;
-  options.parts = parts ? &run : nullptr;
-  out.analyzed = analyzeWithFacts(out.trace, options);
+  FactsAccumulator run(RuleTable::builtIn(), kHeld);
+  Read out;
+  TraceReader reader(events.source(), bounds);
+  while (reader.nextPart().value()) {
+    out.maxRows = std::max(out.maxRows, reader.part().fetches.size());
+    reader.release(run.add(reader.part()));
+  }
+  out.trace = reader.lastPart();
+  out.analyzed = analyzeWithFacts(out.trace, run, {});
   return out;
 }
 
@@ -191,7 +224,7 @@ TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
   }
 }
 
-TEST_CASE("a run read in parts is told as one read as a whole, and that it was is said") {
+TEST_CASE("a run read in parts is reported as one read as a whole, and that it was is said") {
   const Read whole = read({}, false), parts = read({}, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   CHECK(idsOf(b) == idsOf(a));
@@ -227,7 +260,7 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
     CHECK(some.steps.windowCount == all.steps.windowCount);
     CHECK(some.steps.window == all.steps.window);
     CHECK(some.steps.optimizerSteps == all.steps.optimizerSteps);
-    // What was not traced is told from what was, in each part from its own.
+    // What was not traced is estimated from what was, in each part from its own.
     const double apart = shape.device ? 0.002 : 1e-6;
     CHECK(near(some.breakdown.ratio->compute, all.breakdown.ratio->compute, apart));
     CHECK(near(some.breakdown.ratio->dataWait, all.breakdown.ratio->dataWait, apart));
@@ -250,12 +283,12 @@ TEST_CASE("a run four times as long holds no more steps and rows") {
     const TrainerFacts& trainer = run->analyzed.trainer;
     CHECK(trainer.steps.size() <= kHeld);
     CHECK(trainer.works.size() <= trainer.steps.size());
-    CHECK(run->mostRows <= 5 * kRows / 2);
+    CHECK(run->maxRows <= 5 * kRows / 2);
     CHECK(run->trace.fetches.size() <= 5 * kRows / 2);
     CHECK(run->trace.tasks.size() <= 5 * kRows / 2);
   }
   CHECK(more.analyzed.trainer.stepCount() == 40'000);
-  CHECK(more.mostRows < some.mostRows * 3 / 2);
+  CHECK(more.maxRows < some.maxRows * 3 / 2);
   CHECK(more.trace.loaders.size() == 1);
   CHECK(more.trace.iterators.size() == 16);
   CHECK(more.trace.spans.size() == 40);
@@ -277,13 +310,13 @@ TEST_CASE(
   const Step& step = trainer.steps[slowest];
   CHECK(step.number == kSlowest);
   for (const std::size_t i : {std::size_t{0}, slowest, trainer.steps.size() - 1}) {
-    CHECK(trainer.toldWhole(i));
-    const Step& told = trainer.steps[i];
+    CHECK(trainer.detailed(i));
+    const Step& annotated = trainer.steps[i];
     const auto fetch = std::find_if(run.trace.fetches.begin(), run.trace.fetches.end(),
-                                    [&](const auto& row) { return row.at == told.begin; });
+                                    [&](const auto& row) { return row.at == annotated.begin; });
     REQUIRE(fetch != run.trace.fetches.end());
     const auto task = std::find_if(run.trace.tasks.begin(), run.trace.tasks.end(), [&](auto& row) {
-      return row.data.key == 1000 + told.pass && row.data.batch == told.batch;
+      return row.data.key == 1000 + annotated.epoch && row.data.batch == annotated.batch;
     });
     CHECK(task != run.trace.tasks.end());
   }

@@ -20,7 +20,8 @@ double luck(std::uint64_t i) {
 Workload steady(double io, double cpu, double own, double trainerCpuRatio, std::size_t n = 400) {
   Workload w;
   BatchDemand b;
-  b.io = io, b.cpu = cpu;
+  b.io = io;
+  b.cpu = cpu;
   w.batches.assign(n, b);
   w.steps.assign(n, {own, 0, 0});
   w.trainerCpuRatio = trainerCpuRatio;
@@ -29,7 +30,10 @@ Workload steady(double io, double cpu, double own, double trainerCpuRatio, std::
 
 PipelineSettings settings(int workers, double cores, int prefetch = 2, bool inOrder = true) {
   PipelineSettings s;
-  s.workers = workers, s.cores = cores, s.prefetch = prefetch, s.inOrder = inOrder;
+  s.workers = workers;
+  s.cores = cores;
+  s.prefetch = prefetch;
+  s.inOrder = inOrder;
   return s;
 }
 
@@ -42,7 +46,7 @@ bool near(double value, double wanted, double tolerance) {
 }
 
 // Batches that only sleep, a trainer four times faster than they are: how much of the workers' time
-// in-order delivery leaves usable. The rows of research's table of head-of-line efficiency.
+// in-order delivery leaves usable. Simulated once with another program, as a check.
 double efficiency(const std::vector<double>& batch, int workers, int prefetch, bool inOrder) {
   Workload w;
   double sum = 0;
@@ -147,10 +151,11 @@ TEST_CASE("no arrangement beats the cores, the workers or the trainer") {
     w.batches[i] = {0.01 * luck(i), 0, 0.02 * luck(i + 1000), 1 + luck(i + 3000), 0};
     w.steps[i] = {0.01 * luck(i + 2000), 0, 0};
     cpu += w.batches[i].coreSeconds() + w.steps[i].own;
-    own += w.steps[i].own, alone += w.batches[i].alone();
+    own += w.steps[i].own;
+    alone += w.batches[i].alone();
   }
   // Whole passes, so that no batch is made outside the time that is measured.
-  w.stepsPerPass = static_cast<double>(w.steps.size()) / 2;
+  w.stepsPerEpoch = static_cast<double>(w.steps.size()) / 2;
   const auto n = static_cast<double>(w.steps.size());
   for (const int workers : {1, 2, 5})
     for (const double cores : {1.0, 2.0, 3.5})
@@ -161,16 +166,17 @@ TEST_CASE("no arrangement beats the cores, the workers or the trainer") {
       }
 }
 
-TEST_CASE("workers that start anew add their start to every pass, persistent ones do not") {
+TEST_CASE("workers that are started again add their start to every pass, persistent ones do not") {
   Workload w = steady(0.010, 0, 0.010, 0, 200);
-  w.stepsPerPass = 20, w.startup = 0.100;
+  w.stepsPerEpoch = 20;
+  w.startup = 0.100;
   PipelineSettings s = settings(2, 8);
-  const double anew = play(w, s);
+  const double again = play(w, s);
   s.persistent = true;
   const double kept = play(w, s);
-  CHECK(near(anew - kept, 0.100 / 20, 0.01));
+  CHECK(near(again - kept, 0.100 / 20, 0.01));
   // Long passes are not played whole: the start is spread over them.
-  w.stepsPerPass = 1000;
+  w.stepsPerEpoch = 1000;
   CHECK(near(play(w, settings(2, 8)), 0.010 + (0.100 + 0.010) / 1000, 0.01));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/native.h"
+#include "analysis/describe/native.h"
 
 #include "analysis/analyze.h"
 #include "tests/catch.h"
@@ -24,7 +24,7 @@ const std::string kProgram =
 
 }  // namespace
 
-TEST_CASE("a program without Python is told by library and function, most first") {
+TEST_CASE("a program without Python is listed by library and function, most first") {
   const Analysis a = analyze(traceOf(kProgram));
   REQUIRE(a.native);
   CHECK(a.native->samples == 100);
@@ -40,7 +40,8 @@ TEST_CASE("a program without Python is told by library and function, most first"
   CHECK_FALSE(first.below.known());
 }
 
-TEST_CASE("spinning and the kernel's part are told apart; unseen, the kernel's is not measured") {
+TEST_CASE(
+    "spinning and the kernel's part are distinguished; unseen, the kernel's is not measured") {
   const Analysis a = analyze(traceOf(kProgram));
   CHECK(a.native->spinRatio > 0.09);
   CHECK(a.native->spinRatio < 0.11);
@@ -58,8 +59,8 @@ TEST_CASE("under a Python function the native one is named that most of its samp
       "0 stack stack=2 caller=1 file=\"/usr/lib/python3/dist-packages/PIL/Image.py\" line=9 "
       "function=\"Image.resize\"\n"
       "repeat 10 every 1s\n"
-      "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
-      "10ms stack_slice thread=1 duration=990ms stack=2 looks=100 gil=holds\n"
+      "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+      "10ms stack_slice thread=1 duration=990ms stack=2 samples=100 gil=holds\n"
       "10ms native thread=1 duration=1s stack=2 file=\"/lib/_imaging.so\" offset=64 samples=80 "
       "function=\"ImagingResample\"\n"
       "10ms native thread=1 duration=1s stack=2 file=\"/usr/bin/python3.11\" offset=64 samples=20 "
@@ -81,8 +82,8 @@ TEST_CASE("a pool's samples are its submitter's, but not those that spin") {
       "0 thread thread=9 process=1 tid=900 name=\"pool\"\n"
       "0 stack stack=1 file=\"train.py\" line=20 function=\"forward\"\n"
       "repeat 10 every 1s\n"
-      "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
-      "10ms stack_slice thread=1 duration=990ms stack=1 looks=100 gil=holds\n"
+      "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+      "10ms stack_slice thread=1 duration=990ms stack=1 samples=100 gil=holds\n"
       "10ms native thread=1 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n"
       "10ms native thread=9 duration=1s stack=1 file=\"/lib/libdnnl.so.3\" offset=64 samples=40 "
       "function=\"conv\"\n"
@@ -101,13 +102,14 @@ TEST_CASE("a pool's samples are its submitter's, but not those that spin") {
 
 TEST_CASE("a Python function that is busy with itself has no native one, nor has one hardly seen") {
   const auto with = [](const std::string& natives) {
-    return analyze(traceOf(stallprof::test::kTrainer +
-                           "0 stack stack=1 file=\"train.py\" line=20 function=\"main\"\n"
-                           "repeat 10 every 1s\n"
-                           "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
-                           "10ms stack_slice thread=1 duration=990ms stack=1 looks=100 gil=holds\n"
-                           "end\n" +
-                           natives + "10s command_end exit_code=0\n"));
+    return analyze(
+        traceOf(stallprof::test::kTrainer +
+                "0 stack stack=1 file=\"train.py\" line=20 function=\"main\"\n"
+                "repeat 10 every 1s\n"
+                "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+                "10ms stack_slice thread=1 duration=990ms stack=1 samples=100 gil=holds\n"
+                "end\n" +
+                natives + "10s command_end exit_code=0\n"));
   };
   const Analysis own = with(
       "1s native thread=1 duration=1s stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=90\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/pieces.h"
+#include "analysis/steps/pieces.h"
 
 #include <string>
 
@@ -10,14 +10,16 @@ using namespace stallprof;
 namespace {
 
 Piece piece(int begin, int end, char name) {
-  return {Nanos{begin}, Nanos{end}, Piece::Kind::kPhase, Phase::kOther,
+  return {{Nanos{begin}, Nanos{end}},
+          Piece::Kind::kPhase,
+          Phase::kOther,
           static_cast<std::uint32_t>(name)};
 }
 
 // "0a5 5b9": a from 0 to 5, then b to 9.
-std::string shown(const Line& line) {
+std::string shown(const Timeline& timeline) {
   std::string text;
-  for (const Piece& p : line)
+  for (const Piece& p : timeline)
     text += (text.empty() ? "" : " ") + std::to_string(p.begin.count()) +
             static_cast<char>(p.index) + std::to_string(p.end.count());
   return text;
@@ -52,7 +54,7 @@ TEST_CASE("keepOuter gives what both claim to the one that began earlier") {
 }
 
 TEST_CASE("an overlay wins where it lies, over one piece, over several, and beside them") {
-  const Line base = {piece(0, 10, 'a'), piece(12, 20, 'b'), piece(20, 30, 'c')};
+  const Timeline base = {piece(0, 10, 'a'), piece(12, 20, 'b'), piece(20, 30, 'c')};
   CHECK(shown(overlay(base, {piece(2, 4, 'x')})) == "0a2 2x4 4a10 12b20 20c30");
   CHECK(shown(overlay(base, {piece(5, 25, 'x')})) == "0a5 5x25 25c30");
   CHECK(shown(overlay(base, {piece(5, 11, 'x'), piece(11, 12, 'y')})) ==

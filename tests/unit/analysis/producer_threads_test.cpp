@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/producer_threads.h"
+#include "analysis/blame/producer_threads.h"
 
 #include <cmath>
 
 #include "analysis/analyze.h"
-#include "analysis/attribution.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -32,10 +31,10 @@ const std::string kThreads =
 // 200 updates, one every 100 ms: 60 ms in the queue's get, 40 ms of work.
 std::string trainer() {
   return "repeat 200 every 100ms\n"
-         "0ms slice thread=1 duration=60ms looks=6 wait=futex\n"
-         "10ms stack_slice thread=1 duration=50ms looks=6 stack=3\n"
-         "60ms slice thread=1 duration=40ms run=40ms looks=4 wait=running\n"
-         "70ms stack_slice thread=1 duration=30ms looks=4 stack=4\n"
+         "0ms slice thread=1 duration=60ms samples=6 wait=futex\n"
+         "10ms stack_slice thread=1 duration=50ms samples=6 stack=3\n"
+         "60ms slice thread=1 duration=40ms run=40ms samples=4 wait=running\n"
+         "70ms stack_slice thread=1 duration=30ms samples=4 stack=4\n"
          "95ms optimizer thread=1 duration=5ms optimizer=1\n"
          "end\n";
 }
@@ -43,11 +42,11 @@ std::string trainer() {
 // What thread 2 does meanwhile: at work, or blocked, for the first 60 ms of each step.
 std::string other(const std::string& run, const std::string& wait, int stack) {
   return "repeat 200 every 100ms\n"
-         "0ms slice thread=2 duration=60ms looks=6 run=" +
+         "0ms slice thread=2 duration=60ms samples=6 run=" +
          run + " wait=" + wait + "\n" +
-         "10ms stack_slice thread=2 duration=50ms looks=6 stack=" + std::to_string(stack) + "\n" +
-         "60ms slice thread=2 duration=40ms looks=4 wait=futex\n"
-         "70ms stack_slice thread=2 duration=30ms looks=4 stack=5\n"
+         "10ms stack_slice thread=2 duration=50ms samples=6 stack=" + std::to_string(stack) + "\n" +
+         "60ms slice thread=2 duration=40ms samples=4 wait=futex\n"
+         "70ms stack_slice thread=2 duration=30ms samples=4 stack=5\n"
          "end\n";
 }
 
@@ -80,10 +79,10 @@ TEST_CASE("half at work, half asleep: what nobody did anything for is not named"
   // Asleep with a stack of its own: a sleep is nobody's work.
   const std::string both =
       "repeat 200 every 100ms\n"
-      "0ms slice thread=2 duration=30ms looks=3 run=30ms wait=running\n"
-      "10ms stack_slice thread=2 duration=20ms looks=3 stack=6\n"
-      "30ms slice thread=2 duration=70ms looks=7 wait=sleep\n"
-      "40ms stack_slice thread=2 duration=60ms looks=7 stack=5\n"
+      "0ms slice thread=2 duration=30ms samples=3 run=30ms wait=running\n"
+      "10ms stack_slice thread=2 duration=20ms samples=3 stack=6\n"
+      "30ms slice thread=2 duration=70ms samples=7 wait=sleep\n"
+      "40ms stack_slice thread=2 duration=60ms samples=7 stack=5\n"
       "end\n";
   const Analysis a = analyze(test::traceOf(kThreads + trainer() + both));
   REQUIRE(a.breakdown.blame.has_value());
@@ -105,16 +104,16 @@ std::string compiled(const std::string& step, const std::string& thread) {
          "0 thread thread=3 process=1 tid=102 name=\"tf_Compute\"\n"
          "0 thread thread=4 process=1 tid=103 name=\"tf_Compute\"\n"
          "repeat 200 every 100ms\n"
-         "0ms slice thread=1 duration=100ms looks=10 wait=futex\n"
-         "10ms stack_slice thread=1 duration=90ms looks=10 stack=8\n"
-         "0ms slice thread=3 duration=60ms looks=6 wait=futex what=\"tf.data get-next\"\n"
-         "60ms slice thread=3 duration=40ms looks=4 wait=futex what=\"futex\"\n"
+         "0ms slice thread=1 duration=100ms samples=10 wait=futex\n"
+         "10ms stack_slice thread=1 duration=90ms samples=10 stack=8\n"
+         "0ms slice thread=3 duration=60ms samples=6 wait=futex what=\"tf.data get-next\"\n"
+         "60ms slice thread=3 duration=40ms samples=4 wait=futex what=\"futex\"\n"
          "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
          thread + "end\n";
 }
 const std::string kWorks =
-    "0ms slice thread=2 duration=60ms looks=6 run=60ms wait=running\n"
-    "60ms slice thread=2 duration=40ms looks=4 wait=futex\n";
+    "0ms slice thread=2 duration=60ms samples=6 run=60ms wait=running\n"
+    "60ms slice thread=2 duration=40ms samples=4 wait=futex\n";
 
 }  // namespace
 
@@ -138,15 +137,15 @@ TEST_CASE("a compiled evaluation that waits for its next batch is an evaluation"
   CHECK(near(a.breakdown.ratio->periodic, 1));
 }
 
-TEST_CASE("a TensorFlow that cannot be looked into is not said to compute while it waits") {
+TEST_CASE("a TensorFlow that cannot be sampled is not said to compute while it waits") {
   const std::string blind =
       kThreads +
       "0 framework process=1 name=\"tensorflow\" version=\"2.21\"\n"
       "0 source source=\"thread_syscall\" state=absent why=\"syscall: EPERM\"\n" +
       "repeat 200 every 100ms\n"
-      "0ms slice thread=1 duration=70ms looks=7 wait=futex\n"
-      "70ms slice thread=1 duration=30ms run=30ms looks=3 wait=running\n"
-      "10ms stack_slice thread=1 duration=90ms looks=10 stack=4\n"
+      "0ms slice thread=1 duration=70ms samples=7 wait=futex\n"
+      "70ms slice thread=1 duration=30ms run=30ms samples=3 wait=running\n"
+      "10ms stack_slice thread=1 duration=90ms samples=10 stack=4\n"
       "95ms optimizer thread=1 duration=5ms optimizer=1\n"
       "end\n";
   const Analysis a = analyze(test::traceOf(blind));
@@ -156,21 +155,21 @@ TEST_CASE("a TensorFlow that cannot be looked into is not said to compute while 
   CHECK(a.verdict.boundBy == "unknown");
 }
 
-TEST_CASE("looks that fell beside the fetch they are of make no step load") {
-  // Each fetch is 40 ms; the looks' stacks were read 10 ms after the instants they are kept with.
+TEST_CASE("samples that fell beside the fetch they are of make no step load") {
+  // Each fetch is 40 ms; the samples' stacks were read 10 ms after the instants they are kept with.
   const Analysis a =
       analyze(test::traceOf(kThreads +
                             "0 stack stack=8 caller=4 "
                             "file=\"/u/site-packages/tensorflow/python/data/ops/iterator_ops.py\" "
                             "function=\"OwnedIterator._next_internal\" line=9\n"
                             "0 loader process=1 loader=1 kind=\"tf.data\" workers=0\n"
-                            "0 iterator thread=1 loader=1 pass=1\n"
+                            "0 iterator thread=1 loader=1 epoch=1\n"
                             "repeat 200 every 100ms\n"
-                            "10ms fetch thread=1 loader=1 pass=1 duration=40ms cpu=0 batch=0+1*i\n"
-                            "0ms slice thread=1 duration=50ms looks=5 wait=futex\n"
-                            "5ms stack_slice thread=1 duration=30ms looks=4 stack=8\n"
-                            "50ms slice thread=1 duration=50ms run=50ms looks=5 wait=running\n"
-                            "55ms stack_slice thread=1 duration=40ms looks=5 stack=4\n"
+                            "10ms fetch thread=1 loader=1 epoch=1 duration=40ms cpu=0 batch=0+1*i\n"
+                            "0ms slice thread=1 duration=50ms samples=5 wait=futex\n"
+                            "5ms stack_slice thread=1 duration=30ms samples=4 stack=8\n"
+                            "50ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n"
+                            "55ms stack_slice thread=1 duration=40ms samples=5 stack=4\n"
                             "end\n"));
   REQUIRE(a.breakdown.ratio.has_value());
   CHECK(near(a.breakdown.ratio->load, 0));
@@ -179,9 +178,9 @@ TEST_CASE("looks that fell beside the fetch they are of make no step load") {
 
 TEST_CASE("a get-next that reads is one, too; a lock it holds nothing of is not") {
   const std::string reads =
-      "60ms slice thread=4 duration=20ms looks=2 wait=file_read what=\"/data/x\"\n"
-      "80ms slice thread=4 duration=10ms looks=1 wait=futex what=\"tf.data get-next\"\n"
-      "90ms slice thread=4 duration=10ms looks=1 wait=futex what=\"futex\"\n";
+      "60ms slice thread=4 duration=20ms samples=2 wait=file_read what=\"/data/x\"\n"
+      "80ms slice thread=4 duration=10ms samples=1 wait=futex what=\"tf.data get-next\"\n"
+      "90ms slice thread=4 duration=10ms samples=1 wait=futex what=\"futex\"\n";
   const Analysis a = analyze(test::traceOf(compiled("fit", reads)));
   REQUIRE(a.breakdown.ratio.has_value());
   CHECK(near(a.breakdown.ratio->compute, 0.1));
@@ -202,13 +201,13 @@ TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {
   const auto training = [](const std::string& thread) {
     return test::traceOf(kThreads +
                          "0 loader process=1 loader=1 kind=\"tf.data\" workers=0\n"
-                         "0 iterator thread=1 loader=1 pass=1\n"
+                         "0 iterator thread=1 loader=1 epoch=1\n"
                          "repeat 100 every 100ms\n"
-                         "0ms fetch thread=1 loader=1 pass=1 duration=80ms cpu=0 batch=0+1*i\n"
-                         "0ms slice thread=1 duration=80ms looks=8 wait=futex\n"
-                         "10ms stack_slice thread=1 duration=70ms looks=8 stack=3\n"
-                         "80ms slice thread=1 duration=20ms run=20ms looks=2 wait=running\n"
-                         "90ms stack_slice thread=1 duration=10ms looks=2 stack=4\n" +
+                         "0ms fetch thread=1 loader=1 epoch=1 duration=80ms cpu=0 batch=0+1*i\n"
+                         "0ms slice thread=1 duration=80ms samples=8 wait=futex\n"
+                         "10ms stack_slice thread=1 duration=70ms samples=8 stack=3\n"
+                         "80ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n"
+                         "90ms stack_slice thread=1 duration=10ms samples=2 stack=4\n" +
                          thread + "end\n");
   };
   const Analysis a =

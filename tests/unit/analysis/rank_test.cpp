@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/findings/rank.h"
+#include "analysis/verdict/rank.h"
 
 #include <cmath>
 
@@ -13,14 +13,17 @@ namespace {
 
 Finding made(const char* id, Phase phase, double speedup, Confidence confidence) {
   Finding f;
-  f.id = id, f.phase = phase, f.confidence = confidence, f.shareRatio = 1 - 1 / speedup;
+  f.id = id;
+  f.phase = phase;
+  f.confidence = confidence;
+  f.shareRatio = 1 - 1 / speedup;
   Advice a;
   a.predicted = {speedup, speedup, speedup};
   f.advice.push_back(a);
   return f;
 }
 
-bool saysTie(const Finding& f) {
+bool notesTie(const Finding& f) {
   for (const EvidenceItem& e : f.evidence)
     if (e.text.find("tie") != std::string::npos) return true;
   return false;
@@ -51,7 +54,8 @@ TEST_CASE("of two that one fix cures the one that explains more of the time goes
   std::vector<Finding> list = {
       made("extract.random_access", Phase::kExtract, 2, Confidence::kHigh),
       made("transform.too_few_workers", Phase::kTransform, 2, Confidence::kHigh)};
-  list[0].shareRatio = 0.42, list[1].shareRatio = 0.86;
+  list[0].shareRatio = 0.42;
+  list[1].shareRatio = 0.86;
   rankFindings(list);
   CHECK(list[0].id == "transform.too_few_workers");
 }
@@ -69,10 +73,12 @@ TEST_CASE("a second within 10 % of the first is said to be a tie, one beyond is 
       made("extract.small_files", Phase::kExtract, 1 / 0.54, Confidence::kHigh),
       made("load.ipc", Phase::kLoad, 1 / 0.60, Confidence::kHigh)};
   Judged j{Training{}};
-  (void)verdictOf(j.evidence, list);
-  CHECK_FALSE(saysTie(list[0]));
-  CHECK(saysTie(list[1]));
-  CHECK_FALSE(saysTie(list[2]));
+  const Verdict v = verdictOf(j.evidence, list);
+  CHECK(v.tied == std::vector<int>{1, 2});
+  CHECK_FALSE(v.withheld);
+  CHECK_FALSE(notesTie(list[0]));
+  CHECK(notesTie(list[1]));
+  CHECK_FALSE(notesTie(list[2]));
 }
 
 TEST_CASE("two that gain next to nothing are no tie: the first of a healthy run is its own work") {
@@ -81,8 +87,27 @@ TEST_CASE("two that gain next to nothing are no tie: the first of a healthy run 
                                made("load.no_prefetch", Phase::kLoad, 1.02, Confidence::kHigh)};
   (void)verdictOf(j.evidence, weak);
   REQUIRE(weak[0].id == "compute.cpu_bound");
-  CHECK_FALSE(saysTie(weak[1]));
-  CHECK_FALSE(saysTie(weak[2]));
+  CHECK_FALSE(notesTie(weak[1]));
+  CHECK_FALSE(notesTie(weak[2]));
+}
+
+TEST_CASE("a finding lies within the widest of its parents that fired and has its share") {
+  const auto within = [](double share, double parentShare) {
+    std::vector<Finding> list = {
+        made("load.no_prefetch", Phase::kLoad, 1.2, Confidence::kHigh),
+        made("transform.cpu_saturated", Phase::kTransform, 2, Confidence::kHigh),
+        made("transform.stragglers", Phase::kTransform, 1.5, Confidence::kHigh)};
+    list[0].shareRatio = share;
+    list[1].shareRatio = parentShare;
+    list[2].shareRatio = 0.4;
+    rankFindings(list);
+    for (const Finding& f : list)
+      if (f.id.starts_with("load.")) return f.within;
+    return Maybe<std::string>();
+  };
+  CHECK(within(0.3, 0.5) == Maybe<std::string>("transform.cpu_saturated"));
+  CHECK(within(0.3, 0.2) == Maybe<std::string>("transform.stragglers"));
+  CHECK(within(0.6, 0.2) == std::nullopt);
 }
 
 TEST_CASE("bound_by is mixed only when the second is of another phase and as good") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/ranks.h"
+#include "analysis/blame/ranks.h"
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ using namespace stallprof::test;
 
 namespace {
 
-// Two ranks of 100 steps of 100 ms, looked at each 10 ms: stack 1 is the program at work, stack 2
+// Two ranks of 100 steps of 100 ms, sampled each 10 ms: stack 1 is the program at work, stack 2
 // its collective, stack 3 its backward. `steps` says what each does in two steps of 100 ms.
 std::string ranks(const std::string& steps) {
   return "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
@@ -29,17 +29,17 @@ std::string ranks(const std::string& steps) {
          steps + "end\n";
 }
 
-// The thread's looks from `at`: `work` of them at work, then `wait` in `stack`, 10 ms apart.
-std::string looks(int thread, int at, int work, int wait, int stack = 2) {
+// The thread's samples from `at`: `work` of them at work, then `wait` in `stack`, 10 ms apart.
+std::string samples(int thread, int at, int work, int wait, int stack = 2) {
   const auto line = [&](int from, int count, int in, const char* wait_) {
     if (count == 0) return std::string();
     const std::string t = " thread=" + std::to_string(thread);
     const std::string n = std::to_string(count);
     return std::to_string(from) + "ms slice" + t + " duration=" + n +
            "0ms run=" + (wait_ == std::string("running") ? n + "0ms" : std::string("0")) +
-           " looks=" + n + " wait=" + wait_ + "\n" + std::to_string(from + 10) + "ms stack_slice" +
-           t + " duration=" + std::to_string(10 * (count - 1)) + "ms stack=" + std::to_string(in) +
-           " looks=" + n + "\n";
+           " samples=" + n + " wait=" + wait_ + "\n" + std::to_string(from + 10) +
+           "ms stack_slice" + t + " duration=" + std::to_string(10 * (count - 1)) +
+           "ms stack=" + std::to_string(in) + " samples=" + n + "\n";
   };
   return line(at, work, 1, "running") + line(at + 10 * work, wait, stack, "futex");
 }
@@ -56,8 +56,8 @@ bool near(double a, double b) { return std::abs(a - b) < 0.02; }
 
 TEST_CASE("one rank late in each step is the one that the other waits for") {
   // Rank 1 works 30 of 100 ms and waits 60, rank 2 works 90 of them.
-  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 3, 7) + looks(1, 1190, 3, 7) +
-                                           looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0))));
+  const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 3, 7) + samples(1, 1190, 3, 7) +
+                                           samples(2, 1090, 10, 0) + samples(2, 1190, 10, 0))));
   REQUIRE(a.trainers.size() == 2);
   REQUIRE(a.trainers[0].breakdown.phase);
   CHECK(near(a.trainers[0].breakdown.phase->comm, 0.7));
@@ -72,34 +72,37 @@ TEST_CASE("one rank late in each step is the one that the other waits for") {
   CHECK(find(a, "comm.rank_imbalance") == nullptr);
 }
 
-TEST_CASE("a trainer's rank is what it told, else what the run's environment gave the only one") {
-  const std::string trained = ranks(looks(1, 1090, 3, 7) + looks(1, 1190, 3, 7) +
-                                    looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0));
-  const Analysis told =
+TEST_CASE(
+    "a trainer's rank is what it reported, else what the run's environment gave the only one") {
+  const std::string trained = ranks(samples(1, 1090, 3, 7) + samples(1, 1190, 3, 7) +
+                                    samples(2, 1090, 10, 0) + samples(2, 1190, 10, 0));
+  const Analysis annotated =
       analyze(traceOf("0 framework process=1 name=\"torch\" rank=4\n"
                       "0 framework process=2 name=\"torch\" rank=5\n" +
                       trained));
-  REQUIRE(told.trainers.size() == 2);
-  CHECK(told.trainers[0].rank == 4);
-  CHECK(told.trainers[1].rank == 5);
-  REQUIRE(find(told, "comm.straggler_rank"));
-  CHECK(find(told, "comm.straggler_rank")->evidence[0].text.starts_with("rank 5 (process 102) "));
+  REQUIRE(annotated.trainers.size() == 2);
+  CHECK(annotated.trainers[0].rank == 4);
+  CHECK(annotated.trainers[1].rank == 5);
+  REQUIRE(find(annotated, "comm.straggler_rank"));
+  CHECK(find(annotated, "comm.straggler_rank")
+            ->evidence[0]
+            .text.starts_with("rank 5 (process 102) "));
   Trace trace = traceOf(trained);
   trace.manifest.environment = {{"RANK", Untrusted("3")}};
   CHECK(rankOf(trace, ProcessId{1}, true) == 3);
   CHECK_FALSE(rankOf(trace, ProcessId{1}, false).has_value());  // there are two: it is not theirs
 }
 
-TEST_CASE("where looks are too few, a rank's blocked time says that it waits for the other") {
+TEST_CASE("where samples are too few, a rank's blocked time says that it waits for the other") {
   const auto slices = [](int thread, int run) {  // of each step of 100 ms; no stack was seen
-    const std::string rest = "ms looks=1 wait=futex\n", t = " thread=" + std::to_string(thread);
+    const std::string rest = "ms samples=1 wait=futex\n", t = " thread=" + std::to_string(thread);
     return "1090ms slice" + t + " duration=100ms run=" + std::to_string(run) + rest +
            "1190ms slice" + t + " duration=100ms run=" + std::to_string(run) + rest;
   };
   const std::string both = ranks(slices(1, 30) + slices(2, 90));
-  const std::string told =
+  const std::string annotated =
       "0 framework process=1 name=\"torch\" rank=0\n0 framework process=2 name=\"torch\" rank=1\n";
-  const Analysis a = analyze(traceOf(told + both));
+  const Analysis a = analyze(traceOf(annotated + both));
   REQUIRE(a.trainers.size() == 2);
   CHECK(near(a.trainers[0].breakdown.phase->comm, 0.6));
   CHECK(near(a.trainers[1].breakdown.phase->comm, 0));
@@ -112,11 +115,11 @@ TEST_CASE("where looks are too few, a rank's blocked time says that it waits for
 }
 
 TEST_CASE("a rank that sleeps in its steps is late, though it is blocked as long as the other") {
-  // 40 steps of 250 ms, of which each thread runs 25; a look every half second.
+  // 40 steps of 250 ms, of which each thread runs 25; a sample every half second.
   const auto run = [](const std::string& first, const std::string& second) {
     const auto slices = [](int thread, const std::string& wait) {
       return "1s slice thread=" + std::to_string(thread) +
-             " duration=500ms run=50ms looks=1 wait=" + wait + "\n";
+             " duration=500ms run=50ms samples=1 wait=" + wait + "\n";
     };
     std::string text = ranks("").substr(0, ranks("").find("repeat"));
     for (const int rank : {0, 1})
@@ -138,16 +141,17 @@ TEST_CASE("a rank that sleeps in its steps is late, though it is blocked as long
     CHECK(find(run(alike, alike), "comm.straggler_rank") == nullptr);
 }
 
-TEST_CASE("two looks that found a rank asleep say nothing of it") {
+TEST_CASE("two samples that found a rank asleep say nothing of it") {
   const auto slices = [](int thread, const std::string& wait) {  // of which one tenth runs
-    const std::string rest =
-        " thread=" + std::to_string(thread) + " duration=5s run=500ms looks=1 wait=" + wait + "\n";
+    const std::string rest = " thread=" + std::to_string(thread) +
+                             " duration=5s run=500ms samples=1 wait=" + wait + "\n";
     return "1s slice" + rest + "6s slice" + rest;
   };
-  const std::string told =
+  const std::string annotated =
       "0 framework process=1 name=\"torch\" rank=0\n"
       "0 framework process=2 name=\"torch\" rank=1\n";
-  const Analysis a = analyze(traceOf(told + ranks("") + slices(1, "futex") + slices(2, "sleep")));
+  const Analysis a =
+      analyze(traceOf(annotated + ranks("") + slices(1, "futex") + slices(2, "sleep")));
   REQUIRE(a.trainers.size() == 2);
   CHECK(near(a.trainers[0].breakdown.phase->comm, 0));
   CHECK(find(a, "comm.straggler_rank") == nullptr);
@@ -155,8 +159,8 @@ TEST_CASE("two looks that found a rank asleep say nothing of it") {
 
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
-  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 4, 6) + looks(1, 1190, 10, 0) +
-                                           looks(2, 1090, 10, 0) + looks(2, 1190, 4, 6))));
+  const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 4, 6) + samples(1, 1190, 10, 0) +
+                                           samples(2, 1090, 10, 0) + samples(2, 1190, 4, 6))));
   const Finding* f = find(a, "comm.rank_imbalance");
   REQUIRE(f);
   CHECK(near(f->shareRatio, 0.3));
@@ -166,22 +170,22 @@ TEST_CASE("ranks late by turns: half of what they wait could be saved") {
 }
 
 TEST_CASE("ranks that wait alike wait for the link, not for each other") {
-  const Analysis a = analyze(traceOf(ranks(looks(1, 1090, 7, 3) + looks(1, 1190, 7, 3) +
-                                           looks(2, 1090, 6, 4) + looks(2, 1190, 7, 3))));
+  const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 7, 3) + samples(1, 1190, 7, 3) +
+                                           samples(2, 1090, 6, 4) + samples(2, 1190, 7, 3))));
   CHECK(find(a, "comm.rank_imbalance") == nullptr);
   CHECK(find(a, "comm.straggler_rank") == nullptr);
 }
 
 TEST_CASE("blocked in backward while nothing of the process works is a wait for the other ranks") {
-  const std::string uneven = looks(1, 1090, 3, 7, 3) + looks(1, 1190, 3, 7, 3) +
-                             looks(2, 1090, 10, 0) + looks(2, 1190, 10, 0);
+  const std::string uneven = samples(1, 1090, 3, 7, 3) + samples(1, 1190, 3, 7, 3) +
+                             samples(2, 1090, 10, 0) + samples(2, 1190, 10, 0);
   const Analysis a = analyze(traceOf(ranks(uneven)));
   REQUIRE(a.trainers.size() == 2);
   CHECK(near(a.trainers[0].breakdown.phase->comm, 0.7));
   REQUIRE(find(a, "comm.straggler_rank"));
   // A team's thread at work beside it: the wait is for that.
   const std::string team =
-      "0 thread thread=3 process=1 tid=111\n1s slice thread=3 duration=12s run=11s looks=1200 "
+      "0 thread thread=3 process=1 tid=111\n1s slice thread=3 duration=12s run=11s samples=1200 "
       "wait=running\n";
   const Analysis busy = analyze(traceOf(ranks(uneven) + team));
   CHECK(near(busy.trainers[0].breakdown.phase->comm, 0));
@@ -190,6 +194,6 @@ TEST_CASE("blocked in backward while nothing of the process works is a wait for 
       "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
       "0 stack stack=3 function=\"backward\" file=\"/x/torch/autograd/__init__.py\" line=9\n"
       "repeat 100 every 100ms\n1090ms optimizer thread=1 optimizer=1\n" +
-      looks(1, 1090, 0, 10, 3) + "end\n"));
+      samples(1, 1090, 0, 10, 3) + "end\n"));
   CHECK(near(alone.trainers[0].breakdown.phase->comm, 0));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/resources.h"
+#include "analysis/describe/resources.h"
 
 #include <cmath>
 
@@ -11,11 +11,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A trainer whose window is 10 s to 20 s, with process 2 as its worker if told.
+// A trainer whose window is 10 s to 20 s, with process 2 as its worker if `worker`.
 TrainerFacts trainer(bool worker) {
   TrainerFacts facts;
-  facts.process = ProcessId{1}, facts.thread = ThreadId{1};
-  facts.windowBegin = 10s, facts.windowEnd = 20s;
+  facts.process = ProcessId{1};
+  facts.thread = ThreadId{1};
+  facts.windowBegin = 10s;
+  facts.windowEnd = 20s;
   if (worker) {
     facts.workers.emplace_back();
     facts.workers.back().process = ProcessId{2};
@@ -31,9 +33,13 @@ bool near(Maybe<double> value, double expected) {
   return value && std::abs(*value - expected) < 1e-9;
 }
 
-Pass pass(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
-  Pass p;
-  p.begin = begin, p.end = end, p.wait = wait, p.steps = 5, p.evaluation = evaluation;
+Epoch epoch(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
+  Epoch p;
+  p.begin = begin;
+  p.end = end;
+  p.wait = wait;
+  p.steps = 5;
+  p.evaluation = evaluation;
   return p;
 }
 
@@ -53,7 +59,7 @@ TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores ove
   CHECK(near(run.throttledRatio, 0.2));
 }
 
-TEST_CASE("a window shorter than two looks at the host says nothing of who used its CPU") {
+TEST_CASE("a window shorter than two samples of the host says nothing of who used its CPU") {
   const Trace trace = traceOf(
       "10s host busy=0 job_cpu=0\n11s host busy=1s job_cpu=0\n12s host busy=2s job_cpu=1s\n");
   TrainerFacts facts = trainer(false);
@@ -63,7 +69,7 @@ TEST_CASE("a window shorter than two looks at the host says nothing of who used 
   CHECK(!run.externalCpuRatio);
 }
 
-TEST_CASE("the job's CPU is that of its processes' own looks; the host's row is an older sum") {
+TEST_CASE("the job's CPU is that of its processes' own samples; the host's row is an older sum") {
   const Trace trace = traceOf(kTrainer + kWorker +
                               "manifest cores_usable=2\n"
                               "0 usage process=1 cpu=0\n21s usage process=1 cpu=10500ms\n"
@@ -74,7 +80,7 @@ TEST_CASE("the job's CPU is that of its processes' own looks; the host's row is 
   const RunFacts run = runOf(trace, true);
   CHECK(near(run.jobCpuRatio, 7.0 / 20));
   CHECK(near(run.externalCpuRatio, 1.0 / 20));
-  // What came and went between two looks is only in the sum.
+  // What came and went between two samples is only in the sum.
   Trace more = trace;
   more.host.back().data.jobCpu = 16700ms;
   CHECK(near(runOf(more, true).jobCpuRatio, 8.0 / 20));
@@ -90,7 +96,10 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
   facts.processCpu = 5s;
   facts.steps.emplace_back();
   BatchWork work;
-  work.worker = 0, work.begin = 8s, work.end = 18s, work.cpu = 3750ms;  // 3 s of it in the window
+  work.worker = 0;
+  work.begin = 8s;
+  work.end = 18s;
+  work.cpu = 3750ms;  // 3 s of it in the window
   facts.works.push_back(work);
   const RunFacts run = measureRun(trace, facts, findRoles(trace));
   CHECK(near(run.besideCpuRatio, (10.0 - 5 - 3) / 20));
@@ -98,7 +107,7 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
   CHECK(!measureRun(trace, facts, findRoles(trace)).besideCpuRatio);
 }
 
-TEST_CASE("what a page fault costs is told by the seconds that are full of them") {
+TEST_CASE("what a page fault costs is known from the seconds that are full of them") {
   const auto cost = [](const std::string& text) {
     return runOf(traceOf(kTrainer + text), false).faultSeconds;
   };
@@ -116,13 +125,14 @@ TEST_CASE("a page cache that later passes miss, or that does not grow, keeps not
   const std::string room =
       "0 usage process=1 rchar=0 read_bytes=0\n"
       "0 host mem_available=9000 page_cache=1000\n";
-  const auto keeps = [&](const std::string& text, std::vector<Pass> passes) {
+  const auto keeps = [&](const std::string& text, std::vector<Epoch> epochs) {
     TrainerFacts facts = trainer(false);
-    facts.passes = std::move(passes);
+    facts.epochs = std::move(epochs);
     const Trace trace = traceOf(kTrainer + room + text);
     return measureRun(trace, facts, findRoles(trace)).pageCacheKeeps;
   };
-  const std::vector<Pass> one = {pass(0s, 20s, 0s)}, two = {pass(0s, 10s, 0s), pass(10s, 20s, 0s)};
+  const std::vector<Epoch> one = {epoch(0s, 20s, 0s)},
+                           two = {epoch(0s, 10s, 0s), epoch(10s, 20s, 0s)};
   const std::string direct = "20s usage process=1 rchar=2000 read_bytes=2000\n";
   CHECK(keeps(direct, two) == Maybe<bool>(false));
   CHECK(keeps("10s usage process=1 rchar=1000 read_bytes=1000\n"
@@ -130,7 +140,7 @@ TEST_CASE("a page cache that later passes miss, or that does not grow, keeps not
               two) == Maybe<bool>(true));
   CHECK(keeps(direct + "20s host mem_available=9000 page_cache=1010\n", one) == Maybe<bool>(false));
   CHECK(keeps(direct + "20s host mem_available=9000 page_cache=3000\n", one) == Maybe<bool>(true));
-  CHECK(!keeps(direct, one));  // the cache was looked at once
+  CHECK(!keeps(direct, one));  // the cache was sampled once
 }
 
 TEST_CASE("what was never counted is null, never zero") {
@@ -154,8 +164,8 @@ TEST_CASE("reading is measured at this trainer's own workers, not at another ran
       "20s usage process=2 rchar=80000 syscr=20 read_bytes=20000 majflt=40\n"
       "0 usage process=3 rchar=0 syscr=0 read_bytes=0 majflt=0\n"
       "20s usage process=3 rchar=900000 syscr=900 read_bytes=0 majflt=0\n");
-  for (const bool told : {true, false}) {  // by the hook, or by role and parent
-    const RunFacts run = runOf(trace, told);
+  for (const bool annotated : {true, false}) {  // by the hook, or by role and parent
+    const RunFacts run = runOf(trace, annotated);
     CHECK(near(run.bytesPerReadCall, 4000));
     CHECK(near(run.cacheHitRatio, 0.75));
     CHECK(near(run.readCallsPerSecond, 1));
@@ -205,7 +215,7 @@ TEST_CASE("a best second below the mean is none: a short run has no whole second
   CHECK_FALSE(runReading(3000).peakReadBytesPerSecond.has_value());
 }
 
-TEST_CASE("the busiest disk tells the best second and how busy it was") {
+TEST_CASE("the busiest disk gives the best second and how busy it was") {
   const RunFacts run = runOf(traceOf("10s disk device=\"vda\" read_bytes=0 busy=0\n"
                                      "11s disk device=\"vda\" read_bytes=100 busy=500ms\n"
                                      "12s disk device=\"vda\" read_bytes=900 busy=1500ms\n"
@@ -268,7 +278,7 @@ TEST_CASE("the report's resources: by role, written, network") {
   CHECK(resources.workerRssBytes == 77);
 }
 
-TEST_CASE("epochs are the training passes, the cold one told from the warm, workers new in each") {
+TEST_CASE("epochs are the training passes, the cold one apart from the warm, workers new in each") {
   const Trace trace = traceOf(kTrainer +
                               "10s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
                               "11s usage process=2 rchar=500 read_bytes=500\n"
@@ -279,8 +289,8 @@ TEST_CASE("epochs are the training passes, the cold one told from the warm, work
   TrainerFacts facts = trainer(true);
   facts.workers.push_back(facts.workers[0]);
   facts.workers[1].process = ProcessId{3};
-  facts.passes = {pass(9s, 13s, 1s), pass(13s, 13500ms, 0s, true), pass(13900ms, 17900ms, 2s),
-                  pass(18s, 19s, 0s)};
+  facts.epochs = {epoch(9s, 13s, 1s), epoch(13s, 13500ms, 0s, true), epoch(13900ms, 17900ms, 2s),
+                  epoch(18s, 19s, 0s)};
   const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, findRoles(trace));
   REQUIRE(epochs.size() == 3);
   CHECK(near(epochs[0].cacheHitRatio, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/roles.h"
+#include "analysis/steps/roles.h"
 
 #include "tests/unit/analysis/text_trace.h"
 
@@ -13,7 +13,7 @@ ProcessId process(std::uint32_t id) { return ProcessId{id}; }
 
 }  // namespace
 
-TEST_CASE("trainer, worker, feeder, pin thread and helpers are told apart") {
+TEST_CASE("trainer, worker, feeder, pin thread and helpers are distinguished") {
   const Roles roles = findRoles(traceOf(
       kTrainer + kWorker +
       "0 thread thread=3 process=1 tid=103 name=\"pt_data_pin\"\n"
@@ -23,7 +23,7 @@ TEST_CASE("trainer, worker, feeder, pin thread and helpers are told apart") {
       "0 process process=3 parent=1 pid=107 comm=\"sh\"\n"
       "0 thread thread=7 process=3 tid=107\n"
       "1s task thread=2 key=5 batch=0 fetch_begin=10ms fetch_end=200ms put_end=201ms\n"
-      "1s fetch thread=1 loader=1 pass=1 duration=250ms batch=0 worker=0\n"
+      "1s fetch thread=1 loader=1 epoch=1 duration=250ms batch=0 worker=0\n"
       "1300ms optimizer thread=1 optimizer=1\n"));
   REQUIRE(roles.trainers.size() == 1);
   CHECK(roles.trainers[0].process == process(1));
@@ -66,7 +66,7 @@ TEST_CASE("a background thread that fetches ahead is not the trainer, the one th
   const Roles roles =
       findRoles(traceOf(kTrainer + "0 thread thread=2 process=1 tid=102\n"
                                    "repeat 50 every 10ms\n"
-                                   "1s fetch thread=2 loader=1 pass=1 duration=9ms batch=0+1*i\n"
+                                   "1s fetch thread=2 loader=1 epoch=1 duration=9ms batch=0+1*i\n"
                                    "end\n"
                                    "1s optimizer thread=1 optimizer=1\n"));
   REQUIRE(roles.trainers.size() == 1);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/stacks.h"
+#include "analysis/blame/stacks.h"
 
 #include <cmath>
 
 #include "analysis/analyze.h"
-#include "analysis/attribution.h"
+#include "analysis/blame/facts_accumulator.h"
+#include "analysis/blame/refine.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -26,28 +27,28 @@ const std::string kFrames =
     "0 stack stack=7 caller=1 file=\"/u/lib/python3.11/site-packages/torch/autograd/__init__.py\" "
     "function=\"backward\"\n";
 
-// No workers: 60 ms of fetch, 40 ms of step, 300 times; `looks` of them saw stacks.
-std::string training(const std::string& looks, const std::string& wait = "running") {
+// No workers: 60 ms of fetch, 40 ms of step, 300 times; `samples` of them saw stacks.
+std::string training(const std::string& samples, const std::string& wait = "running") {
   return test::kTrainer + kFrames +
          "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
-         "0 iterator thread=1 loader=1 pass=1 key=5 duration=1ms\n"
+         "0 iterator thread=1 loader=1 epoch=1 key=5 duration=1ms\n"
          "repeat 300 every 100ms\n"
-         "10ms fetch thread=1 loader=1 pass=1 duration=60ms cpu=60ms batch=0+1*i\n"
-         "10ms slice thread=1 duration=60ms run=60ms looks=6 wait=" +
+         "10ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=60ms batch=0+1*i\n"
+         "10ms slice thread=1 duration=60ms run=60ms samples=6 wait=" +
          wait +
          "\n"
-         "70ms slice thread=1 duration=40ms run=40ms looks=4 wait=running\n" +
-         looks +
+         "70ms slice thread=1 duration=40ms run=40ms samples=4 wait=running\n" +
+         samples +
          "100ms optimizer thread=1 duration=5ms optimizer=1\n"
          "end\n";
 }
 
-// In the fetch two looks open and four resize; in the step one of four logs.
-const char* const kLooks =
-    "15ms stack_slice thread=1 duration=10ms stack=5 looks=2\n"
-    "35ms stack_slice thread=1 duration=30ms stack=4 looks=4\n"
+// In the fetch two samples open and four resize; in the step one of four logs.
+const char* const kSamples =
+    "15ms stack_slice thread=1 duration=10ms stack=5 samples=2\n"
+    "35ms stack_slice thread=1 duration=30ms stack=4 samples=4\n"
     "75ms stack_slice thread=1 stack=6\n"
-    "85ms stack_slice thread=1 duration=20ms stack=7 looks=3\n";
+    "85ms stack_slice thread=1 duration=20ms stack=7 samples=3\n";
 
 TrainerFacts factsOf(const Trace& trace) {
   const StackLabels labels(trace, RuleTable::builtIn());
@@ -64,8 +65,8 @@ bool found(const Analysis& a, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("the CPU of fetches is split by what their looks saw, and sums stay exact") {
-  const Trace trace = test::traceOf(training(kLooks));
+TEST_CASE("the CPU of fetches is split by what their samples saw, and sums stay exact") {
+  const Trace trace = test::traceOf(training(kSamples));
   const TrainerFacts facts = factsOf(trace);
   CHECK(facts.blame.total() == facts.split.wait);
   CHECK(facts.split.total() == facts.window());
@@ -75,12 +76,12 @@ TEST_CASE("the CPU of fetches is split by what their looks saw, and sums stay ex
   CHECK(facts.blame.extractCpu == facts.blame.extract);
 }
 
-TEST_CASE("a chore is the time that its looks stand for, however fast they come") {
+TEST_CASE("an overhead is the weight of its samples, however fast they come") {
   // Logging for 18 ms, seen five times; the backward pass for 82 ms, seen once.
   const Analysis a =
       analyze(test::traceOf(test::kTrainer + kFrames + "repeat 300 every 100ms\n" +
-                            "0ms slice thread=1 duration=100ms run=100ms looks=10 wait=running\n"
-                            "0ms stack_slice thread=1 duration=8ms stack=6 looks=5\n"
+                            "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
+                            "0ms stack_slice thread=1 duration=8ms stack=6 samples=5\n"
                             "90ms stack_slice thread=1 stack=7\n"
                             "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE(found(a, "periodic.logging"));
@@ -88,11 +89,11 @@ TEST_CASE("a chore is the time that its looks stand for, however fast they come"
     if (f.id == "periodic.logging") CHECK(near(f.shareRatio, 0.18, 0.02));
 }
 
-TEST_CASE("looks spread evenly over a slice never carry a fetch's stack into the step after it") {
-  // Three looks at the same stack, 48 ms apart on average: the second one is said to be in the
+TEST_CASE("samples spread evenly over a slice never carry a fetch's stack into the step after it") {
+  // Three samples of the same stack, 48 ms apart on average: the second one is said to be in the
   // step.
   const Trace trace =
-      test::traceOf(training("30ms stack_slice thread=1 duration=96ms stack=4 looks=3\n"));
+      test::traceOf(training("30ms stack_slice thread=1 duration=96ms stack=4 samples=3\n"));
   const TrainerFacts facts = factsOf(trace);
   Split split = facts.split;
   Blame blame = facts.blame;
@@ -101,12 +102,12 @@ TEST_CASE("looks spread evenly over a slice never carry a fetch's stack into the
   CHECK(blame.transform == facts.blame.transform);
 }
 
-TEST_CASE("looks at the wait for a worker's batch are not of the step after it either") {
+TEST_CASE("samples of the wait for a worker's batch are not of the step after it either") {
   const std::string select =
       "0 stack stack=8 caller=1 file=\"/u/lib/python3.11/multiprocessing/connection.py\" "
       "function=\"wait\"\n";
-  const auto computeIn = [&](const std::string& looks) {
-    std::string text = select + training(looks);
+  const auto computeIn = [&](const std::string& samples) {
+    std::string text = select + training(samples);
     for (const auto& [from, to] : {std::pair{"workers=0", "workers=1 prefetch=2"},
                                    std::pair{"batch=0+1*i", "worker=0 batch=0+1*i"}})
       text.replace(text.find(from), std::string(from).size(), to);
@@ -118,7 +119,7 @@ TEST_CASE("looks at the wait for a worker's batch are not of the step after it e
   };
   const auto within = computeIn("75ms stack_slice thread=1 stack=8\n");  // seen in the step
   CHECK(within.second < within.first);
-  const auto merged = computeIn("30ms stack_slice thread=1 duration=96ms stack=8 looks=3\n");
+  const auto merged = computeIn("30ms stack_slice thread=1 duration=96ms stack=8 samples=3\n");
   CHECK(merged.second == merged.first);
 }
 
@@ -131,7 +132,7 @@ TEST_CASE("without stacks nothing changes") {
 }
 
 TEST_CASE("logging inside steps is periodic in the breakdown, which still sums to one") {
-  const Analysis a = analyze(test::traceOf(training(kLooks)));
+  const Analysis a = analyze(test::traceOf(training(kSamples)));
   REQUIRE(a.breakdown.phase.has_value());
   const auto& p = *a.breakdown.phase;
   CHECK(near(p.periodic, 0.1));
@@ -144,7 +145,7 @@ TEST_CASE("logging inside steps is periodic in the breakdown, which still sums t
 }
 
 TEST_CASE("the function table names the function, the user's line and the rule") {
-  const Analysis a = analyze(test::traceOf(training(kLooks)));
+  const Analysis a = analyze(test::traceOf(training(kSamples)));
   const FunctionInfo* resize = nullptr;
   for (const FunctionInfo& f : a.functions)
     if (f.phase == Phase::kTransform) resize = &f;
@@ -158,17 +159,17 @@ TEST_CASE("the function table names the function, the user's line and the rule")
   CHECK(near(resize->phaseRatio, 1));
 }
 
-TEST_CASE("one function that holds the producers is named, few looks are not enough") {
-  CHECK(found(analyze(test::traceOf(training(kLooks))), "transform.slow_op"));
-  // The same, but only twenty looks of the whole run saw a stack.
+TEST_CASE("one function that holds the producers is named, few samples are not enough") {
+  CHECK(found(analyze(test::traceOf(training(kSamples))), "transform.slow_op"));
+  // The same, but only twenty samples of the whole run saw a stack.
   std::string few =
       training("") + "repeat 20 every 100ms\n15ms stack_slice thread=1 stack=4\nend\n";
   CHECK(!found(analyze(test::traceOf(few)), "transform.slow_op"));
 }
 
-TEST_CASE("looks that saw the same in a row are one witness") {
-  // One look of a second and 99 short ones: an interval as of a few looks, not of two hundred.
-  LookSum apart, together;
+TEST_CASE("samples that saw the same in a row are one witness") {
+  // One sample of a second and 99 short ones: an interval as of a few samples, not of two hundred.
+  SampleSum apart, together;
   int witness[100];
   for (int i = 0; i < 100; ++i) apart.add(&witness[i]);
   for (int i = 0; i < 100; ++i) together.add(&witness[0]);
@@ -177,7 +178,7 @@ TEST_CASE("looks that saw the same in a row are one witness") {
 }
 
 TEST_CASE("a share has Wilson's interval") {
-  LookSum all;
+  SampleSum all;
   int witness[100];
   for (int& w : witness) all.add(&w);
   const auto half = shareOf(50, all);
@@ -187,7 +188,7 @@ TEST_CASE("a share has Wilson's interval") {
   const auto none = shareOf(0, all);
   CHECK(none.low == 0);
   CHECK(near(none.high, 0.0263, 1e-3));
-  const auto nothing = shareOf(0, LookSum{});
+  const auto nothing = shareOf(0, SampleSum{});
   CHECK(nothing.low == 0);
   CHECK(nothing.high == 1);
 }
@@ -195,7 +196,7 @@ TEST_CASE("a share has Wilson's interval") {
 TEST_CASE("own Python counts only with the lock held and no library's Python below") {
   const auto withGil = [](const std::string& gil) {
     return analyze(test::traceOf(
-        training("75ms stack_slice thread=1 duration=30ms stack=1 looks=4 gil=" + gil + "\n")));
+        training("75ms stack_slice thread=1 duration=30ms stack=1 samples=4 gil=" + gil + "\n")));
   };
   CHECK(found(withGil("holds"), "compute.python_overhead"));
   CHECK(!found(withGil("released"), "compute.python_overhead"));
@@ -206,9 +207,9 @@ TEST_CASE("threads that take turns at the lock are found, one thread that waits 
   const std::string second = "0 thread thread=2 process=1 tid=101\n";
   const auto waits = [&](int waiting) {
     return second + training(
-                        "15ms stack_slice thread=1 duration=50ms stack=4 looks=6 gil=holds\n"
+                        "15ms stack_slice thread=1 duration=50ms stack=4 samples=6 gil=holds\n"
                         "15ms stack_slice thread=2 stack=4 gil=holds\n"
-                        "25ms stack_slice thread=2 stack=4 looks=" +
+                        "25ms stack_slice thread=2 stack=4 samples=" +
                         std::to_string(waiting) + " duration=30ms gil=waits\n");
   };
   CHECK(found(analyze(test::traceOf(waits(4))), "transform.gil_bound"));
@@ -219,9 +220,9 @@ TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks")
   const Analysis a =
       analyze(test::traceOf(test::kTrainer + kFrames +
                             "repeat 10 every 1s\n"
-                            "0 slice thread=1 duration=1s run=1s looks=100 wait=running\n"
-                            "10ms stack_slice thread=1 duration=490ms stack=4 looks=50\n"
-                            "510ms stack_slice thread=1 duration=490ms stack=7 looks=50\n"
+                            "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+                            "10ms stack_slice thread=1 duration=490ms stack=4 samples=50\n"
+                            "510ms stack_slice thread=1 duration=490ms stack=7 samples=50\n"
                             "end\n"));
   CHECK(a.steps.count == 0);
   CHECK(a.breakdown.scope == "run");

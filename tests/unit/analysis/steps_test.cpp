@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps.h"
+#include "analysis/steps/steps.h"
 
 #include "tests/unit/analysis/text_trace.h"
 
@@ -12,19 +12,19 @@ namespace {
 struct Planned {
   explicit Planned(const std::string& text)
       : trace(traceOf(kTrainer + text)),
-        line(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
-        plan(planSteps(trace, line)) {}
+        timeline(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
+        plan(planSteps(trace, timeline)) {}
   Trace trace;
-  TrainerTimeline line;
+  TrainerTimeline timeline;
   StepPlan plan;
 
   [[nodiscard]] std::size_t count() const { return plan.steps.size(); }
 };
 
 // A training pass of ten batches from `begin`, 100 ms each, an update in each, and its end.
-std::string training(const std::string& begin, int pass, int loader = 1) {
+std::string training(const std::string& begin, int epoch, int loader = 1) {
   const std::string who =
-      " thread=1 loader=" + std::to_string(loader) + " pass=" + std::to_string(pass);
+      " thread=1 loader=" + std::to_string(loader) + " epoch=" + std::to_string(epoch);
   return "repeat 10 every 100ms\n" +                                           //
          begin + "000ms fetch" + who + " duration=20ms batch=0+1*i\n" +        //
          begin + "080ms optimizer thread=1 duration=5ms optimizer=1\nend\n" +  //
@@ -35,7 +35,7 @@ std::vector<StepSpan> steps(std::size_t count, Nanos each) {
   std::vector<StepSpan> made;
   for (std::size_t i = 0; i < count; ++i) {
     const Nanos begin = static_cast<Nanos::rep>(i) * each;
-    made.push_back({begin, begin + each, 0, 0, false});
+    made.push_back({{begin, begin + each}, 0, 0, false});
   }
   return made;
 }
@@ -53,15 +53,15 @@ TEST_CASE("a step lasts from fetch to fetch, the last one to the fetch that ends
   CHECK(planned.plan.steps[9].boundary);
   CHECK(!planned.plan.steps[1].boundary);
   CHECK(planned.plan.warmup == 3);
-  CHECK(planned.plan.windowBegin == 1300ms);
-  CHECK(planned.plan.windowEnd == 2s);
+  CHECK(planned.plan.window.begin == 1300ms);
+  CHECK(planned.plan.window.end == 2s);
 }
 
 TEST_CASE("a last fetch that nothing follows is not counted, one with an update is") {
   const std::string two =
-      "1s fetch thread=1 loader=1 pass=1 batch=0\n"
+      "1s fetch thread=1 loader=1 epoch=1 batch=0\n"
       "1080ms optimizer thread=1 duration=5ms optimizer=1\n"
-      "1100ms fetch thread=1 loader=1 pass=1 batch=1\n";
+      "1100ms fetch thread=1 loader=1 epoch=1 batch=1\n";
   CHECK(Planned(two).count() == 1);  // killed in the second step
   const Planned broke(two + "1180ms optimizer thread=1 duration=5ms optimizer=1\n");
   REQUIRE(broke.count() == 2);  // left by break
@@ -69,81 +69,82 @@ TEST_CASE("a last fetch that nothing follows is not counted, one with an update 
 }
 
 TEST_CASE("a pass without any update, in a process with some, is evaluation") {
-  const Planned planned(training("1", 1) +
-                        "repeat 30 every 10ms\n3s fetch thread=1 loader=2 pass=2 batch=0+1*i\nend\n"
-                        "3300ms fetch thread=1 loader=2 pass=2 end=1\n" +
-                        training("4", 3));
+  const Planned planned(
+      training("1", 1) +
+      "repeat 30 every 10ms\n3s fetch thread=1 loader=2 epoch=2 batch=0+1*i\nend\n"
+      "3300ms fetch thread=1 loader=2 epoch=2 end=1\n" +
+      training("4", 3));
   CHECK(planned.count() == 20);
-  CHECK(planned.line.passes.at(1).evaluation);
-  CHECK(!planned.line.passes[1].counted);
+  CHECK(planned.timeline.epochs.at(1).evaluation);
+  CHECK(!planned.timeline.epochs[1].counted);
 }
 
 TEST_CASE("evaluation left by break is evaluation: the next update is the training's") {
   const Planned planned(
-      "repeat 2 every 10ms\n500ms fetch thread=1 loader=2 pass=9 batch=0+1*i\nend\n" +
+      "repeat 2 every 10ms\n500ms fetch thread=1 loader=2 epoch=9 batch=0+1*i\nend\n" +
       training("1", 1));
-  CHECK(planned.line.passes.at(0).evaluation);
+  CHECK(planned.timeline.epochs.at(0).evaluation);
   CHECK(planned.count() == 10);
 }
 
 TEST_CASE("evaluation between a fetch and its update is evaluation, ended or left by break") {
   const auto amid = [](const std::string& closing) {
     return Planned(
-        "1s fetch thread=1 loader=1 pass=1 batch=0\n"
+        "1s fetch thread=1 loader=1 epoch=1 batch=0\n"
         "1080ms optimizer thread=1 optimizer=1\n"
-        "1100ms fetch thread=1 loader=1 pass=1 batch=1\n"
-        "repeat 2 every 10ms\n1110ms fetch thread=1 loader=2 pass=2 batch=0+1*i\nend\n" +
+        "1100ms fetch thread=1 loader=1 epoch=1 batch=1\n"
+        "repeat 2 every 10ms\n1110ms fetch thread=1 loader=2 epoch=2 batch=0+1*i\nend\n" +
         closing +
         "1180ms optimizer thread=1 optimizer=1\n"
-        "1200ms fetch thread=1 loader=1 pass=1 end=1\n");
+        "1200ms fetch thread=1 loader=1 epoch=1 end=1\n");
   };
-  for (const std::string closing : {"1130ms fetch thread=1 loader=2 pass=2 end=1\n", ""}) {
+  for (const std::string closing : {"1130ms fetch thread=1 loader=2 epoch=2 end=1\n", ""}) {
     const Planned planned = amid(closing);
-    REQUIRE(planned.line.passes.size() == 2);
-    CHECK(planned.line.passes[1].evaluation);
-    CHECK(!planned.line.passes[0].evaluation);
+    REQUIRE(planned.timeline.epochs.size() == 2);
+    CHECK(planned.timeline.epochs[1].evaluation);
+    CHECK(!planned.timeline.epochs[0].evaluation);
     CHECK(planned.count() == 2);
   }
 }
 
 TEST_CASE("where nothing updates, every pass is a pass of steps") {
   const Planned planned(
-      "repeat 10 every 10ms\n1s fetch thread=1 loader=1 pass=1 batch=0+1*i\nend\n"
-      "1100ms fetch thread=1 loader=1 pass=1 end=1\n");
+      "repeat 10 every 10ms\n1s fetch thread=1 loader=1 epoch=1 batch=0+1*i\nend\n"
+      "1100ms fetch thread=1 loader=1 epoch=1 end=1\n");
   CHECK(planned.count() == 10);
-  CHECK(!planned.line.passes.at(0).evaluation);
+  CHECK(!planned.timeline.epochs.at(0).evaluation);
 }
 
 TEST_CASE("gradients may accumulate over batches, or over a whole pass") {
   const Planned few(
       "repeat 3 every 400ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=20ms batch=0+4*i\n"
-      "1100ms fetch thread=1 loader=1 pass=1 duration=20ms batch=1+4*i\n"
-      "1200ms fetch thread=1 loader=1 pass=1 duration=20ms batch=2+4*i\n"
-      "1300ms fetch thread=1 loader=1 pass=1 duration=20ms batch=3+4*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+4*i\n"
+      "1100ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=1+4*i\n"
+      "1200ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=2+4*i\n"
+      "1300ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=3+4*i\n"
       "1390ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
-      "2200ms fetch thread=1 loader=1 pass=1 end=1\n");
+      "2200ms fetch thread=1 loader=1 epoch=1 end=1\n");
   CHECK(few.count() == 12);
   const Planned whole(
       "repeat 3 every 1s\n"
-      "1000ms fetch thread=1 loader=1 pass=1+1*i batch=0\n"
-      "1100ms fetch thread=1 loader=1 pass=1+1*i batch=1\n"
-      "1200ms fetch thread=1 loader=1 pass=1+1*i end=1\n"
+      "1000ms fetch thread=1 loader=1 epoch=1+1*i batch=0\n"
+      "1100ms fetch thread=1 loader=1 epoch=1+1*i batch=1\n"
+      "1200ms fetch thread=1 loader=1 epoch=1+1*i end=1\n"
       "1300ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
   CHECK(whole.count() == 6);
-  for (const PassSpan& pass : whole.line.passes) CHECK(!pass.evaluation);
+  for (const EpochSpan& epoch : whole.timeline.epochs) CHECK(!epoch.evaluation);
 }
 
 TEST_CASE("zipped loaders are one series of steps, and a loader zipped with itself too") {
   for (const std::string other : {"loader=2", "loader=1"}) {
     const Planned planned(
         "repeat 10 every 100ms\n"
-        "1000ms fetch thread=1 loader=1 pass=1 duration=10ms batch=0+1*i\n"
+        "1000ms fetch thread=1 loader=1 epoch=1 duration=10ms batch=0+1*i\n"
         "1010ms fetch thread=1 " +
         other +
-        " pass=2 duration=10ms batch=0+1*i\n"
+        " epoch=2 duration=10ms batch=0+1*i\n"
         "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
-        "2000ms fetch thread=1 loader=1 pass=1 end=1\n");
+        "2000ms fetch thread=1 loader=1 epoch=1 end=1\n");
     REQUIRE(planned.count() == 10);
     CHECK(planned.plan.steps[0].end - planned.plan.steps[0].begin == 100ms);
   }
@@ -152,20 +153,20 @@ TEST_CASE("zipped loaders are one series of steps, and a loader zipped with itse
 TEST_CASE("zipped loaders left by break keep their last step") {
   const Planned planned(
       "repeat 10 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=10ms batch=0+1*i\n"
-      "1010ms fetch thread=1 loader=2 pass=2 duration=10ms batch=0+1*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=10ms batch=0+1*i\n"
+      "1010ms fetch thread=1 loader=2 epoch=2 duration=10ms batch=0+1*i\n"
       "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.steps[9].end == 1985ms);
 }
 
-TEST_CASE("a loader and an optimizer made anew for each fold train in each fold") {
+TEST_CASE("a loader and an optimizer recreated for each fold train in each fold") {
   std::string second = training("4", 2, 2);
   for (std::size_t at = 0; (at = second.find("optimizer=1", at)) != std::string::npos;)
     second.replace(at, 11, "optimizer=2");
   const Planned planned(training("1", 1, 1) + second);
   CHECK(planned.count() == 20);
-  CHECK(planned.line.stepping.size() == 20);
+  CHECK(planned.timeline.stepping.size() == 20);
 }
 
 TEST_CASE("without a loader each update is a step, from the one before to its end") {
@@ -183,7 +184,7 @@ TEST_CASE("without a loader each update is a step, from the one before to its en
 TEST_CASE("a thread that fetches ahead adds no steps: the updates are") {
   const Planned planned(
       "0 thread thread=2 process=1 tid=102\n"
-      "repeat 20 every 50ms\n1s fetch thread=2 loader=1 pass=1 duration=40ms batch=0+1*i\nend\n"
+      "repeat 20 every 50ms\n1s fetch thread=2 loader=1 epoch=1 duration=40ms batch=0+1*i\nend\n"
       "repeat 10 every 100ms\n1s optimizer thread=1 duration=10ms optimizer=1\nend\n");
   CHECK(planned.count() == 10);
   CHECK(planned.plan.source == StepSource::kOptimizer);
@@ -191,11 +192,11 @@ TEST_CASE("a thread that fetches ahead adds no steps: the updates are") {
 
 TEST_CASE("a batch fetched ahead on the trainer's thread is no extra step") {
   const Planned planned(
-      "900ms fetch thread=1 loader=1 pass=1 duration=20ms batch=0\n"
+      "900ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0\n"
       "repeat 9 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=20ms batch=1+1*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=1+1*i\n"
       "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
-      "1900ms fetch thread=1 loader=1 pass=1 duration=1ms end=1\n"
+      "1900ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n"
       "1980ms optimizer thread=1 duration=5ms optimizer=1\n");
   CHECK(planned.count() == 10);
 }
@@ -204,8 +205,8 @@ TEST_CASE("no steps: the window is all that is known of") {
   const Planned planned("5s thread thread=2 process=1 tid=7\n");
   CHECK(planned.plan.source == StepSource::kNone);
   CHECK(planned.count() == 0);
-  CHECK(planned.plan.windowBegin == 0s);
-  CHECK(planned.plan.windowEnd == 5s);
+  CHECK(planned.plan.window.begin == 0s);
+  CHECK(planned.plan.window.end == 5s);
 }
 
 TEST_CASE("warm-up is 10 steps or 5 s, whichever is longer, and at most 30 % of the steps") {
@@ -218,7 +219,7 @@ TEST_CASE("warm-up is 10 steps or 5 s, whichever is longer, and at most 30 % of 
   CHECK(warmupSteps({}) == 0);
 }
 
-TEST_CASE("a call that was many steps is as many, told as equals") {
+TEST_CASE("a call that was many steps is as many, taken as equal") {
   const Planned planned(
       "repeat 10 every 100ms\n1s optimizer thread=1 duration=80ms optimizer=1 steps=4\nend\n");
   REQUIRE(planned.count() == 40);
@@ -232,7 +233,7 @@ TEST_CASE("a call that was many steps is as many, told as equals") {
   CHECK(planned.plan.steps[39].end == 1980ms);
 }
 
-TEST_CASE("as many steps as a damaged recording tells of are no reason to take all memory") {
+TEST_CASE("as many steps as a damaged recording claims are no reason to take all memory") {
   const Planned planned(
       "1s optimizer thread=1 duration=80ms optimizer=1 steps=4294967295\n"
       "2s optimizer thread=1 duration=80ms optimizer=1 steps=0\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/usage.h"
+#include "analysis/facts/usage.h"
 
 #include "tests/unit/analysis/text_trace.h"
 
@@ -7,7 +7,7 @@ using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a counter is even between two looks, and still before the first and after the last") {
+TEST_CASE("a counter is even between two samples, and still before the first and after the last") {
   const Trace trace = traceOf("10s host swap_in=100\n20s host swap_in=300\n");
   const auto at = [&](Nanos t) { return valueAt(trace.host, &HostUsage::swapInPages, t); };
   CHECK(at(5s) == 100);
@@ -19,7 +19,7 @@ TEST_CASE("a counter is even between two looks, and still before the first and a
   CHECK(growth(trace.host, &HostUsage::swapInPages, 30s, 40s) == 0);
 }
 
-TEST_CASE("looks that did not know a counter are passed over; never known is null, not 0") {
+TEST_CASE("samples that did not know a counter are passed over; never known is null, not 0") {
   const Trace trace = traceOf(
       "10s host swap_in=100\n"
       "12s host\n"
@@ -36,7 +36,7 @@ TEST_CASE("a counter that went back (another process under the id) has not shrun
   CHECK(growth(trace.host, &HostUsage::swapInPages, 10s, 20s) == 0);
 }
 
-TEST_CASE("what a process born in the stretch used before its first look counts too") {
+TEST_CASE("what a process born in the interval used before its first sample counts too") {
   const Trace trace = traceOf(
       "10s process process=1 pid=7\n"
       "11s usage process=1 cpu=800ms\n"
@@ -47,7 +47,7 @@ TEST_CASE("what a process born in the stretch used before its first look counts 
   CHECK(cpuBetween(trace.process(ProcessId{9}), 5s, 20s) == 0ms);
 }
 
-TEST_CASE("the end of a stretch past the last look goes on at the pace of the rest") {
+TEST_CASE("the end of an interval past the last sample goes on at the pace of the rest") {
   const Trace trace = traceOf(
       "10s process process=1 pid=7\n"
       "11s usage process=1 cpu=1s\n"
@@ -56,7 +56,7 @@ TEST_CASE("the end of a stretch past the last look goes on at the pace of the re
       "14s host swap_in=500\n");
   CHECK(cpuBetween(trace.process(ProcessId{1}), 12s, 15s) == 3s);
   CHECK(cpuBetween(trace.process(ProcessId{1}), 9s, 15s) == 5s);   // born in it: from 0 at 10 s
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 13s, 16s) == 1s);  // a third: too little to tell
+  CHECK(cpuBetween(trace.process(ProcessId{1}), 13s, 16s) == 1s);  // a third: too little to know
   CHECK(growth(trace.host, &HostUsage::swapInPages, 12s, 15s) == 300);
   CHECK(growth(trace.host, &HostUsage::swapInPages, 9s, 14s) == 500);
 }

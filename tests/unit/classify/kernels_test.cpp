@@ -65,7 +65,7 @@ TEST_CASE("kernels are sorted by what they do") {
   CHECK(kindOf("somebodys_own") == KernelCategory::kOther);
 }
 
-TEST_CASE("tensor cores are told where the name does") {
+TEST_CASE("tensor cores are known where the name says so") {
   CHECK(kernelName("sm90_xmma_gemm_bf16bf16").tensorCores);
   CHECK(kernelName("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_64x3_tn").tensorCores);
   CHECK_FALSE(kernelName("volta_sgemm_128x64_tn").tensorCores);

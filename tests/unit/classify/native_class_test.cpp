@@ -32,7 +32,7 @@ TEST_CASE("a library says what kind of work its code is") {
   CHECK(of("") == NativeClass::kProgram);
 }
 
-TEST_CASE("OpenMP's waiting is told from its work, and is meant where no symbol says") {
+TEST_CASE("OpenMP's waiting is distinguished from its work, and is assumed where no symbol says") {
   const char* gomp = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
   CHECK(nativeClass(gomp, "gomp_team_barrier_wait_end") == NativeClass::kSpin);
   CHECK(nativeClass(gomp, "") == NativeClass::kSpin);
@@ -51,7 +51,7 @@ TEST_CASE("a library bundled into another is known by its symbols") {
   CHECK(nativeClass("/home/user/bin/train", "inflate_fast") == NativeClass::kCompression);
 }
 
-TEST_CASE("symbols are told as people say them") {
+TEST_CASE("symbols are shown as people say them") {
   CHECK(readableSymbol("memcpy@@GLIBC_2.14") == "memcpy");
   CHECK(readableSymbol("decode_mcu") == "decode_mcu");
   CHECK(readableSymbol("_ZN2at6native7add_outERKNS_6TensorES3_RS1_") == "at::native::add_out");
@@ -71,7 +71,7 @@ TEST_CASE("constructors, operators, lambdas and functions of the standard librar
   CHECK(readableSymbol("_ZZN3foo3barEiENKUlS_E0_clES_") == "foo::bar::{lambda}::operator()");
 }
 
-TEST_CASE("what only looks mangled stays as it is") {
+TEST_CASE("what only resembles a mangled name stays as it is") {
   for (const char* raw : {"_Z", "_ZN", "_ZN3fooE", "_ZN3foo", "_ZZ", "_ZZZZZZZZZZZZZZZZZZ1aE",
                           "_ZL", "_ZN99999999999999999999foo"}) {
     const std::string name = readableSymbol(raw);

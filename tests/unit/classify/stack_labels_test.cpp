@@ -40,12 +40,12 @@ TEST_CASE("a native leaf speaks where Python's word is about a call further out"
         Answer{"periodic", "torch.load_checkpoint"});
 }
 
-TEST_CASE("a look while collecting garbage is a chore of the trainer, not of a producer") {
+TEST_CASE("a sample while collecting garbage is overhead of the trainer, not of a producer") {
   CHECK(ask(Side::kTrainer, Wait::kRunning, {"train.py main"}, true) ==
         Answer{"periodic", "gc.collecting"});
   CHECK(ask(Side::kProducer, Wait::kRunning, {"train.py load"}, true) ==
         Answer{"transform", "own.producer"});
-  // Importing makes many objects; collecting meanwhile is no chore of the training either.
+  // Importing makes many objects; collecting meanwhile is no overhead of the training either.
   CHECK(ask(Side::kTrainer, Wait::kRunning,
             {"train.py <module>", "<frozen importlib._bootstrap> _find_and_load",
              kSite + "numba/__init__.py <module>"},
@@ -66,7 +66,7 @@ TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
 TEST_CASE("no frame is a producer's own work, and nobody's in the trainer") {
   CHECK(ask(Side::kProducer, Wait::kRunning, {}) == Answer{"transform", "own.producer"});
   CHECK(ask(Side::kTrainer, Wait::kRunning, {}) == Answer{"other", "own.no_frame"});
-  // The collection at the interpreter's end is no chore of the training.
+  // The collection at the interpreter's end is no overhead of the training.
   CHECK(ask(Side::kTrainer, Wait::kRunning, {}, true) == Answer{"other", "own.no_frame"});
 }
 

@@ -41,13 +41,13 @@ inline std::ostream& operator<<(std::ostream& out, const Answer& a) {
   return out << a.phase << " by " << a.rule;
 }
 
-// What a look that found `role` in `wait` with this stack means.
+// What a sample that found `role` in `wait` with this stack means.
 inline Answer askIn(const RuleTable& table, Side role, Wait wait,
                     const std::vector<std::string>& frames, bool gc = false) {
   const Frames made = stackOf(frames);
   const StackLabels labels(made.trace, table);
-  const LookLabel look = StackLabels::look(labels.of(made.innermost, role), wait, gc);
-  return {std::string(nameOf(look.phase)), std::string(look.rule)};
+  const SampleLabel sample = StackLabels::sample(labels.of(made.innermost, role), wait, gc);
+  return {std::string(nameOf(sample.phase)), std::string(sample.rule)};
 }
 inline Answer ask(Side role, Wait wait, const std::vector<std::string>& frames, bool gc = false) {
   return askIn(RuleTable::builtIn(), role, wait, frames, gc);

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/fd.h"
+#include "present/metrics/report_json.h"
 #include "tests/catch.h"
 
 namespace stallprof {
@@ -43,10 +43,7 @@ Json schemaAt(const Json& root, const std::string& path) {
 }  // namespace
 
 TEST_CASE("every metric is a number of the report's schema") {
-  const auto text =
-      readFile(std::string(STALLPROF_TESTS_DIR) + "/../src/present/report.schema.json");
-  REQUIRE(text.ok());
-  const Json root = Json::parse(text.value());
+  const Json root = Json::parse(reportSchema());
   CHECK(schemaAt(root, "steps.no_such_number").is_null());
   std::set<std::string_view> seen;
   for (const MetricKind& kind : metricKinds()) {

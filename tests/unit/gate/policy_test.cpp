@@ -80,7 +80,7 @@ expires = 2026-12-31
   REQUIRE(p.checks.size() == 5);
   CHECK(p.checks[0].floor == 0.05);
   CHECK(p.checks[0].singleRun == Maybe<double>(0.2));
-  CHECK(p.checks[0].leastAbsolute == 1.5e6);
+  CHECK(p.checks[0].minAbsolute == 1.5e6);
   CHECK(p.checks[1].kind == Check::Kind::kBudget);
   CHECK(p.checks[1].bound == 2e9);
   CHECK(p.checks[2].kind == Check::Kind::kBudget);

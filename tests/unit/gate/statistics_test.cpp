@@ -78,7 +78,7 @@ TEST_CASE("the detectable change shrinks with runs and grows with noise") {
   CHECK(detectable(64, 0.001) >= 0.03);  // never under the floor
 }
 
-TEST_CASE("a slip of the fingers is told apart from another word") {
+TEST_CASE("a mistyped word is distinguished from another word") {
   CHECK(didYouMeanMetric("steps.time_ns.p5O") == "; did you mean 'steps.time_ns.p50'?");
   CHECK(didYouMeanMetric("step_time.p50") == "; did you mean 'steps.time_ns.p50'?");
   CHECK(didYouMeanMetric("zzz").empty());

@@ -24,13 +24,15 @@ Policy policyOf(const Check& check) {
 
 Check checkOf(const std::string& path, Check::Kind kind, Worse worse = Worse::kHigher) {
   Check check;
-  check.path = path, check.kind = kind, check.worse = worse;
+  check.path = path;
+  check.kind = kind;
+  check.worse = worse;
   return check;
 }
 
 }  // namespace
 
-TEST_CASE("eight quiet runs a side tell a regression, a gain and neither") {
+TEST_CASE("eight quiet runs a side distinguish a regression, a gain and neither") {
   const Side base = sampleSide(100, 0.01);
   const GateResult worse = judged(base, sampleSide(107, 0.01));
   CHECK(worse.outcome == Outcome::kRegressed);
@@ -105,7 +107,8 @@ TEST_CASE("a budget holds the head alone, above or below") {
   Check wait = checkOf("breakdown.ratio.data_wait", Check::Kind::kBudget);
   wait.bound = 0.15;
   Check busy = checkOf("verdict.au_ratio", Check::Kind::kBudget, Worse::kLower);
-  busy.bound = 0.80, busy.atMost = false;
+  busy.bound = 0.80;
+  busy.atMost = false;
   Policy policy = policyOf(wait);
   policy.checks.push_back(busy);
   CHECK(judged({}, sampleSide(100, 0.01, 0.15), policy).outcome == Outcome::kPass);

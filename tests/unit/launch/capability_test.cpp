@@ -44,7 +44,7 @@ TEST_CASE("Debian's paranoid level 3 is named as the one setting") {
   CHECK_THAT(oneSetting(probe), Contains("perf_event_paranoid=2"));
 }
 
-TEST_CASE("a filter that refuses perf although the level allows it is told apart") {
+TEST_CASE("a filter that refuses perf although the level allows it is distinguished") {
   Probe probe;
   probe.perfParanoid = 2;
   probe.taskEvents = probe.userSamples = EPERM;
@@ -64,7 +64,7 @@ TEST_CASE("memory is read through /proc where process_vm_readv is refused") {
 }
 
 TEST_CASE("the probe of this host sees at least the state of its own processes") {
-  const HostView view = lookFromOutside();
+  const HostView view = probeFromOutside();
   const Probe& probe = view.probe;
   CHECK(probe.stat == 0);
   CHECK(probe.perfParanoid >= -1);
@@ -73,7 +73,7 @@ TEST_CASE("the probe of this host sees at least the state of its own processes")
   CHECK(probe.root == (::geteuid() == 0));
 }
 
-TEST_CASE("doctor tells of the GPU and the agent, there or not") {
+TEST_CASE("doctor reports the GPU and the agent, there or not") {
   const auto sources = gpuSources();
   CHECK_FALSE(named(sources, "nvml").why.empty());
   CHECK_FALSE(named(sources, "agent").why.empty());

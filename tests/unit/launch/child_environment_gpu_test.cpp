@@ -24,7 +24,7 @@ Injection withAgent() {
 
 }  // namespace
 
-TEST_CASE("the agent is named to CUDA and to NVTX, and told where to write") {
+TEST_CASE("the agent is named to CUDA and to NVTX, and given the place to write to") {
   CHECK(withInjection({"A=1"}, withAgent()) ==
         Words{"A=1", "STALLPROF_RECORDING=/data/a.stallprof", "STALLPROF_ACTIVITY=/proc/5/fd/11",
               "CUDA_INJECTION64_PATH=" + kAgent, "NVTX_INJECTION64_PATH=" + kAgent});

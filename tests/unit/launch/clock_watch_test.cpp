@@ -36,18 +36,18 @@ ClockWatch::Clocks at(Nanos monotonic, Nanos asleep = Nanos(0)) {
 TEST_CASE("clocks are tied together at the start and every 10 s") {
   ClockWatch watch;
   List out;
-  for (Nanos t{}; t <= secs(30); t += milliseconds(500)) watch.look(at(t), t, out);
+  for (Nanos t{}; t <= secs(30); t += milliseconds(500)) watch.sample(at(t), t, out);
   const auto pairs = out.of<ClockPair>();
   REQUIRE(pairs.size() == 4);
   CHECK(pairs[1].first == secs(10));
   CHECK(out.of<Gap>().empty());
 }
 
-TEST_CASE("a recorder that was stopped leaves a gap from its last look on") {
+TEST_CASE("a recorder that was stopped leaves a gap from its last sample on") {
   ClockWatch watch;
   List out;
-  watch.look(at(secs(1)), secs(1), out);
-  watch.look(at(secs(6)), secs(1) + milliseconds(10), out);
+  watch.sample(at(secs(1)), secs(1), out);
+  watch.sample(at(secs(6)), secs(1) + milliseconds(10), out);
   const auto gaps = out.of<Gap>();
   REQUIRE(gaps.size() == 1);
   CHECK(gaps[0].first == secs(1));
@@ -58,17 +58,17 @@ TEST_CASE("a recorder that was stopped leaves a gap from its last look on") {
 TEST_CASE("a long planned sleep is no gap") {
   ClockWatch watch;
   List out;
-  watch.look(at(secs(1)), secs(1), out);
-  watch.look(at(secs(6)), secs(6), out);
+  watch.sample(at(secs(1)), secs(1), out);
+  watch.sample(at(secs(6)), secs(6), out);
   CHECK(out.of<Gap>().empty());
 }
 
 TEST_CASE("a suspended host is a gap without length on the monotonic clock, and a new pair") {
   ClockWatch watch;
   List out;
-  watch.look(at(secs(1)), secs(1), out);
-  watch.look(at(secs(2), secs(3600)), secs(2), out);
-  watch.look(at(secs(3), secs(3600)), secs(3), out);
+  watch.sample(at(secs(1)), secs(1), out);
+  watch.sample(at(secs(2), secs(3600)), secs(2), out);
+  watch.sample(at(secs(3), secs(3600)), secs(3), out);
   const auto gaps = out.of<Gap>();
   REQUIRE(gaps.size() == 1);
   CHECK(gaps[0].second.duration == Nanos(0));

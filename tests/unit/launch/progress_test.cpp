@@ -24,7 +24,7 @@ Fetch fetchOf(std::uint32_t thread, Nanos duration) {
 
 }  // namespace
 
-TEST_CASE("a line tells of the batches since the last one") {
+TEST_CASE("a line summarizes the batches since the last one") {
   Counter out;
   Progress progress(out);
   for (int i = 0; i < 10; ++i) progress.emit(i * 100ms, fetchOf(1, 25ms));

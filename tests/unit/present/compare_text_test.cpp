@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/compare_text.h"
+#include "present/words/compare_text.h"
 
 #include "tests/catch.h"
 
@@ -42,7 +42,7 @@ TEST_CASE("a number that a side lacks is not measured, not zero") {
   CHECK_THAT(text, Catch::Contains("No step time on at least one side"));
 }
 
-TEST_CASE("sides of different machines are told apart") {
+TEST_CASE("a comparison of different machines says so") {
   RunNumbers bigger = run(270e6, 0.06);
   bigger["run.host.cores_usable"] = 64;
   CHECK_THAT(compared({run(408e6, 0.38)}, {bigger}), Catch::Contains("they do not compare"));

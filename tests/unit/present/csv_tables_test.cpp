@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/csv_tables.h"
+#include "present/metrics/csv_tables.h"
 
 #include "tests/unit/present/export_sample.h"
 #include "tests/unit/present/sample_analysis.h"
@@ -80,7 +80,7 @@ TEST_CASE("what is not known is an empty cell, and a run without steps only a he
   CHECK(parse(stepsCsv(traceOf(goldenText("no_training")))).size() == 1);
 }
 
-TEST_CASE("a failed write is told") {
+TEST_CASE("a failed write is reported") {
   const Trace trace = traceOf(goldenText("too_few_workers"));
   CHECK_FALSE(
       writeStepsCsv(trace, analyzeWithFacts(trace), [](std::string_view) { return false; }));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "present/html_sections.h"
-#include "present/picture.h"
-#include "present/report_html.h"
-#include "present/report_json.h"
-#include "present/report_text.h"
-#include "present/wording_device.h"
+#include "present/html/html_sections.h"
+#include "present/html/picture.h"
+#include "present/html/report_html.h"
+#include "present/metrics/report_json.h"
+#include "present/words/report_text.h"
+#include "present/words/wording_device.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/text_trace.h"
 #include "tests/unit/present/sample_analysis.h"
@@ -20,12 +20,16 @@ bool contains(const std::string& text, const std::string& part) {
 
 DeviceInfo starved() {
   DeviceInfo info;
-  info.basis = "trace", info.tracedRatio = 1.0;
+  info.basis = "trace";
+  info.tracedRatio = 1.0;
   DeviceInfo::Device d;
-  d.id = "GPU-1", d.name = "NVIDIA H100", d.busy = 0.4;
+  d.id = "GPU-1";
+  d.name = "NVIDIA H100";
+  d.busy = 0.4;
   d.time = DeviceInfo::TimeRatio{0.35, 0.05, 0, 0.6};
   d.idle = DeviceInfo::IdleRatio{};
-  d.idle->transform = 0.5, d.idle->launch = 0.1;
+  d.idle->transform = 0.5;
+  d.idle->launch = 0.1;
   d.memoryTotal = 80'000'000'000, d.memoryPeak = 20'000'000'000;
   info.devices.push_back(d);
   info.kernels.push_back({Untrusted("evil\x1b[31m<script>"), "matmul", 10, Nanos(1000), 1.0, 0.5});
@@ -45,7 +49,7 @@ TEST_CASE("no device, no block and no table") {
   CHECK_FALSE(contains(reportHtml(a, {}), "id=\"device\""));
 }
 
-TEST_CASE("a device is told in a compact block: busy, idle and why, kernels, copies, state") {
+TEST_CASE("a device is described in a compact block: busy, idle and why, kernels, copies, state") {
   Analysis a = samples::inputBound();
   a.device = starved();
   const auto lines = deviceLines(a);
@@ -72,7 +76,7 @@ TEST_CASE("the device's lane shows its work below the steps, and says where it w
   const Trace trace = traceOf(
       kTrainer +
       "repeat 20 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 pass=1 duration=40ms cpu=0 batch=0+1*i\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=40ms cpu=0 batch=0+1*i\n"
       "1095ms optimizer thread=1 duration=5ms optimizer=1\n"
       "1050ms device_span device=\"GPU-1\" process=1 duration=30ms busy=30ms\n"
       "1085ms device_span device=\"GPU-1\" process=1 duration=5ms busy=5ms copy_only=5ms\n"
@@ -93,9 +97,9 @@ TEST_CASE("the device's lane shows its work below the steps, and says where it w
   };
   CHECK(inStep(Hue::kCompute));
   CHECK(inStep(Hue::kLoad));
-  const StepView dark = drawStep(trace, analyzed.trainer, 18);
-  CHECK(dark.lanes.back().blocks.empty());
-  CHECK(dark.lanes.back().note == "not traced here");
+  const StepView untraced = drawStep(trace, analyzed.trainer, 18);
+  CHECK(untraced.lanes.back().blocks.empty());
+  CHECK(untraced.lanes.back().note == "not traced here");
   const Picture picture = draw(trace, analyzed);
   std::size_t found = 0;
   for (const Panel& panel : picture.panels) found += panel.title.rfind("GPU", 0) == 0;

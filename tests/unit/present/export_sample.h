@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "present/chrome_trace.h"
-#include "present/trace_check.h"
+#include "present/timeline/chrome_trace.h"
 #include "tests/catch.h"
+#include "tests/trace_check/trace_check.h"
 #include "trace/trace_text.h"
 
 // Recordings and helpers shared by the tests of the timeline exports.
@@ -50,8 +50,8 @@ inline std::string replaced(std::string text, const std::string& from, const std
   return text;
 }
 
-// Steps with a kernel every 200 us; of one second every kernel and its launch is told. Steps 48 to
-// 71 lie in it: T = 1.1 s + 40 ms * i, kernels from T + 100 us on.
+// Steps with a kernel every 200 us; of one second every kernel and its launch is recorded. Steps 48
+// to 71 lie in it: T = 1.1 s + 40 ms * i, kernels from T + 100 us on.
 inline std::string everyKernel() {
   const std::string device = "device=\"GPU-11111111-2222-3333-4444-555555555555\" process=1";
   return goldenText("gpu_launch_bound") +
@@ -151,6 +151,27 @@ inline TraceCheck check(const std::string& bytes) {
 
 inline std::string firstProblem(const TraceCheck& c) {
   return c.problems.empty() ? std::string() : c.problems.front();
+}
+
+// The trace of every golden recording, whole and bounded, passes the check. `more` checks what is
+// of one format alone.
+template <class More>
+void checkGoldens(TimelineWriter writer, const char* format, More more) {
+  REQUIRE(goldens().size() > 20);
+  for (const std::string& name : goldens()) {
+    INFO(name);
+    const Sample& sample = sampleOf(goldenText(name));
+    for (const std::uint64_t maximum : {100u, 400'000u}) {
+      TimelineOptions options;
+      options.maximum = maximum;
+      const Drawn drawn = drawWith(writer, sample, options);
+      CHECK(drawn.written.bytes == drawn.text.size());
+      const TraceCheck found = check(drawn.text);
+      CHECK(firstProblem(found) == "");
+      CHECK(found.format == format);
+      more(drawn, found);
+    }
+  }
 }
 
 inline std::size_t count(const std::string& text, std::string_view what) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/hta_trace.h"
+#include "present/timeline/hta_trace.h"
 
 #include <cmath>
 #include <memory>
@@ -37,17 +37,17 @@ std::set<int> stepsOf(const Json& json) {
   return steps;
 }
 
-// Two processes that update a model side by side, each with the ranks it told of.
-const Sample& twoTrainers(const std::string& told) {
+// Two processes that update a model side by side, each with the ranks it announced.
+const Sample& twoTrainers(const std::string& reported) {
   return sampleOf(
       "0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
       "0 process process=2 pid=102\n0 thread thread=2 process=2 tid=102\n" +
-      told +
+      reported +
       "repeat 50 every 200ms\n1090ms optimizer thread=1 optimizer=1\n"
       "1090ms optimizer thread=2 optimizer=1\nend\n");
 }
 
-std::string told(int process, int rank) {
+std::string reported(int process, int rank) {
   return "0 framework process=" + std::to_string(process) +
          " name=\"torch\" rank=" + std::to_string(rank) + "\n";
 }
@@ -74,21 +74,21 @@ TEST_CASE("the HTA trace of every golden recording passes the check") {
 TEST_CASE("HTA finds the rank by a space after its colon, on a line before the events") {
   const Drawn one = draw(sampleOf(goldenText("gpu_bound")));
   CHECK(one.text.find("\"rank\": 0, \"world_size\": 1}") < one.text.find("\"traceEvents\""));
-  const Drawn told = draw(sampleOf(goldenText("gpu_bound") +
-                                   "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
-  CHECK(told.text.find("\"rank\": 5, \"world_size\": 8}") != std::string::npos);
+  const Drawn reported = draw(sampleOf(goldenText("gpu_bound") +
+                                       "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
+  CHECK(reported.text.find("\"rank\": 5, \"world_size\": 8}") != std::string::npos);
   const Drawn wrong = draw(sampleOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
   CHECK(wrong.text.find("\"rank\": 0,") != std::string::npos);
   CHECK(htaFileName(5) == "rank5.pt.trace.json");
 }
 
-TEST_CASE("several trainers have in HTA the ranks they told of, where no two have the same") {
+TEST_CASE("several trainers have in HTA the ranks they announced, where no two have the same") {
   using Ranks = std::vector<std::int64_t>;
-  CHECK(ranksOf(twoTrainers(told(1, 3) + told(2, 2))) == Ranks{3, 2});
-  CHECK(ranksOf(twoTrainers(told(1, 0) + told(2, 0))) == Ranks{0, 1});
-  CHECK(ranksOf(twoTrainers(told(2, 5))) == Ranks{0, 1});
-  CHECK(draw(twoTrainers(told(1, 3) + told(2, 2))).text.find("\"rank\": 3, \"world_size\": 4}") !=
-        std::string::npos);
+  CHECK(ranksOf(twoTrainers(reported(1, 3) + reported(2, 2))) == Ranks{3, 2});
+  CHECK(ranksOf(twoTrainers(reported(1, 0) + reported(2, 0))) == Ranks{0, 1});
+  CHECK(ranksOf(twoTrainers(reported(2, 5))) == Ranks{0, 1});
+  CHECK(draw(twoTrainers(reported(1, 3) + reported(2, 2)))
+            .text.find("\"rank\": 3, \"world_size\": 4}") != std::string::npos);
 }
 
 TEST_CASE("the steps whose kernels were all traced are written, and only those") {
@@ -138,8 +138,8 @@ TEST_CASE("a long run is cut to as many steps as HTA can work through, unless al
   const Sample& sample =
       sampleOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 2000 "));
   const Drawn some = draw(sample);
-  CHECK(some.written.summary.steps > kMostHtaSteps / 2);
-  CHECK(some.written.summary.steps <= kMostHtaSteps + 1);
+  CHECK(some.written.summary.steps > kMaxHtaSteps / 2);
+  CHECK(some.written.summary.steps <= kMaxHtaSteps + 1);
   CHECK_FALSE(some.written.summary.whole);
   TimelineOptions full;
   full.full = true;

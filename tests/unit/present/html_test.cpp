@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "present/html_parts.h"
-#include "present/report_html.h"
+#include "present/html/html_parts.h"
+#include "present/html/report_html.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
 
@@ -31,11 +31,11 @@ TEST_CASE("text and attribute values cannot become markup") {
 }
 
 TEST_CASE("control bytes, bidirectional controls and broken UTF-8 are shown, not written") {
-  CHECK(escapeHtml("a\x1b[2Jb") == "a\\x1b[2Jb");
-  CHECK(escapeHtml("\xe2\x80\xae") == "\\xe2\\x80\\xae");
-  CHECK(escapeHtml("\xff") == "\\xff");
-  CHECK(escapeHtml("na\xc3\xafve") == "na\xc3\xafve");
-  CHECK(escapeHtml(std::string(50, 'x'), 10) == "xxxxxxxxxx...");
+  CHECK(escapeMarkup("a\x1b[2Jb") == "a\\x1b[2Jb");
+  CHECK(escapeMarkup("\xe2\x80\xae") == "\\xe2\\x80\\xae");
+  CHECK(escapeMarkup("\xff") == "\\xff");
+  CHECK(escapeMarkup("na\xc3\xafve") == "na\xc3\xafve");
+  CHECK(escapeMarkup(std::string(50, 'x'), 10) == "xxxxxxxxxx...");
 }
 
 TEST_CASE("elements end in the reverse order of their beginning") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/live_text.h"
+#include "present/words/live_text.h"
 
 #include "base/text.h"
 #include "tests/catch.h"
@@ -27,9 +27,13 @@ std::string missing(const std::string& text, const std::string& part) {
 LiveView aView() {
   LiveView view;
   view.recording = "train.stallprof";
-  view.ran = 125s, view.span = 30s, view.silent = 400ms;
-  view.batches = 1203, view.bytes = 12'000'000;
-  view.recorderCpuRatio = 0.008, view.viewCpuRatio = 0.02;
+  view.ran = 125s;
+  view.span = 30s;
+  view.silent = 400ms;
+  view.batches = 1203;
+  view.bytes = 12'000'000;
+  view.recorderCpuRatio = 0.008;
+  view.viewCpuRatio = 0.02;
   return view;
 }
 
@@ -46,7 +50,8 @@ TEST_CASE("a screen says the pace, where time goes, the top stall and what we co
 
 TEST_CASE("what is not known is said, and silence and the end are") {
   LiveView view = aView();
-  view.recorderCpuRatio = -1, view.silent = 7s;
+  view.recorderCpuRatio = -1;
+  view.silent = 7s;
   const std::string text = screenOf(samples::nothing(), view);
   for (const char* part : {"no steps seen", "where time goes is not known yet", "none found",
                            "recorder not known yet", "nothing new for 7 s"})

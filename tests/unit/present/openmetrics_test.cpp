@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/openmetrics.h"
+#include "present/metrics/openmetrics.h"
 
 #include <cmath>
 #include <map>
@@ -51,7 +51,8 @@ class Grammar {
     if (what == "TYPE") {
       CHECK(families_.insert(name).second);
       CHECK((value == "gauge" || value == "info"));
-      family_ = name, type_ = value;
+      family_ = name;
+      type_ = value;
       return;
     }
     CHECK(name == family_);

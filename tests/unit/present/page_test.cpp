@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/page.h"
+#include "present/words/page.h"
 
 #include "tests/catch.h"
 
@@ -32,9 +32,9 @@ TEST_CASE("a page holds no control byte and no line wider than itself") {
   std::string bytes(200, 'w');
   for (int c = 0; c < 256; ++c) bytes += static_cast<char>(c);
   page.line(bytes);
-  page.field(bytes, 12, bytes, 4);
-  page.flow(bytes, 12, {bytes, "short", bytes}, " | ", 4);
-  page.command("check", 12, bytes, 4, bytes);
+  page.field(bytes, 12, bytes);
+  page.flow(bytes, 12, {bytes, "short", bytes}, " | ");
+  page.command("check", 12, bytes, bytes);
   std::size_t from = 0, lines = 0;
   for (std::size_t to; (to = page.text().find('\n', from)) != std::string::npos; from = to + 1) {
     CHECK(columnsOf(page.text().substr(from, to - from)) <= 80);
@@ -46,13 +46,13 @@ TEST_CASE("a page holds no control byte and no line wider than itself") {
 
 TEST_CASE("parts flow side by side and break between each other") {
   Page page(40, false);
-  page.flow("USE", 6, {"one part here", "another part", "the last part"}, "   ", 3);
+  page.flow("USE", 6, {"one part here", "another part", "the last part"}, "   ");
   CHECK(page.text() == "USE   one part here   another part\n      the last part\n");
 }
 
 TEST_CASE("a shell command stays a shell command however it is folded") {
   Page page(40, false);
-  page.command("check", 8, "stallprof run -- python 'my  train.py' --batch-size 64", 4, "");
+  page.command("check", 8, "stallprof run -- python 'my  train.py' --batch-size 64", "");
   CHECK(page.text() ==
         "check   stallprof run -- python \\\n"
         "        'my  train.py' --batch-size 64\n");
@@ -60,7 +60,7 @@ TEST_CASE("a shell command stays a shell command however it is folded") {
 
 TEST_CASE("a command that cannot be shown whole is replaced, never cut") {
   Page page(40, false);
-  page.command("check", 8, "python " + std::string(100, 'x'), 4, "too long");
+  page.command("check", 8, "python " + std::string(100, 'x'), "too long");
   CHECK(page.text() == "check   too long\n");
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("colour adds nothing but escapes") {
   Page plain(80, false), coloured(80, true);
   for (Page* page : {&plain, &coloured}) {
     page->line("HEAD", Tone::kHeading);
-    page->field("label", 8, "text", 2, Tone::kQuiet);
+    page->field("label", 8, "text", Tone::kQuiet);
   }
   std::string stripped = coloured.text();
   for (std::size_t at; (at = stripped.find('\x1b')) != std::string::npos;)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "present/perfetto_trace.h"
+#include "present/timeline/perfetto_trace.h"
 
-#include "present/perfetto_proto.h"
+#include "present/timeline/perfetto_proto.h"
 #include "tests/unit/present/export_sample.h"
 
 using namespace stallprof;
@@ -62,7 +62,7 @@ TEST_CASE("varints, zeros and text come back as they were written") {
   CHECK(Message().number(1, 300).bytes() == "\x08\xac\x02");  // protobuf.dev, "Encoding"
 }
 
-TEST_CASE("bytes that are no message are told, wherever they are cut") {
+TEST_CASE("bytes that are no message are reported, wherever they are cut") {
   const std::string whole = Message().number(5, 300).text(11, "abc").real(44, 1.5).bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     Fields fields(std::string_view(whole).substr(0, length));
@@ -74,22 +74,10 @@ TEST_CASE("bytes that are no message are told, wherever they are cut") {
 }
 
 TEST_CASE("the Perfetto trace of every golden recording passes the check, whole and bounded") {
-  REQUIRE(goldens().size() > 20);
-  for (const std::string& name : goldens()) {
-    INFO(name);
-    const Sample& sample = sampleOf(goldenText(name));
-    for (const std::uint64_t most : {100u, 400'000u}) {
-      TimelineOptions options;
-      options.most = most;
-      const Drawn drawn = draw(sample, options);
-      CHECK(drawn.written.bytes == drawn.text.size());
-      const TraceCheck found = check(drawn.text);
-      CHECK(firstProblem(found) == "");
-      CHECK(found.format == "perfetto");
-      // A begin and an end a slice, two ends an arrow, a value a point, and the note on the file.
-      CHECK(found.events >= 2 * drawn.written.summary.slices + drawn.written.summary.counters + 1);
-    }
-  }
+  checkGoldens(writePerfettoTrace, "perfetto", [](const Drawn& drawn, const TraceCheck& found) {
+    // A begin and an end a slice, two ends an arrow, a value a point, and the note on the file.
+    CHECK(found.events >= 2 * drawn.written.summary.slices + drawn.written.summary.counters + 1);
+  });
 }
 
 TEST_CASE("a Perfetto trace says the same slices as the Chrome trace, in fewer bytes") {
@@ -102,7 +90,7 @@ TEST_CASE("a Perfetto trace says the same slices as the Chrome trace, in fewer b
 
 TEST_CASE("names of the job cannot break a Perfetto trace") {
   const Drawn drawn = draw(sampleOf(hostileText()));
-  CHECK(firstProblem(check(drawn.text)) == "");  // looks into every name
+  CHECK(firstProblem(check(drawn.text)) == "");  // reads every name
   CHECK(drawn.text.find("\x1b[31m") == std::string::npos);
   CHECK(drawn.text.find("\xe2\x80\xae") == std::string::npos);
   CHECK(drawn.text.find("\\x1b[31m</script>") != std::string::npos);  // it is there, harmless
@@ -150,13 +138,13 @@ TEST_CASE("the check finds names by numbers that were not given, and arrows with
   CHECK_FALSE(check(lost.bytes()).ok());
 }
 
-TEST_CASE("a Perfetto trace that is cut anywhere is told, and nothing is read past its end") {
+TEST_CASE("a Perfetto trace that is cut anywhere is reported, and nothing is read past its end") {
   const std::string whole = Small().event(10, 1, "a").event(20, 2, nullptr).bytes();
   REQUIRE(check(whole).ok());
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (std::size_t length = 1; length < whole.size(); ++length)
-    told += check(whole.substr(0, length)).ok() ? 0 : 1;
-  CHECK(told >= whole.size() - 4);  // but for a cut between packets
+    reported += check(whole.substr(0, length)).ok() ? 0 : 1;
+  CHECK(reported >= whole.size() - 4);  // but for a cut between packets
   for (std::size_t i = 1; i < whole.size(); ++i) {
     std::string flipped = whole;
     flipped[i] = static_cast<char>(~flipped[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/picture.h"
+#include "present/html/picture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,10 @@ TrainerFacts stepsOf(const std::vector<std::int64_t>& lengths, std::size_t warmu
   for (const std::int64_t length : lengths) {
     Step step;
     step.number = static_cast<std::uint32_t>(facts.steps.size());
-    step.begin = at, step.end = at + ms(length);
-    step.split.compute = ms(10), step.split.wait = ms(length - 10);
+    step.begin = at;
+    step.end = at + ms(length);
+    step.split.compute = ms(10);
+    step.split.wait = ms(length - 10);
     step.blame.transform = step.split.wait;
     at = step.end;
     facts.steps.push_back(step);
@@ -45,6 +47,14 @@ Trace traceOf(const std::string& text) {
   REQUIRE(trace.ok());
   return std::move(trace).value();
 }
+
+// A process of thirty steps.
+constexpr char kTrainer[] =
+    "0s process process=1 pid=100 comm=\"python3\"\n"
+    "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
+    "repeat 30 every 100ms\n"
+    "100ms optimizer thread=1 duration=1ms optimizer=1\n"
+    "end\n";
 
 }  // namespace
 
@@ -185,7 +195,7 @@ TEST_CASE("a day's counters take as many points as an hour's") {
     for (const Series& series : panel.series) CHECK(series.values.size() <= 240);
 }
 
-TEST_CASE("files are ranked by the looks that found somebody blocked in them") {
+TEST_CASE("files are ranked by the samples that found a thread blocked in them") {
   const Trace trace = traceOf(
       "0s process process=1 pid=100 comm=\"python3\"\n"
       "1s file process=1 path=\"/a\" type=\"ext4\" waits=3 size=10\n"
@@ -201,22 +211,18 @@ TEST_CASE("files are ranked by the looks that found somebody blocked in them") {
   CHECK(picture.files[1].path == "/b");
 }
 
-TEST_CASE("a flame is as wide as the looks, and too narrow frames are summed") {
-  const Trace trace = traceOf(
-      "0s process process=1 pid=100 comm=\"python3\"\n"
-      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
-      "repeat 30 every 100ms\n"
-      "100ms optimizer thread=1 duration=1ms optimizer=1\n"
-      "end\n"
-      "0s stack stack=1 function=\"main\" file=\"train.py\" line=3\n"
-      "0s stack stack=2 caller=1 function=\"decode\" file=\"aug.py\" line=7\n"
-      "0s stack stack=3 caller=1 function=\"rare\" file=\"aug.py\" line=9\n"
-      "1s stack_slice thread=1 duration=1s stack=2 looks=750\n"
-      "2s stack_slice thread=1 duration=500ms stack=1 looks=249\n"
-      "2600ms stack_slice thread=1 duration=10ms stack=3 looks=1\n");
+TEST_CASE("a flame is as wide as its samples, and too narrow frames are summed") {
+  const Trace trace =
+      traceOf(std::string(kTrainer) +
+              "0s stack stack=1 function=\"main\" file=\"train.py\" line=3\n"
+              "0s stack stack=2 caller=1 function=\"decode\" file=\"aug.py\" line=7\n"
+              "0s stack stack=3 caller=1 function=\"rare\" file=\"aug.py\" line=9\n"
+              "1s stack_slice thread=1 duration=1s stack=2 samples=750\n"
+              "2s stack_slice thread=1 duration=500ms stack=1 samples=249\n"
+              "2600ms stack_slice thread=1 duration=10ms stack=3 samples=1\n");
   const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
   REQUIRE(flames.size() == 1);
-  CHECK(flames[0].looks == 1000);
+  CHECK(flames[0].samples == 1000);
   REQUIRE(flames[0].frames.size() == 2);
   CHECK(flames[0].frames[0].name == "main");
   CHECK(flames[0].frames[0].width == 1);
@@ -226,28 +232,23 @@ TEST_CASE("a flame is as wide as the looks, and too narrow frames are summed") {
 }
 
 TEST_CASE("a worker's other threads are in its flame only while they do something") {
-  const Trace trace = traceOf(
-      "0s process process=1 pid=100 comm=\"python3\"\n"
-      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
-      "repeat 30 every 100ms\n"
-      "100ms optimizer thread=1 duration=1ms optimizer=1\n"
-      "end\n"
-      "0s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
-      "0s thread thread=2 process=2 tid=102 name=\"pt_data_worker\"\n"
-      "0s thread thread=3 process=2 tid=103 name=\"feeder\"\n"
-      "0s thread thread=4 process=2 tid=104 name=\"pool\"\n"
-      "0s stack stack=1 function=\"_worker_loop\" file=\"worker.py\"\n"
-      "0s stack stack=2 function=\"_feed\" file=\"queues.py\"\n"
-      "0s stack stack=3 function=\"decode\" file=\"aug.py\"\n"
-      "1s slice thread=2 duration=1s run=0 looks=100 wait=pipe\n"
-      "1s slice thread=3 duration=1s run=0 looks=100 wait=futex\n"
-      "1s slice thread=4 duration=1s run=900ms looks=100 wait=running\n"
-      "1s stack_slice thread=2 duration=1s stack=1 looks=100\n"
-      "1s stack_slice thread=3 duration=1s stack=2 looks=100\n"
-      "1s stack_slice thread=4 duration=1s stack=3 looks=100\n");
+  const Trace trace = traceOf(std::string(kTrainer) +
+                              "0s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
+                              "0s thread thread=2 process=2 tid=102 name=\"pt_data_worker\"\n"
+                              "0s thread thread=3 process=2 tid=103 name=\"feeder\"\n"
+                              "0s thread thread=4 process=2 tid=104 name=\"pool\"\n"
+                              "0s stack stack=1 function=\"_worker_loop\" file=\"worker.py\"\n"
+                              "0s stack stack=2 function=\"_feed\" file=\"queues.py\"\n"
+                              "0s stack stack=3 function=\"decode\" file=\"aug.py\"\n"
+                              "1s slice thread=2 duration=1s run=0 samples=100 wait=pipe\n"
+                              "1s slice thread=3 duration=1s run=0 samples=100 wait=futex\n"
+                              "1s slice thread=4 duration=1s run=900ms samples=100 wait=running\n"
+                              "1s stack_slice thread=2 duration=1s stack=1 samples=100\n"
+                              "1s stack_slice thread=3 duration=1s stack=2 samples=100\n"
+                              "1s stack_slice thread=4 duration=1s stack=3 samples=100\n");
   const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
   REQUIRE(flames.size() == 1);
-  CHECK(flames[0].looks == 200);
+  CHECK(flames[0].samples == 200);
   for (const FlameFrame& frame : flames[0].frames) CHECK(frame.name != "_feed");
 }
 

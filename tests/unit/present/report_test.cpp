@@ -5,11 +5,12 @@
 #include <limits>
 #include <sstream>
 
-#include "present/exporter.h"
-#include "present/page.h"
-#include "present/report_json.h"
-#include "present/report_markdown.h"
-#include "present/report_text.h"
+#include "present/formats.h"
+#include "present/metrics/report_json.h"
+#include "present/words/page.h"
+#include "present/words/report_markdown.h"
+#include "present/words/report_text.h"
+#include "present/words/wording.h"
 #include "stallprof/version.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
@@ -109,8 +110,11 @@ TEST_CASE("a page with room for one epoch still says that it is one") {
   Analysis a = samples::inputBound();
   for (int i = 0; i < 8; ++i) {
     FunctionInfo f;
-    f.phase = static_cast<Phase>(1 + i / 2), f.phaseRatio = 0.5, f.looks = 100;
-    f.hot.function = Untrusted(std::string(150, 'f')), f.hot.file = Untrusted("a.py");
+    f.phase = static_cast<Phase>(1 + i / 2);
+    f.phaseRatio = 0.5;
+    f.samples = 100;
+    f.hot.function = Untrusted(std::string(150, 'f'));
+    f.hot.file = Untrusted("a.py");
     a.functions.push_back(f);
   }
   REQUIRE(a.epochs.size() > 1);
@@ -137,7 +141,7 @@ TEST_CASE("what was not measured is said, never shown as zero") {
   CHECK(!contains(text, "0 ns"));
 }
 
-TEST_CASE("a healthy run is told so before anything else is") {
+TEST_CASE("the verdict of a healthy run comes before anything else") {
   const std::string text = reportText(samples::healthy(), wide(100));
   CHECK(text.find("Nothing to fix in the input pipeline: compute-bound") < text.find("STEP TIME"));
 }
@@ -155,18 +159,21 @@ TEST_CASE("without steps the whole run is broken down and no verdict is given") 
   CHECK(contains(text, "No verdict: no training step was seen."));
 }
 
-TEST_CASE("the reason for no verdict is the one that holds") {
+TEST_CASE("no verdict comes with its reason") {
   Analysis a = samples::inputBound();
-  a.verdict.boundBy = "unknown", a.steps.count = 19, a.steps.windowCount = 14;
-  CHECK(contains(reportText(a, wide(100)), "19 steps, 20 are needed"));
-  a.steps.count = 200;
-  a.steps.windowCount = 100, a.findings[2].id = "host.noisy_neighbour";
-  CHECK(contains(reportText(a, wide(100)), "No verdict: other programs used more of the CPU"));
-  a.breakdown.phase->unknown = 0.2;
-  CHECK(contains(reportText(a, wide(100)), "23 % of the time is unexplained"));
+  a.verdict.boundBy = "unknown";
+  const auto shows = [&](NoVerdict reason, const char* words) {
+    a.verdict.withheld = reason;
+    return contains(reportText(a, wide(100)), words);
+  };
+  CHECK(shows({NoVerdict::Why::kFewSteps, 19, 20}, "No verdict: 19 steps, 20 are needed"));
+  CHECK(shows({NoVerdict::Why::kOthersCpu, 0.3, 0},
+              "No verdict: other programs used more of the CPU"));
+  CHECK(shows({NoVerdict::Why::kUnexplained, 0.23, 0.15}, "23 % of the time is unexplained"));
+  CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not single out a cause"));
 }
 
-TEST_CASE("an unfinished, damaged or failed run is told so above the verdict") {
+TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
   const std::string text = reportText(samples::damaged(), wide(100));
   for (const char* words : {"! The recording has no end", "! Damaged recording (frame_torn 1",
                             "! The command was ended by signal 9."}) {
@@ -178,6 +185,14 @@ TEST_CASE("an unfinished, damaged or failed run is told so above the verdict") {
 TEST_CASE("gains within ten percent of each other are said to be tied") {
   CHECK(contains(reportText(samples::tied(), wide(100)), "1 and 2 are tied"));
   CHECK(!contains(reportText(samples::inputBound(), wide(100)), "tied"));
+}
+
+TEST_CASE("a gain is an interval, one number, or said to be unknown") {
+  CHECK(gainText({1.5, 1.42, 1.61}) == "1.42x - 1.61x");
+  CHECK(gainText({1.5, {}, {}}) == "1.50x");
+  CHECK(gainText({1.5, 1.501, 1.502}) == "1.50x");
+  CHECK(gainText({}) == "not predicted");
+  CHECK(gainText({std::numeric_limits<double>::infinity(), {}, {}}) == "not predicted");
 }
 
 TEST_CASE("a finding inside another names it, and one of small gain is not unfolded") {
@@ -232,15 +247,18 @@ TEST_CASE("a deeply nested text is read without exhausting the stack") {
   CHECK(reportNumbers(deep).ok());
 }
 
-TEST_CASE("each format is made by its name, others are refused") {
+TEST_CASE("each format is found by its name, others are refused with the names there are") {
   const Analysis a = samples::nothing();
-  const PresentOptions options = wide(100);
-  for (const char* format : {"text", "json", "md", "html"}) {
-    const auto made = makeExporter(format, a, options);
-    REQUIRE(made.ok());
-    CHECK(made.value()->name() == format);
+  for (const char* name : {"text", "json", "md", "html"}) {
+    const Result<ReportFormat> format = reportFormat(name);
+    REQUIRE(format.ok());
+    CHECK(format.value().name == name);
+    CHECK(!format.value().write(a, wide(100)).empty());
   }
-  CHECK(makeExporter("pdf", a, options).error().kind == Error::Kind::kUsage);
+  const Result<ReportFormat> other = reportFormat("pdf");
+  REQUIRE(!other.ok());
+  CHECK(other.error().kind == Error::Kind::kUsage);
+  CHECK(contains(other.error().message, "text, json, md, html"));
 }
 
 TEST_CASE("Markdown text cannot become markup") {

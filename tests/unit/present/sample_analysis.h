@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/analysis.h"
+#include "analysis/facts/analysis.h"
 
 // Analyses a reviewer can read, shared by the tests of every sink.
 namespace stallprof::samples {
@@ -29,8 +29,12 @@ inline RunInfo aRun() {
   run.processes = 4;
   run.framework = "torch 1.13.1";
   LoaderInfo loader;
-  loader.kind = "map", loader.batching = "auto", loader.workers = 2, loader.batchSize = 64;
-  loader.prefetch = 2, loader.where = at("train.py", 88);
+  loader.kind = "map";
+  loader.batching = "auto";
+  loader.workers = 2;
+  loader.batchSize = 64;
+  loader.prefetch = 2;
+  loader.where = at("train.py", 88);
   run.loaders = {loader};
   return run;
 }
@@ -41,7 +45,9 @@ inline CoverageInfo aCoverage() {
   c.sources = {{"hook", Coverage::kFull, ""},
                {"task_events", Coverage::kAbsent, "perf_event_open is not permitted"},
                {"gpu", Coverage::kAbsent, "no device"}};
-  c.recorderPid = 4242, c.recorderCpuRatio = 0.0042, c.effectiveHz = 100;
+  c.recorderPid = 4242;
+  c.recorderCpuRatio = 0.0042;
+  c.effectiveHz = 100;
   return c;
 }
 
@@ -50,12 +56,18 @@ inline Analysis inputBound() {
   Analysis a;
   a.run = aRun();
   a.coverage = aCoverage();
-  a.resources.cpuRatio = 0.41, a.resources.readBytesPerSecond = 31'200'000;
+  a.resources.cpuRatio = 0.41;
+  a.resources.readBytesPerSecond = 31'200'000;
   a.resources.roleCpuRatio = {{"trainer", 0.16}, {"worker", 0.25}};
-  a.resources.cacheHitRatio = 0.97, a.resources.peakRssBytes = 3'120'000'000;
-  a.steps.count = 812, a.steps.windowCount = 792, a.steps.source = "hook";
-  a.steps.confidence = Confidence::kHigh, a.steps.optimizerSteps = 812;
-  a.steps.ratePerSecond = 2.427, a.steps.samplesPerSecond = 155.3;
+  a.resources.cacheHitRatio = 0.97;
+  a.resources.peakRssBytes = 3'120'000'000;
+  a.steps.count = 812;
+  a.steps.windowCount = 792;
+  a.steps.source = "hook";
+  a.steps.confidence = Confidence::kHigh;
+  a.steps.optimizerSteps = 812;
+  a.steps.ratePerSecond = 2.427;
+  a.steps.samplesPerSecond = 155.3;
   a.steps.window = ms(326'300);
   a.steps.time = StepTimes{ms(412), ms(408), ms(471), ms(1310)};
   a.epochs = {{0, ms(71'000), 203, 0.52, 0.11},
@@ -70,10 +82,14 @@ inline Analysis inputBound() {
                 {"cpu", 9.6, 2.95, "8 cores", "inferred"}};
 
   Finding workers;
-  workers.rank = 1, workers.id = "transform.too_few_workers", workers.phase = Phase::kTransform;
-  workers.shareRatio = 0.381, workers.confidence = Confidence::kHigh;
+  workers.rank = 1;
+  workers.id = "transform.too_few_workers";
+  workers.phase = Phase::kTransform;
+  workers.shareRatio = 0.381;
+  workers.confidence = Confidence::kHigh;
   workers.title = "The workers cannot keep up with the trainer";
-  workers.where = at("train.py", 88), workers.hot = at("PIL/Image.py", 1234, "resize");
+  workers.where = at("train.py", 88);
+  workers.hot = at("PIL/Image.py", 1234, "resize");
   workers.evidence = {
       {"2 workers at 99 % CPU, 5 of 8 cores idle", 0.99, "ratio"},
       {"no batch lay ready at 97 % of the fetches", 0.97, "ratio"},
@@ -99,9 +115,13 @@ inline Analysis inputBound() {
        ""}};
 
   Finding files;
-  files.rank = 2, files.id = "extract.small_files", files.phase = Phase::kExtract;
-  files.shareRatio = 0.071, files.within = "transform.too_few_workers";
-  files.confidence = Confidence::kMedium, files.title = "Many small files";
+  files.rank = 2;
+  files.id = "extract.small_files";
+  files.phase = Phase::kExtract;
+  files.shareRatio = 0.071;
+  files.within = "transform.too_few_workers";
+  files.confidence = Confidence::kMedium;
+  files.title = "Many small files";
   files.evidence = {{"64 opens a batch, 41 kB each", 64.0, "count"}};
   files.advice = {{"shards",
                    "pack samples into sequential shards",
@@ -113,9 +133,13 @@ inline Analysis inputBound() {
                    ""}};
 
   Finding saves;
-  saves.rank = 3, saves.id = "periodic.checkpoint", saves.phase = Phase::kPeriodic;
-  saves.shareRatio = 0.034, saves.confidence = Confidence::kHigh;
-  saves.title = "Checkpoints hold the training up", saves.where = at("train.py", 131);
+  saves.rank = 3;
+  saves.id = "periodic.checkpoint";
+  saves.phase = Phase::kPeriodic;
+  saves.shareRatio = 0.034;
+  saves.confidence = Confidence::kHigh;
+  saves.title = "Checkpoints hold the training up";
+  saves.where = at("train.py", 131);
   saves.advice = {{"async_checkpoint",
                    "save in a background thread",
                    {"code", "", "", ""},
@@ -127,7 +151,9 @@ inline Analysis inputBound() {
   a.findings = {workers, files, saves};
 
   TrainerInfo trainer;
-  trainer.pid = 4250, trainer.steps = a.steps, trainer.breakdown = a.breakdown,
+  trainer.pid = 4250;
+  trainer.steps = a.steps;
+  trainer.breakdown = a.breakdown;
   trainer.verdict = a.verdict;
   a.trainers = {trainer};
   a.notAProblem = {"memory: 18 GB free", "CPU quota: not throttled", "swap: none"};
@@ -142,14 +168,18 @@ inline Analysis healthy() {
   a.breakdown.phase = Breakdown::PhaseRatio{0.001, 0.003, 0.021, 0.966, 0, 0, 0, 0.009, 0};
   a.verdict = {"compute", true, Confidence::kHigh, {}, 0.966};
   Finding bound;
-  bound.rank = 1, bound.id = "compute.cpu_bound", bound.phase = Phase::kCompute;
-  bound.shareRatio = 0.966, bound.confidence = Confidence::kHigh;
+  bound.rank = 1;
+  bound.id = "compute.cpu_bound";
+  bound.phase = Phase::kCompute;
+  bound.shareRatio = 0.966;
+  bound.confidence = Confidence::kHigh;
   bound.title = "The model's own computation sets the pace";
   bound.evidence = {{"batches lay ready at 99 % of the fetches", 0.99, "ratio"}};
   a.findings = {bound};
   a.epochs.clear();
   a.ceilings = {{"compute", 2.43, 0.0, "the trainer's own time", "inferred"}};
-  a.trainers[0].breakdown = a.breakdown, a.trainers[0].verdict = a.verdict;
+  a.trainers[0].breakdown = a.breakdown;
+  a.trainers[0].verdict = a.verdict;
   return a;
 }
 
@@ -158,7 +188,10 @@ inline Analysis noSteps() {
   Analysis a;
   a.run = aRun();
   a.run.command = {Untrusted("sleep"), Untrusted("1")};
-  a.run.wall = ms(1003), a.run.framework.reset(), a.run.loaders.clear(), a.run.processes = 1;
+  a.run.wall = ms(1003);
+  a.run.framework.reset();
+  a.run.loaders.clear();
+  a.run.processes = 1;
   a.coverage = aCoverage();
   a.resources.cpuRatio = 0.001;
   a.breakdown.scope = "run";
@@ -170,15 +203,18 @@ inline Analysis noSteps() {
 // Still running or cut off, with damage, and a command that failed.
 inline Analysis damaged() {
   Analysis a = inputBound();
-  a.run.ended = false, a.run.exitCode.reset(), a.run.exitSignal = 9;
+  a.run.ended = false;
+  a.run.exitCode.reset();
+  a.run.exitSignal = 9;
   a.coverage.losses = {{"frame_torn", 1}, {"frame_damaged", 3}, {"ring_full", 120}};
   return a;
 }
 
-// Two findings whose gains cannot be told apart, several ranks, a price.
+// Two findings whose gains do not differ, several ranks, a price.
 inline Analysis tied() {
   Analysis a = inputBound();
   a.verdict.boundBy = "mixed";
+  a.verdict.tied = {1, 2};
   a.findings[1].within.reset();
   a.findings[1].confidence = Confidence::kHigh;
   a.findings[1].advice[0].predicted = {1.55, 1.4, 1.6};
@@ -229,13 +265,16 @@ inline Analysis hostile() {
   }
   NativeInfo::Function function;
   function.leaf = {name, name, 0.5}, function.below = {name, name, 7};
-  function.className = "program", function.role = "worker";
-  function.samples = 500, function.processes = 60;
+  function.className = "program";
+  function.role = "worker";
+  function.samples = 500;
+  function.processes = 60;
   a.native = NativeInfo{1000, 0.25, 0.5, {{"program", 1000, 1}}, {}};
   a.native->functions.assign(60, function);
   a.epochs.assign(60, a.epochs[0]);
   a.trainers.assign(60, a.trainers[0]);
-  a.notAProblem.assign(60, bytes), a.notMeasured.assign(60, bytes);
+  a.notAProblem.assign(60, bytes);
+  a.notMeasured.assign(60, bytes);
   return a;
 }
 

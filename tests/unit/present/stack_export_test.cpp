@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/stack_export.h"
+#include "present/timeline/stack_export.h"
 
 #include "tests/catch.h"
 #include "trace/trace_text.h"
@@ -18,12 +18,12 @@ Trace sample() {
       "0 stack stack=3 caller=1 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
       "function=\"Image.resize\" line=2200\n"
       "0 stack stack=4 caller=1 file=\"a;b\\\"c.py\" function=\"<lambda>\"\n"
-      "0 slice thread=1 duration=60ms looks=6 wait=running\n"
-      "60ms slice thread=1 duration=40ms looks=4 wait=sleep\n"
-      "5ms stack_slice thread=1 duration=20ms stack=2 looks=3\n"
+      "0 slice thread=1 duration=60ms samples=6 wait=running\n"
+      "60ms slice thread=1 duration=40ms samples=4 wait=sleep\n"
+      "5ms stack_slice thread=1 duration=20ms stack=2 samples=3\n"
       "35ms stack_slice thread=1 stack=3\n"
-      "45ms stack_slice thread=1 duration=10ms stack=4 looks=2\n"
-      "70ms stack_slice thread=1 duration=20ms stack=1 looks=3\n");
+      "45ms stack_slice thread=1 duration=10ms stack=4 samples=2\n"
+      "70ms stack_slice thread=1 duration=20ms stack=1 samples=3\n");
   REQUIRE(trace.ok());
   return std::move(trace).value();
 }
@@ -42,7 +42,7 @@ TEST_CASE("folded stacks are grouped by phase, lines of one function together, s
         "transform;train.py:main;PIL/Image.py:Image.resize 4\n");
 }
 
-TEST_CASE("with blocked looks the sleeper is there too") {
+TEST_CASE("with blocked samples the sleeper is there too") {
   const Trace trace = sample();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
         "train.py:main 3\n"
@@ -66,14 +66,14 @@ TEST_CASE("a trace without stacks is empty in either form") {
   CHECK(speedscopeJson({}, "x").find("\"profiles\":[]") != std::string::npos);
 }
 
-TEST_CASE("stacks end in the native functions that were sampled under them, in whole looks") {
+TEST_CASE("stacks end in the native functions that were sampled under them, in whole samples") {
   auto parsed = parseTrace(
       "0 process process=1 pid=100 comm=\"python3\"\n"
       "0 thread thread=1 process=1 tid=100\n"
       "0 thread thread=2 process=1 tid=101\n"
       "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
-      "0 slice thread=1 duration=100ms looks=10 wait=running\n"
-      "5ms stack_slice thread=1 duration=90ms stack=1 looks=10\n"
+      "0 slice thread=1 duration=100ms samples=10 wait=running\n"
+      "5ms stack_slice thread=1 duration=90ms stack=1 samples=10\n"
       "0 native thread=1 duration=100ms stack=1 file=\"/lib/libz.so.1\" offset=64 samples=2 "
       "function=\"inflate_fast\"\n"
       "0 native thread=1 duration=100ms stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=1\n"
@@ -102,10 +102,10 @@ TEST_CASE(
       "0 stack stack=4 caller=1 file=\"/u/site-packages/torch/_tensor.py\" "
       "function=\"Tensor.backward\" line=9\n"
       "repeat 20 every 100ms\n"
-      "0 slice thread=1 duration=100ms looks=10 wait=running\n"
-      "10ms stack_slice thread=1 duration=10ms looks=2 stack=3\n"
-      "30ms stack_slice thread=1 duration=10ms looks=2 stack=2\n"
-      "50ms stack_slice thread=1 duration=30ms looks=4 stack=4\n"
+      "0 slice thread=1 duration=100ms samples=10 wait=running\n"
+      "10ms stack_slice thread=1 duration=10ms samples=2 stack=3\n"
+      "30ms stack_slice thread=1 duration=10ms samples=2 stack=2\n"
+      "50ms stack_slice thread=1 duration=30ms samples=4 stack=4\n"
       "95ms optimizer thread=1 duration=5ms optimizer=1\n"
       "end\n");
   INFO((trace.ok() ? std::string() : trace.error().message));

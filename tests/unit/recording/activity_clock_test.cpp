@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/activity_clock.h"
+#include "recording/cupti/activity_clock.h"
 
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/activity_spans.h"
+#include "recording/activity/activity_spans.h"
 
 #include <algorithm>
 #include <array>
@@ -138,8 +138,8 @@ TEST_CASE("work that comes late adds what no span has, and nothing twice") {
     for (std::int64_t stop = 300; stop <= 3000; stop += 300) {
       for (int i = 0; i < 6; ++i) {
         const auto begin = static_cast<std::int64_t>(random() % static_cast<std::size_t>(stop));
-        const std::int64_t most = std::min<std::int64_t>(begin + 400, 2999);
-        const Work work{begin, begin + static_cast<std::int64_t>(random()) % (most - begin + 1),
+        const std::int64_t maximum = std::min<std::int64_t>(begin + 400, 2999);
+        const Work work{begin, begin + static_cast<std::int64_t>(random()) % (maximum - begin + 1),
                         BusyWith::kCompute};
         brute.add(work);
         busy.add(work.begin, work.end, work.with);

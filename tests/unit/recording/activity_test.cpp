@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/activity.h"
+#include "recording/activity/activity.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -189,11 +189,11 @@ TEST_CASE("a run that was kept plays again with the same events") {
   CHECK(bench.agent.area().owner == 0);
   EventList again;
   REQUIRE(replayActivity(file, bench.identities(), again).ok());
-  CHECK(live.size() > 200);  // 500 works and calls of one second, told one by one
+  CHECK(live.size() > 200);  // 500 works and calls of one second, reported one by one
   CHECK(again.described() == live);
 }
 
-TEST_CASE("work is told of when a flush has come after it, in order of its beginning") {
+TEST_CASE("work is reported when a flush has come after it, in order of its beginning") {
   Bench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
@@ -225,7 +225,7 @@ TEST_CASE("work is told of when a flush has come after it, in order of its begin
   CHECK(count == 3);
 }
 
-TEST_CASE("a kernel that outlasts flushes is told of late, for what it adds") {
+TEST_CASE("a kernel that outlasts flushes is reported late, for what it adds") {
   Bench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
@@ -310,7 +310,7 @@ TEST_CASE("a process killed while it writes has its records counted exactly") {
   CHECK(bench.all<Loss>().empty());
 }
 
-TEST_CASE("records without a time of this run are counted, not told of") {
+TEST_CASE("records without a time of this run are counted, not reported") {
   Bench bench;
   bench.start();
   CuptiBytes records(130000);
@@ -395,7 +395,7 @@ TEST_CASE("an area that lies does no harm") {
     bench.agent.flushed(bench.base() + 1000 * kMs, 1);
     for (std::uint64_t at = 1000; at < 5000; at += 500) bench.drain(at * kMs);
     bench.finish(5000 * kMs);
-    // The other process's work is told of all the same.
+    // The other process's work is reported all the same.
     bench.out.events.clear();
     bench.gone = {42, 43, 50};
     bench.finish(6000 * kMs);
@@ -471,7 +471,7 @@ TEST_CASE("the agent's state is the source gpu, in its words") {
   CHECK(bench.all<SourceState>()[0].state == Coverage::kPartial);
 }
 
-TEST_CASE("stretches follow the switches, up to the last flush") {
+TEST_CASE("intervals follow the switches, up to the last flush") {
   Bench bench;
   bench.start();
   bench.agent.turn(bench.base() + 200 * kMs, STALLPROF_ON_COPIES);
@@ -490,7 +490,7 @@ TEST_CASE("stretches follow the switches, up to the last flush") {
   CHECK_FALSE(traces[2].calls);
 }
 
-TEST_CASE("where calls are not traced, waits are told of without their thread") {
+TEST_CASE("where calls are not traced, waits are reported without their thread") {
   Bench bench;
   bench.agent.claim(42, 999);
   bench.agent.pair(bench.base(), kEpoch);
@@ -545,8 +545,8 @@ TEST_CASE("without a process that uses a GPU the memory stays empty") {
   CHECK(bench.agent.header().closed == 1);
 }
 
-// What is told of one by one, second by second, of that many launches in each.
-std::vector<std::size_t> worksTold(const std::vector<std::uint64_t>& launches) {
+// What is reported one by one, second by second, of that many launches in each.
+std::vector<std::size_t> worksEmitted(const std::vector<std::uint64_t>& launches) {
   Bench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
@@ -573,18 +573,18 @@ std::size_t sum(const std::vector<std::size_t>& works) {
   return std::accumulate(works.begin(), works.end(), std::size_t{0});
 }
 
-TEST_CASE("much work is told of one by one for a second, and for no longer where more comes") {
-  const std::vector<std::size_t> steady = worksTold(std::vector<std::uint64_t>(20, 15'000));
+TEST_CASE("much work is reported one by one for a second, and for no longer where more comes") {
+  const std::vector<std::size_t> steady = worksEmitted(std::vector<std::uint64_t>(20, 15'000));
   CHECK(steady[3] == 15'000);
   CHECK(sum(steady) < 16'000);
   std::vector<std::uint64_t> launches(4, 50);  // a pause, by which ten seconds would be little
   launches.resize(20, 25'000);
-  const std::size_t more = sum(worksTold(launches));
+  const std::size_t more = sum(worksEmitted(launches));
   CHECK(more > 25'000);
   CHECK(more < 3 * 25'000);
 }
 
-TEST_CASE("everything is told of for ten seconds, once work is steady, and again a minute later") {
+TEST_CASE("everything is reported for ten seconds, once work is steady, and again a minute later") {
   Bench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "recording/activity_memory.h"
-#include "recording/activity_records.h"
+#include "recording/cupti/activity_records.h"
+#include "recording/memory/activity_memory.h"
 
 namespace stallprof::testing {
 

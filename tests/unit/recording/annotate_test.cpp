@@ -10,8 +10,8 @@
 
 #include "event/event.h"
 #include "event/strings.h"
-#include "recording/event_memory.h"
-#include "recording/ring.h"
+#include "recording/memory/event_memory.h"
+#include "recording/memory/ring.h"
 #include "tests/catch.h"
 
 namespace stallprof {

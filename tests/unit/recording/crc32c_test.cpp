@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/crc32c.h"
+#include "recording/format/crc32c.h"
 
 #include <string>
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "recording/encode.h"
-#include "recording/format.h"
+#include "recording/format/encode.h"
+#include "recording/format/format.h"
 #include "sample_events.h"
 #include "temporary_directory.h"
 #include "tests/catch.h"

@@ -37,7 +37,7 @@ void emitSecond(Writer& writer, int second) {
 
 }  // namespace
 
-TEST_CASE("a follower gives what was added since it last looked") {
+TEST_CASE("a follower gives what was added since its last poll") {
   TemporaryDirectory scratch;
   const std::string path = scratch / "r.stallprof";
   auto writer = std::move(Writer::create(path, testing::sampleManifest())).value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/ring.h"
+#include "recording/memory/ring.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ TEST_CASE("a record becomes the event of its kind, with process and thread fille
   CHECK(bench.drain() ==
         std::vector<std::string>{
             "5 framework process=42 name='torch' version='2.1' rank=-1",
-            "6 fetch thread=43 loader=1 pass=2 duration=300 cpu=40 batch=17 worker=-1 ready=3 "
+            "6 fetch thread=43 loader=1 epoch=2 duration=300 cpu=40 batch=17 worker=-1 ready=3 "
             "end=1 process_cpu=50 bytes=-1"});
   CHECK(bench.starts.at(0) == 999);
   CHECK(bench.drain().empty());
@@ -172,7 +172,7 @@ TEST_CASE("the slot of a process that ended is drained, then free for another") 
         std::vector<std::string>{"8 optimizer thread=99 duration=10 optimizer=2 steps=1"});
 }
 
-TEST_CASE("all slots taken is said once, not at every look") {
+TEST_CASE("all slots taken is reported once, not at every drain") {
   Bench bench;
   for (std::uint32_t i = 0; i < STALLPROF_MEMORY_SLOTS; ++i) bench.job.claim(i + 1, 1, i);
   CHECK(bench.drain(seconds(1)).size() == 1);

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "recording/event_memory.h"
+#include "recording/memory/event_memory.h"
 
 namespace stallprof::testing {
 

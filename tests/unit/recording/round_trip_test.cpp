@@ -72,7 +72,7 @@ TEST_CASE("a recording without a clean end is whole up to its last flush") {
   CHECK(reading.described == std::vector<std::string>{"10 syscalls name='read' count=1"});
 }
 
-TEST_CASE("a stack is told with its callers in each segment that uses it, outermost first") {
+TEST_CASE("a stack is reported with its callers in each segment that uses it, outermost first") {
   const TemporaryDirectory directory;
   const std::uint32_t deep = 1500;
   {
@@ -92,14 +92,14 @@ TEST_CASE("a stack is told with its callers in each segment that uses it, outerm
   std::filesystem::remove(directory / "a.stallprof/events-000001.seg");
   REQUIRE(std::filesystem::exists(directory / "a.stallprof/events-000003.seg"));
   const auto reading = readAll(directory / "a.stallprof");
-  std::uint32_t told = 0;
+  std::uint32_t emitted = 0;
   for (const StackSeen& stack : reading.all<StackSeen>()) {
-    if (stack.stack.value == 1) told = 0;
-    CHECK(stack.stack.value == ++told);  // the next segment begins again
+    if (stack.stack.value == 1) emitted = 0;
+    CHECK(stack.stack.value == ++emitted);  // the next segment begins again
     CHECK(stack.caller.value == stack.stack.value - 1);
     CHECK(stack.line == 10 + stack.stack.value);
   }
-  CHECK(told == deep - 1);  // nothing used the innermost one again
+  CHECK(emitted == deep - 1);  // nothing used the innermost one again
   CHECK(reading.strings.size() > 2);
 }
 

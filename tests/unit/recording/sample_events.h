@@ -45,7 +45,7 @@ Result<ReadSummary> tryRead(const std::string& directory);
 std::string slurp(const std::string& path);
 void spit(const std::string& path, const std::string& bytes);
 
-// Events in a list, as a test wants to look at them.
+// Events in a list, as a test wants to read them.
 struct EventList final : EventOut {
   Strings strings;
   std::vector<Event> events;

@@ -27,7 +27,7 @@ using testing::TemporaryDirectory;
 
 using std::chrono::seconds;
 
-// A disk that fails as told, from the Nth call on for `failures` calls.
+// A disk that fails as asked, from the Nth call on for `failures` calls.
 struct FailingStorage final : Storage {
   enum Call { kMakeFile, kWrite, kReserve, kTruncate, kSync, kCalls };
   struct Plan {
@@ -44,7 +44,10 @@ struct FailingStorage final : Storage {
   int trouble(Call call) {
     Plan& plan = plans[call];
     if (plan.after < 0 || plan.failures == 0) return 0;
-    if (plan.after > 0) return --plan.after, 0;
+    if (plan.after > 0) {
+      --plan.after;
+      return 0;
+    }
     --plan.failures;
     ++failed;
     return plan.error;
@@ -278,7 +281,7 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");
   if (!disk.mounted()) {
-    WARN("skipped: mounting a tmpfs needs root");
+    testing::skipTest("mounting a tmpfs needs root");
     return;
   }
   const std::string ballast = directory / "disk/ballast";
@@ -315,7 +318,7 @@ TEST_CASE("space freed by somebody else is used again") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");
   if (!disk.mounted()) {
-    WARN("skipped: mounting a tmpfs needs root");
+    testing::skipTest("mounting a tmpfs needs root");
     return;
   }
   testing::spit(directory / "disk/ballast", std::string(960 << 10, 'x'));
@@ -520,7 +523,7 @@ TEST_CASE("a recording is read while it is written") {
   }
 }
 
-// Writes until it is killed; after each flush tells on `acknowledge` how many events that were.
+// Writes until it is killed; after each flush says on `acknowledge` how many events that were.
 [[noreturn]] void writeForever(const std::string& path, int acknowledge) {
   Writer::Options options;
   options.segmentBytes = 64 << 10;

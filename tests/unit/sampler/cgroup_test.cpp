@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/cgroup.h"
+#include "sampler/proc/cgroup.h"
 
 #include <unistd.h>
 

@@ -24,9 +24,9 @@ class EventList : public EventOut {
       if (const P* payload = std::get_if<P>(&event.payload)) found.push_back(*payload);
     return found;
   }
-  // The last SourceState of that name; kAbsent with "never told" where there is none.
+  // The last SourceState of that name; kAbsent with "never reported" where there is none.
   [[nodiscard]] std::pair<Coverage, std::string> source(std::string_view name) const {
-    std::pair<Coverage, std::string> found{Coverage::kAbsent, "never told"};
+    std::pair<Coverage, std::string> found{Coverage::kAbsent, "never reported"};
     for (const SourceState& source : all<SourceState>())
       if (text(source.source) == name) found = {source.state, text(source.why)};
     return found;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <set>
 
-#include "sampler/file_log.h"
-#include "sampler/mounts.h"
-#include "sampler/open_files.h"
+#include "sampler/proc/file_log.h"
+#include "sampler/proc/mounts.h"
+#include "sampler/processes/open_files.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
@@ -62,7 +62,7 @@ TEST_CASE("a descriptor is a file with its size and offset") {
   machine.file("proc/9/fdinfo/3", "pos:\t4096\nflags:\t0100000\n");
   Mounts mounts(machine.root() + "/proc/self/mountinfo");
   FdClassifier classifier(machine.root(), mounts);
-  const FdTarget target = classifier.look(9, 3, kSecond);
+  const FdTarget target = classifier.sample(9, 3, kSecond);
   CHECK(target.kind == FdKind::kFile);
   CHECK(target.name == machine.root() + "/data.bin");
   CHECK(target.size == 5000);
@@ -76,8 +76,8 @@ TEST_CASE("a file on a remote mount is not asked for its size") {
   machine.link("proc/9/fd/3", machine.root() + "/data.bin");
   Mounts mounts(machine.root() + "/proc/self/mountinfo");
   FdClassifier classifier(machine.root(), mounts);
-  CHECK(classifier.look(9, 3, kSecond).kind == FdKind::kFile);
-  CHECK(classifier.look(9, 3, kSecond).size == -1);
+  CHECK(classifier.sample(9, 3, kSecond).kind == FdKind::kFile);
+  CHECK(classifier.sample(9, 3, kSecond).size == -1);
 }
 
 TEST_CASE("a socket is inet if the socket tables name it, else local") {
@@ -91,8 +91,8 @@ TEST_CASE("a socket is inet if the socket tables name it, else local") {
   machine.link("proc/9/fd/5", "socket:[7002]");
   Mounts mounts(machine.root() + "/proc/self/mountinfo");
   FdClassifier classifier(machine.root(), mounts);
-  CHECK(classifier.look(9, 4, kSecond).kind == FdKind::kSocket);
-  CHECK(classifier.look(9, 5, kSecond).kind == FdKind::kUnixSocket);
+  CHECK(classifier.sample(9, 4, kSecond).kind == FdKind::kSocket);
+  CHECK(classifier.sample(9, 5, kSecond).kind == FdKind::kUnixSocket);
 }
 
 TEST_CASE("epoll is what all its descriptors are, or just a poll") {
@@ -104,23 +104,23 @@ TEST_CASE("epoll is what all its descriptors are, or just a poll") {
   FdClassifier classifier(machine.root(), mounts);
   const std::string one = "pos:\t0\ntfd:        7 events:       19 data: 7  pos:0 ino:1 sdev:b\n";
   machine.file("proc/9/fdinfo/6", one);
-  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kPipe);
+  CHECK(classifier.sample(9, 6, kSecond).kind == FdKind::kPipe);
   machine.file("proc/9/fdinfo/6", one + "tfd:        8 events:       19 data: 8\n");
-  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kEpoll);
+  CHECK(classifier.sample(9, 6, kSecond).kind == FdKind::kEpoll);
   // One that watches itself must not make us follow it for ever.
   machine.file("proc/9/fdinfo/6", "tfd:        6 events:       19 data: 6\n");
-  CHECK(classifier.look(9, 6, kSecond).kind == FdKind::kEpoll);
+  CHECK(classifier.sample(9, 6, kSecond).kind == FdKind::kEpoll);
 }
 
 TEST_CASE("arguments that are no descriptor are unknown") {
   Machine machine;
   Mounts mounts("/nonexistent");
   FdClassifier classifier(machine.root(), mounts);
-  CHECK(classifier.look(9, 0xffffffffffffff9cull, kSecond).kind == FdKind::kUnknown);
-  CHECK(classifier.look(9, 77, kSecond).kind == FdKind::kUnknown);
+  CHECK(classifier.sample(9, 0xffffffffffffff9cull, kSecond).kind == FdKind::kUnknown);
+  CHECK(classifier.sample(9, 77, kSecond).kind == FdKind::kUnknown);
 }
 
-TEST_CASE("a file is told at most once a second, with the looks since") {
+TEST_CASE("a file is reported at most once a second, with the samples since") {
   Mounts mounts("/nonexistent");
   FileLog log(mounts);
   EventList list;
@@ -135,7 +135,7 @@ TEST_CASE("a file is told at most once a second, with the looks since") {
   CHECK(seen[2].size == 100);
 }
 
-TEST_CASE("files held open are told though nobody waits for them, write-only ones are not") {
+TEST_CASE("files held open are reported though nobody waits for them, write-only ones are not") {
   Machine machine;
   machine.process({100, 1, "python3"});
   machine.file("train.tar", std::string(9000, 'x'));
@@ -152,7 +152,7 @@ TEST_CASE("files held open are told though nobody waits for them, write-only one
   EventList list;
   ProcessTree tree(machine.root(), 100);
   tree.sample(kSecond, list);
-  open.look(tree, kSecond, list);
+  open.sample(tree, kSecond, list);
   const auto seen = list.all<FileSeen>();
   REQUIRE(seen.size() == 1);
   CHECK(list.text(seen[0].path) == machine.root() + "/train.tar");

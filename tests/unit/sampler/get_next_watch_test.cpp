@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/get_next_watch.h"
+#include "sampler/perf/get_next_watch.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "sampler/proc_file.h"
-#include "sampler/proc_text.h"
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
 #include "tests/catch.h"
 #include "tests/fakes/tensorflow/fake_tensorflow.h"
 #include "tests/unit/sampler/event_list.h"
@@ -51,10 +51,10 @@ class Child {
   [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
 
   // Lets the worker run on at `place`, and waits until it does.
-  void stand(FakeGetNext::Place place) {
-    get().stand = place;
-    for (int i = 0; i < 2000 && get().stands != place; ++i) ::usleep(10'000);  // 20 s
-    if (get().stands != place) FAIL("the worker did not go there");
+  void blockFor(FakeGetNext::Place place) {
+    get().blockFor = place;
+    for (int i = 0; i < 2000 && get().weight != place; ++i) ::usleep(10'000);  // 20 s
+    if (get().weight != place) FAIL("the worker did not go there");
   }
 
   // The thread that sleeps on `lock`, with its stack; waits for there to be one.
@@ -99,14 +99,14 @@ class Child {
 
 }  // namespace
 
-TEST_CASE("a get-next is told by its own frame and, outside of it, its operation's") {
+TEST_CASE("a get-next is recognized by its own frame and, outside of it, its operation's") {
   CHECK(scan({7, 1050, 9, 2050, 9, 4050}).inside);
   CHECK(scan({1050, 3000}).inside);
   CHECK(scan({1050, 2050, 4099}).dedicated);
   CHECK_FALSE(scan({1050, 3000}).dedicated);
 }
 
-TEST_CASE("words that calls left behind, out of order, tell nothing") {
+TEST_CASE("words that calls left behind, out of order, say nothing") {
   CHECK_FALSE(scan({2050, 1050, 4050}).inside);
   CHECK_FALSE(scan({1050, 9, 4050}).inside);
   CHECK_FALSE(scan({1100, 2050}).inside);
@@ -132,13 +132,13 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
     CHECK(waiting.tid == idle.tid);
     CHECK(inside(waiting));
     CHECK(watch.runsInside(process, idle.tid));
-    child.get().stand = FakeGetNext::kFetching;
+    child.get().blockFor = FakeGetNext::kFetching;
     ::sem_post(&child.get().element);
-    child.stand(FakeGetNext::kFetching);
+    child.blockFor(FakeGetNext::kFetching);
     CHECK(watch.runsInside(process, idle.tid));
-    child.stand(FakeGetNext::kComputing);
+    child.blockFor(FakeGetNext::kComputing);
     CHECK_FALSE(watch.runsInside(process, idle.tid));
-    child.stand(FakeGetNext::kNowhere);
+    child.blockFor(FakeGetNext::kNowhere);
     const auto after = child.sleepersOn(child.get().work, 1).front();
     CHECK_FALSE(inside(after));
   }
@@ -147,8 +147,8 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
     CHECK_FALSE(watch.runsInside(process, other.tid));
   }
   EventList list;
-  watch.tell(at, list);
-  watch.tell(at, list);
+  watch.report(at, list);
+  watch.report(at, list);
   CHECK(list.all<SourceState>().size() == 1);
   CHECK(list.source("tfdata_get_next").first == Coverage::kFull);
 }
@@ -171,20 +171,21 @@ TEST_CASE("a worker that runs is inside while nothing out to its loop has change
   const std::vector<std::uint64_t> idle{9, 4060};
   worker.learn(scan(idle), idle, kStack + 24, library);
   CHECK(inside({2050, 78, 2910, 4060}));  // woken, and waiting for a CPU
-  // What looks like code and differs from one get-next to the next is none.
+  // What resembles code and differs from one get-next to the next is none.
   const std::vector<std::uint64_t> other{1050, 2050, 77, 2920, 4050};
   worker.learn(scan(other), other, kStack, library);
   CHECK(inside({2050, 78, 2930, 4050}));
 }
 
-TEST_CASE("a worker that was never seen asleep in a get-next is told by the words alone") {
+TEST_CASE("a worker that was never seen asleep in a get-next is recognized by the words alone") {
   GetNextWorker worker;
   const std::vector<std::uint64_t> idle{9, 4060};
   worker.learn(scan(idle), idle, 32768, {});
   std::vector<std::uint64_t> words((worker.loop - worker.begin()) / 8 + 1, 9);
   words.back() = 4050;
   CHECK_FALSE(worker.inside(kCode, words));
-  words[5] = 1050, words[8] = 2050;
+  words[5] = 1050;
+  words[8] = 2050;
   CHECK(worker.inside(kCode, words));
 }
 

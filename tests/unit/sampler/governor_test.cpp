@@ -9,14 +9,14 @@ namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
 constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
-double looks(const Pace& pace) { return 1 / seconds(pace.period) / pace.turns; }
+double samples(const Pace& pace) { return 1 / seconds(pace.period) / pace.turns; }
 
-// A recorder whose cost is `fixed` plus `perLook` for each look a second at one thread.
-Pace settle(Governor& governor, double fixedMs, double perLookMs, int secondsLong) {
+// A recorder whose cost is `fixed` plus `perSample` for each sample a second at one thread.
+Pace settle(Governor& governor, double fixedMs, double perSampleMs, int secondsLong) {
   Pace pace = governor.pace();
   for (int i = 0; i < secondsLong; ++i)
-    pace = governor.update(kSecond, ms(fixedMs + perLookMs * looks(pace)),
-                           ms(perLookMs * looks(pace)));
+    pace = governor.update(kSecond, ms(fixedMs + perSampleMs * samples(pace)),
+                           ms(perSampleMs * samples(pace)));
   return pace;
 }
 
@@ -35,22 +35,22 @@ TEST_CASE("a burst at the start is let pass") {
 }
 
 TEST_CASE("a dear recorder is slowed until it costs at most one percent") {
-  for (const double perLook : {0.2, 0.5, 2.0, 9.0, 50.0, 200.0}) {
+  for (const double perSample : {0.2, 0.5, 2.0, 9.0, 50.0, 200.0}) {
     Governor governor(ms(10));
-    const Pace pace = settle(governor, 0.5, perLook, 60);
-    CHECK(0.5 + perLook * looks(pace) <= 10);
+    const Pace pace = settle(governor, 0.5, perSample, 60);
+    CHECK(0.5 + perSample * samples(pace) <= 10);
   }
 }
 
 TEST_CASE("no pace leaves much of the budget unused") {
-  for (double perLook = 0.1; perLook < 5; perLook *= 1.1) {
+  for (double perSample = 0.1; perSample < 5; perSample *= 1.1) {
     Governor governor(ms(10));
-    const Pace pace = settle(governor, 2.8, perLook, 60);
-    CHECK(2.8 + perLook * looks(pace) >= 6);
+    const Pace pace = settle(governor, 2.8, perSample, 60);
+    CHECK(2.8 + perSample * samples(pace) >= 6);
   }
 }
 
-TEST_CASE("below one look a second the threads take turns") {
+TEST_CASE("below one sample a second the threads take turns") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 0, 60, 60);
   CHECK(pace.period == kSecond);
@@ -82,7 +82,7 @@ TEST_CASE("no cost stops it altogether") {
 
 TEST_CASE("a dear load is slowed within a quarter of a second of being seen") {
   Governor governor(ms(10));
-  CHECK(looks(governor.update(kSecond / 4, ms(9), ms(8.5))) <= 25);
+  CHECK(samples(governor.update(kSecond / 4, ms(9), ms(8.5))) <= 25);
 }
 
 TEST_CASE("a spike in the middle of a run leaves nothing behind") {
@@ -97,16 +97,16 @@ TEST_CASE("a spike in the middle of a run leaves nothing behind") {
 TEST_CASE("what is done once a second counts with its mean") {
   Governor governor(ms(10));
   double spent = 0;
-  for (int i = 0; i < 240; ++i) {  // a minute: 7 ms a second at once, and 6 ms of looks at 100 Hz
-    const double inLooks = 0.06 * looks(governor.pace()) / 4, atOnce = i % 4 == 0 ? 7 : 0;
-    governor.update(kSecond / 4, ms(inLooks + atOnce), ms(inLooks));
-    if (i >= 200) spent += inLooks + atOnce;
+  for (int i = 0; i < 240; ++i) {  // a minute: 7 ms a second at once, and 6 ms of samples at 100 Hz
+    const double inSamples = 0.06 * samples(governor.pace()) / 4, atOnce = i % 4 == 0 ? 7 : 0;
+    governor.update(kSecond / 4, ms(inSamples + atOnce), ms(inSamples));
+    if (i >= 200) spent += inSamples + atOnce;
   }
   CHECK(spent / 10 <= 10);  // ms a second, of the last ten
 }
 
-TEST_CASE("where the rest alone is above the budget, looks keep a share") {
+TEST_CASE("where the rest alone is above the budget, samples keep a share") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 15, 0.05, 60);
-  CHECK(looks(pace) >= 25);
+  CHECK(samples(pace) >= 25);
 }

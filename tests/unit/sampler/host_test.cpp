@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/host.h"
+#include "sampler/processes/host.h"
 
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
@@ -55,7 +55,7 @@ TEST_CASE("whole disks with traffic count once: no partition, no layer, no unuse
   CHECK(disks[0].busy == std::chrono::milliseconds(7308));
 }
 
-TEST_CASE("interfaces with traffic are told, the loopback is not") {
+TEST_CASE("interfaces with traffic are reported, the loopback is not") {
   EventList list;
   HostSampler sampler(kRoot, nullptr);
   sampler.sample(Nanos(1), list);
@@ -66,7 +66,7 @@ TEST_CASE("interfaces with traffic are told, the loopback is not") {
   CHECK(networks[0].sentBytes == 201041);
 }
 
-TEST_CASE("a host without pressure or anything else is told as such, once") {
+TEST_CASE("a host without pressure or anything else is reported as such, once") {
   Machine machine;
   EventList list;
   HostSampler sampler(machine.root(), nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/job_cpu.h"
+#include "sampler/processes/job_cpu.h"
 
 #include "tests/catch.h"
 

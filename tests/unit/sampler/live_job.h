@@ -8,10 +8,10 @@
 
 #include <functional>
 
-#include "sampler/process_sampler.h"
-#include "sampler/process_tree.h"
+#include "sampler/processes/process_sampler.h"
+#include "sampler/processes/process_tree.h"
+#include "sampler/processes/task_events.h"
 #include "sampler/sampler_loop.h"
-#include "sampler/task_events.h"
 #include "sampler/thread_sampler.h"
 #include "tests/unit/sampler/event_list.h"
 
@@ -40,7 +40,7 @@ class LiveJob {
          {static_cast<Sampler*>(tree.get()), static_cast<Sampler*>(threads.get()),
           static_cast<Sampler*>(processes.get())})
       loop.add(*sampler);
-    loop.setCpuClock([] { return Nanos(0); });  // the test's own work must not slow the looks
+    loop.setCpuClock([] { return Nanos(0); });  // the test's own work must not slow the samples
     loop.step(now(), list);
     begin = now();
     if (::write(go[1], "x", 1) != 1) ::abort();
@@ -55,8 +55,8 @@ class LiveJob {
   }
 
   // Watches until the child ends or `most` has passed.
-  void watch(Nanos most) {
-    const Nanos until = now() + most;
+  void watch(Nanos maximum) {
+    const Nanos until = now() + maximum;
     while (now() < until && !ended()) {
       const Nanos wait = loop.nextDue() - now();
       const timespec pause{0, static_cast<long>(std::max<Nanos::rep>(wait.count(), 0))};

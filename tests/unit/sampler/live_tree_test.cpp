@@ -32,7 +32,7 @@ void manyShortChildren(int count) {
   }
 }
 
-// A daemon by the book: its parents are gone before anyone looks.
+// A daemon by the book: its parents are gone before they are seen.
 void startDaemon(long milliseconds) {
   if (::fork() != 0) return;
   ::setsid();
@@ -42,7 +42,7 @@ void startDaemon(long milliseconds) {
   ::_exit(0);
 }
 
-// By its own name, or by its main thread's: one that was told of before it named itself.
+// By its own name, or by its main thread's: one that was reported before it named itself.
 bool sawProcess(const EventList& list, const std::string& comm) {
   for (const ProcessSeen& seen : list.all<ProcessSeen>())
     if (list.text(seen.comm) == comm) return true;
@@ -77,7 +77,7 @@ bool denyPerf(int error) {
 TEST_CASE("3,000 children that live for a blink are all seen with task events") {
   LiveJob job([] { manyShortChildren(3000); });
   if (!job.events.opened()) {
-    WARN("skipped: " << job.events.why());
+    testing::skipTest(job.events.why());
     return;
   }
   job.watch(ms(60'000));
@@ -91,13 +91,13 @@ TEST_CASE("3,000 children that live for a blink are all seen with task events") 
   CHECK(job.events.takeLost() == 0);
 }
 
-TEST_CASE("a daemon is followed by its birth, though its parents were gone before a look") {
+TEST_CASE("a daemon is followed by its birth, though its parents were gone before a sample") {
   LiveJob job([] {
     startDaemon(1500);
     nap(1500);
   });
   if (!job.events.opened()) {
-    WARN("skipped: " << job.events.why());
+    testing::skipTest(job.events.why());
     return;
   }
   job.watch(ms(600));
@@ -146,7 +146,10 @@ TEST_CASE(
 }
 
 TEST_CASE("an ordinary user sees the same of a job of theirs") {
-  if (::getuid() != 0) return;  // then every other test is this one
+  if (::getuid() != 0) {
+    testing::skipTest("needs root to become another user; then every other test is this one");
+    return;
+  }
   CHECK(apart([] {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) return false;
     LiveJob job([] {
@@ -163,9 +166,12 @@ TEST_CASE("an ordinary user sees the same of a job of theirs") {
   }));
 }
 
-TEST_CASE("live: when task events tell of nothing the tree looks less often") {
+TEST_CASE("live: when task events report nothing the tree samples less often") {
   LiveJob job([] { ::pause(); });
-  if (!job.events.opened()) return;
+  if (!job.events.opened()) {
+    testing::skipTest(job.events.why());
+    return;
+  }
   CHECK(job.tree->period() == std::chrono::milliseconds(20));
   for (const int later : {10, 20}) job.tree->sample(now() + std::chrono::seconds(later), job.list);
   CHECK(job.tree->period() == std::chrono::milliseconds(50));

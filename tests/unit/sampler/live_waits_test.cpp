@@ -123,7 +123,7 @@ TEST_CASE("what threads of a live job wait for is seen, as this user") {
   job.watch(ms(1200));
   job.finish();
   if (job.list.source("thread_syscall").first != Coverage::kFull) {
-    WARN("skipped: /proc/PID/syscall may not be read here");
+    testing::skipTest("/proc/PID/syscall may not be read here");
     return;
   }
   auto times = timesByThread(job);
@@ -190,7 +190,7 @@ TEST_CASE("reads that go to the disk are seen as reads of that file") {
   ::close(plain);
   if (fd < 0) {
     ::unlink(path.c_str());
-    WARN("skipped: no O_DIRECT on /var/tmp");
+    testing::skipTest("no O_DIRECT on /var/tmp");
     return;
   }
   LiveJob job([&] {
@@ -205,10 +205,10 @@ TEST_CASE("reads that go to the disk are seen as reads of that file") {
   const Times times = timesByThread(job)["main"];
   const double off = 1 - seconds(times.run + times.queued) / seconds(times.duration);
   if (off < 0.3 || job.list.source("thread_syscall").first != Coverage::kFull) {
-    WARN("skipped: this disk answers too fast to be waited for");
+    testing::skipTest("this disk answers too fast to be waited for");
     return;
   }
-  CHECK(times.share(Wait::kFileRead) > 0.5 * off);  // a busy host leaves looks out
+  CHECK(times.share(Wait::kFileRead) > 0.5 * off);  // a busy host leaves samples out
   CHECK(times.what.count(path) == 1);
   const auto files = job.list.all<FileSeen>();
   REQUIRE_FALSE(files.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/native_maps.h"
+#include "sampler/perf/native_maps.h"
 
 #include "event_list.h"
 #include "tests/catch.h"
@@ -13,15 +13,19 @@ PerfRecord map(std::uint32_t pid, std::uint64_t at, std::uint64_t bytes, std::ui
   PerfRecord record;
   record.kind = PerfRecord::Kind::kMap;
   record.pid = record.tid = pid;
-  record.address = at, record.bytes = bytes, record.offset = offset;
-  record.path = path, record.build = build;
+  record.address = at;
+  record.bytes = bytes;
+  record.offset = offset;
+  record.path = path;
+  record.build = build;
   return record;
 }
 
 PerfRecord task(PerfRecord::Kind kind, std::uint32_t pid, std::uint32_t parent = 0) {
   PerfRecord record;
   record.kind = kind;
-  record.pid = record.tid = pid, record.parentPid = parent;
+  record.pid = record.tid = pid;
+  record.parentPid = parent;
   return record;
 }
 
@@ -114,10 +118,10 @@ TEST_CASE("/proc/PID/maps gives what is executable, and leaves the build ids tha
 
 TEST_CASE("a process with more mappings than there is room for keeps the first") {
   Bench b;
-  for (std::uint64_t i = 0; i < NativeMaps::kMostRegions + 100; ++i)
+  for (std::uint64_t i = 0; i < NativeMaps::kMaxRegions + 100; ++i)
     b.take(map(1, 0x1000 * (i + 1), 0x1000, 0, "/lib/a.so"));
-  CHECK(b.at(1, 0x1000 * NativeMaps::kMostRegions) == "/lib/a.so+0");
-  CHECK(b.at(1, 0x1000 * (NativeMaps::kMostRegions + 50)) == "-");
+  CHECK(b.at(1, 0x1000 * NativeMaps::kMaxRegions) == "/lib/a.so+0");
+  CHECK(b.at(1, 0x1000 * (NativeMaps::kMaxRegions + 50)) == "-");
 }
 
 TEST_CASE("a mapping that would go past the end of memory ends there") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/native_places.h"
+#include "sampler/perf/native_places.h"
 
 #include "event_list.h"
 #include "tests/catch.h"
@@ -35,7 +35,7 @@ TEST_CASE("samples of one place are one slice, of another thread, frame or file 
   CHECK(list.events.front().at == kStart);
 }
 
-TEST_CASE("slices are told when their window is over, or at the end") {
+TEST_CASE("slices are reported when their window is over, or at the end") {
   EventList list;
   NativePlaces places;
   places.flush(kStart, list, true);
@@ -48,21 +48,21 @@ TEST_CASE("slices are told when their window is over, or at the end") {
   CHECK(list.all<NativeSlice>().size() == 1);
 }
 
-TEST_CASE("past the room of a window places of a file are not told apart, no sample is lost") {
+TEST_CASE("past the room of a window places of a file are not distinguished, no sample is lost") {
   EventList list;
   NativePlaces places;
   const StringId a = list.intern("/lib/a.so");
-  const std::size_t all = NativePlaces::kMostRows + 500;
+  const std::size_t all = NativePlaces::kMaxRows + 500;
   for (std::size_t i = 0; i < all; ++i)
     places.add(ThreadId{1}, {}, {a, {}, NativePlaces::kNeighbours * (i + 1)}, kStart);
   places.flush(kStart, list, true);
   const auto slices = list.all<NativeSlice>();
-  CHECK(slices.size() == NativePlaces::kMostRows + 1);
+  CHECK(slices.size() == NativePlaces::kMaxRows + 1);
   std::size_t samples = 0, apart = 0;
   for (const NativeSlice& slice : slices) {
     samples += slice.samples;
     apart += slice.offset != 0;
   }
   CHECK(samples == all);
-  CHECK(apart == NativePlaces::kMostRows);
+  CHECK(apart == NativePlaces::kMaxRows);
 }

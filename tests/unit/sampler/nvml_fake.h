@@ -37,7 +37,7 @@ class FakeNvml {
   std::string path_;
 };
 
-// A Hopper at work, as the library told of one; samples every 20 ms.
+// A Hopper at work, as the library reported one; samples every 20 ms.
 inline std::string hopper(const std::string& uuid = "GPU-a") {
   return "device " + uuid +
          " NVIDIA H100 80GB HBM3\n"

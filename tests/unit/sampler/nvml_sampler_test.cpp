@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/nvml_sampler.h"
+#include "sampler/nvml/nvml_sampler.h"
 
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ bool sampleUntil(NvmlSampler& sampler, EventList& list, const std::function<bool
 
 }  // namespace
 
-TEST_CASE("where no NVIDIA driver is, nothing is loaded and nothing told") {
+TEST_CASE("where no NVIDIA driver is, nothing is loaded and nothing reported") {
   Machine machine;
   NvmlSampler sampler(machine.root(), nullptr);
   EventList list;
@@ -113,7 +113,7 @@ TEST_CASE("in a pid namespace a number is only believed of a process that has th
   CHECK(list.all<DeviceProcess>()[0].process.none() == !opens);
 }
 
-TEST_CASE("a driver that hangs holds up nobody, and is told") {
+TEST_CASE("a driver that hangs holds up nobody, and is reported") {
   FakeNvml fake("hang nvmlInit_v2 2\n");
   const Named named(FakeNvml::library());
   EventList list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/nvml_watch.h"
+#include "sampler/nvml/nvml_watch.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Steps a watch through time that only the test moves; looks cost what the test says.
+// Steps a watch through time that only the test moves; samples cost what the test says.
 struct Stepper {
   explicit Stepper(const std::string& library = FakeNvml::library())
       : watch({library}, [this] { return cpu += cost; }) {}
@@ -25,7 +25,7 @@ struct Stepper {
       (state.source == "nvml" ? nvml : gpm) = {state.coverage, state.why};
     return found;
   }
-  // The only look of a step.
+  // The only sample of a step.
   DeviceUsage one(Nanos further = 200ms) {
     const NvmlFindings found = step(further);
     REQUIRE(found.usages.size() == 1);
@@ -33,7 +33,7 @@ struct Stepper {
   }
 
   Nanos at = 100s, next{}, cpu{}, cost{};
-  std::pair<Coverage, std::string> nvml{Coverage::kAbsent, "never told"}, gpm = nvml;
+  std::pair<Coverage, std::string> nvml{Coverage::kAbsent, "never reported"}, gpm = nvml;
   NvmlWatch watch;
 };
 
@@ -41,7 +41,7 @@ void waitForSamples() { ::usleep(45'000); }  // two of the fake's
 
 }  // namespace
 
-TEST_CASE("a device is announced with what it is, and looked at") {
+TEST_CASE("a device is announced with its properties, and sampled") {
   FakeNvml fake(hopper());
   Stepper job;
   const NvmlFindings first = job.step();
@@ -73,7 +73,7 @@ TEST_CASE("a device is announced with what it is, and looked at") {
   CHECK(usage.smActiveMilli == -1);
 }
 
-TEST_CASE("the busy share is the mean of the driver's samples since the last look") {
+TEST_CASE("the busy share is the mean of the driver's samples since the last reading") {
   FakeNvml fake(hopper());
   Stepper job;
   job.step();  // learns where the samples end
@@ -83,7 +83,7 @@ TEST_CASE("the busy share is the mean of the driver's samples since the last loo
   CHECK(usage.memoryBusyMilli == 400);
 }
 
-TEST_CASE("a device that keeps no samples tells the share of its last period") {
+TEST_CASE("a device that keeps no samples reports the share of its last period") {
   FakeNvml fake("device GPU-a Tesla\nvalue gpu 31\nvalue memory 7\nvalue used 5\nvalue total 9\n");
   Stepper job;
   const DeviceUsage usage = job.one();
@@ -131,7 +131,7 @@ TEST_CASE("GPM gives shares and PCIe bytes from its second sample on, twice a se
   CHECK(job.one().sentBytes == 100 * 1048576 * 8 / 10);
 }
 
-TEST_CASE("a share that no device can have is not told") {
+TEST_CASE("a share that no device can have is not reported") {
   FakeNvml fake(hopper() + "gpm 2 nan\ngpm 3 140737488355328\ngpm 5 100.4\n");
   Stepper job;
   job.step();
@@ -143,7 +143,7 @@ TEST_CASE("a share that no device can have is not told") {
   CHECK(usage.dramMilli == -1);  // not supported
 }
 
-TEST_CASE("missing permission for GPM is told once and tried again slowly") {
+TEST_CASE("missing permission for GPM is reported once and tried again slowly") {
   const std::string refused = "code nvmlGpmSampleGet 4\n";
   FakeNvml fake(hopper() + hopperGpm() + refused);
   Stepper job;
@@ -166,7 +166,7 @@ TEST_CASE("what a device refuses for good is asked once") {
   CHECK(job.one(60s).celsius == -1);
 }
 
-TEST_CASE("eight devices are looked at, and an idle one is told of only when something changed") {
+TEST_CASE("eight devices are sampled, and an idle one is reported only when something changed") {
   std::string busy;
   for (int i = 0; i < 7; ++i) busy += hopper("GPU-" + std::to_string(i));
   const std::string idle = "device GPU-7 H100\nvalue gpu 0\nvalue memory 0\nvalue total 9\n";
@@ -182,7 +182,7 @@ TEST_CASE("eight devices are looked at, and an idle one is told of only when som
   CHECK(job.step(1s).usages.size() == 8);
 }
 
-TEST_CASE("an idle device is looked at once a second, until a process comes") {
+TEST_CASE("an idle device is sampled once a second, until a process comes") {
   const std::string idle = "device GPU-a H100\nvalue gpu 0\nvalue memory 0\nvalue total 9\n";
   FakeNvml fake(idle + "value used 5\n");
   Stepper job;
@@ -195,7 +195,7 @@ TEST_CASE("an idle device is looked at once a second, until a process comes") {
   CHECK(job.next - job.at <= 250ms);
 }
 
-TEST_CASE("a device that was used is told of at every look from then on") {
+TEST_CASE("a device that was used is reported at every reading from then on") {
   const std::string rest = "value memory 0\nvalue total 9\nvalue used 5\n";
   FakeNvml fake("device GPU-a H100\nvalue gpu 50\n" + rest);
   Stepper job;
@@ -204,10 +204,10 @@ TEST_CASE("a device that was used is told of at every look from then on") {
   for (int i = 0; i < 5; ++i) CHECK(job.one().busyMilli == 0);
 }
 
-TEST_CASE("looks that cost too much become rarer") {
+TEST_CASE("samples that cost too much become rarer") {
   FakeNvml fake(hopper());
   Stepper job;
-  job.cost = 3ms;  // a look; 0.3 % of a core is one a second
+  job.cost = 3ms;  // a sample; 0.3 % of a core is one a second
   job.step();
   job.step(1s);
   CHECK(job.next - job.at >= 450ms);
@@ -261,7 +261,7 @@ TEST_CASE("MIG instances are devices by their own UUIDs, beside their board") {
   CHECK(job.gpm.first == Coverage::kPartial);
 }
 
-TEST_CASE("a lost GPU is told once, the others go on, and it is tried again") {
+TEST_CASE("a lost GPU is reported once, the others go on, and it is tried again") {
   const std::string other = hopper("GPU-b");
   FakeNvml fake(hopper() + other);
   Stepper job;
@@ -278,7 +278,7 @@ TEST_CASE("a lost GPU is told once, the others go on, and it is tried again") {
   CHECK(job.nvml.first == Coverage::kFull);
 }
 
-TEST_CASE("a driver that is not there is told once, and taken when it comes") {
+TEST_CASE("a driver that is not there is reported once, and taken when it comes") {
   FakeNvml fake("code nvmlInit_v2 9\n" + hopper());
   Stepper job;
   CHECK(job.step().usages.empty());
@@ -307,7 +307,7 @@ TEST_CASE("a device that others keep from us is named, the rest is seen") {
   CHECK_THAT(job.nvml.second, Contains("1 device,") && Contains("device 1: no permission"));
 }
 
-TEST_CASE("a driver that is unloaded under us is opened again, its devices not told twice") {
+TEST_CASE("a driver that is unloaded under us is opened again, its devices not announced twice") {
   FakeNvml fake(hopper());
   Stepper job;
   job.step();

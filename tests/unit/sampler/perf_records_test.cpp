@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf_records.h"
+#include "sampler/perf/perf_records.h"
 
 #include "perf_bytes.h"
 #include "tests/catch.h"
@@ -23,26 +23,26 @@ TEST_CASE("a sample says where which thread was, when, and on whose side") {
   CHECK(kernel->kernel);
 }
 
-TEST_CASE("a mapping has its file, and the build id where the kernel told it") {
+TEST_CASE("a mapping has its file, and the build id where the kernel gives it") {
   const std::vector<std::uint8_t> build = {0xab, 0x00, 0x5f};
-  const auto told = readPerfRecord(
+  const auto reported = readPerfRecord(
       PerfBytes::mapping(7, 0x7f0000001000, 0x2000, 0x1000, "/lib/libx.so.1", build, 9).bytes());
-  REQUIRE(told);
-  CHECK(told->kind == Kind::kMap);
-  CHECK(told->pid == 7);
-  CHECK(told->address == 0x7f0000001000);
-  CHECK(told->bytes == 0x2000);
-  CHECK(told->offset == 0x1000);
-  CHECK(told->path == "/lib/libx.so.1");
-  CHECK(told->build == "ab005f");
-  CHECK(told->at == Nanos(9));
+  REQUIRE(reported);
+  CHECK(reported->kind == Kind::kMap);
+  CHECK(reported->pid == 7);
+  CHECK(reported->address == 0x7f0000001000);
+  CHECK(reported->bytes == 0x2000);
+  CHECK(reported->offset == 0x1000);
+  CHECK(reported->path == "/lib/libx.so.1");
+  CHECK(reported->build == "ab005f");
+  CHECK(reported->at == Nanos(9));
   const auto untold = readPerfRecord(PerfBytes::mapping(7, 1, 2, 3, "//anon", {}, 9).bytes());
   REQUIRE(untold);
   CHECK(untold->build.empty());
   CHECK(untold->path == "//anon");
 }
 
-TEST_CASE("births, deaths and execs are told apart") {
+TEST_CASE("births, deaths and execs are distinguished") {
   const auto fork = readPerfRecord(PerfBytes::task(7, 200, 100, 200, 11).bytes());
   REQUIRE(fork);
   CHECK(fork->kind == Kind::kFork);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/proc_text.h"
+#include "sampler/proc/proc_text.h"
 
 #include <limits>
 
@@ -65,7 +65,7 @@ TEST_CASE("schedstat needs its three numbers") {
   CHECK_FALSE(parseSchedStat("-1 0 0"));
 }
 
-TEST_CASE("the syscall file tells running, a fault and a call apart") {
+TEST_CASE("the syscall file distinguishes running, a fault and a call") {
   CHECK(parseSyscall("running\n")->kind == SyscallLine::Kind::kRunning);
   CHECK(parseSyscall("-1 0x7ffd 0x7f11\n")->kind == SyscallLine::Kind::kOutside);
   const auto call = parseSyscall("0 0x5 0x7f2a 0x20000 0x0 0xffffffffffffffff 0x0 0x7ffe 0x7fad\n");

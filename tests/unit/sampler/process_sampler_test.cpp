@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/process_sampler.h"
+#include "sampler/processes/process_sampler.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/process_tree.h"
+#include "sampler/processes/process_tree.h"
 
 #include <algorithm>
 
@@ -16,9 +16,9 @@ constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
 // A tree over a machine, its time going on by hand.
 struct Watcher {
   explicit Watcher(Machine& machine, int root = 100) : tree(machine.root(), root) {}
-  void look(Nanos later = ms(250)) { tree.sample(clock += later, list); }
-  void tell(TaskEvent::Kind kind, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent = 0,
-            std::string comm = {}) {
+  void sample(Nanos later = ms(250)) { tree.sample(clock += later, list); }
+  void report(TaskEvent::Kind kind, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent = 0,
+              std::string comm = {}) {
     tree.take({kind, pid, tid, parent, clock, std::move(comm)});
   }
   [[nodiscard]] std::vector<std::uint32_t> pids() const {
@@ -48,11 +48,11 @@ TEST_CASE("without task events children are found in /proc when a task was born"
   machine.process({100, 1, "sh"});
   machine.process({50, 1, "stranger"});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   CHECK(watch.pids() == Pids{100});
   machine.process({101, 100, "python3", 1001});
   machine.process({102, 101, "worker", 1002});
-  watch.look();
+  watch.sample();
   CHECK(watch.pids() == Pids{100, 101, 102});
   CHECK(watch.last(102).parent == watch.last(101).process);
   CHECK(watch.last(100).parent.none());
@@ -66,13 +66,13 @@ TEST_CASE("a daemon stays of the job when its parents die") {
   machine.process({101, 100, "sh", 1001});
   machine.process({102, 101, "daemon", 1002});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   machine.end(101);
   machine.process({102, 1, "daemon", 1002});  // now a child of init
-  watch.look(ms(1100));
+  watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100, 102});
   machine.process({103, 102, "child", 1500});
-  watch.look();
+  watch.sample();
   CHECK(watch.pids() == Pids{100, 102, 103});
 }
 
@@ -81,12 +81,12 @@ TEST_CASE("a pid given to another process is another life") {
   machine.process({100, 1, "sh"});
   machine.process({101, 100, "first", 1001});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   const ProcessId first = watch.tree.processOf(101, 1001);
   machine.end(101);
   machine.process({101, 100, "second", 2002});
-  watch.look(ms(1100));
-  watch.look();
+  watch.sample(ms(1100));
+  watch.sample();
   const ProcessId second = watch.tree.processOf(101, 2002);
   CHECK(first != second);
   CHECK(watch.tree.processOf(101, 1001) == first);  // its late records still find it
@@ -100,24 +100,24 @@ TEST_CASE("a pid taken over by a stranger is no longer of the job") {
   machine.process({100, 1, "sh"});
   machine.process({101, 100, "ours", 1001});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   machine.end(101);
   machine.process({101, 1, "stranger", 2002});
-  watch.look(ms(1100));
+  watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100});
 }
 
-TEST_CASE("an exec is told again with the new image, found by its new stack") {
+TEST_CASE("an exec announces the process again with its new image, found by its new stack") {
   Machine machine;
   machine.process({100, 1, "python3"});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   const ProcessSeen before = watch.last(100);
   Machine::Task same{100, 1, "python3"};
   same.stack = 777;
   machine.process(same);
   machine.file("proc/100/cmdline", std::string("python3\0other.py\0", 17));
-  watch.look(ms(1100));
+  watch.sample(ms(1100));
   const ProcessSeen after = watch.last(100);
   CHECK(after.process == before.process);
   CHECK(watch.list.text(after.command) == "python3 other.py");
@@ -128,7 +128,7 @@ TEST_CASE("secrets in a command line are masked before the first event") {
   machine.process({100, 1, "python3"});
   machine.file("proc/100/cmdline", std::string("train\0--api-key\0hunter22\0a b\0", 29));
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   const std::string command = watch.list.text(watch.last(100).command);
   CHECK(command.find("hunter22") == std::string::npos);
   CHECK(command.find("***") != std::string::npos);
@@ -141,11 +141,11 @@ TEST_CASE("a zombie is gone, a stopped process is not") {
   machine.process({101, 100, "ended", 1001});
   machine.process({102, 100, "stopped", 1002});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   Machine::Task zombie{101, 100, "ended", 1001, 'Z'}, stopped{102, 100, "stopped", 1002, 'T'};
   machine.process(zombie);
   machine.process(stopped);
-  watch.look(ms(1100));
+  watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100, 102});
   CHECK(watch.tree.gone(101, 1001));
 }
@@ -156,13 +156,13 @@ TEST_CASE("threads come and go with their task directories") {
   machine.process(task);
   machine.thread(task, 105);
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   CHECK(watch.tree.processes()[0].threads.size() == 2);
   machine.thread(task, 106);
   machine.remove("proc/100/task/105");
-  watch.look(ms(1100));
+  watch.sample(ms(1100));
   watch.tree.suspect(100);
-  watch.look();
+  watch.sample();
   const auto& threads = watch.tree.processes()[0].threads;
   REQUIRE(threads.size() == 2);
   CHECK(threads[0].tid == 100);
@@ -174,10 +174,10 @@ TEST_CASE("task events: fork, exec and exit in order") {
   Machine machine;
   machine.process({100, 1, "sh"});
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kFork, 201, 201, 100);
-  watch.tell(Kind::kExec, 201, 201, 0, "ls");
-  watch.tell(Kind::kExit, 201, 201, 100);
+  watch.sample();
+  watch.report(Kind::kFork, 201, 201, 100);
+  watch.report(Kind::kExec, 201, 201, 0, "ls");
+  watch.report(Kind::kExit, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.list.text(watch.last(201).comm) == "ls");
   CHECK(watch.last(201).parent == watch.last(100).process);
@@ -188,9 +188,9 @@ TEST_CASE("task events: exit before fork is a life all the same") {
   Machine machine;
   machine.process({100, 1, "sh"});
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kExit, 201, 201, 100);
-  watch.tell(Kind::kFork, 201, 201, 100);
+  watch.sample();
+  watch.report(Kind::kExit, 201, 201, 100);
+  watch.report(Kind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.last(201).pid == 201);
   CHECK(watch.list.all<ProcessGone>().size() == 1);
@@ -200,22 +200,22 @@ TEST_CASE("task events: exec or exit of a process nobody heard of changes nothin
   Machine machine;
   machine.process({100, 1, "sh"});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   const std::size_t before = watch.list.events.size();
-  watch.tell(Kind::kExec, 999, 999, 0, "x");
-  watch.tell(Kind::kName, 999, 999, 0, "x");
-  watch.tell(Kind::kExit, 999, 999, 1);
+  watch.report(Kind::kExec, 999, 999, 0, "x");
+  watch.report(Kind::kName, 999, 999, 0, "x");
+  watch.report(Kind::kExit, 999, 999, 1);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.list.events.size() == before);
 }
 
-TEST_CASE("task events: a fork told twice is one process") {
+TEST_CASE("task events: a fork reported twice is one process") {
   Machine machine;
   machine.process({100, 1, "sh"});
   machine.process({201, 100, "child", 1001});
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kFork, 201, 201, 100);
+  watch.sample();
+  watch.report(Kind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100, 201});
   CHECK(watch.list.all<ProcessSeen>().size() == 2);
 }
@@ -225,10 +225,10 @@ TEST_CASE("task events: a process that /proc still shows after its exit is not b
   machine.process({100, 1, "sh"});
   machine.process({201, 100, "child", 1001});
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kExit, 201, 201, 100);  // the kernel tells before the entry goes
+  watch.sample();
+  watch.report(Kind::kExit, 201, 201, 100);  // the kernel reports before the entry goes
   machine.process({202, 100, "other", 1002});
-  watch.look(ms(1100));  // a birth: children are looked for
+  watch.sample(ms(1100));  // a birth: children are searched for
   CHECK(watch.pids() == Pids{100, 202});
   CHECK(watch.list.all<ProcessSeen>().size() == 3);
   CHECK(watch.list.all<ProcessGone>().size() == 1);
@@ -236,7 +236,7 @@ TEST_CASE("task events: a process that /proc still shows after its exit is not b
   SECTION("but another life of its number is") {
     machine.process({201, 100, "later", 2002});
     machine.lastPid(203);
-    watch.look(ms(1100));
+    watch.sample(ms(1100));
     CHECK(watch.pids() == Pids{100, 201, 202});
   }
 }
@@ -248,22 +248,22 @@ TEST_CASE("children of a process with very many threads are found among all proc
   machine.file("proc/100/task/100/children", "");  // the kernel keeps lists, one a thread
   for (int tid = 1001; tid <= 1600; ++tid) machine.thread(task, tid);
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   machine.process({5000, 100, "child", 1001});  // in none of the 601 lists: they are not read
-  for (int i = 0; i < 8; ++i) watch.look();
+  for (int i = 0; i < 8; ++i) watch.sample();
   CHECK(watch.pids() == Pids{100, 5000});
 }
 
-TEST_CASE("threads that came and went are told once, in order, to the one who asked") {
+TEST_CASE("threads that came and went are reported once, in order, to the one who asked") {
   Machine machine;
   const Machine::Task task{100, 1, "python3"};
   machine.process(task);
   Watcher watch(machine);
   watch.tree.keepChanges();
-  watch.look();
-  watch.tell(Kind::kFork, 100, 105, 100);
-  watch.tell(Kind::kFork, 100, 106, 100);
-  watch.tell(Kind::kExit, 100, 105, 100);
+  watch.sample();
+  watch.report(Kind::kFork, 100, 105, 100);
+  watch.report(Kind::kFork, 100, 106, 100);
+  watch.report(Kind::kExit, 100, 105, 100);
   const auto changes = watch.tree.takeChanges();
   REQUIRE(changes.size() == 4);
   CHECK(changes[0].born);
@@ -281,10 +281,10 @@ TEST_CASE("task events: the main thread may end before the others") {
   machine.process(task);
   machine.thread(task, 110);
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kExit, 100, 100, 1);
+  watch.sample();
+  watch.report(Kind::kExit, 100, 100, 1);
   CHECK(watch.pids() == Pids{100});
-  watch.tell(Kind::kExit, 100, 110, 1);
+  watch.report(Kind::kExit, 100, 110, 1);
   CHECK(watch.pids().empty());
 }
 
@@ -295,10 +295,10 @@ TEST_CASE("task events: an exec ends all threads but the main one") {
   machine.thread(task, 110);
   machine.thread(task, 111);
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kExit, 100, 110, 1);
-  watch.tell(Kind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
-  watch.tell(Kind::kExec, 100, 100, 0, "fresh");
+  watch.sample();
+  watch.report(Kind::kExit, 100, 110, 1);
+  watch.report(Kind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
+  watch.report(Kind::kExec, 100, 100, 0, "fresh");
   REQUIRE(watch.pids() == Pids{100});
   const auto& threads = watch.tree.processes()[0].threads;
   REQUIRE(threads.size() == 1);
@@ -306,14 +306,14 @@ TEST_CASE("task events: an exec ends all threads but the main one") {
   CHECK(watch.list.text(watch.last(100).comm) == "fresh");
 }
 
-TEST_CASE("task events: a thread's new name is told") {
+TEST_CASE("task events: a thread's new name is reported") {
   Machine machine;
   const Machine::Task task{100, 1, "python3"};
   machine.process(task);
   machine.thread(task, 110);
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kName, 100, 110, 0, "pt_data_pin");
+  watch.sample();
+  watch.report(Kind::kName, 100, 110, 0, "pt_data_pin");
   const auto seen = watch.list.all<ThreadSeen>();
   CHECK(seen.back().tid == 110);
   CHECK(watch.list.text(seen.back().name) == "pt_data_pin");
@@ -323,7 +323,7 @@ TEST_CASE("records from inside name processes and threads that were not seen yet
   Machine machine;
   machine.process({100, 1, "sh"});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   machine.process({300, 1, "python3", 5000});
   const ProcessId id = watch.tree.processOf(300, 5000);
   CHECK(watch.last(300).process == id);
@@ -334,11 +334,11 @@ TEST_CASE("records from inside name processes and threads that were not seen yet
   CHECK(watch.list.all<ThreadSeen>().back().tid == 301);
 }
 
-TEST_CASE("records of a process that was gone before anybody looked still have a name") {
+TEST_CASE("records of a process that was gone before anybody read it still have a name") {
   Machine machine;
   machine.process({100, 1, "sh"});
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   const ProcessId id = watch.tree.processOf(777, 4000);
   CHECK(watch.last(777).startTicks == 4000);
   CHECK(watch.tree.processOf(777, 4000) == id);
@@ -353,12 +353,12 @@ TEST_CASE("events name only what was announced before") {
   machine.process(task);
   machine.thread(task, 110);
   Watcher watch(machine);
-  watch.look();
-  watch.tell(Kind::kFork, 201, 201, 100);
-  watch.tell(Kind::kFork, 201, 202, 201);
-  watch.tell(Kind::kExit, 201, 202, 201);
-  watch.tell(Kind::kExit, 201, 201, 100);
-  watch.look();
+  watch.sample();
+  watch.report(Kind::kFork, 201, 201, 100);
+  watch.report(Kind::kFork, 201, 202, 201);
+  watch.report(Kind::kExit, 201, 202, 201);
+  watch.report(Kind::kExit, 201, 201, 100);
+  watch.sample();
   std::vector<std::uint32_t> processes, threads;
   const auto in = [](const auto& list, std::uint32_t id) {
     return std::find(list.begin(), list.end(), id) != list.end();
@@ -381,7 +381,7 @@ TEST_CASE("events name only what was announced before") {
 TEST_CASE("a command that is not there is said, not feared") {
   Machine machine;
   Watcher watch(machine);
-  watch.look();
+  watch.sample();
   CHECK(watch.tree.alive() == 0);
   CHECK(watch.list.source("process_tree").first == Coverage::kAbsent);
 }

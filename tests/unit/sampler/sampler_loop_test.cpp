@@ -66,7 +66,7 @@ TEST_CASE("each sampler keeps its own rate") {
   CHECK(missed(out) == 0);
 }
 
-TEST_CASE("looks are jittered but do not drift") {
+TEST_CASE("samples are jittered but do not drift") {
   Counting fast(ms(10));
   SamplerLoop loop(100);
   loop.setCpuClock([] { return Nanos(0); });
@@ -84,7 +84,7 @@ TEST_CASE("looks are jittered but do not drift") {
   CHECK(jittered);
 }
 
-TEST_CASE("late by many periods: looks are skipped and told, not caught up") {
+TEST_CASE("late by many periods: samples are skipped and reported, not caught up") {
   Counting fast(ms(10));
   SamplerLoop loop(100);
   loop.setCpuClock([] { return Nanos(0); });
@@ -200,7 +200,7 @@ TEST_CASE("who is due more often than the one that leads keeps its own rate") {
   CHECK(missed(out) == 0);
 }
 
-TEST_CASE("who waited for the one that leads has not missed a look") {
+TEST_CASE("who waited for the one that leads has not missed a sample") {
   Counting leader(ms(67), true), often(ms(20));
   SamplerLoop loop(15);
   loop.setCpuClock([] { return Nanos(0); });

@@ -37,16 +37,16 @@ Sums sumsOf(const EventList& list, Nanos begin) {
 
 }  // namespace
 
-TEST_CASE("looks that see the same become one slice") {
+TEST_CASE("samples that see the same become one slice") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  for (int i = 1; i <= 50; ++i) builder.look(ms(10 * i), ms(0), ms(0), kPipe, list);
+  for (int i = 1; i <= 50; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
   builder.flush(list);
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 1);
   CHECK(slices[0].duration == ms(500));
-  CHECK(slices[0].looks == 50);
+  CHECK(slices[0].samples == 50);
   CHECK(slices[0].wait == Wait::kPipe);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("a slice is never longer than a second") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  for (int i = 1; i <= 350; ++i) builder.look(ms(10 * i), ms(0), ms(0), kPipe, list);
+  for (int i = 1; i <= 350; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
   builder.flush(list);
   for (const ThreadSlice& slice : list.all<ThreadSlice>()) CHECK(slice.duration <= ms(1000));
   CHECK(sumsOf(list, ms(0)).duration == ms(3500));
@@ -64,7 +64,7 @@ TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") 
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  builder.look(ms(10), ms(3), ms(1), kPipe, list);
+  builder.sample(ms(10), ms(3), ms(1), kPipe, list);
   builder.flush(list);
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 1);
@@ -73,50 +73,50 @@ TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") 
   CHECK(slices[0].queued == ms(1));
 }
 
-TEST_CASE("a look that finds the thread running stays one, however long it was blocked before") {
+TEST_CASE("a sample that finds the thread running stays one, however long it was blocked before") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  builder.look(ms(10), ms(0), ms(0), kFutex, list);
-  builder.look(ms(20), ms(1), ms(0), kRunning, list);  // 9 ms of it blocked
-  builder.look(ms(30), ms(10), ms(0), kRunning, list);
+  builder.sample(ms(10), ms(0), ms(0), kFutex, list);
+  builder.sample(ms(20), ms(1), ms(0), kRunning, list);  // 9 ms of it blocked
+  builder.sample(ms(30), ms(10), ms(0), kRunning, list);
   builder.flush(list);
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
   CHECK(slices[0].wait == Wait::kFutex);
   CHECK(slices[0].duration == ms(10));
-  CHECK(slices[0].looks == 1);
+  CHECK(slices[0].samples == 1);
   CHECK(slices[1].wait == Wait::kRunning);
   CHECK(slices[1].duration == ms(20));
   CHECK(slices[1].run == ms(11));
-  CHECK(slices[1].looks == 2);
+  CHECK(slices[1].samples == 2);
 }
 
 // The thread of this test is blocked in a pipe for 7 ms and in a futex for 3 ms of every 10, and is
-// looked at every 11 ms: a tenth of the cycle further each time.
-TEST_CASE("the share of looks is the share of time, with and without a window") {
+// sampled every 11 ms: a tenth of the cycle further each time.
+TEST_CASE("the share of samples is the share of time, with and without a window") {
   for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
     EventList list;
     SliceBuilder builder;
     builder.start(ThreadId{1}, ms(0));
     builder.setWindow(window);
     for (int i = 1; i <= 1000; ++i)
-      builder.look(ms(11 * i), ms(0), ms(0), i % 10 < 7 ? kPipe : kFutex, list);
+      builder.sample(ms(11 * i), ms(0), ms(0), i % 10 < 7 ? kPipe : kFutex, list);
     builder.flush(list);
-    std::map<Wait, std::uint32_t> looks;
-    for (const ThreadSlice& slice : list.all<ThreadSlice>()) looks[slice.wait] += slice.looks;
-    CHECK(looks[Wait::kPipe] == 700);
-    CHECK(looks[Wait::kFutex] == 300);
+    std::map<Wait, std::uint32_t> samples;
+    for (const ThreadSlice& slice : list.all<ThreadSlice>()) samples[slice.wait] += slice.samples;
+    CHECK(samples[Wait::kPipe] == 700);
+    CHECK(samples[Wait::kFutex] == 300);
   }
 }
 
-TEST_CASE("run time that the kernel tells late is carried, not lost and not more than the wall") {
+TEST_CASE("run time that the kernel reports late is carried, not lost and not more than the wall") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  builder.look(ms(10), ms(8), ms(0), kRunning, list);
-  builder.look(ms(20), ms(12), ms(0), kPipe, list);  // 2 ms of these belong to the time before
-  builder.look(ms(30), ms(0), ms(0), kPipe, list);
+  builder.sample(ms(10), ms(8), ms(0), kRunning, list);
+  builder.sample(ms(20), ms(12), ms(0), kPipe, list);  // 2 ms of these belong to the time before
+  builder.sample(ms(30), ms(0), ms(0), kPipe, list);
   builder.flush(list);
   const Sums sums = sumsOf(list, ms(0));
   CHECK(sums.run == ms(20));
@@ -124,7 +124,7 @@ TEST_CASE("run time that the kernel tells late is carried, not lost and not more
   CHECK(sums.sane);
 }
 
-TEST_CASE("sums are exact for any script of looks, with and without a window") {
+TEST_CASE("sums are exact for any script of samples, with and without a window") {
   for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
     for (unsigned seed = 1; seed <= 40; ++seed) {
       std::mt19937 random(seed);
@@ -142,17 +142,17 @@ TEST_CASE("sums are exact for any script of looks, with and without a window") {
         const Nanos step = ms(1 + pick(30));
         const Nanos ran = step * pick(101) / 100;
         const Nanos waited = (step - ran) * pick(101) / 100;
-        // The kernel shows a part of the run time with the next look only.
-        const Nanos told = late + ran * pick(2);
-        late += ran - told;
+        // The kernel shows a part of the run time with the next sample only.
+        const Nanos reported = late + ran * pick(2);
+        late += ran - reported;
         now += step;
-        run += told;
+        run += reported;
         queued += waited;
         const Seen seen{waits[pick(7)], StringId{static_cast<std::uint32_t>(pick(3))}};
-        builder.look(now, told, waited, seen, list);
+        builder.sample(now, reported, waited, seen, list);
       }
       now += ms(10'000);  // long asleep: room for all that was carried
-      builder.look(now, late, ms(0), kPipe, list);
+      builder.sample(now, late, ms(0), kPipe, list);
       run += late;
       builder.flush(list);
       const Sums sums = sumsOf(list, ms(5));
@@ -171,8 +171,8 @@ TEST_CASE("a window gathers alternating labels into one slice each") {
   builder.start(ThreadId{1}, ms(0));
   builder.setWindow(ms(1000));
   for (int i = 1; i <= 100; ++i)
-    builder.look(ms(10 * i), i % 2 == 0 ? ms(10) : ms(0), ms(0), i % 2 == 0 ? kRunning : kPipe,
-                 list);
+    builder.sample(ms(10 * i), i % 2 == 0 ? ms(10) : ms(0), ms(0), i % 2 == 0 ? kRunning : kPipe,
+                   list);
   builder.flush(list);
   std::map<Wait, Nanos> time;
   for (const ThreadSlice& slice : list.all<ThreadSlice>()) time[slice.wait] += slice.duration;
@@ -187,7 +187,7 @@ TEST_CASE("a window with more labels than it can hold keeps the time and drops n
   builder.start(ThreadId{1}, ms(0));
   builder.setWindow(ms(1000));
   for (std::uint32_t i = 1; i <= 90; ++i)
-    builder.look(ms(10.0 * i), ms(0), ms(0), Seen{Wait::kFileRead, StringId{i}}, list);
+    builder.sample(ms(10.0 * i), ms(0), ms(0), Seen{Wait::kFileRead, StringId{i}}, list);
   builder.flush(list);
   Nanos read{};
   for (const ThreadSlice& slice : list.all<ThreadSlice>())
@@ -196,26 +196,26 @@ TEST_CASE("a window with more labels than it can hold keeps the time and drops n
   CHECK(list.events.size() <= 4);
 }
 
-TEST_CASE("the end of a thread that died between looks is unknown, not blocked") {
+TEST_CASE("the end of a thread that died between samples is unknown, not blocked") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  builder.look(ms(10), ms(0), ms(0), kPipe, list);
+  builder.sample(ms(10), ms(0), ms(0), kPipe, list);
   builder.lose(ms(25), list);
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
   CHECK(slices[1].wait == Wait::kUnknown);
   CHECK(slices[1].duration == ms(15));
-  CHECK(slices[1].looks == 0);
+  CHECK(slices[1].samples == 0);
 }
 
-TEST_CASE("a look that is not later than the last adds no time") {
+TEST_CASE("a sample that is not later than the last adds no time") {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(10));
-  builder.look(ms(10), ms(2), ms(0), kPipe, list);
-  builder.look(ms(9), ms(0), ms(0), kPipe, list);
-  builder.look(ms(20), ms(0), ms(0), kPipe, list);
+  builder.sample(ms(10), ms(2), ms(0), kPipe, list);
+  builder.sample(ms(9), ms(0), ms(0), kPipe, list);
+  builder.sample(ms(20), ms(0), ms(0), kPipe, list);
   builder.flush(list);
   const Sums sums = sumsOf(list, ms(10));
   CHECK(sums.duration == ms(10));

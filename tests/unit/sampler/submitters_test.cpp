@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/submitters.h"
+#include "sampler/perf/submitters.h"
 
 #include <map>
 
@@ -18,34 +18,40 @@ constexpr Nanos ms(int n) { return Nanos(n * 1'000'000); }
 PerfRecord birth(std::uint32_t tid, std::uint32_t maker, std::uint32_t parent = kProcess) {
   PerfRecord record;
   record.kind = PerfRecord::Kind::kFork;
-  record.pid = kProcess, record.tid = tid, record.parentPid = parent, record.parentTid = maker;
+  record.pid = kProcess;
+  record.tid = tid;
+  record.parentPid = parent;
+  record.parentTid = maker;
   return record;
 }
 
 PerfRecord sampleOf(std::uint32_t tid, Nanos at) {
   PerfRecord record;
-  record.pid = kProcess, record.tid = tid, record.at = at;
+  record.pid = kProcess;
+  record.tid = tid;
+  record.at = at;
   return record;
 }
 
 // Two threads that run Python, the trainer in forward, the loader in fetch, seen at 100 ms.
 struct Bench {
   Bench() {
-    looks[kTrainer].stack = looks[kTrainer].before = kForward;
-    looks[kLoader].stack = looks[kLoader].before = kFetch;
-    for (auto& [tid, look] : looks) {
-      look.at = ms(100), look.beforeAt = look.sameSince = ms(90);
-      look.delegates = look.blocked = true;
+    samples[kTrainer].stack = samples[kTrainer].before = kForward;
+    samples[kLoader].stack = samples[kLoader].before = kFetch;
+    for (auto& [tid, sample] : samples) {
+      sample.at = ms(100);
+      sample.beforeAt = sample.sameSince = ms(90);
+      sample.delegates = sample.blocked = true;
     }
   }
   [[nodiscard]] StackId stackOf(std::uint32_t tid, Nanos at, StringId file = kTorch) const {
     return submitters.stackOf(sampleOf(tid, at), file);
   }
 
-  std::map<std::uint32_t, PythonSampler::LastLook> looks;
+  std::map<std::uint32_t, PythonSampler::LastSample> samples;
   Submitters submitters{[this](std::uint32_t pid, std::uint32_t tid) {
-    const auto found = looks.find(tid);
-    return pid != kProcess || found == looks.end() ? PythonSampler::LastLook{} : found->second;
+    const auto found = samples.find(tid);
+    return pid != kProcess || found == samples.end() ? PythonSampler::LastSample{} : found->second;
   }};
 };
 
@@ -70,15 +76,15 @@ TEST_CASE("whose maker is not known, or is gone, works for the first thread") {
   Bench b;
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
   b.submitters.take(birth(kPool, kLoader));
-  b.looks.erase(kLoader);
+  b.samples.erase(kLoader);
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
-  b.looks.erase(kTrainer);
+  b.samples.erase(kTrainer);
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("a process's first thread has no submitter, nor has one of a fresh process") {
   Bench b;
-  b.looks.erase(kTrainer);
+  b.samples.erase(kTrainer);
   b.submitters.take(birth(kTrainer, 42, 42));
   CHECK(b.stackOf(kTrainer, ms(95)).none());
 }
@@ -86,14 +92,14 @@ TEST_CASE("a process's first thread has no submitter, nor has one of a fresh pro
 TEST_CASE("who waits elsewhere, or for the interpreter's lock, has submitted nothing") {
   Bench b;
   b.submitters.take(birth(kPool, kTrainer));
-  b.looks[kTrainer].delegates = false;
+  b.samples[kTrainer].delegates = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("of a thread that runs meanwhile is what runs in the same file") {
   Bench b;
   b.submitters.take(birth(kPool, kTrainer));
-  b.looks[kTrainer].blocked = false;
+  b.samples[kTrainer].blocked = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
   b.submitters.ran(kTrainer, kTorch, ms(93));
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
@@ -108,30 +114,34 @@ TEST_CASE("of a thread that runs meanwhile is what runs in the same file") {
 TEST_CASE("long ago it ran in that file: that says nothing of now") {
   Bench b;
   b.submitters.take(birth(kPool, kTrainer));
-  b.looks[kTrainer].blocked = false;
-  b.looks[kTrainer].sameSince = ms(90);
-  b.looks[kTrainer].at = ms(1000);
+  b.samples[kTrainer].blocked = false;
+  b.samples[kTrainer].sameSince = ms(90);
+  b.samples[kTrainer].at = ms(1000);
   b.submitters.ran(kTrainer, kTorch, ms(93));
   CHECK(b.stackOf(kPool, ms(999)).none());
 }
 
-TEST_CASE("between looks that saw different stacks only what is near to one has it") {
+TEST_CASE("between samples that saw different stacks only what is near to one has it") {
   Bench b;
   b.submitters.take(birth(kPool, kTrainer));
-  b.looks[kTrainer].before = kEarlier;
-  b.looks[kTrainer].sameSince = ms(100);
+  b.samples[kTrainer].before = kEarlier;
+  b.samples[kTrainer].sameSince = ms(100);
   CHECK(b.stackOf(kPool, ms(91)) == kEarlier);
   CHECK(b.stackOf(kPool, ms(99)) == kForward);
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
-TEST_CASE("a thread ran under what a look near by found it running in, not blocked in") {
-  PythonSampler::LastLook looks;  // it takes turns, at a read it sleeps in and at its own work
-  looks.at = ms(100), looks.stack = kFetch, looks.blocked = true;
-  looks.beforeAt = ms(90), looks.before = kForward;
-  looks.ran = {ms(90), kForward}, looks.ranBefore = {ms(70), kEarlier};
-  CHECK(stackRun(looks, ms(99)).none());
-  CHECK(stackRun(looks, ms(91)) == kForward);
-  CHECK(stackRun(looks, ms(71)) == kEarlier);
-  CHECK(stackRun(looks, ms(80)).none());
+TEST_CASE("a thread ran under what a sample near by found it running in, not blocked in") {
+  PythonSampler::LastSample samples;  // it takes turns, at a read it sleeps in and at its own work
+  samples.at = ms(100);
+  samples.stack = kFetch;
+  samples.blocked = true;
+  samples.beforeAt = ms(90);
+  samples.before = kForward;
+  samples.ran = {ms(90), kForward};
+  samples.ranBefore = {ms(70), kEarlier};
+  CHECK(stackRun(samples, ms(99)).none());
+  CHECK(stackRun(samples, ms(91)) == kForward);
+  CHECK(stackRun(samples, ms(71)) == kEarlier);
+  CHECK(stackRun(samples, ms(80)).none());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/wait_class.h"
+#include "sampler/proc/wait_class.h"
 
 #include <sys/syscall.h>
 
@@ -53,7 +53,7 @@ TEST_CASE("numbers that are no call of ours have no class and do not crash") {
     CHECK(classOfCall(number).kind == CallKind::kOther);
 }
 
-TEST_CASE("descriptors are told by their link") {
+TEST_CASE("descriptors are classified by their link") {
   CHECK(kindOfLink("/data/train/1.jpg") == FdKind::kFile);
   CHECK(kindOfLink("/data/gone.jpg (deleted)") == FdKind::kFile);
   CHECK(kindOfLink("/dev/shm/torch_42") == FdKind::kSharedMemory);

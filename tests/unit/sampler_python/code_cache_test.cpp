@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/python/code_cache.h"
+#include "sampler/python/runtime/code_cache.h"
 
 #include <cstring>
 #include <string>

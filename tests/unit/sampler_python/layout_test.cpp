@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/python/layout.h"
+#include "sampler/python/runtime/layout.h"
 
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "one_look.h"
+#include "one_sample.h"
 #include "tests/catch.h"
 #include "tests/fuzz/input_memory.h"
 
@@ -25,12 +25,12 @@ testing::Image imageOf(const std::string& name) {
   return image;
 }
 
-testing::Look lookAt(testing::Image& image) {
+testing::Sample inspect(testing::Image& image) {
   const auto isThread = [&](std::uint32_t tid) {
     return std::find(image.threads.begin(), image.threads.end(), tid) != image.threads.end();
   };
   testing::Kept kept;
-  return testing::lookOnce(image.runtime, image, isThread, kept);
+  return testing::sampleOnce(image.runtime, image, isThread, kept);
 }
 
 const char* const kImages[] = {"3.8",  "3.9",  "3.10",  "3.11", "3.11-debian",
@@ -42,10 +42,10 @@ TEST_CASE("every CPython's memory gives the stacks the program said it had") {
   for (const char* name : kImages) {
     INFO(name);
     testing::Image image = imageOf(name);
-    const testing::Look look = lookAt(image);
-    CHECK(look.wrong.empty());
+    const testing::Sample sample = inspect(image);
+    CHECK(sample.wrong.empty());
     std::vector<std::string> stacks;
-    for (const testing::Stack& stack : look.stacks) stacks.push_back(testing::describe(stack));
+    for (const testing::Stack& stack : sample.stacks) stacks.push_back(testing::describe(stack));
     CHECK(stacks == image.stacks);
     REQUIRE(stacks.size() == 4);
     // What target.py is made to show: a generator, a call through C, a recursion, a name and a
@@ -65,7 +65,9 @@ TEST_CASE("memory that lies gives no stack, or another one, but never a crash") 
     testing::Image image = imageOf(name);
     std::uint64_t random = 88172645463325252ull;
     const auto next = [&] {
-      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      random ^= random << 13;
+      random ^= random >> 7;
+      random ^= random << 17;
       return random;
     };
     const auto good = image.ranges;
@@ -79,8 +81,8 @@ TEST_CASE("memory that lies gives no stack, or another one, but never a crash") 
         byte = static_cast<std::uint8_t>(next());
         if (next() % 4 == 0) range->second.resize(next() % range->second.size());
       }
-      const testing::Look look = lookAt(image);
-      CHECK(look.stacks.size() <= 8192);
+      const testing::Sample sample = inspect(image);
+      CHECK(sample.stacks.size() <= 8192);
     }
   }
 }
@@ -90,34 +92,34 @@ TEST_CASE("a runtime of a version that is not known is said to be so") {
   auto& head = image.ranges[image.runtime.at];
   REQUIRE(head.size() >= kDebugOffsetsBytes);
   head[8 + 2] = 15;  // the minor version
-  CHECK(lookAt(image).wrong == "CPython 3.15.0 is not known yet");
+  CHECK(inspect(image).wrong == "CPython 3.15.0 is not known yet");
   CHECK_FALSE(layoutOf(7).has_value());
   CHECK_FALSE(layoutOf(14).has_value());
 }
 
-TEST_CASE("what 3.13 tells of itself is what its headers say") {
+TEST_CASE("what 3.13 reports itself is what its headers say") {
   testing::Image image = imageOf("3.13");
-  const auto told = layoutFromDebugOffsets(image.ranges[image.runtime.at]);
+  const auto reported = layoutFromDebugOffsets(image.ranges[image.runtime.at]);
   const auto known = layoutOf(13);
-  REQUIRE(told.has_value());
+  REQUIRE(reported.has_value());
   REQUIRE(known.has_value());
-  CHECK(told->interpreters == known->interpreters);
-  CHECK(told->interpreterNext == known->interpreterNext);
-  CHECK(told->threads == known->threads);
-  CHECK(told->collecting == known->collecting);
-  CHECK(told->gil == known->gil);
-  CHECK(told->gilHolder == known->gilHolder);
-  CHECK(told->gilLocked == known->gilLocked);
-  CHECK(told->frame == known->frame);
-  CHECK(told->chunk == known->chunk);
-  CHECK(told->threadNative == known->threadNative);
-  CHECK(told->back == known->back);
-  CHECK(told->instruction == known->instruction);
-  CHECK(told->owner == known->owner);
-  CHECK(told->lineTable == known->lineTable);
-  CHECK(told->codeUnits == known->codeUnits);
-  CHECK(told->asciiData == known->asciiData);
-  CHECK(told->compactData == known->compactData);
+  CHECK(reported->interpreters == known->interpreters);
+  CHECK(reported->interpreterNext == known->interpreterNext);
+  CHECK(reported->threads == known->threads);
+  CHECK(reported->collecting == known->collecting);
+  CHECK(reported->gil == known->gil);
+  CHECK(reported->gilHolder == known->gilHolder);
+  CHECK(reported->gilLocked == known->gilLocked);
+  CHECK(reported->frame == known->frame);
+  CHECK(reported->chunk == known->chunk);
+  CHECK(reported->threadNative == known->threadNative);
+  CHECK(reported->back == known->back);
+  CHECK(reported->instruction == known->instruction);
+  CHECK(reported->owner == known->owner);
+  CHECK(reported->lineTable == known->lineTable);
+  CHECK(reported->codeUnits == known->codeUnits);
+  CHECK(reported->asciiData == known->asciiData);
+  CHECK(reported->compactData == known->compactData);
 }
 
 namespace {
@@ -168,7 +170,7 @@ struct Waiter {
 
 }  // namespace
 
-TEST_CASE("the lock tells how many wait for it, asleep or awake") {
+TEST_CASE("the lock shows how many wait for it, asleep or awake") {
   testing::Image image = imageOf("3.11");
   auto attached = Interpreters::attach(image.runtime, image);
   REQUIRE(attached.ok());
@@ -212,8 +214,9 @@ TEST_CASE("offsets that cannot be are refused as a whole") {
   for (std::size_t word = 3; word < 44; ++word) {  // to the end of the code object's
     auto bad = head;
     bad[word * 8 + 5] = 1;  // 2^40 more
-    const auto told = layoutFromDebugOffsets(bad);
-    if (told) CHECK(told->threadBytes == layoutOf(13)->threadBytes);  // a field we do not use
+    const auto reported = layoutFromDebugOffsets(bad);
+    if (reported)
+      CHECK(reported->threadBytes == layoutOf(13)->threadBytes);  // a field we do not use
   }
   auto cut = head;
   cut.resize(100);
@@ -226,15 +229,15 @@ TEST_CASE("a thread that runs its own copy of the instructions is at the code's 
                      std::ios::binary);
   std::vector<std::uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
   REQUIRE(bytes.size() > 4096);
-  const auto look = [&] {
+  const auto sample = [&] {
     testing::InputMemory memory({bytes.data() + 4, bytes.size() - 4});
     testing::Kept kept;
-    return testing::lookOnce(
+    return testing::sampleOnce(
         Runtime{}, memory, [](std::uint32_t tid) { return tid == 5; }, kept);
   };
-  const testing::Look good = look();
+  const testing::Sample good = sample();
   REQUIRE(good.stacks.size() == 1);
   CHECK(testing::describe(good.stacks[0]) == "5 work:train.py:8 work:train.py:8");
   bytes[4 + 0xf80] = 1;  // the list has no copy 1 any more: no line is better than a wrong one
-  CHECK(testing::describe(look().stacks[0]) == "5 work:train.py:0 work:train.py:0");
+  CHECK(testing::describe(sample().stacks[0]) == "5 work:train.py:0 work:train.py:0");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/python/line_table.h"
+#include "sampler/python/runtime/line_table.h"
 
 #include <vector>
 
@@ -57,7 +57,9 @@ TEST_CASE("tables of any bytes, cut anywhere, give a line or none") {
   std::uint64_t random = 88172645463325252ull;
   for (int round = 0; round < 20'000; ++round) {
     Table table;
-    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
     for (std::uint64_t i = 0; i < random % 40; ++i)
       table.push_back(static_cast<std::uint8_t>((random >> (i % 50)) * 31 + i));
     for (const LineFormat format :

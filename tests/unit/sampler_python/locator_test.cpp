@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sampler/python/elf_image.h"
-#include "sampler/python/runtime_locator.h"
+#include "sampler/python/runtime/elf_image.h"
+#include "sampler/python/runtime/runtime_locator.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -27,7 +27,7 @@ TEST_CASE("mappings with a file are read, others and damaged lines left out") {
   CHECK(maps[2].writable);
 }
 
-TEST_CASE("a file's name may tell the minor version") {
+TEST_CASE("a file's name may give the minor version") {
   CHECK(minorOfName("libpython3.11.so.1.0") == 11);
   CHECK(minorOfName("python3.9") == 9);
   CHECK(minorOfName("libpython3.so") == 0);
@@ -46,7 +46,7 @@ TEST_CASE("a symbol of a library is found by its hash, one that is not there is 
   CHECK_FALSE(ElfImage::open(openAt(AT_FDCWD, "/proc/self/maps", O_RDONLY)).has_value());
 }
 
-TEST_CASE("damaged ELF files are looked at and refused, or found to hold nothing") {
+TEST_CASE("damaged ELF files are read and refused, or found to hold nothing") {
   const Fd self = openAt(AT_FDCWD, "/proc/self/exe", O_RDONLY);
   std::string bytes(64 << 10, '\0');
   REQUIRE(::pread(self.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
@@ -54,7 +54,9 @@ TEST_CASE("damaged ELF files are looked at and refused, or found to hold nothing
   for (int round = 0; round < 300; ++round) {
     std::string bad = bytes;
     for (int i = 0; i < 8; ++i) {
-      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      random ^= random << 13;
+      random ^= random >> 7;
+      random ^= random << 17;
       bad[4 + random % (round % 2 == 0 ? 60 : 2048)] = static_cast<char>(random >> 32);
     }
     const int file = ::memfd_create("elf", MFD_CLOEXEC);

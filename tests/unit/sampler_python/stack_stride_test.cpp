@@ -16,7 +16,7 @@ TEST_CASE("stacks that cost too much are left out until they would cost little")
   CHECK(stride.update(0.0015, 10, false) == 1);
 }
 
-TEST_CASE("a governor that has slowed the looks bounds the stacks, too") {
+TEST_CASE("a governor that has slowed the samples bounds the stacks, too") {
   StackStride stride;
   CHECK(stride.update(0.009, 10, false) == 2);
   CHECK(stride.update(0.009, 10, false) == 4);
@@ -31,5 +31,5 @@ TEST_CASE("what stacks write is bounded at any pace") {
   CHECK(stride.update(0.001, 200, true) == 2);
   CHECK(stride.update(0.001, 100, true) == 1);
   for (int i = 0; i < 20; ++i) (void)stride.update(0.001, 400, true);
-  CHECK(stride.stride() == StackStride::kMost);
+  CHECK(stride.stride() == StackStride::kMax);
 }

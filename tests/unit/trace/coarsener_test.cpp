@@ -15,8 +15,8 @@ constexpr ProcessId kProcess{1};
 constexpr ThreadId kThread{1};
 constexpr StackId kReads{1}, kDecodes{2};
 
-// A thread that reads for 90 ms of each 110 ms and decodes for 20: a look each 10 ms, what looks in
-// a row saw alike told of together, as a recorder does.
+// A thread that reads for 90 ms of each 110 ms and decodes for 20: a sample each 10 ms; samples in
+// a row that saw the same are one slice, as a recorder writes them.
 Trace reader(Nanos length, const TraceBounds& bounds, bool fetches = true) {
   TraceBuilder builder(bounds);
   builder.take({1s, ProcessSeen{kProcess, {}, 7, 0, {}, {}, {}}});
@@ -35,19 +35,20 @@ TraceBounds atMost(std::size_t rows) { return {rows, rows, rows}; }
 
 struct Sums {
   Nanos run{}, queued{};
-  double waiting = 0, waits = 0, reading = 0, looks = 0;
+  double waiting = 0, waits = 0, reading = 0, samples = 0;
 };
 
 Sums sumsOf(const Trace& trace) {
   Sums sums;
   for (const auto& row : trace.thread(kThread).slices) {
-    sums.run += row.data.run, sums.queued += row.data.queued;
+    sums.run += row.data.run;
+    sums.queued += row.data.queued;
     sums.waits += seconds(row.data.duration);
     if (row.data.wait == Wait::kFileRead) sums.waiting += seconds(row.data.duration);
   }
   for (const auto& row : trace.thread(kThread).stacks) {
-    sums.looks += row.data.looks;
-    if (row.data.stack == kReads) sums.reading += row.data.looks;
+    sums.samples += row.data.samples;
+    if (row.data.stack == kReads) sums.reading += row.data.samples;
   }
   return sums;
 }
@@ -60,7 +61,7 @@ std::string sourcesOf(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("a run within its bounds is kept look by look, and nothing is said of it") {
+TEST_CASE("a run within its bounds is kept sample by sample, and nothing is said of it") {
   const Trace trace = reader(11s, atMost(400));
   CHECK(trace.thread(kThread).slices.size() == 200);
   CHECK(trace.thread(kThread).stacks.size() == 200);
@@ -79,14 +80,14 @@ TEST_CASE("a longer run has no more rows, exact sums, and the shares that it had
     CHECK(std::chrono::abs(some.run - times * all.run) < 300ms);  // but for the last steps
     CHECK(std::chrono::abs(some.queued - times * all.queued) < 300ms);
     CHECK(std::abs(some.waiting / some.waits - all.waiting / all.waits) < 0.03);
-    CHECK(std::abs(some.reading / some.looks - all.reading / all.looks) < 0.03);
-    CHECK(sourcesOf(trace) == "looks ");
+    CHECK(std::abs(some.reading / some.samples - all.reading / all.samples) < 0.03);
+    CHECK(sourcesOf(trace) == "samples ");
     for (std::size_t i = 1; i < thread.slices.size(); ++i)
       REQUIRE(thread.slices[i].at >= thread.slices[i - 1].end());
   }
 }
 
-TEST_CASE("what keeps step with the periods of looks is met as often as it is there") {
+TEST_CASE("what keeps step with the sampling period is met as often as it is there") {
   TraceBuilder builder(atMost(20'000));
   builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
   for (Nanos at = 100s; at < 100s + 10h; at += 200ms) {
@@ -96,12 +97,11 @@ TEST_CASE("what keeps step with the periods of looks is met as often as it is th
   builder.take({1s, OptimizerStep{kThread, 1ms, 1}});
   const Trace trace = builder.seal();
   const Sums sums = sumsOf(trace);
-  CHECK(sums.looks > 4000);
-  CHECK(std::abs(sums.reading / sums.looks - 0.5) < 0.02);
+  CHECK(sums.samples > 4000);
+  CHECK(std::abs(sums.reading / sums.samples - 0.5) < 0.02);
 }
 
-TEST_CASE(
-    "looks at a main thread whose steps nobody tells are all kept: its loop is found by them") {
+TEST_CASE("samples of a main thread without known steps are all kept: its loop is found by them") {
   const Trace trace = reader(2h, atMost(40'000), false);
   CHECK(trace.thread(kThread).stacks.size() == 2 * 65455);
   CHECK(trace.thread(kThread).slices.size() < 40'000);
@@ -111,7 +111,8 @@ TEST_CASE("of counters the first and the last stay, and those between come less 
   TraceBuilder builder(atMost(1000));
   for (int second = 0; second < 36'000; ++second) {
     ProcessUsage usage;
-    usage.process = kProcess, usage.cpu = second * 1s;
+    usage.process = kProcess;
+    usage.cpu = second * 1s;
     builder.take({second * 1s, usage});
   }
   const Trace trace = builder.seal();
@@ -122,22 +123,27 @@ TEST_CASE("of counters the first and the last stay, and those between come less 
   CHECK(usage.back().data.cpu == 35'999s);
 }
 
-TEST_CASE("a stretch told piece by piece stays whole or is no longer said to be") {
+TEST_CASE("an interval recorded piece by piece stays complete or is no longer said to be") {
   TraceBuilder builder(atMost(2000));
   std::uint32_t number = 0;
   for (int minute = 0; minute < 100; ++minute) {
     const Nanos begin = minute * 60s + 1s, length = minute == 50 ? Nanos(1100ms) : Nanos(1s);
     DeviceTrace traced;
-    traced.process = kProcess, traced.duration = length;
+    traced.process = kProcess;
+    traced.duration = length;
     traced.kernels = traced.calls = traced.each = true;
     builder.take({begin, traced});
     for (int i = 0; i < 50; ++i) {
       DeviceWork work;
-      work.process = kProcess, work.duration = 1ms, work.correlation = ++number;
+      work.process = kProcess;
+      work.duration = 1ms;
+      work.correlation = ++number;
       if (i % 10 == 0) work.kind = DeviceWorkKind::kToDevice;
       builder.take({begin + i * 20ms, work});
       DeviceCall call;
-      call.process = kProcess, call.duration = 5us, call.correlation = number;
+      call.process = kProcess;
+      call.duration = 5us;
+      call.correlation = number;
       call.kind = i % 10 == 0 ? DeviceCallKind::kCopy : DeviceCallKind::kLaunch;
       builder.take({begin + i * 20ms, call});
     }

@@ -49,7 +49,7 @@ TEST_CASE("data, undefined and absurdly long symbols name nothing") {
   CHECK(at(elf, {0x1000}) == Names{""});
 }
 
-TEST_CASE("of two names of one function the global one is told, of two functions the nearer") {
+TEST_CASE("of two names of one function the global one is given, of two functions the nearer") {
   SmallElf elf = program();
   elf.symbol("__local_memcpy", 0x401000, 0x40, STB_LOCAL).symbol("memcpy", 0x401000, 0x40);
   elf.symbol("__another_local", 0x401000, 0x40, STB_LOCAL);

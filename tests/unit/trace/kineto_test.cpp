@@ -108,7 +108,7 @@ TEST_CASE("times since 1970 keep their nanoseconds") {
   CHECK(trace.deviceWorks[1].at - trace.deviceWorks[0].at == 44125ns);
 }
 
-TEST_CASE("what is no profiler's trace is told, and bytes do no harm") {
+TEST_CASE("what is no profiler's trace is an error, and bytes do no harm") {
   CHECK_FALSE(read("").ok());
   CHECK_FALSE(read("hello").ok());
   CHECK_FALSE(read("{}").ok());

@@ -10,13 +10,14 @@ namespace {
 
 Fetch fetch(std::uint32_t thread, Nanos duration) {
   Fetch f;
-  f.thread = ThreadId{thread}, f.duration = duration;
+  f.thread = ThreadId{thread};
+  f.duration = duration;
   return f;
 }
 
 }  // namespace
 
-TEST_CASE("a window holds the latest stretch, and who was there before it") {
+TEST_CASE("a window holds the latest interval, and who was there before it") {
   LiveWindow window(10s);
   window.take({1s, ProcessSeen{{1}, {}, 7, 9, window.strings().intern("python"), {}, {}}});
   window.take({1s, ThreadSeen{{1}, {1}, 7, window.strings().intern("main")}});

@@ -10,7 +10,9 @@ namespace {
 
 ThreadSlice slice(std::uint32_t thread, Nanos duration, Nanos run) {
   ThreadSlice s;
-  s.thread = ThreadId{thread}, s.duration = duration, s.run = run;
+  s.thread = ThreadId{thread};
+  s.duration = duration;
+  s.run = run;
   return s;
 }
 
@@ -30,7 +32,7 @@ TEST_CASE("events out of order are sorted by time within their table") {
 TEST_CASE("overlapping slices keep every instant once, and the times of what is left") {
   TraceBuilder builder;
   builder.take({100ns, slice(1, 100ns, 100ns)});
-  builder.take({150ns, slice(1, 100ns, 40ns)});  // half of it is told already
+  builder.take({150ns, slice(1, 100ns, 40ns)});  // half of it is there already
   builder.take({160ns, slice(1, 10ns, 10ns)});   // all of it is
   const Trace trace = builder.seal();
   const Table<ThreadSlice>& slices = trace.thread(ThreadId{1}).slices;
@@ -40,15 +42,15 @@ TEST_CASE("overlapping slices keep every instant once, and the times of what is 
   CHECK(slices[1].data.run == 20ns);
 }
 
-TEST_CASE("what is left of an overlapping slice has its share of the looks") {
+TEST_CASE("what is left of an overlapping slice has its share of the samples") {
   TraceBuilder builder;
   ThreadSlice late = slice(1, 100ns, 0ns);
-  late.looks = 10;
+  late.samples = 10;
   builder.take({100ns, slice(1, 100ns, 0ns)});
   builder.take({170ns, late});
   const Trace trace = builder.seal();
   REQUIRE(trace.thread(ThreadId{1}).slices.size() == 2);
-  CHECK(trace.thread(ThreadId{1}).slices[1].data.looks == 7);
+  CHECK(trace.thread(ThreadId{1}).slices[1].data.samples == 7);
 }
 
 TEST_CASE("a life is there for every id, announced or not, and none for a forged one") {
@@ -80,7 +82,9 @@ TEST_CASE("times that cannot be are dropped and counted") {
 TEST_CASE("a task whose offsets decrease is pulled straight") {
   TraceBuilder builder;
   WorkerTask task;
-  task.fetchBegin = 50ns, task.fetchEnd = 20ns, task.putEnd = 30ns;
+  task.fetchBegin = 50ns;
+  task.fetchEnd = 20ns;
+  task.putEnd = 30ns;
   builder.take({1ns, task});
   const Trace trace = builder.seal();
   REQUIRE(trace.tasks.size() == 1);
@@ -88,7 +92,7 @@ TEST_CASE("a task whose offsets decrease is pulled straight") {
   CHECK(trace.tasks[0].data.putEnd == 50ns);
 }
 
-TEST_CASE("an identity told again keeps its first instant and its last name") {
+TEST_CASE("an identity recorded again keeps its first instant and its last name") {
   TraceBuilder builder;
   const StringId a = builder.strings().intern("sh"), b = builder.strings().intern("python3");
   builder.take({10ns, ProcessSeen{ProcessId{1}, {}, 9, 0, a, {}, {}}});
@@ -103,7 +107,7 @@ TEST_CASE("a stack is found by its id, and the way to its callers ends, however 
   StackSeen outer{StackId{1}, {}, builder.strings().intern("main"), {}, 3};
   StackSeen inner{StackId{4}, StackId{1}, builder.strings().intern("read"), {}, 7};
   StackSeen circle{StackId{2}, StackId{3}, {}, {}, 1}, itself{StackId{3}, StackId{3}, {}, {}, 1};
-  StackSeen forged{StackId{TraceBuilder::kMostStacks + 1}, {}, {}, {}, 1};
+  StackSeen forged{StackId{TraceBuilder::kMaxStacks + 1}, {}, {}, {}, 1};
   for (const StackSeen& s : {inner, outer, circle, itself, forged}) builder.take({5ns, s});
   builder.take({2ns, inner});  // the same one, as an earlier segment has it
   const Trace trace = builder.seal();
@@ -117,36 +121,41 @@ TEST_CASE("a stack is found by its id, and the way to its callers ends, however 
   CHECK(trace.losses[0].data.count == 3);
 }
 
-TEST_CASE("looks at a thread's stack are its own, by time") {
+TEST_CASE("samples of a thread's stack are its own, by time") {
   TraceBuilder builder;
   builder.take({40ns, StackSlice{ThreadId{2}, 20ns, StackId{1}, 3, Gil::kHolds, true}});
   builder.take({10ns, StackSlice{ThreadId{2}, 0ns, StackId{1}, 1, Gil::kWaits, false}});
   const Trace trace = builder.seal();
-  const Table<StackSlice>& looks = trace.thread(ThreadId{2}).stacks;
-  REQUIRE(looks.size() == 2);
-  CHECK(looks[0].data.gil == Gil::kWaits);
-  CHECK(looks[1].end() == 60ns);
-  CHECK(looks[1].data.gc);
+  const Table<StackSlice>& samples = trace.thread(ThreadId{2}).stacks;
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].data.gil == Gil::kWaits);
+  CHECK(samples[1].end() == 60ns);
+  CHECK(samples[1].data.gc);
 }
 
-TEST_CASE("a reader of parts is given what has come, and what it is done with goes") {
+TEST_CASE("a part holds what has come, and released rows are dropped") {
   TraceBounds bounds;
   bounds.program = 1000;
   int parts = 0;
-  TraceBuilder builder(bounds, [&](const Trace& trace) {
+  TraceBuilder builder(bounds);
+  const auto readPart = [&] {
+    if (!builder.full()) return;
+    const Trace& trace = builder.part();
     ++parts;
     CHECK(trace.processes.size() == 1);
     CHECK(trace.process(ProcessId{1}).threads.size() == 1);
     for (std::size_t i = 1; i < trace.fetches.size(); ++i)
       REQUIRE(trace.fetches[i].at > trace.fetches[i - 1].at);
-    return ReadSoFar{trace.end, {{10s, 12s}}};
-  });
+    builder.release({trace.end, {{10s, 12s}}});
+  };
   builder.take({1s, ThreadSeen{ThreadId{1}, ProcessId{1}, 7, {}}});
   for (int i = 1; i <= 2000; ++i) {
     builder.take({i * 1s, Fetch{ThreadId{1}, 1, 1, 100ms, 10ms, i, 0, 0, false, {}}});
+    readPart();
     PhaseSpan span{
         ThreadId{1}, 1ms, i % 2 ? Phase::kPeriodic : Phase::kCompute, SpanSource::kMark, {}, {}, 0};
     builder.take({i * 1s, span});
+    readPart();
   }
   const Trace trace = builder.seal();
   CHECK(parts == 3);
@@ -161,15 +170,17 @@ TEST_CASE("a reader of parts is given what has come, and what it is done with go
   CHECK(trace.begin == 1s);
 }
 
-TEST_CASE("a reader that is not done with anything is asked again when twice as much is there") {
+TEST_CASE("a builder of which nothing is released is full again when it holds twice as much") {
   TraceBounds bounds;
   bounds.program = 100;
   std::vector<std::size_t> asked;
-  TraceBuilder builder(bounds, [&](const Trace& trace) {
-    asked.push_back(trace.optimizerSteps.size());
-    return ReadSoFar{};
-  });
-  for (int i = 1; i <= 1000; ++i) builder.take({i * 1s, OptimizerStep{ThreadId{1}, 1ms, 1}});
+  TraceBuilder builder(bounds);
+  for (int i = 1; i <= 1000; ++i) {
+    builder.take({i * 1s, OptimizerStep{ThreadId{1}, 1ms, 1}});
+    if (!builder.full()) continue;
+    asked.push_back(builder.part().optimizerSteps.size());
+    builder.release({});
+  }
   CHECK(asked == std::vector<std::size_t>{101, 203, 407, 815});
   CHECK(builder.seal().optimizerSteps.size() == 1000);
 }

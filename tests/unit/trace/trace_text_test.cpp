@@ -51,10 +51,10 @@ TEST_CASE("a trace written as text and read again is written the same") {
       "manifest env=\"OMP_NUM_THREADS=1\"\n"
       "0 process process=1 pid=7 comm=\"p\\xff\"\n"
       "0 thread thread=1 process=1 tid=7\n"
-      "5 fetch thread=1 loader=1 pass=1 duration=10 end=1\n"
+      "5 fetch thread=1 loader=1 epoch=1 duration=10 end=1\n"
       "6 stack stack=1 function=\"<module>\" file=\"/a b/train.py\" line=31 first_line=1\n"
       "6 stack stack=2 caller=1 function=\"(truncated)\" kind=other\n"
-      "6 stack_slice thread=1 duration=30 stack=2 looks=4 gil=waits gc=1\n"
+      "6 stack_slice thread=1 duration=30 stack=2 samples=4 gil=waits gc=1\n"
       "6 loader process=1 loader=1 workers=2 in_order=0\n"
       "7 loss kind=disk_full count=18446744073709551615\n"
       "clean_end\n";

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Refuses assignments joined by a comma (`a = 1, b = 2;`): a statement of its own for each.
+
+usage: check_statements.py [PATH...]     exits 1 with a line for each use; --baseline: see check_words.py."""
+
+import re
+import sys
+
+import check_words
+
+# Comments, then literals: neither is code.
+NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![\w])'(?:\\.|[^'\\\n])+'", re.S)
+CONTROL = re.compile(r"^(?:else|do|case [^:]*:|default:|\w+:(?!:))\s+|^(?:if|while|for|switch)(?: constexpr)?\s*\(")
+ASSIGNMENT = re.compile(r"^(?:\+\+|--)?[\w.:*()\[\]>-]+\s*(?:[-+*/|&^%]|<<|>>)?=(?!=)")
+
+
+INITIALIZER_ENDS = re.compile(r"\}\s*[,;)\]}.+?:*/-]")
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def statements(text):
+    """(line, [parts between commas]) of each statement that ends in a semicolon."""
+    stack, parts, line, begun = [], [""], 1, 0
+    depth = 0
+    text = NO_CODE.sub(blank, text)
+    for at, c in enumerate(text):
+        line += c == "\n"
+        if c == "{":
+            stack.append((parts, depth, begun))
+            parts, depth, begun = [""], 0, 0
+        elif c == "}" and stack:
+            parts, depth, begun = stack.pop()
+            if depth == 0 and not INITIALIZER_ENDS.match(text, at):
+                parts, begun = [""], 0
+        elif c == ";" and depth == 0:
+            yield begun, parts
+            parts, begun = [""], 0
+        elif c == "," and depth == 0:
+            parts.append("")
+        else:
+            depth += (c in "([") - (c in ")]")
+            begun = begun or (0 if c.isspace() else line)
+            parts[-1] += c
+
+
+def without_control(part):
+    part = part.strip()
+    while control := CONTROL.match(part):
+        end = control.end()
+        if control.group(0).endswith("("):
+            depth = 1
+            while depth and end < len(part):
+                depth += (part[end] == "(") - (part[end] == ")")
+                end += 1
+        part = part[end:].strip()
+    return part
+
+
+def is_joined(parts):
+    parts = [without_control(parts[0]), *parts[1:]]
+    first = parts[0].partition("=")[0].rstrip("+-*/|&^%<> ")
+    if parts[0].replace("<<", "").count("<") > parts[0].count(">"):
+        return False  # a template's arguments
+    expression = not re.search(r"\w[\s*&>]+\w", re.sub(r"[(\[].*[)\]]", "", first, flags=re.S))
+    return len(parts) > 1 and expression and any(ASSIGNMENT.match(part.strip()) for part in parts)
+
+
+def uses(path):
+    for line, parts in statements(path.read_text(errors="replace")):
+        if is_joined(parts):
+            yield line, "=,", " ".join(",".join(parts).split())
+
+
+if __name__ == "__main__":
+    sys.exit(check_words.run("statements", uses, (".h", ".c", ".cpp"), "assignments joined by a comma"))

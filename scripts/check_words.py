@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Refuses retired words in identifiers, comments, help, report text and pages, so that one term keeps
+one meaning.
+
+usage: check_words.py [PATH...]     exits 1 with a line for each use; --count: a table by folder.
+--baseline: a folder that scripts/form_baseline.txt lists may hold as many uses as it says, no more; any
+other folder none. --write-baseline: lists today's."""
+
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BASELINE = ROOT / "scripts/form_baseline.txt"
+
+# What to write instead.
+RETIRED = {
+    "look": "sample (noun), read, inspect, check (verb)",
+    "told": "annotated, reported, emitted, known",
+    "tell": "report, emit, write, annotate, distinguish",
+    "stretch": "interval",
+    "lap": "iteration",
+    "anew": "again, re-",
+    "mend": "fix",
+    "chore": "overhead",
+    "doer": "producer",
+    "wish": "option, request",
+    "theft": "buffer taken by another client",
+    "thief": "buffer taken by another client",
+    "borne": "tolerated",
+    "kMost": "kMax",
+    "kLeast": "kMin",
+    "kFewest": "kMin",
+    "held against": "compared with",
+    "give back": "return, release",
+    "doubt": "uncertain",
+    "standing": "blocked",
+    "dark": "untraced",
+}
+FORMS = {"look": "look|looks|looked|looking", "tell": "tell|tells|teller|tellers|telling",
+         "stretch": "stretch|stretches", "lap": "lap|laps", "mend": "mend|mends|mended",
+         "chore": "chore|chores", "doer": "doer|doers", "wish": "wish|wishes",
+         "give back": r"g[ia]v(?:e|es|en|ing)\s(?:\w+\s)?back", "doubt": r"doubt\w*",
+         "held against": r"h[eo]ld(?:s|ing)? (?:\w+ )?against"}
+PLAIN = re.compile("|".join(rf"(?P<w{i}>(?<![A-Za-z])(?:{FORMS.get(word, word)})(?![a-z]))"
+                            for i, word in enumerate(RETIRED) if not word.startswith("k")), re.I)
+PREFIX = re.compile(r"\b(kMost|kLeast|kFewest)(?=[A-Z]|\b)")
+CAMEL = re.compile(r"[a-z](Looks?|Told|Tells?|Teller|Stretch(?:es)?|Laps?|Anew|Chores?|Doers|Wishes|Dark|Doubt|Standing)(?![a-z])")
+# Data that other programs wrote, and this list.
+SKIPPED = ("scripts/check_words.py", "tests/golden/renames.txt", "tests/fixtures/", "tests/fuzz/corpus/",
+           "tests/recordings/", "LICENSE")
+# Where a word has another meaning: of a page's colours.
+MEANT = {"dark": ("src/present/html/", "tests/e2e/report/")}
+KINDS = (".h", ".c", ".cpp", ".py", ".md", ".toml", ".txt", ".json", ".html", ".cmake", "")
+
+
+def uses(path):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        for found in list(PLAIN.finditer(line)) + list(PREFIX.finditer(line)) + list(CAMEL.finditer(line)):
+            if not path.relative_to(ROOT).as_posix().startswith(MEANT.get(found.group(0).lower(), ("\0",))):
+                yield number, found.group(0), line.strip()
+
+
+def baseline():
+    """(check, folder) -> how many uses are left there."""
+    rows = [line.split() for line in BASELINE.read_text().splitlines() if line and line[0] != "#"]
+    return {(check, folder): int(count) for check, count, folder in rows}
+
+
+def write_baseline(check, counts):
+    head = [line for line in BASELINE.read_text().splitlines() if line.startswith("#")]
+    rows = {key: count for key, count in baseline().items() if key[0] != check}
+    rows.update({(check, folder): count for folder, count in counts.items()})
+    BASELINE.write_text("\n".join(head + [f"{key[0]} {count} {key[1]}" for key, count in sorted(rows.items())]) + "\n")
+
+
+def files(paths, kinds):
+    names = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    for name in names:
+        path = ROOT / name
+        if not name.startswith(SKIPPED) and path.suffix in kinds and path.is_file() and not path.is_symlink():
+            yield name, path
+
+
+def run(check, find, kinds, what):
+    """`find` on each file of these kinds; the exit status."""
+    flags = {word for word in sys.argv[1:] if word.startswith("--")}
+    counts, lines = collections.Counter(), collections.defaultdict(list)
+    for name, path in files([word for word in sys.argv[1:] if word not in flags], kinds):
+        folder = str(pathlib.Path(name).parent)
+        for number, found, line in find(path):
+            counts[folder] += 1
+            lines[folder].append(f"{name}:{number}: {what}: '{found}': {line[:120]}")
+    if "--write-baseline" in flags:
+        write_baseline(check, counts)
+        return 0
+    allowed = baseline() if "--baseline" in flags else {}
+    wrong = [folder for folder in counts if counts[folder] > allowed.get((check, folder), 0)]
+    for folder in sorted(wrong, key=lambda f: -counts[f]):
+        print(f"{counts[folder]:6} {folder}" if "--count" in flags else "\n".join(lines[folder]))
+    if wrong:
+        print(f"{check}: {sum(counts[f] for f in wrong)} {what}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run("words", uses, KINDS, "retired words"))

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "advise/change.h"
+
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+const char* python(bool b) { return b ? "True" : "False"; }
+
+// The library's own call, where its name is one and it has the option.
+std::string diffOfHolder(const AdviceContext& c, std::string_view holder) {
+  const auto& change = c.advice.change;
+  const std::string option = settingOf(c, change.name), call = std::string(holder) + "(..., ";
+  if (holder.find(' ') != std::string_view::npos || option == change.name) return {};
+  const bool first = change.name == "num_workers" && change.from == "0";
+  return "- " + call + option + "=" + change.from + ")\n+ " + call + option + "=" + change.to +
+         (first ? ", " + settingOf(c, "persistent_workers") + "=True)" : ")");
+}
+
+// The call as its settings were seen: those that matter here, and "..." for the rest.
+std::string call(const LoaderInfo& l, const std::string& change, const std::string& value) {
+  std::string args = "...";
+  if (change == "batch_size")
+    args += ", batch_size=" + value;
+  else if (l.batchSize && *l.batchSize > 0)
+    args += ", batch_size=" + std::to_string(*l.batchSize);
+  args += ", num_workers=" + (change == "num_workers" ? value : std::to_string(l.workers));
+  const bool firstWorkers =
+      change == "num_workers" && l.workers == 0 && !value.empty() && value != "0";
+  if (l.persistent || firstWorkers) args += ", persistent_workers=True";
+  if (change == "prefetch_factor") args += ", prefetch_factor=" + value;
+  if (change == "pin_memory") args += ", pin_memory=" + value;
+  if (change == "in_order") args += ", in_order=" + value;
+  if (change == "persistent_workers" && !l.persistent) args += ", persistent_workers=" + value;
+  return "DataLoader(" + args + ")";
+}
+
+std::string before(const LoaderInfo& l, const std::string& change) {
+  if (change == "prefetch_factor")
+    return call(l, change, l.prefetch ? std::to_string(*l.prefetch) : "2");
+  if (change == "in_order") return call(l, change, python(l.inOrder));
+  if (change == "pin_memory") return call(l, change, python(l.pinMemory));
+  return call(l, "", "");
+}
+
+}  // namespace
+
+std::string diffOf(const AdviceContext& c) {
+  const auto& change = c.advice.change;
+  if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
+    return "+ export " + change.name + "=" + change.to;
+  if (change.kind != "loader_arg" || !c.loader || change.from.empty()) return {};
+  if (const std::string_view holder = settingsHolder(c); !holder.empty())
+    return diffOfHolder(c, holder);
+  if (!c.loader->package.empty()) return {};  // no such call is at that line
+  return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
+}
+
+std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
+  if (c.analysis.run.command.empty()) return {};
+  std::string line;
+  const auto& change = c.advice.change;
+  if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
+    line = change.name + "=" + quoteShell(change.to) + " ";
+  line += "stallprof run -o after.stallprof --";
+  for (const Untrusted& word : c.analysis.run.command) line += " " + quoteShell(word.raw());
+  if (!recording.empty())
+    line += " && stallprof compare " + quoteShell(recording) + " -- after.stallprof";
+  return line;
+}
+
+}  // namespace stallprof

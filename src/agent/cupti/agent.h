@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+
+#include "agent/cupti/area.h"
+#include "agent/cupti/launch_times.h"
+#include "agent/cupti/libcupti.h"
+#include "agent/cupti/names.h"
+
+namespace stallprof::agent {
+
+// What the agent of this process knows. Zero until InitializeInjection, and no constructor runs:
+// the library may be loaded into a process that never uses a GPU.
+struct Agent {
+  Area memory;
+  Cupti cupti;
+  SubscriberHandle subscriber;
+  Names names;
+  std::atomic<bool> off;          // forked child, refused, or hung: touch nothing any more
+  std::atomic<bool> attached;     // subscribed: the callbacks may come
+  std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
+  std::uint32_t wanted;           // the most of it that the user wants
+  bool continuous;                // no windows, whatever it costs: to measure
+  // Counts since the start.
+  std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
+  std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and returned
+  std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
+  LaunchTimes launches;                                // since the last tick
+};
+extern Agent agent;
+
+// Sets state, `why` and `error` of the area, when there is one.
+void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why,
+                const char* more = "");
+
+}  // namespace stallprof::agent

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "agent/cupti/tick.h"
+
+#include "agent/cupti/agent.h"
+#include "agent/cupti/health.h"
+#include "agent/cupti/tracing.h"
+#include "agent/cupti/windows.h"
+#include "agent/process/system.h"
+
+namespace stallprof::agent {
+namespace {
+
+constexpr std::uint32_t kForced = 1;              // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
+
+std::uint64_t cpuPublished;
+
+// All of these are the caller's alone.
+Windows windows;
+constinit Health health;
+bool yielded;   // somebody took CUPTI without asking: it is theirs until the hook says otherwise
+bool presumed;  // or so it seemed, for no buffer came back: until one does
+struct Before {
+  std::uint64_t at, kernels, calls;
+} previous;
+
+void publishOwnCpu() {
+  const std::uint64_t now = threadCpuNs();
+  publishCpu(now - cpuPublished);
+  cpuPublished = now;
+}
+
+bool recorderClosed() {
+  return std::atomic_ref<std::uint32_t>(agent.memory.header->closed).load() != 0;
+}
+
+Health::Sample checkProcess(const stallprof_clock_pair& pair) {
+  std::atomic_ref<std::uint64_t> starved(agent.memory.area->starved);
+  return {agent.delivered, agent.heard,   agent.taken,    starved.load(),
+          agent.kernels,   agent.invalid, pair.monotonic, pair.device};
+}
+
+// Neither flush nor disable: both are the other tool's now.
+void yieldTo(const char* why) {
+  yielded = true;
+  presumed = health.mayComeBack();
+  publishOn(*agent.memory.area, 0);
+  publishWhy(STALLPROF_AGENT_YIELDED, 0, why);
+}
+
+// Whether a buffer has come back: then CUPTI was ours all along, its buffers were of unfinished
+// work.
+bool cameBack() {
+  if (!presumed || !health.cameBack(agent.delivered)) return false;
+  yielded = presumed = false;
+  previous = {monotonicNs(), agent.kernels, agent.calls};
+  publishOn(*agent.memory.area, agent.on);
+  publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
+  return true;
+}
+
+// False: nothing more is to be done in this tick, or ever.
+bool checkHealth(const stallprof_clock_pair& pair) {
+  switch (health.judge(checkProcess(pair))) {
+    case Health::Verdict::kYield:
+      yieldTo(health.why());
+      return false;
+    case Health::Verdict::kStop:
+      detach();
+      publishWhy(STALLPROF_AGENT_REFUSED, 0, health.why());
+      return false;
+    case Health::Verdict::kNoKernels:
+      agent.wanted &= ~STALLPROF_ON_KERNELS;
+      switchTo(agent.wanted);
+      publishWhy(STALLPROF_AGENT_TRACING, 0, health.why());
+      return true;
+    case Health::Verdict::kWell:
+      return true;
+  }
+  return true;
+}
+
+constexpr std::uint32_t kWindowed = STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
+
+Windows::Record recordedNow() {
+  const std::uint32_t on = agent.on & kWindowed;
+  if (on == 0) return Windows::Record::kNone;
+  return on == (agent.wanted & kWindowed) ? Windows::Record::kAll : Windows::Record::kCalls;
+}
+
+void turnWindow() {
+  const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
+  const Windows::Record next =
+      windows.next({recordedNow(), now - previous.at, kernels - previous.kernels,
+                    calls - previous.calls, agent.launches.take()});
+  previous = {now, kernels, calls};
+  if (agent.continuous) return;
+  const std::uint32_t without = next == Windows::Record::kAll     ? 0
+                                : next == Windows::Record::kCalls ? STALLPROF_ON_KERNELS
+                                                                  : kWindowed;
+  switchTo(agent.wanted & ~without);
+}
+
+}  // namespace
+
+void publishCpu(std::uint64_t ns) {
+  std::atomic_ref<std::uint64_t>(agent.memory.area->agent_cpu).fetch_add(ns);
+}
+
+void tick() {
+  if (!agent.attached || (yielded && !cameBack())) return;
+  if (recorderClosed()) {
+    detach();
+    return publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
+  }
+  const stallprof_clock_pair pair = flush(0);
+  if (agent.off.load()) return;
+  // A flush beyond the regular ones says too little of rates.
+  if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) turnWindow();
+  publishOwnCpu();
+}
+
+void release() {
+  if (!agent.attached) return;
+  if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
+  flush(0);
+  detach();
+  publishWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");
+}
+
+void retake() {
+  if (yielded) detach();
+  yielded = presumed = false;
+  health = Health();
+  previous = {monotonicNs(), agent.kernels, agent.calls};
+  if (!agent.attached) attach(agent.wanted);
+}
+
+void finish() {
+  if (!agent.attached || yielded) return;
+  switchTo(0);
+  flush(kForced);
+  if (agent.off.load()) return;
+  publishWhy(STALLPROF_AGENT_ENDED, agent.memory.area->error, agent.memory.area->why);
+  publishOwnCpu();
+}
+
+}  // namespace stallprof::agent

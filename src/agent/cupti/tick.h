@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace stallprof::agent {
+
+// What the caller does, each when asked; on its thread alone.
+void tick();     // once a second: flush, clock pair, windows, health
+void release();  // another tool is about to want CUPTI
+void retake();   // and is done with it
+void finish();   // the process is about to end
+
+void publishCpu(std::uint64_t ns);  // CPU time of our own threads, to be added
+
+}  // namespace stallprof::agent

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "agent/cupti/tracing.h"
+
+#include "agent/cupti/agent.h"
+#include "agent/cupti/buffers.h"
+#include "agent/cupti/caller.h"
+#include "agent/cupti/calls.h"
+#include "agent/process/system.h"
+
+namespace stallprof::agent {
+namespace {
+
+constexpr std::uint32_t kAlways[] = {cupti::kDevice, cupti::kOverhead};
+// A whole graph launch has one record; a record for each of its kernels would cost as they do, and
+// exhausts CUPTI's device memory within hours. On before kernels, and off after them: without it
+// graphs are traced that way.
+constexpr std::uint32_t kCopies[] = {cupti::kGraphTrace, cupti::kMemcpy, cupti::kMemcpy2,
+                                     cupti::kMemset, cupti::kSynchronization};
+constexpr std::uint32_t kKernels[] = {cupti::kConcurrentKernel};
+
+template <std::size_t N>
+void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
+  const Cupti& c = agent.cupti;
+  for (const std::uint32_t kind : kinds) {
+    if (agent.off.load()) return;  // CUPTI gave up, at the call before
+    const CuptiResult result = enable ? c.enable(kind) : c.disable(kind);
+    if (result != kCuptiSuccess) agent.memory.area->error = result;
+  }
+}
+
+template <std::size_t N>
+void setCalls(EnableApi set, const std::uint16_t (&calls)[N], bool enable) {
+  for (const std::uint16_t call : calls) {
+    if (agent.off.load()) return;
+    set(call, enable ? 1 : 0);  // some are not in every CUPTI
+  }
+}
+
+void setApis(bool enable) {
+  const Cupti& c = agent.cupti;
+  if (c.enableRuntimeApi == nullptr || c.enableDriverApi == nullptr) {  // before 12.5
+    constexpr std::uint32_t kind[] = {cupti::kRuntime};
+    return setKinds(kind, enable);
+  }
+  setCalls(c.enableRuntimeApi, kRuntimeCalls, enable);
+  setCalls(c.enableDriverApi, kDriverCalls, enable);
+}
+
+void enableAll(std::uint32_t mask) {
+  if ((mask & STALLPROF_ON_COPIES) != 0) setKinds(kCopies, true);
+  if ((mask & STALLPROF_ON_KERNELS) != 0) setKinds(kKernels, true);
+  if ((mask & STALLPROF_ON_CALLS) != 0) setApis(true);
+}
+
+void disableAll(std::uint32_t mask) {
+  if ((mask & STALLPROF_ON_CALLS) != 0) setApis(false);
+  if ((mask & STALLPROF_ON_KERNELS) != 0) setKinds(kKernels, false);
+  if ((mask & STALLPROF_ON_COPIES) != 0) setKinds(kCopies, false);
+}
+
+void setAttribute(std::uint32_t attribute) {
+  std::uint8_t yes = 1;
+  std::size_t size = sizeof yes;
+  agent.cupti.setAttribute(attribute, &size, &yes);  // one that a version lacks does no harm
+}
+
+void setAttributes() {
+  const std::uint32_t version = agent.cupti.version;
+  setAttribute(kAttributeZeroedBuffers);
+  // One buffer for each thread is the way of 13; before 12.8 flushing them was not thread-safe.
+  if (version >= cupti::k12_8 && version < cupti::k13_0) setAttribute(kAttributePerThreadBuffer);
+  // Long runs with graphs crashed with device buffers in device memory (12.0 to 13.0.0).
+  if (version < cupti::k13_0) setAttribute(kAttributeHostPinned);
+}
+
+void onState(std::uint32_t id, const void* data) {
+  const auto* state = static_cast<const StateData*>(data);
+  agent.memory.area->error = state->result;
+  if (id != kStateFatalError) return;
+  agent.off = true;  // CUPTI has finalized itself: another call would start it again
+  publishOn(*agent.memory.area, 0);
+  publishWhy(STALLPROF_AGENT_REFUSED, state->result,
+             "CUPTI gave up: ", state->message != nullptr ? state->message : "");
+}
+
+void onCallback(void*, std::uint32_t domain, std::uint32_t id, const void* data) {
+  if (agent.off.load(std::memory_order_relaxed)) return;
+  if (domain == kDomainState) return onState(id, data);
+  if (domain == kDomainResource && id == kResourceContextCreated) startCaller();
+  if (domain != kDomainRuntime || static_cast<const CallbackData*>(data)->site == 0) return;
+  if (id == kRuntimeDeviceReset) return flushSoon();
+  agent.heard.fetch_add(1, std::memory_order_relaxed);
+}
+
+CuptiResult subscribe(char (&other)[64]) {
+  Cupti& c = agent.cupti;
+  // From 13.2 on the second form selects the second API altogether, which we do not use.
+  if (c.subscribeV2 == nullptr || c.version < cupti::k13_0 || c.version >= cupti::k13_2)
+    return c.subscribe(&agent.subscriber, onCallback, nullptr);
+  SubscriberParams params{sizeof params, "stallprof", other, sizeof other};
+  return c.subscribeV2(&agent.subscriber, onCallback, nullptr, &params);
+}
+
+const char* wordsOf(CuptiResult result) {
+  switch (result) {
+    case kCuptiMultipleSubscribers:
+      return "another tool has CUPTI in this process";
+    case kCuptiInsufficientPrivileges:
+      return "no permission to trace this GPU";
+    case kCuptiNotInitialized:
+      return "the driver is too old for this libcupti";
+    case 33:
+    case 40:
+      return "CUPTI does not work on this virtual GPU";
+    case 41:
+      return "CUPTI does not work under confidential computing";
+    default:
+      return "CUPTI refused to start";
+  }
+}
+
+bool refuse(CuptiResult result, const char* other) {
+  publishWhy(STALLPROF_AGENT_REFUSED, result, wordsOf(result), other);
+  return false;
+}
+
+void enableCallbacks() {
+  const Cupti& c = agent.cupti;
+  c.enableCallback(1, agent.subscriber, kDomainState, kStateFatalError);
+  c.enableCallback(1, agent.subscriber, kDomainState, kStateError);
+  c.enableCallback(1, agent.subscriber, kDomainResource, kResourceContextCreated);
+  c.enableCallback(1, agent.subscriber, kDomainRuntime, kRuntimeDeviceReset);
+  for (const std::uint32_t call : kHeardCalls)
+    c.enableCallback(1, agent.subscriber, kDomainRuntime, call);
+}
+
+}  // namespace
+
+bool attach(std::uint32_t on) {
+  const Cupti& c = agent.cupti;
+  char other[64] = "";
+  const CuptiResult subscribed = subscribe(other);
+  if (subscribed != kCuptiSuccess) return refuse(subscribed, other[0] != 0 ? other : "");
+  agent.attached = true;
+  if (c.setThreadIdType != nullptr) c.setThreadIdType(kThreadIdOfSystem);
+  setAttributes();
+  const CuptiResult registered = c.registerCallbacks(requestBuffer, completeBuffer);
+  if (registered != kCuptiSuccess) {
+    detach();
+    return refuse(registered, "");
+  }
+  if (c.version >= cupti::k12_8 && c.enableAllSyncRecords != nullptr) c.enableAllSyncRecords(0);
+  enableCallbacks();
+  setKinds(kAlways, true);
+  switchTo(on);
+  publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
+  return true;
+}
+
+void detach() {
+  if (!agent.attached) return;
+  switchTo(0);
+  setKinds(kAlways, false);
+  if (!agent.off.load()) agent.cupti.flushAll(0);
+  letGo();
+}
+
+void letGo() {
+  if (!agent.off.load()) agent.cupti.unsubscribe(agent.subscriber);
+  agent.attached = false;
+  agent.on = 0;
+}
+
+void switchTo(std::uint32_t on) {
+  const std::uint32_t before = agent.on.load();
+  if (before == on) return;
+  stallprof_activity_area& area = *agent.memory.area;
+  if ((before & ~on) != 0) publishOn(area, before & on);
+  disableAll(before & ~on);
+  enableAll(on & ~before);
+  if (agent.off.load()) return;  // nothing is on, and that is said
+  agent.on = on;
+  if ((on & ~before) != 0) publishOn(area, on);
+}
+
+namespace {
+
+// Of many brackets the narrowest: a preempted one is wide.
+stallprof_clock_pair pairClocks() {
+  constexpr int kTries = 20;
+  stallprof_clock_pair best{0, 0, ~0ull};
+  for (int i = 0; i < kTries; ++i) {
+    std::uint64_t device = 0;
+    const std::uint64_t before = monotonicNs();
+    if (agent.cupti.timestamp(&device) != kCuptiSuccess) return {};
+    const std::uint64_t width = monotonicNs() - before;
+    if (width < best.uncertainty) best = {before + width / 2, device, width};
+  }
+  publishClock(*agent.memory.area, best);
+  return best;
+}
+
+}  // namespace
+
+stallprof_clock_pair flush(std::uint32_t flag) {
+  const std::uint64_t began = monotonicNs();
+  const CuptiResult result = agent.cupti.flushAll(flag);
+  if (agent.off.load()) return {};
+  countDropped();  // also where no buffer was left to return
+  if (result != kCuptiSuccess) agent.memory.area->error = result;
+  const stallprof_clock_pair pair = pairClocks();
+  if (result == kCuptiSuccess)
+    std::atomic_ref<std::uint64_t>(agent.memory.area->flushed)
+        .store(began, std::memory_order_release);
+  return pair;
+}
+
+}  // namespace stallprof::agent

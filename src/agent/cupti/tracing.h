@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "recording/memory/activity_memory.h"
+
+namespace stallprof::agent {
+
+// Attaches to CUPTI: subscribes, sets attributes, registers the buffer callbacks and enables what
+// `on` says. Called within cuInit, and on the agent's own thread when it takes CUPTI back.
+// False: refused, and the area says why.
+bool attach(std::uint32_t on);
+
+// Flushes, disables everything and unsubscribes, so that another tool can have CUPTI. The buffers
+// stay: CUPTI may still return some.
+void detach();
+
+// Unsubscribes alone: what is enabled, and the buffers, are another tool's by now.
+void letGo();
+
+// Switches what is recorded to `on` (STALLPROF_ON_...), and says so in the area: a kind counts as
+// on only from when it is, and until it no longer is.
+void switchTo(std::uint32_t on);
+
+// A flush and a clock pair, which is returned (zeros: CUPTI has no clock, or gave up): what has
+// ended before the call is in the area after it.
+stallprof_clock_pair flush(std::uint32_t flag);
+
+}  // namespace stallprof::agent

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// What NVTX's headers, compiled into the program and its libraries, call in place of themselves.
+#include "agent/nvtx/nvtx_abi.h"
+#include "agent/nvtx/nvtx_payload.h"
+#include "agent/nvtx/ranges.h"
+#include "agent/process/event_slot.h"
+#include "agent/process/forks.h"
+#include "agent/process/system.h"
+
+namespace stallprof::agent {
+namespace {
+
+RangeBegin beginNow(const NvtxDomain* domain) {
+  RangeBegin begin;  // the name is written by whoever asks, and only as far as it goes
+  begin.at = monotonicNs();
+  begin.tid = threadId();
+  begin.category = begin.depth = 0;
+  begin.bytes = -1;
+  begin.domain = domain;
+  begin.name[0] = 0;
+  return begin;
+}
+
+RangeBegin named(const char* name) {
+  RangeBegin begin = beginNow(nullptr);
+  if (name != nullptr) textIn(begin.name) << name;
+  return begin;
+}
+
+RangeBegin named(const wchar_t* name) {
+  RangeBegin begin = beginNow(nullptr);
+  narrow(name, begin.name, sizeof begin.name);
+  return begin;
+}
+
+RangeBegin described(const NvtxDomain* domain, const NvtxAttributes* attributes) {
+  RangeBegin begin = beginNow(domain);
+  if (attributes == nullptr || attributes->size < kNvtxAttributesBytes) return begin;
+  begin.category = attributes->category;
+  begin.bytes = payloadBytes(domain, *attributes);
+  const void* message = attributes->message;
+  if (message == nullptr) return begin;
+  if (attributes->messageType == kMessageAscii)
+    textIn(begin.name) << static_cast<const char*>(message);
+  else if (attributes->messageType == kMessageUnicode)
+    narrow(static_cast<const wchar_t*>(message), begin.name, sizeof begin.name);
+  else if (attributes->messageType == kMessageRegistered)
+    textIn(begin.name) << static_cast<const NvtxString*>(message)->text;
+  return begin;
+}
+
+using Attributes = const NvtxAttributes*;
+using Domain = NvtxDomain*;
+
+struct Narrow {  // of a wide name
+  char text[kRangeNameBytes];
+  explicit Narrow(const wchar_t* wide) { narrow(wide, text, sizeof text); }
+};
+
+void onMarkEx(Attributes a) { mark(described(nullptr, a)); }
+void onMarkA(const char* name) { mark(named(name)); }
+void onMarkW(const wchar_t* name) { mark(named(name)); }
+std::uint64_t onStartEx(Attributes a) { return startRange(described(nullptr, a)); }
+std::uint64_t onStartA(const char* name) { return startRange(named(name)); }
+std::uint64_t onStartW(const wchar_t* name) { return startRange(named(name)); }
+void onEnd(std::uint64_t id) { endRange(id); }
+int onPushEx(Attributes a) { return pushRange(described(nullptr, a)); }
+int onPushA(const char* name) { return pushRange(named(name)); }
+int onPushW(const wchar_t* name) { return pushRange(named(name)); }
+int onPop() { return popRange(nullptr); }
+void onCategoryA(std::uint32_t category, const char* name) {
+  nameCategory(nullptr, category, name);
+}
+void onCategoryW(std::uint32_t category, const wchar_t* name) {
+  nameCategory(nullptr, category, Narrow(name).text);
+}
+
+void onDomainMark(Domain d, Attributes a) { mark(described(d, a)); }
+std::uint64_t onDomainStart(Domain d, Attributes a) { return startRange(described(d, a)); }
+void onDomainEnd(Domain, std::uint64_t id) { endRange(id); }
+int onDomainPush(Domain d, Attributes a) { return pushRange(described(d, a)); }
+int onDomainPop(Domain d) { return popRange(d); }
+void onDomainCategoryA(Domain d, std::uint32_t category, const char* name) {
+  nameCategory(d, category, name);
+}
+void onDomainCategoryW(Domain d, std::uint32_t category, const wchar_t* name) {
+  nameCategory(d, category, Narrow(name).text);
+}
+NvtxString* onRegisterA(Domain, const char* text) { return registered(text); }
+NvtxString* onRegisterW(Domain, const wchar_t* text) { return registered(Narrow(text).text); }
+Domain onDomainCreateA(const char* name) { return domainOf(name); }
+Domain onDomainCreateW(const wchar_t* name) { return domainOf(Narrow(name).text); }
+
+struct Table {
+  NvtxFunctionTable entries = nullptr;
+  unsigned size = 0;
+  template <class F>
+  void set(std::uint32_t id, F* function) const {
+    if (id < size) *entries[id] = reinterpret_cast<NvtxFunction>(function);
+  }
+};
+
+void hookCore(const Table& t) {
+  t.set(kMarkEx, onMarkEx), t.set(kMarkA, onMarkA), t.set(kMarkW, onMarkW);
+  t.set(kRangeStartEx, onStartEx), t.set(kRangeStartA, onStartA), t.set(kRangeStartW, onStartW);
+  t.set(kRangeEnd, onEnd);
+  t.set(kRangePushEx, onPushEx), t.set(kRangePushA, onPushA), t.set(kRangePushW, onPushW);
+  t.set(kRangePop, onPop);
+  t.set(kNameCategoryA, onCategoryA), t.set(kNameCategoryW, onCategoryW);
+}
+
+void hookCore2(const Table& t) {
+  t.set(kDomainMarkEx, onDomainMark);
+  t.set(kDomainRangeStartEx, onDomainStart), t.set(kDomainRangeEnd, onDomainEnd);
+  t.set(kDomainRangePushEx, onDomainPush), t.set(kDomainRangePop, onDomainPop);
+  t.set(kDomainNameCategoryA, onDomainCategoryA), t.set(kDomainNameCategoryW, onDomainCategoryW);
+  t.set(kDomainRegisterStringA, onRegisterA), t.set(kDomainRegisterStringW, onRegisterW);
+  t.set(kDomainCreateA, onDomainCreateA), t.set(kDomainCreateW, onDomainCreateW);
+}
+
+void hookAll(NvtxGetExportTable get) {
+  const auto* callbacks = static_cast<const NvtxCallbacks*>(get(kNvtxCallbacks));
+  if (callbacks == nullptr || callbacks->structSize < sizeof *callbacks || !openEvents()) return;
+  guardForks();
+  Table table;
+  if (callbacks->getModuleFunctionTable(kNvtxCore, &table.entries, &table.size) != 0)
+    hookCore(table);
+  if (callbacks->getModuleFunctionTable(kNvtxCore2, &table.entries, &table.size) != 0)
+    hookCore2(table);
+}
+
+std::uint64_t onSchemaRegister(Domain d, const NvtxSchema* schema) { return keepSchema(d, schema); }
+std::uint8_t onDomainIsEnabled(Domain) { return 1; }
+
+void hookPayloads(const NvtxModuleInfo& module) {
+  if (module.module != kNvtxPayloadModule || module.segments == 0 || module.segment == nullptr)
+    return;
+  const NvtxSegment& segment = *module.segment;
+  const auto set = [&](std::size_t index, auto* function) {
+    if (index < segment.slots) segment.functions[index] = reinterpret_cast<std::intptr_t>(function);
+  };
+  set(kSchemaRegister, onSchemaRegister);
+  set(kDomainIsEnabled, onDomainIsEnabled);
+}
+
+}  // namespace
+}  // namespace stallprof::agent
+
+// Called likewise, at the first use of an extension; what stays unset is off.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+    stallprof::agent::NvtxModuleInfo* module) {
+  if (module != nullptr && module->structSize >= sizeof *module)
+    stallprof::agent::hookPayloads(*module);
+  return 1;
+}
+
+// Called by each library that has NVTX in it, at its first use. Always 1: otherwise it would unload
+// us, and the library's ranges are off without us as well.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    stallprof::agent::NvtxGetExportTable get) {
+  stallprof::agent::hookAll(get);
+  return 1;
+}

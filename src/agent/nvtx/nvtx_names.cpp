@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "agent/nvtx/nvtx_names.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "agent/process/system.h"
+
+namespace stallprof::agent {
+namespace {
+
+constexpr std::size_t kTexts = 128u * 1024u;
+constexpr std::uint32_t kDomains = 64, kStrings = 4096, kCategories = 512;
+
+char texts[kTexts];
+std::size_t textsUsed;
+NvtxDomain domains[kDomains];
+NvtxString strings[kStrings];
+struct Category {
+  const NvtxDomain* domain;
+  std::uint32_t number;
+  const char* name;
+};
+Category categories[kCategories];
+std::uint32_t domainCount, stringCount;
+std::atomic<std::uint32_t> categoryCount;
+constinit NvtxDomain otherDomain{"(other)"};
+constinit NvtxString otherString{"(other)"};
+
+// Names are given seldom; no call is made under it.
+std::atomic<std::uint32_t> held;
+
+const char* keepText(const char* text) {
+  const std::size_t length = strnlen(text, kRangeNameBytes - 1);
+  if (length + 1 > kTexts - textsUsed) return nullptr;
+  char* to = texts + textsUsed;
+  memcpy(to, text, length);
+  textsUsed += length + 1;  // the arena is zero
+  return to;
+}
+
+char* putUtf8(char* to, std::uint32_t c) {
+  if (c < 0x80) {
+    *to++ = static_cast<char>(c);
+    return to;
+  }
+  if (c < 0x800) {
+    *to++ = static_cast<char>(0xc0 | (c >> 6));
+  } else {
+    if (c < 0x10000) {
+      *to++ = static_cast<char>(0xe0 | (c >> 12));
+    } else {
+      *to++ = static_cast<char>(0xf0 | ((c >> 18) & 7));
+      *to++ = static_cast<char>(0x80 | ((c >> 12) & 0x3f));
+    }
+    *to++ = static_cast<char>(0x80 | ((c >> 6) & 0x3f));
+  }
+  *to++ = static_cast<char>(0x80 | (c & 0x3f));
+  return to;
+}
+
+}  // namespace
+
+NvtxDomain* domainOf(const char* name) {
+  if (name == nullptr) name = "";
+  const Lock lock(held);
+  for (std::uint32_t i = 0; i < domainCount; ++i)
+    if (strncmp(domains[i].name, name, kRangeNameBytes - 1) == 0) return &domains[i];
+  const char* kept = domainCount < kDomains ? keepText(name) : nullptr;
+  if (kept == nullptr) return &otherDomain;
+  domains[domainCount].name = kept;
+  return &domains[domainCount++];
+}
+
+NvtxString* registered(const char* text) {
+  const Lock lock(held);
+  const char* kept = text != nullptr && stringCount < kStrings ? keepText(text) : nullptr;
+  if (kept == nullptr) return &otherString;
+  strings[stringCount].text = kept;
+  return &strings[stringCount++];
+}
+
+void nameCategory(const NvtxDomain* domain, std::uint32_t category, const char* name) {
+  const Lock lock(held);
+  const std::uint32_t count = categoryCount.load();
+  const char* kept = name != nullptr && count < kCategories ? keepText(name) : nullptr;
+  if (kept == nullptr) return;
+  categories[count] = {domain, category, kept};
+  categoryCount.store(count + 1, std::memory_order_release);
+}
+
+void categoryName(const NvtxDomain* domain, std::uint32_t category, char (&name)[64]) {
+  Text text = textIn(name);
+  if (category == 0) return;
+  // The latest first: a category can be renamed.
+  for (std::uint32_t i = categoryCount.load(std::memory_order_acquire); i-- != 0;)
+    if (categories[i].domain == domain && categories[i].number == category)
+      return void(text << categories[i].name);
+  text << static_cast<std::int64_t>(category);
+}
+
+void narrow(const wchar_t* from, char* to, std::size_t room) {
+  constexpr std::size_t kLongest = 4;
+  char* const last = to + room - 1;
+  while (from != nullptr && *from != 0 && to + kLongest <= last)
+    to = putUtf8(to, static_cast<std::uint32_t>(*from++));
+  *to = 0;
+}
+
+}  // namespace stallprof::agent

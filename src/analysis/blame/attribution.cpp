@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/attribution.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/blame/device_gaps.h"
+#include "analysis/blame/device_split.h"
+#include "analysis/blame/stacks.h"
+#include "analysis/device/device_use.h"
+#include "analysis/facts/usage.h"
+#include "analysis/steps/pieces.h"
+
+namespace stallprof {
+namespace {
+
+// The trainer thread as pieces, in the order of evidence of README.md.
+Timeline drawTimeline(const TrainerTimeline& timeline, const StepPlan& plan) {
+  std::vector<Piece> base, evaluation;
+  std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
+  const auto compute = [&](const Interval& step) {
+    base.push_back({step, Piece::Kind::kStep, Phase::kCompute});
+  };
+  // A program that marks its steps says what is in one, and what is beside.
+  if (plan.annotated)
+    for (const Interval& iteration : timeline.annotated.iterations) compute(iteration);
+  else
+    for (const StepSpan& step : plan.steps) compute(step);
+  for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i) {
+    const EpochSpan& epoch = timeline.epochs[i];
+    if (!epoch.evaluation) {
+      base.push_back(
+          {{epoch.iterator, epoch.iteratorEnd}, Piece::Kind::kIterator, Phase::kLoad, i});
+      continue;
+    }
+    const Nanos begin = timeline.madeAhead(epoch) ? epoch.begin : epoch.iterator;
+    evaluation.push_back({{begin, epoch.end}, Piece::Kind::kPhase, Phase::kPeriodic});
+    evaluation.push_back(
+        {{epoch.iterator, epoch.iteratorEnd}, Piece::Kind::kPhase, Phase::kPeriodic});
+  }
+  for (std::uint32_t i = 0; i < timeline.fetches.size(); ++i)
+    base.push_back({intervalOf(timeline.fetches[i]), Piece::Kind::kFetch, Phase::kUnknown, i});
+  for (const Timed<PhaseSpan>* span : timeline.spans)
+    if (const auto source = static_cast<std::size_t>(span->data.source); source < spans.size())
+      spans[source].push_back({intervalOf(span), Piece::Kind::kPhase, span->data.phase, 0,
+                               span->data.source != SpanSource::kHook});
+  const auto of = [&](SpanSource source) { return spans[static_cast<std::size_t>(source)]; };
+  Timeline known = overlay(flatten(base), keepOuter(evaluation));
+  known = overlay(known, keepOuter(of(SpanSource::kHook)));
+  known = overlay(known, flatten(of(SpanSource::kNvtx)));
+  return overlay(known, flatten(of(SpanSource::kMark)));
+}
+
+void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
+  switch (phase) {
+    case Phase::kCompute:
+      split.compute += time;
+      return;
+    case Phase::kSync:
+      split.sync += time;
+      return;
+    case Phase::kComm:
+      split.comm += time;
+      return;
+    case Phase::kPeriodic:
+      split.periodic += time;
+      return;
+    case Phase::kLoad:
+      split.load += time;
+      return;
+    // A user's mark for his own loading code: waited for, and by whom is known.
+    case Phase::kExtract:
+      split.wait += time;
+      blame.extract += time;
+      return;
+    case Phase::kTransform:
+      split.wait += time;
+      blame.transform += time;
+      return;
+    case Phase::kUnknown:
+    case Phase::kOther:
+      break;
+  }
+  split.other += time;
+}
+
+void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
+  const Split before = split;
+  addPhase(split, blame, piece.phase, time);
+  if (!piece.annotated) return;
+  split.annotated += time;
+  split.annotatedCompute += split.compute - before.compute;
+  split.annotatedOther += split.other - before.other;
+}
+
+// Sums the pieces of an interval of the timeline; each sum is the length of its interval.
+class Tally {
+ public:
+  Tally(const TrainerTimeline& timeline, const Producers& producers, const Timeline& pieces,
+        const DeviceSplit& device)
+      : timeline_(timeline), producers_(producers), pieces_(pieces), device_(device) {}
+
+  DeviceTally add(const Interval& interval, Split& split, Blame& blame) const {
+    DeviceTally tally;
+    divide(pieces_, interval, [&](const Interval& part, const Piece* piece) {
+      if (!piece)
+        split.other += part.length();
+      else if (piece->kind == Piece::Kind::kFetch)
+        addFetch(piece->index, part, split, blame, tally);
+      else if (piece->kind == Piece::Kind::kStep)
+        device_.step(part, split, tally);
+      else
+        addPiece(split, blame, *piece, part.length());
+    });
+    return tally;
+  }
+
+ private:
+  void addFetch(std::uint32_t index, const Interval& part, Split& split, Blame& blame,
+                DeviceTally& tally) const {
+    const Interval wait{part.begin, std::clamp(timeline_.waitEnd(index), part.begin, part.end)};
+    split.load += part.end - wait.end;
+    if (!wait.empty())
+      device_.wait(producers_, timeline_.epochs[timeline_.epochOf[index]],
+                   *timeline_.fetches[index], wait, split, blame, tally);
+  }
+
+  const TrainerTimeline& timeline_;
+  const Producers& producers_;
+  const Timeline& pieces_;
+  const DeviceSplit& device_;
+};
+
+std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& timeline,
+                            const Tally& tally, const ThreadLife& thread,
+                            const DeviceTally::Seen& seen) {
+  std::vector<Step> steps;
+  steps.reserve(plan.steps.size());
+  for (const StepSpan& span : plan.steps) {
+    Step step;
+    static_cast<Interval&>(step) = span;
+    step.boundary = span.boundary;
+    step.number = timeline.before.steps + static_cast<std::uint32_t>(steps.size());
+    const DeviceTally traced = tally.add(span, step.split, step.blame);
+    estimateUntraced(seen, traced.untraced, step.split, step.blame);
+    const Observed observed = observe(thread, span);
+    step.cpu = observed.run;
+    step.starved = observed.queued;
+    if (span.fetch >= 0) {
+      const Fetch& fetch = timeline.fetches[static_cast<std::size_t>(span.fetch)]->data;
+      step.epoch = fetch.epoch;
+      step.batch = fetch.batch;
+      step.ready = fetch.ready;
+    }
+    step.boundary = step.boundary || step.split.periodic > Nanos::zero();
+    step.updates = timeline.updates.empty() || timeline.firstStep(span.begin, span.end) != nullptr;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+// Those whose steps count in this part, and those that took its time.
+bool inPart(const EpochSpan& epoch, const CountedBefore& before, Nanos end) {
+  return epoch.iterator < end && (before.until == Nanos::zero() || epoch.end > before.windowEnd);
+}
+
+std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timeline,
+                              const std::vector<Step>& steps, Nanos end) {
+  std::map<std::uint64_t, Nanos> begun;  // key -> when its first worker entered its loop
+  for (const auto& row : trace.workers) begun.try_emplace(row.data.key, row.at);
+  std::unordered_map<std::uint32_t, Epoch> sums;
+  for (const Step& step : steps) {
+    ++sums[step.epoch].steps;
+    sums[step.epoch].wait += step.split.wait;
+  }
+  std::vector<Epoch> epochs;
+  for (const EpochSpan& span : timeline.epochs) {
+    if ((!span.counted && !span.evaluation) || !inPart(span, timeline.before, end)) continue;
+    Epoch epoch;
+    epoch.epoch = span.epoch;
+    epoch.evaluation = span.evaluation;
+    epoch.begin = timeline.madeAhead(span) ? span.begin : span.iterator;
+    epoch.end = span.end;
+    Nanos ready = span.iteratorEnd;
+    if (const auto first = begun.find(span.key); span.key != 0 && first != begun.end())
+      ready = std::clamp(first->second, ready, std::max(ready, epoch.end));
+    if (span.hasWorkers && !span.reused) epoch.startup = ready - span.iterator;
+    if (span.counted) {
+      epoch.steps = sums[span.epoch].steps;
+      epoch.wait = sums[span.epoch].wait;
+    }
+    epochs.push_back(epoch);
+  }
+  return epochs;
+}
+
+int loaderIndex(const Trace& trace, const TrainerTimeline& timeline) {
+  std::map<std::uint32_t, std::size_t> uses = timeline.before.fetches;
+  for (const EpochSpan& epoch : timeline.epochs)
+    if (epoch.counted) uses[epoch.loader] += epoch.fetches.size();
+  if (uses.empty()) return -1;
+  const auto maximum = std::max_element(uses.begin(), uses.end(),
+                                        [](auto& a, auto& b) { return a.second < b.second; });
+  for (std::size_t i = 0; i < trace.loaders.size(); ++i)
+    if (trace.loaders[i].data.process == timeline.who.process &&
+        trace.loaders[i].data.loader == maximum->first)
+      return static_cast<int>(i);
+  return -1;
+}
+
+std::vector<WorkerFacts> findWorkers(const Trace& trace, const TrainerTimeline& timeline) {
+  std::set<std::uint64_t> counted;
+  for (const EpochSpan& epoch : timeline.epochs)
+    if (epoch.counted && epoch.key != 0) counted.insert(epoch.key);
+  std::map<ProcessId, WorkerFacts> found;
+  const auto meet = [&](ThreadId thread, std::uint64_t key, std::int32_t worker) {
+    const ProcessId process = trace.thread(thread).process;
+    if (process.none() || counted.count(key) == 0) return;
+    found[process].process = process;
+    found[process].worker = worker;
+  };
+  for (const auto& row : trace.workers) meet(row.data.thread, row.data.key, row.data.worker);
+  for (const auto& row : trace.tasks) meet(row.data.thread, row.data.key, row.data.worker);
+  std::vector<WorkerFacts> workers;
+  for (const auto& [id, facts] : found) workers.push_back(facts);
+  return workers;
+}
+
+DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
+                        const TrainerTime& trainer, const StackLabels* labels, bool timelineKnown,
+                        const Interval& window) {
+  DeviceFacts facts;
+  facts.seen = devices.seen;
+  facts.timeline = timelineKnown;
+  if (!devices.seen) return facts;
+  const TrainerIdentity& who = trainer.timeline.who;
+  facts.traced = lengthIn(devices.traced, window);
+  facts.covered = lengthIn(devices.covered, window);
+  if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
+  sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
+  for (const BlockingCall& call : devices.calls)
+    facts.syncs +=
+        !call.copy && call.overlaps(window) && lengthIn(devices.traced, call) > Nanos::zero();
+  if (!labels) return facts;
+  facts.syncSite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, false);
+  facts.copySite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, true);
+  return facts;
+}
+
+std::vector<BatchWork> makeWorks(const StepPlan& plan, const TrainerTimeline& timeline,
+                                 const Producers& producers) {
+  std::vector<BatchWork> works;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepSpan& step = plan.steps[i];
+    if (step.fetch < 0) continue;
+    BatchWork work;
+    work.step = timeline.before.steps + static_cast<std::uint32_t>(i);
+    if (producers.work(timeline.epochs[step.epoch],
+                       *timeline.fetches[static_cast<std::size_t>(step.fetch)], work))
+      works.push_back(work);
+  }
+  return works;
+}
+
+void count(const TrainerTimeline& timeline, const StepPlan& plan, Nanos end,
+           CountedBefore& before) {
+  for (const EpochSpan& epoch : timeline.epochs)
+    for (std::size_t i = 0; epoch.counted && i < epoch.fetches.size(); ++i)
+      if (const Nanos at = timeline.fetches[epoch.fetches[i]]->at; at >= before.until && at < end)
+        ++before.fetches[epoch.loader];
+  before.updates = before.updates || !timeline.updates.empty();
+  before.until = end;
+  if (plan.steps.empty()) return;
+  before.steps += static_cast<std::uint32_t>(plan.steps.size());
+  before.windowEnd = plan.window.end;
+}
+
+}  // namespace
+
+TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const StackLabels* labels,
+                           CountedBefore& before, Nanos end) {
+  const TrainerIdentity who = timeline.who;
+  timeline.before = before;
+  StepPlan plan = planSteps(trace, timeline);
+  const Timeline pieces = drawTimeline(timeline, plan);
+  keepPart(timeline, end, plan);
+  TrainerFacts facts;
+  const DeviceTimeline devices = readDevices(trace, who);
+  ProducerThreads threads;
+  if (labels) {
+    threads = findProducerThreads(trace, *labels, timeline, plan.window.begin, plan.window.end);
+    threads.getNexts.leaveOut(devices.busy);
+    facts.stacks =
+        gatherStacks(trace, *labels, timeline, pieces, plan.window.begin, plan.window.end, threads);
+  }
+  const Producers producers(trace, timeline, fetchShares(facts.stacks), threads);
+  const DeviceSplit device(devices, plan.window);
+  const Tally tally(timeline, producers, pieces, device);
+  const ThreadLife& thread = trace.thread(who.thread);
+
+  facts.process = who.process;
+  facts.thread = who.thread;
+  facts.source = plan.source;
+  facts.warmup = plan.warmup;
+  facts.windowBegin = plan.window.begin;
+  facts.windowEnd = plan.window.end;
+  for (const auto* step : timeline.stepping)
+    if (step->at >= before.until && step->at < end)
+      facts.optimizerSteps += std::max(1u, step->data.steps);
+  facts.loader = loaderIndex(trace, timeline);
+  facts.readCpuShare = producers.readCpu();
+  const DeviceTally traced = tally.add(plan.window, facts.split, facts.blame);
+  estimateUntraced(traced.seen, traced.untraced, facts.split, facts.blame);
+  facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
+  facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
+                             plan.window);
+  const Observed seen = observe(thread, plan.window);
+  facts.cpu = seen.run;
+  facts.starved = seen.queued;
+  facts.works = makeWorks(plan, timeline, producers);
+  facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
+  facts.workers = findWorkers(trace, timeline);
+  facts.threads = std::move(threads.threads);
+  count(timeline, plan, end, before);
+  return facts;
+}
+
+void measureCounters(const Trace& trace, TrainerFacts& facts) {
+  const Nanos begin = facts.windowBegin, end = facts.windowEnd;
+  facts.processCpu = cpuBetween(trace.process(facts.process), begin, end);
+  facts.device.gauges = readGauges(trace, begin, end);
+  for (WorkerFacts& worker : facts.workers) {
+    const ProcessLife& process = trace.process(worker.process);
+    worker.cpu = cpuBetween(process, begin, end);
+    for (const auto& row : process.usage) {
+      const ProcessUsage& usage = row.data;
+      if (usage.residentBytes < 0) continue;
+      if (worker.firstResident < 0) worker.firstResident = usage.residentBytes;
+      worker.lastResident = usage.residentBytes;
+      if (usage.sharedBytes >= 0)
+        worker.peakPrivate = std::max(worker.peakPrivate, usage.residentBytes - usage.sharedBytes);
+      worker.threads = std::max(worker.threads, usage.threads - 1);  // the queue feeder aside
+    }
+  }
+}
+
+}  // namespace stallprof

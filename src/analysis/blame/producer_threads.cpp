@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/producer_threads.h"
+
+#include <algorithm>
+
+#include "analysis/blame/blame.h"
+#include "analysis/facts/stack_samples.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is chance
+constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
+constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
+constexpr double kMinWaiting = 0.01;      // of the interval: nobody is waited for
+
+// In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
+bool ofModel(const StackLabel& label) {
+  return !label.rule || label.rule->work || label.rule->phase == Phase::kCompute;
+}
+
+Nanos worked(const Observed& seen) { return seen.run + seen.queued + seen.extract; }
+
+class Finder {
+ public:
+  Finder(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
+         Nanos begin, Nanos end)
+      : trace_(trace), labels_(labels), timeline_(timeline), begin_(begin), end_(end) {
+    found_.getNexts = GetNexts(trace, timeline.who.process);
+  }
+
+  ProducerThreads find() {
+    inspectFetches();
+    inspectTrainer();
+    waits_ = joined(std::move(waits_));  // they may be compared with thousands of threads
+    Nanos waiting{};
+    for (const Interval& wait : waits_) waiting += wait.length();
+    if (seconds(waiting) < kMinWaiting * seconds(end_ - begin_)) return std::move(found_);
+    PhaseSamples running;
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads) {
+      if (id == timeline_.who.thread) continue;
+      Nanos meanwhile{};
+      for (const Interval& wait : waits_) meanwhile += worked(observe(trace_.thread(id), wait));
+      if (seconds(meanwhile) < kWorksMeanwhile * seconds(waiting) || computes(id)) continue;
+      found_.threads.push_back(id);
+      inspectProducer(id, running);
+    }
+    if (running.all.samples >= kMinSamples) {
+      found_.cpuExtract = running.ratio(Phase::kExtract);
+      found_.cpuLoad = running.ratio(Phase::kLoad);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void inspectFetches() {
+    for (std::size_t i = 0; i < timeline_.fetches.size(); ++i) {
+      const Timed<Fetch>& fetch = *timeline_.fetches[i];
+      if (timeline_.epochs[timeline_.epochOf[i]].byThreads)
+        waits_.push_back(intersect(intervalOf(fetch), {begin_, end_}));
+    }
+  }
+
+  // Samples outside of fetches: what a fetch is for, the hook says.
+  void inspectTrainer() {
+    auto fetch = timeline_.fetches.begin();
+    eachSample(trace_.thread(timeline_.who.thread), begin_, end_, [&](const Sample& sample) {
+      while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
+      if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
+      const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+      if (waitsForThreads(label, sample.wait) || found_.graphWaits(label, sample.wait, sample.at))
+        waits_.push_back({sample.at - sample.weight, sample.at});
+    });
+  }
+
+  [[nodiscard]] bool computes(ThreadId id) const {
+    double running = 0, computing = 0;
+    eachSample(trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+      if (sample.wait != Wait::kRunning) return;
+      const PhaseRule* rule = labels_.of(sample.stack->stack, Side::kTrainer).rule;
+      ++running;
+      computing += rule && !rule->work && rule->phase == Phase::kCompute;
+    });
+    return running > 0 && computing > kComputes * running;
+  }
+
+  void inspectProducer(ThreadId id, PhaseSamples& running) const {
+    eachSample(trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+      if (sample.wait != Wait::kRunning) return;
+      const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
+      running.add(StackLabels::sample(label, sample.wait, false).phase, sample.stack,
+                  seconds(sample.weight));
+    });
+  }
+
+  const Trace& trace_;
+  const StackLabels& labels_;
+  const TrainerTimeline& timeline_;
+  const Nanos begin_, end_;
+  std::vector<Interval> waits_;
+  ProducerThreads found_;
+};
+
+}  // namespace
+
+bool waitsForThreads(const StackLabel& label, Wait wait) {
+  return wait != Wait::kRunning && label.rule && label.rule->handover;
+}
+
+bool ProducerThreads::graphWaits(const StackLabel& label, Wait wait, Nanos at) const {
+  return wait != Wait::kRunning && ofModel(label) && getNexts.at(at);
+}
+
+bool ProducerThreads::graphHidden(const StackLabel& label, Wait wait) const {
+  return wait != Wait::kRunning && ofModel(label) && getNexts.blind();
+}
+
+bool ProducerThreads::has(ThreadId id) const {
+  return std::find(threads.begin(), threads.end(), id) != threads.end();
+}
+
+ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& wait) const {
+  Observed all;
+  for (const ThreadId id : threads) all += observe(trace.thread(id), wait);
+  const Nanos length = wait.length(), busy = worked(all);
+  const double scale = busy > length ? seconds(length) / seconds(busy) : 1;
+  Doing doing;
+  const Nanos cpu = scaled(all.run + all.queued, scale);
+  doing.extractCpu = scaled(cpu, cpuExtract);
+  doing.extract = scaled(all.extract, scale) + doing.extractCpu;
+  const Nanos handing = scaled(cpu, cpuLoad);
+  doing.transform = cpu - doing.extractCpu - handing;
+  const Nanos idle = std::max(Nanos{}, length - doing.extract - doing.transform - handing);
+  doing.unknown = std::min(all.unknown, idle);
+  doing.load = length - doing.extract - doing.transform - doing.unknown;
+  return doing;
+}
+
+ProducerThreads findProducerThreads(const Trace& trace, const StackLabels& labels,
+                                    const TrainerTimeline& timeline, Nanos begin, Nanos end) {
+  return Finder(trace, labels, timeline, begin, end).find();
+}
+
+}  // namespace stallprof

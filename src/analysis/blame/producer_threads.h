@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/blame/get_nexts.h"
+#include "analysis/facts/stack_facts.h"
+#include "analysis/steps/timeline.h"
+#include "classify/stack_labels.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// Threads of a trainer's own process that make its data: a prefetch thread, a pool, the threads of
+// a loader that is native code.
+//
+// They are those that work while the trainer's thread stands waiting for its process's threads: in
+// a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
+// result (rule key `handover`), or blocked while its graph gets its next batch (GetNexts). One that
+// mostly computes by known rules, as a forest's threads do, is none.
+struct ProducerThreads {
+  std::vector<ThreadId> threads;
+  // Of their CPU time, by their stacks; without enough samples all of it is transform.
+  double cpuExtract = 0, cpuLoad = 0;
+
+  GetNexts getNexts;  // of the trainer's process
+
+  // The trainer's thread, blocked at this sample outside of a fetch, waits for a graph that waits
+  // for its next batch.
+  [[nodiscard]] bool graphWaits(const StackLabel& label, Wait wait, Nanos at) const;
+  // It waits for a graph of which nothing is known.
+  [[nodiscard]] bool graphHidden(const StackLabel& label, Wait wait) const;
+  [[nodiscard]] bool found() const { return !threads.empty(); }
+  [[nodiscard]] bool has(ThreadId id) const;
+
+  // What a wait for them was for, by what they did meanwhile. Sums to it: work and
+  // blocking of theirs count at most the wait's length, in proportion; while none of them did
+  // anything a batch was handed over, or what they waited for is not known.
+  struct Doing {
+    Nanos extract{}, transform{}, load{}, unknown{};
+    Nanos extractCpu{};  // the part of `extract` on a CPU
+  };
+  [[nodiscard]] Doing in(const Trace& trace, const Interval& wait) const;
+};
+
+// Of the samples and fetches in [begin, end). Pure.
+[[nodiscard]] ProducerThreads findProducerThreads(const Trace& trace, const StackLabels& labels,
+                                                  const TrainerTimeline& timeline, Nanos begin,
+                                                  Nanos end);
+
+// The trainer's thread, blocked at this sample, waits for threads of its own process.
+[[nodiscard]] bool waitsForThreads(const StackLabel& label, Wait wait);
+
+}  // namespace stallprof

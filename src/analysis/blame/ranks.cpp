@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/ranks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <set>
+
+#include "analysis/blame/refine.h"
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+// A wait is a number of samples, so one more or less of them is no difference between two ranks;
+// two are. In sampling periods.
+constexpr double kSampleDistance = 1.5;
+constexpr double kNotableStep = 0.05;     // of a step: less is no waiting for anybody
+constexpr std::size_t kMinCompared = 20;  // steps
+
+using Waits = std::vector<Interval>;
+
+double shareOnDevice(const TrainerFacts& t) {
+  const DeviceBusy& d = t.device.devices[0];
+  const bool any =
+      std::any_of(t.device.kernels.begin(), t.device.kernels.end(),
+                  [](const KernelUse& k) { return k.category == KernelCategory::kCollective; });
+  return any && d.traced > Nanos{} ? seconds(d.collectives) / seconds(d.traced) : 0;
+}
+
+double shareOf(const TrainerFacts& t) {
+  if (!t.device.devices.empty()) return shareOnDevice(t);
+  Split split = t.split;
+  Blame blame = t.blame;
+  refine(t.stacks, split, blame);
+  return t.window() > Nanos{} ? seconds(split.comm) / seconds(t.window()) : 0;
+}
+
+// When its thread stood in collectives, by time.
+Waits waitsOf(const Trace& trace, const TrainerFacts& t) {
+  Waits waits = t.stacks.collectives;
+  for (const auto& span : trace.spans)
+    if (span.data.thread == t.thread && span.data.phase == Phase::kComm)
+      waits.push_back({span.at, span.end()});
+  std::sort(waits.begin(), waits.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+  return waits;
+}
+
+double secondsIn(const Waits& waits, Nanos begin, Nanos end) {
+  double sum = 0;
+  auto at = std::partition_point(waits.begin(), waits.end(),
+                                 [&](const Interval& w) { return w.end <= begin; });
+  for (; at != waits.end() && at->begin < end; ++at)
+    sum += seconds(std::min(end, at->end) - std::max(begin, at->begin));
+  return sum;
+}
+
+double usualSample(const std::vector<const TrainerFacts*>& trainers) {
+  std::vector<double> lengths;
+  for (const TrainerFacts* t : trainers)
+    for (const Interval& sample : t->stacks.collectives)
+      lengths.push_back(seconds(sample.end - sample.begin));
+  return lengths.empty() ? 0 : median(lengths);
+}
+
+// Ranks that train together step together: one's steps are everybody's.
+void compareSteps(const Trace& trace, const std::vector<const TrainerFacts*>& trainers,
+                  RankBalance& balance) {
+  const TrainerFacts& first = *trainers[0];
+  std::vector<Waits> waits;
+  for (const TrainerFacts* t : trainers) waits.push_back(waitsOf(trace, *t));
+  const double sample = usualSample(trainers);
+  double saved = 0, whole = 0;
+  std::vector<std::size_t> late(trainers.size());
+  std::size_t uneven = 0;
+  for (std::size_t i = first.warmup; i < first.steps.size(); ++i) {
+    const Step& step = first.steps[i];
+    std::vector<double> waited;
+    for (const Waits& w : waits) waited.push_back(secondsIn(w, step.begin, step.end));
+    const auto minimum = std::min_element(waited.begin(), waited.end());
+    const double length = seconds(step.end - step.begin);
+    const double beyond = mean(waited) - *minimum;  // of it the least is everybody's own
+    whole += length;
+    const double others =
+        beyond * static_cast<double>(waited.size()) / static_cast<double>(waited.size() - 1);
+    if (others < std::max(kNotableStep * length, kSampleDistance * sample)) continue;
+    saved += beyond;
+    ++uneven;
+    ++late[static_cast<std::size_t>(minimum - waited.begin())];
+  }
+  balance.compared = first.steps.size() - first.warmup;
+  if (balance.compared < kMinCompared || whole <= 0 || uneven == 0) return;
+  balance.saved = saved / whole;
+  for (std::size_t i = 0; i < trainers.size(); ++i)
+    balance.ranks[i].late = static_cast<double>(late[i]) / static_cast<double>(uneven);
+  balance.uneven = static_cast<double>(uneven) / static_cast<double>(balance.compared);
+}
+
+// Two that train side by side, step for step.
+bool together(const TrainerFacts& a, const TrainerFacts& b) {
+  const auto few = static_cast<double>(std::min(a.stepCount(), b.stepCount()));
+  const auto many = static_cast<double>(std::max(a.stepCount(), b.stepCount()));
+  const Nanos both = std::min(a.windowEnd, b.windowEnd) - std::max(a.windowBegin, b.windowBegin);
+  return few >= 0.9 * many && both * 2 > std::max(a.window(), b.window());
+}
+
+bool ranksWithoutDevice(const Trace& trace) {
+  if (!trace.devices.empty()) return false;
+  for (const auto& [name, value] : trace.manifest.environment)
+    if (name == "WORLD_SIZE" && std::atoi(value.raw().c_str()) > 1) return true;
+  for (const auto& row : trace.frameworks)
+    if (row.data.rank >= 0) return true;
+  std::set<ProcessId> steppers;
+  for (const auto& row : trace.optimizerSteps)
+    steppers.insert(trace.thread(row.data.thread).process);
+  return steppers.size() > 1;
+}
+
+// A thread that works much of its time, as one of a team does; gloo's own sends and receives take
+// a few per cent.
+constexpr double kWorks = 0.3;
+
+bool blocked(Wait wait) {
+  return wait == Wait::kFutex || wait == Wait::kPoll || wait == Wait::kSocket ||
+         wait == Wait::kPipe;
+}
+
+// Of the samples that found its thread blocked in the window, its fetches left out: how many found
+// it in what may be a collective, and not asleep, in a file, ...: there it is late by itself.
+Share shareInCollectives(const Trace& trace, const TrainerFacts& t) {
+  constexpr std::uint32_t kMaxSamples = 100;  // of one slice: more are no more of a witness
+  std::vector<Interval> fetches;
+  for (const auto& row : trace.fetches)
+    if (row.data.thread == t.thread) fetches.push_back({row.at, row.end()});
+  auto fetch = fetches.begin();
+  // Of a run of several parts, fetches are known in these intervals alone.
+  const std::vector<Interval>& detailed = t.joined.detailed;
+  const auto known = [&](Nanos at) {
+    return detailed.empty() || std::any_of(detailed.begin(), detailed.end(),
+                                           [&](const Interval& i) { return i.contains(at); });
+  };
+  SampleSum all;
+  double some = 0;
+  for (const auto& slice : trace.thread(t.thread).slices) {
+    const Wait wait = slice.data.wait;
+    const Nanos at = slice.end();  // of its last sample
+    if (at < t.windowBegin || at >= t.windowEnd || !known(at)) continue;
+    while (fetch != fetches.end() && fetch->end < at) ++fetch;
+    const bool fetching = fetch != fetches.end() && fetch->begin <= at;
+    if (fetching || wait == Wait::kRunning || wait == Wait::kUnknown) continue;
+    const std::uint32_t samples = std::clamp(slice.data.samples, 1u, kMaxSamples);
+    for (std::uint32_t i = 0; i < samples; ++i) all.add(&slice);
+    some += blocked(wait) ? samples : 0;
+  }
+  return all.samples > 0 ? shareOf(some, all) : Share{1, 0, 1};
+}
+
+// A trainer's thread, blocked in its steps.
+struct Blocked {
+  Nanos time{};
+  Share shared;  // of it, in what may be a collective
+  [[nodiscard]] Nanos in(double share) const { return fromSeconds(share * seconds(time)); }
+};
+
+}  // namespace
+
+RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFacts*>& trainers) {
+  RankBalance balance;
+  std::vector<const TrainerFacts*> ranks;
+  const bool devices = std::any_of(trainers.begin(), trainers.end(), [](const TrainerFacts* t) {
+    return !t->device.devices.empty();
+  });
+  for (const TrainerFacts* t : trainers) {
+    const double share = shareOf(*t);
+    // Without a device the one that never waits is a rank, too.
+    if (devices ? share <= 0 : !together(*trainers[0], *t)) continue;
+    ranks.push_back(t);
+    balance.ranks.push_back({t->process, share});
+  }
+  const bool any = std::any_of(balance.ranks.begin(), balance.ranks.end(),
+                               [](const RankFacts& r) { return r.collectives > 0; });
+  if (!any) return {};
+  if (ranks.size() >= 2 && !devices) compareSteps(trace, ranks, balance);
+  return balance;
+}
+
+void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers) {
+  constexpr double kFewSamples = 30;  // fewer split nothing (refine)
+  if (trainers.size() < 2 || !trace.devices.empty()) return;
+  std::vector<Blocked> blocked;
+  for (const TrainerFacts* t : trainers) {
+    // Without its rank it is not known to wait for the others, without its CPU not for how long.
+    if (!rankOf(trace, t->process, false) || t->cpu <= Nanos{} || !together(*trainers[0], *t))
+      return;
+    const Nanos worked = std::max(t->cpu, t->processCpu) + t->starved;
+    blocked.push_back(
+        {std::max(Nanos{}, t->split.compute - worked), shareInCollectives(trace, *t)});
+  }
+  const auto waited = [](const Blocked& b) { return b.in(b.shared.value); };
+  const Blocked& minimum =
+      *std::min_element(blocked.begin(), blocked.end(),
+                        [&](const Blocked& a, const Blocked& b) { return waited(a) < waited(b); });
+  // Of ranks that were never seen in anything else the scheduler's times are all there is to ask.
+  const bool exact = std::all_of(blocked.begin(), blocked.end(),
+                                 [](const Blocked& b) { return b.shared.value >= 1; });
+  for (std::size_t i = 0; i < trainers.size(); ++i) {
+    const Blocked& b = blocked[i];
+    if (trainers[i]->stacks.step.all.samples >= kFewSamples) continue;
+    if (!exact && b.in(b.shared.low) <= minimum.in(minimum.shared.high)) continue;  // may be chance
+    trainers[i]->split.compute -= waited(b) - waited(minimum);
+    trainers[i]->split.comm += waited(b) - waited(minimum);
+  }
+}
+
+Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only) {
+  Maybe<int> rank;
+  for (const auto& row : trace.frameworks)
+    if (row.data.process == process && row.data.rank >= 0) rank = row.data.rank;
+  if (rank || !only) return rank;
+  for (const auto& [name, value] : trace.manifest.environment) {
+    const std::string& text = value.raw();
+    int number = -1;
+    const auto end = text.data() + text.size();
+    if (name == "RANK" && std::from_chars(text.data(), end, number).ptr == end && number >= 0)
+      rank = number;
+  }
+  return rank;
+}
+
+RankWaits::RankWaits(const Trace& trace, TrainerIdentity who)
+    : trace_(trace), who_(who), ranks_(ranksWithoutDevice(trace)) {}
+
+bool RankWaits::inBackward(StackId python) {
+  const auto [at, isNew] = backward_.try_emplace(python, false);
+  if (isNew) {
+    const StackSeen& frame = trace_.stack(python);
+    const std::string_view file = trace_.text(frame.file), name = trace_.text(frame.function);
+    at->second = file.find("torch/autograd/") != std::string_view::npos &&
+                 (name == "backward" || name == "_engine_run_backward");
+  }
+  return at->second;
+}
+
+bool RankWaits::busyBeside(Nanos at) const {
+  for (const ThreadId id : trace_.process(who_.process).threads) {
+    if (id == who_.thread) continue;
+    const Table<ThreadSlice>& slices = trace_.thread(id).slices;
+    const auto slice = std::partition_point(
+        slices.begin(), slices.end(), [&](const Timed<ThreadSlice>& s) { return s.end() < at; });
+    if (slice != slices.end() && slice->at <= at &&
+        seconds(slice->data.run) > kWorks * seconds(slice->data.duration))
+      return true;
+  }
+  return false;
+}
+
+bool RankWaits::waitsForOthers(StackId python, const Sample& sample) {
+  return ranks_ && blocked(sample.wait) && inBackward(python) && !busyBeside(sample.at);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/stacks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "analysis/blame/ranks.h"
+#include "analysis/blame/refine.h"
+#include "analysis/facts/stack_samples.h"
+#include "analysis/steps/own_phases.h"
+#include "classify/own_rules.h"
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
+
+// The samples for which `keep(sample)` holds, in runs: those that follow each other with the same
+// slice of the stack, wait and weight are one sample with their count, at the first one's instant.
+template <class Keep, class Visit>
+void eachRun(const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep, Visit&& visit) {
+  Sample run;
+  run.count = 0;
+  eachSample(thread, begin, end, [&](const Sample& sample) {
+    if (!keep(sample)) return;
+    if (run.count > 0 && run.stack == sample.stack && run.wait == sample.wait &&
+        run.weight == sample.weight) {
+      ++run.count;
+      return;
+    }
+    if (run.count > 0) visit(run);
+    run = sample;
+  });
+  if (run.count > 0) visit(run);
+}
+
+// One by one, so that sums are the same to the last digit however samples are grouped.
+void add(PhaseSamples& to, Phase phase, const Sample& run) {
+  for (std::uint32_t i = 0; i < run.count; ++i) to.add(phase, run.stack, seconds(run.weight));
+}
+
+class Gatherer {
+ public:
+  Gatherer(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
+           Nanos begin, Nanos end, const ProducerThreads& threads)
+      : trace_(trace),
+        labels_(labels),
+        timeline_(timeline),
+        begin_(begin),
+        end_(end),
+        threads_(threads),
+        ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
+        ranks_(trace, timeline.who) {}
+
+  StackFacts gather(const Timeline& pieces) {
+    inspectTrainer(pieces);
+    inspectWorkers();
+    for (const ThreadId id : threads_.threads) inspectProducer(id);
+    inspectLocks();
+    for (auto& [key, function] : functions_) {
+      function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
+      facts_.functions.push_back(std::move(function.samples));
+    }
+    std::stable_sort(facts_.functions.begin(), facts_.functions.end(),
+                     [](const auto& a, const auto& b) { return a.samples > b.samples; });
+    return std::move(facts_);
+  }
+
+ private:
+  struct Function {
+    FunctionSamples samples;
+    std::set<ProcessId> processes;
+    ThreadId last;  // whose process is in the set already
+  };
+
+  void inspectTrainer(const Timeline& pieces) {
+    const ThreadLife& thread = trace_.thread(timeline_.who.thread);
+    auto next = pieces.begin();
+    const StackSlice* slice = nullptr;
+    const Piece* first = nullptr;
+    eachSample(thread, begin_, end_, [&](const Sample& sample) {
+      while (next != pieces.end() && next->end <= sample.at) ++next;
+      const Piece* piece = next != pieces.end() && next->begin <= sample.at ? &*next : nullptr;
+      if (sample.stack != slice) {
+        slice = sample.stack;
+        first = piece;
+      }
+      // Only a slice's first sample has an instant of its own, the others are spread evenly: one of
+      // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
+      if (inNext(piece) != inNext(first)) piece = first;
+      facts_.trainer.add(sample.stack);
+      facts_.trainerTime += seconds(sample.weight);
+      if (sample.stack->gc && !sample.stack->stack.none()) addOverhead(OverheadKind::kGc, sample);
+      takeTrainer(piece, sample);
+    });
+  }
+
+  void addOverhead(OverheadKind overhead, const Sample& sample) {
+    facts_.overheads[static_cast<std::size_t>(overhead)] += seconds(sample.weight);
+  }
+
+  [[nodiscard]] static bool inNext(const Piece* piece) {
+    return piece && piece->kind == Piece::Kind::kFetch;
+  }
+  [[nodiscard]] bool madeHere(const Piece* piece) const {
+    return inNext(piece) && !timeline_.epochs[timeline_.epochOf[piece->index]].hasWorkers;
+  }
+
+  void takeTrainer(const Piece* piece, const Sample& sample) {
+    const ThreadId trainer = timeline_.who.thread;
+    if (madeHere(piece)) return takeMaking(trainer, sample);
+    const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+    SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    if (ofFetch(label)) return;
+    const bool data = ownData_.claim(sample.stack->stack, label, what);
+    if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
+    const bool phased =
+        piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
+    // What the program annotated itself is not split by samples.
+    const bool open = phased && !piece->annotated;
+    const bool step = open && piece->phase == Phase::kCompute;
+    const bool gap = !piece || (open && piece->phase == Phase::kOther);
+    Phase phase = what.phase;
+    if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
+      phase = Phase::kCompute;
+    if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, sample)) {
+      what = {Phase::kComm, OverheadKind::kNone, kOwnCollective};
+      phase = Phase::kComm;
+    }
+    if (step && phase == Phase::kComm)
+      facts_.collectives.push_back({sample.at - sample.weight, sample.at});
+    const bool waits =
+        (step || gap) && ((threads_.found() && waitsForThreads(label, sample.wait)) ||
+                          threads_.graphWaits(label, sample.wait, sample.at));
+    if (waits) phase = madeMeanwhile(sample);
+    if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
+      phase = Phase::kOther;
+    if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
+    if ((step || gap) && what.overhead != OverheadKind::kGc) addOverhead(what.overhead, sample);
+    if (step)
+      facts_.step.add(phase, sample.stack, seconds(sample.weight)), takeStep(label, sample, data);
+    if (step && what.phase == Phase::kCompute && label.rule && !label.rule->work)
+      facts_.stepAnnotated += seconds(sample.weight);
+    if (gap) facts_.gap.add(phase, sample.stack, seconds(sample.weight));
+    // Waiting for a batch is not what the trainer does: blame says who owes it.
+    if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
+      note(trainer, label, phase, what, sample, Side::kTrainer);
+  }
+
+  // It asks tf.data for its next batch, and the hook records every such fetch to the nanosecond. A
+  // sample's instant is a little earlier than its stack was read, so that it fell beside one.
+  [[nodiscard]] bool ofFetch(const StackLabel& label) const {
+    return !timeline_.fetches.empty() && label.rule && label.rule->id == "tfdata.next";
+  }
+
+  [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {
+    if (!threads_.found()) return Phase::kUnknown;
+    const auto doing = threads_.in(trace_, {sample.at - sample.weight, sample.at});
+    const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
+                                             {doing.transform, Phase::kTransform},
+                                             {doing.load, Phase::kLoad},
+                                             {doing.unknown, Phase::kUnknown}};
+    return std::max_element(std::begin(parts), std::end(parts),
+                            [](auto& a, auto& b) { return a.first < b.first; })
+        ->second;
+  }
+
+  // What threads that make data in the trainer's process do, all the time.
+  void inspectProducer(ThreadId id) {
+    eachRun(
+        trace_.thread(id), begin_, end_, [](const Sample&) { return true; },
+        [&](const Sample& run) { takePool(id, run); });
+  }
+
+  void takeStep(const StackLabel& label, const Sample& sample, bool data) {
+    if (sample.stack->gil == Gil::kUnknown) return;
+    ++facts_.gilKnown;
+    facts_.ownPython += !data && ownPython(label, sample);
+  }
+
+  // A line of the user's own at work: no library's Python below it, nor native code that let go of
+  // the lock or is known to be a library's.
+  static bool ownPython(const StackLabel& label, const Sample& sample) {
+    return sample.wait == Wait::kRunning && sample.stack->gil == Gil::kHolds &&
+           label.hot == label.python && label.usersLine() && !sample.stack->gc;
+  }
+
+  static bool ofProducer(Phase phase) {
+    return phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad ||
+           phase == Phase::kUnknown;
+  }
+
+  void takeMaking(ThreadId thread, const Sample& sample) {
+    const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
+    SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    // The hook says that a batch is made here, whatever else the stack is known for.
+    if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
+    add(facts_.making, what.phase, sample);
+    if (sample.wait == Wait::kRunning) {
+      add(facts_.makingRunning, what.phase, sample);
+    } else {
+      const Phase blocked = producerWait(sample.wait).phase;
+      if (blocked == Phase::kTransform) add(facts_.makingLocked, what.phase, sample);
+      if (blocked == Phase::kUnknown) add(facts_.makingVague, what.phase, sample);
+    }
+    note(thread, label, what.phase, what, sample, Side::kProducer);
+  }
+
+  void inspectWorkers() {
+    std::set<std::uint64_t> ours;
+    for (const EpochSpan& epoch : timeline_.epochs)
+      if (epoch.hasWorkers && epoch.key != 0) ours.insert(epoch.key);
+    for (const auto& row : trace_.tasks)
+      if (ours.count(row.data.key) != 0)
+        fetches_[row.data.thread].push_back(
+            {row.at + row.data.fetchBegin, row.at + row.data.fetchEnd});
+    for (const auto& [thread, intervals] : fetches_) inspectWorker(thread, intervals);
+    for (std::size_t i = 0; i < timeline_.fetches.size(); ++i)
+      if (!timeline_.epochs[timeline_.epochOf[i]].hasWorkers)
+        fetches_[timeline_.who.thread].push_back(intervalOf(timeline_.fetches[i]));
+    for (const auto& [thread, intervals] : fetches_)
+      for (const ThreadId other : trace_.process(trace_.thread(thread).process).threads)
+        if (other != thread) inspectPool(other, intervals);
+  }
+
+  template <class Visit>
+  void eachRunWithin(ThreadId id, const Intervals& intervals, Visit&& visit) {
+    auto at = intervals.begin();
+    const auto within = [&](const Sample& sample) {
+      while (at != intervals.end() && at->end <= sample.at) ++at;
+      return at != intervals.end() && at->begin <= sample.at;
+    };
+    eachRun(trace_.thread(id), begin_, end_, within, visit);
+  }
+
+  // Python threads that work for the fetch: their CPU is the batch's. What hands batches over
+  // meanwhile (the queue's feeder, the pin thread) is not.
+  void inspectPool(ThreadId id, const Intervals& intervals) {
+    if (threads_.has(id)) return;  // inspected already
+    eachRunWithin(id, intervals, [&](const Sample& run) { takePool(id, run); });
+  }
+
+  void takePool(ThreadId id, const Sample& sample) {
+    const bool running = sample.wait == Wait::kRunning;
+    if (!running && sample.stack->gil != Gil::kWaits) return;
+    const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
+    const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
+    if (running) add(facts_.makingRunning, what.phase, sample);
+    note(id, label, what.phase, what, sample, Side::kProducer);
+  }
+
+  void inspectWorker(ThreadId id, const Intervals& intervals) {
+    eachRunWithin(id, intervals, [&](const Sample& run) { takeMaking(id, run); });
+  }
+
+  // Of all Python threads of the processes that make batches.
+  void inspectLocks() {
+    std::set<ProcessId> producing;
+    for (const auto& [thread, intervals] : fetches_)
+      producing.insert(trace_.thread(thread).process);
+    if (producing.empty()) producing.insert(trace_.thread(timeline_.who.thread).process);
+    for (const ProcessId id : producing) {
+      std::uint32_t threads = 0;
+      for (const ThreadId thread : trace_.process(id).threads) threads += inspectLock(thread);
+      facts_.lockThreads = std::max(facts_.lockThreads, threads);
+    }
+  }
+
+  bool inspectLock(ThreadId id) {
+    double wanted = 0;
+    eachSlice(trace_.thread(id), begin_, end_, [&](const auto& row, std::uint32_t count) {
+      if (row.data.gil != Gil::kHolds && row.data.gil != Gil::kWaits) return;
+      wanted += count;
+      facts_.lockWanted.add(&row.data, count);
+      if (row.data.gil == Gil::kWaits) facts_.lockWaits += count;
+    });
+    return wanted >= kEnoughWorkerSamples;
+  }
+
+  Function& functionOf(const StackLabel& label, Phase phase, const SampleLabel& what, Side side) {
+    const StackSeen& hot = trace_.stack(label.hot);
+    const StackSeen& user = trace_.stack(label.user);
+    Function& f =
+        functions_[{side, phase, hot.function, hot.file, user.function, user.file, user.line}];
+    if (f.samples.rule.empty())
+      f.samples = {side, phase, what.overhead, std::string(what.rule), label.hot, label.user};
+    return f;
+  }
+
+  void note(ThreadId thread, const StackLabel& label, Phase phase, const SampleLabel& what,
+            const Sample& sample, Side side) {
+    const std::uint64_t key = (std::uint64_t{sample.stack->stack.value} << 16) |
+                              (static_cast<std::uint64_t>(phase) << 8) |
+                              static_cast<std::uint64_t>(side);
+    if (!latest_ || key != latestKey_) {
+      Function*& known = byStack_[key];
+      if (!known) known = &functionOf(label, phase, what, side);
+      latest_ = known;
+      latestKey_ = key;
+    }
+    Function& f = *latest_;
+    f.samples.samples += sample.count;
+    for (std::uint32_t i = 0; i < sample.count; ++i) f.samples.seconds += seconds(sample.weight);
+    if (sample.wait == Wait::kRunning) f.samples.running += sample.count;
+    if (what.rule != kOwnData && ownPython(label, sample)) f.samples.ownPython += sample.count;
+    if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
+    if (thread == f.last) return;
+    f.last = thread;
+    f.processes.insert(trace_.thread(thread).process);
+  }
+
+  const Trace& trace_;
+  const StackLabels& labels_;
+  const TrainerTimeline& timeline_;
+  const Nanos begin_, end_;
+  const ProducerThreads& threads_;
+  const DataFunctions ownData_;
+  RankWaits ranks_;
+  std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
+  StackFacts facts_;
+  std::map<FunctionKey, Function> functions_;
+  // Millions of samples, thousands of stacks: each one's function, and that of the latest.
+  std::unordered_map<std::uint64_t, Function*> byStack_;
+  std::uint64_t latestKey_ = 0;
+  Function* latest_ = nullptr;
+};
+
+}  // namespace
+
+StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
+                        const TrainerTimeline& timeline, const Timeline& pieces, Nanos begin,
+                        Nanos end, const ProducerThreads& threads) {
+  return Gatherer(trace, labels, timeline, begin, end, threads).gather(pieces);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe/describe.h"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "analysis/blame/refine.h"
+#include "analysis/facts/loader_origin.h"
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+std::string rfc3339(Nanos realtime) {
+  const std::time_t t = realtime.count() / 1'000'000'000;
+  std::tm utc{};
+  gmtime_r(&t, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+SourceLine lineOf(const Trace& trace, StringId file, std::uint32_t line) {
+  return {Untrusted(std::string(trace.text(file))), Untrusted(), line};
+}
+
+LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
+  LoaderInfo info;
+  info.kind = toUtf8(trace.text(seen.kind));
+  info.batching = toUtf8(trace.text(seen.batching));
+  info.workers = seen.workers;
+  if (seen.batchSize >= 0) info.batchSize = seen.batchSize;
+  if (seen.prefetch >= 0) info.prefetch = seen.prefetch;
+  info.pinMemory = seen.pinMemory;
+  info.persistent = seen.persistent;
+  info.inOrder = seen.inOrder;
+  const LoaderOrigin origin = originOf(trace, seen);
+  info.where = lineOf(trace, origin.file, origin.line);
+  info.package = toUtf8(trace.text(origin.package));
+  return info;
+}
+
+// A loader that is recreated for each epoch is one loader of the program.
+std::vector<LoaderInfo> loaderInfos(const Trace& trace) {
+  std::vector<LoaderInfo> infos;
+  std::set<std::tuple<StringId, std::uint32_t, std::int32_t, std::int64_t>> known;
+  for (const auto& row : trace.loaders) {
+    const LoaderOrigin origin = originOf(trace, row.data);
+    if (known.emplace(origin.file, origin.line, row.data.workers, row.data.batchSize).second)
+      infos.push_back(loaderInfo(trace, row.data));
+  }
+  return infos;
+}
+
+std::string_view sourceName(StepSource source) {
+  constexpr std::string_view kNames[] = {"", "marks", "nvtx", "hook", "optimizer", "inferred"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
+// Of the window's plain steps. Where gradients accumulate, the batches of one update are timed
+// together, each with its share: alone, the one that ends in the optimizer's step would stand out.
+std::vector<double> plainTimes(const TrainerFacts& trainer) {
+  std::vector<double> times, group;
+  bool whole = true;
+  const bool grouped = std::any_of(trainer.steps.begin(), trainer.steps.end(),
+                                   [](const Step& step) { return !step.updates; });
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i) {
+    const Step& step = trainer.steps[i];
+    if (!trainer.joined.drawn(step.number)) continue;
+    if (grouped && i > trainer.warmup && !trainer.follows(i)) {
+      group.clear();
+      whole = false;
+    }
+    group.push_back(static_cast<double>((step.end - step.begin).count()));
+    whole = whole && !step.boundary;
+    if (!step.updates) continue;
+    if (whole) times.insert(times.end(), group.size(), mean(group));
+    group.clear();
+    whole = true;
+  }
+  if (!times.empty()) return times;
+  // No update lies between two boundaries: batches alone, then.
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
+    if (const Step& step = trainer.steps[i]; !step.boundary && trainer.joined.drawn(step.number))
+      times.push_back(static_cast<double>((step.end - step.begin).count()));
+  return times;
+}
+
+// Of all plain steps, where not all are held.
+double meanOf(const TrainerFacts& trainer, const std::vector<double>& times) {
+  if (trainer.joined.plain == 0) return mean(times);
+  Nanos sum = trainer.joined.plainTime;
+  std::size_t count = trainer.joined.plain;
+  for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i)
+    if (const Step& step = trainer.steps[i]; !step.boundary) {
+      sum += step.end - step.begin;
+      ++count;
+    }
+  return static_cast<double>(sum.count()) / static_cast<double>(count);
+}
+
+StepTimes timesOf(const TrainerFacts& trainer) {
+  const std::vector<double> times = plainTimes(trainer);
+  const auto nanos = [](double v) { return Nanos(static_cast<Nanos::rep>(v)); };
+  return {nanos(meanOf(trainer, times)), nanos(quantile(times, 0.5)), nanos(quantile(times, 0.95)),
+          nanos(quantile(times, 0.99))};
+}
+
+}  // namespace
+
+RunInfo describeRun(const Trace& trace) {
+  RunInfo run;
+  const Manifest& manifest = trace.manifest;
+  run.command = manifest.command;
+  run.startedAt = rfc3339(manifest.startedRealtime);
+  const Nanos began = manifest.startedMonotonic > Nanos{} ? manifest.startedMonotonic : trace.begin;
+  run.wall = std::max(Nanos{}, trace.end - began);
+  if (!trace.ends.empty()) {
+    const auto& end = trace.ends.back();
+    run.ended = true;
+    run.wall = std::max(Nanos{}, end.at - began);
+    if (end.data.exitCode >= 0) run.exitCode = end.data.exitCode;
+    if (end.data.signal >= 0) run.exitSignal = end.data.signal;
+  }
+  run.host = {manifest.host.cpuModel,
+              manifest.host.coresOnline,
+              manifest.host.coresUsable,
+              manifest.host.memoryBytes,
+              {}};
+  for (const ProcessLife& process : trace.processes) run.processes += process.pid != 0;
+  if (!trace.frameworks.empty()) {
+    const FrameworkSeen& seen = trace.frameworks.front().data;
+    run.framework =
+        toUtf8(std::string(trace.text(seen.name)) + " " + std::string(trace.text(seen.version)));
+  }
+  run.loaders = loaderInfos(trace);
+  return run;
+}
+
+CoverageInfo describeCoverage(const Trace& trace) {
+  CoverageInfo coverage;
+  std::vector<StringId> order;
+  std::map<StringId, SourceState> last;
+  for (const auto& row : trace.sources)
+    if (last.insert_or_assign(row.data.source, row.data).second) order.push_back(row.data.source);
+  for (const StringId id : order) {
+    const SourceState& state = last[id];
+    const std::string why = toUtf8(trace.text(state.why));
+    if (trace.text(id) == "tier")
+      coverage.hostTier = why;
+    else
+      coverage.sources.push_back({toUtf8(trace.text(id)), state.state, why});
+  }
+  std::map<LossKind, std::uint64_t> losses;
+  for (const auto& row : trace.losses) losses[row.data.kind] += row.data.count;
+  for (const auto& [kind, count] : losses) coverage.losses.emplace_back(nameOf(kind), count);
+  if (trace.recorder.empty()) return coverage;
+  const RecorderUsage& usage = trace.recorder.back().data;
+  const double wall = seconds(describeRun(trace).wall);
+  coverage.recorderPid = usage.pid;
+  if (wall > 0) coverage.recorderCpuRatio = seconds(usage.cpu) / wall;
+  std::vector<double> hz;
+  for (const auto& row : trace.recorder) hz.push_back(row.data.milliHz / 1e3);
+  coverage.effectiveHz = median(std::move(hz));
+  return coverage;
+}
+
+StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
+  StepsInfo info;
+  info.count = static_cast<std::int64_t>(trainer.stepCount());
+  info.windowCount = static_cast<std::int64_t>(trainer.windowSteps());
+  info.window = trainer.window();
+  info.optimizerSteps = static_cast<std::int64_t>(trainer.optimizerSteps);
+  if (trainer.steps.empty()) return info;
+  info.source = sourceName(trainer.source);
+  // Counted by the program's own calls; few steps make their times, not their count, uncertain.
+  const bool direct = trainer.source != StepSource::kInferred;
+  info.confidence = !trainer.sureSteps           ? Confidence::kLow
+                    : !direct                    ? Confidence::kMedium
+                    : trainer.windowSteps() < 20 ? Confidence::kMedium
+                                                 : Confidence::kHigh;
+  const double window = seconds(info.window);
+  if (window > 0) info.ratePerSecond = static_cast<double>(info.windowCount) / window;
+  if (trainer.loader >= 0 && info.ratePerSecond) {
+    const auto& loader = trace.loaders[static_cast<std::size_t>(trainer.loader)].data;
+    if (loader.batchSize > 0)
+      info.samplesPerSecond = *info.ratePerSecond * static_cast<double>(loader.batchSize);
+  }
+  const StepTimes times = timesOf(trainer);
+  if (times.mean > Nanos{}) info.time = times;
+  return info;
+}
+
+Breakdown describeBreakdown(const TrainerFacts& trainer) {
+  Breakdown out;
+  if (trainer.steps.empty()) out.scope = "run";
+  const double window = static_cast<double>(trainer.window().count());
+  if (trainer.steps.empty() && !trainer.stacks.seen()) return out;
+  if (window <= 0) return out;
+  const auto share = [&](Nanos t) { return static_cast<double>(t.count()) / window; };
+  Split s = trainer.split;
+  Blame b = trainer.blame;
+  refine(trainer.stacks, s, b);
+  out.ratio = Breakdown::Ratio{share(s.compute), share(s.wait),     share(s.load), share(s.sync),
+                               share(s.comm),    share(s.periodic), share(s.other)};
+  out.blame = Breakdown::BlameRatio{share(b.extract), share(b.transform), share(b.load),
+                                    share(b.startup), share(b.unknown)};
+  out.phase = Breakdown::PhaseRatio{
+      share(b.extract),  share(b.transform), share(s.load + b.load + b.startup),
+      share(s.compute),  share(s.sync),      share(s.comm),
+      share(s.periodic), share(s.other),     share(b.unknown)};
+  if (trainer.device.timeline) out.hiddenWaitRatio = share(s.hidden);
+  return out;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe/resources.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "analysis/blame/read_cpu.h"
+#include "analysis/facts/usage.h"
+#include "classify/waits.h"
+
+namespace stallprof {
+namespace {
+
+using Keep = std::function<bool(const ProcessLife&)>;
+
+Keep everyone() {
+  return [](const ProcessLife&) { return true; };
+}
+
+// Who reads and transforms for this trainer: its workers, or itself where it has none. Workers that
+// the hook was not in are known by their role and parent.
+Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
+  std::set<ProcessId> makers;
+  for (const WorkerFacts& worker : trainer.workers) makers.insert(worker.process);
+  if (makers.empty() && !trainer.process.none())
+    for (const ProcessLife& p : trace.processes)
+      if (roles.of(p.id) == Role::kWorker && p.parent == trainer.process) makers.insert(p.id);
+  if (makers.empty() && !trainer.process.none()) makers.insert(trainer.process);
+  return [makers = std::move(makers)](const ProcessLife& p) { return makers.count(p.id) != 0; };
+}
+
+template <class Field>
+Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
+  Maybe<double> sum;
+  for (const ProcessLife& process : trace.processes)
+    if (keep(process))
+      if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
+  return sum;
+}
+
+template <class P>
+typename Table<P>::const_iterator firstFrom(const Table<P>& table, Nanos at) {
+  return std::lower_bound(table.begin(), table.end(), at,
+                          [](const Timed<P>& row, Nanos t) { return row.at < t; });
+}
+
+Maybe<double> per(Maybe<double> value, double divisor) {
+  if (!value || divisor <= 0) return std::nullopt;
+  return *value / divisor;
+}
+
+template <class P, class Field>
+Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nanos end,
+                            bool maximum) {
+  Maybe<std::int64_t> found;
+  for (const auto& row : table) {
+    const std::int64_t value = row.data.*field;
+    if (row.at < begin || row.at > end || value < 0) continue;
+    if (!found || (maximum ? value > *found : value < *found)) found = value;
+  }
+  return found;
+}
+
+// The job's CPU and the host's are sampled once a second, at other instants: over less than two
+// seconds the difference comes from when the samples were, not from who used the CPU.
+constexpr Nanos kMinForCpu = std::chrono::seconds(2);
+
+// CPU of processes that came and went between two samples: the host row's sum has it, by their
+// parents' counters, and no process's own row. Taken as even over the run.
+double unseenCpu(const Trace& trace, Nanos begin, Nanos end) {
+  const auto all = knownIn(trace.host, &HostUsage::jobCpu);
+  if (!all || all->second <= all->first) return 0;
+  double seen = 0;
+  for (const ProcessLife& process : trace.processes)
+    seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
+  const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
+  return std::max(0.0, total - seen) * seconds(end - begin) / seconds(all->second - all->first);
+}
+
+// The host row's sum is as old as the last sample of each process, up to two seconds: a window is
+// measured at the processes' own rows.
+Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
+  const auto seen = sumUsed(trace, everyone(), &ProcessUsage::cpu, begin, end);
+  if (!seen) return growth(trace.host, &HostUsage::jobCpu, begin, end);
+  return *seen + unseenCpu(trace, begin, end);
+}
+
+// Of the making of batches that lie in [begin, end).
+double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
+  auto sum = static_cast<double>(trainer.joined.makingCpu.count());
+  for (const BatchWork& w : trainer.works) {
+    const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
+    if (inside > Nanos{} && w.worker >= 0)
+      sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
+  }
+  return sum;
+}
+
+void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const double cpus = run.cores * seconds(end - begin) * 1e9;
+  const Maybe<double> job = jobCpu(trace, begin, end);
+  if (job && !trainer.steps.empty())
+    run.besideCpuRatio = per(std::max(0.0, *job - static_cast<double>(trainer.processCpu.count()) -
+                                               makingCpu(trainer, begin, end)),
+                             cpus);
+  if (end - begin < kMinForCpu) return;
+  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
+  run.jobCpuRatio = per(job, cpus);
+  if (job && busy) run.externalCpuRatio = per(std::max(0.0, *busy - *job - ours), cpus);
+  run.stealRatio = per(growth(trace.host, &HostUsage::steal, begin, end), cpus);
+  run.throttledRatio =
+      per(growth(trace.cgroups, &CgroupUsage::throttled, begin, end), seconds(end - begin) * 1e9);
+}
+
+// Storage: what the best second of the busiest device moved, and how busy it was in the window.
+void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  std::map<StringId, Table<DiskUsage>> devices;
+  for (const auto& row : trace.disks) devices[row.data.device].push_back(row);
+  double maximum = -1;
+  for (const auto& [name, rows] : devices) {
+    const double read = growth(rows, &DiskUsage::readBytes, begin, end).value_or(0);
+    if (read <= maximum) continue;
+    maximum = read;
+    run.diskBusyRatio = per(growth(rows, &DiskUsage::busy, begin, end), seconds(end - begin) * 1e9);
+    double best = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const double time = seconds(rows[i].at - rows[i - 1].at);
+      // An interval below half a second (up to the last sample) is a burst, not a rate.
+      if (time > 0.5)
+        best = std::max(
+            best, static_cast<double>(rows[i].data.readBytes - rows[i - 1].data.readBytes) / time);
+    }
+    if (best > 0) run.peakReadBytesPerSecond = best;
+  }
+}
+
+void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers, Nanos begin,
+               Nanos end, RunFacts& run) {
+  const double time = seconds(end - begin);
+  const auto made = [&](auto field) { return sumUsed(trace, makers, field, begin, end); };
+  run.readBytesPerSecond =
+      per(sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end), time);
+  const Maybe<double> chars = made(&ProcessUsage::readChars),
+                      calls = made(&ProcessUsage::readCalls),
+                      bytes = made(&ProcessUsage::readBytes);
+  run.readCallsPerSecond = per(calls, time);
+  run.majorFaultsPerSecond = per(made(&ProcessUsage::majorFaults), time);
+  if (chars && calls && *calls > 0) run.bytesPerReadCall = *chars / *calls;
+  if (chars && bytes && *chars > 0) run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
+  Table<SyscallCount> opens;
+  for (const auto& row : trace.syscalls)
+    if (trace.text(row.data.name) == "openat") opens.push_back(row);
+  run.opensPerSecond = per(growth(opens, &SyscallCount::count, begin, end), time);
+  for (const Epoch& epoch : trainer.epochs) {
+    if (epoch.evaluation) continue;
+    const auto read = sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
+    if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(*read);
+    break;
+  }
+}
+
+void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  const double time = seconds(end - begin);
+  run.memoryAvailable = extreme(trace.host, &HostUsage::memoryAvailable, begin, end, false);
+  run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, begin, end, true);
+  run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, begin, end, true);
+  const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, begin, end, true);
+  if (shm && run.shmPeak) run.shmFree = *shm - *run.shmPeak;
+  run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, begin, end), time * 1e9);
+  const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, begin, end);
+  const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, begin, end);
+  if (in && out) run.swapPagesPerSecond = per(*in + *out, time);
+  for (const auto& row : trace.cgroups)
+    if (row.at >= begin && row.at <= end && row.data.memoryLimit > 0 && row.data.memoryBytes >= 0) {
+      const std::int64_t file = std::max<std::int64_t>(0, row.data.memoryFile);
+      const std::int64_t room = row.data.memoryLimit - row.data.memoryBytes + file;
+      run.cgroupHeadroom = std::min(run.cgroupHeadroom.value_or(room), room);
+    }
+}
+
+// Does the page cache keep what is read? A later epoch that reads from storage again says no
+// (O_DIRECT, or a data set that pushes itself out); one that does not says yes. Within one epoch: a
+// cache that does not grow by what is read, with memory free for it, is not used.
+void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep& makers,
+                    RunFacts& run) {
+  constexpr double kMisses = 0.5, kHits = 0.1, kGrows = 0.2;
+  double chars = 0, bytes = 0;
+  bool first = true;
+  for (const Epoch& epoch : trainer.epochs) {
+    if (epoch.evaluation) continue;
+    if (!first) {
+      const auto used = [&](auto field) {
+        return sumUsed(trace, makers, field, epoch.begin, epoch.end).value_or(0);
+      };
+      chars += used(&ProcessUsage::readChars);
+      bytes += used(&ProcessUsage::readBytes);
+    }
+    first = false;
+  }
+  if (chars > 0) {
+    const double missed = std::min(1.0, bytes / chars);
+    run.laterMissRatio = missed;
+    if (missed > kMisses || missed < kHits) run.pageCacheKeeps = missed < kHits;
+    return;
+  }
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const auto samples = knownIn(trace.host, &HostUsage::pageCache);
+  if (!samples || seconds(std::min(samples->second, end) - std::max(samples->first, begin)) <
+                      kMinCovered * seconds(end - begin))
+    return;
+  const auto cached = [&](Nanos at) { return valueAt(trace.host, &HostUsage::pageCache, at); };
+  const Maybe<double> before = cached(begin), after = cached(end),
+                      room = valueAt(trace.host, &HostUsage::memoryAvailable, begin);
+  const auto read = sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end);
+  if (!before || !after || !room || !read || *read <= 0) return;
+  // Available memory counts most of the page cache in: what is more than that is free.
+  if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
+}
+
+// Files and sockets the producers were blocked in, most first.
+void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
+  std::map<StringId, double> blocked;
+  double total = 0;
+  for (const ThreadLife& thread : trace.threads) {
+    if (!makers(trace.process(thread.process))) continue;
+    for (auto slice = firstFrom(thread.slices, begin);
+         slice != thread.slices.end() && slice->at < end; ++slice) {
+      const ThreadSlice& s = slice->data;
+      if (producerWait(s.wait).phase != Phase::kExtract) continue;
+      const double time = seconds(std::max(Nanos{}, s.duration - s.run - s.queued));
+      blocked[s.what] += time;
+      total += time;
+    }
+  }
+  std::vector<std::pair<StringId, double>> order(blocked.begin(), blocked.end());
+  std::sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  constexpr std::size_t kNamed = 5;
+  for (std::size_t i = 0; i < std::min(kNamed, order.size()) && total > 0; ++i)
+    run.waitWhat.emplace_back(escapeTerminal(trace.text(order[i].first), 160),
+                              order[i].second / total);
+  std::map<StringId, std::uint64_t> types;
+  for (auto row = firstFrom(trace.files, begin); row != trace.files.end() && row->at < end; ++row)
+    if (row->data.waits > 0 && makers(trace.process(row->data.process)))
+      types[row->data.fsType] += row->data.waits;
+  const auto maximum = std::max_element(types.begin(), types.end(),
+                                        [](auto& a, auto& b) { return a.second < b.second; });
+  if (maximum != types.end() && maximum->second > 0)
+    run.storageType = escapeTerminal(trace.text(maximum->first), 32);
+}
+
+// Resident memory of the job at its peak: private parts, and the largest shared part once.
+Maybe<std::int64_t> peakResident(const Trace& trace) {
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> bySecond;  // private sum, shared
+  for (const ProcessLife& process : trace.processes) {
+    std::int64_t annotated = -1;  // once a process and second: samples may come closer than that
+    for (const auto& row : process.usage) {
+      const std::int64_t second = row.at.count() / 1'000'000'000;
+      if (row.data.residentBytes < 0 || second == annotated) continue;
+      annotated = second;
+      auto& [own, shared] = bySecond[second];
+      const std::int64_t common = std::max<std::int64_t>(0, row.data.sharedBytes);
+      own += row.data.residentBytes - common;
+      shared = std::max(shared, common);
+    }
+  }
+  Maybe<std::int64_t> peak;
+  for (const auto& [second, parts] : bySecond)
+    peak = std::max(peak.value_or(0), parts.first + parts.second);
+  return peak;
+}
+
+}  // namespace
+
+RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  RunFacts run;
+  const auto& host = trace.manifest.host;
+  run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
+  measureCpu(trace, trainer, run);
+  run.faultSeconds = faultSeconds(trace);
+  measureDisk(trace, begin, end, run);
+  const Keep makers = producers(trace, trainer, roles);
+  measureIo(trace, trainer, makers, begin, end, run);
+  // Of a short run no second may be whole: then the best is not known.
+  if (run.readBytesPerSecond && run.peakReadBytesPerSecond &&
+      *run.readBytesPerSecond > *run.peakReadBytesPerSecond)
+    run.peakReadBytesPerSecond.reset();
+  measureMemory(trace, begin, end, run);
+  measureCaching(trace, trainer, makers, run);
+  measureWaits(trace, makers, begin, end, run);
+  return run;
+}
+
+Resources measureResources(const Trace& trace, const TrainerFacts& trainer, const Roles& roles,
+                           const RunFacts& run) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const double time = seconds(end - begin);
+  Resources out;
+  out.cpuRatio = run.jobCpuRatio;
+  for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
+    const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
+    if (const auto cpu =
+            per(sumUsed(trace, same, &ProcessUsage::cpu, begin, end), run.cores * time * 1e9))
+      out.roleCpuRatio.emplace_back(nameOf(role), *cpu);
+  }
+  out.readBytesPerSecond = run.readBytesPerSecond;
+  out.writeBytesPerSecond =
+      per(sumUsed(trace, everyone(), &ProcessUsage::writeBytes, begin, end), time);
+  std::map<StringId, Table<NetworkUsage>> interfaces;
+  for (const auto& row : trace.networks) interfaces[row.data.interface].push_back(row);
+  for (const auto& [name, rows] : interfaces) {
+    const double moved = growth(rows, &NetworkUsage::receivedBytes, begin, end).value_or(0) +
+                         growth(rows, &NetworkUsage::sentBytes, begin, end).value_or(0);
+    if (time > 0) out.netBytesPerSecond = out.netBytesPerSecond.value_or(0) + moved / time;
+  }
+  out.cacheHitRatio = run.cacheHitRatio;
+  out.peakRssBytes = peakResident(trace);
+  for (const WorkerFacts& worker : trainer.workers)
+    if (worker.lastResident >= 0)
+      out.workerRssBytes = std::max(out.workerRssBytes.value_or(0), worker.lastResident);
+  out.shmBytes = run.shmPeak;
+  return out;
+}
+
+std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& trainer,
+                                     const Roles& roles) {
+  std::vector<EpochInfo> epochs;
+  std::vector<Nanos> begins, ends;
+  for (const Epoch& epoch : trainer.epochs) {
+    if (epoch.evaluation) continue;
+    EpochInfo info;
+    info.index = static_cast<std::int64_t>(epochs.size());
+    info.wall = epoch.end - epoch.begin;
+    info.steps = static_cast<std::int64_t>(epoch.steps);
+    if (info.wall > Nanos{}) info.dataWaitRatio = seconds(epoch.wait) / seconds(info.wall);
+    epochs.push_back(info);
+    begins.push_back(epoch.begin);
+    ends.push_back(epoch.end);
+  }
+  // Of each producer only the epochs it lived in: workers may be new in each of many epochs.
+  std::vector<double> chars(epochs.size()), bytes(epochs.size());
+  const Keep makers = producers(trace, trainer, roles);
+  for (const ProcessLife& process : trace.processes) {
+    if (!makers(process) || process.usage.empty()) continue;
+    const Nanos last = process.usage.back().at;
+    auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), process.seen) -
+                                      ends.begin());
+    for (; i < epochs.size() && begins[i] <= last; ++i) {
+      const auto read = used(process, &ProcessUsage::readChars, begins[i], ends[i]);
+      const auto stored = used(process, &ProcessUsage::readBytes, begins[i], ends[i]);
+      if (read && stored) {
+        chars[i] += *read;
+        bytes[i] += *stored;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < epochs.size(); ++i)
+    if (chars[i] > 0) epochs[i].cacheHitRatio = std::clamp(1 - bytes[i] / chars[i], 0.0, 1.0);
+  return epochs;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe/stack_table.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analysis/blame/stacks.h"
+#include "analysis/facts/source_lines.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMaxOfPhase = 5;
+constexpr double kMinRowShare = 0.02;  // of a phase's samples: below, a line of noise
+
+}  // namespace
+
+std::vector<FunctionInfo> functionTable(const Trace& trace, const TrainerFacts& facts) {
+  struct OfPhase {
+    double samples = 0, seconds = 0;
+    std::size_t listed = 0;
+  };
+  std::map<Phase, OfPhase> phases;
+  for (const FunctionSamples& f : facts.stacks.functions) {
+    phases[f.phase].samples += f.samples;
+    phases[f.phase].seconds += f.seconds;
+  }
+  std::vector<FunctionInfo> table;
+  for (const FunctionSamples& f : facts.stacks.functions) {
+    OfPhase& all = phases[f.phase];
+    if (f.samples < kMinRowShare * all.samples || ++all.listed > kMaxOfPhase) continue;
+    FunctionInfo info;
+    info.phase = f.phase;
+    info.rule = f.rule;
+    info.role = f.side == Side::kProducer ? "producer" : "trainer";
+    SampleSum sum;
+    sum.samples = sum.squares = all.samples;
+    const Share share = shareOf(all.seconds > 0 ? f.seconds / all.seconds * all.samples : 0, sum);
+    info.phaseRatio = share.value;
+    info.low = share.low;
+    info.high = share.high;
+    info.hot = lineOf(trace, f.hot);
+    info.where = lineOf(trace, f.user);
+    info.samples = static_cast<std::int64_t>(f.samples);
+    info.processes = f.processes;
+    table.push_back(std::move(info));
+  }
+  std::stable_sort(table.begin(), table.end(), [](const FunctionInfo& a, const FunctionInfo& b) {
+    return a.phase != b.phase ? a.phase < b.phase : a.phaseRatio > b.phaseRatio;
+  });
+  return table;
+}
+
+StackFacts stacksOfRun(const Trace& trace, const StackLabels& labels) {
+  TrainerTimeline nobody;
+  nobody.who.thread = busiestMainThread(trace);
+  nobody.who.process = trace.thread(nobody.who.thread).process;
+  if (nobody.who.thread.none()) return {};
+  return gatherStacks(trace, labels, nobody, {}, trace.begin, trace.end);
+}
+
+}  // namespace stallprof

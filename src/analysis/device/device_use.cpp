@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/device/device_use.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analysis/facts/stack_samples.h"
+#include "analysis/facts/usage.h"
+
+namespace stallprof {
+namespace {
+
+// A total of a second belongs to the interval that most of it lies in.
+template <class Row>
+bool within(const Row& row, Nanos begin, Nanos end) {
+  const Nanos middle = row.at + row.data.duration / 2;
+  return middle >= begin && middle < end;
+}
+
+bool isKernel(DeviceWorkKind kind) {
+  return kind == DeviceWorkKind::kKernel || kind == DeviceWorkKind::kCollective ||
+         kind == DeviceWorkKind::kGraph;
+}
+
+// A damaged recording may claim any time or size: sums stop at the largest number there is.
+void addUp(std::int64_t& sum, std::int64_t more) {
+  if (more > 0 && __builtin_add_overflow(sum, more, &sum)) sum = INT64_MAX;
+}
+void addUp(Nanos& sum, Nanos more) {
+  Nanos::rep ticks = sum.count();
+  addUp(ticks, more.count());
+  sum = Nanos(ticks);
+}
+
+// Each name is read once: a run has a few hundred, in as many rows a second.
+class Names {
+ public:
+  explicit Names(const Trace& trace) : trace_(trace) {}
+  const KernelName& of(const DeviceUse& use) {
+    const auto [at, isNew] = names_.try_emplace(use.name);
+    if (isNew) {
+      const std::string_view raw = trace_.text(use.name);
+      at->second = kernelName(raw);
+      if (raw == "(other)") at->second.shortName = raw;
+    }
+    return at->second;
+  }
+
+ private:
+  const Trace& trace_;
+  std::unordered_map<StringId, KernelName> names_;
+};
+
+void addKernel(const DeviceUse& use, Names& names, std::map<std::string, KernelUse>& kernels) {
+  const KernelName& name = names.of(use);
+  const bool graph = use.kind == DeviceWorkKind::kGraph && name.shortName.empty();
+  KernelUse& sum = kernels[graph ? "CUDA graph" : name.shortName];
+  sum.name = graph ? "CUDA graph" : name.shortName;
+  sum.category =
+      use.kind == DeviceWorkKind::kCollective ? KernelCategory::kCollective : name.category;
+  sum.count += use.count;
+  addUp(sum.time, use.time);
+  if (use.filled < Nanos{}) return;
+  addUp(sum.filled, use.filled), addUp(sum.filledOf, use.time);
+}
+
+template <class Map>
+auto valuesOf(Map& map) {
+  std::vector<typename Map::mapped_type> all;
+  for (auto& [key, value] : map) all.push_back(std::move(value));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  return all;
+}
+
+// The mean of a level over [begin, end); -1 is not known.
+template <class Field>
+std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, Nanos begin, Nanos end,
+                             double unit) {
+  double sum = 0, count = 0;
+  for (const auto& row : rows) {
+    const auto value = static_cast<double>(row.data.*field);
+    if (row.at < begin || row.at > end || value < 0) continue;
+    sum += value;
+    count += 1;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / count * unit;
+}
+
+// NVML's reasons that hold clocks down against the program's will: power cap, hardware slowdown,
+// software and hardware thermal, power brake. Idle clocks and set clocks are no throttling.
+constexpr std::int64_t kThrottles = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+
+void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, DeviceGauge& gauge) {
+  double samples = 0, held = 0, clock = 0, clocks = 0;
+  for (const auto& row : rows) {
+    if (row.at < begin || row.at > end || row.data.throttleReasons < 0) continue;
+    samples += 1;
+    if ((row.data.throttleReasons & kThrottles) == 0) continue;
+    held += 1;
+    gauge.throttleReasons |= row.data.throttleReasons & kThrottles;
+    if (row.data.clockMhz > 0) {
+      clock += row.data.clockMhz;
+      clocks += 1;
+    }
+  }
+  if (clocks > 0) gauge.throttledClockMhz = clock / clocks;
+  // The driver's own clocks of it, where it reports them, are exact; reasons are sampled.
+  const auto power = growth(rows, &DeviceUsage::powerThrottled, begin, end);
+  const auto heat = growth(rows, &DeviceUsage::thermalThrottled, begin, end);
+  const double whole = seconds(end - begin) * 1e9;
+  if ((power || heat) && whole > 0)
+    gauge.throttledRatio = std::min(1.0, std::max(power.value_or(0), heat.value_or(0)) / whole);
+  else if (samples > 0)
+    gauge.throttledRatio = held / samples;
+}
+
+DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, Nanos begin, Nanos end) {
+  DeviceGauge gauge;
+  gauge.device = device;
+  const auto level = [&](auto field, double unit) { return meanOf(rows, field, begin, end, unit); };
+  gauge.busyRatio = level(&DeviceUsage::busyMilli, 1e-3);
+  gauge.smActiveRatio = level(&DeviceUsage::smActiveMilli, 1e-3);
+  gauge.occupancyRatio = level(&DeviceUsage::occupancyMilli, 1e-3);
+  gauge.tensorRatio = level(&DeviceUsage::tensorMilli, 1e-3);
+  gauge.dramRatio = level(&DeviceUsage::dramMilli, 1e-3);
+  gauge.powerWatts = level(&DeviceUsage::powerMilliwatts, 1e-3);
+  gauge.clockMhz = level(&DeviceUsage::clockMhz, 1);
+  gauge.maxClockMhz = level(&DeviceUsage::maxClockMhz, 1);
+  gaugeThrottling(rows, begin, end, gauge);
+  for (const auto& row : rows) {
+    if (row.data.memoryUsed < 0) continue;
+    gauge.memoryTotal = std::max(gauge.memoryTotal, row.data.memoryTotal);
+    if (row.at < begin || row.at > end) continue;
+    if (gauge.memoryFirst < 0) gauge.memoryFirst = row.data.memoryUsed;
+    gauge.memoryLast = row.data.memoryUsed;
+    gauge.memoryPeak = std::max(gauge.memoryPeak, row.data.memoryUsed);
+  }
+  return gauge;
+}
+
+}  // namespace
+
+void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
+                  DeviceFacts& facts) {
+  Names names(trace);
+  std::map<std::string, KernelUse> kernels;
+  std::map<std::pair<DeviceWorkKind, HostMemory>, CopyUse> copies;
+  for (const auto& row : trace.deviceUses) {
+    const DeviceUse& use = row.data;
+    if (use.process != process || !within(row, begin, end)) continue;
+    if (isKernel(use.kind)) {
+      addKernel(use, names, kernels);
+      addUp(facts.kernelTime, use.time);
+      continue;
+    }
+    CopyUse& sum = copies[{use.kind, use.memory}];
+    sum.kind = use.kind;
+    sum.memory = use.memory;
+    sum.count += use.count;
+    addUp(sum.time, use.time);
+    if (use.bytes < 0) continue;
+    sum.bytes = std::max<std::int64_t>(0, sum.bytes);
+    addUp(sum.bytes, use.bytes);
+  }
+  std::map<StringId, CallUse> calls;
+  for (const auto& row : trace.deviceCallUses) {
+    if (trace.thread(row.data.thread).process != process || !within(row, begin, end)) continue;
+    CallUse& sum = calls[row.data.name];
+    sum.name = trace.text(row.data.name);
+    sum.kind = row.data.kind;
+    sum.count += row.data.count;
+    addUp(sum.time, row.data.time);
+  }
+  facts.kernels = valuesOf(kernels);
+  facts.copies = valuesOf(copies);
+  facts.calls = valuesOf(calls);
+}
+
+std::vector<DeviceGauge> readGauges(const Trace& trace, Nanos begin, Nanos end) {
+  std::map<StringId, Table<DeviceUsage>> rows;
+  for (const auto& row : trace.deviceUsages) rows[row.data.device].push_back(row);
+  std::vector<DeviceGauge> all;
+  for (const auto& [device, table] : rows) all.push_back(gaugeOf(device, table, begin, end));
+  return all;
+}
+
+CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTimeline& devices,
+                  ThreadId trainer, Nanos begin, Nanos end, bool copies) {
+  std::map<std::pair<StackId, StackId>, double> samples;
+  CallSite site;
+  if (devices.calls.empty()) return site;
+  eachSample(trace.thread(trainer), begin, end, [&](const Sample& sample) {
+    const auto call =
+        std::partition_point(devices.calls.begin(), devices.calls.end(),
+                             [&](const BlockingCall& c) { return c.end <= sample.at; });
+    if (call == devices.calls.end() || call->begin > sample.at || call->copy != copies) return;
+    if (!sample.stack || sample.stack->stack.none()) return;
+    const StackLabel& label = labels.of(sample.stack->stack, Side::kTrainer);
+    site.all += 1;
+    samples[{label.hot, label.user}] += 1;
+  });
+  for (const auto& [frames, count] : samples)
+    if (count > site.samples) {
+      site.hot = frames.first;
+      site.user = frames.second;
+      site.samples = count;
+    }
+  return site;
+}
+
+}  // namespace stallprof

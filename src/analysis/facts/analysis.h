@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "event/vocabulary.h"
+
+// What is said about a run: the report's schema (stallprof.report/1) as types, field for field.
+// std::nullopt is "not measured", never zero. Shares are 0..1. Built by `analyze`, then only read.
+namespace stallprof {
+
+template <class T>
+using Maybe = std::optional<T>;
+
+enum class Confidence : std::uint8_t { kLow, kMedium, kHigh, kVerified };
+[[nodiscard]] constexpr std::string_view nameOf(Confidence c) {
+  constexpr std::string_view kNames[] = {"low", "medium", "high", "verified"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+
+struct SourceLine {
+  Untrusted file, function;
+  std::uint32_t line = 0;
+  [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
+};
+
+// A function of a library, or all of a library whose symbols are not known.
+struct NativeLeaf {
+  Untrusted file, function;  // "libjpeg.so.62"; readable, empty: not known
+  double ratio = 0;          // of the CPU samples it is set against
+  [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
+};
+// "libjpeg.so.62:decode_mcu", escaped.
+[[nodiscard]] std::string nameOf(const NativeLeaf& leaf);
+
+struct LoaderInfo {
+  std::string kind, batching;
+  std::int32_t workers = 0;
+  Maybe<std::int64_t> batchSize;
+  Maybe<std::int32_t> prefetch;
+  bool pinMemory = false, persistent = false, inOrder = true;
+  SourceLine where;
+  std::string package;  // that `where` calls, and which makes the loader; "": the loader's own
+};
+
+struct RunInfo {
+  std::vector<Untrusted> command;
+  std::string startedAt;  // RFC 3339, UTC
+  Nanos wall{};
+  Maybe<int> exitCode, exitSignal;
+  bool ended = false;  // false: still running, or cut off (the report says so)
+  struct Host {
+    std::string cpuModel;
+    std::int32_t coresOnline = 0;
+    double coresUsable = 0;
+    std::int64_t memoryBytes = 0;
+    std::vector<std::string> gpus;
+  } host;
+  std::int64_t processes = 0;
+  Maybe<std::string> framework;  // "torch 1.13.1"
+  std::vector<LoaderInfo> loaders;
+};
+
+struct CoverageInfo {
+  std::string hostTier = "T0", gpuTier = "none";
+  struct Source {
+    std::string name;
+    Coverage state = Coverage::kAbsent;
+    std::string why;
+  };
+  std::vector<Source> sources;
+  std::vector<std::pair<std::string, std::uint64_t>> losses;
+  Maybe<std::uint32_t> recorderPid;
+  Maybe<double> recorderCpuRatio, effectiveHz;
+};
+
+struct Resources {
+  Maybe<double> cpuRatio;
+  std::vector<std::pair<std::string, double>> roleCpuRatio;  // role -> share of usable cores
+  Maybe<double> gpuBusyRatio, readBytesPerSecond, writeBytesPerSecond, netBytesPerSecond,
+      cacheHitRatio;
+  Maybe<std::int64_t> peakRssBytes, workerRssBytes, shmBytes;
+  Maybe<double> flopsPerSecond;
+  Maybe<std::string> flopsBasis;
+};
+
+struct StepTimes {
+  Nanos mean{}, p50{}, p95{}, p99{};
+};
+
+struct StepsInfo {
+  std::int64_t count = 0, windowCount = 0;
+  Maybe<std::string> source;  // marks | nvtx | hook | optimizer | inferred
+  Confidence confidence = Confidence::kLow;
+  std::int64_t optimizerSteps = 0;
+  Maybe<double> ratePerSecond, samplesPerSecond;
+  Nanos window{};
+  Maybe<StepTimes> time;
+};
+
+struct EpochInfo {
+  std::int64_t index = 0;
+  Nanos wall{};
+  std::int64_t steps = 0;
+  Maybe<double> dataWaitRatio, cacheHitRatio;
+};
+
+struct Breakdown {
+  std::string scope = "window";  // window | run
+  struct Ratio {
+    double compute = 0, dataWait = 0, load = 0, sync = 0, comm = 0, periodic = 0, other = 0;
+  };
+  struct BlameRatio {
+    double extract = 0, transform = 0, load = 0, startup = 0, unknown = 0;
+  };
+  struct PhaseRatio {
+    double extract = 0, transform = 0, load = 0, compute = 0, sync = 0, comm = 0, periodic = 0,
+           other = 0, unknown = 0;
+  };
+  Maybe<Ratio> ratio;       // sums to 1
+  Maybe<BlameRatio> blame;  // sums to ratio.dataWait
+  Maybe<PhaseRatio> phase;  // sums to 1
+  Maybe<double> hiddenWaitRatio;
+};
+
+// Why a run gets no verdict; `value` is what was found, `limit` what it is compared with.
+struct NoVerdict {
+  enum class Why : std::uint8_t { kNoSteps, kFewSteps, kUnexplained, kOthersCpu, kUnclear };
+  Why why = Why::kNoSteps;
+  double value = 0, limit = 0;  // steps; share of the window; share of the cores
+};
+
+struct Verdict {
+  std::string boundBy = "unknown";
+  Maybe<bool> healthy;
+  Confidence confidence = Confidence::kLow;
+  Maybe<double> stallRatio, auRatio;
+  Maybe<NoVerdict> withheld = NoVerdict{};  // null where `boundBy` is a verdict
+  std::vector<int> tied{};  // ranks with a score within 10 % of rank 1's, it included; or empty
+};
+
+struct Ceiling {
+  std::string stage;  // extract, transform, load, compute, cpu: what the ceiling is of
+  double stepsPerSecond = 0;
+  double gapRatio = 0;    // measured step time / ceiling's - 1
+  std::string limitedBy;  // in words: "2 workers", "4 cores", "device vda"
+  std::string basis = "inferred";
+};
+
+struct EvidenceItem {
+  std::string text;  // ready to print; names from the job already escaped
+  Maybe<double> value;
+  std::string unit;  // "", "ratio", "ns", "bytes", "bytes_per_s", "count", "per_s"
+};
+
+struct Prediction {
+  Maybe<double> speedup, low, high;  // old / new window time; 90 % interval
+};
+
+struct Advice {
+  std::string id;  // stable, "more_workers"
+  std::string text;
+  struct Change {
+    std::string kind;  // loader_arg | env | code | data | hardware
+    std::string name, from, to;
+  } change;
+  std::string diff;  // "- old\n+ new" lines; may be empty
+  Prediction predicted;
+  Maybe<double> measured;
+  std::string risk, verifyCommand;
+};
+
+struct Finding {
+  int rank = 0;    // 1 is first
+  std::string id;  // "transform.too_few_workers"
+  Phase phase = Phase::kUnknown;
+  double shareRatio = 0;
+  Maybe<std::string> within;
+  Confidence confidence = Confidence::kLow;
+  std::string title;
+  SourceLine where, hot;
+  std::vector<EvidenceItem> evidence;
+  std::vector<Advice> advice;
+  NativeLeaf native;  // below `hot`: of that function's CPU samples the most are in this one
+};
+
+// Where a phase's time went, by function: from samples of stacks.
+struct FunctionInfo {
+  Phase phase = Phase::kUnknown;
+  std::string role;          // "trainer" | "producer"
+  double phaseRatio = 0;     // of the phase
+  double low = 0, high = 1;  // 90 % interval
+  SourceLine hot, where;     // the innermost frame; the user's line that led to it
+  std::string rule;          // why that phase: `stallprof explain --rule`
+  std::int64_t samples = 0, processes = 0;
+  NativeLeaf native;  // as in Finding
+};
+
+// What the job's CPU time was spent in, by the kernel's samples of all its processes in the window
+// (or the run). Ratios are of the samples.
+struct NativeInfo {
+  std::int64_t samples = 0;
+  double spinRatio = 0;       // waiting on a CPU: OpenMP's and other locks' loops
+  Maybe<double> kernelRatio;  // null where only the user's side was sampled
+  struct Class {
+    std::string name;
+    std::int64_t samples = 0;
+    double ratio = 0;
+  };
+  std::vector<Class> classes;  // most first
+  struct Function {
+    NativeLeaf leaf;
+    double low = 0, high = 1;  // 90 % interval
+    std::string className, role;
+    std::int64_t samples = 0, processes = 0;
+    SourceLine below;  // the Python function most of it ran under
+  };
+  std::vector<Function> functions;  // most first
+  double poolRatio = 0;             // on threads without Python, as work of those that submitted it
+};
+
+// What the CPUs' own counters say of the whole job in the window, or the run.
+struct CountersInfo {
+  Maybe<double> instructionsPerCycle, missesPerKiloInstruction;  // of the last-level cache
+  Maybe<double> stalledRatio;                                    // of cycles: waiting for memory
+  Maybe<double> flopsPerSecond;
+  double runningRatio = 1;  // least share of the time that a counter had; the rest is scaled
+};
+
+// The devices that the trainer used, in its window. Times are of the host's clock.
+struct DeviceInfo {
+  std::string basis;          // trace | nvml | none: what shows how busy they were
+  Maybe<double> tracedRatio;  // of the window, with kernels traced
+  bool estimated = false;     // the breakdown of the rest is estimated from that part
+  struct TimeRatio {
+    double kernels = 0, copies = 0, collectives = 0, idle = 0;  // nothing but copies; nothing but
+                                                                // those and collectives
+  };
+  struct IdleRatio {
+    double extract = 0, transform = 0, load = 0, unknown = 0, copy = 0, sync = 0, launch = 0,
+           host = 0, comm = 0, checkpoint = 0, evaluation = 0, other = 0;
+  };
+  struct Device {
+    std::string id, name;  // UUID; "NVIDIA H100 80GB HBM3"
+    Maybe<std::int64_t> memoryTotal, multiprocessors;
+    Maybe<double> busy;
+    Maybe<TimeRatio> time;  // sums to 1, of the traced time
+    Maybe<IdleRatio> idle;  // sums to time.idle
+    Maybe<double> utilization, smActive, occupancy, tensorActive, dramActive, powerWatts, clockMhz,
+        maxClockMhz, throttled;  // as the monitoring library says
+    Maybe<std::int64_t> memoryFirst, memoryLast, memoryPeak, memoryHeadroom;  // of all processes
+  };
+  std::vector<Device> devices;
+  struct Kernel {
+    Untrusted name;
+    std::string category;
+    std::uint64_t count = 0;
+    Nanos time{};
+    double ratio = 0;      // of all kernels' time
+    Maybe<double> filled;  // by its grid: how many of the multiprocessors had a block
+  };
+  std::vector<Kernel> kernels;  // most time first
+  struct Category {
+    std::string name;
+    std::uint64_t count = 0;
+    Nanos time{};
+    double ratio = 0;
+  };
+  std::vector<Category> categories;  // most time first
+  struct Copy {
+    std::string kind, memory;
+    std::uint64_t count = 0;
+    Nanos time{};
+    Maybe<std::int64_t> bytes;
+    Maybe<double> bytesPerSecond;
+  };
+  std::vector<Copy> copies;
+  struct Call {
+    Untrusted name;
+    std::string kind;
+    std::uint64_t count = 0;
+    Nanos time{};
+  };
+  std::vector<Call> calls;  // most time first
+};
+
+struct TrainerInfo {
+  std::uint32_t pid = 0;
+  Maybe<int> rank;
+  int attempt = 1;
+  StepsInfo steps;
+  Breakdown breakdown;
+  Verdict verdict;
+};
+
+// Money: `--price`. Not part of the schema's core; printed and given as an additive object.
+struct Cost {
+  double pricePerHour = 0;
+  Maybe<double> perEpoch, wastedPerEpoch;
+};
+
+struct Analysis {
+  RunInfo run;
+  CoverageInfo coverage;
+  Resources resources;
+  StepsInfo steps;
+  std::vector<EpochInfo> epochs;
+  Breakdown breakdown;
+  Verdict verdict;
+  std::vector<Ceiling> ceilings;
+  std::vector<Finding> findings;  // by rank
+  std::vector<TrainerInfo> trainers;
+  std::vector<std::string> notAProblem;
+  std::vector<std::string> notMeasured;
+  Maybe<Cost> cost;
+  std::vector<FunctionInfo> functions;  // by phase, then by share
+  Maybe<DeviceInfo> device;             // null where no device was seen
+  Maybe<NativeInfo> native;             // null where no native sample was taken
+  Maybe<CountersInfo> counters;         // null where no counter of the CPUs was read
+};
+
+}  // namespace stallprof

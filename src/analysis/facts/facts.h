@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/facts/device_facts.h"
+#include "analysis/facts/stack_facts.h"
+#include "base/interval.h"
+#include "base/splitmix64.h"
+#include "trace/trace.h"
+
+// What `attribution` establishes about one trainer, and what ceilings, model and findings reason
+// from. Times are of the trainer's host clock.
+namespace stallprof {
+
+// How a data wait was spent by whoever owed the batch. Sums to the wait.
+struct Blame {
+  Nanos extract{}, transform{}, load{}, startup{}, unknown{};
+  Nanos extractCpu{};  // the part of `extract` that was on a CPU, not blocked
+  [[nodiscard]] Nanos total() const { return extract + transform + load + startup + unknown; }
+  Blame& operator+=(const Blame& o) {
+    extract += o.extract;
+    transform += o.transform;
+    load += o.load;
+    startup += o.startup;
+    unknown += o.unknown;
+    extractCpu += o.extractCpu;
+    return *this;
+  }
+};
+
+// Where an interval of the trainer thread's time went. Sums to its length.
+struct Split {
+  Nanos compute{}, wait{}, load{}, sync{}, comm{}, periodic{}, other{};
+  Nanos hidden{};  // of `compute`: a data wait while a device worked for this trainer
+  Nanos copy{};    // of `load`: blocked in a copy to a device
+  // What the program annotated itself: of all, of `compute`, of `other`.
+  Nanos annotated{}, annotatedCompute{}, annotatedOther{};
+  [[nodiscard]] Nanos total() const {
+    return compute + wait + load + sync + comm + periodic + other;
+  }
+  Split& operator+=(const Split& o) {
+    compute += o.compute;
+    wait += o.wait;
+    load += o.load;
+    sync += o.sync;
+    comm += o.comm;
+    periodic += o.periodic;
+    other += o.other;
+    hidden += o.hidden;
+    copy += o.copy;
+    annotated += o.annotated;
+    annotatedCompute += o.annotatedCompute;
+    annotatedOther += o.annotatedOther;
+    return *this;
+  }
+};
+
+// One step: from the start of its fetch to the start of the following one (the
+// definition in analysis/steps/README.md).
+struct Step : Interval {
+  Split split;      // sums to end - begin
+  Blame blame;      // sums to split.wait
+  Nanos cpu{};      // the trainer thread's CPU in the step
+  Nanos starved{};  // runnable without a CPU in the step
+  std::uint32_t epoch = 0;
+  std::uint32_t number = 0;  // of all steps, from 0
+  std::int64_t batch = -1;
+  std::int32_t ready = -1;  // batches that lay ready when the fetch began
+  bool boundary = false;    // first of its epoch, last before a gap, or holding a periodic span:
+                            // kept in the window, set apart for steps.time_ns
+  bool updates = true;      // the optimizer stepped in it; false: its gradients accumulate. True
+                            // throughout where no optimizer was seen
+};
+
+// One batch as its producer made it: a worker, or the trainer itself with no workers.
+struct BatchWork {
+  std::uint32_t epoch = 0, step = 0;  // step: the number of the one it was for
+  std::int64_t batch = -1;
+  std::int32_t worker = -1;
+  Nanos begin{}, end{};  // the fetch, wall
+  Nanos taking{};        // until `begin` since the batch before, where its index lay ready by then
+  Nanos put{};           // from `end` until handed to the queue
+  Nanos cpu{};           // demand: process CPU less the queue feeder's; all threads
+  Nanos threadCpu{};
+  Nanos extract{};  // blocked on file or socket
+  Nanos queued{};   // runnable without a CPU
+  Nanos blocked{};  // blocked otherwise (sleep, lock, pipe): end - begin less all the above
+  std::int64_t bytes = -1;
+};
+
+// One epoch over the loader by the trainer.
+struct Epoch {
+  std::uint32_t epoch = 0;
+  Nanos begin{}, end{};
+  Nanos startup{};  // making the iterator, until the first worker had begun
+  std::uint64_t steps = 0;
+  Nanos wait{};
+  bool evaluation = false;
+};
+
+// Of a run too long to be held step by step (facts_accumulator.h): the sums of the window's steps,
+// and of their batches, that `TrainerFacts::steps` and `works` do not hold. All zero for a shorter
+// run.
+struct StepsJoined {
+  std::size_t steps = 0, works = 0;
+  Split split;
+  Blame blame;
+  // Of those that are no boundary.
+  std::size_t plain = 0;
+  Split plainSplit;
+  Blame plainBlame;
+  Nanos plainTime{};
+  Nanos behindReady{};          // waited, start-up aside, with batches ready
+  Nanos making{}, makingCpu{};  // of batches: until handed over; workers' CPU
+  // When every row of the trace that steps are derived from is there still: the first steps, then
+  // some special ones, then the last steps. Empty: always.
+  std::vector<Interval> detailed;
+  static constexpr std::uint32_t kBlock = 64;  // steps that follow each other, for who groups them
+  std::uint64_t every = 1;                     // block is held, drawn by lot; a power of two
+
+  // Drawn by lot, and not held for what it is: of these are quantiles and models.
+  [[nodiscard]] bool drawn(std::uint32_t number) const {
+    return splitmix64(number / kBlock) % every == 0;
+  }
+  void add(const Step& step);
+  void add(const BatchWork& work);
+};
+
+struct WorkerFacts {
+  ProcessId process;
+  std::int32_t worker = 0;
+  std::int64_t firstResident = -1, lastResident = -1, peakPrivate = -1;  // bytes
+  Nanos cpu{};                                                           // in the window
+  std::int32_t threads = 1;  // most at once, the queue feeder not counted
+};
+
+enum class StepSource : std::uint8_t { kNone, kMarks, kNvtx, kHook, kOptimizer, kInferred };
+
+struct TrainerFacts {
+  ProcessId process;
+  ThreadId thread;
+  StepSource source = StepSource::kNone;
+  int loader = -1;                   // index in Trace::loaders; -1: no loader
+  std::vector<Step> steps;           // counted steps, warm-up included, by time: all of them, but
+                                     // for those `joined`
+  std::size_t warmup = 0;            // the first of the window's steps
+  Nanos windowBegin{}, windowEnd{};  // all of the run when there are no steps
+  Split split;                       // of the window; sums to it
+  Blame blame;                       // of the window's waits
+  Nanos cpu{}, starved{};            // of the trainer thread in the window
+  Nanos processCpu{};                // of the trainer's process in the window, workers not included
+  std::vector<BatchWork> works;      // batches of counted steps, by delivery
+  std::vector<Epoch> epochs;         // training epochs, and evaluation ones marked so
+  std::vector<WorkerFacts> workers;
+  std::uint64_t optimizerSteps = 0;
+  double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks show it
+  StackFacts stacks;        // of the window; empty where no Python stack was seen
+  DeviceFacts device;       // of the window; not `seen` where the process used none
+  std::vector<ThreadId> threads;  // of the trainer's process that make its data
+  StepsJoined joined;
+  bool sureSteps = true;  // false: inferred, and no update of a model was seen in each of many
+
+  [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
+  [[nodiscard]] Interval windowInterval() const { return {windowBegin, windowEnd}; }
+  // No fetch is recorded: what data takes is inside the steps, and only stacks show it.
+  [[nodiscard]] bool withoutFetches() const {
+    return source == StepSource::kOptimizer || source == StepSource::kInferred || annotatedSteps();
+  }
+  // Steps that the program annotated, with no loader that the hook knows.
+  [[nodiscard]] bool annotatedSteps() const {
+    return (source == StepSource::kMarks || source == StepSource::kNvtx) && loader < 0;
+  }
+  [[nodiscard]] std::size_t stepCount() const { return steps.size() + joined.steps; }
+  [[nodiscard]] std::size_t windowSteps() const { return stepCount() - warmup; }
+  // The rows of the trace that step `i` of `steps` is derived from are there still.
+  [[nodiscard]] bool detailed(std::size_t i) const {
+    const auto holds = [&](const Interval& kept) { return kept.contains(steps[i]); };
+    return joined.detailed.empty() ||
+           std::any_of(joined.detailed.begin(), joined.detailed.end(), holds);
+  }
+  // Of steps by their length the one in the middle; where some are joined, of the first and the
+  // last ones the nearest to it.
+  [[nodiscard]] std::size_t typicalOf(const std::vector<std::size_t>& byLength) const {
+    const auto eligible = [&](std::size_t i) {
+      return joined.detailed.empty() || joined.detailed.front().contains(steps[i]) ||
+             joined.detailed.back().contains(steps[i]);
+    };
+    const std::size_t middle = byLength.size() / 2;
+    for (std::size_t apart = 0; apart <= middle; ++apart)
+      for (const std::size_t at : {middle - apart, middle + apart})
+        if (at < byLength.size() && eligible(byLength[at])) return byLength[at];
+    return byLength[middle];
+  }
+  // Step `i` of `steps` follows the one before it there, with none joined between.
+  [[nodiscard]] bool follows(std::size_t i) const {
+    return i > 0 && steps[i].number == steps[i - 1].number + 1;
+  }
+};
+
+}  // namespace stallprof

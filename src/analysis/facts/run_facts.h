@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/facts/analysis.h"
+#include "base/ids.h"
+
+namespace stallprof {
+
+// One rank of several in a recording.
+struct RankFacts {
+  ProcessId process;
+  // Share of its time in collectives: that its device ran nothing else; without one that its thread
+  // stood in them.
+  double collectives = 0;
+  double late = 0;  // of the uneven steps: the others waited for it
+};
+
+// How the ranks of a recording wait for each other, step by step (ranks.h).
+struct RankBalance {
+  std::vector<RankFacts> ranks;
+  std::size_t compared = 0;  // steps
+  double uneven = 0;         // share of those in which one rank was waited for
+  double saved = 0;          // share of their time that evening out the ranks would save
+};
+
+// What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
+// Shares and rates are of the trainer's window. nullopt: not measured.
+struct RunFacts {
+  double cores = 1;                // usable: affinity and cgroup quota
+  Maybe<double> externalCpuRatio;  // CPU used by others / usable cores
+  Maybe<double> jobCpuRatio;       // CPU used by the job / usable cores
+  Maybe<double> stealRatio, throttledRatio;
+  Maybe<double> readBytesPerSecond;      // from storage, whole job
+  Maybe<double> peakReadBytesPerSecond;  // best second of the run
+  Maybe<double> diskBusyRatio;           // of the busiest device the job reads from
+  Maybe<double> cacheHitRatio;           // 1 - read_bytes / rchar of the producers
+  Maybe<double> readCallsPerSecond, bytesPerReadCall, opensPerSecond, majorFaultsPerSecond;
+  Maybe<std::int64_t>
+      datasetBytes;  // estimate: storage bytes read in the first epoch, or files seen
+  Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;
+  Maybe<double> memoryPressureRatio;  // PSI memory some, of the window
+  Maybe<double> swapPagesPerSecond;
+  std::vector<std::pair<std::string, double>> waitWhat;  // top files or mounts the producers were
+                                                         // blocked in: name, share of blocked time
+  std::string storageType;  // "ext4", "nfs4", ... of most of the blocked reads; may be ""
+  // CPU of the job that neither the training process nor the making of batches used (a storage
+  // server, the workers' senders) / usable cores: those cores are not the pipeline's.
+  Maybe<double> besideCpuRatio;
+  Maybe<double> faultSeconds;    // of CPU a minor page fault costs here, at most
+  Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
+  Maybe<double> laterMissRatio;  // of what later epochs read, from storage
+  RankBalance balance;           // of trainers that ran collectives
+};
+
+}  // namespace stallprof

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/facts/source_lines.h"
+
+#include "classify/frames.h"
+
+namespace stallprof {
+
+ThreadId busiestMainThread(const Trace& trace) {
+  ThreadId best;
+  double maximum = 0;
+  for (const ThreadLife& thread : trace.threads) {
+    if (thread.tid == 0 || thread.tid != trace.process(thread.process).pid) continue;
+    double samples = 0;
+    for (const auto& row : thread.stacks) samples += row.data.samples;
+    if (samples > maximum) {
+      maximum = samples;
+      best = thread.id;
+    }
+  }
+  return best;
+}
+
+SourceLine lineOf(const Trace& trace, StackId frame) {
+  if (frame.none()) return {};
+  const StackSeen& seen = trace.stack(frame);
+  const std::string_view file = trace.text(seen.file);
+  const Untrusted function(std::string(trace.text(seen.function)));
+  if (seen.kind == FrameKind::kNative) return {Untrusted(std::string(baseName(file))), function, 0};
+  ModulePath module = modulePathOf(file);
+  return {Untrusted(std::move(module.path)), function, module.users ? seen.line : 0};
+}
+
+std::string nameOf(const SourceLine& line) {
+  const std::string file = escapeTerminal(line.file.raw(), 200);
+  const std::string function = escapeTerminal(line.function.raw(), 120);
+  if (file.empty()) return function;
+  if (line.line == 0) return file + ":" + function;
+  return file + ":" + std::to_string(line.line) + (function.empty() ? "" : " " + function);
+}
+
+}  // namespace stallprof

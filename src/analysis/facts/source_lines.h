@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "analysis/facts/analysis.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// The main thread with most samples: the one that trains, where no hook says it. May be none.
+[[nodiscard]] ThreadId busiestMainThread(const Trace& trace);
+
+// A frame as the report names it: the user's own with its line, a library's by file and function.
+[[nodiscard]] SourceLine lineOf(const Trace& trace, StackId frame);
+
+// "PIL/Image.py:Image.resize", or "train.py:31 load" for the user's own code.
+[[nodiscard]] std::string nameOf(const SourceLine& line);
+
+}  // namespace stallprof

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/interval.h"
+#include "classify/rule_table.h"
+#include "event/vocabulary.h"
+
+// What samples of Python stacks say about one trainer and its producers. Samples are instants: a
+// share of many of them is a share of time; times come from the hook and the scheduler.
+namespace stallprof {
+
+// A number of samples. Samples in a row that saw the same are one witness, not many, so the number
+// that counts for a confidence interval is Kish's effective size: the square of the sum of weights
+// over the sum of their squares, each run of equal samples weighing its length.
+struct SampleSum {
+  double samples = 0, squares = 0;
+  // `count` samples; `witness` is the slice they are of. Samples are added slice by slice.
+  void add(const void* witness, double count = 1) {
+    const double before = witness == last_ ? run_ : 0;
+    run_ = before + count;
+    last_ = witness;
+    samples += count;
+    squares += run_ * run_ - before * before;
+  }
+  void join(const SampleSum& other) {
+    samples += other.samples;
+    squares += other.squares;
+  }
+  [[nodiscard]] double effective() const { return squares > 0 ? samples * samples / squares : 0; }
+
+ private:
+  const void* last_ = nullptr;
+  double run_ = 0;
+};
+
+// A share with its 90 % interval (Wilson's, which holds for shares near 0 and few samples).
+struct Share {
+  double value = 0, low = 0, high = 1;
+};
+[[nodiscard]] Share shareOf(double part, const SampleSum& all);
+
+// Samples by phase: how many, and the time that is the weight of each phase's.
+struct PhaseSamples {
+  std::array<double, kPhaseNames.size()> seconds{};
+  double time = 0;  // all of them, seconds
+  SampleSum all;
+  // `count` samples of one slice, of `weight` seconds together.
+  void add(Phase phase, const void* witness, double weight, double count = 1) {
+    seconds[static_cast<std::size_t>(phase)] += weight;
+    time += weight;
+    all.add(witness, count);
+  }
+  void join(const PhaseSamples& other) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += other.seconds[i];
+    time += other.time;
+    all.join(other.all);
+  }
+  [[nodiscard]] double ratio(Phase phase) const {
+    return time > 0 ? seconds[static_cast<std::size_t>(phase)] / time : 0;
+  }
+};
+
+// One function, with the user's line that led to it, by the samples of one side.
+struct FunctionSamples {
+  Side side = Side::kTrainer;
+  Phase phase = Phase::kUnknown;
+  OverheadKind overhead = OverheadKind::kNone;
+  std::string rule;   // that gave the phase
+  StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
+  double samples = 0, running = 0, ownPython = 0, lockWaits = 0;
+  double seconds = 0;           // the weight of its samples
+  std::uint32_t processes = 0;  // how many had it
+};
+
+struct StackFacts {
+  // Making batches: the workers in their fetches, or the trainer in its own.
+  PhaseSamples making, makingRunning, makingLocked, makingVague;  // all; on a CPU; blocked in
+                                                                  // locks, pipes; in sleeps, polls
+  // The trainer: inside steps, and in the time no evidence of the hook names.
+  PhaseSamples step, gap;
+  double stepAnnotated = 0;  // in steps: seconds of compute that a rule knows to be a model's
+  SampleSum trainer;         // all samples of it in the window, those without a stack too
+  double ownPython = 0;      // in steps: its own line, running, with the interpreter's lock
+  double gilKnown = 0, gilWaits = 0;  // in steps: samples that know the lock, and wait for it
+  double trainerTime = 0;             // the weight of all samples of it, seconds
+  std::array<double, 5> overheads{};  // of that, by OverheadKind
+  // Threads of the producing processes that want the interpreter's lock.
+  SampleSum lockWanted;
+  double lockWaits = 0;
+  std::uint32_t lockThreads = 0;           // most in one process
+  std::vector<FunctionSamples> functions;  // most samples first
+  std::vector<Interval> collectives;       // of its steps: the time of samples in a collective
+
+  [[nodiscard]] bool seen() const {
+    return making.all.samples + step.all.samples + gap.all.samples > 0;
+  }
+};
+
+}  // namespace stallprof

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// One sample of a thread: an instant, what the thread was seen in, and its stack.
+struct Sample {
+  Nanos at{};
+  const StackSlice* stack = nullptr;  // null: none was seen
+  Wait wait = Wait::kUnknown;
+  // The time since the sample before, as the sampling rate changes with the recorder's budget. At
+  // most kLongest of time without samples.
+  Nanos weight{};
+  std::uint32_t count = 1;  // samples, of eachRun
+  static constexpr Nanos kLongest{1'000'000'000};
+};
+
+// Which slice a stack sample at `at` belongs to. A slice's last sample is at its end, and the stack
+// is read some microseconds after the thread's state, so the nearest sample counts.
+class WaitAt {
+ public:
+  explicit WaitAt(const Table<ThreadSlice>& slices) : slices_(slices), cursor_(slices.begin()) {}
+  // To be asked in order of time.
+  Wait operator()(Nanos at) {
+    while (cursor_ != slices_.end() && cursor_->end() < at) advance();
+    if (cursor_ == slices_.end())
+      return slices_.empty() ? Wait::kUnknown : slices_.back().data.wait;
+    return (at < beforeUntil_ ? std::prev(cursor_) : cursor_)->data.wait;
+  }
+
+ private:
+  void advance() {
+    const Nanos end = cursor_->end();
+    if (++cursor_ == slices_.end()) return;
+    beforeUntil_ = end + cursor_->data.duration / std::max(1u, cursor_->data.samples) / 2;
+  }
+
+  const Table<ThreadSlice>& slices_;
+  Table<ThreadSlice>::const_iterator cursor_;
+  Nanos beforeUntil_ = Nanos::min();  // the slice before the cursor is nearer
+};
+
+// The slices of a thread's stacks that have samples in [begin, end), in order: visit(row, how
+// many).
+template <class Visit>
+void eachSlice(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
+  for (const Timed<StackSlice>& row : thread.stacks) {
+    if (row.at >= end) return;
+    if (row.end() < begin) continue;
+    const std::uint32_t samples = std::max(1u, row.data.samples);
+    const Nanos period = samples > 1 ? row.data.duration / (samples - 1) : Nanos{};
+    std::uint32_t count = samples;
+    if (row.at < begin || row.end() >= end)
+      for (std::uint32_t i = 0; i < samples; ++i)
+        count -= row.at + period * i < begin || row.at + period * i >= end;
+    if (count > 0) visit(row, count);
+  }
+}
+
+// Samples in [begin, end) of one thread, in order.
+template <class Visit>
+void eachSample(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
+  WaitAt waitAt(thread.slices);
+  auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
+                                  [&](const Timed<StackSlice>& s) { return s.end() < begin; });
+  Nanos before = row == thread.stacks.begin() ? begin : std::max(begin, std::prev(row)->end());
+  for (; row != thread.stacks.end() && row->at < end; ++row) {
+    const std::uint32_t samples = std::max(1u, row->data.samples);
+    const Nanos period = samples > 1 ? row->data.duration / (samples - 1) : Nanos{};
+    for (std::uint32_t i = 0; i < samples; ++i) {
+      const Nanos at = row->at + period * i;
+      if (at < begin || at >= end) continue;
+      const Nanos since = std::clamp(at - before, Nanos{}, std::max(period, Sample::kLongest));
+      visit(Sample{at, &row->data, waitAt(at), since});
+      before = at;
+    }
+  }
+}
+
+}  // namespace stallprof

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "analysis/facts/analysis.h"
+#include "trace/trace.h"
+
+// Cumulative counters of the trace, read at any instant. A counter is -1 where it was not known;
+// between two samples it is taken as even.
+namespace stallprof {
+
+[[nodiscard]] constexpr std::int64_t counter(Nanos value) { return value.count(); }
+[[nodiscard]] constexpr std::int64_t counter(std::int64_t value) { return value; }
+
+// The counter `field` at `at`; outside the table, its first or last known value.
+template <class P, class Field>
+[[nodiscard]] Maybe<double> valueAt(const Table<P>& table, Field field, Nanos at) {
+  auto after = std::upper_bound(table.begin(), table.end(), at,
+                                [](Nanos t, const Timed<P>& row) { return t < row.at; });
+  const Timed<P>* low = nullptr;
+  const Timed<P>* high = nullptr;
+  for (auto row = after; row != table.begin() && !low;)
+    if (counter((--row)->data.*field) >= 0) low = &*row;
+  for (auto row = after; row != table.end() && !high; ++row)
+    if (counter(row->data.*field) >= 0) high = &*row;
+  if (!low && !high) return std::nullopt;
+  if (!low || !high) return static_cast<double>(counter((low ? low : high)->data.*field));
+  const double a = static_cast<double>(counter(low->data.*field));
+  const double b = static_cast<double>(counter(high->data.*field));
+  return a + (b - a) * (seconds(at - low->at) / seconds(high->at - low->at));
+}
+
+// Less than this share of an interval between samples says nothing of the rest of it.
+inline constexpr double kMinCovered = 0.5;
+
+// `grown` between samples that cover `known` of `whole`: the rest at the same pace, where they
+// cover half of it. Samples come once a second, and the last of a short run may be that long before
+// its end.
+[[nodiscard]] inline double atSamePace(double grown, Nanos known, Nanos whole) {
+  if (known >= whole || seconds(known) < kMinCovered * seconds(whole)) return grown;
+  return grown * (seconds(whole) / seconds(known));
+}
+
+// When the counter was first and last known; null where never.
+template <class P, class Field>
+[[nodiscard]] Maybe<std::pair<Nanos, Nanos>> knownIn(const Table<P>& table, Field field) {
+  const auto known = [&](const Timed<P>& row) { return counter(row.data.*field) >= 0; };
+  const auto first = std::find_if(table.begin(), table.end(), known);
+  if (first == table.end()) return std::nullopt;
+  const auto last = std::find_if(table.rbegin(), table.rend(), known);
+  return std::pair(first->at, last->at);
+}
+
+// How much the counter grew in [begin, end): null where it was never known.
+template <class P, class Field>
+[[nodiscard]] Maybe<double> growth(const Table<P>& table, Field field, Nanos begin, Nanos end) {
+  const auto known = knownIn(table, field);
+  if (!known) return std::nullopt;
+  const Maybe<double> a = valueAt(table, field, begin), b = valueAt(table, field, end);
+  const Nanos covered = std::min(end, known->second) - std::max(begin, known->first);
+  return atSamePace(std::max(0.0, *b - *a), covered, end - begin);
+}
+
+// As growth, of a process in the part of the interval it lived; one that began inside it began with
+// counters at 0.
+template <class Field>
+[[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
+  end = std::min(end, process.gone);
+  const bool born = process.seen > begin && process.seen < end;
+  const auto known = knownIn(process.usage, field);
+  if (!known || !born) return growth(process.usage, field, begin, std::max(begin, end));
+  return atSamePace(std::max(0.0, *valueAt(process.usage, field, end)),
+                    std::min(end, known->second) - process.seen, end - process.seen);
+}
+
+// CPU of all threads of a process in the interval; 0 where it was not seen.
+[[nodiscard]] inline Nanos cpuBetween(const ProcessLife& process, Nanos begin, Nanos end) {
+  return Nanos(static_cast<Nanos::rep>(used(process, &ProcessUsage::cpu, begin, end).value_or(0)));
+}
+
+}  // namespace stallprof

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "analysis/findings/definition.h"
+#include "analysis/findings/sentence.h"
+
+// How a rule puts a finding together.
+namespace stallprof {
+
+// Below this share of the window nothing is worth a finding (XProf: under 5 % is not input-bound).
+inline constexpr double kNotable = 0.05;
+
+// Two within 10 % of each other are a tie: neither is said to be the one cause.
+inline constexpr double kTied = 0.90;
+
+// As sure as the model is of this run (modelConfidence).
+[[nodiscard]] Finding findingOf(const Evidence& e, double share, std::string title);
+// The same, pointing at the line that makes the loader.
+[[nodiscard]] Finding loaderFinding(const Evidence& e, double share, std::string title);
+
+[[nodiscard]] Advice adviceOf(const AdviceDefinition& definition, Advice::Change change,
+                              Prediction predicted, std::string risk = "");
+// Inserts by gain and by how easily the change is tried; the first is what the finding is ranked
+// by.
+void offer(Finding& to, Maybe<Advice> advice);
+
+}  // namespace stallprof

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// comm.collective_bound: the device runs nothing but collectives.
+#include <algorithm>
+#include <map>
+
+#include "analysis/findings/comm/ranks_evidence.h"
+
+namespace stallprof {
+namespace {
+
+const AdviceDefinition kOverlapCollectives{
+    "overlap_collectives",
+    "Hide the collectives behind the backward pass: DistributedDataParallel with larger "
+    "buckets (bucket_cap_mb), gradients in bf16 (a communication hook), or fewer of them "
+    "(accumulate gradients under no_sync()).",
+    nullptr, true};
+
+// From NCCL's own NVTX ranges in the window: how often each collective was called, and the sizes
+// of its messages.
+void addMessagesEvidence(const Evidence& e, Finding& f) {
+  struct Calls {
+    double count = 0, bytes = 0;
+  };
+  std::map<std::string_view, Calls> byName;
+  for (const auto& row : e.trace.ranges) {
+    if (row.data.bytes <= 0 || e.trace.text(row.data.domain) != "NCCL") continue;
+    if (row.at < e.trainer.windowBegin || row.at >= e.trainer.windowEnd) continue;
+    if (e.trace.thread(row.data.thread).process != e.trainer.process) continue;
+    Calls& calls = byName[e.trace.text(row.data.name)];
+    calls.count += 1;
+    calls.bytes += static_cast<double>(row.data.bytes);
+  }
+  const auto steps = static_cast<double>(std::max<std::size_t>(1, e.trainer.windowSteps()));
+  for (const auto& [name, calls] : byName)
+    addEvidence(f, "{}: {} calls and {} a step",
+                {textWord(escapeTerminal(name, 64)), numberWord(calls.count / steps),
+                 bytesWord(calls.bytes / steps)},
+                bytesWord(calls.bytes / steps));
+}
+
+Maybe<Finding> collectiveBound(const Evidence& e) {
+  const double share = e.device.collectives;
+  if (!e.device.timeline || share <= kNotable) return {};
+  const RankFacts* last = lastToArrive(e);
+  if (last && last->process != e.trainer.process) return {};  // that is comm.straggler_rank
+  Finding f =
+      deviceFinding(e, share, "The device runs nothing but collectives for a part of each step");
+  f.confidence = lowered(f.confidence);  // their time holds the wait for the other ranks
+  addEvidence(f, "nothing but collectives on the device {} of the time", {ratioWord(share)});
+  if (const std::size_t ranks = e.run.balance.ranks.size(); ranks > 1)
+    addEvidence(f, "{} on this host", {countWord(static_cast<std::int64_t>(ranks), "rank")}, {});
+  addEvidence(f, "that time includes waiting for the rank that comes last");
+  addMessagesEvidence(e, f);
+  offer(f, adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
+                    predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
+                                 {share, 0, share}),
+                    "larger buckets and accumulated gradients take memory"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kCollectiveBound{
+    .id = "comm.collective_bound",
+    .phase = Phase::kComm,
+    .rule = collectiveBound,
+    .advice = {&kOverlapCollectives},
+    .page = {
+        .cause = R"(Ranks spend their time in collectives that nothing hides.)",
+        .rule = R"(over 5 % of the traced time the device runs nothing but collectives (and copies
+  beside them).)",
+        .fixes = R"(- Overlap with the backward pass, larger buckets, compression.
+- Faster links between hosts.)",
+        .wrong = R"(a collective's time holds the wait for the rank that comes last. Ranks of
+  one recording are compared (comm.straggler_rank); those on other hosts are not seen.)"}};
+
+}  // namespace stallprof

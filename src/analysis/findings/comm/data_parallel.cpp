@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// comm.data_parallel: one process drives several devices.
+#include "analysis/findings/comm/ranks_evidence.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::string_view kScatter = "torch.data_parallel";  // rule of classify/rules/torch.toml
+
+const AdviceDefinition kOneProcessADevice{
+    "one_process_a_device",
+    "Replace DataParallel by DistributedDataParallel, one process a device, started with "
+    "torchrun: one process's Python then drives one device.",
+    nullptr, true};
+
+Maybe<Finding> dataParallel(const Evidence& e) {
+  if (e.device.devices < 2) return {};
+  double samples = 0, all = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.functions) {
+    if (f.side != Side::kTrainer) continue;
+    all += f.samples;
+    if (f.rule == kScatter) samples += f.samples;
+  }
+  if (samples <= 0) return {};
+  Finding f =
+      deviceFinding(e, samples / all, "DataParallel drives several devices from one process");
+  f.confidence = Confidence::kLow;
+  addEvidence(f, "{} in one process",
+              {countWord(static_cast<std::int64_t>(e.device.devices), "device")}, {});
+  addEvidence(f, "scattering and gathering take {} of the samples", {ratioWord(samples / all)});
+  offer(f,
+        adviceOf(kOneProcessADevice, {"code", "model", "DataParallel", "DistributedDataParallel"},
+                 {}, "each process has its own loader: divide num_workers among them"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kDataParallel{
+    .id = "comm.data_parallel",
+    .phase = Phase::kComm,
+    .rule = dataParallel,
+    .advice = {&kOneProcessADevice},
+    .page = {
+        .cause =
+            R"(DataParallel drives several devices from one process, which becomes the limit.)",
+        .rule =
+            R"(one process works on more than one device, and samples of the training thread found
+  torch.nn.DataParallel scattering or gathering.)",
+        .fixes = R"(- DistributedDataParallel: one process a device.)",
+        .wrong = R"(the model is so large that compute hides it.)"}};
+
+}  // namespace stallprof

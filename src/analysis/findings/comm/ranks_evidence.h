@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "analysis/findings/device_rules.h"
+
+// What the findings about several ranks of one host share.
+namespace stallprof {
+
+// The rank that spends least time in collectives arrives last: the others wait for it in theirs.
+// Null where none is far below the others.
+[[nodiscard]] const RankFacts* lastToArrive(const Evidence& e);
+
+// "rank 1 (process 4711)"; "the process 4711" where its rank is not known.
+[[nodiscard]] std::string nameOfRank(const Evidence& e, ProcessId process);
+
+}  // namespace stallprof

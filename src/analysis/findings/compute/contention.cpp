@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// compute.contention: the workers run on the cores that the training step needs.
+#include <algorithm>
+
+#include "analysis/findings/fixes.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kNoWait = 0.05;
+constexpr double kFewBusy = 0.2;  // of the workers' time: below it they do not hold the cores
+
+const AdviceDefinition kFewerWorkers{
+    "fewer_workers", {}, [](const AdviceContext& c) {
+      return "Lower " + settingOf(c, "num_workers") + " from " + c.advice.change.from + " to " +
+             c.advice.change.to + atSetting(c) +
+             ": the training step gets its cores back, and the data still comes in time.";
+    }};
+
+// Fewer workers leave cores to the trainer, where the model finds that this pays.
+Maybe<Advice> fewerWorkers(const Evidence& e) {
+  PipelineSettings s = e.gains.base();
+  const int best = e.gains.bestWorkers(s, 1, e.workers());
+  if (best >= e.workers()) return {};
+  s.workers = best;
+  const Prediction p = e.gains.predict(s);
+  if (!p.speedup || *p.speedup < 1.02) return {};
+  return adviceOf(kFewerWorkers,
+                  {"loader_arg", "num_workers", std::to_string(e.workers()), std::to_string(best)},
+                  p, "none: memory is freed");
+}
+
+Maybe<Finding> contention(const Evidence& e) {
+  if (e.workers() < 1 || e.starved <= kNotable || e.steadyWait() > kNoWait) return {};
+  if (e.workersBusy < kFewBusy) return {};
+  Finding f = loaderFinding(e, e.starved, "The workers take cores that the training step needs");
+  addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
+  addEvidence(f, "waits for data only {}", {ratioWord(e.wait)});
+  const Demand& d = e.gains.demand();
+  addEvidence(f, "a step asks for {} of CPU from {} cores",
+              {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores)});
+  offer(f, offlinePreprocess(e));
+  offer(f, moreCores(e));
+  offer(f, fewerWorkers(e));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kContention{
+    .id = "compute.contention",
+    .phase = Phase::kCompute,
+    .rule = contention,
+    .advice = {&kOfflinePreprocess, &kMoreCores, &kFewerWorkers},
+    .within = {"host.cpu_throttled"},
+    .page = {
+        .cause =
+            R"(The trainer hardly waits for data, and yet loses time: the workers run on the cores that
+  its step needs. Waiting alone does not show it.)",
+        .rule = R"(waiting is under 5 % of the window, the trainer is runnable without a core
+  for over 5 %, and the workers are busy.)",
+        .fixes = R"(- Make batches cheaper: offline preprocessing, faster decoding.
+- Fewer workers, where the model finds that the data still comes in time.
+- More cores.)",
+        .wrong = R"(others use the cores (host.noisy_neighbour), or a CPU limit stops the
+  job (host.cpu_throttled).)"}};
+
+}  // namespace stallprof

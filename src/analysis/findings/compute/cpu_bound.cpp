@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// compute.cpu_bound: the healthy answer where no device is known to be busy.
+#include <algorithm>
+
+#include "analysis/findings/build.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kLittleWait = 0.05;
+constexpr double kBlocked = 0.15;  // as much as may stay unexplained
+
+std::string fasterComputeText(const AdviceContext& c) {
+  if (!c.advice.change.to.empty())
+    return "No wait is to be taken off: what takes the time is the thread's own work, in the "
+           "functions named above. A faster device, lower precision, torch.compile or a smaller "
+           "model; and where those functions make data, let a thread or a process make it ahead.";
+  if (c.analysis.run.loaders.empty())
+    return "Check first whether the step waits for data of its own making: no loader was seen, so "
+           "such a wait is inside the step.";
+  return "Leave the loader alone: no change of it is predicted to gain 5 %. What is left is the "
+         "step itself: a faster device, lower precision, torch.compile, or a smaller model.";
+}
+
+const AdviceDefinition kFasterCompute{"faster_compute", {}, fasterComputeText};
+
+// Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
+// is such a wait, and other findings cover it.
+double blockedBeside(const Evidence& e) {
+  if (!e.trainerBlockedKnown || e.device.seen) return 0;
+  return std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
+}
+
+// This answer rests on the trainer's own time, not on the loader's model.
+Confidence ownTimeConfidence(const Evidence& e) {
+  Confidence c = Confidence::kHigh;
+  if (e.trainer.windowSteps() < 100) c = lowered(c);
+  if (e.external > 0.05) c = lowered(c);
+  if (e.compute + e.periodic < 0.8) c = lowered(c);
+  // Without a loader, making data and waiting for it are inside the step and counted as its work.
+  if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
+  if (blockedBeside(e) > kBlocked) c = Confidence::kLow;
+  return c;
+}
+
+void addBlockedEvidence(Finding& f, const Evidence& e) {
+  if (e.loader)
+    addEvidence(f, "waits for data {} of the time", {ratioWord(e.wait)});
+  else if (e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait)
+    addEvidence(f, "no loader was seen; the thread was blocked {} of the time",
+                {ratioWord(e.trainerBlocked)});
+  else if (e.trainerBlockedKnown)
+    addEvidence(f,
+                "no loader was seen: the {} of the time that the thread was blocked may be a wait "
+                "for data or a device",
+                {ratioWord(e.trainerBlocked)});
+  if (const double blocked = blockedBeside(e); e.loader && blocked > kBlocked)
+    addEvidence(f,
+                "its thread does not work {} of the time beside that: asleep, or waiting for a "
+                "lock or another process",
+                {ratioWord(blocked)});
+}
+
+Maybe<Finding> cpuBound(const Evidence& e) {
+  if (e.device.bound()) return {};
+  Finding f = findingOf(e, e.compute, "The training step itself sets the pace");
+  f.confidence = ownTimeConfidence(e);
+  addEvidence(f, "computes {} of {} a step", {timeWord(e.compute * e.perStep), timeWord(e.perStep)},
+              ratioWord(e.compute));
+  addBlockedEvidence(f, e);
+  if (e.device.timeline)
+    addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});
+  if (e.trainer.processCpu > Nanos{}) {
+    const Word busy = numberWord(e.gains.workload().trainerCpuRatio);
+    addEvidence(f, "the training process keeps {}{} busy while it computes",
+                {busy, textWord(busy.text == "1" ? " core" : " cores")});
+  }
+  // Without a loader a blocked thread is to be checked first; one that works has no wait.
+  const bool works = !e.loader && e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait;
+  offer(f, adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {}));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kCpuBound{
+    .id = "compute.cpu_bound",
+    .phase = Phase::kCompute,
+    .rule = cpuBound,
+    .healthy = true,
+    .advice = {&kFasterCompute},
+    .page = {
+        .cause =
+            R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
+  to data loading, saving or the host is predicted to gain 5 %.)",
+        .rule = R"(steps were seen and no finding has a fix worth 5 %.)",
+        .fixes = R"(- Leave the loader alone.
+- Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
+        .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
+  its work is then seen only as the trainer's waiting, and compute also holds what the device
+  spends idle. A loop that reads its data without a loader counts as compute, too.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// compute.launch_bound: the device waits for the host to launch its next kernel.
+#include <algorithm>
+
+#include "analysis/findings/device_rules.h"
+
+namespace stallprof {
+namespace {
+
+const AdviceDefinition kCompileStep{
+    "compile_step",
+    "Launch less: torch.compile(model, mode=\"reduce-overhead\") fuses kernels and replays "
+    "them as a CUDA graph; a fused or foreach optimizer, set_to_none gradients and fewer "
+    "small operators help without it."};
+
+Maybe<Finding> launchBound(const Evidence& e) {
+  const DeviceEvidence& d = e.device;
+  const double gap = d.idleLaunch;
+  if (!d.timeline || gap <= kNotable) return {};
+  // A trainer without a core launches late for another reason.
+  if (e.starved > gap / 2) return {};
+  Finding f = deviceFinding(e, gap, "The device waits for the host to launch its next kernel");
+  // Tracing makes each launch a little dearer, so a part of what is seen is its own doing.
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "idle {} of the time in short gaps, while the training thread works",
+              {ratioWord(gap)});
+  addBusyEvidence(f, e);
+  addKernelsEvidence(f, e);
+  const double core = e.trainer.cpu > Nanos{} ? seconds(e.trainer.cpu) / e.window : 0;
+  if (core > 0) addEvidence(f, "the training thread runs {} of the time", {ratioWord(core)});
+  addTracedEvidence(f, e);
+  offer(f, adviceOf(kCompileStep, {"code", "model", "eager", "torch.compile"},
+                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0}),
+                    "compiling takes the first minutes, and again for each new shape; graphs need "
+                    "fixed shapes and addresses"));
+  // The same launches serve twice the samples.
+  offer(f, largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0}));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kLaunchBound{
+    .id = "compute.launch_bound",
+    .phase = Phase::kCompute,
+    .rule = launchBound,
+    .advice = {&kCompileStep, &kLargerBatch},
+    .page = {
+        .cause = R"(The device waits for the host to launch its next kernel.)",
+        .rule = R"(over 5 % of the traced time the device is idle in gaps under 1 ms while the
+  training thread works: it neither waits for data nor stands in a copy or a wait for the
+  device. Not where that thread lacks a core for half as long.)",
+        .fixes =
+            R"(- torch.compile(mode="reduce-overhead") or CUDA graphs: one launch for many kernels.
+- Fused or foreach optimizers, fewer small operators.
+- Larger batches, where the device's memory has room (the advice says how much).)",
+        .wrong = R"(tracing each kernel makes each launch a little dearer; the report's
+  sources say what it cost. The host is starved of cores: compute.contention comes first.
+  Gaps of 1 ms and more are the host's own work, not launching: they are idle.host.)"}};
+
+}  // namespace stallprof

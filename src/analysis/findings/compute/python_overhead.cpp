@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// compute.python_overhead: the trainer's own Python, not a library's, between the operators.
+#include <algorithm>
+
+#include "analysis/describe/stack_table.h"
+#include "analysis/findings/hot.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMuchPython = 0.20;
+// Of the samples in steps: below it own Python and C that holds the lock are not distinguished.
+constexpr double kLockSeen = 0.80;
+
+const AdviceDefinition kLessPython{
+    "less_python", {}, [](const AdviceContext& c) {
+      const std::string& name = c.advice.change.name;
+      return "Take " + (name.empty() ? std::string("the loop's own Python") : name) +
+             " out of the step: work on whole tensors instead of element by element, keep metrics "
+             "on the device and read them every N steps, or torch.compile the step.";
+    }};
+
+// Arithmetic: the time is the trainer's own, so what leaves it shortens the step. How much can
+// leave is not known: half, within a tenth and nine tenths.
+Prediction withLessPython(double share) {
+  const auto speedup = [&](double part) { return 1 / (1 - share * part); };
+  return {speedup(0.5), speedup(0.1), speedup(0.9)};
+}
+
+Maybe<Finding> pythonOverhead(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  if (s.gilKnown < kLockSeen * s.step.all.samples) return {};
+  const Share share = shareOf(s.ownPython, s.trainer);
+  if (share.low <= kMuchPython) return {};
+  Finding f = findingOf(e, share.value, "The training loop's own Python holds up the step");
+  f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  if (share.high - share.value > 0.10) f.confidence = lowered(f.confidence);
+  addEvidence(f,
+              "the trainer's own lines run {} of the time with the interpreter's lock held: "
+              "Python, or C that keeps the lock",
+              {ratioWord(share.value)});
+  addIntervalEvidence(f, share, s.trainer.samples);
+  if (const auto line = hottest(e, {Side::kTrainer, {}, {}, HotQuery::Of::kOwnPython})) {
+    f.where = line->where;
+    point(f, *line);
+    addEvidence(f, "{} of it in {}",
+                {ratioWord(std::min(1.0, line->samples / s.ownPython)), textWord(nameOf(*line))});
+  }
+  offer(f, adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withLessPython(share.value)));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kPythonOverhead{
+    .id = "compute.python_overhead",
+    .phase = Phase::kCompute,
+    .rule = pythonOverhead,
+    .advice = {&kLessPython},
+    .within = {"compute.launch_bound"},
+    .page = {
+        .cause = R"(The trainer's own Python takes a large part of the step.)",
+        .rule = R"(in over 20 % of all samples of the training thread (at the low end of a 90 %
+  interval) it runs a line of its own with the interpreter's lock held and no library's
+  Python below. Operators that work long release the lock and do not count.)",
+        .fixes = R"(- Vectorise loops over samples; move metrics out of the step; torch.compile.)",
+        .wrong = R"(the line calls C code that keeps the lock (small array operations, an
+  extension module): then it is that call which takes the time.)"}};
+
+}  // namespace stallprof

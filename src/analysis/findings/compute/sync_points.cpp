@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// compute.sync_points: the training thread waits for the device in every step.
+#include "analysis/describe/stack_table.h"
+#include "analysis/findings/device_rules.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kSyncShare = 0.03;  // of the window, idle after such a wait
+constexpr double kEachStep = 0.5;    // waits a step
+
+const AdviceDefinition kFewerSyncs{
+    "fewer_syncs", {}, [](const AdviceContext& c) {
+      return "Do not read values from the device in each step" + atLine(c.finding.where) +
+             ": keep loss and metrics there (detach()), and call .item(), .cpu(), print or "
+             "torch.cuda.synchronize() every N steps; use masks instead of nonzero() and boolean "
+             "indexing.";
+    }};
+
+Maybe<Finding> syncPoints(const Evidence& e) {
+  const DeviceEvidence& d = e.device;
+  const double gap = d.idleSync;
+  if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kEachStep) return {};
+  Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
+  addEvidence(f,
+              "{} long waits for the device a step; after them it idles {} of the time until it is "
+              "given work again",
+              {numberWord(d.syncsPerStep), ratioWord(gap)}, ratioWord(gap));
+  addBusyEvidence(f, e);
+  pointAt(e, e.trainer.device.syncSite, "{} of the samples in such a wait are in {}", f);
+  addTracedEvidence(f, e);
+  offer(f, adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
+                    predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0}),
+                    "values are seen later; a loss that is not a number is noticed later"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kSyncPoints{
+    .id = "compute.sync_points",
+    .phase = Phase::kCompute,
+    .rule = syncPoints,
+    .advice = {&kFewerSyncs},
+    .page = {
+        .cause =
+            R"(The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
+  device runs dry each time and stands still until it is given work again.)",
+        .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
+  and there is one in at least every second step. Only waits of 100 us and more are known.)",
+        .fixes = R"(- Log every N steps; keep values on the device.
+- No nonzero(), boolean indexing or tensor-dependent control flow in the step.)",
+        .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
+  removing it gains only the idle time behind it. That is all the prediction counts.)"}};
+
+}  // namespace stallprof

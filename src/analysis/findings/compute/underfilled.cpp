@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// compute.underfilled: the device is busy with kernels too small to fill it.
+#include <algorithm>
+
+#include "analysis/findings/device_rules.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMostlyBusy = 0.50;  // a device that idles half the time is not underfilled
+constexpr double kHalfFilled = 0.50;  // of its units, weighted by time
+
+const AdviceDefinition kFuseKernels{
+    "fuse_kernels",
+    "Give the device larger kernels: torch.compile fuses small ones, fused optimizers and "
+    "attention replace many, and padding to multiples of 8 or 16 fills tensor cores."};
+
+double unfilled(const DeviceEvidence& d) {
+  // The hardware's own figure counts cycles with any block on a unit: better than the grids.
+  if (d.gauge && d.gauge->smActiveRatio && d.busy > 0)
+    return 1 - std::min(1.0, *d.gauge->smActiveRatio / d.busy);
+  return d.filled > 0 ? 1 - d.filled : 0;
+}
+
+Maybe<Finding> underfilled(const Evidence& e) {
+  const DeviceEvidence& d = e.device;
+  const double idle = unfilled(d);
+  if (!d.timeline || d.busy <= kMostlyBusy || idle <= 1 - kHalfFilled) return {};
+  Finding f = deviceFinding(e, d.kernels * idle, "The device's kernels are too small to fill it");
+  f.confidence = lowered(f.confidence);
+  addBusyEvidence(f, e);
+  if (d.filled > 0)
+    addEvidence(f, "its kernels have blocks for {} of its multiprocessors", {ratioWord(d.filled)});
+  if (d.gauge && d.gauge->smActiveRatio)
+    addEvidence(f, "multiprocessors active {} of the time", {ratioWord(*d.gauge->smActiveRatio)});
+  addKernelsEvidence(f, e);
+  addTracedEvidence(f, e);
+  // Twice the work in kernels that have room for it: between no gain and all that is unfilled.
+  const double room = d.kernels * std::min(0.5, idle);
+  offer(f, largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
+                       {room / 20, 0, room / 20}, {room, 0, room}));
+  offer(f, adviceOf(kFuseKernels, {"code", "model", "eager", "torch.compile"}, {},
+                    "compiling takes the first minutes, and again for each new shape"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kUnderfilled{
+    .id = "compute.underfilled",
+    .phase = Phase::kCompute,
+    .rule = underfilled,
+    .advice = {&kLargerBatchFillsDevice, &kFuseKernels},
+    .page = {
+        .cause = R"(The device is busy, but with kernels too small to fill it.)",
+        .rule = R"(it is busy for over half of the traced time, and its kernels have blocks for less
+  than half of its multiprocessors (weighted by time), or the hardware's own counter (GPM, from
+  Hopper on) finds less than half of them active.)",
+        .fixes = R"(- Larger batches, where memory has room.
+- Fused kernels: torch.compile, fused attention and optimizers.)",
+        .wrong = R"(memory does not allow more; kernels of several streams fill it together,
+  which the grids alone do not show.)"}};
+
+}  // namespace stallprof

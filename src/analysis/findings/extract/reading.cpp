@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/extract/reading.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/blame/read_cpu.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kNearBest = 0.80;      // of the best second of the run
+constexpr double kLargeRead = 256e3;    // bytes a call: the kernel's largest default readahead
+                                        // is 128 kB, so reads of twice that are sequential
+constexpr double kSmallFile = 200e3;    // bytes: opening costs about as much as reading so many
+constexpr double kFewMajorFaults = 10;  // a second: above it mapped data comes from storage
+constexpr int kFewFiles = 20;           // fewer are shards, or too few samples to know
+
+// Opens that belong to samples: at least one for every second sample.
+bool opensPerSample(const Evidence& e) {
+  return e.run.opensPerSecond && *e.run.opensPerSecond > 0.5 * samplesPerSecond(e);
+}
+
+bool smallFilesSeen(const Evidence& e) {
+  const double size = meanFileSize(e);
+  if (size > 0) return size < kSmallFile && (opensPerSample(e) || !e.run.opensPerSecond);
+  if (!opensPerSample(e) || !e.run.readBytesPerSecond) return false;
+  return *e.run.readBytesPerSecond / *e.run.opensPerSecond < kSmallFile;
+}
+
+bool scattered(const Evidence& e) {
+  if (e.run.majorFaultsPerSecond.value_or(0) > kFewMajorFaults) return true;
+  return e.run.bytesPerReadCall && *e.run.bytesPerReadCall < kLargeRead;
+}
+
+// Most of the blocked reading is in sockets: no storage of this host is asked.
+bool readsFromSockets(const Evidence& e) {
+  const BlockedReads b = blockedReads(e);
+  return !b.few() && shareOf(b.sockets, b.all).low > kMajority;
+}
+
+void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
+  const double samples = slice.data.samples;
+  switch (slice.data.wait) {
+    case Wait::kPageFault:
+      b.faults += samples;
+      break;
+    case Wait::kSocket:
+      b.sockets += samples;
+      break;
+    case Wait::kFileRead:
+    case Wait::kFileMeta:
+      b.files += samples;
+      break;
+    default:
+      return;
+  }
+  for (double i = 0; i < samples; ++i) b.all.add(&slice);
+}
+
+}  // namespace
+
+double samplesPerSecond(const Evidence& e) {
+  const double batch =
+      e.loader ? static_cast<double>(std::max<std::int64_t>(1, e.loader->batchSize)) : 1;
+  return e.perStep > 0 ? batch / e.perStep : 0;
+}
+
+double meanFileSize(const Evidence& e) {
+  double bytes = 0, files = 0;
+  for (const auto& f : e.trace.files) {
+    if (f.data.size <= 0 || f.data.process == e.trainer.process) continue;
+    bytes += static_cast<double>(f.data.size);
+    files += 1;
+  }
+  return files >= kFewFiles ? bytes / files : 0;
+}
+
+bool readsNearBest(const Evidence& e) {
+  const RunFacts& r = e.run;
+  return r.readBytesPerSecond && r.peakReadBytesPerSecond && *r.peakReadBytesPerSecond > 0 &&
+         *r.readBytesPerSecond >= kNearBest * *r.peakReadBytesPerSecond;
+}
+
+ReadPattern readPatternOf(const Evidence& e) {
+  if (smallFilesSeen(e)) return ReadPattern::kSmallFiles;
+  if (scattered(e)) return ReadPattern::kRandom;
+  return ReadPattern::kBandwidth;
+}
+
+bool readsInPattern(const Evidence& e, ReadPattern pattern) {
+  return e.loader && e.extract > kNotable && readPatternOf(e) == pattern && !readsFromSockets(e);
+}
+
+void addStorageEvidence(Finding& f, const Evidence& e) {
+  const RunFacts& r = e.run;
+  addEvidence(f, "waits for storage {} of the time", {ratioWord(e.extract)});
+  const BatchDemand& b = e.gains.demand().batch;
+  if (b.alone() > 0)
+    addEvidence(f, "a batch is blocked {} of its {}", {timeWord(b.io), timeWord(b.alone())});
+  if (const double share = e.trainer.readCpuShare; share > 0.01)
+    addEvidence(f, "{} of the producers' CPU is in read calls, by system time ({})",
+                {ratioWord(share), textWord(std::string(kReadCpuRule))});
+  if (r.readBytesPerSecond && r.peakReadBytesPerSecond)
+    addEvidence(f, "reads {} from storage, best second {}",
+                {rateWord(*r.readBytesPerSecond), rateWord(*r.peakReadBytesPerSecond)});
+  else if (r.readBytesPerSecond)
+    addEvidence(f, "reads {} from storage", {rateWord(*r.readBytesPerSecond)});
+  if (!r.pageCacheKeeps.value_or(true) && r.laterMissRatio)
+    addEvidence(f, "{} of what later epochs read comes from storage again",
+                {ratioWord(*r.laterMissRatio)});
+  if (!r.waitWhat.empty())
+    addEvidence(
+        f, "most of it in {}{}",
+        {textWord(escapeTerminal(r.waitWhat[0].first, 120)),
+         textWord(r.storageType.empty() ? "" : " (" + escapeTerminal(r.storageType, 40) + ")")},
+        ratioWord(r.waitWhat[0].second));
+}
+
+void offerConcurrency(Finding& f, const Evidence& e) {
+  if (e.workers() < 1 || e.extract < kTied * e.transform) return;
+  auto more = moreWorkers(e);
+  if (!more) return;
+  // Storage that is at its limit gives more requests no more bytes: then nothing is gained.
+  if (readPatternOf(e) == ReadPattern::kBandwidth && more->predicted.low)
+    more->predicted.low = std::min(1.0, *more->predicted.low);
+  offer(f, std::move(more));
+}
+
+BlockedReads blockedReads(const Evidence& e) {
+  std::set<ThreadId> producers;
+  for (const WorkerFacts& worker : e.trainer.workers)
+    for (const ThreadId thread : e.trace.process(worker.process).threads) producers.insert(thread);
+  if (producers.empty()) producers.insert(e.trainer.thread);
+  BlockedReads b;
+  for (const ThreadId id : producers)
+    for (const auto& slice : e.trace.thread(id).slices)
+      if (slice.end() > e.trainer.windowBegin && slice.at < e.trainer.windowEnd) count(b, slice);
+  return b;
+}
+
+}  // namespace stallprof

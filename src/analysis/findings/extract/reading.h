@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/findings/fixes.h"
+#include "analysis/findings/hot.h"
+
+// What the findings about reading share.
+namespace stallprof {
+
+// One of these is the main pattern of reads from storage; the size of reads and the opens beside
+// them decide which.
+enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
+[[nodiscard]] ReadPattern readPatternOf(const Evidence& e);
+// The producers are blocked on storage for a notable share of the window, in this pattern.
+[[nodiscard]] bool readsInPattern(const Evidence& e, ReadPattern pattern);
+
+// Within 80 % of the best second of the run.
+[[nodiscard]] bool readsNearBest(const Evidence& e);
+[[nodiscard]] double samplesPerSecond(const Evidence& e);
+// Mean size of the data files that producers held open or waited for; 0: too few were seen.
+[[nodiscard]] double meanFileSize(const Evidence& e);
+
+void addStorageEvidence(Finding& f, const Evidence& e);
+// More workers, where storage is what is waited for: the cores are idle, more requests may be under
+// way.
+void offerConcurrency(Finding& f, const Evidence& e);
+
+// Samples of the threads that make batches, by what they were blocked in.
+struct BlockedReads {
+  double faults = 0, sockets = 0, files = 0;
+  SampleSum all;
+  [[nodiscard]] bool few() const { return all.samples < 30; }
+};
+[[nodiscard]] BlockedReads blockedReads(const Evidence& e);
+// More than this share of the blocked reads (at the low end of a 90 % interval) is the majority.
+inline constexpr double kMajority = 0.5;
+
+}  // namespace stallprof

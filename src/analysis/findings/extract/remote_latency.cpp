@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// extract.remote_latency: batches wait for answers from the network, a few at a time.
+#include <algorithm>
+#include <map>
+
+#include "analysis/facts/usage.h"
+#include "analysis/findings/extract/reading.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kFarBelowBest = 0.6;  // of the best second's rate: more was possible
+constexpr double kSlowLink = 50e6;     // bytes/s: under half of what 1 Gbit/s carries
+
+const AdviceDefinition kLocalCopy{
+    "local_copy",
+    "Copy or cache the data on this host before training; a streaming reader with a local "
+    "cache does it during the first epoch."};
+
+Advice localCopy(const Evidence& e) {
+  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
+  likely.ioScale = 0.2;
+  minimum.ioScale = 0.5;
+  maximum.ioScale = 0.02;
+  return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "a second copy of the data on this host");
+}
+
+bool networkStorage(const std::string& type) {
+  for (const char* name :
+       {"nfs", "cifs", "smb", "ceph", "fuse", "lustre", "gpfs", "9p", "glusterfs", "beegfs", "afs"})
+    if (type.starts_with(name)) return true;
+  return false;
+}
+
+struct ReceiveRate {
+  double mean = 0, best = 0;  // bytes a second
+};
+
+// All interfaces together.
+Maybe<ReceiveRate> receiveRate(const Evidence& e) {
+  std::map<StringId, Table<NetworkUsage>> byInterface;
+  for (const auto& row : e.trace.networks) byInterface[row.data.interface].push_back(row);
+  if (byInterface.empty() || e.window <= 0) return {};
+  ReceiveRate rate;
+  for (const auto& [name, table] : byInterface) {
+    const auto field = &NetworkUsage::receivedBytes;
+    rate.mean +=
+        growth(table, field, e.trainer.windowBegin, e.trainer.windowEnd).value_or(0) / e.window;
+    double best = 0;
+    for (std::size_t i = 1; i < table.size(); ++i)
+      if (const double s = seconds(table[i].at - table[i - 1].at); s > 0.2)
+        best = std::max(
+            best,
+            static_cast<double>(table[i].data.receivedBytes - table[i - 1].data.receivedBytes) / s);
+    rate.best += best;
+  }
+  return rate;
+}
+
+Maybe<Finding> remoteLatency(const Evidence& e) {
+  if (!e.loader || e.extract <= kNotable) return {};
+  const BlockedReads b = blockedReads(e);
+  const bool mounted = networkStorage(e.run.storageType);
+  const Share share = shareOf(b.sockets + (mounted ? b.files + b.faults : 0), b.all);
+  if (b.few() || share.low <= kMajority) return {};
+  const Maybe<ReceiveRate> rate = receiveRate(e);
+  // Near the link's best, bandwidth is short, not latency; without a rate neither is known.
+  if (!rate || (rate->mean > kSlowLink && rate->mean > kFarBelowBest * rate->best)) return {};
+  Finding f = loaderFinding(e, share.value * e.extract,
+                            "Batches wait for answers from the network, a few at a time");
+  if (f.shareRatio <= kNotable) return {};
+  addEvidence(
+      f, "{} of the blocked reading is in {} ({} samples)",
+      {ratioWord(share.value),
+       textWord(b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType),
+       numberWord(b.all.samples)});
+  addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
+  offer(f, moreWorkers(e));
+  offer(f, localCopy(e));
+  offer(f, sequentialShards(e));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kRemoteLatency{
+    .id = "extract.remote_latency",
+    .phase = Phase::kExtract,
+    .rule = remoteLatency,
+    .advice = {&kMoreWorkers, &kLocalCopy, &kSequentialShards},
+    .within = {"transform.in_process", "extract.storage_bandwidth", "extract.random_access",
+               "extract.small_files"},
+    .page = {
+        .cause =
+            R"(The producers wait for answers from a network: an object store, NFS, or a streaming
+  service. Each request takes its round trip, and few are under way.)",
+        .rule = R"(more than 5 % of the window is blamed on blocked reading, over half of it (at
+  the low end of a 90 % interval) in sockets or on a network file system, and the host
+  receives under 50 MB/s, or under 60 % of its best second. Without network counters
+  nothing is said.)",
+        .fixes =
+            R"(- More requests at once: more workers, threads in a worker, a download ahead of use.
+- Larger requests: shards instead of objects.
+- A local copy or cache.)",
+        .wrong = R"(the far side limits the rate (quota, throttling): then more requests
+  do not help. The rate stays flat while concurrency grows.)"}};
+
+}  // namespace stallprof

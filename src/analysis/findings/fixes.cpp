@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/fixes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/facts/wording.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+// What receiving a batch from a worker costs the trainer: a few descriptors and an unpickle, about
+// 0.3 ms for an image batch; and either side touches its bytes in fresh shared memory, page by
+// page. The cost of a page fault is measured in the run (RunFacts::faultSeconds): 3.4 us on the
+// virtual machine where 4.7 MB cost a worker 4.4 ms (puppet --send-kb 4704 against 16), 3.8 us a
+// page with its copy at 10 GB/s. Where the run has no such measurement, 3.4 us is assumed, within a
+// factor of 3.
+constexpr double kHandoffSeconds = 0.3e-3;
+constexpr double kFaultSeconds = 3.4e-6, kPage = 4096, kCopySeconds = kPage / 10e9;
+constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
+// The same Python takes longer in a worker than it took in the trainer: its heap has not grown to
+// the sizes of batches, so freed memory goes back to the kernel and is faulted in again.
+// Measured 1.0 (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
+constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
+
+// Seconds either side needs to touch a batch's bytes in fresh shared memory; `cheaper`: faults at
+// that part of their cost. What the run measures is an upper bound.
+double touching(const Evidence& e, double cheaper) {
+  const double fault = e.run.faultSeconds.value_or(kFaultSeconds) / cheaper;
+  return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
+}
+
+// From no workers to some: what the model has to take from elsewhere than this run.
+PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper) {
+  PipelineSettings s = e.gains.base();
+  s.singleThreaded = true;  // PyTorch sets one thread in each worker
+  s.persistent = true;
+  s.sending = touching(e, cheaper);
+  s.handoff = kHandoffSeconds + s.sending;
+  s.cpuScale = cpuScale;
+  return s;
+}
+
+std::string workersRisk(const Evidence& e, int more) {
+  std::string risk = "+" + countOf(more, "process");
+  // The gain holds only for a set that is divided, and a run with copies is not the same training.
+  if (e.workers() == 0 && e.loader->iterable)
+    risk =
+        "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker gives "
+        "all of it; " +
+        risk;
+  if (e.workerBytes > 0)
+    risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
+            byteSize(more * e.workerBytes) + " RSS";
+  if (e.run.memoryAvailable)
+    risk += "; " + byteSize(static_cast<double>(*e.run.memoryAvailable)) + " free";
+  if (e.workers() == 0)  // not known from this run; the interval spans it
+    risk += "; the same Python may take " + number(kMinWorkerCpu) + " to " + number(kMaxWorkerCpu) +
+            " times the CPU in a worker";
+  return risk;
+}
+
+std::string moreWorkersText(const AdviceContext& c) {
+  const auto& change = c.advice.change;
+  if (change.from == "0")
+    return "Set " + settingOf(c, "num_workers") + "=" + change.to + " and " +
+           settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
+           ": batches are then made while the step computes, not between steps.";
+  return "Raise " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
+         atSetting(c) +
+         (c.finding.phase == Phase::kExtract
+              ? ": the workers are blocked, not computing, so more of them overlap more reads."
+              : ": the batches come too late from those there are, and cores are idle.");
+}
+
+std::string cacheInRamText(const AdviceContext& c) {
+  return c.advice.change.to == "tmpfs"
+             ? "Copy the data set to a tmpfs and read it there, or hold it in the program's own "
+               "memory: the page cache does not keep what is read here (O_DIRECT, or a cache that "
+               "is full)."
+             : "Keep the data set in memory: copy it to a tmpfs, or read it once before training "
+               "(`cat FILES > /dev/null`) so that the page cache holds it.";
+}
+
+std::string moreCoresText(const AdviceContext& c) {
+  return "Run on a host with " + c.advice.change.to + " cores (now " + c.advice.change.from +
+         "), and raise num_workers with them.";
+}
+
+std::string morePrefetchText(const AdviceContext& c) {
+  return "Raise " + settingOf(c, "prefetch_factor") + " from " + c.advice.change.from + " to " +
+         c.advice.change.to + atSetting(c) + ": more batches lie ready to ride out a slow one.";
+}
+
+}  // namespace
+
+extern const AdviceDefinition kMoreWorkers{"more_workers", {}, moreWorkersText};
+extern const AdviceDefinition kCacheInRam{"cache_in_ram", {}, cacheInRamText};
+extern const AdviceDefinition kMoreCores{"more_cores", {}, moreCoresText};
+extern const AdviceDefinition kMorePrefetch{"more_prefetch", {}, morePrefetchText};
+extern const AdviceDefinition kSequentialShards{
+    "sequential_shards",
+    "Pack the samples into large files that are read from front to back (WebDataset, "
+    "TFRecord, Arrow, LMDB), at 100 MB and more a shard."};
+extern const AdviceDefinition kOfflinePreprocess{
+    "offline_preprocess",
+    "Do once what is done for every sample again: store images resized to what the model "
+    "sees, tokenised text, decoded audio. Move every step before the first random one."};
+extern const AdviceDefinition kCopyFewerBytes{
+    "copy_fewer_bytes",
+    "Send batches to the device as uint8, or in half precision, and convert and normalise "
+    "them there: a quarter or half of the bytes to pin and to copy.",
+    nullptr, true};
+
+Maybe<Advice> moreWorkers(const Evidence& e) {
+  if (!e.loader) return std::nullopt;
+  const int now = e.workers();
+  const int limit = workerLimit(e);
+  if (limit <= now) return std::nullopt;
+  PipelineSettings s = now == 0 ? firstWorkers(e, kWorkerCpu, 1) : e.gains.base();
+  const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit)
+                                    : std::min(limit, std::max(1, 2 * now));
+  if (chosen <= now) return std::nullopt;
+  s.workers = chosen;
+  Prediction p = e.gains.predict(s);
+  if (now == 0) {
+    PipelineSettings minimum = firstWorkers(e, kMaxWorkerCpu, 1),
+                     maximum = firstWorkers(e, kMinWorkerCpu, kFaultUnknown);
+    if (!e.run.faultSeconds) {
+      minimum.sending *= kFaultUnknown;
+      minimum.handoff += 2 * s.sending;
+    }
+    minimum.workers = maximum.workers = chosen;
+    p = e.gains.predict(s, minimum, maximum);
+  }
+  if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
+  return adviceOf(kMoreWorkers,
+                  {"loader_arg", "num_workers", std::to_string(now), std::to_string(chosen)}, p,
+                  workersRisk(e, chosen - now));
+}
+
+Maybe<Advice> cacheInRam(const Evidence& e) {
+  if (!e.run.datasetBytes || !e.run.memoryAvailable || *e.run.datasetBytes <= 0) return {};
+  const auto data = static_cast<double>(*e.run.datasetBytes);
+  double room = static_cast<double>(*e.run.memoryAvailable);
+  if (e.run.cgroupHeadroom) room = std::min(room, static_cast<double>(*e.run.cgroupHeadroom));
+  if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
+  PipelineSettings all = e.gains.base(), maximum = all;
+  all.ioScale = 0;
+  maximum.ioScale = 0.2;
+  // Where the page cache does not keep what is read, only a copy the program reads from does.
+  const char* where = e.run.pageCacheKeeps.value_or(true) ? "memory" : "tmpfs";
+  return adviceOf(kCacheInRam, {"data", "dataset", "storage", where},
+                  e.gains.predict(all, maximum, all),
+                  byteSize(data) + " of memory; " + byteSize(room) + " free");
+}
+
+// Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
+Advice sequentialShards(const Evidence& e) {
+  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
+  likely.ioScale = 1 / 4.0;
+  minimum.ioScale = 1 / 1.4;
+  maximum.ioScale = 1 / 9.0;
+  return adviceOf(kSequentialShards, {"data", "dataset", "files", "shards"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "a second copy of the data; shuffling becomes by shard and buffer");
+}
+
+// How much of the CPU is before the first random operation is not known: half, within wide bounds.
+Advice offlinePreprocess(const Evidence& e) {
+  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
+  likely.cpuScale = 0.5;
+  minimum.cpuScale = 0.9;
+  maximum.cpuScale = 0.1;
+  return adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "a second copy of the data, often larger; only steps without randomness move");
+}
+
+Advice moreCores(const Evidence& e) {
+  const double now = std::max(1.0, std::floor(e.run.cores));
+  PipelineSettings s = e.gains.base();
+  s.cores = coresForPipeline(e, 2 * now, e.external / 2);
+  // More cores serve more workers: the fix is both.
+  if (s.workers > 0)
+    s.workers = e.gains.bestWorkers(s, s.workers, std::max(s.workers, static_cast<int>(2 * now)));
+  return adviceOf(
+      kMoreCores,
+      {"hardware", "cores", std::to_string(std::lround(now)), std::to_string(std::lround(2 * now))},
+      e.gains.predict(s),
+      "a larger host, with num_workers " + std::to_string(s.workers) + " on it");
+}
+
+Maybe<Advice> morePrefetch(const Evidence& e) {
+  if (e.workers() < 1) return {};
+  PipelineSettings s = e.gains.base();
+  s.prefetch = std::max(4, 2 * e.prefetch());
+  const double bytes = e.gains.workload().batchBytes * (s.prefetch - e.prefetch()) * e.workers();
+  if (e.run.shmFree && bytes > 0.8 * static_cast<double>(*e.run.shmFree)) return {};
+  const Prediction p = e.gains.predict(s);
+  if (p.speedup && *p.speedup < kNoGain) return {};
+  std::string risk = "more batches lie ready";
+  if (bytes > 0) risk += ": +" + byteSize(bytes) + " of shared memory";
+  return adviceOf(
+      kMorePrefetch,
+      {"loader_arg", "prefetch_factor", std::to_string(e.prefetch()), std::to_string(s.prefetch)},
+      p, risk);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// host.gpu_throttled: the device's clocks are held down.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/facts/wording.h"
+#include "analysis/findings/device_rules.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kOften = 0.05;   // of the window
+constexpr double kSlower = 0.95;  // of the highest clock: less is felt, a boost step is 1 %
+constexpr std::int64_t kPower = 0x4 | 0x80, kHeat = 0x20 | 0x40;  // NVML's bits
+
+const AdviceDefinition kCoolTheDevice{
+    "cool_the_device",
+    {},
+    [](const AdviceContext& c) {
+      return "Let the device clock higher than " + c.advice.change.from + " MHz (its highest is " +
+             c.advice.change.to +
+             "): raise its power limit (nvidia-smi -pl) where that holds it down, check "
+             "cooling and neighbours where heat does, or move the job.";
+    },
+    true};
+
+std::string throttleReason(std::int64_t bits) {
+  std::string text;
+  if (bits & kHeat) text = "heat";
+  if (bits & kPower) text += text.empty() ? "power" : " and power";
+  return text.empty() ? "a hardware slowdown" : text;
+}
+
+Maybe<Finding> gpuThrottled(const Evidence& e) {
+  const DeviceGauge* g = e.device.gauge;
+  if (!e.device.seen || !g || g->throttledRatio.value_or(0) <= kOften) return {};
+  if (!g->throttledClockMhz || g->maxClockMhz.value_or(0) <= 0) return {};
+  const double pace = *g->throttledClockMhz / *g->maxClockMhz;
+  if (pace >= kSlower) return {};
+  const std::string clock = number(*g->throttledClockMhz), highest = number(*g->maxClockMhz);
+  Finding f = deviceFinding(e, *g->throttledRatio, "The device's clocks are held down");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "held down by {} {} of the time",
+              {textWord(throttleReason(g->throttleReasons)), ratioWord(*g->throttledRatio)},
+              ratioWord(*g->throttledRatio));
+  addEvidence(f, "{} MHz meanwhile, of {} at its highest",
+              {{clock, g->throttledClockMhz, "MHz"}, textWord(highest)});
+  if (g->powerWatts) addEvidence(f, "draws {} W", {{number(*g->powerWatts), g->powerWatts, "W"}});
+  // Kernels that wait for memory gain nothing from the clock; only what keeps the device busy can.
+  const double busy = e.device.timeline ? e.device.busy : g->busyRatio.value_or(0);
+  const double most = busy * *g->throttledRatio * (1 - pace);
+  // The step gets shorter by as much as the device sets its pace.
+  const auto saved = [&](double part) {
+    return Saved{part * most * std::min(1.0, busy), 0, part * most};
+  };
+  offer(f, adviceOf(kCoolTheDevice,
+                    {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
+                     std::to_string(std::lround(*g->maxClockMhz))},
+                    predictSaved(e, saved(0.7), saved(0.2), saved(1))));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kGpuThrottled{
+    .id = "host.gpu_throttled",
+    .phase = Phase::kOther,
+    .rule = gpuThrottled,
+    .advice = {&kCoolTheDevice},
+    .page = {
+        .cause = R"(The device's clocks are held down by heat or power.)",
+        .rule =
+            R"(for over 5 % of the window the monitoring library (NVML) gives a reason (power cap,
+  heat, power brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest.)",
+        .fixes = R"(- Power limit (nvidia-smi -pl), cooling, placement.)",
+        .wrong = R"(a device at its power limit is in order where the limit is what was bought;
+  and kernels that wait for memory gain nothing from a higher clock.)"}};
+
+}  // namespace stallprof

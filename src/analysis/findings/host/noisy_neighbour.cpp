@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// host.noisy_neighbour: other programs use the CPU this run needs.
+#include "analysis/findings/build.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kExternal = 0.05;  // of the usable cores
+
+const AdviceDefinition kQuietHost{
+    "quiet_host",
+    "Run again on a host of its own, or pin the job to cores that nobody else uses "
+    "(taskset, cpuset), before trusting any number here."};
+
+Maybe<Finding> noisyNeighbour(const Evidence& e) {
+  if (e.external <= kExternal) return {};
+  Finding f = findingOf(e, e.external, "Other programs use the CPU this run needs");
+  addEvidence(f, "others used {} of the usable cores", {ratioWord(e.external)});
+  if (e.run.stealRatio && *e.run.stealRatio > 0)
+    addEvidence(f, "of which the hypervisor {}", {ratioWord(*e.run.stealRatio)});
+  addEvidence(f, "intervals are widened by as much");
+  PipelineSettings s = e.gains.base();
+  s.cores = coresForPipeline(e, e.run.cores, 0);
+  offer(f, adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, e.gains.predict(s)));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kNoisyNeighbour{
+    .id = "host.noisy_neighbour",
+    .phase = Phase::kOther,
+    .rule = noisyNeighbour,
+    .advice = {&kQuietHost},
+    .page = {
+        .cause =
+            R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
+        .rule = R"(others and the hypervisor used over 5 % of the usable cores. Intervals widen
+  by as much and confidence drops; the verdict is withheld only where it exceeds the
+  margin between the first two findings.)",
+        .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
+        .wrong = R"(helpers of the job that were not recognised as its own count as
+  others.)"}};
+
+}  // namespace stallprof

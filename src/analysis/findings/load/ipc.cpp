@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// load.ipc: moving batches between processes.
+#include <algorithm>
+
+#include "analysis/findings/fixes.h"
+
+namespace stallprof {
+namespace {
+
+const AdviceDefinition kUint8Batches{
+    "uint8_batches",
+    "Send batches as uint8 and convert to float after they arrive: a quarter of the bytes "
+    "to copy, map and pin."};
+
+const AdviceDefinition kTensorsOnce{
+    "tensors_once",
+    "Let collate_fn return one tensor a field (or numpy arrays) instead of lists of Python "
+    "objects, and build each tensor once."};
+
+// Shares of the window in plain steps: an epoch's end and begin, where workers end, start and have
+// no index yet, are not transport.
+struct Transport {
+  double own = 0, blamed = 0;
+};
+Transport transportIn(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  Transport all;
+  if (e.window > 0) {
+    const Split& joined = t.joined.plainSplit;
+    all.own = std::max(0.0, seconds(joined.load - joined.copy)) / e.window;
+    all.blamed = std::max(0.0, seconds(t.joined.plainBlame.load)) / e.window;
+  }
+  for (std::size_t i = t.warmup; i < t.steps.size() && e.window > 0; ++i) {
+    if (t.steps[i].boundary) continue;
+    all.own += std::max(0.0, seconds(t.steps[i].split.load - t.steps[i].split.copy)) / e.window;
+    all.blamed += std::max(0.0, seconds(t.steps[i].blame.load)) / e.window;
+  }
+  // A prefetch of one leaves the worker without an index after every batch.
+  if (e.prefetch() < 2) all.blamed = 0;
+  return all;
+}
+
+// What one batch's hand-over is made of, as shares of it. A batch of one tensor costs the same few
+// hundred microseconds whether it has 16 KB or 8 MB (0.44 to 0.53 ms here: the queue's locks, the
+// descriptor's passing, the mapping); copies on the way, as into pinned memory, cost at most 0.3 ns
+// a byte (3 GB/s); what lies above both is Python objects, pickled one by one.
+struct HandOver {
+  double bytes = 0, objects = 0;
+};
+HandOver handOver(const Evidence& e, double share) {
+  constexpr double kFixed = 0.45e-3, kPerByte = 0.3e-9;
+  const double load = share * e.perStep;
+  if (load <= 0) return {};
+  const double above = std::max(0.0, load - kFixed);
+  const double bytes =
+      std::min(above + kFixed, std::max(0.0, e.gains.workload().batchBytes) * kPerByte);
+  return {bytes / load, std::max(0.0, above - bytes) / load};
+}
+
+Advice uint8Batches(const Evidence& e, const HandOver& share) {
+  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
+  // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
+  likely.loadScale = 1 - 0.375 * share.bytes;
+  maximum.loadScale = 1 - 0.75 * share.bytes;
+  return adviceOf(kUint8Batches, {"code", "dtype", "float32", "uint8"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "normalise on the device after the copy; only for data that fits in bytes");
+}
+
+Advice tensorsOnce(const Evidence& e, const HandOver& share) {
+  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
+  likely.loadScale = 1 - 0.7 * share.objects;
+  minimum.loadScale = 1 - 0.2 * share.objects;
+  maximum.loadScale = 1 - std::max(0.9 * share.objects, 0.2);
+  return adviceOf(kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "none: Python objects are pickled one by one, a tensor goes as one handle");
+}
+
+Maybe<Finding> ipc(const Evidence& e) {
+  const auto [own, blamed] = transportIn(e);
+  const double share = own + blamed;
+  if (e.workers() < 1 || share <= kNotable) return {};
+  Finding f = loaderFinding(e, share, "Moving batches between processes takes its own time");
+  addEvidence(f, "the training process spends {} receiving and unpickling", {ratioWord(own)});
+  addEvidence(f, "waits {} for batches that are made but not yet there", {ratioWord(blamed)});
+  if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
+    addEvidence(f, "{} a batch", {bytesWord(bytes)});
+  const HandOver parts = handOver(e, share);
+  offer(f, uint8Batches(e, parts));
+  offer(f, tensorsOnce(e, parts));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kIpc{
+    .id = "load.ipc",
+    .phase = Phase::kLoad,
+    .rule = ipc,
+    .advice = {&kUint8Batches, &kTensorsOnce},
+    .page = {
+        .cause =
+            R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
+  its own time.)",
+        .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), or waiting
+  for batches on their way; start-up, and workers without an index (a new epoch, a
+  prefetch of 1), are not counted.)",
+        .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
+- One tensor a field instead of lists of objects.
+- Smaller batches of larger parts: fewer objects to pickle.)",
+        .wrong = R"(the trainer is slow to wake because cores are short:
+  compute.contention shows with it.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// load.pageable_copy: batches are copied to the device from ordinary memory.
+#include <algorithm>
+
+#include "analysis/findings/device_rules.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+// Pageable copies go through a staging buffer: measured rates are a half to a sixth of pinned ones
+// on the same link (NVIDIA's bandwidthTest on PCIe 3 to 5).
+constexpr double kPinnedFaster = 2.5, kMinPinnedFaster = 1.2, kMaxPinnedFaster = 6;
+
+std::string pinMemoryText(const AdviceContext& c) {
+  if (c.advice.change.kind == "loader_arg")
+    return "Pass " + settingOf(c, "pin_memory") + "=True" + atSetting(c) +
+           " and copy with .to(device, non_blocking=True): the copy then runs beside the step, and "
+           "at the link's speed.";
+  return "Copy from pinned memory (tensor.pin_memory(), or pin_memory=True in the loader that "
+         "makes them) with non_blocking=True" +
+         atLine(c.finding.where) + ": the copy then runs beside the step, and at the link's speed.";
+}
+
+const AdviceDefinition kPinMemory{"pin_memory", {}, pinMemoryText, true};
+
+Advice pinMemory(const Evidence& e, double exposed) {
+  const DeviceEvidence& d = e.device;
+  const double measured = d.pinnedRate > 0 && d.pageableRate > 0
+                              ? std::max(1.0, d.pinnedRate / d.pageableRate)
+                              : kPinnedFaster;
+  // What is left of the copies, faster, can still hold up the device; the trainer does not wait.
+  const auto saved = [&](double faster, double blocking) {
+    return Saved{0, blocking * d.blocking, std::min(d.copies, exposed) * (1 - 1 / faster)};
+  };
+  const bool loader = e.loader && !e.loader->pinMemory;
+  return adviceOf(kPinMemory,
+                  loader ? Advice::Change{"loader_arg", "pin_memory", "False", "True"}
+                         : Advice::Change{"code", "copy to the device", "pageable", "pinned"},
+                  predictSaved(e, saved(measured, 0.9), saved(kMinPinnedFaster, 0.4),
+                               saved(kMaxPinnedFaster, 1)),
+                  "pinned memory is taken from the host's for as long as batches lie ready");
+}
+
+Maybe<Finding> pageableCopy(const Evidence& e) {
+  const DeviceEvidence& d = e.device;
+  if (!d.timeline || d.pageable <= 0 || d.pageable < d.pinned) return {};
+  // Copies that overlap kernels, with a trainer that does not wait for them, cost nothing.
+  const double exposed = std::max(d.blocking, std::min(d.copies, d.pageable));
+  if (exposed <= kNotable) return {};
+  Finding f = deviceFinding(e, exposed, "Batches are copied to the device from pageable memory");
+  f.where = e.loaderLine();
+  if (d.pageableRate > 0)
+    addEvidence(f, "copies from pageable memory take {} of the time at {}",
+                {ratioWord(d.pageable), rateWord(d.pageableRate)});
+  else
+    addEvidence(f, "copies from pageable memory take {} of the time", {ratioWord(d.pageable)});
+  if (d.blocking > 0)
+    addEvidence(f, "the training thread stands in them {} of the time", {ratioWord(d.blocking)});
+  addEvidence(f, "the device does nothing but copy {} of the time", {ratioWord(d.copies)});
+  if (d.pinnedRate > 0)
+    addEvidence(f, "pinned copies of this run go at {}", {rateWord(d.pinnedRate)}, {});
+  pointAt(e, e.trainer.device.copySite, "{} of the samples in a copy are in {}", f);
+  if (e.loader && !e.loader->pinMemory) f.where = e.loaderLine();
+  offer(f, pinMemory(e, exposed));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kPageableCopy{
+    .id = "load.pageable_copy",
+    .phase = Phase::kLoad,
+    .rule = pageableCopy,
+    .advice = {&kPinMemory},
+    .page = {
+        .cause =
+            R"(Copies to the device start from ordinary memory: the driver copies them twice, and the
+  calling thread stands until they are done.)",
+        .rule = R"(most of the copying to the device is from pageable memory, and for over 5 % of
+  the window the training thread stands in it, or the device does nothing but copy.)",
+        .fixes = R"(- pin_memory=True in the loader, and .to(device, non_blocking=True).
+- Fewer bytes: uint8, converted on the device.)",
+        .wrong = R"(the copies are of something else than batches (weights that are loaded
+  again); the line they are called from shows it.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// load.pin_thread: one thread pins every batch, and is a whole core busy.
+#include <algorithm>
+
+#include "analysis/blame/blame.h"
+#include "analysis/findings/device_rules.h"
+#include "analysis/findings/fixes.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kPinThreadBusy = 0.90;  // of a core
+constexpr std::string_view kPinName = "pt_data_pin";
+
+// Of a core, by the busiest thread that pins batches for this trainer.
+double pinThreadBusy(const Evidence& e) {
+  double busiest = 0;
+  for (const ThreadId id : e.trace.process(e.trainer.process).threads) {
+    const ThreadLife& thread = e.trace.thread(id);
+    if (!e.trace.text(thread.name).starts_with(kPinName) || e.window <= 0) continue;
+    const Observed seen = observe(thread, e.trainer.windowInterval());
+    busiest = std::max(busiest, seconds(seen.run) / e.window);
+  }
+  return busiest;
+}
+
+Maybe<Finding> pinThread(const Evidence& e) {
+  const double busy = pinThreadBusy(e);
+  if (busy < kPinThreadBusy || e.steadyWait() <= kNotable) return {};
+  Finding f = deviceFinding(e, e.steadyWait(), "The thread that pins batches is a whole core busy");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "it runs {} of the time", {ratioWord(busy)});
+  addEvidence(f, "meanwhile the training thread waits {} of the time", {ratioWord(e.steadyWait())});
+  if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
+    addEvidence(f, "{} a batch", {bytesWord(bytes)});
+  // The model has no stage for it: a quarter of the bytes leaves a quarter of its time, and the
+  // wait ends where something else becomes the limit.
+  const auto speedup = [&](double part) { return 1 / (1 - part * e.steadyWait()); };
+  offer(f, adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
+                    {speedup(0.5), speedup(0), speedup(1)},
+                    "normalise on the device after the copy; only for data that fits in bytes"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kPinThread{
+    .id = "load.pin_thread",
+    .phase = Phase::kLoad,
+    .rule = pinThread,
+    .advice = {&kCopyFewerBytes},
+    .page = {
+        .cause =
+            R"(One thread copies every batch into pinned memory, and it is a whole core busy.)",
+        .rule =
+            R"(the loader's pin thread runs for over 90 % of the window while the training thread
+  waits for data for over 5 %.)",
+        .fixes = R"(- Smaller dtype.
+- Batches pinned where they are made, or no pinning.)",
+        .wrong = R"(the thread spins rather than copies; or its process holds the
+  interpreter's lock elsewhere. The thread is known by the name that PyTorch 2 gives it.)"}};
+
+}  // namespace stallprof

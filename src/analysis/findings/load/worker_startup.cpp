@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// load.worker_startup: workers end with each epoch and are started again.
+#include <algorithm>
+
+#include "analysis/findings/build.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kStartupShare = 0.02;  // of the window
+
+const AdviceDefinition kPersistentWorkers{
+    "persistent_workers", {}, [](const AdviceContext& c) {
+      return "Pass " + settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
+             ": the workers stay alive from epoch to epoch instead of starting again.";
+    }};
+
+double startupShare(const Evidence& e) {
+  const Workload& w = e.gains.workload();
+  const double modelled =
+      w.stepsPerEpoch > 0 && e.perStep > 0 ? w.startup / w.stepsPerEpoch / e.perStep : 0;
+  return std::max(e.startup, modelled);
+}
+
+Maybe<Finding> workerStartup(const Evidence& e) {
+  const Workload& w = e.gains.workload();
+  const double share = startupShare(e);
+  if (e.workers() < 1 || e.gains.base().persistent || share <= kStartupShare) return {};
+  Finding f = loaderFinding(e, share, "Workers are started again for every epoch");
+  addEvidence(f, "starting workers takes {} of the time", {ratioWord(share)});
+  if (w.stepsPerEpoch > 0)
+    addEvidence(f, "{} an epoch of {} steps", {timeWord(w.startup), numberWord(w.stepsPerEpoch)});
+  PipelineSettings s = e.gains.base();
+  s.persistent = true;
+  offer(f, adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
+                    e.gains.predict(s),
+                    "the workers' memory stays in use between epochs; changes made to the "
+                    "dataset object between epochs no longer reach them"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kWorkerStartup{
+    .id = "load.worker_startup",
+    .phase = Phase::kLoad,
+    .rule = workerStartup,
+    .advice = {&kPersistentWorkers},
+    .page = {
+        .cause =
+            R"(The workers end with each epoch and are started again: import, dataset copy and the first
+  batches are paid every time.)",
+        .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
+        .fixes = R"(- persistent_workers=True.
+- Longer epochs: a sampler that repeats the data set.
+- fork instead of spawn, lighter imports in the main module.)",
+        .wrong = R"(the first epoch after the window's start is the only one: then there is
+  nothing to save later. Datasets changed between epochs need new workers.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// periodic.checkpoint: the training waits while its state is written.
+#include <algorithm>
+
+#include "analysis/findings/loader_setting.h"
+#include "analysis/findings/periodic/overhead.h"
+
+namespace stallprof {
+namespace {
+
+const AdviceDefinition kBackgroundCheckpoints{
+    "background_checkpoints", {}, [](const AdviceContext& c) {
+      return "Save in the background" + atLine(c.finding.where) +
+             ": copy the state to CPU memory, then write it from a thread "
+             "(torch.distributed.checkpoint.async_save from PyTorch 2.3).";
+    }};
+
+const AdviceDefinition kRarerCheckpoints{
+    "rarer_checkpoints", {}, [](const AdviceContext& c) {
+      return "Save half as often" + atLine(c.finding.where) +
+             ": the time per step halves, and so does the protection.";
+    }};
+
+struct Saves {
+  int count = 0;
+  const PhaseSpan* longest = nullptr;
+};
+
+Saves savesIn(const Evidence& e) {
+  Saves s;
+  for (const auto& span : e.trace.spans) {
+    if (span.data.phase != Phase::kPeriodic || span.data.thread != e.trainer.thread) continue;
+    if (span.end() <= e.trainer.windowBegin || span.at >= e.trainer.windowEnd) continue;
+    ++s.count;
+    if (!s.longest || span.data.duration > s.longest->duration) s.longest = &span.data;
+  }
+  return s;
+}
+
+// Only the checkpoint's part of the periodic time shrinks.
+PipelineSettings withCheckpoints(const Evidence& e, double scale) {
+  PipelineSettings s = e.gains.base();
+  const double part = e.periodic > 0 ? std::min(1.0, e.checkpoint / e.periodic) : 0;
+  s.periodicScale = 1 - part * (1 - scale);
+  return s;
+}
+
+// Arithmetic where there is no model of the loader: saving holds up everything else.
+Prediction savingLess(const Evidence& e, double likely, double minimum, double maximum) {
+  if (e.gains.fits())
+    return e.gains.predict(withCheckpoints(e, likely), withCheckpoints(e, minimum),
+                           withCheckpoints(e, maximum));
+  return withoutOverhead(e.checkpoint, likely, minimum, maximum);
+}
+
+Maybe<Finding> checkpoint(const Evidence& e) {
+  if (e.checkpoint <= kNotable) return {};
+  Finding f = findingOf(e, e.checkpoint, "Training stands still while checkpoints are written");
+  const Saves saves = savesIn(e);
+  addEvidence(f, "saving takes {} of the time", {ratioWord(e.checkpoint)});
+  addEvidence(
+      f, "{} saves in {} steps, {} each",
+      {countWord(saves.count), countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
+       timeWord(e.checkpoint * e.window / std::max(1, saves.count))});
+  if (saves.longest) {
+    f.where.file = Untrusted(std::string(e.trace.text(saves.longest->file)));
+    f.where.line = saves.longest->line;
+  }
+  // A copy in memory remains: about a tenth of a write that reaches storage.
+  offer(f, adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
+                    savingLess(e, 0.1, 0.3, 0.02),
+                    "a second copy of the weights in memory while it is written"));
+  offer(f, adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
+                    savingLess(e, 0.5, 0.55, 0.45), "twice the work is lost when a run dies"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kCheckpoint{
+    .id = "periodic.checkpoint",
+    .phase = Phase::kPeriodic,
+    .rule = checkpoint,
+    .advice = {&kBackgroundCheckpoints, &kRarerCheckpoints},
+    .page = {.cause = R"(The training stands still while its state is written.)",
+             .rule = R"(saving on the trainer's thread takes over 5 % of the window.)",
+             .fixes = R"(- Copy the state, write it in the background.
+- Save less often.
+- Save to local storage, copy from there.)",
+             .wrong = R"(the window is short and holds one save by chance: check the count.
+  Saves from another thread or process are not counted.)"}};
+
+}  // namespace stallprof

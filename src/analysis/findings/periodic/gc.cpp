@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// periodic.gc: Python's garbage collector stops the training.
+#include "analysis/findings/periodic/overhead.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kGcNotable = 0.01;  // over ranks the stops add up
+
+const AdviceDefinition kGcFreeze{
+    "gc_freeze",
+    "Call gc.collect() and gc.freeze() once before the loop, so that what setup made is not "
+    "walked again; with many ranks, gc.disable() and gc.collect() every N steps on all at "
+    "once."};
+
+Maybe<Finding> garbageCollection(const Evidence& e) {
+  const Share share = shareOfOverhead(e, OverheadKind::kGc);
+  if (share.low <= kGcNotable) return {};
+  Finding f = overheadFinding(e, share.value, "Python's garbage collector stops the training");
+  addEvidence(f, "collecting on the training thread {} of the time", {ratioWord(share.value)});
+  addSamplesEvidence(f, e, share);
+  pointAtOverhead(f, e, OverheadKind::kGc);
+  // What is alive since setup is most of what a collection walks.
+  offer(f, adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
+                    withoutOverhead(share.value, 0.2, 0.6, 0.02),
+                    "objects in cycles made before gc.freeze() are never freed"));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kGarbageCollection{
+    .id = "periodic.gc",
+    .phase = Phase::kPeriodic,
+    .rule = garbageCollection,
+    .advice = {&kGcFreeze},
+    .page = {
+        .cause =
+            R"(Python's garbage collector stops the step now and then; across ranks the stops add up.)",
+        .rule = R"(the interpreter is collecting in over 1 % of the samples of the training thread
+  (at the low end of a 90 % interval).)",
+        .fixes = R"(- gc.freeze() after setup; collect every N steps on all ranks at once.)",
+        .wrong = R"(memory grows where cycles are never collected.)"}};
+
+}  // namespace stallprof

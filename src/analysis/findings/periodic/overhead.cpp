@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/periodic/overhead.h"
+
+namespace stallprof {
+
+Prediction withoutOverhead(double share, double likely, double minimum, double maximum) {
+  const auto speedup = [&](double left) { return 1 / (1 - share * (1 - left)); };
+  return {speedup(likely), speedup(minimum), speedup(maximum)};
+}
+
+Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {
+  // Samples are denser where the budget allows it: their weight in time counts, not their number.
+  const StackFacts& s = e.trainer.stacks;
+  const double time = s.overheads[static_cast<std::size_t>(overhead)];
+  return shareOf(s.trainerTime > 0 ? time / s.trainerTime * s.trainer.samples : 0, s.trainer);
+}
+
+Finding overheadFinding(const Evidence& e, double share, std::string title) {
+  Finding f = findingOf(e, share, std::move(title));
+  f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  return f;
+}
+
+void addSamplesEvidence(Finding& f, const Evidence& e, const Share& share) {
+  addIntervalEvidence(f, share, e.trainer.stacks.trainer.samples);
+  if (share.high - share.value > share.value / 2) f.confidence = lowered(f.confidence);
+}
+
+void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead) {
+  const auto line = hottest(e, {Side::kTrainer, {}, overhead, {}});
+  if (!line) return;
+  point(f, *line);
+  addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+}
+
+}  // namespace stallprof

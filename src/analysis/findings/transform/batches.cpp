@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/transform/batches.h"
+
+#include <algorithm>
+
+namespace stallprof {
+
+void addWaitEvidence(Finding& f, const Evidence& e) {
+  addEvidence(f, "waits {} of {} a step for data",
+              {timeWord(e.wait * e.perStep), timeWord(e.perStep)}, ratioWord(e.wait));
+}
+
+void addBatchEvidence(Finding& f, const Evidence& e) {
+  const Demand& d = e.gains.demand();
+  if (d.batch.alone() <= 0) return;
+  addEvidence(f, "making a batch takes {}, of which CPU {}",
+              {timeWord(d.batch.alone()), timeWord(d.batchCpu)});
+}
+
+void addCoresEvidence(Finding& f, const Evidence& e) {
+  addEvidence(f, "CPU in use: {} of {} usable cores",
+              {ratioWord(e.coresBusy), numberWord(e.run.cores)});
+}
+
+bool threadsFallBehind(const Evidence& e) {
+  return !e.loader && !e.trainer.threads.empty() && e.transform > kNotable &&
+         e.transform >= kTied * e.extract;
+}
+
+Finding threadsFinding(const Evidence& e, std::string title) {
+  Finding f = loaderFinding(e, e.transform, std::move(title));
+  f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
+  addWaitEvidence(f, e);
+  addEvidence(f, "made by {} of the training process, which also do other work",
+              {countWord(static_cast<std::int64_t>(e.trainer.threads.size()), "thread")});
+  addCoresEvidence(f, e);
+  return f;
+}
+
+}  // namespace stallprof

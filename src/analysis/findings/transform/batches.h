@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analysis/findings/fixes.h"
+#include "analysis/findings/hot.h"
+
+// What the findings about making batches share.
+namespace stallprof {
+
+void addWaitEvidence(Finding& f, const Evidence& e);   // "waits 30 ms of 40 ms a step for data"
+void addBatchEvidence(Finding& f, const Evidence& e);  // what making one takes
+void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are in use
+
+// Without a known loader: threads of the training process make the batches (tf.data's, a prefetch
+// thread's), and the step waits for those more than for reading.
+[[nodiscard]] bool threadsFallBehind(const Evidence& e);
+// A finding about those: what one batch takes of them is not known, so no gain is predicted.
+[[nodiscard]] Finding threadsFinding(const Evidence& e, std::string title);
+
+extern const FindingDefinition kGilBound;
+
+}  // namespace stallprof

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// transform.cpu_saturated: making batches needs more CPU than there is.
+#include <algorithm>
+
+#include "analysis/findings/transform/batches.h"
+
+namespace stallprof {
+namespace {
+
+constexpr const char* kSaturatedTitle = "Making batches needs more CPU than the host has";
+
+// With no workers, cores can only be short if adding workers does not help.
+bool coresShort(const Evidence& e) {
+  if (!coresFull(e)) return false;
+  if (e.workers() > 0) return true;
+  const auto more = moreWorkers(e);
+  return !more || more->predicted.speedup.value_or(1) < 1.05;
+}
+
+Maybe<Finding> threadsSaturated(const Evidence& e) {
+  if (!threadsFallBehind(e) || !coresFull(e)) return {};
+  Finding f = threadsFinding(e, kSaturatedTitle);
+  offer(f, adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
+                    "a second copy of the data, often larger"));
+  return f;
+}
+
+Maybe<Finding> cpuSaturated(const Evidence& e) {
+  if (!e.loader) return threadsSaturated(e);
+  // On full cores the step starves as well as waits, and what it waits for, a sender or a reader,
+  // may itself be without a core: the wait counts, whoever it is blamed on.
+  const double pressed = e.workers() > 0 ? std::min(1.0, e.steadyWait() + e.starved) : 0;
+  if (!coresShort(e)) return {};
+  if (e.transform <= kNotable && (e.steadyWait() <= kNotable || e.workers() < 1)) return {};
+  Finding f = loaderFinding(e, std::max(e.transform, pressed), kSaturatedTitle);
+  addWaitEvidence(f, e);
+  if (e.starved > 0.01)
+    addEvidence(f, "the training step was runnable without a core {} of the time",
+                {ratioWord(e.starved)});
+  addCoresEvidence(f, e);
+  const Demand& d = e.gains.demand();
+  addEvidence(f, "a step asks for {} of CPU: batch {}, training process {}",
+              {timeWord(d.batchCpu + d.trainerCpu), timeWord(d.batchCpu), timeWord(d.trainerCpu)});
+  addEvidence(f, "more workers would share the same cores");
+  offer(f, offlinePreprocess(e));
+  offer(f, moreCores(e));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kCpuSaturated{
+    .id = "transform.cpu_saturated",
+    .phase = Phase::kTransform,
+    .rule = cpuSaturated,
+    .advice = {&kOfflinePreprocess, &kMoreCores},
+    .within = {"transform.in_process", "transform.too_few_workers"},
+    .page = {
+        .cause =
+            R"(Making batches needs more CPU than there is. More workers would only share the same
+  cores.)",
+        .rule = R"(more than 5 % of the window is blamed on making batches, and the cores are
+  over 90 % in use; with no workers, only when adding them gains under 5 %.)",
+        .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
+- Faster decoding (turbo JPEG, draft mode), or work on the device.
+- Convert to tensors once, and keep samples as uint8 until the device.
+- More cores, by a larger host or a higher limit.)",
+        .wrong = R"(others use the cores: host.noisy_neighbour says how much. Threads that
+  spin for work (OpenMP) count as demand; see transform.oversubscribed.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// transform.oversubscribed: thread pools inside the workers ask for more cores than there are.
+#include <algorithm>
+
+#include "analysis/findings/transform/batches.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kPool = 1.1;  // CPU of a worker over one thread's: above it a pool is at work
+
+const AdviceDefinition kSingleThreadWorkers{
+    "single_thread_workers",
+    "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
+    "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn."};
+
+int largestPool(const Evidence& e) {
+  int threads = 1;
+  for (const WorkerFacts& w : e.trainer.workers) threads = std::max(threads, w.threads);
+  return threads;
+}
+
+// What the pools burn beside useful work is not known: none of it, half, or all.
+Advice singleThread(const Evidence& e) {
+  PipelineSettings minimum = e.gains.base();
+  minimum.singleThreaded = true;
+  PipelineSettings likely = minimum, maximum = minimum;
+  const double pool = std::max(1.0, e.gains.demand().batch.pool);
+  likely.cpuScale = (1 / pool + 1) / 2;
+  maximum.cpuScale = 1 / pool;
+  return adviceOf(kSingleThreadWorkers, {"env", "OMP_NUM_THREADS", "", "1"},
+                  e.gains.predict(likely, minimum, maximum),
+                  "it also limits the training process; set it in the worker instead "
+                  "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
+}
+
+Maybe<Finding> oversubscribed(const Evidence& e) {
+  if (kGilBound.rule(e)) return {};  // threads that wait for one lock do not fight for cores
+  const Demand& d = e.gains.demand();
+  const int threads = largestPool(e);
+  const double runnable = e.workers() * d.batch.pool +
+                          std::min(1.0, e.compute + e.ownLoad) * e.gains.workload().trainerCpuRatio;
+  if (e.workers() < 1 || threads <= 1 || d.batch.pool <= kPool || runnable <= e.run.cores)
+    return {};
+  if (std::max(e.transform, e.starved) <= kNotable) return {};
+  Finding f = loaderFinding(e, std::max(e.transform, e.starved),
+                            "Thread pools inside the workers fight for the cores");
+  f.confidence = lowered(f.confidence);
+  addEvidence(f, "up to {} threads in a worker", {countWord(threads)});
+  addEvidence(f, "a worker keeps {} cores busy while it makes a batch", {numberWord(d.batch.pool)});
+  addEvidence(f, "{} and the training process ask for {} of {} cores at once",
+              {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores)},
+              numberWord(runnable));
+  offer(f, singleThread(e));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kOversubscribed{
+    .id = "transform.oversubscribed",
+    .phase = Phase::kTransform,
+    .rule = oversubscribed,
+    .advice = {&kSingleThreadWorkers},
+    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
+    .page = {
+        .cause =
+            R"(Each worker runs a thread pool (OpenMP, BLAS, OpenCV) as wide as the host. Together they
+  have far more runnable threads than cores, and spend time waiting for each other.)",
+        .rule = R"(workers run several threads and use over 1.1 cores each while they make a
+  batch, workers and trainer together ask for more cores than there are, and over 5 % of
+  the window is waited or starved.)",
+        .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
+- OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): it limits the trainer too.)",
+        .wrong = R"(the pool's work is all useful and there is little of it; then one
+  thread makes each batch slower and the gain is at the low end of the interval. What
+  pools burn by spinning is not measured, so the interval is wide.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// transform.stragglers: under in-order delivery a slow batch holds up those that are ready.
+#include <algorithm>
+
+#include "analysis/findings/loader_setting.h"
+#include "analysis/findings/transform/batches.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kVaries = 0.30;      // CV of batch times: above it in-order delivery costs 9 %
+constexpr double kFarFromMedian = 5;  // times: one batch in the queue that long empties it
+
+const AdviceDefinition kOutOfOrder{
+    "out_of_order", {}, [](const AdviceContext& c) {
+      return "Pass in_order=False" + atSetting(c) +
+             ": a ready batch is used at once instead of waiting for a slow earlier one.";
+    }};
+
+Maybe<Advice> outOfOrder(const Evidence& e) {
+  if (e.workers() < 2 || !e.gains.base().inOrder) return {};
+  PipelineSettings s = e.gains.base();
+  s.inOrder = false;
+  const Prediction p = e.gains.predict(s);
+  if (p.speedup && *p.speedup < kNoGain) return {};
+  return adviceOf(kOutOfOrder, {"loader_arg", "in_order", "True", "False"}, p,
+                  "needs PyTorch 2.6; batches come in another order from run to run");
+}
+
+// Share of the window waited while later batches already lay ready.
+double waitedBehindReady(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  double wait = seconds(t.joined.behindReady);
+  for (std::size_t i = t.warmup; i < t.steps.size(); ++i)
+    if (t.steps[i].ready > 0)
+      wait += std::max(0.0, seconds(t.steps[i].split.wait - t.steps[i].blame.startup));
+  return e.window > 0 ? wait / e.window : 0;
+}
+
+Maybe<Finding> stragglers(const Evidence& e) {
+  const Demand& d = e.gains.demand();
+  if (e.workers() < 2 || !e.gains.base().inOrder) return {};
+  if (d.batchCv <= kVaries && d.batchMaxOverMedian <= kFarFromMedian) return {};
+  const double behind = waitedBehindReady(e);
+  if (behind <= kNotable) return {};
+  Finding f = loaderFinding(e, behind, "A slow batch holds up batches that are ready");
+  addEvidence(f, "waits {} of the time with later batches ready", {ratioWord(behind)});
+  addEvidence(f, "batch times vary by {} (deviation over mean)", {ratioWord(d.batchCv)});
+  addEvidence(f, "the slowest batch takes {} times the median", {timesWord(d.batchMaxOverMedian)});
+  offer(f, outOfOrder(e));
+  offer(f, morePrefetch(e));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kStragglers{
+    .id = "transform.stragglers",
+    .phase = Phase::kTransform,
+    .rule = stragglers,
+    .advice = {&kOutOfOrder, &kMorePrefetch},
+    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
+    .page = {
+        .cause =
+            R"(Batches are delivered in order, so one slow batch makes the trainer wait while later
+  ones lie ready, and idles the workers behind it.)",
+        .rule = R"(batch times vary by over 30 % (or the slowest takes over 5 times the median)
+  and over 5 % of the window is waited with later batches ready.)",
+        .fixes = R"(- in_order=False (PyTorch 2.6): the trainer takes what is ready.
+- A larger prefetch_factor rides out single slow batches.
+- Find the slow samples: very large images, long texts; bucket by size.)",
+        .wrong = R"(the slow batches come from the storage or the host (a writeback, a
+  neighbour), not from the samples. Order matters to the training: then only prefetch is
+  open.)"}};
+
+}  // namespace stallprof

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// transform.too_few_workers: those who make batches are busy, and cores are idle.
+#include "analysis/findings/transform/batches.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this
+constexpr double kWorthIt = 1.05;
+
+const AdviceDefinition kMoreProducers{
+    "more_producers",
+    "Let more threads make batches, and ahead: in tf.data num_parallel_calls=tf.data.AUTOTUNE "
+    "on each map and prefetch(tf.data.AUTOTUNE) at the end, no from_generator or py_function "
+    "in between; in a loop of your own more threads, or processes where Python does the work."};
+
+Maybe<Finding> tooFewThreads(const Evidence& e) {
+  if (!threadsFallBehind(e) || coresFull(e)) return {};
+  Finding f =
+      threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
+  offer(f, adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
+                    "threads of Python share the interpreter's lock with the loop"));
+  return f;
+}
+
+Maybe<Finding> tooFewWorkers(const Evidence& e) {
+  if (!e.loader) return tooFewThreads(e);
+  if (e.workers() < 1 || e.transform <= kNotable || e.transform < kTied * e.extract) return {};
+  if (coresFull(e)) return {};
+  auto more = moreWorkers(e);
+  if (!more) return {};
+  const bool busy = e.workersBusy >= kWorkersBusy;
+  // Workers that rest now and then (between epochs) are still too few where the model says so.
+  if (!busy && more->predicted.speedup.value_or(1) < kWorthIt) return {};
+  Finding f = loaderFinding(e, e.steadyWait(),
+                            busy ? "Too few workers: they are busy while cores are idle"
+                                 : "Too few workers: the step waits for them while cores are idle");
+  addWaitEvidence(f, e);
+  addEvidence(f, "{} busy {} of the time",
+              {countWord(e.workers(), "worker"), ratioWord(e.workersBusy)},
+              ratioWord(e.workersBusy));
+  addBatchEvidence(f, e);
+  addCoresEvidence(f, e);
+  offer(f, std::move(more));
+  return f;
+}
+
+}  // namespace
+
+extern const FindingDefinition kTooFewWorkers{
+    .id = "transform.too_few_workers",
+    .phase = Phase::kTransform,
+    .rule = tooFewWorkers,
+    .advice = {&kMoreWorkers, &kMoreProducers},
+    .within = {"transform.in_process", "transform.cpu_saturated"},
+    .page = {
+        .cause =
+            R"(The workers make batches all the time, the trainer waits for them, and cores are idle:
+  more workers would use them.)",
+        .rule = R"(more than 5 % of the window is blamed on making batches, more than on
+  reading; workers are busy over 70 % of the time or the model gains 5 % with more, and
+  the cores are under 90 % in use. Where threads of the training process make the batches
+  (tf.data, a prefetch thread): when the step waits for those, and cores are idle.)",
+        .fixes =
+            R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
+- Cheaper preprocessing, where memory for workers is short.)",
+        .wrong = R"(the idle cores are hyper-threads (worth about a quarter of a core), or
+  workers queue for one lock, one disk or the memory bus. A trial with the new number
+  shows it.)"}};
+
+}  // namespace stallprof

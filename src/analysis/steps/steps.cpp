@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/steps.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/steps/annotated_steps.h"
+#include "base/stats.h"
+
+namespace stallprof {
+namespace {
+
+// The update that an epoch made of its batches, or null: begun before anything else was fetched.
+const Timed<OptimizerStep>* updateOf(const TrainerTimeline& timeline, const EpochSpan& epoch,
+                                     std::uint32_t index) {
+  // Inside another epoch (an evaluation amid an epoch) an update that follows is of the batch which
+  // that one fetched before. One batch of an iterator that is not used up goes beside it (zipped).
+  const bool withinItself = timeline.nested(epoch) && (epoch.ended || epoch.fetches.size() > 1);
+  return timeline.firstStep(epoch.begin,
+                            withinItself ? epoch.end : timeline.nextEpoch(index, epoch.end));
+}
+
+void findEvaluation(TrainerTimeline& timeline) {
+  if (timeline.updates.empty() && !timeline.before.updates) return;
+  for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i)
+    timeline.epochs[i].evaluation = !updateOf(timeline, timeline.epochs[i], i);
+}
+
+// Loaders by the number of their training fetches, most first; of equals the one used first.
+std::vector<std::uint32_t> loadersByUse(const TrainerTimeline& timeline) {
+  std::map<std::uint32_t, std::size_t> fetches;
+  std::vector<std::uint32_t> order;
+  for (const EpochSpan& epoch : timeline.epochs) {
+    if (epoch.evaluation) continue;
+    const auto before = timeline.before.fetches.find(epoch.loader);
+    const auto [at, isNew] = fetches.try_emplace(
+        epoch.loader, before == timeline.before.fetches.end() ? 0 : before->second);
+    if (isNew) order.push_back(epoch.loader);
+    at->second += epoch.fetches.size();
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return fetches[a] > fetches[b]; });
+  return order;
+}
+
+void countEpochs(TrainerTimeline& timeline) {
+  std::map<std::uint32_t, std::vector<EpochSpan*>> epochs;
+  for (EpochSpan& epoch : timeline.epochs)
+    if (!epoch.evaluation && !epoch.fetches.empty()) epochs[epoch.loader].push_back(&epoch);
+  DisjointIntervals taken;
+  for (const std::uint32_t loader : loadersByUse(timeline)) {
+    // One loader may be zipped with itself, too: of epochs that overlap the longer counts.
+    std::stable_sort(epochs[loader].begin(), epochs[loader].end(),
+                     [](auto* a, auto* b) { return a->fetches.size() > b->fetches.size(); });
+    for (EpochSpan* epoch : epochs[loader]) epoch->counted = taken.take(epoch->begin, epoch->end);
+  }
+}
+
+void addEpoch(const TrainerTimeline& timeline, std::uint32_t index, std::vector<StepSpan>& steps) {
+  const EpochSpan& epoch = timeline.epochs[index];
+  const std::size_t first = steps.size();
+  for (std::size_t i = 0; i < epoch.fetches.size(); ++i) {
+    StepSpan step{{timeline.fetches[epoch.fetches[i]]->at, {}}, index, epoch.fetches[i], false};
+    if (i + 1 < epoch.fetches.size()) {
+      step.end = timeline.fetches[epoch.fetches[i + 1]]->at;
+    } else if (epoch.ended && epoch.closing > step.begin) {
+      step.end = epoch.closing;
+    } else {
+      const auto* last = timeline.lastStep(step.begin, timeline.nextNewEpoch(epoch.end));
+      if (!last) continue;
+      step.end = last->end();
+    }
+    steps.push_back(step);
+  }
+  if (steps.size() == first) return;
+  steps[first].boundary = steps.back().boundary = true;
+}
+
+std::vector<StepSpan> stepsOfLoader(const TrainerTimeline& timeline) {
+  std::vector<StepSpan> steps;
+  for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i)
+    if (timeline.epochs[i].counted) addEpoch(timeline, i, steps);
+  std::sort(steps.begin(), steps.end(),
+            [](const StepSpan& a, const StepSpan& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    steps[i - 1].end = std::min(steps[i - 1].end, steps[i].begin);
+  return steps;
+}
+
+// From the end of one optimizer step to the end of the next; what was before the first is unknown.
+// A call that is many steps is timed as a whole: they are taken as equal.
+std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& timeline) {
+  constexpr Nanos::rep kMaxInOne = 65536;
+  constexpr std::size_t kMaxDivided = 1u << 22;
+  std::vector<StepSpan> steps;
+  Nanos from = Nanos::min();
+  for (const Timed<OptimizerStep>* step : timeline.stepping) {
+    if (step->end() <= from) continue;
+    Nanos begin = steps.empty() ? step->at : from;
+    const Nanos::rep parts = steps.size() < kMaxDivided ? step->data.steps : 1;
+    const Nanos call = std::max(begin, step->at), length = step->end() - call;
+    for (Nanos::rep i = 1; i < std::min(parts, kMaxInOne); ++i) {
+      const Nanos end = call + length / parts * i;
+      if (end > begin) steps.push_back({{begin, end}});
+      begin = std::max(begin, end);
+    }
+    steps.push_back({{begin, step->end()}});
+    from = step->end();
+  }
+  if (!steps.empty()) steps.front().boundary = true;
+  return steps;
+}
+
+// An iteration much longer than the others holds more than a step: an epoch's end, a checkpoint.
+std::vector<StepSpan> stepsOfIterations(const TrainerTimeline& timeline) {
+  if (timeline.iterations.empty()) return {};
+  std::vector<double> lengths;
+  for (const Interval& iteration : timeline.iterations)
+    lengths.push_back(seconds(iteration.length()));
+  const double maximum = (1 + kEvenWithin) * median(lengths);
+  std::vector<StepSpan> steps;
+  for (std::size_t i = 0; i < timeline.iterations.size(); ++i)
+    steps.push_back({timeline.iterations[i], 0, -1, lengths[i] > maximum});
+  steps.front().boundary = true;
+  return steps;
+}
+
+StepSource sourceOf(SpanSource source) {
+  return source == SpanSource::kMark ? StepSource::kMarks : StepSource::kNvtx;
+}
+
+StepSource phasesSource(const TrainerTimeline& timeline) {
+  const bool marks =
+      std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                  [](const auto* span) { return span->data.source == SpanSource::kMark; });
+  return sourceOf(marks ? SpanSource::kMark : SpanSource::kNvtx);
+}
+
+}  // namespace
+
+std::size_t warmupSteps(const std::vector<StepSpan>& steps) {
+  constexpr std::size_t kSteps = 10;
+  constexpr Nanos kTime = std::chrono::seconds(5);
+  if (steps.empty()) return 0;
+  const Nanos until = steps.front().begin + kTime;
+  const auto timed = std::lower_bound(steps.begin(), steps.end(), until,
+                                      [](const StepSpan& s, Nanos t) { return s.begin < t; });
+  const auto byTime = static_cast<std::size_t>(timed - steps.begin());
+  return std::min(std::max(kSteps, byTime), steps.size() * 3 / 10);
+}
+
+StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
+  findEvaluation(timeline);
+  countEpochs(timeline);
+  StepPlan plan;
+  const auto take = [&](std::vector<StepSpan> steps, StepSource source, bool annotated) {
+    if (plan.steps.empty() && !steps.empty()) {
+      plan.steps = std::move(steps);
+      plan.source = source;
+      plan.annotated = annotated;
+    }
+  };
+  if (timeline.annotated.sure)
+    take(stepsOfAnnotated(timeline), sourceOf(timeline.annotated.source), true);
+  if (plan.steps.empty()) take(stepsOfLoader(timeline), StepSource::kHook, false);
+  if (plan.steps.empty())
+    take(stepsOfAnnotated(timeline), sourceOf(timeline.annotated.source), true);
+  if (plan.steps.empty()) take(stepsOfOptimizer(timeline), StepSource::kOptimizer, false);
+  if (plan.steps.empty()) take(stepsOfPhases(timeline), phasesSource(timeline), true);
+  if (plan.steps.empty()) take(stepsOfIterations(timeline), StepSource::kInferred, false);
+  if (plan.steps.empty()) {
+    plan.window = {trace.begin, trace.end};
+    return plan;
+  }
+  plan.warmup = warmupSteps(plan.steps);
+  plan.window = {plan.steps[plan.warmup].begin, plan.steps.back().end};
+  return plan;
+}
+
+void keepPart(const TrainerTimeline& timeline, Nanos end, StepPlan& plan) {
+  if (plan.steps.empty()) return;
+  const bool goesOn = plan.steps.back().begin >= end;
+  std::erase_if(plan.steps, [&](const StepSpan& step) {
+    return step.begin < timeline.before.windowEnd || step.begin >= end;
+  });
+  plan.warmup = timeline.before.steps > 0 ? 0 : warmupSteps(plan.steps);
+  if (plan.steps.empty()) return;
+  plan.window.begin =
+      timeline.before.steps > 0 ? timeline.before.windowEnd : plan.steps[plan.warmup].begin;
+  plan.window.end = goesOn ? end : plan.steps.back().end;
+}
+
+}  // namespace stallprof

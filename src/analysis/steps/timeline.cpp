@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/steps/annotated_steps.h"
+
+namespace stallprof {
+namespace {
+
+// A loader used inside another's fetch (a data set that holds one) is part of that fetch.
+void readFetches(const Trace& trace, TrainerTimeline& timeline) {
+  Nanos done = Nanos::min();
+  for (const Timed<Fetch>& fetch : trace.fetches) {
+    if (fetch.data.thread != timeline.who.thread || fetch.at < done) continue;
+    timeline.fetches.push_back(&fetch);
+    done = fetch.end();
+  }
+}
+
+void readOptimizer(const Trace& trace, TrainerTimeline& timeline) {
+  std::map<std::uint32_t, std::vector<const Timed<OptimizerStep>*>> optimizers;
+  for (const auto& row : trace.optimizerSteps)
+    if (row.data.thread == timeline.who.thread) {
+      timeline.updates.push_back(&row);
+      optimizers[row.data.optimizer].push_back(&row);
+    }
+  std::vector<std::pair<std::size_t, std::uint32_t>> order;
+  for (const auto& [number, steps] : optimizers) order.emplace_back(steps.size(), number);
+  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a.first > b.first; });
+  DisjointIntervals taken;
+  std::set<std::uint32_t> alone;
+  for (const auto& [count, number] : order) {
+    const auto& steps = optimizers[number];
+    if (taken.take(steps.front()->at, steps.back()->end())) alone.insert(number);
+  }
+  for (const auto* step : timeline.updates)
+    if (alone.count(step->data.optimizer) != 0) timeline.stepping.push_back(step);
+}
+
+void readEpochs(TrainerTimeline& timeline) {
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  for (std::uint32_t i = 0; i < timeline.fetches.size(); ++i) {
+    const Timed<Fetch>& fetch = *timeline.fetches[i];
+    const std::uint64_t name = std::uint64_t{fetch.data.loader} << 32 | fetch.data.epoch;
+    const auto [at, isNew] = known.try_emplace(name, timeline.epochs.size());
+    if (isNew) {
+      EpochSpan& epoch = timeline.epochs.emplace_back();
+      epoch.epoch = fetch.data.epoch;
+      epoch.loader = fetch.data.loader;
+      epoch.begin = epoch.iterator = epoch.iteratorEnd = fetch.at;
+      epoch.firstFetch = i;
+    }
+    EpochSpan& epoch = timeline.epochs[at->second];
+    timeline.epochOf.push_back(at->second);
+    epoch.end = std::max(epoch.end, fetch.end());
+    epoch.lastFetch = i;
+    if (!fetch.data.end) epoch.fetches.push_back(i);
+    // A loop may go on after an exception; only what nothing follows is the end.
+    if (fetch.data.end && !epoch.ended) epoch.closing = fetch.at;
+    epoch.ended = fetch.data.end;
+    epoch.hasWorkers = epoch.hasWorkers || fetch.data.worker >= 0;
+  }
+}
+
+void readIterators(const Trace& trace, TrainerTimeline& timeline) {
+  std::unordered_map<std::uint64_t, EpochSpan*> epochs;
+  for (EpochSpan& epoch : timeline.epochs)
+    epochs.emplace(std::uint64_t{epoch.loader} << 32 | epoch.epoch, &epoch);
+  for (const auto& row : trace.iterators) {
+    if (row.data.thread != timeline.who.thread) continue;
+    const auto found = epochs.find(std::uint64_t{row.data.loader} << 32 | row.data.epoch);
+    if (found == epochs.end() || row.at > found->second->begin) continue;
+    EpochSpan& epoch = *found->second;
+    epoch.key = row.data.key;
+    epoch.reused = row.data.reused;
+    epoch.iterator = row.at;
+    epoch.iteratorEnd = std::min(row.end(), epoch.begin);
+  }
+}
+
+void readLoaders(const Trace& trace, TrainerTimeline& timeline) {
+  std::unordered_map<std::uint32_t, const LoaderSeen*> loaders;
+  for (const auto& row : trace.loaders)
+    if (row.data.process == timeline.who.process) loaders[row.data.loader] = &row.data;
+  for (EpochSpan& epoch : timeline.epochs)
+    if (const auto known = loaders.find(epoch.loader); known != loaders.end()) {
+      epoch.hasWorkers = known->second->workers > 0;
+      epoch.byThreads = madeByThreads(trace.text(known->second->kind));
+    }
+}
+
+constexpr auto kStepBefore = [](const Timed<OptimizerStep>* step, Nanos t) { return step->at < t; };
+
+}  // namespace
+
+const Timed<OptimizerStep>* TrainerTimeline::firstStep(Nanos begin, Nanos end) const {
+  const auto found = std::lower_bound(updates.begin(), updates.end(), begin, kStepBefore);
+  return found != updates.end() && (*found)->at < end ? *found : nullptr;
+}
+
+const Timed<OptimizerStep>* TrainerTimeline::lastStep(Nanos begin, Nanos end) const {
+  const auto after = std::lower_bound(updates.begin(), updates.end(), end, kStepBefore);
+  return after != updates.begin() && (*(after - 1))->at >= begin ? *(after - 1) : nullptr;
+}
+
+Nanos TrainerTimeline::nextEpoch(std::uint32_t epoch, Nanos from) const {
+  auto fetch = std::lower_bound(fetches.begin(), fetches.end(), from,
+                                [](const Timed<Fetch>* f, Nanos t) { return f->at < t; });
+  while (fetch != fetches.end() &&
+         epochOf[static_cast<std::size_t>(fetch - fetches.begin())] == epoch)
+    ++fetch;
+  if (fetch == fetches.end()) return Nanos::max();
+  const EpochSpan& next = epochs[epochOf[static_cast<std::size_t>(fetch - fetches.begin())]];
+  // Its iterator was made before its first fetch; a later fetch of it is its own beginning.
+  return next.iterator >= from ? next.iterator : (*fetch)->at;
+}
+
+Nanos TrainerTimeline::nextNewEpoch(Nanos from) const {
+  const auto next =
+      std::lower_bound(epochs.begin(), epochs.end(), from,
+                       [](const EpochSpan& epoch, Nanos t) { return epoch.begin < t; });
+  if (next == epochs.end()) return Nanos::max();
+  return next->iterator >= from ? next->iterator : next->begin;
+}
+
+bool TrainerTimeline::madeAhead(const EpochSpan& epoch) const {
+  return epoch.firstFetch > 0 && fetches[epoch.firstFetch - 1]->at >= epoch.iterator;
+}
+
+Nanos TrainerTimeline::waitEnd(std::size_t index) const {
+  const Timed<Fetch>& fetch = *fetches[index];
+  if (!epochs[epochOf[index]].hasWorkers) return fetch.end();
+  if (fetch.data.end) return fetch.at;
+  return fetch.end() - std::clamp(fetch.data.cpu, Nanos{}, fetch.data.duration);
+}
+
+bool TrainerTimeline::nested(const EpochSpan& epoch) const {
+  return epoch.firstFetch > 0 && epochs[epochOf[epoch.firstFetch - 1]].end > epoch.end;
+}
+
+TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {
+  TrainerTimeline timeline;
+  timeline.who = who;
+  readFetches(trace, timeline);
+  readOptimizer(trace, timeline);
+  readEpochs(timeline);
+  readIterators(trace, timeline);
+  readLoaders(trace, timeline);
+  for (const auto& row : trace.spans)
+    if (row.data.thread == who.thread) timeline.spans.push_back(&row);
+  timeline.annotated = readAnnotated(trace, who.thread);
+  return timeline;
+}
+
+}  // namespace stallprof

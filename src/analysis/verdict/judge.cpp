@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/verdict/judge.h"
+
+#include <algorithm>
+
+#include "analysis/findings/hot.h"
+#include "analysis/verdict/not_a_problem.h"
+#include "analysis/verdict/rank.h"
+#include "analysis/verdict/registry.h"
+
+namespace stallprof {
+namespace {
+
+// The monitoring library's figure is of all processes, and counts any kernel: it bounds this
+// trainer's work only where nobody else is seen on the device, and then roughly.
+constexpr double kRoughly = 0.9;
+
+double busyOutside(const Evidence& e) {
+  const DeviceGauge* g = e.device.gauge;
+  if (!e.device.seen || !g) return 0;
+  for (const auto& row : e.trace.deviceProcesses)
+    if (row.data.device == g->device && row.data.process != e.trainer.process) return 0;
+  return g->busyRatio.value_or(0);
+}
+
+// No prediction of a change that leaves the device's work as it is may be faster than that work.
+void boundByDevice(const Evidence& e, const FindingDefinition& definition, Finding& f) {
+  const double busy = e.device.timeline ? e.device.busy : busyOutside(e);
+  if (busy <= 0) return;
+  const double limit = 1 / std::clamp(busy, 0.02, 1.0);
+  for (Advice& a : f.advice) {
+    const AdviceDefinition* offered = definition.offered(a.id);
+    if (offered && offered->changesDevice) continue;
+    for (Maybe<double>* p : {&a.predicted.speedup, &a.predicted.low, &a.predicted.high})
+      if (*p) *p = std::min(**p, limit);
+    if (!e.device.timeline && a.predicted.low)
+      a.predicted.low = std::min(*a.predicted.low, std::max(1.0, kRoughly * limit));
+  }
+}
+
+// What no finding of this run can be surer than.
+Confidence highestConfidence(const Evidence& e) {
+  // No surer than the steps that shares are of.
+  if (e.trainer.source == StepSource::kInferred)
+    return e.trainer.sureSteps ? Confidence::kMedium : Confidence::kLow;
+  // A wait may be hidden behind the device's work.
+  return e.device.seen && !e.device.timeline ? Confidence::kMedium : Confidence::kHigh;
+}
+
+}  // namespace
+
+Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run) {
+  const Evidence e = gather(trace, trainer, run);
+  const Confidence highest = highestConfidence(e);
+  Judgement j;
+  j.ceilings = e.ceilings;
+  for (const FindingDefinition* definition : allFindings()) {
+    Maybe<Finding> found = definition->healthy ? std::nullopt : definition->find(e);
+    if (!found) continue;
+    nameFunction(e, *found);
+    boundByDevice(e, *definition, *found);
+    found->confidence = std::min(found->confidence, highest);
+    j.findings.push_back(std::move(*found));
+  }
+  j.verdict = verdictOf(e, j.findings);
+  j.notAProblem = notAProblem(e, j.findings);
+  j.notMeasured = notMeasured(e);
+  return j;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/verdict/not_a_problem.h"
+
+#include <algorithm>
+
+#include "analysis/facts/wording.h"
+
+namespace stallprof {
+namespace {
+
+class List {
+ public:
+  List(const std::vector<Finding>& findings, std::vector<std::string>& to)
+      : findings_(findings), to_(to) {}
+  void add(const char* unlessFound, std::string line) {
+    const bool found = std::any_of(findings_.begin(), findings_.end(),
+                                   [&](const Finding& f) { return f.id == unlessFound; });
+    if (!found) to_.push_back(std::move(line));
+  }
+
+ private:
+  const std::vector<Finding>& findings_;
+  std::vector<std::string>& to_;
+};
+
+}  // namespace
+
+std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Finding>& findings) {
+  std::vector<std::string> lines;
+  List list(findings, lines);
+  const RunFacts& r = e.run;
+  if (r.throttledRatio)
+    list.add("host.cpu_throttled", "CPU throttling " + percent(*r.throttledRatio));
+  if (r.externalCpuRatio)
+    list.add("host.noisy_neighbour", "other programs' CPU " + percent(*r.externalCpuRatio));
+  if (r.memoryPressureRatio)
+    list.add("host.memory_pressure", "memory pressure " + percent(*r.memoryPressureRatio));
+  if (r.swapPagesPerSecond)
+    list.add("host.memory_pressure", "swap " + number(*r.swapPagesPerSecond) + " pages/s");
+  if (r.memoryAvailable)
+    list.add("load.worker_memory",
+             "memory headroom " + byteSize(static_cast<double>(*r.memoryAvailable)));
+  if (r.shmFree)
+    list.add("load.worker_memory",
+             "/dev/shm headroom " + byteSize(static_cast<double>(*r.shmFree)));
+  if (e.device.gauge && e.device.gauge->throttledRatio)
+    list.add("host.gpu_throttled", "GPU throttling " + percent(*e.device.gauge->throttledRatio));
+  if (e.device.timeline && e.device.pageable + e.device.pinned > 0)
+    list.add("load.pageable_copy", "copies to the device " + percent(e.device.copies) + " exposed");
+  if (e.device.timeline && e.device.idleLaunch <= 0.05)
+    list.add("compute.launch_bound", "launch gaps " + percent(e.device.idleLaunch));
+  if (e.trainer.steps.empty()) return lines;
+  if (e.periodic <= 0.05) list.add("periodic.checkpoint", "checkpoints " + percent(e.checkpoint));
+  if (e.loader && e.workers() > 0)
+    list.add("load.worker_startup", "worker start-up " + percent(e.startup));
+  if (e.loader && e.extract <= 0.05 && e.wait > 0.05)
+    list.add("", "waiting for storage " + percent(e.extract));
+  if (e.loader && e.wait <= 0.05) list.add("", "waiting for data " + percent(e.wait));
+  return lines;
+}
+
+std::vector<std::string> notMeasured(const Evidence& e) {
+  std::vector<std::string> lines;
+  const auto missing = [&](bool absent, const char* what) {
+    if (absent) lines.emplace_back(what);
+  };
+  missing(!e.run.externalCpuRatio, "other programs' CPU");
+  missing(!e.run.cacheHitRatio, "page-cache hits");
+  missing(!e.run.opensPerSecond, "file opens (counting them needs perf_event access)");
+  missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
+  missing(e.loader && e.gains.workload().batches.empty(),
+          "the making of batches (the hook did not see the producers)");
+  if (!e.gains.fits() && !e.gains.workload().batches.empty())
+    lines.push_back("predicted gains (the model misses the measured step time by " +
+                    percent(e.gains.gap()) + ")");
+  missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
+              e.trainer.split.annotated == Nanos{},
+          "data loading (no loader was seen: it is part of compute and other)");
+  missing(!e.loader && e.trainer.loader >= 0,
+          "what its threads did while data was waited for (only PyTorch's loader is known inside)");
+  missing(e.device.seen && !e.device.timeline,
+          "when the device was busy: waits may be hidden behind its work, so confidence is at most "
+          "medium");
+  if (e.device.estimated)
+    lines.push_back("what the device did outside of the " +
+                    percent(seconds(e.trainer.device.traced) / e.window) +
+                    " of the window in which kernels were traced: shares are estimated from those");
+  missing(true, "stall ratio (needs a replay with data always ready)");
+  return lines;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/verdict/rank.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/findings/build.h"
+#include "analysis/verdict/registry.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kWorthIt = 1.05;                    // a speedup below this is no fix
+constexpr std::size_t kMinSteps = 20;                // below: no verdict
+constexpr double kMaxUnexplained = 0.15;             // above: no verdict
+constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
+
+// The phase as the id has it: findings of the host are `other` by time.
+std::string phaseName(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
+
+// A fix that may as well gain nothing is no sure one, whatever else is known.
+void capUncertainConfidence(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    if (!f.advice.empty() && f.advice[0].predicted.low && *f.advice[0].predicted.low <= 1)
+      f.confidence = std::min(f.confidence, Confidence::kLow);
+}
+
+// The first of the findings that `f` may lie within which fired, and has at least its share.
+Maybe<std::string> parentOf(const Finding& f, const std::vector<Finding>& findings) {
+  const FindingDefinition* definition = findingDefinition(f.id);
+  if (!definition) return {};
+  for (const std::string_view parent : definition->within)
+    for (const Finding& p : findings)
+      if (p.id == parent && p.shareRatio >= f.shareRatio && p.within != Maybe<std::string>(f.id))
+        return p.id;
+  return {};
+}
+
+void numberRanks(std::vector<Finding>& findings) {
+  for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
+}
+
+// Ranks of the findings whose score is within 10 % of the first's, it included; empty: only it.
+std::vector<int> tiedRanks(const std::vector<Finding>& findings) {
+  std::vector<int> tied;
+  const double first = findings.empty() ? 0 : scoreOf(findings[0]);
+  if (first <= 0) return tied;
+  for (const Finding& f : findings)
+    if (scoreOf(f) >= kTied * first) tied.push_back(f.rank);
+  return tied.size() > 1 ? tied : std::vector<int>{};
+}
+
+void noteTies(std::vector<Finding>& findings) {
+  for (const int rank : tiedRanks(findings))
+    if (rank > 1)
+      addEvidence(findings[static_cast<std::size_t>(rank) - 1],
+                  "a tie: its gain is within 10 % of rank 1's");
+}
+
+bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
+
+double unexplained(const Evidence& e) { return e.other + e.unknownWait; }
+
+// The program itself annotates what most of its time was.
+bool annotated(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  return t.annotatedSteps() && seconds(t.split.annotated) >= (1 - kMaxUnexplained) * e.window;
+}
+
+bool pythonSeen(const Evidence& e) {
+  if (annotated(e)) return true;
+  return e.loader != nullptr &&
+         (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
+          e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
+}
+
+// Of inferred steps only what rules know distinguishes compute from the making of data: the
+// program's own lines, and arrays, may be either.
+bool computeAnnotated(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const double compute = s.step.seconds[static_cast<std::size_t>(Phase::kCompute)];
+  return e.trainer.source != StepSource::kInferred ||
+         s.stepAnnotated >= (1 - kMaxUnexplained) * compute;
+}
+
+// Others use more of the CPU than the first two of the job's own findings differ by.
+bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
+  if (e.external <= 0.05 || findings.empty()) return false;
+  std::vector<double> gains;
+  for (const Finding& f : findings)
+    if (phaseName(f) != "host") gains.push_back(gainOf(f));
+  if (gains.empty()) return true;
+  const double margin = gains[0] - (gains.size() > 1 ? gains[1] : 0);
+  return e.external > margin;
+}
+
+// Nothing gains 5 %, and that is known to be health.
+bool nothingToFix(const Evidence& e) {
+  // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
+  const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
+  return !otherLoader && computeAnnotated(e) && !e.trainer.steps.empty();
+}
+
+void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
+  for (const FindingDefinition* definition : allFindings()) {
+    Maybe<Finding> healthy = definition->healthy ? definition->find(e) : std::nullopt;
+    if (!healthy) continue;
+    findings.insert(findings.begin(), std::move(*healthy));
+    break;
+  }
+  numberRanks(findings);
+}
+
+// Why no verdict may be given, if so.
+Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
+  using Why = NoVerdict::Why;
+  const std::size_t steps = e.trainer.steps.size();
+  if (steps == 0) return NoVerdict{};
+  if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
+  if (unexplained(e) > kMaxUnexplained)
+    return NoVerdict{Why::kUnexplained, unexplained(e), kMaxUnexplained};
+  if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
+  const NoVerdict unclear{Why::kUnclear, 0, 0};
+  if (findings.empty()) return unclear;
+  // Waiting that no rule explains is not health: better no verdict than "all is well".
+  if (!anyFix && e.steadyWait() > kMaxUnexplained) return unclear;
+  // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
+  // may have waited for a queue of its own, or for a device: that is not known to be compute.
+  if (!e.loader && !annotated(e) && !anyFix && !(e.device.timeline && e.device.bound()) &&
+      e.trainerBlocked > kMaxUnexplained)
+    return unclear;
+  // A model that misses the step time by more than 15 % misses something larger than this.
+  if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMaxUnexplained) return unclear;
+  return {};
+}
+
+}  // namespace
+
+double gainOf(const Finding& f) {
+  for (const Advice& a : f.advice)
+    if (a.predicted.speedup && *a.predicted.speedup > 0)
+      return std::max(0.0, 1 - 1 / *a.predicted.speedup);
+  return f.shareRatio;
+}
+
+double scoreOf(const Finding& f) {
+  return gainOf(f) * kWeights[static_cast<std::size_t>(f.confidence)];
+}
+
+void rankFindings(std::vector<Finding>& findings) {
+  capUncertainConfidence(findings);
+  // Two that one fix cures score alike: then the one that explains more of the time goes first.
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    const double first = scoreOf(a), second = scoreOf(b);
+    return first != second ? first > second : a.shareRatio > b.shareRatio;
+  });
+  for (Finding& f : findings) f.within = parentOf(f, findings);
+  numberRanks(findings);
+}
+
+Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
+  Verdict v;
+  if (e.window > 0 && !e.trainer.steps.empty()) v.auRatio = e.compute;
+  rankFindings(findings);
+  const bool anyFix = std::any_of(findings.begin(), findings.end(), worthIt);
+  if (!anyFix && nothingToFix(e)) addHealthyFinding(e, findings);
+  if (anyFix) noteTies(findings);
+  v.withheld = withheld(e, findings, anyFix);
+  if (v.withheld) {
+    if (e.trainer.steps.size() < kMinSteps)
+      for (Finding& f : findings) f.confidence = Confidence::kLow;
+    else if (v.withheld->why == NoVerdict::Why::kUnclear && !anyFix && !findings.empty() &&
+             e.steadyWait() > kMaxUnexplained)
+      findings[0].confidence = Confidence::kLow;
+    v.tied = tiedRanks(findings);
+    return v;
+  }
+  v.tied = tiedRanks(findings);
+  v.confidence = findings[0].confidence;
+  v.boundBy = phaseName(findings[0]);
+  if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&
+      gainOf(findings[1]) >= kTied * gainOf(findings[0]))
+    v.boundBy = "mixed";
+  if (pythonSeen(e)) v.healthy = !anyFix;
+  return v;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings/evidence.h"
+
+// Ranking and verdict; the rules are in analysis/findings/README.md.
+namespace stallprof {
+
+// The gain a finding is ranked by: the share of the window its first fix saves; where nothing is
+// predicted, its own share, as the most any fix could save.
+[[nodiscard]] double gainOf(const Finding& finding);
+[[nodiscard]] double scoreOf(const Finding& finding);  // gain x confidence
+
+// Sorts by score, numbers the ranks, and names the parent of findings that overlap.
+void rankFindings(std::vector<Finding>& findings);
+
+// Bound by what, healthy or not, how sure; why there is no verdict, where there is none; which
+// findings are tied. Adds the healthy finding first where nothing gains 5 %.
+[[nodiscard]] Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings);
+
+}  // namespace stallprof

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "base/units.h"
+#include "present/html/html_sections.h"
+#include "present/words/wording_device.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMaxDevices = 16;
+
+Hue hueOfIdle(std::string_view path) {
+  if (path == "extract") return Hue::kExtract;
+  if (path == "transform") return Hue::kTransform;
+  if (path == "load" || path == "copy") return Hue::kLoad;
+  if (path == "sync") return Hue::kSync;
+  if (path == "comm") return Hue::kComm;
+  if (path == "checkpoint" || path == "evaluation") return Hue::kPeriodic;
+  if (path == "launch") return Hue::kFirst;
+  if (path == "host") return Hue::kSecond;
+  return path == "unknown" ? Hue::kUnknown : Hue::kOther;
+}
+
+// A count of the job's, which may be any: numbers of a page are signed.
+std::int64_t counted(std::uint64_t n) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(n, INT64_MAX));
+}
+
+std::vector<BarPart> partsOf(const DeviceInfo::Device& d) {
+  std::vector<BarPart> parts;
+  const auto part = [&](Hue hue, const std::string& name, double ratio) {
+    parts.push_back(
+        {hue, ratio, name + " " + percentText(ratio), name + " " + percentText(ratio), false});
+  };
+  part(Hue::kCompute, "kernels", d.time->kernels);
+  part(Hue::kLoad, "nothing but copies", d.time->copies);
+  part(Hue::kComm, "nothing but collectives", d.time->collectives);
+  for (const IdlePart& p : idleParts(*d.idle))
+    part(hueOfIdle(p.path), std::string("idle, ") + p.name, p.ratio);
+  return parts;
+}
+
+void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path) {
+  {
+    const auto head = html.open("div", {{"class", "shead"}});
+    html.add("h3", d.name.empty() ? "GPU" : shortened(d.name, 120));
+    html.add("span", {{"class", "quiet"}}, shortened(d.id, 80));
+  }
+  if (d.time && d.idle) {
+    stackedBar(html, partsOf(d), "");
+    const auto list = html.open("ul", {{"class", "legend"}});
+    const auto item = [&](Hue hue, const char* name, const std::string& at, double ratio) {
+      if (ratio < 0.005) return;
+      const auto li = html.open("li");
+      dot(html, hue);
+      html.text(std::string(name) + " ");
+      figure(html, path + at, ratio, percentText(ratio));
+    };
+    item(Hue::kCompute, "kernels", ".time_ratio.kernels", d.time->kernels);
+    item(Hue::kLoad, "nothing but copies", ".time_ratio.copies", d.time->copies);
+    item(Hue::kComm, "nothing but collectives", ".time_ratio.collectives", d.time->collectives);
+    for (const IdlePart& p : idleParts(*d.idle))
+      item(hueOfIdle(p.path), (std::string("idle: ") + p.name).c_str(),
+           std::string(".idle_ratio.") + p.path, p.ratio);
+  }
+  const auto facts = html.open("dl", {{"class", "facts"}});
+  const auto fact = [&](const char* name, const char* at, const Maybe<double>& value,
+                        const std::string& text) {
+    if (!value) return;
+    html.add("dt", name);
+    const auto dd = html.open("dd");
+    figure(html, path + at, *value, text);
+  };
+  const auto bytes = [&](const char* name, const char* at, const Maybe<std::int64_t>& value) {
+    if (!value) return;
+    html.add("dt", name);
+    const auto dd = html.open("dd");
+    figure(html, path + at, *value, bytesText(static_cast<double>(*value)));
+  };
+  fact("busy, as NVML says", ".utilization_ratio", d.utilization,
+       percentText(d.utilization.value_or(0)));
+  fact("SMs active", ".sm_active_ratio", d.smActive, percentText(d.smActive.value_or(0)));
+  fact("tensor cores active", ".tensor_active_ratio", d.tensorActive,
+       percentText(d.tensorActive.value_or(0)));
+  fact("power", ".power_watts", d.powerWatts, numberText(d.powerWatts.value_or(0)) + " W");
+  fact("clock", ".clock_mhz", d.clockMhz, numberText(d.clockMhz.value_or(0)) + " MHz");
+  fact("clocks held down", ".throttled_ratio", d.throttled, percentText(d.throttled.value_or(0)));
+  bytes("memory at its peak", ".memory_peak_bytes", d.memoryPeak);
+  bytes("memory free then", ".memory_headroom_bytes", d.memoryHeadroom);
+}
+
+void kernels(Html& html, const DeviceInfo& info) {
+  if (info.kernels.empty()) return;
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Kernels");
+  const HtmlTable table(html, {{"share of their time", "r"},
+                               {"", "wide"},
+                               {"kernel", ""},
+                               {"kind", ""},
+                               {"count", "r"},
+                               {"each", "r"},
+                               {"fills", "r"}});
+  for (std::size_t i = 0; i < info.kernels.size(); ++i) {
+    const DeviceInfo::Kernel& k = info.kernels[i];
+    const std::string path = "device.kernels." + std::to_string(i);
+    const auto row = html.open("tr");
+    cell(html, "r", [&] { figure(html, path + ".time_ratio", k.ratio, percentText(k.ratio)); });
+    {
+      const auto td = html.open("td", {{"class", "w wide"}});
+      meter(html, k.ratio, k.category == "collective" ? Hue::kComm : Hue::kCompute);
+    }
+    cell(html, "", [&] { html.add("code", shortened(k.name.raw(), 200)); });
+    html.add("td", {{"class", "quiet"}}, k.category);
+    cell(html, "r",
+         [&] { figure(html, path + ".count", counted(k.count), countText(counted(k.count))); });
+    html.add("td", {{"class", "r"}},
+             durationText(k.time / std::max<Nanos::rep>(1, counted(k.count))));
+    cell(html, "r", [&] {
+      if (k.filled) figure(html, path + ".filled_ratio", k.filled, percentText(*k.filled));
+    });
+  }
+}
+
+void copies(Html& html, const DeviceInfo& info) {
+  if (info.copies.empty()) return;
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Copies and sets");
+  const HtmlTable table(
+      html, {{"what", ""}, {"count", "r"}, {"time", "r"}, {"bytes", "r"}, {"rate", "r"}});
+  for (std::size_t i = 0; i < info.copies.size(); ++i) {
+    const DeviceInfo::Copy& c = info.copies[i];
+    const std::string path = "device.copies." + std::to_string(i);
+    const auto row = html.open("tr");
+    html.add("th", {{"scope", "row"}}, copyText(c));
+    html.add("td", {{"class", "r"}}, countText(counted(c.count)));
+    cell(html, "r", [&] { figure(html, path + ".time_ns", c.time.count(), durationText(c.time)); });
+    html.add("td", {{"class", "r"}}, c.bytes ? bytesText(static_cast<double>(*c.bytes)) : "");
+    cell(html, "r", [&] {
+      if (c.bytesPerSecond)
+        figure(html, path + ".bytes_per_s", c.bytesPerSecond, rateText(*c.bytesPerSecond, "bytes"));
+    });
+  }
+}
+
+void calls(Html& html, const DeviceInfo& info) {
+  if (info.calls.empty()) return;
+  html.add("h3", {{"style", "margin-top:1.4rem"}}, "Calls of the host");
+  const HtmlTable table(html, {{"call", ""}, {"kind", ""}, {"count", "r"}, {"time", "r"}});
+  for (std::size_t i = 0; i < info.calls.size(); ++i) {
+    const DeviceInfo::Call& c = info.calls[i];
+    const auto row = html.open("tr");
+    cell(html, "", [&] { html.add("code", shortened(c.name.raw(), 120)); });
+    html.add("td", {{"class", "quiet"}}, c.kind);
+    html.add("td", {{"class", "r"}}, countText(counted(c.count)));
+    cell(html, "r", [&] {
+      figure(html, "device.calls." + std::to_string(i) + ".time_ns", c.time.count(),
+             durationText(c.time));
+    });
+  }
+}
+
+}  // namespace
+
+void deviceSection(Html& html, const Analysis& a) {
+  if (!a.device) return;
+  const DeviceInfo& info = *a.device;
+  const auto section = html.open("section", {{"id", "device"}});
+  html.add("h2", "The GPU");
+  {
+    const auto intro = html.open("p", {{"class", "intro"}});
+    if (info.basis == "trace") {
+      html.text("Of the time in which its work was traced, ");
+      figure(html, "device.traced_ratio", info.tracedRatio,
+             percentText(info.tracedRatio.value_or(0)));
+      html.text(" of the window: busy, or idle by what the training thread did meanwhile.");
+    } else {
+      html.text("When it was busy was not traced; what is shown was sampled from outside.");
+    }
+  }
+  for (std::size_t i = 0; i < std::min(info.devices.size(), kMaxDevices); ++i)
+    oneDevice(html, info.devices[i], "device.devices." + std::to_string(i));
+  kernels(html, info);
+  copies(html, info);
+  calls(html, info);
+}
+
+}  // namespace stallprof

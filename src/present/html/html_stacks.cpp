@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "base/units.h"
+#include "present/html/html_sections.h"
+#include "present/words/wording.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMaxFunctions = 16;
+constexpr std::int64_t kFewSamples = 20;  // an interval of fewer is wider than what it says
+
+void functionRow(Html& html, const FunctionInfo& f, const std::string& path) {
+  const auto row = html.open("tr");
+  {
+    const auto name = html.open("th", {{"scope", "row"}});
+    dot(html, hueOf(f.phase));
+    html.text(std::string(nameOf(f.phase)));
+  }
+  cell(html, "r",
+       [&] { figure(html, path + ".phase_ratio", f.phaseRatio, percentText(f.phaseRatio)); });
+  cell(html, "", [&] { html.add("code", shortened(lineText(f.hot), 200)); });
+  cell(html, "", [&] {
+    const std::string from = lineText(f.where);
+    if (from != lineText(f.hot)) html.add("code", shortened(from, 200));
+  });
+  html.add("td", {{"class", "quiet wide"}}, shortened(f.rule, 80));
+}
+
+void functions(Html& html, const Analysis& a) {
+  if (a.functions.empty()) return;
+  const HtmlTable table(html, {{"phase", ""},
+                               {"share of it", "r"},
+                               {"innermost function", ""},
+                               {"called from your line", ""},
+                               {"rule", "wide"}});
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < a.functions.size(); ++i) {
+    const FunctionInfo& f = a.functions[i];
+    if (f.samples < kFewSamples || !f.hot.known() || rows++ >= kMaxFunctions) continue;
+    functionRow(html, f, "functions." + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+void stacksSection(Html& html, const Analysis& a, const Picture& picture) {
+  if (picture.flames.empty() && a.functions.empty()) return;
+  const auto section = html.open("section", {{"id", "stacks"}});
+  html.add("h2", "Where the Python code was");
+  functions(html, a);
+  if (picture.flames.empty()) return;
+  html.add(
+      "p", {{"class", "intro"}},
+      "Each sample of a thread's Python stack, callers above what they call; as wide as the part "
+      "of the samples in it, coloured by the phase most of those are of. Your own code is the "
+      "stronger shade.");
+  for (const Flame& flame : picture.flames) {
+    {
+      const auto head = html.open("div", {{"class", "shead"}});
+      html.add("h3", flame.title);
+      html.add("span", {{"class", "quiet"}},
+               countOf(static_cast<std::int64_t>(flame.samples), "sample"));
+    }
+    const auto box = html.open(
+        "div", {{"class", "flame"}, {"style", "height:" + drawn(flame.depth * 1.3) + "rem"}});
+    for (const FlameFrame& frame : flame.frames) {
+      const bool named = frame.width >= 0.04;
+      html.add(
+          "span",
+          {{"class", std::string("b ") + std::string(nameOf(frame.hue)) +
+                         (frame.users ? " own" : "") + (named ? " named" : "")},
+           {"style", placed(frame.begin, frame.width) + ";top:" + drawn(frame.depth * 1.3) + "rem"},
+           {"title", shortened(frame.name, 200) + "  " + shortened(frame.place, 300) + "  " +
+                         percentText(frame.width)}},
+          named ? shortened(frame.name, 80) : "");
+    }
+  }
+}
+
+}  // namespace stallprof

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+
+#include "base/units.h"
+#include "present/html/html_sections.h"
+#include "present/words/wording.h"
+
+namespace stallprof {
+namespace {
+
+struct Row {
+  Hue hue;
+  double ratio;
+  const char* name;
+  const char* path;
+};
+
+// The trainer's own time, waiting first: what it waited for stands right below.
+std::vector<Row> trainerRows(const Breakdown::Ratio& r) {
+  return {{Hue::kWait, r.dataWait, "waiting for data", "data_wait"},
+          {Hue::kLoad, r.load, "load", "load"},
+          {Hue::kCompute, r.compute, "compute", "compute"},
+          {Hue::kSync, r.sync, "sync", "sync"},
+          {Hue::kComm, r.comm, "comm", "comm"},
+          {Hue::kPeriodic, r.periodic, "periodic", "periodic"},
+          {Hue::kOther, r.other, "other", "other"}};
+}
+
+std::vector<Row> blameRows(const Breakdown::BlameRatio& b) {
+  return {{Hue::kExtract, b.extract, "extract", "extract"},
+          {Hue::kTransform, b.transform, "transform", "transform"},
+          {Hue::kLoad, b.load, "load", "load"},
+          {Hue::kLoad, b.startup, "worker start-up", "startup"},
+          {Hue::kUnknown, b.unknown, "unknown", "unknown"}};
+}
+
+std::vector<Row> phaseRows(const Breakdown::PhaseRatio& p) {
+  return {{Hue::kExtract, p.extract, "extract", "extract"},
+          {Hue::kTransform, p.transform, "transform", "transform"},
+          {Hue::kLoad, p.load, "load", "load"},
+          {Hue::kCompute, p.compute, "compute", "compute"},
+          {Hue::kSync, p.sync, "sync", "sync"},
+          {Hue::kComm, p.comm, "comm", "comm"},
+          {Hue::kPeriodic, p.periodic, "periodic", "periodic"},
+          {Hue::kOther, p.other, "other", "other"},
+          {Hue::kUnknown, p.unknown, "unknown", "unknown"}};
+}
+
+// Shares of a whole of `total` are rounded together, as the legend's are: one number, one text.
+std::vector<BarPart> segmentsOf(const std::vector<Row>& rows, double total) {
+  std::vector<double> ratios;
+  for (const Row& row : rows) ratios.push_back(row.ratio);
+  ratios.push_back(1 - total);
+  const std::vector<std::string> texts = percentTexts(ratios);
+  std::vector<BarPart> parts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string said = std::string(rows[i].name) + " " + texts[i];
+    parts.push_back({rows[i].hue, rows[i].ratio, said, said, false});
+  }
+  return parts;
+}
+
+void bars(Html& html, const Breakdown& b) {
+  const auto grid = html.open("div", {{"class", "bars"}});
+  html.add("span", "the trainer");
+  stackedBar(html, segmentsOf(trainerRows(*b.ratio), 1), "");
+  if (!b.blame || b.ratio->dataWait < 0.005) return;
+  html.add("span", "waits, by cause");
+  std::vector<BarPart> parts = segmentsOf(blameRows(*b.blame), b.ratio->dataWait);
+  parts.push_back({Hue::kOther, 1 - b.ratio->dataWait, "", "", true});
+  stackedBar(html, parts, "thin");
+}
+
+void legend(Html& html, const Breakdown& b) {
+  const auto list = html.open("ul", {{"class", "legend"}, {"aria-label", "the trainer's time"}});
+  const std::vector<Row> rows = trainerRows(*b.ratio);
+  std::vector<double> ratios;
+  for (const Row& row : rows) ratios.push_back(row.ratio);
+  const std::vector<std::string> texts = percentTexts(ratios);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!(rows[i].ratio > 0) && rows[i].hue != Hue::kOther) continue;
+    const auto item = html.open("li");
+    dot(html, rows[i].hue);
+    html.text(std::string(rows[i].name) + " ");
+    const auto bold = html.open("b");
+    figure(html, std::string("breakdown.ratio.") + rows[i].path, rows[i].ratio, texts[i]);
+  }
+  html.add("li", {{"class", "quiet"}}, "adds up to 100 %");
+}
+
+void phaseTable(Html& html, const Analysis& a) {
+  const std::vector<ShareRow> shares = phaseShares(a.breakdown);
+  const std::vector<Row> rows = phaseRows(*a.breakdown.phase);
+  const std::vector<std::string> texts = tenthTexts(ratiosOf(shares));
+  const bool perStep = a.breakdown.scope != "run" && a.steps.windowCount > 0;
+  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto table = html.open("table");
+  {
+    const auto head = html.open("thead");
+    const auto row = html.open("tr");
+    html.add("th", {{"scope", "col"}}, "phase");
+    html.add("th", {{"scope", "col"}, {"class", "r"}}, "share");
+    if (perStep) html.add("th", {{"scope", "col"}, {"class", "r"}}, "per step");
+    html.add("th", {{"scope", "col"}, {"class", "w"}}, "");
+    html.add("th", {{"scope", "col"}, {"class", "wide"}}, "what it is");
+  }
+  const auto body = html.open("tbody");
+  for (const Row& r : rows)
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i].name != r.name) continue;
+      const auto row = html.open("tr");
+      {
+        const auto name = html.open("th", {{"scope", "row"}});
+        dot(html, r.hue);
+        html.text(r.name);
+      }
+      {
+        const auto cell = html.open("td", {{"class", "r"}});
+        figure(html, std::string("breakdown.phase_ratio.") + r.path, r.ratio, texts[i]);
+      }
+      if (perStep)
+        html.add(
+            "td", {{"class", "r"}},
+            durationText(Nanos(std::llround(static_cast<double>(a.steps.window.count()) /
+                                            static_cast<double>(a.steps.windowCount) * r.ratio))));
+      {
+        const auto cell = html.open("td", {{"class", "w"}});
+        meter(html, r.ratio, r.hue);
+      }
+      html.add("td", {{"class", "quiet wide"}}, shares[i].note);
+    }
+}
+
+}  // namespace
+
+void timeSection(Html& html, const Analysis& a) {
+  const auto section = html.open("section", {{"id", "time"}});
+  html.add("h2", "Where time goes");
+  if (!a.breakdown.ratio || !a.breakdown.phase) {
+    html.add("p", {{"class", "intro"}}, "Not measured: no training step was seen.");
+    return;
+  }
+  html.add("p", {{"class", "intro"}},
+           a.breakdown.scope == "run"
+               ? "Of the whole run."
+               : "Every nanosecond of the trainer's thread after warm-up has one owner. What it "
+                 "waited for is given to whoever owed the batch.");
+  bars(html, a.breakdown);
+  legend(html, a.breakdown);
+  phaseTable(html, a);
+  if (a.breakdown.hiddenWaitRatio.value_or(0) >= 0.005)
+    html.add("p", {{"class", "note"}},
+             percentText(*a.breakdown.hiddenWaitRatio) +
+                 " more waiting was hidden behind work of the device.");
+}
+
+}  // namespace stallprof

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "analysis/device/device_time.h"
+#include "base/units.h"
+#include "present/html/buckets.h"
+#include "present/html/picture.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMaxDeviceBlocks = 240, kMaxDeviceLanes = 8;  // as in the other lanes
+
+using Usages = std::map<StringId, Table<DeviceUsage>>;
+
+// The level's mean over all devices at each look (or their sum).
+template <class Field>
+void addLevel(Panel& panel, const char* name, Hue hue, const Usages& usages, Field field,
+              const TimeAxis& axis, double unit, bool sum) {
+  Buckets buckets(axis);
+  double devices = 0;
+  for (const auto& [id, rows] : usages)
+    devices += std::any_of(rows.begin(), rows.end(), [&](auto& r) { return r.data.*field >= 0; });
+  if (devices == 0) return;
+  for (const auto& [id, rows] : usages)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto value = static_cast<double>(rows[i].data.*field);
+      if (value >= 0)
+        buckets.level(rows[i].at, i + 1 < rows.size() ? rows[i + 1].at : axis.end,
+                      value * unit / (sum ? 1 : devices));
+    }
+  keep(panel, name, hue, buckets);
+}
+
+template <class Field>
+double maximum(const Usages& usages, Field field, bool sum) {
+  double all = 0;
+  for (const auto& [id, rows] : usages) {
+    double top = 0;
+    for (const auto& row : rows) top = std::max(top, static_cast<double>(row.data.*field));
+    all = sum ? all + top : std::max(all, top);
+  }
+  return all;
+}
+
+// The traced share of each bucket that some device worked in; what was not traced is not drawn.
+void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
+  Intervals traced, busy;
+  for (const auto& row : trace.deviceTraces)
+    if (row.data.kernels) traced.push_back({row.at, row.end()});
+  for (const auto& row : trace.deviceSpans) busy.push_back({row.at, row.end()});
+  traced = joined(std::move(traced)), busy = joined(std::move(busy));
+  Series series{"busy, traced", Hue::kFirst, {}};
+  const Nanos each =
+      (axis.end - axis.begin) / static_cast<Nanos::rep>(std::max<std::size_t>(1, axis.buckets));
+  for (std::size_t i = 0; i < axis.buckets; ++i) {
+    const Nanos from = axis.begin + each * static_cast<Nanos::rep>(i);
+    Nanos known{}, worked{};
+    divide(traced, {from, from + each}, [&](const Interval& piece, bool inside) {
+      if (!inside) return;
+      known += piece.length();
+      worked += lengthIn(busy, piece);
+    });
+    series.values.push_back(known > Nanos{} ? 100 * seconds(worked) / seconds(known)
+                                            : std::numeric_limits<double>::quiet_NaN());
+  }
+  if (!traced.empty()) panel.series.push_back(std::move(series));
+}
+
+Panel usePanel(const Trace& trace, const Usages& usages, const TimeAxis& axis) {
+  Panel panel;
+  panel.title = "GPU", panel.unit = Panel::Unit::kPercent;
+  panel.note = "Of several, their mean. NVML counts any kernel of any process as busy.";
+  addTraced(panel, trace, axis);
+  addLevel(panel, "busy, NVML", Hue::kSecond, usages, &DeviceUsage::busyMilli, axis, 0.1, false);
+  addLevel(panel, "SMs active", Hue::kThird, usages, &DeviceUsage::smActiveMilli, axis, 0.1, false);
+  return panel;
+}
+
+Panel deviceMemoryPanel(const Usages& usages, const TimeAxis& axis) {
+  Panel panel;
+  panel.title = "GPU memory", panel.unit = Panel::Unit::kBytes;
+  panel.note = "Of all processes that use it.";
+  addLevel(panel, "used", Hue::kFirst, usages, &DeviceUsage::memoryUsed, axis, 1, true);
+  if (const double total = maximum(usages, &DeviceUsage::memoryTotal, true); total > 0)
+    panel.limit = total, panel.limitName = bytesText(total);
+  return panel;
+}
+
+Panel powerPanel(const Usages& usages, const TimeAxis& axis) {
+  Panel panel;
+  panel.title = "GPU power", panel.unit = Panel::Unit::kWatts;
+  addLevel(panel, "drawn", Hue::kFirst, usages, &DeviceUsage::powerMilliwatts, axis, 1e-3, true);
+  return panel;
+}
+
+Panel clockPanel(const Usages& usages, const TimeAxis& axis) {
+  Panel panel;
+  panel.title = "GPU clock", panel.unit = Panel::Unit::kMegahertz;
+  addLevel(panel, "of its SMs", Hue::kFirst, usages, &DeviceUsage::clockMhz, axis, 1, false);
+  if (const double top = maximum(usages, &DeviceUsage::maxClockMhz, false); top > 0)
+    panel.limit = top, panel.limitName = numberText(top) + " MHz";
+  return panel;
+}
+
+Block blockOf(const DeviceSpan& span, Nanos from, Nanos to) {
+  if (span.copyOnly >= span.busy) return {from, to, Hue::kLoad, "copies", false};
+  const bool collectives = span.copyOnly + span.collectiveOnly >= span.busy;
+  return {from, to, collectives ? Hue::kComm : Hue::kCompute,
+          collectives ? "collectives"
+                      : "kernels, busy " + percentText(seconds(span.busy) / seconds(span.duration)),
+          false};
+}
+
+Lane laneOf(const DeviceTimeline::Device& device, Nanos from, Nanos to, const std::string& name) {
+  Lane lane{name, "", {}};
+  auto span = std::partition_point(device.spans.begin(), device.spans.end(),
+                                   [&](const Timed<DeviceSpan>* s) { return s->end() <= from; });
+  const Nanos narrow = (to - from) / static_cast<Nanos::rep>(2 * kMaxDeviceBlocks);
+  for (; span != device.spans.end() && (*span)->at < to; ++span) {
+    Block block = blockOf((*span)->data, std::max(from, (*span)->at), std::min(to, (*span)->end()));
+    Block* last = lane.blocks.empty() ? nullptr : &lane.blocks.back();
+    // Small kernels close together are one block: a page has no room for thousands.
+    if (last && last->hue == block.hue && block.begin - last->end < narrow)
+      last->end = block.end, last->name = "kernels and gaps between them";
+    else if (lane.blocks.size() < kMaxDeviceBlocks)
+      lane.blocks.push_back(std::move(block));
+  }
+  return lane;
+}
+
+}  // namespace
+
+std::vector<Panel> drawDevicePanels(const Trace& trace, const TimeAxis& axis) {
+  Usages usages;
+  for (const auto& row : trace.deviceUsages) usages[row.data.device].push_back(row);
+  if (usages.empty() && trace.deviceTraces.empty()) return {};
+  return {usePanel(trace, usages, axis), deviceMemoryPanel(usages, axis), powerPanel(usages, axis),
+          clockPanel(usages, axis)};
+}
+
+std::vector<Lane> deviceLanes(const Trace& trace, const TrainerFacts& trainer, Nanos from,
+                              Nanos to) {
+  std::vector<Lane> lanes;
+  if (!trainer.device.seen) return lanes;
+  const DeviceTimeline devices = readDevices(trace, {trainer.process, trainer.thread});
+  const bool traced = lengthIn(devices.traced, {from, to}) > Nanos{};
+  for (const DeviceTimeline::Device& device : devices.devices) {
+    if (lanes.size() == kMaxDeviceLanes || !traced) break;
+    lanes.push_back(
+        laneOf(device, from, to,
+               devices.devices.size() < 2 ? "GPU" : "GPU " + std::to_string(lanes.size())));
+  }
+  if (!traced) lanes.push_back({"GPU", "not traced here", {}});
+  return lanes;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "analysis/facts/analysis.h"
+
+// How a list of a report's fields is written: `fieldsOf(const T*)` returns a tuple of Field and
+// Group for a struct T (report_fields.h). The JSON writer, its schema, the gate's metrics and
+// OpenMetrics walk the same lists.
+namespace stallprof::report {
+
+enum class Worse : std::uint8_t { kHigher, kLower, kNeither };
+
+inline constexpr std::int64_t kNoMinimum = std::numeric_limits<std::int64_t>::min();
+
+// What is known of a field beside its name, type and value.
+struct About {
+  const char* text = "";   // what it is; in the schema, and HELP of OpenMetrics
+  const char* words = "";  // "window|run": the only values of a string
+  const char* label = "";  // of a metric that a gate may compare; empty: none
+  Worse worse = Worse::kNeither;
+  const char* by = "";            // OpenMetrics: the label that names the members of an object
+  bool exported = false;          // to OpenMetrics
+  bool sums = false;              // an object that holds only numbers or is null as a whole
+  bool optional = false;          // left out where it is null
+  bool nullable = false;          // a number that may be not finite, which is null
+  std::int64_t minimum = 0;       // of a number
+  const char* pattern = nullptr;  // of a string
+};
+
+// `get` is a pointer to a member, or a function of the struct.
+template <class Get>
+struct Field {
+  const char* name;
+  Get get;
+  About about;
+};
+template <class Get>
+constexpr Field<Get> field(const char* name, Get get, About about = {}) {
+  return {name, get, about};
+}
+
+// An object of fields of the same struct.
+template <class Fields>
+struct Group {
+  const char* name;
+  Fields fields;
+  About about;
+};
+template <class... F>
+constexpr auto group(const char* name, F... fields) {
+  return Group<std::tuple<F...>>{name, std::tuple<F...>(fields...), {}};
+}
+
+template <class T>
+inline constexpr bool kIsGroup = false;
+template <class F>
+inline constexpr bool kIsGroup<Group<F>> = true;
+template <class T>
+inline constexpr bool kIsMaybe = false;
+template <class T>
+inline constexpr bool kIsMaybe<Maybe<T>> = true;
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+
+// Text of which none is null.
+struct TextOrNull {
+  std::string_view text;
+};
+// Numbers by a name that is not ours; none is null.
+struct NamedRatios {
+  const std::vector<std::pair<std::string, double>>* items;
+};
+
+// The type of a field's value.
+template <class Struct, class Get>
+using ValueOf = std::remove_cvref_t<std::invoke_result_t<Get, const Struct&>>;
+
+// What has no list of fields: a value by itself.
+template <class T>
+inline constexpr bool kIsValue =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Nanos> ||
+    std::is_same_v<T, Untrusted> || std::is_same_v<T, TextOrNull> ||
+    std::is_same_v<T, NamedRatios> || std::is_convertible_v<const T&, std::string_view>;
+
+template <class Fields, class F>
+constexpr void forEach(const Fields& fields, F&& visit) {
+  std::apply([&](const auto&... one) { (visit(one), ...); }, fields);
+}
+
+}  // namespace stallprof::report

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "present/metrics/field.h"
+#include "present/metrics/report_json.h"
+#include "stallprof/version.h"
+
+// Every field of the report in JSON, once: name, value, meaning, and who else uses it.
+// Durations are integer nanoseconds (_ns), sizes bytes (_bytes), shares 0..1 (_ratio); null is "not
+// measured". A field that is added here is written, in the schema, and where it says so a metric of
+// the gate and of OpenMetrics. Taking one away or changing its meaning needs another kReportSchema.
+namespace stallprof::report {
+
+inline constexpr char kPhases[] = "extract|transform|load|compute|sync|comm|periodic|other|unknown";
+
+constexpr Maybe<std::uint32_t> lineNumber(const SourceLine& s) {
+  return s.line == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(s.line);
+}
+
+// A line of the user's code as the loader's, a finding's place and a hot function name it.
+struct FileLine {
+  const SourceLine* at;
+};
+struct Place {
+  const SourceLine* at;
+};
+struct HotPlace {
+  const SourceLine* at;
+  const NativeLeaf* native;
+};
+inline Maybe<FileLine> fileLine(const SourceLine& s) {
+  return s.file.empty() ? Maybe<FileLine>() : Maybe<FileLine>(FileLine{&s});
+}
+inline Maybe<Place> place(const SourceLine& s) {
+  return s.known() ? Maybe<Place>(Place{&s}) : Maybe<Place>();
+}
+inline Maybe<HotPlace> hotPlace(const SourceLine& s, const NativeLeaf* native) {
+  return s.known() ? Maybe<HotPlace>(HotPlace{&s, native}) : Maybe<HotPlace>();
+}
+inline TextOrNull textOrNull(const Untrusted& text) { return {text.raw()}; }
+
+constexpr auto fieldsOf(const FileLine*) {
+  return std::make_tuple(field("file", [](const FileLine& p) { return p.at->file; }),
+                         field("line", [](const FileLine& p) { return lineNumber(*p.at); }));
+}
+constexpr auto fieldsOf(const Place*) {
+  return std::make_tuple(
+      field("file", [](const Place& p) { return textOrNull(p.at->file); }),
+      field("line", [](const Place& p) { return lineNumber(*p.at); }),
+      field("function", [](const Place& p) { return textOrNull(p.at->function); }));
+}
+constexpr auto fieldsOf(const NativeLeaf*) {
+  return std::make_tuple(
+      field("library", [](const NativeLeaf& l) { return textOrNull(l.file); },
+            {"a file's name; null: code that no file holds"}),
+      field("function", [](const NativeLeaf& l) { return textOrNull(l.function); },
+            {"null where the library's symbols do not say, or were not found"}),
+      field("ratio", &NativeLeaf::ratio));
+}
+constexpr auto fieldsOf(const HotPlace*) {
+  return std::make_tuple(
+      field("function", [](const HotPlace& p) { return textOrNull(p.at->function); }),
+      field("file", [](const HotPlace& p) { return textOrNull(p.at->file); }),
+      field("line", [](const HotPlace& p) { return lineNumber(*p.at); }),
+      field("native",
+            [](const HotPlace& p) {
+              const bool known = p.native != nullptr && p.native->known();
+              return known ? Maybe<NativeLeaf>(*p.native) : Maybe<NativeLeaf>();
+            },
+            {.text = "of a hot function's CPU samples the most are in this one; only where some "
+                     "were taken",
+             .optional = true}));
+}
+
+constexpr auto fieldsOf(const LoaderInfo*) {
+  return std::make_tuple(
+      field("kind", &LoaderInfo::kind), field("num_workers", &LoaderInfo::workers),
+      field("batch_size", &LoaderInfo::batchSize), field("batching", &LoaderInfo::batching),
+      field("prefetch_factor", &LoaderInfo::prefetch), field("pin_memory", &LoaderInfo::pinMemory),
+      field("persistent_workers", &LoaderInfo::persistent), field("in_order", &LoaderInfo::inOrder),
+      field("where", [](const LoaderInfo& l) { return fileLine(l.where); }),
+      field("library", [](const LoaderInfo& l) { return TextOrNull{l.package}; },
+            {.text = "the installed package that the line calls and that made the loader; only "
+                     "where one did",
+             .optional = true}));
+}
+
+constexpr auto fieldsOf(const RunInfo::Host*) {
+  using Host = RunInfo::Host;
+  return std::make_tuple(field("cpu_model", [](const Host& h) { return TextOrNull{h.cpuModel}; }),
+                         field("cores_online", &Host::coresOnline),
+                         field("cores_usable", &Host::coresUsable),
+                         field("memory_bytes", &Host::memoryBytes), field("gpus", &Host::gpus));
+}
+constexpr auto fieldsOf(const RunInfo*) {
+  return std::make_tuple(
+      field("command", &RunInfo::command),
+      field("started_at", [](const RunInfo& r) { return TextOrNull{r.startedAt}; },
+            {"RFC 3339, UTC"}),
+      field("wall_ns", &RunInfo::wall,
+            {.text = "Wall time of the command.",
+             .label = "whole run",
+             .worse = Worse::kHigher,
+             .exported = true}),
+      group("exit", field("code", &RunInfo::exitCode, {.minimum = kNoMinimum}),
+            field("signal", &RunInfo::exitSignal, {.minimum = kNoMinimum})),
+      field("host", &RunInfo::host),
+      field("processes", &RunInfo::processes, {.label = "processes"}),
+      field("framework", &RunInfo::framework), field("loaders", &RunInfo::loaders));
+}
+
+constexpr auto fieldsOf(const CoverageInfo::Source*) {
+  using Source = CoverageInfo::Source;
+  return std::make_tuple(field("name", &Source::name),
+                         field("state", &Source::state, {.words = "full|partial|absent"}),
+                         field("why", &Source::why));
+}
+using Loss = std::pair<std::string, std::uint64_t>;
+constexpr auto fieldsOf(const Loss*) {
+  return std::make_tuple(field("name", &Loss::first), field("count", &Loss::second));
+}
+constexpr auto fieldsOf(const CoverageInfo*) {
+  return std::make_tuple(
+      group("tier", field("host", &CoverageInfo::hostTier, {.words = "T0|T1|T2|T3|T4|T5|T6"}),
+            field("gpu", &CoverageInfo::gpuTier, {.words = "full|windowed|nvtx|nvml|none"})),
+      field("sources", &CoverageInfo::sources), field("losses", &CoverageInfo::losses),
+      group("overhead", field("recorder_pid", &CoverageInfo::recorderPid, {.minimum = kNoMinimum}),
+            field("recorder_cpu_ratio", &CoverageInfo::recorderCpuRatio),
+            field("effective_hz", &CoverageInfo::effectiveHz)));
+}
+
+constexpr auto fieldsOf(const Resources*) {
+  using R = Resources;
+  constexpr Worse kUp = Worse::kHigher, kDown = Worse::kLower;
+  return std::make_tuple(
+      field("cpu_ratio", &R::cpuRatio,
+            {.text = "CPU, of the usable cores.", .label = "CPU", .exported = true}),
+      field("role_cpu_ratio", [](const R& r) { return NamedRatios{&r.roleCpuRatio}; },
+            {.text = "CPU by role, of the usable cores.", .by = "role", .exported = true}),
+      field("gpu_busy_ratio", &R::gpuBusyRatio,
+            {.text = "Time with work on a GPU.",
+             .label = "GPU busy",
+             .worse = kDown,
+             .exported = true}),
+      field("read_bytes_per_s", &R::readBytesPerSecond,
+            {.text = "Read from storage.", .label = "read", .exported = true}),
+      field("write_bytes_per_s", &R::writeBytesPerSecond,
+            {.text = "Written to storage.", .label = "written", .exported = true}),
+      field("net_bytes_per_s", &R::netBytesPerSecond,
+            {.text = "Received.", .label = "network", .exported = true}),
+      field("cache_hit_ratio", &R::cacheHitRatio,
+            {.text = "Reads that the page cache served.",
+             .label = "cache hits",
+             .worse = kDown,
+             .exported = true}),
+      field("peak_rss_bytes", &R::peakRssBytes,
+            {.text = "Most resident memory.", .label = "peak RSS", .worse = kUp, .exported = true}),
+      field("worker_rss_bytes", &R::workerRssBytes,
+            {.text = "Resident memory of workers.",
+             .label = "worker RSS",
+             .worse = kUp,
+             .exported = true}),
+      field(
+          "shm_bytes", &R::shmBytes,
+          {.text = "Used of /dev/shm.", .label = "shared memory", .worse = kUp, .exported = true}),
+      field("flops_per_s", &R::flopsPerSecond, {.label = "FLOP a second", .worse = kDown}),
+      field("flops_basis", &R::flopsBasis));
+}
+
+constexpr auto fieldsOf(const StepTimes*) {
+  constexpr Worse kUp = Worse::kHigher;
+  return std::make_tuple(field("mean", &StepTimes::mean, {.label = "step time mean", .worse = kUp}),
+                         field("p50", &StepTimes::p50, {.label = "step time p50", .worse = kUp}),
+                         field("p95", &StepTimes::p95, {.label = "step time p95", .worse = kUp}),
+                         field("p99", &StepTimes::p99, {.label = "step time p99", .worse = kUp}));
+}
+constexpr auto fieldsOf(const StepsInfo*) {
+  using S = StepsInfo;
+  return std::make_tuple(
+      field("count", &S::count, {.label = "steps"}),
+      field("window_count", &S::windowCount, {.label = "steps in the window"}),
+      field("source", &S::source, {.words = "marks|nvtx|hook|optimizer|inferred"}),
+      field("confidence", &S::confidence),
+      field("optimizer_steps", &S::optimizerSteps, {.label = "optimizer steps"}),
+      field("rate_per_s", &S::ratePerSecond,
+            {.text = "Steps a second in the window.",
+             .label = "steps a second",
+             .worse = Worse::kLower,
+             .exported = true}),
+      field("samples_per_s", &S::samplesPerSecond,
+            {.text = "Samples a second in the window.",
+             .label = "samples a second",
+             .worse = Worse::kLower,
+             .exported = true}),
+      field("window_ns", &S::window, {.label = "window", .worse = Worse::kHigher}),
+      field("time_ns", &S::time,
+            {.text = "Time of a step; boundaries of passes set apart.",
+             .by = "stat",
+             .exported = true}));
+}
+
+constexpr auto fieldsOf(const EpochInfo*) {
+  return std::make_tuple(field("index", &EpochInfo::index), field("wall_ns", &EpochInfo::wall),
+                         field("steps", &EpochInfo::steps),
+                         field("data_wait_ratio", &EpochInfo::dataWaitRatio),
+                         field("cache_hit_ratio", &EpochInfo::cacheHitRatio));
+}
+
+constexpr auto share(const char* name, auto member, const char* label,
+                     Worse worse = Worse::kHigher) {
+  return field(name, member, {.label = label, .worse = worse});
+}
+constexpr auto fieldsOf(const Breakdown::Ratio*) {
+  using R = Breakdown::Ratio;
+  return std::make_tuple(
+      share("compute", &R::compute, "computing", Worse::kLower),
+      share("data_wait", &R::dataWait, "waiting for data"), share("load", &R::load, "load"),
+      share("sync", &R::sync, "sync"), share("comm", &R::comm, "comm"),
+      share("periodic", &R::periodic, "periodic"), share("other", &R::other, "other"));
+}
+constexpr auto fieldsOf(const Breakdown::BlameRatio*) {
+  using R = Breakdown::BlameRatio;
+  return std::make_tuple(share("extract", &R::extract, "wait for extract"),
+                         share("transform", &R::transform, "wait for transform"),
+                         share("load", &R::load, "wait for load"),
+                         share("startup", &R::startup, "wait for start-up"),
+                         share("unknown", &R::unknown, "wait unexplained"));
+}
+constexpr auto fieldsOf(const Breakdown::PhaseRatio*) {
+  using R = Breakdown::PhaseRatio;
+  return std::make_tuple(
+      share("extract", &R::extract, "phase extract"),
+      share("transform", &R::transform, "phase transform"),
+      field("load", &R::load,
+            {.text = "start-up included", .label = "phase load", .worse = Worse::kHigher}),
+      share("compute", &R::compute, "phase compute", Worse::kLower),
+      share("sync", &R::sync, "phase sync"), share("comm", &R::comm, "phase comm"),
+      share("periodic", &R::periodic, "phase periodic"), share("other", &R::other, "phase other"),
+      share("unknown", &R::unknown, "phase unknown"));
+}
+constexpr auto fieldsOf(const Breakdown*) {
+  using B = Breakdown;
+  return std::make_tuple(
+      field("scope", &B::scope, {.words = "window|run"}),
+      field("ratio", &B::ratio,
+            {.text = "The trainer's time by what it did; sums to 1.",
+             .by = "part",
+             .exported = true,
+             .sums = true}),
+      field("data_wait_blame_ratio", &B::blame,
+            {.text = "Data waits by what the batch that was waited for needed; sums to data_wait.",
+             .by = "cause",
+             .exported = true,
+             .sums = true}),
+      field("phase_ratio", &B::phase,
+            {.text = "Own time and blamed waits by phase; sums to 1.",
+             .by = "phase",
+             .exported = true,
+             .sums = true}),
+      field("hidden_wait_ratio", &B::hiddenWaitRatio,
+            {.text = "Data waits while a device worked.",
+             .label = "hidden wait",
+             .worse = Worse::kHigher,
+             .exported = true}));
+}
+
+constexpr auto fieldsOf(const Verdict*) {
+  using V = Verdict;
+  return std::make_tuple(
+      field("bound_by", &V::boundBy,
+            {.words = "extract|transform|load|compute|comm|periodic|host|mixed|unknown"}),
+      field("healthy", &V::healthy), field("confidence", &V::confidence),
+      field("stall_ratio", &V::stallRatio,
+            {.text = "Time that a replay with data ready did not take.",
+             .label = "stall",
+             .worse = Worse::kHigher,
+             .exported = true}),
+      field("au_ratio", &V::auRatio,
+            {.text = "Compute, of the window.",
+             .label = "AU (compute share)",
+             .worse = Worse::kLower,
+             .exported = true}));
+}
+
+constexpr auto fieldsOf(const Ceiling*) {
+  return std::make_tuple(
+      field("stage", &Ceiling::stage),
+      field("steps_per_s", &Ceiling::stepsPerSecond, {.nullable = true}),
+      field(
+          "gap_ratio", &Ceiling::gapRatio,
+          {.text = "measured step time / ceiling's - 1", .nullable = true, .minimum = kNoMinimum}),
+      field("limited_by", &Ceiling::limitedBy),
+      field("basis", &Ceiling::basis, {.words = "inferred|measured|verified"}));
+}
+
+constexpr auto fieldsOf(const EvidenceItem*) {
+  return std::make_tuple(field("text", &EvidenceItem::text),
+                         field("value", &EvidenceItem::value, {.minimum = kNoMinimum}),
+                         field("unit", &EvidenceItem::unit));
+}
+constexpr auto fieldsOf(const Advice::Change*) {
+  using C = Advice::Change;
+  return std::make_tuple(field("kind", &C::kind, {.words = "loader_arg|env|code|data|hardware"}),
+                         field("name", &C::name), field("from", &C::from), field("to", &C::to));
+}
+constexpr auto fieldsOf(const Prediction*) {
+  return std::make_tuple(field("speedup", &Prediction::speedup, {"old by new time of the window"}),
+                         field("low", &Prediction::low, {"of a 90 % interval"}),
+                         field("high", &Prediction::high, {"of a 90 % interval"}));
+}
+constexpr auto fieldsOf(const Advice*) {
+  return std::make_tuple(field("id", &Advice::id), field("text", &Advice::text),
+                         field("change", &Advice::change), field("diff", &Advice::diff),
+                         field("predicted", &Advice::predicted),
+                         field("measured", &Advice::measured), field("risk", &Advice::risk),
+                         field("verify_command", &Advice::verifyCommand));
+}
+constexpr auto fieldsOf(const Finding*) {
+  return std::make_tuple(
+      field("rank", &Finding::rank,
+            {.text = "Findings by predicted gain and confidence; 1 is first.",
+             .exported = true,
+             .minimum = 1}),
+      field("id", &Finding::id), field("phase", &Finding::phase, {.words = kPhases}),
+      field("share_ratio", &Finding::shareRatio,
+            {.text = "Share of the window.", .exported = true, .nullable = true}),
+      field("within", &Finding::within), field("confidence", &Finding::confidence),
+      field("title", &Finding::title),
+      field("where", [](const Finding& f) { return place(f.where); }),
+      field("hot", [](const Finding& f) { return hotPlace(f.hot, &f.native); }),
+      field("evidence", &Finding::evidence), field("advice", &Finding::advice));
+}
+
+constexpr auto fieldsOf(const FunctionInfo*) {
+  using F = FunctionInfo;
+  return std::make_tuple(
+      field("phase", &F::phase, {.words = kPhases}),
+      field("role", &F::role, {.words = "trainer|producer"}),
+      field("phase_ratio", &F::phaseRatio, {"of the phase"}),
+      field("low", &F::low, {"of a 90 % interval"}),
+      field("high", &F::high, {"of a 90 % interval"}),
+      field("hot", [](const F& f) { return hotPlace(f.hot, &f.native); }, {"the innermost frame"}),
+      field("where", [](const F& f) { return place(f.where); },
+            {"the line of the user's that led to it"}),
+      field("rule", &F::rule, {"why that phase: stallprof explain --rule"}),
+      field("samples", &F::samples), field("processes", &F::processes));
+}
+
+constexpr auto fieldsOf(const TrainerInfo*) {
+  using T = TrainerInfo;
+  return std::make_tuple(field("pid", &T::pid), field("rank", &T::rank, {.minimum = kNoMinimum}),
+                         field("attempt", &T::attempt, {.minimum = 1}), field("steps", &T::steps),
+                         field("breakdown", &T::breakdown), field("verdict", &T::verdict));
+}
+
+constexpr auto fieldsOf(const Cost*) {
+  return std::make_tuple(field("price_per_hour", &Cost::pricePerHour),
+                         field("per_epoch", &Cost::perEpoch),
+                         field("wasted_per_epoch", &Cost::wastedPerEpoch));
+}
+
+}  // namespace stallprof::report

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "present/timeline/stack_export.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/describe/stack_table.h"
+#include "analysis/facts/stack_samples.h"
+#include "analysis/steps/own_phases.h"
+#include "base/text.h"
+#include "present/timeline/chrome_trace_json.h"
+#include "present/timeline/native_frames.h"
+
+namespace stallprof {
+namespace {
+
+std::string frameName(const Trace& trace, StackId frame) {
+  const StackSeen& seen = trace.stack(frame);
+  if (seen.kind == FrameKind::kOther) return escapeTerminal(trace.text(seen.function), 120);
+  SourceLine line = lineOf(trace, frame);
+  line.line = 0;  // one box a function, not one a line
+  return nameOf(line);
+}
+
+std::vector<std::string> frameNames(const Trace& trace, StackId stack) {
+  std::vector<std::string> names;
+  for (StackId at = stack; !at.none(); at = trace.stack(at).caller)
+    names.push_back(frameName(trace, at));
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+Nanos endOf(const Trace& trace) { return trace.end + Nanos(1); }
+
+Side sideOf(Role role) { return role == Role::kWorker ? Side::kProducer : Side::kTrainer; }
+
+std::string processName(const Trace& trace, ProcessId id) {
+  const ProcessLife& process = trace.process(id);
+  return std::to_string(process.pid) + " " + escapeTerminal(trace.text(process.comm), 64);
+}
+
+// A list of numbers or lists already written.
+std::string listed(const std::vector<std::string>& items) {
+  std::string out = "[";
+  for (const std::string& item : items) out += (out.size() > 1 ? "," : "") + item;
+  return out + "]";
+}
+
+struct Profile {
+  std::vector<std::string> samples, weights;
+  std::uint64_t end = 0;
+};
+
+std::string profileJson(const std::string& name, const Profile& p) {
+  return "{\"type\":\"sampled\",\"name\":" + jsonText(name) +
+         ",\"unit\":\"none\",\"startValue\":0,\"endValue\":" + std::to_string(p.end) +
+         ",\"samples\":" + listed(p.samples) + ",\"weights\":" + listed(p.weights) + "}";
+}
+
+}  // namespace
+
+std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
+                                      const StackLabels& labels, StackGroup by, bool blocked) {
+  std::map<std::pair<std::string, StackId>, std::uint64_t> samples;
+  for (std::size_t i = 0; i < trace.threads.size(); ++i) {
+    const ThreadLife& thread = trace.threads[i];
+    const Role role = roles.of(thread.process);
+    // Of the thread that steps the report knows the user's own functions that make data.
+    const bool trains = roles.of(ThreadId{static_cast<std::uint32_t>(i + 1)}) == Role::kTrainer;
+    const DataFunctions own = by == StackGroup::kPhase && trains
+                                  ? DataFunctions(trace, labels, thread, trace.begin, endOf(trace))
+                                  : DataFunctions();
+    const auto groupOf = [&](const Sample& sample) -> std::string {
+      if (by == StackGroup::kRole) return std::string(nameOf(role));
+      if (by == StackGroup::kProcess) return processName(trace, thread.process);
+      if (by == StackGroup::kNone) return {};
+      const StackLabel label = labels.of(sample.stack->stack, sideOf(role));
+      const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+      const bool data = own.claim(sample.stack->stack, label, what);
+      return std::string(nameOf(data ? Phase::kTransform : what.phase));
+    };
+    eachSample(thread, trace.begin, endOf(trace), [&](const Sample& sample) {
+      if (sample.stack->stack.none() || (!blocked && sample.wait != Wait::kRunning)) return;
+      ++samples[{groupOf(sample), sample.stack->stack}];
+    });
+  }
+  // Stacks that differ in lines alone are one.
+  std::map<std::pair<std::string, std::vector<std::string>>, std::uint64_t> merged;
+  const NativeFrames natives(trace);
+  for (const auto& [key, n] : samples)
+    for (const auto& [leaf, part] : natives.split(blocked ? StackId{} : key.second, n)) {
+      std::vector<std::string> frames = frameNames(trace, key.second);
+      if (!leaf.empty()) frames.push_back(leaf);
+      merged[{key.first, std::move(frames)}] += part;
+    }
+  for (const ThreadLife& thread : trace.threads)
+    for (const auto& [place, count] : natives.alone(thread)) {
+      const Role role = roles.of(thread.process);
+      const auto& [stack, leaf] = place;
+      const SampleLabel label =
+          StackLabels::sample(labels.of(stack, sideOf(role)), Wait::kRunning, false);
+      const std::string group = by == StackGroup::kRole      ? std::string(nameOf(role))
+                                : by == StackGroup::kProcess ? processName(trace, thread.process)
+                                : by == StackGroup::kPhase   ? std::string(nameOf(label.phase))
+                                                             : std::string();
+      std::vector<std::string> frames = frameNames(trace, stack);
+      if (!frames.empty()) frames.emplace_back("(native threads)");
+      frames.push_back(leaf);
+      merged[{group, std::move(frames)}] += count;
+    }
+  std::vector<WeighedStack> stacks;
+  for (const auto& [key, n] : merged) stacks.push_back({key.first, key.second, n});
+  return stacks;
+}
+
+std::string foldedStacks(const std::vector<WeighedStack>& stacks) {
+  std::string out;
+  for (const WeighedStack& stack : stacks) {
+    std::string line = stack.group;
+    for (std::string frame : stack.frames) {
+      std::replace(frame.begin(), frame.end(), ';', ',');  // the format's own separator
+      line += (line.empty() ? "" : ";") + frame;
+    }
+    out += line + " " + std::to_string(stack.samples) + "\n";
+  }
+  return out;
+}
+
+std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::string& name) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::string> frames;
+  std::map<std::string, Profile> profiles;
+  for (const WeighedStack& stack : stacks) {
+    std::vector<std::string> sample;
+    for (const std::string& frame : stack.frames) {
+      const auto [at, isNew] = index.try_emplace(frame, frames.size());
+      if (isNew) frames.push_back("{\"name\":" + jsonText(frame) + "}");
+      sample.push_back(std::to_string(at->second));
+    }
+    Profile& profile = profiles[stack.group];
+    profile.samples.push_back(listed(sample));
+    profile.weights.push_back(std::to_string(stack.samples));
+    profile.end += stack.samples;
+  }
+  std::vector<std::string> all;
+  for (const auto& [group, profile] : profiles)
+    all.push_back(profileJson(group.empty() ? name : group, profile));
+  return "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":" +
+         jsonText(name) + ",\"exporter\":\"stallprof\",\"shared\":{\"frames\":" + listed(frames) +
+         "},\"profiles\":" + listed(all) + "}\n";
+}
+
+}  // namespace stallprof

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "present/words/wording.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/units.h"
+#include "stallprof/version.h"
+
+namespace stallprof {
+namespace {
+
+std::string trainersText(const Analysis& a) {
+  if (a.trainers.empty()) return "no trainer found";
+  const bool ranks = std::all_of(a.trainers.begin(), a.trainers.end(),
+                                 [](const TrainerInfo& t) { return t.rank.has_value(); });
+  return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");
+}
+
+std::string hostText(const RunInfo::Host& host) {
+  std::string text = host.cpuModel.empty() ? "unknown CPU" : host.cpuModel;
+  if (host.coresOnline > 0) {
+    const bool some = host.coresUsable > 0 && host.coresUsable < host.coresOnline - 0.01;
+    text += ", " + (some ? numberText(host.coresUsable) + " of " : "") +
+            countOf(host.coresOnline, "core");
+  }
+  std::map<std::string, int> gpus;  // eight of a kind are one entry
+  for (const std::string& gpu : host.gpus) ++gpus[gpu];
+  for (const auto& [name, count] : gpus)
+    text += ", " + (count > 1 ? std::to_string(count) + " x " : "") + name;
+  return text;
+}
+
+std::string why(const std::string& source) {
+  if (source == "marks") return "from marks in the program";
+  if (source == "nvtx") return "from NVTX ranges";
+  if (source == "hook") return "from the data loader";
+  if (source == "optimizer") return "from optimizer steps";
+  if (source == "inferred") return "inferred from repeating behaviour";
+  return "from " + source;
+}
+
+std::uint64_t lost(const Analysis& a, std::string_view name) {
+  for (const auto& [what, count] : a.coverage.losses)
+    if (what == name) return count;
+  return 0;
+}
+
+// What was lost, as a reader who does not know our names for it wants it; the JSON report has
+// those.
+std::string lossText(const std::string& name, std::uint64_t count) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"stacks_torn", "stacks that moved"},
+      {"stacks_skipped", "stacks left out"},
+      {"stacks_full", "stacks past what a recording holds"},
+      {"threads_skipped", "samples of threads left out"},
+      {"tick_missed", "samples too late"},
+      {"short_lived", "processes too short-lived to see"},
+      {"perf_lost", "native samples or births of tasks"},
+      {"ring_full", "events of the hook"}};
+  const std::string number =
+      countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));
+  for (const auto& [known, words] : kWords)
+    if (known == name) return number + " " + std::string(words);
+  return name + " " + number;
+}
+
+std::string noVerdictReason(const NoVerdict& reason) {
+  switch (reason.why) {
+    case NoVerdict::Why::kNoSteps:
+      return "no training step was seen";
+    case NoVerdict::Why::kFewSteps:
+      return countOf(std::llround(reason.value), "step") + ", " +
+             std::to_string(std::llround(reason.limit)) + " are needed";
+    case NoVerdict::Why::kUnexplained:
+      return percentText(reason.value) + " of the time is unexplained";
+    case NoVerdict::Why::kOthersCpu:
+      return "other programs used more of the CPU than the first findings differ by";
+    case NoVerdict::Why::kUnclear:
+      break;
+  }
+  return "the evidence does not single out a cause";
+}
+
+}  // namespace
+
+std::string commandText(const RunInfo& run) {
+  std::string text;
+  for (const Untrusted& word : run.command)
+    text += (text.empty() ? "" : " ") + quoteShell(word.raw());
+  return text.empty() ? "(command unknown)" : text;
+}
+
+std::string lineText(const SourceLine& line) {
+  std::string text = line.function.empty() ? "" : line.function.raw() + "()";
+  if (line.file.empty()) return text;
+  if (!text.empty()) text += " in ";
+  text += line.file.raw();
+  return line.line == 0 ? text : text + ":" + std::to_string(line.line);
+}
+
+std::vector<std::string> headline(const Analysis& a) {
+  std::vector<std::string> parts = {"stallprof " STALLPROF_VERSION, commandText(a.run),
+                                    trainersText(a), hostText(a.run.host)};
+  if (a.run.framework) parts.push_back(*a.run.framework);
+  return parts;
+}
+
+std::vector<std::string> warnings(const Analysis& a) {
+  std::vector<std::string> out;
+  if (!a.run.ended)
+    out.push_back(
+        "The recording has no end: the run is still going, or the recorder was cut off. "
+        "All that was recorded counts.");
+  std::string damage;
+  for (const char* name : {"frame_torn", "frame_damaged", "segment_missing"})
+    if (const std::uint64_t n = lost(a, name); n != 0)
+      damage += (damage.empty() ? "" : ", ") + std::string(name) + " " +
+                countText(static_cast<std::int64_t>(n));
+  if (!damage.empty()) out.push_back("Damaged recording (" + damage + "): the rest of it counts.");
+  if (lost(a, "disk_full") + lost(a, "write_error") != 0)
+    out.push_back("The recording has gaps: its disk refused writes for a while.");
+  if (a.run.exitSignal)
+    out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
+  else if (a.run.exitCode.value_or(0) != 0)
+    out.push_back("The command failed: exit status " + std::to_string(*a.run.exitCode) + ".");
+  return out;
+}
+
+std::string verdictText(const Analysis& a) {
+  const Verdict& v = a.verdict;
+  const std::string sure = " (" + std::string(nameOf(v.confidence)) + " confidence)";
+  if (v.healthy.value_or(false)) {
+    const std::string bound = v.boundBy == "unknown" ? "" : ": " + v.boundBy + "-bound";
+    return "Nothing to fix in the input pipeline" + bound + sure + ".";
+  }
+  if (v.boundBy == "unknown")
+    return "No verdict: " + noVerdictReason(v.withheld.value_or(NoVerdict{})) + ".";
+  const bool mixed = v.boundBy == "mixed";
+  std::string text = (mixed ? "Mixed" : v.boundBy + "-bound") + sure;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (a.findings.empty()) return text + ".";
+  text += mixed ? ": findings 1 and 2 weigh about the same. 1: " : ": ";
+  text += a.findings[0].title + ".";
+  const std::string gain = gainText(predictionOf(a.findings[0]));
+  return gain == "not predicted"
+             ? text
+             : text + " Fixing it is predicted to make the run " + gain + " as fast.";
+}
+
+std::vector<std::string> captureParts(const Analysis& a) {
+  std::vector<std::string> parts;
+  if (a.steps.count > 0) {
+    const std::int64_t warm = std::max<std::int64_t>(0, a.steps.count - a.steps.windowCount);
+    parts.push_back(countOf(a.steps.count, "step") + ", " + countText(a.steps.windowCount) +
+                    " in the window (" + countText(warm) + " warm-up apart), " +
+                    why(a.steps.source.value_or("an unknown source")));
+  }
+  parts.push_back(a.coverage.recorderCpuRatio
+                      ? "recorder " + fmt::format("{:.1f} %", *a.coverage.recorderCpuRatio * 100) +
+                            " of one core"
+                      : "recorder's cost not measured");
+  std::string losses;
+  for (const auto& [name, count] : a.coverage.losses)
+    losses += (losses.empty() ? "lost: " : ", ") + lossText(name, count);
+  parts.push_back(losses.empty() ? "nothing lost" : losses);
+  return parts;
+}
+
+std::string stepTimeText(const StepsInfo& steps) {
+  std::string text = !steps.time ? std::string(kNotMeasuredText)
+                                 : "p50 " + durationText(steps.time->p50) + "   p95 " +
+                                       durationText(steps.time->p95) + "   p99 " +
+                                       durationText(steps.time->p99) + "   mean " +
+                                       durationText(steps.time->mean);
+  if (steps.samplesPerSecond) text += "   " + rateText(*steps.samplesPerSecond, "samples");
+  return text;
+}
+
+std::vector<std::string> useParts(const Analysis& a) {
+  const Resources& r = a.resources;
+  std::vector<std::string> parts;
+  if (a.steps.ratePerSecond) parts.push_back(rateText(*a.steps.ratePerSecond, "steps"));
+  if (a.steps.samplesPerSecond) parts.push_back(rateText(*a.steps.samplesPerSecond, "samples"));
+  const auto named = [&](const char* name, const std::string& text) {
+    parts.push_back(std::string(name) + " " + text);
+  };
+  named("CPU", r.cpuRatio ? percentText(*r.cpuRatio) : kNotMeasuredText);
+  if (!a.run.host.gpus.empty() || r.gpuBusyRatio)
+    named("GPU", r.gpuBusyRatio ? percentText(*r.gpuBusyRatio) +
+                                      (a.device && a.device->basis == "nvml" ? " (NVML)" : "")
+                                : kNotMeasuredText);
+  named("read", r.readBytesPerSecond ? rateText(*r.readBytesPerSecond, "bytes") : kNotMeasuredText);
+  if (r.cacheHitRatio) named("cache hits", percentText(*r.cacheHitRatio));
+  named("peak RSS",
+        r.peakRssBytes ? bytesText(static_cast<double>(*r.peakRssBytes)) : kNotMeasuredText);
+  if (a.counters && a.counters->instructionsPerCycle)
+    named("instructions a cycle", numberText(*a.counters->instructionsPerCycle));
+  if (a.counters && a.counters->stalledRatio)
+    named("stalled", percentText(*a.counters->stalledRatio) + " of cycles");
+  return parts;
+}
+
+std::string gapText(const Ceiling& c) {
+  if (!std::isfinite(c.gapRatio)) return kNotMeasuredText;
+  const std::string percent = percentText(c.gapRatio);
+  return (c.gapRatio < 0 || percent.starts_with('<') ? "" : "+") + percent;
+}
+
+std::string epochText(const EpochInfo& e) {
+  const auto ratio = [](const Maybe<double>& r) { return r ? percentText(*r) : kNotMeasuredText; };
+  return durationText(e.wall) + ", " + countOf(e.steps, "step") + ", waiting for data " +
+         ratio(e.dataWaitRatio) + ", cache hits " + ratio(e.cacheHitRatio);
+}
+
+std::string trainerText(const TrainerInfo& t) {
+  std::string text = t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid);
+  if (t.attempt > 1) text += " (attempt " + std::to_string(t.attempt) + ")";
+  text += ": " + countOf(t.steps.count, "step");
+  if (t.steps.time) text += ", p50 " + durationText(t.steps.time->p50);
+  if (t.breakdown.ratio)
+    text += ", waiting for data " + percentText(t.breakdown.ratio->dataWait) + ", compute " +
+            percentText(t.breakdown.ratio->compute);
+  return text + ", bound by " + t.verdict.boundBy;
+}
+
+std::string costText(const Cost& cost) {
+  const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
+  std::string text = "at " + money(cost.pricePerHour) + " an hour: ";
+  text += cost.perEpoch ? money(*cost.perEpoch) + " per epoch" : "cost per epoch not measured";
+  if (cost.wastedPerEpoch)
+    text += ", " + money(*cost.wastedPerEpoch) + " of it saved by the first fix";
+  return text;
+}
+
+std::string loaderText(const LoaderInfo& l) {
+  std::string text = l.kind.empty() ? "loader" : l.kind;
+  text += ": num_workers=" + std::to_string(l.workers);
+  if (l.batchSize) text += ", batch_size=" + std::to_string(*l.batchSize);
+  if (l.prefetch) text += ", prefetch_factor=" + std::to_string(*l.prefetch);
+  if (l.pinMemory) text += ", pin_memory";
+  if (l.persistent) text += ", persistent_workers";
+  if (!l.package.empty()) text += ", made by " + l.package;
+  const std::string where = lineText(l.where);
+  return where.empty() ? text : text + "  " + where;
+}
+
+std::vector<std::string> nextCommands(const Analysis& a, const PresentOptions& options) {
+  std::vector<std::string> out;
+  if (!options.recording.empty()) {
+    const std::string report = "stallprof report " + quoteShell(options.recording);
+    out.push_back(report + " --format html -o report.html");
+    out.push_back(report + " --format json");
+  }
+  for (const Finding& f : a.findings) {
+    out.push_back("stallprof explain " + f.id);
+    break;
+  }
+  out.emplace_back("stallprof doctor");
+  return out;
+}
+
+}  // namespace stallprof

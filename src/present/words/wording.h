@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "present/words/present_options.h"
+
+// The sentences and rows of a report, before any layout: text and Markdown say the same because
+// they say this. Strings may hold bytes from the job; every sink escapes what it writes.
+namespace stallprof {
+
+struct ShareRow {
+  std::string name;  // as shown: "waiting for data"
+  char glyph = '#';  // in the bar
+  double ratio = 0;
+  std::string note;  // what it is, in a few words; may be empty
+};
+
+struct FindingRow {
+  const Finding* finding = nullptr;
+  std::string share;       // "38 %", or "24 % (in 1)" inside another finding
+  std::string gain;        // "1.42x - 1.61x"
+  std::string confidence;  // "high"
+  bool minor = false;      // predicted below 3 %: named, not unfolded
+};
+
+// The words of the command, quoted for a shell.
+[[nodiscard]] std::string commandText(const RunInfo& run);
+// "train.py:88", "decode() in aug.py:12"; empty when nothing is known.
+[[nodiscard]] std::string lineText(const SourceLine& line);
+
+[[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
+[[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed
+[[nodiscard]] std::string verdictText(const Analysis& a);
+[[nodiscard]] std::vector<std::string> captureParts(const Analysis& a);  // steps, cost, losses
+[[nodiscard]] std::string stepTimeText(const StepsInfo& steps);
+[[nodiscard]] std::vector<std::string> useParts(const Analysis& a);  // the utilisation line
+
+// Parts that sum to 1, largest meaning first; empty where not measured. Zero parts are left out,
+// but never `other` and `unknown`.
+[[nodiscard]] std::vector<ShareRow> trainerShares(const Breakdown& b);
+[[nodiscard]] std::vector<ShareRow> phaseShares(const Breakdown& b);
+[[nodiscard]] std::vector<double> ratiosOf(const std::vector<ShareRow>& shares);
+// "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.
+[[nodiscard]] std::vector<std::string> blameParts(const Breakdown& b);
+
+// Of the change that is advised first and could be predicted; all null where none could.
+[[nodiscard]] Prediction predictionOf(const Finding& finding);
+// "1.42x - 1.61x"; one number where there is no interval; "not predicted" where there is none.
+[[nodiscard]] std::string gainText(const Prediction& predicted);
+[[nodiscard]] std::vector<FindingRow> findingRows(const Analysis& a);
+[[nodiscard]] std::string tieText(const Analysis& a);  // empty: no ties
+[[nodiscard]] std::string adviceText(const Advice& advice);
+
+[[nodiscard]] std::string gapText(const Ceiling& ceiling);  // "+92 %": above the pace now
+[[nodiscard]] std::string epochText(const EpochInfo& epoch);
+[[nodiscard]] std::string trainerText(const TrainerInfo& trainer);
+[[nodiscard]] std::string costText(const Cost& cost);
+[[nodiscard]] std::string loaderText(const LoaderInfo& loader);
+[[nodiscard]] std::vector<std::string> nextCommands(const Analysis& a,
+                                                    const PresentOptions& options);
+
+}  // namespace stallprof

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include "base/units.h"
+#include "present/words/wording.h"
+
+namespace stallprof {
+namespace {
+
+// Below this predicted gain a finding is named but not unfolded.
+constexpr double kMinorGain = 1.03;
+constexpr double kMinorShare = 0.03;  // the same, where no gain could be predicted
+
+std::string rankOf(const Analysis& a, const std::string& id) {
+  for (const Finding& f : a.findings)
+    if (f.id == id) return std::to_string(f.rank);
+  return id;
+}
+
+}  // namespace
+
+std::string gainText(const Prediction& predicted) {
+  const auto times = [](double v) { return fmt::format("{:.2f}x", v); };
+  const auto usable = [](const Maybe<double>& v) { return v && std::isfinite(*v) && *v < 1e4; };
+  if (usable(predicted.low) && usable(predicted.high)) {
+    const std::string low = times(*predicted.low), high = times(*predicted.high);
+    return low == high ? low : low + " - " + high;
+  }
+  return usable(predicted.speedup) ? times(*predicted.speedup) : "not predicted";
+}
+
+Prediction predictionOf(const Finding& finding) {
+  for (const Advice& advice : finding.advice)
+    if (advice.predicted.speedup) return advice.predicted;
+  return {};
+}
+
+std::vector<FindingRow> findingRows(const Analysis& a) {
+  std::vector<FindingRow> rows;
+  for (const Finding& f : a.findings) {
+    FindingRow row{&f, percentText(f.shareRatio), "", std::string(nameOf(f.confidence)), false};
+    if (f.within) row.share += " (in " + rankOf(a, *f.within) + ")";
+    const Prediction best = predictionOf(f);
+    row.gain = gainText(best);
+    row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
+    // The answer of a healthy run is not a thing to fix: it has no gain and is always shown.
+    if (a.verdict.healthy.value_or(false) && f.rank == 1) {
+      row.minor = false;
+      if (!best.speedup) row.gain = "-";
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string tieText(const Analysis& a) {
+  std::string tied;
+  for (const int rank : a.verdict.tied)
+    tied += (tied.empty() ? "" : " and ") + std::to_string(rank);
+  return tied.empty() ? ""
+                      : tied + " are tied: their gains, weighed by confidence, are within 10 %";
+}
+
+std::string adviceText(const Advice& advice) {
+  std::string text = advice.text;
+  const std::string gain = gainText(advice.predicted);
+  if (gain != "not predicted") text += "   [" + gain + "]";
+  if (advice.measured) text += fmt::format("   [measured {:.2f}x]", *advice.measured);
+  return text;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/facts/analysis.h"
+
+namespace stallprof {
+
+// Which functions each phase's time went to, a line each: "transform  63 %  PIL/Image.py:
+// Image.resize called from train.py:31 Photos.__getitem__, 4 workers". Empty without stacks.
+[[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis);
+
+}  // namespace stallprof

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "recording/cupti/activity_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stallprof {
+namespace {
+
+// NTP moves both clocks of the kernel alike, and never by more than 500 ppm; a second clock in a
+// device drifts by some 100 ppm. A clock set by hand jumps by more than any of it.
+constexpr double kRateLimit = 1e-3;
+// What a pair may be off beside its bracket: a reader that lost its CPU within it.
+constexpr std::int64_t kPairError = 50'000;
+// A shorter interval says nothing of the rate: its pairs' errors are as large.
+constexpr std::int64_t kRateInterval = 100'000'000;
+// Pairs come once a second; records are never minutes late.
+constexpr std::size_t kPieces = 512;
+constexpr std::uint64_t kInstantLimit = std::uint64_t{1} << 62;
+
+}  // namespace
+
+void ActivityClock::add(const stallprof_clock_pair& pair) {
+  if (pair.monotonic >= kInstantLimit || pair.device >= kInstantLimit || pair.monotonic == 0)
+    return;
+  Piece next{static_cast<std::int64_t>(pair.device), static_cast<std::int64_t>(pair.monotonic), 0,
+             false};
+  if (!pieces_.empty()) {
+    if (pair.monotonic <= last_.monotonic) return;
+    Piece& before = pieces_.back();
+    const std::int64_t elapsed = next.monotonic - before.monotonic;
+    const std::int64_t ticked = next.device - before.device;
+    const double allowed =
+        static_cast<double>(elapsed) * kRateLimit + static_cast<double>(kPairError) +
+        static_cast<double>(std::min<std::uint64_t>(pair.uncertainty + last_.uncertainty,
+                                                    static_cast<std::uint64_t>(kRateInterval)));
+    before.broken = std::abs(static_cast<double>(ticked - elapsed)) > allowed;
+    if (before.broken) {
+      ++breaks_;
+      before.slope = 0;
+    } else {
+      before.slope = static_cast<double>(elapsed) / static_cast<double>(ticked) - 1;
+      // The rate of the newest piece, until its end is known.
+      if (elapsed >= kRateInterval) next.slope = before.slope;
+    }
+  }
+  last_ = pair;
+  if (pieces_.size() == kPieces) pieces_.erase(pieces_.begin(), pieces_.begin() + kPieces / 2);
+  pieces_.push_back(next);
+}
+
+const ActivityClock::Piece* ActivityClock::pieceOf(std::int64_t device) const {
+  if (pieces_.empty()) return nullptr;
+  // Newest first: most records are younger than the last pair or the one before. A clock that was
+  // set back has two pieces for some of its times; the newer is as good a guess as there is.
+  for (std::size_t i = pieces_.size(); i-- > 0;)
+    if (device >= pieces_[i].device) return &pieces_[i];
+  return &pieces_.front();
+}
+
+std::optional<Nanos> ActivityClock::monotonic(std::uint64_t device) const {
+  if (device >= kInstantLimit) return std::nullopt;
+  const auto instant = static_cast<std::int64_t>(device);
+  const Piece* piece = pieceOf(instant);
+  if (piece == nullptr || (piece->broken && instant >= piece->device)) return std::nullopt;
+  return Nanos(piece->monotonicAt(instant));
+}
+
+std::optional<ActivityClock::Interval> ActivityClock::interval(std::uint64_t begin,
+                                                               std::uint64_t end) const {
+  if (begin >= kInstantLimit || end >= kInstantLimit) return std::nullopt;
+  const auto from = static_cast<std::int64_t>(begin), to = static_cast<std::int64_t>(end);
+  const Piece* piece = pieceOf(from);
+  if (piece == nullptr) return std::nullopt;
+  // Nearly always both are in one piece.
+  const bool whole =
+      piece->device <= from && from <= to && (piece == &pieces_.back() || to < piece[1].device);
+  if (whole) {
+    if (piece->broken) return std::nullopt;
+    return Interval{piece->monotonicAt(from), piece->monotonicAt(to)};
+  }
+  const auto first = monotonic(begin), last = monotonic(end);
+  if (!first || !last) return std::nullopt;
+  return Interval{first->count(), last->count()};
+}
+
+}  // namespace stallprof

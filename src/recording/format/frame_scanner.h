@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "recording/format/format.h"
+
+namespace stallprof {
+
+// Finds the whole frames of one segment in its bytes, and what lies between them. Reads through
+// `read` (a file, or a test's bytes) a window at a time; nothing is believed without its checksum.
+class FrameScanner {
+ public:
+  // Fills the span from the current position; fewer bytes only at the end. Must outlive this.
+  using Read = std::function<std::size_t(std::span<std::uint8_t>)>;
+  explicit FrameScanner(const Read& read) : read_(read) {}
+
+  struct Frame {
+    format::FrameHeader header;
+    std::span<const std::uint8_t> payload;  // valid until the next call
+  };
+  // Bytes that are no part of a whole frame: `torn` when the segment ends within them.
+  struct Skipped {
+    std::int64_t bytes = 0;
+    bool torn = false;
+  };
+
+  // The segment's header; none when it is damaged (then frames may still follow).
+  std::optional<format::SegmentHeader> segmentHeader();
+  // The next whole frame, none at the end. `skipped` is what was passed over before it.
+  std::optional<Frame> next(Skipped& skipped);
+
+  [[nodiscard]] std::int64_t bytesRead() const { return bytesRead_; }
+
+ private:
+  [[nodiscard]] std::span<const std::uint8_t> ahead(std::size_t wanted);
+  void consume(std::size_t bytes) { begin_ += bytes; }
+  bool skipToSync(Skipped& skipped);
+
+  const Read& read_;
+  std::vector<std::uint8_t> window_;
+  std::size_t begin_ = 0, end_ = 0;  // of the bytes read and not consumed, in the window
+  std::int64_t bytesRead_ = 0;
+  bool ended_ = false;  // asked once: a file that grows on is read up to where it was
+};
+
+}  // namespace stallprof

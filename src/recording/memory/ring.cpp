@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "recording/memory/ring.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/fd.h"
+#include "event/kind_table.h"
+#include "recording/memory/event_memory.h"
+#include "recording/memory/ring_record.h"
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kOwnerCheck = std::chrono::seconds(1);
+
+template <class T>
+T load(const T& shared) {
+  return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+}
+template <class T>
+void store(T& shared, T value) {
+  __atomic_store_n(&shared, value, __ATOMIC_RELEASE);
+}
+
+// What the recorder itself knows of a slot: the job can write to all of the shared memory, so
+// nothing there is read back as if it were ours.
+struct SlotState {
+  std::uint64_t tail = 0;
+  std::uint64_t dropped = 0;
+  Nanos nextOwnerCheck{};
+};
+
+class MappedMemory final : public EventMemory {
+ public:
+  MappedMemory(Fd fd, void* memory)
+      : fd_(std::move(fd)),
+        header_(static_cast<stallprof_memory_header*>(memory)),
+        slots_(reinterpret_cast<stallprof_slot*>(header_ + 1)) {}
+  ~MappedMemory() override { ::munmap(header_, STALLPROF_MEMORY_BYTES); }
+
+  std::string path(std::uint32_t recorderPid) const override {
+    return "/proc/" + std::to_string(recorderPid) + "/fd/" + std::to_string(fd_.get());
+  }
+  void drain(Nanos now, const Identities& identities, EventOut& out) override;
+  void close() override { store(header_->closed, std::uint32_t{1}); }
+
+ private:
+  void drainSlot(std::size_t index, Nanos now, const Identities& identities, EventOut& out);
+  bool drainRing(std::size_t index, std::uint64_t head, const RecordOwner& owner, EventOut& out);
+  void free(std::size_t index);
+
+  Fd fd_;
+  stallprof_memory_header* header_;
+  stallprof_slot* slots_;
+  std::array<SlotState, STALLPROF_MEMORY_SLOTS> states_{};
+  alignas(8) std::array<std::uint8_t, STALLPROF_RING_BYTES> copy_{};
+  bool full_ = false;
+};
+
+void MappedMemory::drain(Nanos now, const Identities& identities, EventOut& out) {
+  std::size_t owned = 0;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (load(slots_[i].owner) == 0) continue;
+    ++owned;
+    drainSlot(i, now, identities, out);
+  }
+  const bool full = owned == states_.size();
+  if (full && !full_)
+    out.emit(now, Loss{LossKind::kRingSlots, 1,
+                       out.intern("every slot is taken: processes that "
+                                  "start now are not seen by the hook")});
+  full_ = full;
+}
+
+void MappedMemory::drainSlot(std::size_t index, Nanos now, const Identities& identities,
+                             EventOut& out) {
+  stallprof_slot& slot = slots_[index];
+  SlotState& state = states_[index];
+  const std::uint32_t pid = load(slot.owner);
+  // Asked before the head is read: what a process wrote before it went is drained.
+  bool gone = false;
+  if (now >= state.nextOwnerCheck) {
+    gone = state.nextOwnerCheck != Nanos{} && identities.ownerGone(pid, load(slot.start_ticks));
+    state.nextOwnerCheck = now + kOwnerCheck;
+  }
+  const std::uint64_t head = load(slot.head);
+  const std::uint64_t dropped = load(slot.dropped);
+  if (dropped != state.dropped)
+    out.emit(now, Loss{LossKind::kRingFull, dropped - state.dropped, {}});
+  state.dropped = dropped;
+  if (head != state.tail) {
+    // After the head: the owner wrote its start before its first record.
+    const ProcessId process = identities.process(pid, load(slot.start_ticks));
+    const RecordOwner owner{process, identities.thread};
+    if (!drainRing(index, head, owner, out))
+      out.emit(now, Loss{LossKind::kRingDamaged, 1, out.intern("events of one process dropped")});
+    state.tail = head;
+    store(slot.tail, head);
+  }
+  if (gone) free(index);
+}
+
+// The consumer of a single-producer ring in shared memory: `head` was loaded with acquire, so all
+// bytes before it are whole. The producer is not trusted: each record is copied out before it is
+// checked, so that the job cannot change it under the checks, and its size is read once. Bounded by
+// one ring (64 KiB) a call; O(bytes).
+bool MappedMemory::drainRing(std::size_t index, std::uint64_t head, const RecordOwner& owner,
+                             EventOut& out) {
+  std::uint64_t tail = states_[index].tail;
+  if (head - tail > STALLPROF_RING_BYTES || head % 8 != 0) return false;
+  bool whole = true;
+  while (tail != head) {
+    const std::size_t at = tail % STALLPROF_RING_BYTES;
+    const std::size_t room = std::min<std::size_t>(head - tail, STALLPROF_RING_BYTES - at);
+    const std::uint8_t* data = slots_[index].data + at;
+    std::uint32_t size = 0;
+    std::memcpy(&size, data, sizeof size);
+    if (size < 8 || size % 8 != 0 || size > room) return false;
+    std::memcpy(copy_.data(), data, size);
+    std::memcpy(copy_.data(), &size, sizeof size);
+    if (!putRecord({copy_.data(), size}, owner, out)) whole = false;
+    tail += size;
+  }
+  return whole;
+}
+
+void MappedMemory::free(std::size_t index) {
+  stallprof_slot& slot = slots_[index];
+  states_[index] = SlotState{};
+  store(slot.head, std::uint64_t{0});
+  store(slot.tail, std::uint64_t{0});
+  store(slot.dropped, std::uint64_t{0});
+  store(slot.start_ticks, std::uint64_t{0});
+  store(slot.owner, std::uint32_t{0});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EventMemory>> EventMemory::create() {
+  Fd fd(::memfd_create("stallprof-events", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return ioError("making the event memory", errno);
+  // Sealed in size: a job that truncates it cannot make the recorder fault.
+  if (::ftruncate(fd.get(), STALLPROF_MEMORY_BYTES) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return ioError("sizing the event memory", errno);
+  void* memory =
+      ::mmap(nullptr, STALLPROF_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return ioError("mapping the event memory", errno);
+  auto* header = static_cast<stallprof_memory_header*>(memory);
+  header->version = STALLPROF_MEMORY_VERSION;
+  header->slots = STALLPROF_MEMORY_SLOTS;
+  header->ring_bytes = STALLPROF_RING_BYTES;
+  store(header->magic, static_cast<std::uint64_t>(STALLPROF_MEMORY_MAGIC));
+  return std::unique_ptr<EventMemory>(new MappedMemory(std::move(fd), memory));
+}
+
+}  // namespace stallprof

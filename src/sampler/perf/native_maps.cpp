@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/perf/native_maps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "sampler/proc/proc_text.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMaxPath = 4096;
+
+std::optional<std::uint64_t> hexNumber(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The next word of a line, taken off it.
+std::string_view word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view found = line.substr(0, end);
+  line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
+  return found;
+}
+
+// What is mapped for execution, named as perf names it.
+std::string_view nameOfMapping(std::string_view path) { return path.empty() ? "//anon" : path; }
+
+std::string_view withoutDeleted(std::string_view path) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  return path.substr(0, kMaxPath);
+}
+
+}  // namespace
+
+// Whatever was mapped there before is not any more.
+void NativeMaps::insert(Regions& regions, std::uint64_t begin, const Region& region) {
+  if (region.end <= begin) return;
+  auto at = regions.upper_bound(begin);
+  if (at != regions.begin()) {
+    const auto before = std::prev(at);
+    if (before->second.end > begin) {
+      const Region whole = before->second;
+      before->second.end = begin;
+      if (whole.end > region.end) {
+        Region rest = whole;
+        rest.offset += region.end - before->first;
+        at = regions.emplace(region.end, rest).first;
+      }
+      if (before->first == begin) at = regions.erase(before);
+    }
+  }
+  while (at != regions.end() && at->first < region.end) {
+    if (at->second.end > region.end) {
+      Region rest = at->second;
+      rest.offset += region.end - at->first;
+      regions.emplace(region.end, rest);
+    }
+    at = regions.erase(at);
+  }
+  if (regions.size() < kMaxRegions) regions[begin] = region;
+}
+
+// The process's regions, not shared with a relative any more.
+NativeMaps::Regions& NativeMaps::own(std::uint32_t pid) {
+  static Regions nobody;  // past the bound: forgotten at once
+  if (!processes_.contains(pid) && processes_.size() >= kMaxProcesses) {
+    nobody.clear();
+    return nobody;
+  }
+  std::shared_ptr<Regions>& regions = processes_[pid];
+  if (!regions)
+    regions = std::make_shared<Regions>();
+  else if (regions.use_count() > 1)
+    regions = std::make_shared<Regions>(*regions);
+  return *regions;
+}
+
+void NativeMaps::take(const PerfRecord& record, EventOut& out) {
+  switch (record.kind) {
+    case PerfRecord::Kind::kMap: {
+      const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - record.address;
+      const Region region{record.address + std::min(record.bytes, room), record.offset,
+                          out.intern(withoutDeleted(nameOfMapping(record.path))),
+                          out.intern(record.build)};
+      return insert(own(record.pid), record.address, region);
+    }
+    case PerfRecord::Kind::kFork:
+      if (record.pid == record.parentPid || processes_.size() >= kMaxProcesses) return;
+      if (const auto parent = processes_.find(record.parentPid); parent != processes_.end()) {
+        const std::shared_ptr<Regions> shared = parent->second;  // the next line may move it
+        processes_[record.pid] = shared;
+      }
+      return;
+    case PerfRecord::Kind::kExec:
+    case PerfRecord::Kind::kExit:
+      // Threads that outlive their process's first one are found in /proc again.
+      if (record.kind == PerfRecord::Kind::kExec || record.pid == record.tid)
+        processes_.erase(record.pid);
+      return;
+    default:
+      return;
+  }
+}
+
+void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out) {
+  Regions& regions = own(pid);
+  const Regions before = std::move(regions);
+  regions.clear();
+  forEachLine(maps, [&](std::string_view line) {
+    const std::string_view range = word(line), rights = word(line), offset = word(line);
+    word(line), word(line);  // device and inode
+    const std::size_t dash = range.find('-');
+    if (dash == std::string_view::npos || rights.size() < 3 || rights[2] != 'x') return;
+    const auto begin = hexNumber(range.substr(0, dash)), end = hexNumber(range.substr(dash + 1)),
+               from = hexNumber(offset);
+    if (!begin || !end || !from) return;
+    Region region{*end, *from, out.intern(withoutDeleted(nameOfMapping(line))), {}};
+    // A record has said more of it than /proc can.
+    if (const auto known = before.find(*begin);
+        known != before.end() && known->second.file == region.file)
+      region.build = known->second.build;
+    insert(regions, *begin, region);
+  });
+}
+
+std::optional<NativeMaps::Place> NativeMaps::find(std::uint32_t pid, std::uint64_t address) const {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end()) return std::nullopt;
+  const Regions& regions = *process->second;
+  auto at = regions.upper_bound(address);
+  if (at == regions.begin()) return std::nullopt;
+  --at;
+  if (address >= at->second.end) return std::nullopt;
+  return Place{at->second.file, at->second.build, address - at->first + at->second.offset};
+}
+
+}  // namespace stallprof

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "event/event_out.h"
+#include "sampler/perf/perf_records.h"
+
+namespace stallprof {
+
+// Which file is mapped where in each process: from the records of a perf ring, in order of time,
+// and from /proc/PID/maps. Forked processes share their parent's until one of them maps. Bounded:
+// what does not fit is not found.
+class NativeMaps {
+ public:
+  static constexpr std::size_t kMaxRegions = 4096;  // of a process; torch with CUDA has 700
+  static constexpr std::size_t kMaxProcesses = 16384;
+
+  struct Place {
+    StringId file, build;
+    std::uint64_t offset = 0;
+  };
+
+  // kMap, kFork, kExec and kExit; others change nothing.
+  void take(const PerfRecord& record, EventOut& out);
+  // The text of /proc/PID/maps: its executable mappings replace what was known of the process.
+  void takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out);
+  [[nodiscard]] std::optional<Place> find(std::uint32_t pid, std::uint64_t address) const;
+  [[nodiscard]] std::size_t processes() const { return processes_.size(); }
+
+ private:
+  struct Region {
+    std::uint64_t end = 0, offset = 0;
+    StringId file, build;
+  };
+  using Regions = std::map<std::uint64_t, Region>;  // by begin; they do not overlap
+  void insert(Regions& regions, std::uint64_t begin, const Region& region);
+  [[nodiscard]] Regions& own(std::uint32_t pid);
+
+  std::unordered_map<std::uint32_t, std::shared_ptr<Regions>> processes_;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "event/event_out.h"
+#include "sampler/perf/native_maps.h"
+
+namespace stallprof {
+
+// Samples summed until they are reported: one NativeSlice for each thread, Python frame and place.
+class NativePlaces {
+ public:
+  // How long they are summed: what a killed recorder loses at most.
+  static constexpr Nanos kWindow{2'000'000'000};
+  // Of one window. At 20 bytes each 21 MB an hour, when every sample of two busy CPUs and more is
+  // of a place of its own. Past it places of a file are not distinguished.
+  static constexpr std::size_t kMaxRows = 600;
+  // Places within one: most functions begin at a multiple of it (gcc and clang from -O2 on).
+  static constexpr std::uint64_t kNeighbours = 16;
+
+  void add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now);
+  // Reports what there is when the window is over, or always with `all`.
+  void flush(Nanos now, EventOut& out, bool all);
+
+ private:
+  struct Key {
+    std::uint32_t thread = 0, stack = 0, file = 0, build = 0;
+    std::uint64_t block = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+  struct Row {
+    std::uint64_t offset = 0;
+    std::uint32_t samples = 0;
+  };
+  std::unordered_map<Key, Row, Hash> rows_;
+  Nanos begin_{};
+};
+
+}  // namespace stallprof

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/perf/native_sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sampler/proc/proc_file.h"
+
+namespace stallprof {
+namespace {
+
+constexpr Nanos kSecond = std::chrono::seconds(1);
+// While nothing of the job runs; and at most, however slow the pace: a ring holds 5 s of samples.
+constexpr Nanos kCalm = std::chrono::milliseconds(40), kLongest = std::chrono::milliseconds(250);
+// Reading maps holds up the process's own mapping calls for some 100 us.
+constexpr Nanos kMapsEvery = std::chrono::seconds(1);
+constexpr std::size_t kMapsFileBytes = 16u << 20, kMaxSampledThreads = 65536;
+
+}  // namespace
+
+NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSampler* stacks)
+    : root_(std::move(root)),
+      tree_(tree),
+      stacks_(stacks),
+      submitters_([stacks](std::uint32_t pid, std::uint32_t tid) {
+        return stacks == nullptr ? PythonSampler::LastSample{} : stacks->lastSample(pid, tid);
+      }) {}
+
+bool NativeSampler::open(pid_t command, unsigned hz) { return samples_.open(command, hz); }
+
+// As often as threads are sampled, together with which it is called: a sample then lies between
+// the two samples that may name its Python frame.
+Nanos NativeSampler::period() const {
+  if (!samples_.opened() || stopped_) return kSecond;
+  return std::min(drained_.empty() ? std::max(pace_, kCalm) : pace_, kLongest);
+}
+
+void NativeSampler::setPace(const Pace& pace) { pace_ = pace.period; }
+
+void NativeSampler::report(Nanos now, EventOut& out) {
+  reported_ = true;
+  if (!leftOut_.empty())
+    emitSource(out, now, "native_samples", Coverage::kAbsent, leftOut_);
+  else
+    emitSource(out, now, "native_samples", samples_.state(), samples_.why());
+}
+
+void NativeSampler::sample(Nanos now, EventOut& out) {
+  if (!reported_) report(now, out);
+  if (!samples_.opened()) return;
+  drain(now, out, false);
+  places_.flush(now, out, false);
+  if (now - second_ >= kSecond) eachSecond(now, out);
+}
+
+void NativeSampler::finish(Nanos now, EventOut& out) {
+  if (!reported_) report(now, out);
+  if (!samples_.opened()) return;
+  drain(now, out, true);
+  places_.flush(now, out, true);
+  eachSecond(now, out);
+}
+
+void NativeSampler::drain(Nanos now, EventOut& out, bool all) {
+  drained_.clear();
+  samples_.drain(drained_, all);
+  for (const PerfRecord& record : drained_) take(record, now, out);
+}
+
+void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
+  switch (record.kind) {
+    case PerfRecord::Kind::kSample:
+      return takeSample(record, now, out);
+    case PerfRecord::Kind::kFork:
+      ++births_;
+      break;
+    case PerfRecord::Kind::kExit:
+      threads_.erase(record.tid);
+      break;
+    default:
+      break;
+  }
+  maps_.take(record, out);
+  submitters_.take(record);
+}
+
+// A task on its way out has no number any more: its last samples are nobody's.
+void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& out) {
+  constexpr std::uint32_t kNobody = ~0u;
+  if (record.pid == 0 || record.tid == 0 || record.pid == kNobody || record.tid == kNobody) return;
+  const NativeMaps::Place place = placeOf(record, now, out);
+  Thread& thread = threadOf(record, now);
+  if (thread.id.none()) return;
+  places_.add(thread.id, stackAt(thread, record, place), place, now);
+}
+
+NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {
+  if (record.kernel) return {out.intern("[kernel]"), {}, 0};
+  if (const auto place = maps_.find(record.pid, record.address)) return *place;
+  Nanos& next = nextMapsRead_[record.pid];
+  if (now < next) return {};
+  next = now + kMapsEvery;
+  maps_.takeMaps(record.pid, contentOf(processPath(root_, record.pid, "maps"), kMapsFileBytes),
+                 out);
+  return maps_.find(record.pid, record.address).value_or(NativeMaps::Place{});
+}
+
+NativeSampler::Thread& NativeSampler::threadOf(const PerfRecord& record, Nanos now) {
+  if (threads_.size() >= kMaxSampledThreads) threads_.clear();
+  Thread& thread = threads_[record.tid];
+  if (thread.id.none()) thread.id = tree_.threadOf(tree_.processOf(record.pid, 0), record.tid);
+  if (stacks_ != nullptr && thread.seen != now) {
+    thread.seen = now;
+    thread.samples = stacks_->lastSample(record.pid, record.tid);
+  }
+  return thread;
+}
+
+// Its own stack; of a thread that runs no Python the one that its work is for.
+StackId NativeSampler::stackAt(const Thread& thread, const PerfRecord& record,
+                               const NativeMaps::Place& place) {
+  if (thread.samples.at == Nanos{}) return submitters_.stackOf(record, place.file);
+  submitters_.ran(record.tid, place.file, record.at);
+  return stackRun(thread.samples, record.at);
+}
+
+void NativeSampler::eachSecond(Nanos now, EventOut& out) {
+  const double rate =
+      static_cast<double>(std::exchange(births_, 0)) / std::max(seconds(now - second_), 0.001);
+  second_ = now;
+  nextMapsRead_.clear();
+  if (const std::uint64_t lost = samples_.takeLost(); lost > 0)
+    out.emit(now, Loss{LossKind::kPerfLost, lost, out.intern("native samples")});
+  fastSeconds_ = rate > static_cast<double>(kMaxBirths) ? fastSeconds_ + 1 : 0;
+  if (fastSeconds_ < kTooFast || std::exchange(stopped_, true)) return;
+  samples_.stop();
+  emitSource(out, now, "native_samples", Coverage::kPartial,
+             "stopped: more than 200 threads and processes are born a second, and each would be "
+             "held up");
+}
+
+}  // namespace stallprof

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/perf/perf_records.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace stallprof {
+namespace {
+
+// Since Linux 5.12; older headers lack its name.
+constexpr std::uint16_t kBuildIdInside = 1u << 14;
+constexpr std::size_t kHeader = sizeof(perf_event_header);
+constexpr std::size_t kSampleId = 16;   // pid, tid, time: ends every record but a sample
+constexpr std::size_t kMapFields = 72;  // of MMAP2, up to its file name
+constexpr std::size_t kMaxBuildId = 20;
+
+template <class T>
+T valueAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+Nanos timeAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
+  return Nanos(valueAt<std::int64_t>(bytes, offset));
+}
+
+std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
+  if (bytes.size() < kHeader + 24) return std::nullopt;
+  PerfRecord record;
+  record.address = valueAt<std::uint64_t>(bytes, 8);
+  record.pid = valueAt<std::uint32_t>(bytes, 16);
+  record.tid = valueAt<std::uint32_t>(bytes, 20);
+  record.at = timeAt(bytes, 24);
+  record.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+  return record;
+}
+
+std::optional<PerfRecord> mapping(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
+  if (bytes.size() < kMapFields + kSampleId) return std::nullopt;
+  PerfRecord record;
+  record.kind = PerfRecord::Kind::kMap;
+  record.pid = valueAt<std::uint32_t>(bytes, 8);
+  record.tid = valueAt<std::uint32_t>(bytes, 12);
+  record.address = valueAt<std::uint64_t>(bytes, 16);
+  record.bytes = valueAt<std::uint64_t>(bytes, 24);
+  record.offset = valueAt<std::uint64_t>(bytes, 32);
+  if ((misc & kBuildIdInside) != 0)
+    record.build = hexOf(bytes.subspan(44, std::min<std::size_t>(bytes[40], kMaxBuildId)));
+  const auto* path = reinterpret_cast<const char*>(bytes.data()) + kMapFields;
+  record.path.assign(path, ::strnlen(path, bytes.size() - kMapFields - kSampleId));
+  record.at = timeAt(bytes, bytes.size() - 8);
+  return record;
+}
+
+std::optional<PerfRecord> task(std::span<const std::uint8_t> bytes, PerfRecord::Kind kind) {
+  if (bytes.size() < 32) return std::nullopt;
+  PerfRecord record;
+  record.kind = kind;
+  record.pid = valueAt<std::uint32_t>(bytes, 8);
+  record.parentPid = valueAt<std::uint32_t>(bytes, 12);
+  record.tid = valueAt<std::uint32_t>(bytes, 16);
+  record.parentTid = valueAt<std::uint32_t>(bytes, 20);
+  record.at = timeAt(bytes, 24);
+  return record;
+}
+
+std::optional<PerfRecord> exec(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
+  if (bytes.size() < 16 + kSampleId || (misc & PERF_RECORD_MISC_COMM_EXEC) == 0)
+    return std::nullopt;
+  PerfRecord record;
+  record.kind = PerfRecord::Kind::kExec;
+  record.pid = valueAt<std::uint32_t>(bytes, 8);
+  record.tid = valueAt<std::uint32_t>(bytes, 12);
+  record.at = timeAt(bytes, bytes.size() - 8);
+  return record;
+}
+
+std::optional<PerfRecord> lost(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < 24) return std::nullopt;
+  PerfRecord record;
+  record.kind = PerfRecord::Kind::kLost;
+  record.count = valueAt<std::uint64_t>(bytes, 16);
+  return record;
+}
+
+}  // namespace
+
+std::string hexOf(std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < kHeader) return std::nullopt;
+  const auto header = valueAt<perf_event_header>(bytes, 0);
+  switch (header.type) {
+    case PERF_RECORD_SAMPLE:
+      return sample(bytes, header.misc);
+    case PERF_RECORD_MMAP2:
+      return mapping(bytes, header.misc);
+    case PERF_RECORD_FORK:
+      return task(bytes, PerfRecord::Kind::kFork);
+    case PERF_RECORD_EXIT:
+      return task(bytes, PerfRecord::Kind::kExit);
+    case PERF_RECORD_COMM:
+      return exec(bytes, header.misc);
+    case PERF_RECORD_LOST:
+      return lost(bytes);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace stallprof

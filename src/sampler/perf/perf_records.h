@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/time.h"
+
+namespace stallprof {
+
+// What one record of a perf ring says, of the kinds the native samples need. Which members count
+// depends on the kind.
+struct PerfRecord {
+  enum class Kind : std::uint8_t {
+    kSample,  // pid, tid, address, kernel
+    kMap,     // pid, address, bytes, offset, path, build: an executable mapping appeared
+    kFork,    // pid, tid, parentPid, parentTid; pid == parentPid: a thread
+    kExec,    // pid, tid: all mappings are gone
+    kExit,    // pid, tid
+    kLost,    // count
+  };
+  Kind kind = Kind::kSample;
+  Nanos at{};  // CLOCK_MONOTONIC
+  std::uint32_t pid = 0, tid = 0, parentPid = 0, parentTid = 0;
+  std::uint64_t address = 0, bytes = 0, offset = 0, count = 0;
+  bool kernel = false;
+  std::string path;   // may hold any byte
+  std::string build;  // the build id in hex; empty: the kernel did not give it
+};
+
+// The record at the begin of `bytes`, which is all of it. Nothing for kinds we do not ask about and
+// for records too short for what they claim. Written for events with sample_type IP | TID | TIME
+// and sample_id_all.
+[[nodiscard]] std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes);
+
+// Bytes as lower-case hex digits.
+[[nodiscard]] std::string hexOf(std::span<const std::uint8_t> bytes);
+
+}  // namespace stallprof

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/perf/perf_samples.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "base/time.h"
+#include "event/native_events.h"
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
+#include "sampler/processes/task_events.h"
+
+namespace stallprof {
+namespace {
+
+// A sample takes 32 bytes, a mapping about 200: 32 pages hold 20 ms of samples 200 times over, and
+// a program that loads 600 libraries at once. An ordinary user may lock 512 KiB a CPU
+// (perf_event_mlock_kb), of which task events take half.
+constexpr std::size_t kDataPages = 32, kMinPages = 4;
+// Each takes a descriptor a CPU: with 32 CPUs half of what an ordinary user may have open at most.
+constexpr std::size_t kMaxTasks = 256;
+// As in TaskEvents: a record may reach its ring this much after its time.
+constexpr Nanos kSettled{500'000};
+
+perf_event_attr describe(Nanos period, bool kernel, bool buildIds) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_period = static_cast<std::uint64_t>(period.count());
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.sample_id_all = 1;
+  attr.inherit = 1;
+  attr.exclude_kernel = !kernel;
+  attr.exclude_hv = 1;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.task = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+#ifdef PERF_RECORD_MISC_MMAP_BUILD_ID  // Linux 5.12
+  attr.build_id = buildIds;
+#else
+  (void)buildIds;
+#endif
+  return attr;
+}
+
+// The threads of a process and of its descendants; not many more than kMaxTasks. A held command
+// has one. Without the kernel's children files the descendants are missing.
+std::vector<pid_t> tasksOf(pid_t command) {
+  std::vector<pid_t> tasks;
+  std::vector<std::uint32_t> processes = {static_cast<std::uint32_t>(command)};
+  for (std::size_t i = 0; i < processes.size() && tasks.size() <= kMaxTasks; ++i)
+    forEachNumber(processPath("/", processes[i], "task"), [&](std::uint32_t tid) {
+      if (tasks.size() > kMaxTasks) return;
+      tasks.push_back(static_cast<pid_t>(tid));
+      const std::string children = contentOf(threadPath("/", processes[i], tid, "children"), 65536);
+      for (const std::string_view word : splitWords(children))
+        if (const auto child = parseNumber(word))
+          processes.push_back(static_cast<std::uint32_t>(*child));
+    });
+  if (tasks.empty()) tasks.push_back(command);  // gone: let the kernel say so
+  return tasks;
+}
+
+}  // namespace
+
+// One event a task, all into the ring of the first. 0, or the errno of who refused.
+int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes, int cpu) {
+  PerfRing ring;
+  bool opened = false;
+  for (const pid_t task : tasks) {
+    if (opened ? ring.add(attributes, task, cpu)
+               : ring.open(attributes, task, cpu, kDataPages, kMinPages))
+      opened = true;
+    else if (errno != ESRCH)
+      return errno;
+  }
+  if (!opened) return ESRCH;
+  rings_.push_back(std::move(ring));
+  return 0;
+}
+
+// 0, or the errno of the first CPU that refused.
+int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
+  const perf_event_attr attr = describe(period, kernel, buildIds);
+  const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  rings_.clear();
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    const int error = openCpu(tasks, attr, cpu);
+    if (error == 0 || error == ENODEV) continue;  // ENODEV: that CPU is offline
+    rings_.clear();
+    return error;
+  }
+  return rings_.empty() ? ENODEV : 0;
+}
+
+bool PerfSamples::open(pid_t command, unsigned hz) {
+  if (::sysconf(_SC_NPROCESSORS_CONF) > TaskEvents::kMaxCpus) {
+    why_ = "more than 32 CPUs: inherited samples would cost each new thread a millisecond";
+    return false;
+  }
+  const std::vector<pid_t> tasks = tasksOf(command);
+  if (tasks.size() > kMaxTasks) {
+    why_ = "more than 256 threads run already: each would take a descriptor a CPU";
+    return false;
+  }
+  const Nanos asked = Nanos(1'000'000'000) / hz;
+  const Nanos period = std::max(asked, kNativePeriod);
+  bool kernel = true, buildIds = true;
+  int error = 0;
+  for (;;) {
+    error = openAll(tasks, period, kernel, buildIds);
+    if (error == EINVAL && buildIds)
+      buildIds = false;  // before Linux 5.12
+    else if ((error == EACCES || error == EPERM) && kernel)
+      kernel = false;
+    else
+      break;
+  }
+  if (error != 0) {
+    refuse(error);
+    return false;
+  }
+  scratch_ = std::make_unique<std::uint8_t[]>(PerfRing::kMaxRecord);
+  state_ = kernel ? Coverage::kFull : Coverage::kPartial;
+  why_ = kernel ? ""
+                : "user side only: time in the kernel is not in the shares; 'sysctl "
+                  "kernel.perf_event_paranoid=1' shows it";
+  return true;
+}
+
+void PerfSamples::refuse(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      why_ =
+          "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower), "
+          "or in a container a seccomp profile that allows it, names native functions";
+      break;
+    case ENOSYS:
+      why_ =
+          "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
+          "allows it names native functions";
+      break;
+    case ESRCH:
+      why_ = "none of its threads was there any more";
+      break;
+    case EMFILE:
+      why_ = "too few file descriptors; a higher 'ulimit -n' names native functions";
+      break;
+    default:
+      why_ = "perf_event_open: " + errnoText(error);
+  }
+}
+
+void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
+  if (rings_.empty()) return;
+  const Nanos settled = all ? Nanos::max() : now() - kSettled;
+  const std::span<std::uint8_t, PerfRing::kMaxRecord> scratch(scratch_.get(), PerfRing::kMaxRecord);
+  for (PerfRing& ring : rings_)
+    ring.drain(scratch, [&](std::span<const std::uint8_t> bytes) {
+      auto record = readPerfRecord(bytes);
+      if (!record) return;
+      if (record->kind == PerfRecord::Kind::kLost)
+        lost_ += record->count;
+      else
+        waiting_.push_back(std::move(*record));
+    });
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const PerfRecord& a, const PerfRecord& b) { return a.at < b.at; });
+  const auto young = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const PerfRecord& r) { return r.at > settled; });
+  records.insert(records.end(), std::make_move_iterator(waiting_.begin()),
+                 std::make_move_iterator(young));
+  waiting_.erase(waiting_.begin(), young);
+}
+
+std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }
+
+void PerfSamples::stop() {
+  for (const PerfRing& ring : rings_) ring.disable();
+}
+
+}  // namespace stallprof

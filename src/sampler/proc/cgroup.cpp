@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/proc/cgroup.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
+
+namespace stallprof {
+namespace {
+
+// v1 says "no limit" with the largest multiple of a page; nothing real is above 2^60.
+constexpr std::int64_t kUnlimited = 1ll << 60;
+constexpr std::size_t kDepth = 64;
+
+// A mounted hierarchy: `top` is the group that the mount point shows.
+struct Hierarchy {
+  std::string point, top;
+  bool v2 = false;
+  std::string options;  // v1: its controllers among others
+};
+
+std::vector<Hierarchy> hierarchies(std::string_view mountinfo) {
+  std::vector<Hierarchy> found;
+  forEachLine(mountinfo, [&](std::string_view line) {
+    const auto words = splitWords(line, 64);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 5 || words.end() - dash < 4) return;
+    if (dash[1] != "cgroup" && dash[1] != "cgroup2") return;
+    found.push_back(
+        {std::string(words[4]), std::string(words[3]), dash[1] == "cgroup2", std::string(dash[3])});
+  });
+  return found;
+}
+
+bool inList(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == word) return true;
+    if (comma == std::string_view::npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+// The directories of `path` in this hierarchy, nearest first, the mount point last.
+std::vector<std::string> directories(const std::string& root, const Hierarchy& mount,
+                                     std::string_view path) {
+  std::string_view below = path;
+  if (mount.top != "/") {
+    const bool inside = below.starts_with(mount.top) &&
+                        (below.size() == mount.top.size() || below[mount.top.size()] == '/');
+    below = inside ? below.substr(mount.top.size()) : std::string_view();
+  }
+  if (below.find("/..") != std::string_view::npos) below = {};  // outside our cgroup namespace
+  std::string relative(below);
+  while (relative.ends_with('/')) relative.pop_back();
+  std::vector<std::string> found;
+  while (found.size() < kDepth) {
+    const std::string directory = under(root, mount.point + relative);
+    if (::access(directory.c_str(), X_OK) == 0) found.push_back(directory);
+    if (relative.empty()) break;
+    relative.resize(relative.rfind('/'));
+  }
+  return found;
+}
+
+// The path of a v1 controller, or of v2 with an empty name; null when not there.
+std::string_view pathOf(std::string_view text, std::string_view controller) {
+  std::string_view path;
+  forEachLine(text, [&](std::string_view line) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first == std::string_view::npos ? 0 : first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos || second <= first)
+      return;
+    const std::string_view names = line.substr(first + 1, second - first - 1);
+    if (controller.empty() ? names.empty() : inList(names, controller))
+      path = line.substr(second + 1);
+  });
+  return path;
+}
+
+std::int64_t numberIn(const std::string& path) {
+  return parseNumber(contentOf(path, 4096)).value_or(-1);
+}
+
+// Thousandths of a CPU; -1: no quota here.
+std::int64_t quotaMilli(const std::string& directory, bool v2) {
+  std::int64_t quota = -1, period = -1;
+  if (v2) {
+    const std::string text = contentOf(directory + "/cpu.max", 256);
+    const auto words = splitWords(text, 2);
+    if (words.size() == 2 && words[0] != "max") {
+      quota = parseNumber(words[0]).value_or(-1);
+      period = parseNumber(words[1]).value_or(-1);
+    }
+  } else {
+    quota = numberIn(directory + "/cpu.cfs_quota_us");
+    period = numberIn(directory + "/cpu.cfs_period_us");
+  }
+  if (quota <= 0 || period <= 0 || quota > kUnlimited / 1000) return -1;
+  return quota * 1000 / period;
+}
+
+std::int64_t memoryLimit(const std::string& directory, bool v2) {
+  const std::int64_t limit = numberIn(directory + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  return limit < 0 || limit >= kUnlimited ? -1 : limit;
+}
+
+// The directory with the smallest limit, the nearest where none has any.
+template <class F>
+std::pair<std::string, std::int64_t> tightest(const std::vector<std::string>& directories,
+                                              F limit) {
+  std::pair<std::string, std::int64_t> best{directories.front(), -1};
+  for (const std::string& directory : directories)
+    if (const std::int64_t value = limit(directory);
+        value >= 0 && (best.second < 0 || value < best.second))
+      best = {directory, value};
+  return best;
+}
+
+void readCpu(const CgroupPaths& paths, CgroupUsage& usage) {
+  if (paths.cpu.empty()) return;
+  const auto [directory, quota] =
+      tightest(paths.cpu, [&](const std::string& d) { return quotaMilli(d, paths.cpuIsV2); });
+  usage.cpuQuotaMilli = quota;
+  const std::string stat = contentOf(directory + "/cpu.stat", 8192);
+  usage.periods = valueOf(stat, "nr_periods");
+  usage.throttledPeriods = valueOf(stat, "nr_throttled");
+  const std::int64_t time = valueOf(stat, paths.cpuIsV2 ? "throttled_usec" : "throttled_time");
+  if (time >= 0) usage.throttled = paths.cpuIsV2 ? std::chrono::microseconds(time) : Nanos(time);
+}
+
+void readMemory(const CgroupPaths& paths, CgroupUsage& usage) {
+  if (paths.memory.empty()) return;
+  const bool v2 = paths.memoryIsV2;
+  const auto [directory, limit] =
+      tightest(paths.memory, [&](const std::string& d) { return memoryLimit(d, v2); });
+  usage.memoryLimit = limit;
+  usage.memoryBytes = numberIn(directory + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  const std::string stat = contentOf(directory + "/memory.stat", 1u << 16);
+  usage.memoryFile = valueOf(stat, v2 ? "file" : "total_cache");
+  if (usage.memoryFile < 0 && !v2) usage.memoryFile = valueOf(stat, "cache");
+  usage.oomKills = valueOf(
+      contentOf(directory + (v2 ? "/memory.events" : "/memory.oom_control"), 4096), "oom_kill");
+}
+
+double affinityOf(const std::string& root, pid_t pid) {
+  if (isLive(root)) {
+    // The kernel's mask may be larger than cpu_set_t: 8,192 CPUs is the most Linux is built for.
+    constexpr int kCpus = 8192;
+    cpu_set_t* set = CPU_ALLOC(kCpus);
+    const std::size_t size = CPU_ALLOC_SIZE(kCpus);
+    const int count = ::sched_getaffinity(pid, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    return count > 0 ? count : static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+  }
+  return cpusInList(contentOf(processPath(root, static_cast<std::uint32_t>(pid), "status")));
+}
+
+}  // namespace
+
+double cpusInList(std::string_view status) {
+  double count = 0;
+  forEachLine(status, [&](std::string_view line) {
+    constexpr std::string_view kKey = "Cpus_allowed_list:";
+    if (!line.starts_with(kKey)) return;
+    line.remove_prefix(kKey.size());
+    while (!line.empty()) {
+      const std::size_t comma = line.find(',');
+      const std::string_view range = line.substr(0, comma);
+      const std::size_t dash = range.find('-');
+      const std::int64_t first = parseNumber(range).value_or(0);
+      const std::int64_t last = dash == std::string_view::npos
+                                    ? first
+                                    : parseNumber(range.substr(dash + 1)).value_or(first);
+      count += static_cast<double>(std::max<std::int64_t>(last - first + 1, 0));
+      if (comma == std::string_view::npos) return;
+      line.remove_prefix(comma + 1);
+    }
+  });
+  return count;
+}
+
+CgroupPaths findCgroups(const std::string& root, pid_t pid) {
+  const auto number = static_cast<std::uint32_t>(pid);
+  const std::string groups = contentOf(processPath(root, number, "cgroup"), 1u << 16);
+  const auto mounts = hierarchies(contentOf(processPath(root, number, "mountinfo"), 8u << 20));
+  CgroupPaths paths;
+  const auto locate = [&](std::string_view controller, std::vector<std::string>& into, bool& v2) {
+    const std::string_view v1Path = pathOf(groups, controller);
+    for (const Hierarchy& mount : mounts)
+      if (!mount.v2 && !v1Path.empty() && inList(mount.options, controller) && into.empty())
+        into = directories(root, mount, v1Path);
+    if (!into.empty()) return;
+    const std::string_view v2Path = pathOf(groups, "");
+    for (const Hierarchy& mount : mounts)
+      if (mount.v2 && !v2Path.empty() && into.empty()) {
+        into = directories(root, mount, v2Path);
+        v2 = !into.empty();
+      }
+    // A hybrid's v2 tree may carry no controller at all.
+    const std::string file = "/" + std::string(controller) + ".stat";
+    if (v2 && std::none_of(into.begin(), into.end(), [&](const std::string& d) {
+          return ::access((d + file).c_str(), R_OK) == 0;
+        })) {
+      into.clear();
+      v2 = false;
+    }
+  };
+  locate("cpu", paths.cpu, paths.cpuIsV2);
+  locate("memory", paths.memory, paths.memoryIsV2);
+  if (!paths.cpu.empty() || !paths.memory.empty())
+    paths.version = paths.cpuIsV2 || paths.memoryIsV2 ? 2 : 1;
+  return paths;
+}
+
+CgroupUsage readCgroups(const CgroupPaths& paths) {
+  CgroupUsage usage;
+  usage.version = paths.version;
+  readCpu(paths, usage);
+  readMemory(paths, usage);
+  return usage;
+}
+
+double usableCores(const std::string& root, pid_t pid) {
+  const double affinity = affinityOf(root, pid);
+  const std::int64_t quota = readCgroups(findCgroups(root, pid)).cpuQuotaMilli;
+  return quota > 0 ? std::min(affinity, static_cast<double>(quota) / 1000) : affinity;
+}
+
+void CgroupSampler::sample(Nanos now, EventOut& out) {
+  if (!paths_) {
+    paths_ = findCgroups(root_, pid_);
+    const bool cpu = !paths_->cpu.empty(), memory = !paths_->memory.empty();
+    emitSource(out, now, "cgroup",
+               cpu && memory   ? Coverage::kFull
+               : cpu || memory ? Coverage::kPartial
+                               : Coverage::kAbsent,
+               cpu && memory ? ""
+               : cpu         ? "the memory controller is not mounted"
+               : memory      ? "the cpu controller is not mounted"
+                             : "no control group file system is mounted");
+  }
+  if (paths_->version > 0) out.emit(now, readCgroups(*paths_));
+}
+
+}  // namespace stallprof

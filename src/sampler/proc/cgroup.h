@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sampler/proc/sampler.h"
+
+namespace stallprof {
+
+// The place of a process in the control groups: one directory a controller, with all its parents up
+// to the mount, nearest first. Empty where the controller is not there.
+struct CgroupPaths {
+  int version = 0;  // 2 when cpu or memory is managed by v2
+  std::vector<std::string> cpu, memory;
+  bool cpuIsV2 = false, memoryIsV2 = false;
+};
+
+// From /proc/PID/cgroup and the mounts in /proc/PID/mountinfo (v1, v2, and both at once). A
+// container sees its own group as the root of the mount; paths that lie outside it are cut to the
+// mount.
+[[nodiscard]] CgroupPaths findCgroups(const std::string& root, pid_t pid);
+
+// The group's figures now; the quota and the memory limit are the tightest along the path.
+[[nodiscard]] CgroupUsage readCgroups(const CgroupPaths& paths);
+
+// CPUs the process may use: its affinity, cut by the quota (2.5 means two and a half). Affinity of
+// a fixture is the Cpus_allowed_list of its status file.
+[[nodiscard]] double cpusInList(std::string_view status);  // of the text of a status file
+[[nodiscard]] double usableCores(const std::string& root, pid_t pid);
+
+// CgroupUsage of the command's group, once a second.
+class CgroupSampler : public Sampler {
+ public:
+  CgroupSampler(std::string root, pid_t pid) : root_(std::move(root)), pid_(pid) {}
+
+  [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
+  void sample(Nanos now, EventOut& out) override;
+
+ private:
+  std::string root_;
+  pid_t pid_;
+  std::optional<CgroupPaths> paths_;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/proc/mounts.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMounts = 20000;  // a busy container host has thousands
+
+std::string unescape(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto octal = [&](std::size_t k) {
+      return i + k < text.size() && text[i + k] >= '0' && text[i + k] <= '7';
+    };
+    if (text[i] == '\\' && octal(1) && octal(2) && octal(3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                 (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+bool holds(std::string_view point, std::string_view path) {
+  if (point == "/") return path.starts_with('/');
+  return path.starts_with(point) && (path.size() == point.size() || path[point.size()] == '/');
+}
+
+}  // namespace
+
+bool Mount::remote() const {
+  constexpr std::array<std::string_view, 11> kRemote = {
+      "nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre", "glusterfs", "gpfs", "afs", "beegfs"};
+  return std::any_of(kRemote.begin(), kRemote.end(),
+                     [&](std::string_view type) { return fsType.starts_with(type); });
+}
+
+std::vector<Mount> Mounts::parse(std::string_view text) {
+  std::vector<Mount> mounts;
+  forEachLine(text, [&](std::string_view line) {
+    // id parent major:minor root POINT options [tag...] - TYPE SOURCE super-options
+    const auto words = splitWords(line, 64);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 5 || words.end() - dash < 3 || mounts.size() >= kMounts) return;
+    mounts.push_back({unescape(words[4]), unescape(dash[1]), unescape(dash[2])});
+  });
+  return mounts;
+}
+
+// poll(2) on mountinfo reports POLLERR once after each change (proc(5)).
+void Mounts::refresh(Nanos now) {
+  constexpr Nanos kCheckEvery = std::chrono::seconds(1);
+  if (checked_ >= Nanos::zero() && now - checked_ < kCheckEvery) return;
+  const bool first = checked_ < Nanos::zero();
+  checked_ = now;
+  if (!fd_.valid()) fd_ = openAt(AT_FDCWD, path_.c_str(), O_RDONLY);
+  pollfd changed{fd_.get(), POLLPRI, 0};
+  const bool reported = ::poll(&changed, 1, 0) > 0 && (changed.revents & (POLLERR | POLLPRI)) != 0;
+  if (first || reported || mounts_.empty()) mounts_ = parse(contentOf(path_, 8u << 20));
+}
+
+const Mount* Mounts::find(std::string_view path, Nanos now) {
+  refresh(now);
+  const Mount* best = nullptr;
+  for (const Mount& mount : mounts_)
+    if (holds(mount.point, path) && (best == nullptr || mount.point.size() >= best->point.size()))
+      best = &mount;
+  return best;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "base/time.h"
+#include "event/event_out.h"
+#include "event/vocabulary.h"
+
+namespace stallprof {
+
+// How hard to sample, as the governor allows: one sample every `period`, at one of `turns` threads
+// each.
+struct Pace {
+  Nanos period{};
+  unsigned turns = 1;
+  friend bool operator==(const Pace&, const Pace&) = default;
+};
+
+// One source of truth, sampled from outside. A sampler reads through a root directory given at
+// construction ("/" in life, a fixture in tests), never stops, signals or writes to what it
+// watches, and treats every file as optional: what is missing becomes a SourceState, once.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // How often `sample` is due, asked again after each call. The loop may call it late, or early by
+  // up to a quarter; up to a half beside one that leads.
+  [[nodiscard]] virtual Nanos period() const = 0;
+  // The loop wakes when this one is due, and calls the others at the nearest of its turns.
+  [[nodiscard]] virtual bool leads() const { return false; }
+  virtual void sample(Nanos now, EventOut& out) = 0;
+  // The command has ended or the recorder stops: give what is still held back (open slices).
+  virtual void finish(Nanos now, EventOut& out) { sample(now, out); }
+  // What the governor asks for. Only samplers whose cost grows with the number of threads heed it.
+  virtual void setPace(const Pace&) {}
+  // CPU spent so far in what the pace governs: repeated samples, without a new thread's first.
+  [[nodiscard]] virtual Nanos pacedCpu() const { return Nanos::zero(); }
+};
+
+struct SourceReport {
+  std::string name;  // as in SourceState events
+  Coverage state = Coverage::kAbsent;
+  std::string why;
+};
+
+}  // namespace stallprof

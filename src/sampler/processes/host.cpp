@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/host.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kDevices = 4096;
+
+std::int64_t kilobytes(std::string_view text, std::string_view key) {
+  const std::int64_t value = valueOf(text, key);
+  return value < 0 ? -1 : value * 1024;
+}
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guest is inside user.
+void readCpu(std::string_view stat, HostUsage& usage) {
+  const auto words = splitWords(stat.substr(0, stat.find('\n')), 11);
+  if (words.size() < 6 || words[0] != "cpu") return;
+  const auto ticks = [&](std::size_t i) {
+    return i < words.size() ? tickLength() * parseNumber(words[i]).value_or(0) : Nanos::zero();
+  };
+  usage.busy = ticks(1) + ticks(2) + ticks(3) + ticks(6) + ticks(7);
+  usage.idle = ticks(4);
+  usage.ioWait = ticks(5);
+  if (words.size() > 8) usage.steal = ticks(8);
+}
+
+void readMemory(const std::string& root, HostUsage& usage) {
+  const std::string meminfo = contentOf(under(root, "proc/meminfo"));
+  usage.memoryTotal = kilobytes(meminfo, "MemTotal:");
+  usage.memoryAvailable = kilobytes(meminfo, "MemAvailable:");
+  usage.pageCache = kilobytes(meminfo, "Cached:");
+  usage.dirty = kilobytes(meminfo, "Dirty:");
+  const std::string vmstat = contentOf(under(root, "proc/vmstat"));
+  usage.swapInPages = valueOf(vmstat, "pswpin");
+  usage.swapOutPages = valueOf(vmstat, "pswpout");
+  usage.reclaimScans = valueOf(vmstat, "pgscan_direct");
+  struct statvfs shm {};
+  if (::statvfs(under(root, "dev/shm").c_str(), &shm) != 0) return;
+  usage.shmTotal = static_cast<std::int64_t>(shm.f_blocks * shm.f_frsize);
+  usage.shmUsed = static_cast<std::int64_t>((shm.f_blocks - shm.f_bfree) * shm.f_frsize);
+}
+
+void readPressure(const std::string& root, HostUsage& usage) {
+  const std::string cpu = contentOf(under(root, "proc/pressure/cpu"));
+  const std::string io = contentOf(under(root, "proc/pressure/io"));
+  const std::string memory = contentOf(under(root, "proc/pressure/memory"));
+  usage.cpuSome = pressureTotal(cpu, "some");
+  usage.ioSome = pressureTotal(io, "some");
+  usage.ioFull = pressureTotal(io, "full");
+  usage.memorySome = pressureTotal(memory, "some");
+  usage.memoryFull = pressureTotal(memory, "full");
+}
+
+}  // namespace
+
+HostSampler::HostSampler(std::string root, const ProcessTree* tree)
+    : root_(std::move(root)), tree_(tree) {}
+
+HostUsage HostSampler::readHost() const {
+  HostUsage usage;
+  readCpu(contentOf(under(root_, "proc/stat"), 4096), usage);
+  readMemory(root_, usage);
+  readPressure(root_, usage);
+  if (tree_ != nullptr) usage.jobCpu = tree_->jobCpu();
+  return usage;
+}
+
+// /sys/block lists disks, not their partitions; loop, zram and device-mapper would count the
+// traffic of the disks below them twice, or none of any disk.
+bool HostSampler::wholeDisk(const std::string& device) {
+  const auto [found, fresh] = whole_.try_emplace(device, false);
+  if (!fresh) return found->second;
+  std::string folder = device;
+  for (char& c : folder)
+    if (c == '/') c = '!';  // cciss/c0d0 is cciss!c0d0 in sysfs
+  const bool layered = device.starts_with("loop") || device.starts_with("ram") ||
+                       device.starts_with("zram") || device.starts_with("dm-") ||
+                       device.starts_with("md") || device.starts_with("sr");
+  found->second =
+      !layered && ::access(under(root_, "sys/block/" + folder + "/stat").c_str(), R_OK) == 0;
+  return found->second;
+}
+
+void HostSampler::readDisks(Nanos now, EventOut& out) {
+  const std::string text = contentOf(under(root_, "proc/diskstats"));
+  constexpr std::int64_t kSector = 512;  // of diskstats, whatever the disk's own is
+  std::size_t seen = 0;
+  forEachLine(text, [&](std::string_view line) {
+    const auto words = splitWords(line, 14);
+    if (words.size() < 14 || ++seen > kDevices || !wholeDisk(std::string(words[2]))) return;
+    const auto number = [&](std::size_t i) { return parseNumber(words[i]).value_or(0); };
+    if (number(3) == 0 && number(7) == 0) return;
+    DiskUsage usage;
+    usage.device = out.intern(words[2]);
+    usage.reads = number(3);
+    usage.readBytes = number(5) * kSector;
+    usage.readTime = std::chrono::milliseconds(number(6));
+    usage.writes = number(7);
+    usage.writeBytes = number(9) * kSector;
+    usage.writeTime = std::chrono::milliseconds(number(10));
+    usage.busy = std::chrono::milliseconds(number(12));
+    out.emit(now, usage);
+  });
+}
+
+void HostSampler::readNetwork(Nanos now, EventOut& out) {
+  const std::string text = contentOf(under(root_, "proc/net/dev"));
+  std::size_t seen = 0;
+  forEachLine(text, [&](std::string_view line) {
+    const std::size_t colon = line.rfind(':');
+    if (colon == std::string_view::npos || ++seen > kDevices) return;
+    const auto name = splitWords(line.substr(0, colon), 1);
+    const auto words = splitWords(line.substr(colon + 1), 16);
+    if (name.empty() || words.size() < 9 || name[0] == "lo") return;
+    NetworkUsage usage;
+    usage.interface = out.intern(name[0]);
+    usage.receivedBytes = parseNumber(words[0]).value_or(0);
+    usage.sentBytes = parseNumber(words[8]).value_or(0);
+    if (usage.receivedBytes == 0 && usage.sentBytes == 0) return;
+    out.emit(now, usage);
+  });
+}
+
+void HostSampler::reportSources(Nanos now, EventOut& out) const {
+  const auto report = [&](std::string_view name, std::string_view file, std::string_view why) {
+    const bool there = !contentOf(under(root_, file), 4096).empty();
+    emitSource(out, now, name, there ? Coverage::kFull : Coverage::kAbsent,
+               there ? std::string_view() : why);
+  };
+  report("host", "proc/stat", "/proc/stat cannot be read");
+  report("pressure", "proc/pressure/io",
+         "/proc/pressure is missing; the kernel parameter psi=1 would show it");
+  report("disk", "proc/diskstats", "/proc/diskstats cannot be read");
+  report("network", "proc/net/dev", "/proc/net/dev cannot be read");
+}
+
+void HostSampler::sample(Nanos now, EventOut& out) {
+  if (!std::exchange(reported_, true)) reportSources(now, out);
+  out.emit(now, readHost());
+  readDisks(now, out);
+  readNetwork(now, out);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/perf_ring.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace stallprof {
+
+PerfRing::PerfRing(PerfRing&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      more_(std::move(other.more_)),
+      pages_(std::exchange(other.pages_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+PerfRing::~PerfRing() {
+  if (pages_ != nullptr) ::munmap(pages_, bytes_);
+}
+
+namespace {
+
+Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
+  attributes.size = sizeof attributes;
+  return Fd(static_cast<int>(
+      ::syscall(SYS_perf_event_open, &attributes, target, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+}  // namespace
+
+bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
+  Fd event = openEvent(attributes, target, cpu);
+  if (!event.valid() || ::ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, fd_.get()) != 0)
+    return false;
+  more_.push_back(std::move(event));
+  return true;
+}
+
+bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
+                    std::size_t minimum) {
+  fd_ = openEvent(attributes, target, cpu);
+  if (!fd_.valid()) return false;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t pages = dataPages; pages >= minimum; pages /= 2) {
+    bytes_ = (1 + pages) * page;
+    void* mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (mapped == MAP_FAILED) continue;
+    pages_ = mapped;
+    return true;
+  }
+  return false;
+}
+
+// The event of every descendant that inherited it, too.
+void PerfRing::disable() const {
+  ::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0);
+  for (const Fd& event : more_) ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void PerfRing::copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,
+                    std::span<std::uint8_t> into) {
+  const std::uint64_t at = from % size;
+  const std::size_t first = std::min<std::uint64_t>(into.size(), size - at);
+  std::memcpy(into.data(), data + at, first);
+  std::memcpy(into.data() + first, data, into.size() - first);
+}
+
+}  // namespace stallprof

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace stallprof {
+
+// A perf event of one CPU with the ring its records go to. The kernel writes, we read; a full ring
+// drops records and says how many in a later one. One thread at a time.
+class PerfRing {
+ public:
+  // The longest record there is: sizes are 16 bits, multiples of 8.
+  static constexpr std::size_t kMaxRecord = 1u << 16;
+
+  PerfRing() = default;
+  PerfRing(PerfRing&& other) noexcept;
+  PerfRing& operator=(PerfRing&&) = delete;
+  ~PerfRing();
+
+  // With `dataPages`, or half of that and so on down to `fewest` where an ordinary user's share of
+  // locked memory is used up. False leaves errno.
+  bool open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
+            std::size_t minimum);
+
+  // Another task's event on the same CPU, into the same ring. False leaves errno.
+  bool add(const perf_event_attr& attributes, pid_t target, int cpu);
+
+  // Calls `take(std::span<const std::uint8_t>)` for each whole record, its ring wrap undone. The
+  // span is valid during the call.
+  template <class Take>
+  void drain(std::span<std::uint8_t, kMaxRecord> scratch, Take&& take) {
+    auto* meta = static_cast<perf_event_mmap_page*>(pages_);
+    const auto* data = static_cast<const std::uint8_t*>(pages_) + meta->data_offset;
+    const std::uint64_t size = meta->data_size,
+                        head = __atomic_load_n(&meta->data_head, __ATOMIC_ACQUIRE);
+    std::uint64_t tail = meta->data_tail;
+    if (size == 0 || head == tail) return;
+    while (tail + sizeof(perf_event_header) <= head) {
+      copy(data, size, tail, scratch.first(sizeof(perf_event_header)));
+      const std::size_t bytes = scratch[6] | std::size_t{scratch[7]} << 8;  // header.size
+      if (bytes < sizeof(perf_event_header) || tail + bytes > head) break;
+      copy(data, size, tail, scratch.first(bytes));
+      take(std::span<const std::uint8_t>(scratch.first(bytes)));
+      tail += bytes;
+    }
+    __atomic_store_n(&meta->data_tail, tail, __ATOMIC_RELEASE);
+  }
+
+  void disable() const;
+
+ private:
+  static void copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,
+                   std::span<std::uint8_t> into);
+
+  Fd fd_;
+  std::vector<Fd> more_;  // the events of other tasks
+  void* pages_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/process_announcer.h"
+
+#include <utility>
+
+#include "sampler/processes/process_image.h"
+
+namespace stallprof {
+
+void ProcessAnnouncer::readImage(LiveProcess& process, ProcessWatch& watch, bool exec) const {
+  if (const auto stat = statOf(root_, process.pid)) {
+    process.comm = stat->comm;
+    watch.stack = stat->stack;
+    if (process.startTicks == 0) process.startTicks = stat->startTicks;
+  }
+  const std::string exe = programOf(root_, process.pid);
+  if (!exe.empty() || exec) process.exe = exe;
+}
+
+void ProcessAnnouncer::announce(const LiveProcess& process, ProcessWatch& watch, Nanos now) {
+  if (out_ == nullptr) return;
+  ProcessSeen seen;
+  seen.process = process.id;
+  seen.parent = process.parent;
+  seen.pid = process.pid;
+  seen.startTicks = process.startTicks;
+  seen.comm = out_->intern(process.comm);
+  seen.exe = out_->intern(process.exe);
+  seen.command = out_->intern(commandOf(root_, process.pid));
+  emit(watch.announced ? now : process.since, seen);
+  if (!std::exchange(watch.announced, true))
+    for (const LiveThread& thread : process.threads) announceThread(process, thread, {});
+}
+
+void ProcessAnnouncer::announceThread(const LiveProcess& process, const LiveThread& thread,
+                                      std::string_view name) {
+  if (out_ == nullptr) return;
+  std::string read;
+  if (name.empty() && thread.tid == process.pid) name = process.comm;
+  if (name.empty()) {
+    read = threadNameOf(root_, process.pid, thread.tid);
+    name = read;
+  }
+  emit(thread.since, ThreadSeen{thread.id, process.id, thread.tid, out_->intern(name)});
+}
+
+}  // namespace stallprof

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/task_events.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/fd.h"
+
+namespace stallprof {
+namespace {
+
+// 64 pages hold about 4,500 records: 1,500 processes of one CPU between two drains 20 ms apart. An
+// ordinary user may lock 512 KiB a CPU (perf_event_mlock_kb); less is tried when that is used up.
+constexpr std::size_t kDataPages = 64;
+constexpr std::size_t kMinPages = 8;
+// A record may reach its ring this much after its time stamp; younger ones wait for the next drain,
+// so that the rings together are in order.
+constexpr Nanos kSettled{500'000};
+// sample_id_all with TID and TIME ends every record.
+constexpr std::size_t kSampleId = 16;
+
+perf_event_attr describe() {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.task = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.inherit = 1;
+  attr.exclude_kernel = 1;  // without it an ordinary user is refused at perf_event_paranoid 2
+  attr.exclude_hv = 1;
+  attr.sample_id_all = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  return attr;
+}
+
+template <class T>
+T valueAt(const char* bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes + offset, sizeof value);
+  return value;
+}
+
+// One record, its ring wrap undone. `bytes` begins with the header.
+struct Record {
+  const char* bytes;
+  perf_event_header header;
+
+  [[nodiscard]] TaskEvent task() const {  // FORK and EXIT: pid, ppid, tid, ptid, time
+    TaskEvent event;
+    event.kind = header.type == PERF_RECORD_FORK ? TaskEvent::Kind::kFork : TaskEvent::Kind::kExit;
+    event.pid = valueAt<std::uint32_t>(bytes, 8);
+    event.parentPid = valueAt<std::uint32_t>(bytes, 12);
+    event.tid = valueAt<std::uint32_t>(bytes, 16);
+    event.at = Nanos(valueAt<std::int64_t>(bytes, 24));
+    return event;
+  }
+
+  [[nodiscard]] TaskEvent comm() const {  // pid, tid, name, sample id
+    TaskEvent event;
+    event.kind = (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 ? TaskEvent::Kind::kExec
+                                                                 : TaskEvent::Kind::kName;
+    event.pid = valueAt<std::uint32_t>(bytes, 8);
+    event.tid = valueAt<std::uint32_t>(bytes, 12);
+    const std::size_t length = header.size - 16 - kSampleId;
+    event.comm.assign(bytes + 16, ::strnlen(bytes + 16, length));
+    event.at = Nanos(valueAt<std::int64_t>(bytes, header.size - 8u));
+    return event;
+  }
+};
+
+std::string advice(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower), "
+             "or in a container a seccomp profile that allows it, would show every child";
+    case ENOSYS:
+      return "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
+             "allows it would show every child";
+    case EMFILE:
+      return "too few file descriptors; a higher 'ulimit -n' would show every child";
+    default:
+      return "perf_event_open: " + errnoText(error);
+  }
+}
+
+}  // namespace
+
+bool TaskEvents::openCpu(pid_t command, int cpu) {
+  PerfRing ring;
+  if (!ring.open(describe(), command, cpu, kDataPages, kMinPages)) return false;
+  rings_.push_back(std::move(ring));
+  return true;
+}
+
+bool TaskEvents::open(pid_t command) {
+  rings_.clear();
+  const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  // Above kMaxCpus the tax on thread creation is too high for inherited events; system-wide ones do
+  // not have it, but need more rights.
+  systemWide_ = cpus > kMaxCpus;
+  const pid_t target = systemWide_ ? -1 : command;
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    if (openCpu(target, cpu) || errno == ENODEV) continue;  // ENODEV: CPU is offline
+    refuse(errno, cpus);
+    rings_.clear();
+    return false;
+  }
+  if (rings_.empty()) {
+    refuse(ENODEV, cpus);
+    return false;
+  }
+  scratch_ = std::make_unique<std::uint8_t[]>(PerfRing::kMaxRecord);
+  state_ = Coverage::kFull;
+  why_.clear();
+  return true;
+}
+
+void TaskEvents::refuse(int error, int cpus) {
+  state_ = Coverage::kAbsent;
+  why_ = cpus > kMaxCpus && (error == EACCES || error == EPERM)
+             ? "more than 32 CPUs: only system-wide task events are cheap enough, and they need "
+               "'sysctl kernel.perf_event_paranoid=0' or CAP_PERFMON"
+             : advice(error);
+}
+
+void TaskEvents::take(std::span<const std::uint8_t> bytes) {
+  const auto* raw = reinterpret_cast<const char*>(bytes.data());
+  const Record record{raw, valueAt<perf_event_header>(raw, 0)};
+  const std::uint32_t type = record.header.type;
+  if ((type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) && bytes.size() >= 32)
+    waiting_.push_back(record.task());
+  else if (type == PERF_RECORD_COMM && bytes.size() >= 16 + kSampleId)
+    waiting_.push_back(record.comm());
+  else if (type == PERF_RECORD_LOST && bytes.size() >= 24)
+    lost_ += valueAt<std::uint64_t>(raw, 16);
+}
+
+void TaskEvents::drain(std::vector<TaskEvent>& events) {
+  const Nanos settled = now() - kSettled;
+  for (PerfRing& ring : rings_)
+    ring.drain(std::span<std::uint8_t, PerfRing::kMaxRecord>(scratch_.get(), PerfRing::kMaxRecord),
+               [this](std::span<const std::uint8_t> record) { take(record); });
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const TaskEvent& a, const TaskEvent& b) { return a.at < b.at; });
+  const auto young = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const TaskEvent& e) { return e.at > settled; });
+  events.insert(events.end(), std::make_move_iterator(waiting_.begin()),
+                std::make_move_iterator(young));
+  waiting_.erase(waiting_.begin(), young);
+}
+
+std::uint64_t TaskEvents::takeLost() { return std::exchange(lost_, 0); }
+
+}  // namespace stallprof

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "event/event_out.h"
+
+namespace stallprof {
+
+// A sample of the ThreadSampler at one thread.
+struct ThreadSample {
+  ThreadId thread;
+  ProcessId process;
+  std::uint32_t pid = 0, tid = 0;
+  // It has not run since the sample before, and is blocked as it was then.
+  bool stillBlocked = false;
+  bool blocked = false;
+  bool callSeen = false;    // we may know what it is blocked in, so that a futex of 0 means none
+  std::uint64_t futex = 0;  // the address it sleeps on
+  Nanos longest{1'000'000'000};  // that one slice of it may last
+};
+
+// For samplers that read more of the threads that the ThreadSampler samples, only when those ran:
+// the stack of a thread that did not run is what it was.
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+  virtual void sample(const ThreadSample& sample) = 0;
+  // All samples of one round were given. `period`: between two samples of a thread that runs.
+  virtual void endRound(Nanos now, Nanos period, EventOut& out) = 0;
+  virtual void finish(Nanos now, EventOut& out) = 0;
+};
+
+}  // namespace stallprof

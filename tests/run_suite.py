@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs one Python test file. usage: run_suite.py FILE
+
+Prints a line `SKIPPED NAME: reason` for each test that did not run, which scripts/run_tests counts.
+Exit status: 0 all passed, 1 a failure, 77 where no test ran (what ctest reports as skipped)."""
+import importlib.util
+import os
+import sys
+import unittest
+
+NOTHING_RAN = 77
+
+
+class Result(unittest.TextTestResult):
+    """Also counts what passed."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+def load(path):
+    """The file's tests. Its folder is on the path, for the helpers beside it, and that of programs.py."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[0:1] = [os.path.dirname(path), os.path.join(here, "e2e")]
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return unittest.defaultTestLoader.loadTestsFromModule(module)
+
+
+def main():
+    path = os.path.abspath(sys.argv[1])
+    suite = load(path)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
+    for test, reason in result.skipped:
+        print("SKIPPED %s: %s" % (".".join(test.id().split(".")[1:]), reason))
+    sys.stdout.flush()
+    if not result.wasSuccessful():
+        return 1
+    if result.testsRun == 0:
+        print("no test in " + path)
+        return 1
+    return 0 if result.passed else NOTHING_RAN
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// extract.*: each finding fires on a training made for it and stays silent on its neighbour.
+#include <utility>
+
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+TEST_CASE("blocked reading is one of bandwidth, random access and small files") {
+  CHECK(find(reading(1e6).judge(), "extract.storage_bandwidth"));
+  CHECK_FALSE(find(reading(1e6).judge(), "extract.random_access"));
+  CHECK(find(reading(16e3).judge(), "extract.random_access"));
+  CHECK_FALSE(find(reading(16e3).judge(), "extract.storage_bandwidth"));
+  Facts small = reading(16e3);
+  small.run.opensPerSecond = 1600;  // 50 steps of 32 samples a second, 56 kB each
+  CHECK(find(small.judge(), "extract.small_files"));
+  CHECK_FALSE(find(small.judge(), "extract.random_access"));
+  small.run.opensPerSecond = 200;  // one for eight samples: shards
+  CHECK_FALSE(find(small.judge(), "extract.small_files"));
+}
+
+TEST_CASE("mapped files that fault from storage are random access") {
+  Facts f = reading(1e6);
+  f.run.majorFaultsPerSecond = 200;
+  CHECK(find(f.judge(), "extract.random_access"));
+}
+
+TEST_CASE("extract findings are silent at 5 % of blocked reading") {
+  Facts f = reading(16e3);
+  f.trainer.blame.extract = f.trainer.window() / 25;
+  for (const Finding& found : f.judge().findings) CHECK(found.phase != Phase::kExtract);
+}
+
+TEST_CASE("waiting for storage with idle cores is answered by more requests at once") {
+  const Judgement j = reading(16e3).judge();
+  const Finding* f = find(j, "extract.random_access");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK(j.verdict.boundBy == "extract");
+  REQUIRE(adviceIn(*f, "more_workers"));
+  CHECK(adviceIn(*f, "more_workers")->change.to == "8");  // 40 ms of which 36 blocked, 5 ms steps
+}
+
+TEST_CASE("extract.remote_latency needs a slow network, and adds what all interfaces receive") {
+  Facts f = reading(16e3);
+  ThreadLife thread;
+  thread.id = ThreadId{1};
+  ThreadSlice asleep;
+  asleep.duration = f.trainer.window() / 100;
+  asleep.wait = Wait::kSocket;
+  asleep.samples = 10;
+  for (int i = 0; i < 100; ++i)
+    thread.slices.push_back({f.trainer.windowBegin + i * asleep.duration, asleep});
+  f.trace.threads = {thread};
+  f.trainer.workers.clear();  // the samples are of the trainer's own thread
+  CHECK_FALSE(find(f.judge(), "extract.remote_latency"));  // no network counters
+  const auto received = [&](const char* name, double bytesPerSecond) {
+    const StringId interface = f.trace.strings.intern(name);
+    const auto bytes = std::int64_t(bytesPerSecond * seconds(f.trainer.window()));
+    f.trace.networks.push_back({f.trainer.windowBegin, {interface, 0, 0}});
+    f.trace.networks.push_back({f.trainer.windowEnd, {interface, bytes, 0}});
+  };
+  received("eth0", 4e6);
+  received("eth1", 5e6);
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "extract.remote_latency");
+  REQUIRE(found);
+  CHECK(says(*found, "receives 9 MB/s"));
+  received("eth2", 90e6);
+  CHECK_FALSE(find(f.judge(), "extract.remote_latency"));  // near its best: bandwidth is short
+}
+
+TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {
+  Facts f = reading(1e6);
+  f.run.cacheHitRatio = 0.3;
+  f.run.datasetBytes = 8'000'000'000;
+  f.run.memoryAvailable = 16'000'000'000;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "extract.cold_cache");
+  REQUIRE(found);
+  REQUIRE(adviceIn(*found, "cache_in_ram"));
+  CHECK(*adviceIn(*found, "cache_in_ram")->predicted.speedup > 2);  // blocked time gone
+  CHECK(found->within == Maybe<std::string>("extract.storage_bandwidth"));
+  f.run.memoryAvailable = 9'000'000'000;
+  CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+  f.run.memoryAvailable = 16'000'000'000;
+  f.run.cacheHitRatio = 0.6;
+  CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+}
+
+TEST_CASE("where the page cache keeps nothing, it is no cure and a cold cache no cause") {
+  Facts f = reading(1e6);
+  f.run.cacheHitRatio = 0;
+  f.run.datasetBytes = 8'000'000'000;
+  f.run.memoryAvailable = 16'000'000'000;
+  const auto cached = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "extract.storage_bandwidth");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "cache_in_ram"));
+    return std::pair(find(j, "extract.cold_cache") != nullptr,
+                     adviceIn(*found, "cache_in_ram")->change.to);
+  };
+  CHECK(cached() == std::pair(true, std::string("memory")));
+  f.run.pageCacheKeeps = true;
+  CHECK(cached() == std::pair(true, std::string("memory")));
+  f.run.pageCacheKeeps = false;
+  f.run.laterMissRatio = 0.9;
+  CHECK(cached() == std::pair(false, std::string("tmpfs")));
+  CHECK(says(*find(f.judge(), "extract.storage_bandwidth"), "later epochs"));
+}
+
+TEST_CASE("reading and making that weigh the same are a tie, and more workers cure both") {
+  Facts f = reading(16e3);
+  for (Step& s : f.trainer.steps) {
+    s.blame.extract = s.split.wait * 48 / 100;
+    s.blame.transform = s.split.wait - s.blame.extract;
+  }
+  f.trainer.blame = {};
+  for (std::size_t i = f.trainer.warmup; i < f.trainer.steps.size(); ++i)
+    f.trainer.blame += f.trainer.steps[i].blame;
+  for (BatchWork& w : f.trainer.works) {
+    w.cpu = w.threadCpu = (w.end - w.begin) * 52 / 100;
+    w.extract = w.end - w.begin - w.cpu;
+    w.blocked = Nanos{};
+  }
+  const Judgement j = f.judge();
+  REQUIRE(j.findings.size() >= 2);
+  REQUIRE(find(j, "transform.too_few_workers"));
+  REQUIRE(find(j, "extract.random_access"));
+  CHECK(find(j, "transform.too_few_workers")->rank + find(j, "extract.random_access")->rank == 3);
+  REQUIRE(adviceIn(j.findings[0], "more_workers"));
+  REQUIRE(adviceIn(j.findings[1], "more_workers"));
+  CHECK(says(j.findings[1], "a tie"));
+  CHECK(j.verdict.boundBy == "mixed");
+}

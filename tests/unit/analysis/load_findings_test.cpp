@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// load.*: each finding fires on a training made for it and stays silent on its neighbour.
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+Training starting(double startup) {
+  Training t;
+  t.persistent = false;
+  t.stepsPerEpoch = 20;
+  t.startup = startup;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
+  Training t;
+  t.load = 0.3;
+  t.waitLoad = 0.3;
+  CHECK(fires(t, "load.ipc"));  // 0.6 of 10.6
+  t.waitLoad = 0.2;
+  CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
+}
+
+TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects take away") {
+  Training t;
+  t.load = 0.45;  // a batch of one tensor, ms
+  const auto speedup = [&] {
+    t.waitLoad = 0.2;
+    const Judgement j = factsOf(t).judge();
+    const Finding* f = find(j, "load.ipc");
+    REQUIRE(f);
+    double best = 0;
+    for (const Advice& a : f->advice) best = std::max(best, a.predicted.speedup.value_or(0));
+    return best;
+  };
+  CHECK(speedup() < 1.03);
+  t.load = 8;  // of 18.2 ms a step: thousands of objects
+  CHECK(speedup() > 1.3);
+}
+
+TEST_CASE("a worker that had no index is not called slow transport") {
+  Training t;
+  t.waitLoad = 1;
+  CHECK(fires(t, "load.ipc"));
+  Facts f = factsOf(t);
+  for (Step& s : f.trainer.steps) s.boundary = true;
+  CHECK_FALSE(find(f.judge(), "load.ipc"));
+  t.prefetch = 1;
+  CHECK_FALSE(fires(t, "load.ipc"));
+}
+
+TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") {
+  CHECK(fires(starting(6), "load.worker_startup"));  // 0.3 of 10.3
+  CHECK_FALSE(fires(starting(3), "load.worker_startup"));
+  Training kept = starting(6);
+  kept.persistent = true;
+  CHECK_FALSE(fires(kept, "load.worker_startup"));
+}
+
+TEST_CASE("load.worker_startup predicts the pass without its start") {
+  const Judgement j = factsOf(starting(200)).judge();
+  const Finding* f = find(j, "load.worker_startup");
+  REQUIRE(f);
+  const Maybe<double> speedup = f->advice.at(0).predicted.speedup;
+  REQUIRE(speedup);
+  CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch a pass
+}
+
+TEST_CASE("ending workers and making iterators between epochs is start-up, not transport") {
+  Training t;
+  t.persistent = false;
+  t.stepsPerEpoch = 20;
+  Facts f = factsOf(t);
+  Nanos shift{};
+  for (std::size_t i = 0; i < f.trainer.steps.size(); ++i) {
+    Step& s = f.trainer.steps[i];
+    s.begin += shift;
+    s.end += shift;
+    if (i % 20 != 19) continue;  // 200 ms at the end of each pass
+    s.boundary = true;
+    s.split.load += ms(200);
+    s.end += ms(200);
+    shift += ms(200);
+  }
+  f.trainer.split.load += ms(200) * 10;
+  f.trainer.windowBegin = f.trainer.steps[20].begin;
+  f.trainer.windowEnd = f.trainer.steps.back().end;
+  for (Epoch& p : f.trainer.epochs)
+    p.begin = f.trainer.steps[static_cast<std::size_t>(p.epoch - 1) * 20].begin;
+  for (std::size_t i = 0; i < f.trainer.works.size(); ++i) {
+    f.trainer.works[i].begin = f.trainer.steps[i].begin;
+    f.trainer.works[i].end = f.trainer.works[i].begin + ms(10);
+  }
+  const Judgement j = f.judge();
+  CHECK_FALSE(find(j, "load.ipc"));
+  const Finding* found = find(j, "load.worker_startup");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.5) < 0.01);
+  CHECK(std::abs(*found->advice.at(0).predicted.speedup - 20.5 / 10.5) < 0.06);
+}
+
+TEST_CASE("load.no_prefetch fires on prefetch 1 with uneven batches that are waited for") {
+  Training t;
+  t.workers = 4;
+  t.prefetch = 1;
+  t.compute = 10;
+  t.batchCpu = 30;
+  t.batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4};
+  t.waitTransform = 1.5;
+  CHECK(fires(t, "load.no_prefetch"));
+  t.prefetch = 2;
+  CHECK_FALSE(fires(t, "load.no_prefetch"));
+  t.prefetch = 1;
+  t.waitTransform = 0;
+  CHECK_FALSE(fires(t, "load.no_prefetch"));
+}
+
+TEST_CASE("load.worker_memory fires on growth that ends the run, and on a full /dev/shm") {
+  Facts f = factsOf(Training{});
+  f.run.memoryAvailable = 10'000'000'000;
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  f.trainer.workers[0].lastResident += 200'000'000;  // 200 MB in 2 s
+  CHECK(find(f.judge(), "load.worker_memory"));
+  f.trainer.workers[0].lastResident -= 190'000'000;  // 10 MB: noise
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  f.run.shmPeak = 60'000'000;
+  f.run.shmFree = 4'000'000;
+  CHECK(find(f.judge(), "load.worker_memory"));
+  f.run.shmFree = 40'000'000;
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/own_phases.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+
+namespace {
+
+// A loop with no loader that the hook knows: read() unpacks arrays (5), and prepares them in its
+// own lines (3) and with arrays (6); then a step by torch (4) or by arrays alone (7).
+const std::string kFrames =
+    "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
+    "0 stack stack=2 caller=1 file=\"train.py\" function=\"read\" line=20\n"
+    "0 stack stack=3 caller=1 file=\"train.py\" function=\"read\" line=21\n"
+    "0 stack stack=4 caller=1 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=5 caller=2 file=\"/u/site-packages/numpy/lib/_npyio_impl.py\" "
+    "function=\"genfromtxt\" line=9\n"
+    "0 stack stack=6 caller=3 file=\"/u/site-packages/numpy/_core/_methods.py\" "
+    "function=\"_std\" line=9\n"
+    "0 stack stack=7 caller=1 file=\"train.py\" function=\"update\" line=40\n"
+    "0 stack stack=8 caller=3 file=\"/u/site-packages/torch/optim/sgd.py\" "
+    "function=\"SGD.step\" line=9\n"
+    "0 stack stack=9 caller=1 file=\"train.py\" function=\"cut\" line=50\n"
+    "0 stack stack=10 caller=9 file=\"/u/site-packages/numpy/_core/numeric.py\" "
+    "function=\"roll\" line=9\n"
+    "0 stack stack=11 caller=4 file=\"train.py\" function=\"hook\" line=60\n"
+    "0 stack stack=12 caller=11 file=\"/u/site-packages/numpy/_core/numeric.py\" "
+    "function=\"roll\" line=9\n"
+    "0 stack stack=13 caller=9 file=\"/u/site-packages/torch/functional.py\" "
+    "function=\"einsum\" line=9\n"
+    "0 stack stack=14 file=\"train.py\" function=\"main\" line=31\n"
+    "0 stack stack=15 caller=14 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n"
+    "0 stack stack=16 file=\"train.py\" function=\"main\" line=32\n"
+    "0 stack stack=17 caller=16 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=18 caller=16 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n"
+    "0 stack stack=19 caller=14 file=\"train.py\" function=\"main.<locals>.<listcomp>\" line=31\n"
+    "0 stack stack=20 caller=19 file=\"/u/site-packages/numpy/_core/memmap.py\" "
+    "function=\"memmap.__getitem__\" line=9\n";
+
+std::string sample(int at, int count, int stack) {
+  return std::to_string(at) +
+         "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
+         "ms samples=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
+}
+
+// 200 steps of 100 ms: two samples in what read() calls, two at its own lines, two at `array`, and
+// four at `step`.
+Analysis trained(int step, int array = 6) {
+  return analyze(test::traceOf(
+      test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
+      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" + sample(10, 2, 5) +
+      sample(30, 2, 3) + sample(50, 2, array) + sample(70, 4, step) +
+      "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+// 200 steps of 100 ms, ten samples each: those of `samples`, and an optimizer's step at the end.
+double transformed(const std::string& samples) {
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    samples + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+}
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
+
+}  // namespace
+
+TEST_CASE("own lines and arrays of a function that reads, beside a known model, make data") {
+  const Analysis a = trained(4);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.6));
+  CHECK(near(a.breakdown.phase->compute, 0.4));
+  bool named = false;
+  for (const FunctionInfo& f : a.functions)
+    named = named ||
+            (f.phase == Phase::kTransform && f.rule == "own.data_function" && f.where.line == 21);
+  CHECK(named);
+  for (const Finding& f : a.findings) CHECK(f.id != "compute.python_overhead");
+}
+
+TEST_CASE("without a model that rules know, nothing distinguishes preparing from computing") {
+  const Analysis a = trained(7);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.2));
+  CHECK(near(a.breakdown.phase->compute, 0.8));
+}
+
+TEST_CASE("a function that also runs the model makes no data, whatever it reads") {
+  const Analysis a = trained(4, 8);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.2));
+}
+
+TEST_CASE("what cuts arrays after each update and before the model is met makes data") {
+  CHECK(near(transformed(sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0.7));
+}
+
+TEST_CASE(
+    "samples too far apart to meet the model in the same step count by their time since the last") {
+  // Two steps of 100 ms, a sample in each: at `arrays` in one, at the model in the other.
+  const auto alone = [](int arrays, int model) {
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
+        "0ms slice thread=1 duration=200ms run=200ms samples=2 wait=running\n" +
+        sample(arrays, 1, 10) + "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
+        sample(100 + model, 1, 4) + "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+  };
+  CHECK(near(alone(30, 60), 0.35));  // a sample weighs the time since the one before: 70 of 200 ms
+  CHECK(near(alone(80, 60), 0));     // after the model
+}
+
+TEST_CASE("what works on arrays once the model was met is no data") {
+  CHECK(near(
+      transformed(sample(10, 3, 4) + sample(40, 2, 9) + sample(60, 3, 10) + sample(90, 1, 4)), 0));
+}
+
+TEST_CASE("what a framework calls, or calls one, makes no data by its place alone") {
+  CHECK(near(transformed(sample(10, 2, 11) + sample(30, 4, 12) + sample(70, 3, 4)), 0));
+  CHECK(near(
+      transformed(sample(10, 2, 9) + sample(30, 2, 10) + sample(50, 2, 13) + sample(70, 3, 4)), 0));
+}
+
+TEST_CASE("where a loader is known, arrays before the model are the step's own") {
+  const std::string fetch = "1ms fetch thread=1 loader=1 epoch=1 duration=1ms cpu=1ms batch=0\n";
+  CHECK(near(transformed(fetch + sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0));
+}
+
+// main() itself trains (17). Its line 31 reads a mapped file (15) and makes a batch of it.
+TEST_CASE("a line of the loop's own that reads before the model is met makes data") {
+  const std::string model = sample(70, 3, 17);
+  CHECK(near(transformed(sample(10, 2, 15) + sample(30, 4, 14) + model), 0.4));
+  // Up to Python 3.11 a list comprehension is a function of its own; what is around it is the
+  // line's.
+  CHECK(near(transformed(sample(10, 2, 20) + sample(30, 2, 19) + sample(50, 2, 14) + model), 0.4));
+}
+
+TEST_CASE(
+    "a line that reads and also runs the model, or once it was met, makes no data of its own") {
+  CHECK(near(transformed(sample(10, 2, 18) + sample(30, 4, 16) + sample(70, 3, 17)), 0));
+  CHECK(near(transformed(sample(10, 3, 17) + sample(40, 2, 15) + sample(60, 4, 14)), 0));
+}
+
+TEST_CASE(
+    "a line that reads now and then, and mostly does something else, makes no data of its own") {
+  // A sample of seven in a reader, each step or every other one.
+  CHECK(near(transformed(sample(10, 1, 15) + sample(20, 6, 14) + sample(80, 2, 17)), 0.6));
+  const Analysis a = analyze(test::traceOf(
+      test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
+      "0ms slice thread=1 duration=200ms run=200ms samples=20 wait=running\n" + sample(10, 1, 15) +
+      sample(20, 6, 14) + sample(80, 2, 17) + "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
+      sample(110, 7, 14) + sample(180, 2, 17) +
+      "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0));
+}

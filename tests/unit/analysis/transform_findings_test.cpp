@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// transform.*: each finding fires on a training made for it and stays silent on its neighbour.
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/unit/analysis/facts_builder.h"
+
+using namespace stallprof;
+using namespace stallprof::test;
+
+namespace {
+
+// A loader without workers: `fetch` ms of CPU a batch, all of it waited for.
+Training serial(double fetch, double compute) {
+  Training t;
+  t.workers = 0;
+  t.compute = compute;
+  t.batchCpu = t.waitTransform = fetch;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("transform.in_process fires without workers above 5 % of fetching") {
+  CHECK(fires(serial(0.7, 10), "transform.in_process"));
+  CHECK_FALSE(fires(serial(0.4, 10), "transform.in_process"));
+  Training one = starving(1, 40, 0, 10);
+  CHECK_FALSE(fires(one, "transform.in_process"));
+}
+
+TEST_CASE("transform.in_process advises the workers the model finds, and says the gain") {
+  const Judgement j = factsOf(serial(30, 10)).judge();
+  const Finding* f = find(j, "transform.in_process");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK(std::abs(f->shareRatio - 0.75) < 0.001);
+  CHECK(f->where.file == Untrusted("train.py"));
+  CHECK(f->where.line == 88);
+  const Advice* more = adviceIn(*f, "more_workers");
+  REQUIRE(more);
+  CHECK(more->change.from == "0");
+  CHECK(more->change.to == "3");  // 30 / 10, and the handing over of 2.3 ms does not need a fourth
+  // Three workers make a batch of 30 ms in 34.5 ms (kWorkerCpu): 40 / (10 + 2.3) is not reached.
+  CHECK(*more->predicted.speedup > 2.7);
+  CHECK(*more->predicted.speedup < 40 / 12.3);
+  CHECK(*more->predicted.low < *more->predicted.speedup);
+  CHECK(j.verdict.boundBy == "transform");
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+}
+
+TEST_CASE("the first workers of an iterable data set come with a warning: it may not be divided") {
+  const auto risk = [](bool iterable) {
+    Facts f = factsOf(serial(30, 10));
+    f.trace.loaders[0].data.iterable = iterable;
+    return adviceIn(*find(f.judge(), "transform.in_process"), "more_workers")->risk;
+  };
+  CHECK(risk(true).find("get_worker_info") != std::string::npos);
+  CHECK(risk(false).find("get_worker_info") == std::string::npos);
+}
+
+TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
+  const Training t = starving(2, 40, 0, 10);
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.too_few_workers");
+  REQUIRE(f);
+  CHECK(f->confidence == Confidence::kHigh);
+  const Advice* more = adviceIn(*f, "more_workers");
+  REQUIRE(more);
+  CHECK(more->change.to == "4");
+  CHECK(std::abs(*more->predicted.speedup - 2) < 0.05);
+  // The neighbours: little wait; cores full; the waiting is for storage.
+  CHECK_FALSE(fires(starving(2, 20.9, 0, 10), "transform.too_few_workers"));
+  Training full = t;
+  full.cores = 2;
+  CHECK_FALSE(fires(full, "transform.too_few_workers"));
+  CHECK_FALSE(fires(starving(2, 10, 30, 10), "transform.too_few_workers"));
+}
+
+TEST_CASE("workers are never advised beyond memory or shared memory") {
+  Facts f = factsOf(starving(2, 40, 0, 5));
+  f.run.memoryAvailable = 130'000'000;  // 0.8 of it holds one more of 100 MB
+  auto j = f.judge();
+  REQUIRE(find(j, "transform.too_few_workers"));
+  CHECK(adviceIn(*find(j, "transform.too_few_workers"), "more_workers")->change.to == "3");
+  f.run.memoryAvailable = 100'000'000;
+  CHECK_FALSE(find(f.judge(), "transform.too_few_workers"));
+  f.run.memoryAvailable = 100'000'000'000;
+  f.run.shmFree = 21'000'000;  // two batches of 4 MB each for two more workers
+  j = f.judge();
+  REQUIRE(find(j, "transform.too_few_workers"));
+  CHECK(adviceIn(*find(j, "transform.too_few_workers"), "more_workers")->change.to == "4");
+}
+
+TEST_CASE("transform.cpu_saturated fires when the cores are full, and never adds workers") {
+  Training t = starving(2, 40, 0, 10);
+  t.cores = 2;
+  t.trainerCpu = 0;
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.cpu_saturated");
+  REQUIRE(f);
+  CHECK_FALSE(adviceIn(*f, "more_workers"));
+  CHECK(adviceIn(*f, "offline_preprocess"));
+  CHECK(adviceIn(*f, "more_cores"));
+  t.cores = 3;
+  CHECK_FALSE(fires(t, "transform.cpu_saturated"));
+}
+
+TEST_CASE("one core and no workers is saturated, two cores are not") {
+  Training t = serial(30, 10);
+  t.cores = 1;
+  CHECK(fires(t, "transform.cpu_saturated"));
+  t.cores = 2;
+  CHECK_FALSE(fires(t, "transform.cpu_saturated"));
+}
+
+TEST_CASE("transform.oversubscribed needs pools and more runnable threads than cores") {
+  Training t;
+  t.workers = 4;
+  t.cores = 4;
+  t.threads = 4;
+  t.pool = 3;
+  t.batchCpu = 40;
+  t.compute = 5;
+  t.waitTransform = 25;
+  CHECK(fires(t, "transform.oversubscribed"));
+  Training idle = t;
+  idle.cores = 32;
+  CHECK_FALSE(fires(idle, "transform.oversubscribed"));
+  Training single = t;
+  single.threads = 1;
+  single.pool = 1;
+  CHECK_FALSE(fires(single, "transform.oversubscribed"));
+}
+
+TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
+  Training t;
+  t.workers = 4;
+  t.compute = 8;
+  t.batchCpu = 20;
+  t.ready = 2;
+  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
+  t.waitTransform = 4.5;
+  const Judgement j = factsOf(t).judge();
+  const Finding* f = find(j, "transform.stragglers");
+  REQUIRE(f);
+  REQUIRE(adviceIn(*f, "out_of_order"));
+  CHECK(*adviceIn(*f, "out_of_order")->predicted.speedup > 1.2);
+  Training even = t;
+  even.batchScale = {1, 1.1};
+  CHECK_FALSE(fires(even, "transform.stragglers"));
+  Training empty = t;
+  empty.ready = 0;
+  CHECK_FALSE(fires(empty, "transform.stragglers"));
+  Training free = t;
+  free.inOrder = false;
+  CHECK_FALSE(fires(free, "transform.stragglers"));
+}
+
+TEST_CASE("on full cores the step starves as well as waits, and the wait is the CPU's") {
+  Training t;
+  t.cores = 2;
+  t.workers = 2;
+  t.batchCpu = 17;
+  t.compute = 14.7;
+  t.starved = 2.4;
+  t.trainerCpu = 12.3;
+  t.waitTransform = 0.5;
+  t.waitLoad = 1.1;  // behind a sender that has no core itself
+  Facts f = factsOf(t);
+  f.run.jobCpuRatio = 0.93;
+  const Judgement j = f.judge();
+  REQUIRE(find(j, "transform.cpu_saturated"));
+  CHECK(j.findings[0].id == "transform.cpu_saturated");
+  CHECK(says(j.findings[0], "runnable without a core 15 %"));
+  f.run.jobCpuRatio = 0.5;  // the cores were not full, though the job asks for much
+  f.run.cores = 8;
+  CHECK_FALSE(find(f.judge(), "transform.cpu_saturated"));
+}
+
+TEST_CASE("cores that the job uses beside its pipeline are not the pipeline's") {
+  Training t;
+  t.cores = 2;
+  t.workers = 2;
+  t.batchCpu = 17;
+  t.compute = 12;
+  t.waitTransform = 4;
+  Facts f = factsOf(t);
+  const auto cpuCeiling = [&] {
+    for (const Ceiling& c : f.judge().ceilings)
+      if (c.stage == "cpu") return c.stepsPerSecond;
+    return 0.0;
+  };
+  const double all = cpuCeiling();
+  f.run.besideCpuRatio = 0.1;  // a storage server on this host
+  CHECK(std::abs(cpuCeiling() / all - 0.9) < 1e-9);
+}

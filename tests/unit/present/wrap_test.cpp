@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Text of a report wraps in its column and is never cut, on pages of any width: all golden traces.
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "advise/advise.h"
+#include "analysis/analyze.h"
+#include "base/fd.h"
+#include "present/words/page.h"
+#include "present/words/report_text.h"
+#include "present/words/wording.h"
+#include "tests/catch.h"
+#include "trace/trace_text.h"
+
+namespace stallprof {
+namespace {
+
+std::vector<std::string> goldenDirectories() {
+  std::vector<std::string> out;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(STALLPROF_TESTS_DIR) + "/golden"))
+    if (std::filesystem::exists(entry.path() / "trace.txt")) out.push_back(entry.path().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Analysis analysisOf(const std::string& directory) {
+  const Result<std::string> text = readFile(directory + "/trace.txt");
+  REQUIRE(text.ok());
+  const Result<Trace> trace = parseTrace(text.value());
+  REQUIRE(trace.ok());
+  Analysis analysis = analyze(trace.value());
+  advise(analysis, {"before.stallprof", std::nullopt});
+  return analysis;
+}
+
+std::string pageOf(const Analysis& analysis, int width) {
+  PresentOptions options;
+  options.width = width;
+  options.recording = "before.stallprof";
+  return reportText(analysis, options);
+}
+
+std::vector<std::string> wordsOf(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// Words with one space between, so that where a line ends makes no difference.
+std::string unwrapped(const std::string& text) {
+  std::string out = " ";
+  for (const std::string& word : wordsOf(text)) out += word + " ";
+  return out;
+}
+
+void checkWhole(const std::string& page, const std::string& text) {
+  INFO(text);
+  CHECK(unwrapped(page).find(unwrapped(text)) != std::string::npos);
+}
+
+// The words of a title that wraps inside a table are apart in the page's text, but all there.
+void checkWords(const std::string& page, const std::string& text) {
+  const std::string flat = unwrapped(page);
+  for (const std::string& word : wordsOf(text)) {
+    INFO(word << " of " << text);
+    CHECK(flat.find(" " + word + " ") != std::string::npos);
+  }
+}
+
+void checkPage(const Analysis& a, const std::string& page) {
+  checkWhole(page, verdictText(a));
+  for (const std::string& part : a.notMeasured) checkWhole(page, part);
+  for (const std::string& part : a.notAProblem) checkWhole(page, part);
+  for (const Ceiling& c : a.ceilings) checkWords(page, c.stage + " " + c.limitedBy);
+  for (const FindingRow& row : findingRows(a)) {
+    const Finding& f = *row.finding;
+    checkWords(page, f.id + (row.minor ? "" : " " + f.title));
+    const std::string heading = std::to_string(f.rank) + "  " + f.id + "  ";
+    if (page.find("\n" + heading) == std::string::npos) continue;
+    checkWhole(page, heading + f.title);
+    if (!f.evidence.empty()) checkWhole(page, f.evidence[0].text);
+    if (f.advice.empty()) continue;
+    checkWhole(page, "change " + adviceText(f.advice[0]));
+    if (!f.advice[0].risk.empty()) checkWhole(page, "risk " + f.advice[0].risk);
+  }
+}
+
+void checkLine(const std::string& line, int width) {
+  INFO(line);
+  CHECK(columnsOf(line) <= static_cast<std::size_t>(width));
+  // The names of kernels alone are shortened, and inside a line.
+  CHECK((!line.ends_with("...") || line.find("longest") != std::string::npos));
+}
+
+}  // namespace
+
+TEST_CASE("no text of a report is cut at any width, and no line is wider than the page") {
+  const std::vector<std::string> directories = goldenDirectories();
+  REQUIRE(directories.size() >= 30);
+  for (const std::string& directory : directories) {
+    const Analysis a = analysisOf(directory);
+    for (const int width : {80, 87, 100, 111, 120}) {
+      INFO(directory << " at " << width);
+      const std::string page = pageOf(a, width);
+      std::istringstream in(page);
+      std::size_t lines = 0;
+      for (std::string line; std::getline(in, line); ++lines) checkLine(line, width);
+      CHECK(lines <= kTextLines);
+      checkPage(a, page);
+    }
+  }
+}
+
+TEST_CASE("a long path keeps its end, which says which file it is") {
+  CHECK(cutLeft("/home/user/project/train/data/loader.py:30", 25) == "...rain/data/loader.py:30");
+  CHECK(cutLeft("loader.py:30", 12) == "loader.py:30");
+  CHECK(cutLeft("\xe6\x95\xb0\xe6\x8d\xae\xe6\x95\xb0\xe6\x8d\xae", 6) == "...\xe6\x8d\xae");
+}
+
+}  // namespace stallprof

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/live_processes.h"
+
+#include "sampler/processes/process_announcer.h"
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+LiveProcess process(std::uint32_t id, std::uint32_t pid) {
+  LiveProcess made;
+  made.id = ProcessId{id};
+  made.pid = pid;
+  made.threads = {{ThreadId{id}, pid, {}}};
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a live process is found by pid and by identity, with its own watch, after others went") {
+  LiveProcesses live;
+  for (std::uint32_t i = 1; i <= 4; ++i) live.watchOf(live.add(process(i, 100 + i))).stack = i;
+  live.remove(*live.find(102u));
+  live.remove(*live.find(104u));
+  CHECK(live.size() == 2);
+  CHECK(live.find(102u) == nullptr);
+  CHECK(live.find(ProcessId{4}) == nullptr);
+  for (const std::uint32_t i : {1u, 3u}) {
+    REQUIRE(live.find(100 + i) != nullptr);
+    CHECK(live.find(100 + i) == live.find(ProcessId{i}));
+    CHECK(live.watchOf(*live.find(100 + i)).stack == i);
+  }
+}
+
+TEST_CASE("a process has the threads that were added to it") {
+  const LiveProcess one = process(1, 101);
+  REQUIRE(one.thread(101) != nullptr);
+  CHECK(one.thread(101)->id == ThreadId{1});
+  CHECK(one.thread(102) == nullptr);
+}
+
+TEST_CASE("an exit before its birth is known once") {
+  EarlyExits exits;
+  exits.add(7);
+  CHECK(exits.take(7));
+  CHECK_FALSE(exits.take(7));
+}
+
+TEST_CASE("a process is announced at its birth with its threads, later at the time of its exec") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  ProcessAnnouncer announcer(machine.root());
+  LiveProcess made = process(1, 100);
+  made.since = std::chrono::seconds(3);
+  made.threads[0].since = made.since;
+  ProcessWatch watch;
+  announcer.readImage(made, watch, false);
+  CHECK(made.comm == "python3");
+  CHECK(made.startTicks == 1000);
+  announcer.announce(made, watch, std::chrono::seconds(5));
+  CHECK_FALSE(watch.announced);  // there is nowhere to write yet
+  EventList list;
+  announcer.setOut(list);
+  announcer.announce(made, watch, std::chrono::seconds(5));
+  announcer.announce(made, watch, std::chrono::seconds(9));
+  REQUIRE(list.events.size() == 3);
+  CHECK(list.events[0].at == std::chrono::seconds(3));
+  CHECK(list.all<ThreadSeen>().size() == 1);
+  CHECK(list.events[2].at == std::chrono::seconds(9));
+  CHECK(list.text(list.all<ProcessSeen>()[1].comm) == "python3");
+}

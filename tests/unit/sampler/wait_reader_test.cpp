@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/wait_reader.h"
+
+#include <sys/syscall.h>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+// A machine of text with one process, and a reader of its one thread.
+struct Bench {
+  Machine machine;
+  Machine::Task task{100, 1, "python3"};
+  EventList list;
+  FdBudget fds{16};
+  WaitReader reader{machine.root(), fds};
+  WaitReader::Thread thread{100, 100, ProcessId{1}, {}, 0, false};
+
+  Bench() { machine.process(task); }
+  Seen read(const std::string& line) {
+    machine.syscall(100, 100, line);
+    thread.call.close(fds);  // what a kept descriptor has is not re-read from a new file
+    return reader.read(thread, std::chrono::seconds(1), list);
+  }
+};
+
+std::string call(long number, const std::string& first) {
+  return std::to_string(number) + " " + first + " 0x0 0x0 0x0 0x0 0x0 0x7ffe 0x7f11\n";
+}
+
+}  // namespace
+
+TEST_CASE("a thread's futex is kept while it sleeps on it, and no longer") {
+  Bench bench;
+  const Seen seen = bench.read(call(SYS_futex, "0xabc0"));
+  CHECK(seen.wait == Wait::kFutex);
+  CHECK(bench.thread.futex == 0xabc0);
+  CHECK(bench.read("running\n").wait == Wait::kRunning);
+  CHECK(bench.thread.futex == 0);
+  CHECK(bench.reader.seesCalls());
+}
+
+TEST_CASE("the syscall file is kept open from the second reading on") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_wait4, "0x0"));
+  (void)bench.reader.read(bench.thread, std::chrono::seconds(1), bench.list);
+  CHECK_FALSE(bench.thread.call.kept());
+  (void)bench.reader.read(bench.thread, std::chrono::seconds(2), bench.list);
+  CHECK(bench.thread.call.kept());
+  bench.thread.call.close(bench.fds);
+}
+
+TEST_CASE("what may not be read is reported, and the wait channel takes its place") {
+  Bench bench;
+  bench.machine.remove("proc/100/task/100/syscall");
+  bench.machine.file("proc/100/task/100/wchan", "futex_wait_queue");
+  bench.reader.probe(100, 100, std::chrono::seconds(1), bench.list);
+  CHECK(bench.list.source("thread_state").first == Coverage::kFull);
+  CHECK(bench.list.source("thread_syscall").first == Coverage::kAbsent);
+  CHECK(bench.list.source("thread_wchan").first == Coverage::kFull);
+  CHECK_FALSE(bench.reader.seesCalls());
+  const Seen seen = bench.reader.read(bench.thread, std::chrono::seconds(2), bench.list);
+  CHECK(seen.wait == Wait::kFutex);
+  CHECK(bench.list.text(seen.what) == "futex_wait_queue");
+}
+
+TEST_CASE("the state letter of a thread that is gone is a question mark") {
+  Bench bench;
+  CHECK(bench.reader.stateOf(bench.thread) == 'S');
+  bench.machine.end(100);
+  CHECK(bench.reader.stateOf(bench.thread) == '?');
+}

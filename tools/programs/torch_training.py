@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""The training loop of the programs whose loop is not what they show: a classifier, timed by OwnClock."""
+import torch
+
+from own_clock import OwnClock
+
+
+def train(loader, model, optimizer, epochs):
+    clock = OwnClock()
+    for _ in range(epochs):
+        for inputs, labels in clock.batches(loader):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(inputs), torch.as_tensor(labels)).backward()
+            optimizer.step()
+    clock.print()

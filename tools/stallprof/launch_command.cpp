@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/launch_command.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "launch/recording_name.h"
+#include "stallprof/command_line.h"
+#include "stallprof/output.h"
+#include "stallprof/reading.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFormats = {"text", "json", "md", "html"};
+
+}  // namespace
+
+void LaunchCommand::declareRecording(CLI::App& app) {
+  addText(app, "-o,--output", options_.output, "the recording's directory, taken as it is");
+  addText(
+      app, "--name", options_.name,
+      "the recording's name: %s script, %t time, %p process, %h host, %r rank, %q{VAR} a variable "
+      "of the environment, %% a percent sign (default %s.%t.p%p, with .r%r where there is a rank)");
+  addRepeated(app, "--report", reports_,
+              "text|json|md|html|none[=FILE], any number of times: added to the text report on "
+              "stderr, unless none; without FILE beside the recording");
+  addParsed(app, "--hz", "samples a second of each thread, 1 to 1000 (default 100)",
+            [this](const std::string& text) -> std::string {
+              const auto hz = wholeNumber(text, 1, 1000);
+              options_.hz = hz.value_or(options_.hz);
+              return hz ? "" : "--hz takes a whole number from 1 to 1000, not " + inQuotes(text);
+            });
+  addText(app, "--price", options_.price,
+          "price of an hour on this machine: the report gives costs")
+      ->check(CLI::NonNegativeNumber);
+  addText(app, "--rules", options_.rules, "phase rules of your own, in TOML, for the report");
+}
+
+void LaunchCommand::declareOutput(CLI::App& app) {
+  addChoice(app, "--color", options_.colour, {"auto", "always", "never"},
+            "of the report: auto (default), always, never");
+  addParsed(app, "--log-level",
+            "what the recorder writes to the file log in the recording: trace, debug, info "
+            "(default), warning, error, off",
+            [this](const std::string& text) -> std::string {
+              const auto level = std::find(kLogLevelNames.begin(), kLogLevelNames.end(), text);
+              options_.logLevel = static_cast<LogLevel>(level - kLogLevelNames.begin());
+              return "";
+            })
+      ->check(
+          CLI::IsMember(std::vector<std::string>(kLogLevelNames.begin(), kLogLevelNames.end())));
+}
+
+std::string LaunchCommand::checkReports() {
+  bool none = false;
+  for (const std::string& word : reports_) {
+    const std::size_t equals = word.find('=');
+    const std::string format = word.substr(0, equals);
+    const std::string file = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (format == "none" && equals == std::string::npos) {
+      none = true;
+    } else if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end() ||
+               (equals != std::string::npos && file.empty())) {
+      return "--report takes text, json, md, html or none, and =FILE; not " + inQuotes(word);
+    } else if (const Status free = wouldReplace(file); !free.ok()) {
+      return free.error().message;
+    } else if (format != "text" || !file.empty()) {
+      options_.reports.push_back({format, file});
+    }
+  }
+  if (!none) options_.reports.insert(options_.reports.begin(), {"text", ""});
+  return "";
+}
+
+std::string LaunchCommand::check() {
+  if (std::string why = checkReports(); !why.empty()) return why;
+  if (const Status fit = checkNamePattern(options_.name); !fit.ok()) return fit.error().message;
+  if (!options_.rules.empty())
+    if (const auto table = readRules(options_.rules); !table.ok()) return table.error().message;
+  auto maps = readMaps(map_);
+  if (!maps.ok()) return maps.error().message;
+  options_.maps = std::move(maps).value();
+  return "";
+}
+
+}  // namespace stallprof
