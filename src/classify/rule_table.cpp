@@ -96,12 +96,11 @@ class FileReader : TomlFile {
     const std::string name = node.text();
     rule.work = name == "work";
     if (rule.work) return void(rule.phase = Phase::kTransform);
-    const auto found = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), name);
-    if (found == kPhaseNames.end())
+    rule.phase = phaseNamed(name);
+    if (rule.phase == Phase::kUnknown)
       return fail(node, inQuotes(name) +
                             " is no phase; there are extract, transform, load, "
                             "compute, sync, comm, periodic, other, and work");
-    rule.phase = static_cast<Phase>(found - kPhaseNames.begin());
   }
 
   void readOverhead(const TomlValue& node, PhaseRule& rule) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
-#include "base/ids.h"
-#include "base/time.h"
-#include "event/kinds.h"
-#include "event/vocabulary.h"
+#include "event/event_struct.h"
 
 // Events of accelerators: what the driver's monitoring library says from outside (DeviceUsage,
 // DeviceProcess), and what the agent saw from inside the processes that use them. `device` is the
@@ -16,36 +11,27 @@ namespace stallprof {
 
 // A device as one process (none: as the monitoring library) sees it.
 struct DeviceSeen {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_SEEN;
-  static constexpr const char* kName = "device";
   StringId device, name;  // UUID; "NVIDIA H100 80GB HBM3"
   ProcessId process;
   std::int32_t ordinal = -1;  // in that process, or the library's own index
   std::int32_t multiprocessors = -1, majorCapability = -1, minorCapability = -1;
   std::int64_t memoryBytes = -1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("name", s.name), v("process", s.process), v("ordinal", s.ordinal),
-        v("sms", s.multiprocessors), v("major", s.majorCapability), v("minor", s.minorCapability),
-        v("memory", s.memoryBytes);
-  }
+  STALLPROF_EVENT(DEVICE_SEEN, "device", v("device", s.device), v("name", s.name),
+                  v("process", s.process), v("ordinal", s.ordinal), v("sms", s.multiprocessors),
+                  v("major", s.majorCapability), v("minor", s.minorCapability),
+                  v("memory", s.memoryBytes))
 };
 
 // An interval in which what a process did on its devices was traced: all that happened within is
 // reported by the other events. Device time outside of any interval is not known.
 struct DeviceTrace {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_TRACE;
-  static constexpr const char* kName = "device_trace";
   ProcessId process;
   Nanos duration{};
   bool kernels = false;  // false: copies, sets and synchronizations only
   bool calls = false;    // launches, copies and allocations of the host are reported too
   bool each = false;     // every piece of work has its DeviceWork, every call its DeviceCall
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("process", s.process), v("duration", s.duration), v("kernels", s.kernels),
-        v("calls", s.calls), v("each", s.each);
-  }
+  STALLPROF_EVENT(DEVICE_TRACE, "device_trace", v("process", s.process), v("duration", s.duration),
+                  v("kernels", s.kernels), v("calls", s.calls), v("each", s.each))
 };
 
 // An interval in which a device was at work for one process: the union over its streams, joined
@@ -54,17 +40,13 @@ struct DeviceTrace {
 // sets, `collectiveOnly` a collective and beside it nothing but those; the rest is compute. Work
 // that ran longer than a flush may be reported late, by further spans for what it adds.
 struct DeviceSpan {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_SPAN;
-  static constexpr const char* kName = "device_span";
   StringId device;
   ProcessId process;
   Nanos duration{}, busy{}, copyOnly{}, collectiveOnly{};
   std::uint32_t works = 0;  // kernels, graphs, copies and sets that began in it
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("process", s.process), v("duration", s.duration), v("busy", s.busy),
-        v("copy_only", s.copyOnly), v("collective_only", s.collectiveOnly), v("works", s.works);
-  }
+  STALLPROF_EVENT(DEVICE_SPAN, "device_span", v("device", s.device), v("process", s.process),
+                  v("duration", s.duration), v("busy", s.busy), v("copy_only", s.copyOnly),
+                  v("collective_only", s.collectiveOnly), v("works", s.works))
 };
 // Shorter gaps are what one stream's next launch costs on the device itself, a few us; what a
 // person can act on (a sync, a launch that came late) leaves more.
@@ -72,8 +54,6 @@ inline constexpr Nanos kDeviceGap{20'000};
 
 // One kernel, graph launch, copy or set; only inside a DeviceTrace with `each`, and long copies.
 struct DeviceWork {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_WORK;
-  static constexpr const char* kName = "device_work";
   StringId device;
   ProcessId process;
   Nanos duration{};
@@ -84,19 +64,15 @@ struct DeviceWork {
   HostMemory memory = HostMemory::kUnknown;                // a copy's side on the host
   std::int64_t blocks = -1;                                // of a kernel's grid
   std::int32_t blockThreads = -1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("process", s.process), v("duration", s.duration), v("kind", s.kind),
-        v("name", s.name), v("stream", s.stream), v("context", s.context),
-        v("correlation", s.correlation), v("bytes", s.bytes), v("memory", s.memory),
-        v("blocks", s.blocks), v("block_threads", s.blockThreads);
-  }
+  STALLPROF_EVENT(DEVICE_WORK, "device_work", v("device", s.device), v("process", s.process),
+                  v("duration", s.duration), v("kind", s.kind), v("name", s.name),
+                  v("stream", s.stream), v("context", s.context), v("correlation", s.correlation),
+                  v("bytes", s.bytes), v("memory", s.memory), v("blocks", s.blocks),
+                  v("block_threads", s.blockThreads))
 };
 
 // All work of one name (kernels) or one kind (the rest) that ended within `duration` after `at`.
 struct DeviceUse {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_USE;
-  static constexpr const char* kName = "device_use";
   StringId device;
   ProcessId process;
   Nanos duration{};
@@ -107,36 +83,28 @@ struct DeviceUse {
   Nanos time{};             // summed over works, which may overlap
   Nanos filled{-1};         // kernels: the same, each weighted by min(1, blocks / multiprocessors)
   std::int64_t bytes = -1;  // copies and sets
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("process", s.process), v("duration", s.duration), v("kind", s.kind),
-        v("memory", s.memory), v("name", s.name), v("count", s.count), v("time", s.time),
-        v("filled", s.filled), v("bytes", s.bytes);
-  }
+  STALLPROF_EVENT(DEVICE_USE, "device_use", v("device", s.device), v("process", s.process),
+                  v("duration", s.duration), v("kind", s.kind), v("memory", s.memory),
+                  v("name", s.name), v("count", s.count), v("time", s.time), v("filled", s.filled),
+                  v("bytes", s.bytes))
 };
 
 // One call of a thread into the driver or runtime: those of 100 us and more (a wait for the device,
 // mostly), and all inside a DeviceTrace with `each`.
 struct DeviceCall {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_CALL;
-  static constexpr const char* kName = "device_call";
   ThreadId thread;
   Nanos duration{};
   DeviceCallKind kind = DeviceCallKind::kOther;
   StringId name;  // "cudaStreamSynchronize"
   std::uint32_t correlation = 0;
   ProcessId process;  // always known; the thread is not where calls are not traced
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("kind", s.kind), v("name", s.name),
-        v("correlation", s.correlation), v("process", s.process);
-  }
+  STALLPROF_EVENT(DEVICE_CALL, "device_call", v("thread", s.thread), v("duration", s.duration),
+                  v("kind", s.kind), v("name", s.name), v("correlation", s.correlation),
+                  v("process", s.process))
 };
 
 // All calls of one name by one thread that ended within `duration` after `at`.
 struct DeviceCallUse {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_CALL_USE;
-  static constexpr const char* kName = "device_calls";
   ThreadId thread;
   Nanos duration{};
   DeviceCallKind kind = DeviceCallKind::kOther;
@@ -144,35 +112,27 @@ struct DeviceCallUse {
   std::uint64_t count = 0;
   Nanos time{};
   ProcessId process;  // as in DeviceCall
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("kind", s.kind), v("name", s.name),
-        v("count", s.count), v("time", s.time), v("process", s.process);
-  }
+  STALLPROF_EVENT(DEVICE_CALL_USE, "device_calls", v("thread", s.thread), v("duration", s.duration),
+                  v("kind", s.kind), v("name", s.name), v("count", s.count), v("time", s.time),
+                  v("process", s.process))
 };
 
 // A range that the program or one of its libraries announced by NVTX; a mark has no duration.
 // Ranges whose name says a phase are PhaseSpans beside.
 struct Range {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_RANGE;
-  static constexpr const char* kName = "range";
   ThreadId thread;
   Nanos duration{};
   StringId name, domain, category;
   std::uint32_t depth = 0;  // of pushed ranges around it, in its thread and domain
   std::int64_t bytes = -1;  // NCCL's message size, where its payload says
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("name", s.name), v("domain", s.domain),
-        v("category", s.category), v("depth", s.depth), v("bytes", s.bytes);
-  }
+  STALLPROF_EVENT(RANGE, "range", v("thread", s.thread), v("duration", s.duration),
+                  v("name", s.name), v("domain", s.domain), v("category", s.category),
+                  v("depth", s.depth), v("bytes", s.bytes))
 };
 
 // What the monitoring library says of a device, from outside; a few times a second. Thousandths
 // are of the time, or of the peak, since the last sample. -1: this device or driver does not say.
 struct DeviceUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_USAGE;
-  static constexpr const char* kName = "device_usage";
   StringId device;
   std::int32_t busyMilli = -1;                     // some kernel was running, of any process
   std::int32_t memoryBusyMilli = -1;               // its memory was being read or written
@@ -183,33 +143,28 @@ struct DeviceUsage {
   Nanos powerThrottled{-1}, thermalThrottled{-1};   // cumulative
   std::int64_t receivedBytes = -1, sentBytes = -1;  // PCIe, cumulative
   std::int32_t smActiveMilli = -1, occupancyMilli = -1, tensorMilli = -1, dramMilli = -1;  // GPM
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("busy", s.busyMilli), v("memory_busy", s.memoryBusyMilli),
-        v("memory", s.memoryUsed), v("memory_total", s.memoryTotal), v("power", s.powerMilliwatts),
-        v("energy", s.energyMillijoules), v("clock", s.clockMhz), v("max_clock", s.maxClockMhz),
-        v("memory_clock", s.memoryClockMhz), v("celsius", s.celsius),
-        v("throttle", s.throttleReasons), v("power_throttled", s.powerThrottled),
-        v("thermal_throttled", s.thermalThrottled), v("rx", s.receivedBytes), v("tx", s.sentBytes),
-        v("sm_active", s.smActiveMilli), v("occupancy", s.occupancyMilli),
-        v("tensor", s.tensorMilli), v("dram", s.dramMilli);
-  }
+  STALLPROF_EVENT(DEVICE_USAGE, "device_usage", v("device", s.device), v("busy", s.busyMilli),
+                  v("memory_busy", s.memoryBusyMilli), v("memory", s.memoryUsed),
+                  v("memory_total", s.memoryTotal), v("power", s.powerMilliwatts),
+                  v("energy", s.energyMillijoules), v("clock", s.clockMhz),
+                  v("max_clock", s.maxClockMhz), v("memory_clock", s.memoryClockMhz),
+                  v("celsius", s.celsius), v("throttle", s.throttleReasons),
+                  v("power_throttled", s.powerThrottled),
+                  v("thermal_throttled", s.thermalThrottled), v("rx", s.receivedBytes),
+                  v("tx", s.sentBytes), v("sm_active", s.smActiveMilli),
+                  v("occupancy", s.occupancyMilli), v("tensor", s.tensorMilli),
+                  v("dram", s.dramMilli))
 };
 
 // A process that has memory on a device, as the monitoring library names it.
 struct DeviceProcess {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DEVICE_PROCESS;
-  static constexpr const char* kName = "device_process";
   StringId device;
   ProcessId process;      // none: not of the job
   std::uint32_t pid = 0;  // in the recorder's pid namespace; 0: not visible there
   std::int64_t memoryBytes = -1;
   std::int32_t busyMilli = -1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("process", s.process), v("pid", s.pid), v("memory", s.memoryBytes),
-        v("busy", s.busyMilli);
-  }
+  STALLPROF_EVENT(DEVICE_PROCESS, "device_process", v("device", s.device), v("process", s.process),
+                  v("pid", s.pid), v("memory", s.memoryBytes), v("busy", s.busyMilli))
 };
 
 }  // namespace stallprof

@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
-#include "base/ids.h"
-#include "base/time.h"
-#include "event/kinds.h"
-#include "event/vocabulary.h"
+#include "event/event_struct.h"
 
 // Events that the hook reports from inside the job. The rules of all events are in event.h.
 namespace stallprof {
 
 struct FrameworkSeen {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_FRAMEWORK_SEEN;
-  static constexpr const char* kName = "framework";
   ProcessId process;
   StringId name, version;
   std::int32_t rank = -1;  // of the process among those that train together; -1: not known. Said in
                            // an event of its own, when the process first updates its model
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("process", s.process), v("name", s.name), v("version", s.version), v("rank", s.rank);
-  }
+  STALLPROF_EVENT(FRAMEWORK_SEEN, "framework", v("process", s.process), v("name", s.name),
+                  v("version", s.version), v("rank", s.rank))
 };
 
 // A loader was made. `loader` counts from 1 within its process.
 struct LoaderSeen {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_LOADER_SEEN;
-  static constexpr const char* kName = "loader";
   ProcessId process;
   std::uint32_t loader = 0;
   StringId kind, batching, startMethod, dataset;  // "torch.DataLoader"; auto|batch_sampler|none;
@@ -37,16 +26,14 @@ struct LoaderSeen {
   bool pinMemory = false, persistent = false, inOrder = true, iterable = false;
   StringId file;  // the line that made the loader: first frame outside torch and the hook
   std::uint32_t line = 0;
-  StringId
-      package;  // the installed package that line called, which made the loader; "": torch itself
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("process", s.process), v("loader", s.loader), v("kind", s.kind), v("batching", s.batching),
-        v("start_method", s.startMethod), v("dataset", s.dataset), v("workers", s.workers),
-        v("prefetch", s.prefetch), v("batch_size", s.batchSize), v("length", s.length),
-        v("pin_memory", s.pinMemory), v("persistent", s.persistent), v("in_order", s.inOrder),
-        v("iterable", s.iterable), v("file", s.file), v("line", s.line), v("library", s.package);
-  }
+  StringId package;  // installed; that line called it, and it made the loader; "": torch itself
+  STALLPROF_EVENT(LOADER_SEEN, "loader", v("process", s.process), v("loader", s.loader),
+                  v("kind", s.kind), v("batching", s.batching), v("start_method", s.startMethod),
+                  v("dataset", s.dataset), v("workers", s.workers), v("prefetch", s.prefetch),
+                  v("batch_size", s.batchSize), v("length", s.length), v("pin_memory", s.pinMemory),
+                  v("persistent", s.persistent), v("in_order", s.inOrder),
+                  v("iterable", s.iterable), v("file", s.file), v("line", s.line),
+                  v("library", s.package))
 };
 
 // iter(loader): an epoch begins. `at` + `duration` covers the making of the iterator: where workers
@@ -54,24 +41,18 @@ struct LoaderSeen {
 // With persistent workers (`reused`) each pass has a key of its own, and its workers say
 // WorkerBegin again with that key: (key, batch) names one WorkerTask and one Fetch of the process.
 struct IteratorBegin {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_ITERATOR_BEGIN;
-  static constexpr const char* kName = "iterator";
   ThreadId thread;
   std::uint32_t loader = 0, epoch = 0;
   std::uint64_t key = 0;
   Nanos duration{}, cpu{};
   bool reused = false;  // persistent workers: nothing was started
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch), v("key", s.key),
-        v("duration", s.duration), v("cpu", s.cpu), v("reused", s.reused);
-  }
+  STALLPROF_EVENT(ITERATOR_BEGIN, "iterator", v("thread", s.thread), v("loader", s.loader),
+                  v("epoch", s.epoch), v("key", s.key), v("duration", s.duration), v("cpu", s.cpu),
+                  v("reused", s.reused))
 };
 
 // One next() of a loader's iterator, on the thread that called it.
 struct Fetch {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_FETCH;
-  static constexpr const char* kName = "fetch";
   ThreadId thread;
   std::uint32_t loader = 0, epoch = 0;
   Nanos duration{}, cpu{};   // cpu: this thread's, inside the call
@@ -83,32 +64,24 @@ struct Fetch {
   // no other thread works.
   Nanos processCpu{-1};
   std::int64_t bytes = -1;  // of the batch's tensors, with W = 0 (else the task's); -1: not read
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch), v("duration", s.duration),
-        v("cpu", s.cpu), v("batch", s.batch), v("worker", s.worker), v("ready", s.ready),
-        v("end", s.end), v("process_cpu", s.processCpu), v("bytes", s.bytes);
-  }
+  STALLPROF_EVENT(FETCH, "fetch", v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch),
+                  v("duration", s.duration), v("cpu", s.cpu), v("batch", s.batch),
+                  v("worker", s.worker), v("ready", s.ready), v("end", s.end),
+                  v("process_cpu", s.processCpu), v("bytes", s.bytes))
 };
 
 // A worker process entered its loop.
 struct WorkerBegin {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_WORKER_BEGIN;
-  static constexpr const char* kName = "worker";
   ThreadId thread;
   std::uint64_t key = 0;
   std::int32_t worker = 0, workers = 0;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("key", s.key), v("worker", s.worker), v("workers", s.workers);
-  }
+  STALLPROF_EVENT(WORKER_BEGIN, "worker", v("thread", s.thread), v("key", s.key),
+                  v("worker", s.worker), v("workers", s.workers))
 };
 
 // One batch of a worker, written when it has been handed to the queue's feeder. `at` is when the
 // worker began to wait for an index; the offsets are from `at` and never decrease.
 struct WorkerTask {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_WORKER_TASK;
-  static constexpr const char* kName = "task";
   ThreadId thread;
   std::uint64_t key = 0;
   std::int32_t worker = 0;
@@ -119,33 +92,24 @@ struct WorkerTask {
                               // not read: by the share of fetches around it (src/hook/tasks.c)
   std::int64_t bytes = -1;    // of the batch's tensors; -1: not read
   std::int64_t majorFaults = -1, blockReads = -1;  // of this thread in the fetch (getrusage)
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("key", s.key), v("worker", s.worker), v("batch", s.batch),
-        v("fetch_begin", s.fetchBegin), v("fetch_end", s.fetchEnd), v("put_end", s.putEnd),
-        v("cpu", s.cpu), v("process_cpu", s.processCpu), v("bytes", s.bytes),
-        v("majflt", s.majorFaults), v("inblock", s.blockReads);
-  }
+  STALLPROF_EVENT(WORKER_TASK, "task", v("thread", s.thread), v("key", s.key),
+                  v("worker", s.worker), v("batch", s.batch), v("fetch_begin", s.fetchBegin),
+                  v("fetch_end", s.fetchEnd), v("put_end", s.putEnd), v("cpu", s.cpu),
+                  v("process_cpu", s.processCpu), v("bytes", s.bytes), v("majflt", s.majorFaults),
+                  v("inblock", s.blockReads))
 };
 
 struct OptimizerStep {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_OPTIMIZER_STEP;
-  static constexpr const char* kName = "optimizer";
   ThreadId thread;
   Nanos duration{};
   std::uint32_t optimizer = 0;  // counts from 1 within the process
   std::uint32_t steps = 1;      // that this call was: more where a program puts several into one
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("optimizer", s.optimizer),
-        v("steps", s.steps);
-  }
+  STALLPROF_EVENT(OPTIMIZER_STEP, "optimizer", v("thread", s.thread), v("duration", s.duration),
+                  v("optimizer", s.optimizer), v("steps", s.steps))
 };
 
 // An interval of a thread whose phase is known exactly: torch.save (periodic), a user's mark.
 struct PhaseSpan {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_PHASE_SPAN;
-  static constexpr const char* kName = "span";
   ThreadId thread;
   Nanos duration{};
   Phase phase = Phase::kUnknown;
@@ -153,11 +117,9 @@ struct PhaseSpan {
   StringId name;  // "torch.save", or the user's own word
   StringId file;  // the user's line, where known
   std::uint32_t line = 0;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("phase", s.phase), v("source", s.source),
-        v("name", s.name), v("file", s.file), v("line", s.line);
-  }
+  STALLPROF_EVENT(PHASE_SPAN, "span", v("thread", s.thread), v("duration", s.duration),
+                  v("phase", s.phase), v("source", s.source), v("name", s.name), v("file", s.file),
+                  v("line", s.line))
 };
 
 }  // namespace stallprof

@@ -23,16 +23,4 @@ template <class Entry, class Make>
   return table;
 }
 
-// Enumerators this version knows; a larger value comes from a newer version or from damage.
-constexpr std::size_t knownValues(Wait) { return kWaitNames.size(); }
-constexpr std::size_t knownValues(Phase) { return kPhaseNames.size(); }
-constexpr std::size_t knownValues(SpanSource) { return kSpanSourceNames.size(); }
-constexpr std::size_t knownValues(Coverage) { return kCoverageNames.size(); }
-constexpr std::size_t knownValues(FrameKind) { return kFrameKindNames.size(); }
-constexpr std::size_t knownValues(Gil) { return kGilNames.size(); }
-constexpr std::size_t knownValues(DeviceWorkKind) { return kDeviceWorkKindNames.size(); }
-constexpr std::size_t knownValues(HostMemory) { return kHostMemoryNames.size(); }
-constexpr std::size_t knownValues(DeviceCallKind) { return kDeviceCallKindNames.size(); }
-constexpr std::size_t knownValues(LossKind) { return kLossNames.size(); }
-
 }  // namespace stallprof

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
-#include "base/ids.h"
-#include "base/time.h"
-#include "event/kinds.h"
-#include "event/vocabulary.h"
+#include "event/event_struct.h"
 
 // Events of native code: what the kernel's samples saw threads execute, and what the CPUs counted
 // meanwhile. The rules of all events are in event.h.
@@ -16,8 +11,6 @@ namespace stallprof {
 // kNativePeriod of CPU time that a CPU spends on the job (the source "native_samples" says if less
 // often). A place is a few neighbouring instructions of a file, under one Python stack.
 struct NativeSlice {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_NATIVE_SLICE;
-  static constexpr const char* kName = "native";
   ThreadId thread;
   Nanos duration{};
   // The Python frame it ran under, or, of a thread that runs no Python, that had its work done
@@ -30,12 +23,9 @@ struct NativeSlice {
   // What the file's symbols say of `offset`, as they spell it (mangled). A recorder knows none: the
   // reader fills it in where it finds the file.
   StringId function;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("file", s.file),
-        v("build", s.build), v("offset", s.offset), v("samples", s.samples),
-        v("function", s.function);
-  }
+  STALLPROF_EVENT(NATIVE_SLICE, "native", v("thread", s.thread), v("duration", s.duration),
+                  v("stack", s.stack), v("file", s.file), v("build", s.build),
+                  v("offset", s.offset), v("samples", s.samples), v("function", s.function))
 };
 // 99 a second: not in step with whatever samples a hundred times a second, ours or the job's.
 inline constexpr Nanos kNativePeriod{10'101'010};
@@ -44,15 +34,11 @@ inline constexpr Nanos kNativePeriod{10'101'010};
 // cumulative. With more counters than the CPU has they take turns: what `count` stands for is
 // count * enabled / running.
 struct CounterUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_COUNTER_USAGE;
-  static constexpr const char* kName = "counter";
   StringId name;  // "cycles", "instructions", "llc_misses", "stalled_cycles", "fp_..."
   std::uint64_t count = 0;
   Nanos enabled{}, running{};  // of CPU time: wished for, and counted in
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("name", s.name), v("count", s.count), v("enabled", s.enabled), v("running", s.running);
-  }
+  STALLPROF_EVENT(COUNTER_USAGE, "counter", v("name", s.name), v("count", s.count),
+                  v("enabled", s.enabled), v("running", s.running))
 };
 
 }  // namespace stallprof

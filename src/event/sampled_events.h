@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
-#include "base/ids.h"
-#include "base/time.h"
-#include "event/kinds.h"
-#include "event/vocabulary.h"
+#include "event/event_struct.h"
 
 // Events of what is sampled from outside of the job. The rules of all events are in event.h.
 namespace stallprof {
@@ -19,24 +14,18 @@ namespace stallprof {
 // was blocked, only the share of many samples says: a slice with kRunning may hold blocked time,
 // from before its sample.
 struct ThreadSlice {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_THREAD_SLICE;
-  static constexpr const char* kName = "slice";
   ThreadId thread;
   Nanos duration{}, run{}, queued{};
   Wait wait = Wait::kUnknown;
   StringId what;  // file path, futex or syscall name, wchan; none when not resolved
   std::uint32_t samples = 1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("run", s.run), v("queued", s.queued),
-        v("wait", s.wait), v("what", s.what), v("samples", s.samples);
-  }
+  STALLPROF_EVENT(THREAD_SLICE, "slice", v("thread", s.thread), v("duration", s.duration),
+                  v("run", s.run), v("queued", s.queued), v("wait", s.wait), v("what", s.what),
+                  v("samples", s.samples))
 };
 
 // Once a second for a process; all counters cumulative.
 struct ProcessUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_PROCESS_USAGE;
-  static constexpr const char* kName = "usage";
   ProcessId process;
   Nanos cpu{-1};               // the kernel's process clock: exact, all threads, dead ones too
   Nanos user{-1}, system{-1};  // stat's utime and stime, scaled by ticks
@@ -45,20 +34,16 @@ struct ProcessUsage {
   std::int64_t minorFaults = -1, majorFaults = -1;
   std::int64_t residentBytes = -1, sharedBytes = -1;  // statm: RSS and its file+shmem part
   std::int32_t threads = -1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("process", s.process), v("cpu", s.cpu), v("user", s.user), v("system", s.system),
-        v("rchar", s.readChars), v("wchar", s.writeChars), v("syscr", s.readCalls),
-        v("syscw", s.writeCalls), v("read_bytes", s.readBytes), v("write_bytes", s.writeBytes),
-        v("minflt", s.minorFaults), v("majflt", s.majorFaults), v("rss", s.residentBytes),
-        v("shared", s.sharedBytes), v("threads", s.threads);
-  }
+  STALLPROF_EVENT(PROCESS_USAGE, "usage", v("process", s.process), v("cpu", s.cpu),
+                  v("user", s.user), v("system", s.system), v("rchar", s.readChars),
+                  v("wchar", s.writeChars), v("syscr", s.readCalls), v("syscw", s.writeCalls),
+                  v("read_bytes", s.readBytes), v("write_bytes", s.writeBytes),
+                  v("minflt", s.minorFaults), v("majflt", s.majorFaults), v("rss", s.residentBytes),
+                  v("shared", s.sharedBytes), v("threads", s.threads))
 };
 
 // Once a second for the host. CPU times are of all CPUs together.
 struct HostUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_HOST_USAGE;
-  static constexpr const char* kName = "host";
   Nanos busy{-1}, idle{-1}, ioWait{-1}, steal{-1};
   Nanos jobCpu{-1};  // CPU of all processes of the job so far, dead ones included
   std::int64_t memoryTotal = -1, memoryAvailable = -1, pageCache = -1, dirty = -1;  // bytes
@@ -66,86 +51,62 @@ struct HostUsage {
   std::int64_t shmUsed = -1, shmTotal = -1;                                   // /dev/shm, bytes
   Nanos cpuSome{-1}, ioSome{-1}, ioFull{-1}, memorySome{-1}, memoryFull{-1};  // PSI totals
   std::int64_t reclaimScans = -1;  // vmstat pgscan_direct
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("busy", s.busy), v("idle", s.idle), v("iowait", s.ioWait), v("steal", s.steal),
-        v("job_cpu", s.jobCpu), v("mem_total", s.memoryTotal),
-        v("mem_available", s.memoryAvailable), v("page_cache", s.pageCache), v("dirty", s.dirty),
-        v("swap_in", s.swapInPages), v("swap_out", s.swapOutPages), v("shm_used", s.shmUsed),
-        v("shm_total", s.shmTotal), v("psi_cpu", s.cpuSome), v("psi_io", s.ioSome),
-        v("psi_io_full", s.ioFull), v("psi_memory", s.memorySome),
-        v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans);
-  }
+  STALLPROF_EVENT(HOST_USAGE, "host", v("busy", s.busy), v("idle", s.idle), v("iowait", s.ioWait),
+                  v("steal", s.steal), v("job_cpu", s.jobCpu), v("mem_total", s.memoryTotal),
+                  v("mem_available", s.memoryAvailable), v("page_cache", s.pageCache),
+                  v("dirty", s.dirty), v("swap_in", s.swapInPages), v("swap_out", s.swapOutPages),
+                  v("shm_used", s.shmUsed), v("shm_total", s.shmTotal), v("psi_cpu", s.cpuSome),
+                  v("psi_io", s.ioSome), v("psi_io_full", s.ioFull), v("psi_memory", s.memorySome),
+                  v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans))
 };
 
 struct DiskUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_DISK_USAGE;
-  static constexpr const char* kName = "disk";
   StringId device;
   std::int64_t reads = 0, readBytes = 0, writes = 0, writeBytes = 0;
   Nanos readTime{}, writeTime{}, busy{};  // diskstats: summed request times, and time with any
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("device", s.device), v("reads", s.reads), v("read_bytes", s.readBytes), v("writes", s.writes),
-        v("write_bytes", s.writeBytes), v("read_time", s.readTime), v("write_time", s.writeTime),
-        v("busy", s.busy);
-  }
+  STALLPROF_EVENT(DISK_USAGE, "disk", v("device", s.device), v("reads", s.reads),
+                  v("read_bytes", s.readBytes), v("writes", s.writes),
+                  v("write_bytes", s.writeBytes), v("read_time", s.readTime),
+                  v("write_time", s.writeTime), v("busy", s.busy))
 };
 
 struct NetworkUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_NETWORK_USAGE;
-  static constexpr const char* kName = "network";
   StringId interface;
   std::int64_t receivedBytes = 0, sentBytes = 0;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("interface", s.interface), v("rx", s.receivedBytes), v("tx", s.sentBytes);
-  }
+  STALLPROF_EVENT(NETWORK_USAGE, "network", v("interface", s.interface), v("rx", s.receivedBytes),
+                  v("tx", s.sentBytes))
 };
 
 // The control group of the command, v1 or v2; -1 where a controller is not there or has no limit.
 struct CgroupUsage {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_CGROUP_USAGE;
-  static constexpr const char* kName = "cgroup";
   std::int32_t version = 0;
   std::int64_t cpuQuotaMilli = -1;  // thousandths of a CPU; tightest along the path to the root
   std::int64_t periods = -1, throttledPeriods = -1;
   Nanos throttled{-1};
   std::int64_t memoryBytes = -1, memoryLimit = -1, memoryFile = -1, oomKills = -1;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("version", s.version), v("cpu_milli", s.cpuQuotaMilli), v("periods", s.periods),
-        v("throttled_periods", s.throttledPeriods), v("throttled", s.throttled),
-        v("memory", s.memoryBytes), v("memory_limit", s.memoryLimit), v("file", s.memoryFile),
-        v("oom_kills", s.oomKills);
-  }
+  STALLPROF_EVENT(CGROUP_USAGE, "cgroup", v("version", s.version), v("cpu_milli", s.cpuQuotaMilli),
+                  v("periods", s.periods), v("throttled_periods", s.throttledPeriods),
+                  v("throttled", s.throttled), v("memory", s.memoryBytes),
+                  v("memory_limit", s.memoryLimit), v("file", s.memoryFile),
+                  v("oom_kills", s.oomKills))
 };
 
 // A file a process of the job was seen to wait for or hold open; at most once a second per file.
 struct FileSeen {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_FILE_SEEN;
-  static constexpr const char* kName = "file";
   ProcessId process;
   StringId path, mount, fsType, source;  // mount point, its type (ext4, nfs4, fuse.x), its device
   std::int64_t size = -1, offset = -1;   // bytes; offset at the last sample
   std::uint32_t waits = 0;  // samples that found a thread blocked in it, since the last
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("process", s.process), v("path", s.path), v("mount", s.mount), v("type", s.fsType),
-        v("source", s.source), v("size", s.size), v("offset", s.offset), v("waits", s.waits);
-  }
+  STALLPROF_EVENT(FILE_SEEN, "file", v("process", s.process), v("path", s.path),
+                  v("mount", s.mount), v("type", s.fsType), v("source", s.source),
+                  v("size", s.size), v("offset", s.offset), v("waits", s.waits))
 };
 
 // Calls of one system call by the whole job, cumulative; only where the host lets us count.
 struct SyscallCount {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_SYSCALL_COUNT;
-  static constexpr const char* kName = "syscalls";
   StringId name;
   std::int64_t count = 0;
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("name", s.name), v("count", s.count);
-  }
+  STALLPROF_EVENT(SYSCALL_COUNT, "syscalls", v("name", s.name), v("count", s.count))
 };
 
 // What samples of a thread's stack saw: `samples` of them in a row that saw the same, evenly
@@ -153,19 +114,14 @@ struct SyscallCount {
 // merged, of a thread long asleep ten. Only threads that have Python frames have them; where two
 // slices of a thread leave more than a sample's period between them, its stack was not seen.
 struct StackSlice {
-  static constexpr std::uint8_t kKind = STALLPROF_KIND_STACK_SLICE;
-  static constexpr const char* kName = "stack_slice";
   ThreadId thread;
   Nanos duration{};
   StackId stack;  // the innermost frame; none: the thread was in no Python frame
   std::uint32_t samples = 1;
   Gil gil = Gil::kUnknown;
   bool gc = false;  // its interpreter's collector was running, in this thread
-  template <class S, class V>
-  static void fields(S& s, V&& v) {
-    v("thread", s.thread), v("duration", s.duration), v("stack", s.stack), v("samples", s.samples),
-        v("gil", s.gil), v("gc", s.gc);
-  }
+  STALLPROF_EVENT(STACK_SLICE, "stack_slice", v("thread", s.thread), v("duration", s.duration),
+                  v("stack", s.stack), v("samples", s.samples), v("gil", s.gil), v("gc", s.gc))
 };
 
 }  // namespace stallprof

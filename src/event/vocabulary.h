@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace stallprof {
@@ -131,46 +132,44 @@ inline constexpr std::array<std::string_view, 21> kLossNames = {
     "stacks_torn", "stacks_skipped", "device_dropped",  "device_invalid", "device_damaged",
     "device_slots"};
 
-// The spelling of an enumerator; out-of-range values (a damaged recording) read as "unknown".
-[[nodiscard]] constexpr std::string_view nameOf(Wait w) {
-  const auto i = static_cast<std::size_t>(w);
-  return i < kWaitNames.size() ? kWaitNames[i] : kWaitNames[0];
+// How an enum's values are spelled, and one out of range: from a newer version, or from damage.
+struct Spelling {
+  std::span<const std::string_view> known;
+  std::string_view other = known[0];
+};
+constexpr Spelling spellingOf(Wait) { return {kWaitNames}; }
+constexpr Spelling spellingOf(Phase) { return {kPhaseNames}; }
+constexpr Spelling spellingOf(SpanSource) { return {kSpanSourceNames, "unknown"}; }
+constexpr Spelling spellingOf(Coverage) { return {kCoverageNames}; }
+constexpr Spelling spellingOf(FrameKind) { return {kFrameKindNames, "other"}; }
+constexpr Spelling spellingOf(Gil) { return {kGilNames}; }
+constexpr Spelling spellingOf(DeviceWorkKind) { return {kDeviceWorkKindNames, "other"}; }
+constexpr Spelling spellingOf(HostMemory) { return {kHostMemoryNames}; }
+constexpr Spelling spellingOf(DeviceCallKind) { return {kDeviceCallKindNames}; }
+constexpr Spelling spellingOf(LossKind) { return {kLossNames, "unknown"}; }
+
+template <class E>
+concept Spelled = requires(E value) {
+  spellingOf(value);
+};
+
+// How many values this version knows.
+template <Spelled E>
+constexpr std::size_t knownValues(E value) {
+  return spellingOf(value).known.size();
 }
-[[nodiscard]] constexpr std::string_view nameOf(Phase p) {
-  const auto i = static_cast<std::size_t>(p);
-  return i < kPhaseNames.size() ? kPhaseNames[i] : kPhaseNames[0];
+
+template <Spelled E>
+[[nodiscard]] constexpr std::string_view nameOf(E value) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < knownValues(value) ? spellingOf(value).known[i] : spellingOf(value).other;
 }
-[[nodiscard]] constexpr std::string_view nameOf(SpanSource s) {
-  const auto i = static_cast<std::size_t>(s);
-  return i < kSpanSourceNames.size() ? kSpanSourceNames[i] : "unknown";
-}
-[[nodiscard]] constexpr std::string_view nameOf(Coverage c) {
-  const auto i = static_cast<std::size_t>(c);
-  return i < kCoverageNames.size() ? kCoverageNames[i] : kCoverageNames[0];
-}
-[[nodiscard]] constexpr std::string_view nameOf(FrameKind f) {
-  const auto i = static_cast<std::size_t>(f);
-  return i < kFrameKindNames.size() ? kFrameKindNames[i] : "other";
-}
-[[nodiscard]] constexpr std::string_view nameOf(Gil g) {
-  const auto i = static_cast<std::size_t>(g);
-  return i < kGilNames.size() ? kGilNames[i] : kGilNames[0];
-}
-[[nodiscard]] constexpr std::string_view nameOf(DeviceWorkKind k) {
-  const auto i = static_cast<std::size_t>(k);
-  return i < kDeviceWorkKindNames.size() ? kDeviceWorkKindNames[i] : "other";
-}
-[[nodiscard]] constexpr std::string_view nameOf(HostMemory m) {
-  const auto i = static_cast<std::size_t>(m);
-  return i < kHostMemoryNames.size() ? kHostMemoryNames[i] : kHostMemoryNames[0];
-}
-[[nodiscard]] constexpr std::string_view nameOf(DeviceCallKind k) {
-  const auto i = static_cast<std::size_t>(k);
-  return i < kDeviceCallKindNames.size() ? kDeviceCallKindNames[i] : kDeviceCallKindNames[0];
-}
-[[nodiscard]] constexpr std::string_view nameOf(LossKind k) {
-  const auto i = static_cast<std::size_t>(k);
-  return i < kLossNames.size() ? kLossNames[i] : "unknown";
+
+// kUnknown where no phase has that name.
+[[nodiscard]] constexpr Phase phaseNamed(std::string_view name) {
+  for (std::size_t i = 1; i < kPhaseNames.size(); ++i)
+    if (kPhaseNames[i] == name) return static_cast<Phase>(i);
+  return Phase::kUnknown;
 }
 
 }  // namespace stallprof

@@ -60,13 +60,6 @@ Value text(const char* from) { return {strlen(from), from}; }
 
 Value number(std::int64_t n) { return {static_cast<std::uint64_t>(n), nullptr}; }
 
-// The phase a name says; kUnknown: none.
-Phase phaseOf(const char* name) {
-  for (std::size_t i = 1; i < kPhaseNames.size(); ++i)
-    if (kPhaseNames[i] == name) return static_cast<Phase>(i);
-  return Phase::kUnknown;
-}
-
 void put(const RangeBegin& r, std::uint64_t end) {
   if (isTooMany(end)) return dropEvent();
   char category[64];
@@ -76,7 +69,7 @@ void put(const RangeBegin& r, std::uint64_t end) {
       duration,       text(r.name),    text(r.domain != nullptr ? r.domain->name : ""),
       text(category), number(r.depth), number(r.bytes)};
   putEvent(STALLPROF_KIND_RANGE, r.at, r.tid, values, 6);
-  const Phase phase = end != r.at ? phaseOf(r.name) : Phase::kUnknown;
+  const Phase phase = end != r.at ? phaseNamed(r.name) : Phase::kUnknown;
   if (phase == Phase::kUnknown) return;
   const Value span[] = {duration, number(static_cast<int>(phase)),
                         number(static_cast<int>(SpanSource::kNvtx)), text(r.name)};

@@ -12,9 +12,8 @@ constexpr std::size_t kMaxFixRows = 16;
 constexpr double kLongestBar = 5;  // of the pace now: a stage far above it would flatten the rest
 
 Hue stageHue(const std::string& stage) {
-  for (std::size_t i = 0; i < kPhaseNames.size(); ++i)
-    if (kPhaseNames[i] == stage) return hueOf(static_cast<Phase>(i));
-  return Hue::kSecond;
+  const Phase phase = phaseNamed(stage);
+  return phase == Phase::kUnknown ? Hue::kSecond : hueOf(phase);
 }
 
 void ceilings(Html& html, const Analysis& a) {
@@ -23,12 +22,9 @@ void ceilings(Html& html, const Analysis& a) {
   double maximum = now;
   for (std::size_t i = 0; i < rows; ++i) maximum = std::max(maximum, a.ceilings[i].stepsPerSecond);
   if (now > 0) maximum = std::min(maximum, now * kLongestBar);
-  const HtmlTable table(html, {{"stage", ""},
-                               {"steps/s", "r"},
-                               {"above now", "r"},
-                               {"", "wide"},
-                               {"limited by", ""},
-                               {"basis", ""}});
+  const HtmlTable table(
+      html, {textColumn("stage"), numberColumn("steps/s"), numberColumn("above now"), wideColumn(),
+             textColumn("limited by"), textColumn("basis")});
   for (std::size_t i = 0; i < rows; ++i) {
     const Ceiling& c = a.ceilings[i];
     const std::string path = "ceilings." + std::to_string(i);
@@ -59,8 +55,10 @@ void changes(Html& html, const Analysis& a) {
   });
   if (!any) return;
   html.add("h3", {{"style", "margin-top:1.8rem"}}, "Each change alone");
-  const HtmlTable table(html,
-                        {{"finding", ""}, {"change", ""}, {"as fast", "r"}, {"steps/s", "r wide"}});
+  const HtmlTable table(html, {textColumn("finding"),
+                               textColumn("change"),
+                               numberColumn("as fast"),
+                               {"steps/s", "r wide"}});
   std::size_t rows = 0;
   for (std::size_t f = 0; f < a.findings.size(); ++f)
     for (std::size_t i = 0; i < a.findings[f].advice.size(); ++i) {
