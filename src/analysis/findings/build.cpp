@@ -46,11 +46,25 @@ Advice adviceOf(const AdviceDefinition& definition, Advice::Change change, Predi
   return a;
 }
 
+Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
+                         double minimum, double maximum) {
+  PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
+  settings[0].*cost = likely;
+  settings[1].*cost = minimum;
+  settings[2].*cost = maximum;
+  return e.gains.predict(settings[0], settings[1], settings[2]);
+}
+
 void offer(Finding& to, Maybe<Advice> advice) {
   if (!advice) return;
   const auto before = std::find_if(to.advice.begin(), to.advice.end(),
                                    [&](const Advice& a) { return worthOf(a) < worthOf(*advice); });
   to.advice.insert(before, std::move(*advice));
+}
+
+Finding withAdvice(Finding f, std::initializer_list<Maybe<Advice>> offered) {
+  for (const Maybe<Advice>& advice : offered) offer(f, advice);
+  return f;
 }
 
 }  // namespace stallprof

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "analysis/findings/definition.h"
@@ -22,8 +23,13 @@ inline constexpr double kTied = 0.90;
 
 [[nodiscard]] Advice adviceOf(const AdviceDefinition& definition, Advice::Change change,
                               Prediction predicted, std::string risk = "");
+// Of a change that scales one cost of the model, by how much is known only within bounds.
+[[nodiscard]] Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost,
+                                       double likely, double minimum, double maximum);
 // Inserts by gain and by how easily the change is tried; the first is what the finding is ranked
 // by.
 void offer(Finding& to, Maybe<Advice> advice);
+// `f` with each of those offered that the run has room for.
+[[nodiscard]] Finding withAdvice(Finding f, std::initializer_list<Maybe<Advice>> offered);
 
 }  // namespace stallprof

@@ -41,23 +41,58 @@ struct ExplainPage {
   std::string_view note{};  // what else there is to know
 };
 
+// What a rule may offer, at most five.
+using Offers = std::array<const AdviceDefinition*, 5>;
+template <typename... Definitions>
+constexpr Offers offers(const Definitions&... each) {
+  return {&each...};
+}
+
+// Where a finding is among the others.
+struct FindingPlace {
+  std::array<std::string_view, 4> within{};  // whose time may hold its time, widest first
+  bool healthy = false;  // the answer of a run where no other finding has a fix worth 5 %
+};
+inline constexpr FindingPlace kHealthyAnswer{{}, true};
+template <typename... Ids>
+constexpr FindingPlace within(const Ids&... ids) {
+  return {{ids...}};
+}
+
 struct FindingDefinition {
-  std::string_view id;  // "transform.too_few_workers"; stable
-  Phase phase = Phase::kUnknown;
   // Answers with a finding (without id, phase and rank), or that it does not apply. Fires on the
   // condition its page states, with the numbers it fired on as evidence. Pure.
-  Maybe<Finding> (*rule)(const Evidence& e) = nullptr;
-  // The answer of a run where no other finding has a fix worth 5 %.
-  bool healthy = false;
-  std::array<const AdviceDefinition*, 5> advice{};  // all that the rule may offer
-  std::array<std::string_view, 4> within{};  // findings whose time may hold its, widest first
+  using Rule = Maybe<Finding> (*)(const Evidence& e);
+
+  std::string_view id;  // "transform.too_few_workers"; stable
+  Rule rule;
+  Offers advice;  // all that the rule may offer
+  std::array<std::string_view, 4> within;
+  bool healthy;
   ExplainPage page;
 
+  constexpr FindingDefinition(std::string_view itsId, Rule itsRule, const Offers& itsAdvice,
+                              const FindingPlace& place, const ExplainPage& itsPage)
+      : id(itsId),
+        rule(itsRule),
+        advice(itsAdvice),
+        within(place.within),
+        healthy(place.healthy),
+        page(itsPage) {}
+  constexpr FindingDefinition(std::string_view itsId, Rule itsRule, const Offers& itsAdvice,
+                              const ExplainPage& itsPage)
+      : FindingDefinition(itsId, itsRule, itsAdvice, {}, itsPage) {}
+
+  // As the id has it: what stands before its dot. Those of the host are `other` by time.
+  [[nodiscard]] Phase phase() const {
+    const Phase named = phaseNamed(id.substr(0, id.find('.')));
+    return named == Phase::kUnknown ? Phase::kOther : named;
+  }
   [[nodiscard]] Maybe<Finding> find(const Evidence& e) const {
     Maybe<Finding> found = rule(e);
     if (!found) return found;
     found->id = id;
-    found->phase = phase;
+    found->phase = phase();
     return found;
   }
   // Null where the rule offers no such advice.

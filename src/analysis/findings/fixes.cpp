@@ -158,23 +158,15 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
 
 // Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
 Advice sequentialShards(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.ioScale = 1 / 4.0;
-  minimum.ioScale = 1 / 1.4;
-  maximum.ioScale = 1 / 9.0;
   return adviceOf(kSequentialShards, {"data", "dataset", "files", "shards"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::ioScale, 1 / 4.0, 1 / 1.4, 1 / 9.0),
                   "a second copy of the data; shuffling becomes by shard and buffer");
 }
 
 // How much of the CPU is before the first random operation is not known: half, within wide bounds.
 Advice offlinePreprocess(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.cpuScale = 0.5;
-  minimum.cpuScale = 0.9;
-  maximum.cpuScale = 0.1;
   return adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1),
                   "a second copy of the data, often larger; only steps without randomness move");
 }
 

@@ -30,7 +30,7 @@ std::string textsOfTests() {
 std::string sentenceOf(const AdviceDefinition& definition, const FindingDefinition& of) {
   Analysis analysis;
   Finding finding;
-  finding.phase = of.phase;
+  finding.phase = of.phase();
   Advice advice;
   advice.id = definition.id;
   advice.change = {"code", "x", "1", "2"};
@@ -43,7 +43,7 @@ TEST_CASE("every finding of the registry is whole: phase, rule, advice, page") {
   for (const FindingDefinition* each : allFindings()) {
     CAPTURE(each->id);
     const std::string_view phase = each->id.substr(0, each->id.find('.'));
-    CHECK(nameOf(each->phase) == (phase == "host" ? "other" : phase));
+    CHECK(nameOf(each->phase()) == (phase == "host" ? "other" : phase));
     CHECK(each->rule != nullptr);
     CHECK(each->advice[0] != nullptr);
     for (const std::string_view part :

@@ -51,27 +51,23 @@ Maybe<Finding> collectiveBound(const Evidence& e) {
     addEvidence(f, "{} on this host", {countWord(static_cast<std::int64_t>(ranks), "rank")}, {});
   addEvidence(f, "that time includes waiting for the rank that comes last");
   addMessagesEvidence(e, f);
-  offer(f, adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
-                    predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
-                                 {share, 0, share}),
-                    "larger buckets and accumulated gradients take memory"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
+                   predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
+                                {share, 0, share}),
+                   "larger buckets and accumulated gradients take memory")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kCollectiveBound{
-    .id = "comm.collective_bound",
-    .phase = Phase::kComm,
-    .rule = collectiveBound,
-    .advice = {&kOverlapCollectives},
-    .page = {
-        .cause = R"(Ranks spend their time in collectives that nothing hides.)",
-        .rule = R"(over 5 % of the traced time the device runs nothing but collectives (and copies
+extern const FindingDefinition kCollectiveBound(
+    "comm.collective_bound", collectiveBound, offers(kOverlapCollectives),
+    {.cause = R"(Ranks spend their time in collectives that nothing hides.)",
+     .rule = R"(over 5 % of the traced time the device runs nothing but collectives (and copies
   beside them).)",
-        .fixes = R"(- Overlap with the backward pass, larger buckets, compression.
+     .fixes = R"(- Overlap with the backward pass, larger buckets, compression.
 - Faster links between hosts.)",
-        .wrong = R"(a collective's time holds the wait for the rank that comes last. Ranks of
-  one recording are compared (comm.straggler_rank); those on other hosts are not seen.)"}};
+     .wrong = R"(a collective's time holds the wait for the rank that comes last. Ranks of
+  one recording are compared (comm.straggler_rank); those on other hosts are not seen.)"});
 
 }  // namespace stallprof

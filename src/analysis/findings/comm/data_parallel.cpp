@@ -28,26 +28,20 @@ Maybe<Finding> dataParallel(const Evidence& e) {
   addEvidence(f, "{} in one process",
               {countWord(static_cast<std::int64_t>(e.device.devices), "device")}, {});
   addEvidence(f, "scattering and gathering take {} of the samples", {ratioWord(samples / all)});
-  offer(f,
-        adviceOf(kOneProcessADevice, {"code", "model", "DataParallel", "DistributedDataParallel"},
-                 {}, "each process has its own loader: divide num_workers among them"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kOneProcessADevice, {"code", "model", "DataParallel", "DistributedDataParallel"},
+                   {}, "each process has its own loader: divide num_workers among them")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kDataParallel{
-    .id = "comm.data_parallel",
-    .phase = Phase::kComm,
-    .rule = dataParallel,
-    .advice = {&kOneProcessADevice},
-    .page = {
-        .cause =
-            R"(DataParallel drives several devices from one process, which becomes the limit.)",
-        .rule =
-            R"(one process works on more than one device, and samples of the training thread found
+extern const FindingDefinition kDataParallel(
+    "comm.data_parallel", dataParallel, offers(kOneProcessADevice),
+    {.cause = R"(DataParallel drives several devices from one process, which becomes the limit.)",
+     .rule =
+         R"(one process works on more than one device, and samples of the training thread found
   torch.nn.DataParallel scattering or gathering.)",
-        .fixes = R"(- DistributedDataParallel: one process a device.)",
-        .wrong = R"(the model is so large that compute hides it.)"}};
+     .fixes = R"(- DistributedDataParallel: one process a device.)",
+     .wrong = R"(the model is so large that compute hides it.)"});
 
 }  // namespace stallprof

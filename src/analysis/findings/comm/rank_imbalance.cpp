@@ -28,30 +28,26 @@ Maybe<Finding> rankImbalance(const Evidence& e) {
     turns +=
         (turns.empty() ? "" : ", ") + nameOfRank(e, r.process) + " in " + ratioWord(r.late).text;
   addEvidence(f, "of those, for {}", {textWord(turns)});
-  offer(f, adviceOf(kBalanceBatches, {"code", "batches of a step", "uneven", "even"},
-                    predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0}),
-                    "batches of like cost are less mixed"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kBalanceBatches, {"code", "batches of a step", "uneven", "even"},
+                   predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0}),
+                   "batches of like cost are less mixed")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kRankImbalance{
-    .id = "comm.rank_imbalance",
-    .phase = Phase::kComm,
-    .rule = rankImbalance,
-    .advice = {&kBalanceBatches},
-    .page = {
-        .cause = R"(Some rank is late in each step, a different one each time.)",
-        .rule =
-            R"(of several ranks in one recording, without a device, evening them out would save over
+extern const FindingDefinition kRankImbalance(
+    "comm.rank_imbalance", rankImbalance, offers(kBalanceBatches),
+    {.cause = R"(Some rank is late in each step, a different one each time.)",
+     .rule =
+         R"(of several ranks in one recording, without a device, evening them out would save over
   5 % of the steps' time, and none is the late one in 80 % of the steps in which one was waited for.
   A step counts when the others stood in collectives 5 % of it longer than the last one did, and
   longer than one and a half samples.)",
-        .fixes = R"(- Balance batches by cost (bucket by length).
+     .fixes = R"(- Balance batches by cost (bucket by length).
 - Faster data loading on every rank.)",
-        .wrong =
-            R"(a single rank dominates: comm.straggler_rank. Differences below two samples (20 ms
-  at 100 Hz) are not seen; ranks that have devices are not compared this way.)"}};
+     .wrong =
+         R"(a single rank dominates: comm.straggler_rank. Differences below two samples (20 ms
+  at 100 Hz) are not seen; ranks that have devices are not compared this way.)"});
 
 }  // namespace stallprof

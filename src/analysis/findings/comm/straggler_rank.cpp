@@ -39,27 +39,22 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
   const auto saved = [&](double part) {
     return e.device.timeline ? Saved{part * share, 0, part * share} : Saved{part * share, 0, 0};
   };
-  offer(f, adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
-                    predictSaved(e, saved(0.7), saved(0.1), saved(1))));
-  return f;
+  return withAdvice(f, {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
+                                 predictSaved(e, saved(0.7), saved(0.1), saved(1)))});
 }
 
 }  // namespace
 
-extern const FindingDefinition kStragglerRank{
-    .id = "comm.straggler_rank",
-    .phase = Phase::kComm,
-    .rule = stragglerRank,
-    .advice = {&kEvenOutTheRanks},
-    .page = {
-        .cause = R"(One rank comes last to the collectives: every step waits for it.)",
-        .rule = R"(of the ranks in one recording, one spends less than half as much of its time in
+extern const FindingDefinition kStragglerRank(
+    "comm.straggler_rank", stragglerRank, offers(kEvenOutTheRanks),
+    {.cause = R"(One rank comes last to the collectives: every step waits for it.)",
+     .rule = R"(of the ranks in one recording, one spends less than half as much of its time in
   collectives as each of the others, by 5 % of the window or more: they wait in theirs for it. With
   a device that is the time it ran nothing else, without one the samples that found the thread in a
   collective, or blocked in backward with no thread of its process at work; where those are under
   30, how much longer than the least its thread was blocked in its steps.)",
-        .fixes = R"(- Profile that rank alone: its batches, its device's clocks, its cores.
+     .fixes = R"(- Profile that rank alone: its batches, its device's clocks, its cores.
 - Even shards.)",
-        .wrong = R"(ranks take turns, or the slow one is on another host.)"}};
+     .wrong = R"(ranks take turns, or the slow one is on another host.)"});
 
 }  // namespace stallprof

@@ -40,30 +40,23 @@ Maybe<Finding> contention(const Evidence& e) {
   const Demand& d = e.gains.demand();
   addEvidence(f, "a step asks for {} of CPU from {} cores",
               {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores)});
-  offer(f, offlinePreprocess(e));
-  offer(f, moreCores(e));
-  offer(f, fewerWorkers(e));
-  return f;
+  return withAdvice(f, {offlinePreprocess(e), moreCores(e), fewerWorkers(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kContention{
-    .id = "compute.contention",
-    .phase = Phase::kCompute,
-    .rule = contention,
-    .advice = {&kOfflinePreprocess, &kMoreCores, &kFewerWorkers},
-    .within = {"host.cpu_throttled"},
-    .page = {
-        .cause =
-            R"(The trainer hardly waits for data, and yet loses time: the workers run on the cores that
+extern const FindingDefinition kContention(
+    "compute.contention", contention, offers(kOfflinePreprocess, kMoreCores, kFewerWorkers),
+    within("host.cpu_throttled"),
+    {.cause =
+         R"(The trainer hardly waits for data, and yet loses time: the workers run on the cores that
   its step needs. Waiting alone does not show it.)",
-        .rule = R"(waiting is under 5 % of the window, the trainer is runnable without a core
+     .rule = R"(waiting is under 5 % of the window, the trainer is runnable without a core
   for over 5 %, and the workers are busy.)",
-        .fixes = R"(- Make batches cheaper: offline preprocessing, faster decoding.
+     .fixes = R"(- Make batches cheaper: offline preprocessing, faster decoding.
 - Fewer workers, where the model finds that the data still comes in time.
 - More cores.)",
-        .wrong = R"(others use the cores (host.noisy_neighbour), or a CPU limit stops the
-  job (host.cpu_throttled).)"}};
+     .wrong = R"(others use the cores (host.noisy_neighbour), or a CPU limit stops the
+  job (host.cpu_throttled).)"});
 
 }  // namespace stallprof

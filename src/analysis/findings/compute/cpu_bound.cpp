@@ -77,27 +77,22 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   }
   // Without a loader a blocked thread is to be checked first; one that works has no wait.
   const bool works = !e.loader && e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait;
-  offer(f, adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {}));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});
 }
 
 }  // namespace
 
-extern const FindingDefinition kCpuBound{
-    .id = "compute.cpu_bound",
-    .phase = Phase::kCompute,
-    .rule = cpuBound,
-    .healthy = true,
-    .advice = {&kFasterCompute},
-    .page = {
-        .cause =
-            R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
+extern const FindingDefinition kCpuBound(
+    "compute.cpu_bound", cpuBound, offers(kFasterCompute), kHealthyAnswer,
+    {.cause =
+         R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
   to data loading, saving or the host is predicted to gain 5 %.)",
-        .rule = R"(steps were seen and no finding has a fix worth 5 %.)",
-        .fixes = R"(- Leave the loader alone.
+     .rule = R"(steps were seen and no finding has a fix worth 5 %.)",
+     .fixes = R"(- Leave the loader alone.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
-        .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
+     .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
   its work is then seen only as the trainer's waiting, and compute also holds what the device
-  spends idle. A loop that reads its data without a loader counts as compute, too.)"}};
+  spends idle. A loop that reads its data without a loader counts as compute, too.)"});
 
 }  // namespace stallprof

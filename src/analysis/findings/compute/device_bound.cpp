@@ -51,27 +51,21 @@ Maybe<Finding> deviceBound(const Evidence& e) {
   if (d.gauge && d.gauge->tensorRatio)
     addEvidence(f, "tensor cores active {} of the time", {ratioWord(*d.gauge->tensorRatio)});
   addTracedEvidence(f, e);
-  offer(f, adviceOf(kFasterDeviceWork, {"code", "model", "", ""}, {}));
-  return f;
+  return withAdvice(f, {adviceOf(kFasterDeviceWork, {"code", "model", "", ""}, {})});
 }
 
 }  // namespace
 
-extern const FindingDefinition kDeviceBound{
-    .id = "compute.device_bound",
-    .phase = Phase::kCompute,
-    .rule = deviceBound,
-    .healthy = true,
-    .advice = {&kFasterDeviceWork},
-    .page = {
-        .cause = R"(Healthy: the device is busy with the training, and nothing else gains 5 %.)",
-        .rule = R"(no fix is predicted to gain 5 %, and the device was busy for 80 % of the traced
+extern const FindingDefinition kDeviceBound(
+    "compute.device_bound", deviceBound, offers(kFasterDeviceWork), kHealthyAnswer,
+    {.cause = R"(Healthy: the device is busy with the training, and nothing else gains 5 %.)",
+     .rule = R"(no fix is predicted to gain 5 %, and the device was busy for 80 % of the traced
   time. Without a timeline of it, when the monitoring library (NVML) says 90 %, with medium
   confidence at most.)",
-        .fixes = R"(- Lower precision (bf16, TF32), torch.compile, channels-last, fused attention.
+     .fixes = R"(- Lower precision (bf16, TF32), torch.compile, channels-last, fused attention.
 - A smaller model, a faster device, more devices.)",
-        .wrong = R"(busy is not the same as well used: kernels too small to fill it are
+     .wrong = R"(busy is not the same as well used: kernels too small to fill it are
   compute.underfilled, and a collective that waits for other ranks is busy, too. NVML counts
-  any kernel, of any process.)"}};
+  any kernel, of any process.)"});
 
 }  // namespace stallprof

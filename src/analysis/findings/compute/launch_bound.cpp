@@ -29,33 +29,29 @@ Maybe<Finding> launchBound(const Evidence& e) {
   const double core = e.trainer.cpu > Nanos{} ? seconds(e.trainer.cpu) / e.window : 0;
   if (core > 0) addEvidence(f, "the training thread runs {} of the time", {ratioWord(core)});
   addTracedEvidence(f, e);
-  offer(f, adviceOf(kCompileStep, {"code", "model", "eager", "torch.compile"},
-                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0}),
-                    "compiling takes the first minutes, and again for each new shape; graphs need "
-                    "fixed shapes and addresses"));
-  // The same launches serve twice the samples.
-  offer(f, largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0}));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kCompileStep, {"code", "model", "eager", "torch.compile"},
+                   predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0}),
+                   "compiling takes the first minutes, and again for each new shape; graphs need "
+                   "fixed shapes and addresses"),
+          // The same launches serve twice the samples.
+          largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0})});
 }
 
 }  // namespace
 
-extern const FindingDefinition kLaunchBound{
-    .id = "compute.launch_bound",
-    .phase = Phase::kCompute,
-    .rule = launchBound,
-    .advice = {&kCompileStep, &kLargerBatch},
-    .page = {
-        .cause = R"(The device waits for the host to launch its next kernel.)",
-        .rule = R"(over 5 % of the traced time the device is idle in gaps under 1 ms while the
+extern const FindingDefinition kLaunchBound(
+    "compute.launch_bound", launchBound, offers(kCompileStep, kLargerBatch),
+    {.cause = R"(The device waits for the host to launch its next kernel.)",
+     .rule = R"(over 5 % of the traced time the device is idle in gaps under 1 ms while the
   training thread works: it neither waits for data nor stands in a copy or a wait for the
   device. Not where that thread lacks a core for half as long.)",
-        .fixes =
-            R"(- torch.compile(mode="reduce-overhead") or CUDA graphs: one launch for many kernels.
+     .fixes =
+         R"(- torch.compile(mode="reduce-overhead") or CUDA graphs: one launch for many kernels.
 - Fused or foreach optimizers, fewer small operators.
 - Larger batches, where the device's memory has room (the advice says how much).)",
-        .wrong = R"(tracing each kernel makes each launch a little dearer; the report's
+     .wrong = R"(tracing each kernel makes each launch a little dearer; the report's
   sources say what it cost. The host is starved of cores: compute.contention comes first.
-  Gaps of 1 ms and more are the host's own work, not launching: they are idle.host.)"}};
+  Gaps of 1 ms and more are the host's own work, not launching: they are idle.host.)"});
 
 }  // namespace stallprof

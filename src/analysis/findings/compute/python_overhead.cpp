@@ -46,25 +46,20 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
     addEvidence(f, "{} of it in {}",
                 {ratioWord(std::min(1.0, line->samples / s.ownPython)), textWord(nameOf(*line))});
   }
-  offer(f, adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withLessPython(share.value)));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withLessPython(share.value))});
 }
 
 }  // namespace
 
-extern const FindingDefinition kPythonOverhead{
-    .id = "compute.python_overhead",
-    .phase = Phase::kCompute,
-    .rule = pythonOverhead,
-    .advice = {&kLessPython},
-    .within = {"compute.launch_bound"},
-    .page = {
-        .cause = R"(The trainer's own Python takes a large part of the step.)",
-        .rule = R"(in over 20 % of all samples of the training thread (at the low end of a 90 %
+extern const FindingDefinition kPythonOverhead(
+    "compute.python_overhead", pythonOverhead, offers(kLessPython), within("compute.launch_bound"),
+    {.cause = R"(The trainer's own Python takes a large part of the step.)",
+     .rule = R"(in over 20 % of all samples of the training thread (at the low end of a 90 %
   interval) it runs a line of its own with the interpreter's lock held and no library's
   Python below. Operators that work long release the lock and do not count.)",
-        .fixes = R"(- Vectorise loops over samples; move metrics out of the step; torch.compile.)",
-        .wrong = R"(the line calls C code that keeps the lock (small array operations, an
-  extension module): then it is that call which takes the time.)"}};
+     .fixes = R"(- Vectorise loops over samples; move metrics out of the step; torch.compile.)",
+     .wrong = R"(the line calls C code that keeps the lock (small array operations, an
+  extension module): then it is that call which takes the time.)"});
 
 }  // namespace stallprof

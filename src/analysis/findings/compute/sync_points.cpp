@@ -30,28 +30,24 @@ Maybe<Finding> syncPoints(const Evidence& e) {
   addBusyEvidence(f, e);
   pointAt(e, e.trainer.device.syncSite, "{} of the samples in such a wait are in {}", f);
   addTracedEvidence(f, e);
-  offer(f, adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
-                    predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0}),
-                    "values are seen later; a loss that is not a number is noticed later"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
+                   predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0}),
+                   "values are seen later; a loss that is not a number is noticed later")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kSyncPoints{
-    .id = "compute.sync_points",
-    .phase = Phase::kCompute,
-    .rule = syncPoints,
-    .advice = {&kFewerSyncs},
-    .page = {
-        .cause =
-            R"(The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
+extern const FindingDefinition kSyncPoints(
+    "compute.sync_points", syncPoints, offers(kFewerSyncs),
+    {.cause =
+         R"(The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
   device runs dry each time and stands still until it is given work again.)",
-        .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
+     .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
   and there is one in at least every second step. Only waits of 100 us and more are known.)",
-        .fixes = R"(- Log every N steps; keep values on the device.
+     .fixes = R"(- Log every N steps; keep values on the device.
 - No nonzero(), boolean indexing or tensor-dependent control flow in the step.)",
-        .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
-  removing it gains only the idle time behind it. That is all the prediction counts.)"}};
+     .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
+  removing it gains only the idle time behind it. That is all the prediction counts.)"});
 
 }  // namespace stallprof

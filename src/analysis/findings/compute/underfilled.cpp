@@ -37,28 +37,24 @@ Maybe<Finding> underfilled(const Evidence& e) {
   addTracedEvidence(f, e);
   // Twice the work in kernels that have room for it: between no gain and all that is unfilled.
   const double room = d.kernels * std::min(0.5, idle);
-  offer(f, largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
-                       {room / 20, 0, room / 20}, {room, 0, room}));
-  offer(f, adviceOf(kFuseKernels, {"code", "model", "eager", "torch.compile"}, {},
-                    "compiling takes the first minutes, and again for each new shape"));
-  return f;
+  return withAdvice(f,
+                    {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
+                                 {room / 20, 0, room / 20}, {room, 0, room}),
+                     adviceOf(kFuseKernels, {"code", "model", "eager", "torch.compile"}, {},
+                              "compiling takes the first minutes, and again for each new shape")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kUnderfilled{
-    .id = "compute.underfilled",
-    .phase = Phase::kCompute,
-    .rule = underfilled,
-    .advice = {&kLargerBatchFillsDevice, &kFuseKernels},
-    .page = {
-        .cause = R"(The device is busy, but with kernels too small to fill it.)",
-        .rule = R"(it is busy for over half of the traced time, and its kernels have blocks for less
+extern const FindingDefinition kUnderfilled(
+    "compute.underfilled", underfilled, offers(kLargerBatchFillsDevice, kFuseKernels),
+    {.cause = R"(The device is busy, but with kernels too small to fill it.)",
+     .rule = R"(it is busy for over half of the traced time, and its kernels have blocks for less
   than half of its multiprocessors (weighted by time), or the hardware's own counter (GPM, from
   Hopper on) finds less than half of them active.)",
-        .fixes = R"(- Larger batches, where memory has room.
+     .fixes = R"(- Larger batches, where memory has room.
 - Fused kernels: torch.compile, fused attention and optimizers.)",
-        .wrong = R"(memory does not allow more; kernels of several streams fill it together,
-  which the grids alone do not show.)"}};
+     .wrong = R"(memory does not allow more; kernels of several streams fill it together,
+  which the grids alone do not show.)"});
 
 }  // namespace stallprof

@@ -20,32 +20,27 @@ Maybe<Finding> coldCache(const Evidence& e) {
   addEvidence(f, "the data set is about {}; {} of memory is free",
               {bytesWord(static_cast<double>(*e.run.datasetBytes)),
                bytesWord(static_cast<double>(*e.run.memoryAvailable))});
-  offer(f, std::move(cache));
-  return f;
+  return withAdvice(f, {std::move(cache)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kColdCache{
-    .id = "extract.cold_cache",
-    .phase = Phase::kExtract,
-    .rule = coldCache,
-    .advice = {&kCacheInRam},
-    .within = {"transform.in_process", "extract.storage_bandwidth", "extract.random_access",
-               "extract.small_files"},
-    .page = {
-        .cause =
-            R"(The first epoch reads the data set from storage although memory could hold it; later
+extern const FindingDefinition kColdCache(
+    "extract.cold_cache", coldCache, offers(kCacheInRam),
+    within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
+           "extract.small_files"),
+    {.cause =
+         R"(The first epoch reads the data set from storage although memory could hold it; later
   epochs may find it in the page cache.)",
-        .rule = R"(more than 5 % of the window is blamed on reading, over half of what is read
+     .rule = R"(more than 5 % of the window is blamed on reading, over half of what is read
   comes from storage, the data set fits into 80 % of the available memory, and nothing
   says that the page cache does not keep it: a later epoch that reads from storage again,
   or a cache that does not grow by what is read though memory is free (O_DIRECT).)",
-        .fixes = R"(- Read the files once before training, or copy them to tmpfs.
+     .fixes = R"(- Read the files once before training, or copy them to tmpfs.
 - Judge by a later epoch: the epochs table shows both.
 - Leave memory to the cache: fewer workers, smaller copies.)",
-        .wrong = R"(the data set is larger than was seen so far: its size is estimated
+     .wrong = R"(the data set is larger than was seen so far: its size is estimated
   from what the run has read. On network mounts storage reads are not counted and
-  nothing is said.)"}};
+  nothing is said.)"});
 
 }  // namespace stallprof

@@ -13,12 +13,9 @@ const AdviceDefinition kReadAhead{
 
 // Read ahead of use, one fault brings what ten brought; scattered, nothing changes.
 Advice readAhead(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.ioScale = 0.5;
-  minimum.ioScale = 1 / 1.1;
-  maximum.ioScale = 0.1;
   return adviceOf(kReadAhead, {"code", "mmap", "on demand", "ahead"},
-                  e.gains.predict(likely, minimum, maximum), "more memory is read than is used");
+                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 1 / 1.1, 0.1),
+                  "more memory is read than is used");
 }
 
 Maybe<Finding> pageFaults(const Evidence& e) {
@@ -33,31 +30,25 @@ Maybe<Finding> pageFaults(const Evidence& e) {
               {ratioWord(share.value), numberWord(b.all.samples)});
   if (e.run.majorFaultsPerSecond)
     addEvidence(f, "{} major faults a second", {perSecondWord(*e.run.majorFaultsPerSecond)});
-  offer(f, readAhead(e));
-  offer(f, cacheInRam(e));
-  return f;
+  return withAdvice(f, {readAhead(e), cacheInRam(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kPageFaults{
-    .id = "extract.page_faults",
-    .phase = Phase::kExtract,
-    .rule = pageFaults,
-    .advice = {&kReadAhead, &kCacheInRam},
-    .within = {"transform.in_process", "extract.storage_bandwidth", "extract.random_access",
-               "extract.small_files"},
-    .page = {
-        .cause =
-            R"(Data is mapped, not read, and its pages are not in memory: the producer stops at every
+extern const FindingDefinition kPageFaults(
+    "extract.page_faults", pageFaults, offers(kReadAhead, kCacheInRam),
+    within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
+           "extract.small_files"),
+    {.cause =
+         R"(Data is mapped, not read, and its pages are not in memory: the producer stops at every
   first touch.)",
-        .rule = R"(more than 5 % of the window is blamed on blocked reading, and over half of
+     .rule = R"(more than 5 % of the window is blamed on blocked reading, and over half of
   the producers' blocked samples (at the low end of a 90 % interval) are in page faults
   rather than in read calls.)",
-        .fixes = R"(- Read sequentially, or advise the kernel (madvise WILLNEED, SEQUENTIAL).
+     .fixes = R"(- Read sequentially, or advise the kernel (madvise WILLNEED, SEQUENTIAL).
 - Keep the mapped file in memory: read it once before training.
 - Use larger records, so that one fault brings a whole sample.)",
-        .wrong = R"(memory is short and the pages were there before: then
-  host.memory_pressure is the cause and faults its symptom.)"}};
+     .wrong = R"(memory is short and the pages were there before: then
+  host.memory_pressure is the cause and faults its symptom.)"});
 
 }  // namespace stallprof

@@ -127,6 +127,11 @@ void offerConcurrency(Finding& f, const Evidence& e) {
   offer(f, std::move(more));
 }
 
+Finding withLargerReads(Finding f, const Evidence& e) {
+  offerConcurrency(f, e);
+  return withAdvice(std::move(f), {sequentialShards(e), cacheInRam(e)});
+}
+
 BlockedReads blockedReads(const Evidence& e) {
   std::set<ThreadId> producers;
   for (const WorkerFacts& worker : e.trainer.workers)

@@ -24,6 +24,8 @@ void addStorageEvidence(Finding& f, const Evidence& e);
 // More workers, where storage is what is waited for: the cores are idle, more requests may be under
 // way.
 void offerConcurrency(Finding& f, const Evidence& e);
+// That, and what makes fewer and larger reads of many small ones.
+[[nodiscard]] Finding withLargerReads(Finding f, const Evidence& e);
 
 // Samples of the threads that make batches, by what they were blocked in.
 struct BlockedReads {

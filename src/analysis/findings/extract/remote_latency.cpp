@@ -18,12 +18,8 @@ const AdviceDefinition kLocalCopy{
     "cache does it during the first epoch."};
 
 Advice localCopy(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.ioScale = 0.2;
-  minimum.ioScale = 0.5;
-  maximum.ioScale = 0.02;
   return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.2, 0.5, 0.02),
                   "a second copy of the data on this host");
 }
 
@@ -77,34 +73,27 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
        textWord(b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType),
        numberWord(b.all.samples)});
   addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
-  offer(f, moreWorkers(e));
-  offer(f, localCopy(e));
-  offer(f, sequentialShards(e));
-  return f;
+  return withAdvice(f, {moreWorkers(e), localCopy(e), sequentialShards(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kRemoteLatency{
-    .id = "extract.remote_latency",
-    .phase = Phase::kExtract,
-    .rule = remoteLatency,
-    .advice = {&kMoreWorkers, &kLocalCopy, &kSequentialShards},
-    .within = {"transform.in_process", "extract.storage_bandwidth", "extract.random_access",
-               "extract.small_files"},
-    .page = {
-        .cause =
-            R"(The producers wait for answers from a network: an object store, NFS, or a streaming
+extern const FindingDefinition kRemoteLatency(
+    "extract.remote_latency", remoteLatency, offers(kMoreWorkers, kLocalCopy, kSequentialShards),
+    within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
+           "extract.small_files"),
+    {.cause =
+         R"(The producers wait for answers from a network: an object store, NFS, or a streaming
   service. Each request takes its round trip, and few are under way.)",
-        .rule = R"(more than 5 % of the window is blamed on blocked reading, over half of it (at
+     .rule = R"(more than 5 % of the window is blamed on blocked reading, over half of it (at
   the low end of a 90 % interval) in sockets or on a network file system, and the host
   receives under 50 MB/s, or under 60 % of its best second. Without network counters
   nothing is said.)",
-        .fixes =
-            R"(- More requests at once: more workers, threads in a worker, a download ahead of use.
+     .fixes =
+         R"(- More requests at once: more workers, threads in a worker, a download ahead of use.
 - Larger requests: shards instead of objects.
 - A local copy or cache.)",
-        .wrong = R"(the far side limits the rate (quota, throttling): then more requests
-  do not help. The rate stays flat while concurrency grows.)"}};
+     .wrong = R"(the far side limits the rate (quota, throttling): then more requests
+  do not help. The rate stays flat while concurrency grows.)"});
 
 }  // namespace stallprof

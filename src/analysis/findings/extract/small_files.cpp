@@ -15,35 +15,28 @@ Maybe<Finding> smallFiles(const Evidence& e) {
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
   if (const double size = meanFileSize(e); size > 0)
     addEvidence(f, "files of {} on average", {bytesWord(size)});
-  offerConcurrency(f, e);
-  offer(f, sequentialShards(e));
-  offer(f, cacheInRam(e));
-  return f;
+  return withLargerReads(std::move(f), e);
 }
 
 }  // namespace
 
-extern const FindingDefinition kSmallFiles{
-    .id = "extract.small_files",
-    .phase = Phase::kExtract,
-    .rule = smallFiles,
-    .advice = {&kMoreWorkers, &kSequentialShards, &kCacheInRam},
-    .within = {"transform.in_process", "extract.storage_bandwidth", "extract.random_access"},
-    .page = {
-        .cause =
-            R"(One file a sample: opening, resolving and closing it costs more than its bytes. On
+extern const FindingDefinition kSmallFiles(
+    "extract.small_files", smallFiles, offers(kMoreWorkers, kSequentialShards, kCacheInRam),
+    within("transform.in_process", "extract.storage_bandwidth", "extract.random_access"),
+    {.cause =
+         R"(One file a sample: opening, resolving and closing it costs more than its bytes. On
   disks and network mounts this is 10 to 30 times slower than reading the same bytes in
   a row.)",
-        .rule = R"(more than 5 % of the window is blamed on reading, and data files are under
+     .rule = R"(more than 5 % of the window is blamed on reading, and data files are under
   200 kB on average or more than one open for every two samples is counted with under
   200 kB each.)",
-        .fixes =
-            R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
+     .fixes =
+         R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
   faster where it was measured.
 - Copy the files to local storage, or keep them in memory.
 - More workers, so that more opens are under way.)",
-        .wrong = R"(the files are in the page cache: then opening is CPU time, and extract
+     .wrong = R"(the files are in the page cache: then opening is CPU time, and extract
   stays small. Where opens cannot be counted, only file sizes speak; the evidence says
-  which.)"}};
+  which.)"});
 
 }  // namespace stallprof

@@ -17,23 +17,15 @@ const AdviceDefinition kFewerBytes{
 
 // Twice the storage: half the time blocked.
 Advice fasterStorage(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.ioScale = 0.5;
-  minimum.ioScale = 0.8;
-  maximum.ioScale = 0.1;
   return adviceOf(kFasterStorage, {"hardware", "storage", e.run.storageType, "local SSD"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 0.8, 0.1),
                   "a copy of the data set on that storage");
 }
 
 // The same samples in a quarter of the bytes, as uint8 for float32; half where less can be saved.
 Advice fewerBytes(const Evidence& e) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.ioScale = 0.25;
-  minimum.ioScale = 0.5;
-  maximum.ioScale = 0.15;
   return adviceOf(kFewerBytes, {"data", "bytes a sample", "all", "a quarter"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.25, 0.5, 0.15),
                   "the data set is written again; precision or decoding time is the price");
 }
 
@@ -45,34 +37,28 @@ Maybe<Finding> storageBandwidth(const Evidence& e) {
   if (e.run.diskBusyRatio)
     addEvidence(f, "the device was busy {} of the time", {ratioWord(*e.run.diskBusyRatio)});
   if (e.run.diskBusyRatio.value_or(0) < kDeviceFull) offerConcurrency(f, e);
-  offer(f, cacheInRam(e));
-  offer(f, fewerBytes(e));
-  offer(f, fasterStorage(e));
-  return f;
+  return withAdvice(f, {cacheInRam(e), fewerBytes(e), fasterStorage(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kStorageBandwidth{
-    .id = "extract.storage_bandwidth",
-    .phase = Phase::kExtract,
-    .rule = storageBandwidth,
-    .advice = {&kMoreWorkers, &kCacheInRam, &kFewerBytes, &kFasterStorage},
-    .within = {"transform.in_process", "extract.random_access", "extract.small_files"},
-    .page = {
-        .cause =
-            R"(The batches are late because whoever makes them is blocked reading, in reads so large
+extern const FindingDefinition kStorageBandwidth(
+    "extract.storage_bandwidth", storageBandwidth,
+    offers(kMoreWorkers, kCacheInRam, kFewerBytes, kFasterStorage),
+    within("transform.in_process", "extract.random_access", "extract.small_files"),
+    {.cause =
+         R"(The batches are late because whoever makes them is blocked reading, in reads so large
   that the storage itself is the limit, not the way it is read.)",
-        .rule = R"(more than 5 % of the window is waited for producers blocked on files or
+     .rule = R"(more than 5 % of the window is waited for producers blocked on files or
   sockets, reads are not small or scattered, and neither small files nor faults explain
   them. Near the best second of the run (80 %) the confidence is kept; below it, it
   drops one level.)",
-        .fixes = R"(- Keep the data set in memory (tmpfs, page cache) where it fits.
+     .fixes = R"(- Keep the data set in memory (tmpfs, page cache) where it fits.
 - Copy it to a faster device, such as a local SSD, before training.
 - Read fewer bytes: compress where the CPU is free, store smaller originals.
 - With one or two workers on a device that is not busy: more workers.)",
-        .wrong = R"(a shared device was slow because somebody else used it; or the run was
+     .wrong = R"(a shared device was slow because somebody else used it; or the run was
   too short for its best second to mean much. Repeat it on a quiet host, and compare a
-  cold epoch with a warm one.)"}};
+  cold epoch with a warm one.)"});
 
 }  // namespace stallprof

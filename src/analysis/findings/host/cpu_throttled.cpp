@@ -26,27 +26,23 @@ Maybe<Finding> cpuThrottled(const Evidence& e) {
   PipelineSettings s = e.gains.base();
   const double online = std::max<double>(e.run.cores, e.trace.manifest.host.coresOnline);
   s.cores = coresForPipeline(e, online, e.external);
-  offer(f, adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", number(e.run.cores), number(online)},
-                    online > e.run.cores ? e.gains.predict(s) : Prediction{},
-                    "others on the host get less"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", number(e.run.cores), number(online)},
+                   online > e.run.cores ? e.gains.predict(s) : Prediction{},
+                   "others on the host get less")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kCpuThrottled{
-    .id = "host.cpu_throttled",
-    .phase = Phase::kOther,
-    .rule = cpuThrottled,
-    .advice = {&kRaiseCpuLimit},
-    .page = {
-        .cause =
-            R"(The container's CPU limit stops all of the job's threads for the rest of each period
+extern const FindingDefinition kCpuThrottled(
+    "host.cpu_throttled", cpuThrottled, offers(kRaiseCpuLimit),
+    {.cause =
+         R"(The container's CPU limit stops all of the job's threads for the rest of each period
   once its quota is used.)",
-        .rule = R"(throttled time is over 2 % of the window.)",
-        .fixes = R"(- Raise the limit.
+     .rule = R"(throttled time is over 2 % of the window.)",
+     .fixes = R"(- Raise the limit.
 - Fewer workers and threads, so that bursts fit the quota.)",
-        .wrong = R"(short bursts are throttled while the mean is below the limit: then a
-  longer period helps more than a larger quota.)"}};
+     .wrong = R"(short bursts are throttled while the mean is below the limit: then a
+  longer period helps more than a larger quota.)"});
 
 }  // namespace stallprof

@@ -53,27 +53,23 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
   const auto saved = [&](double part) {
     return Saved{part * most * std::min(1.0, busy), 0, part * most};
   };
-  offer(f, adviceOf(kCoolTheDevice,
-                    {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
-                     std::to_string(std::lround(*g->maxClockMhz))},
-                    predictSaved(e, saved(0.7), saved(0.2), saved(1))));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kCoolTheDevice,
+                   {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
+                    std::to_string(std::lround(*g->maxClockMhz))},
+                   predictSaved(e, saved(0.7), saved(0.2), saved(1)))});
 }
 
 }  // namespace
 
-extern const FindingDefinition kGpuThrottled{
-    .id = "host.gpu_throttled",
-    .phase = Phase::kOther,
-    .rule = gpuThrottled,
-    .advice = {&kCoolTheDevice},
-    .page = {
-        .cause = R"(The device's clocks are held down by heat or power.)",
-        .rule =
-            R"(for over 5 % of the window the monitoring library (NVML) gives a reason (power cap,
+extern const FindingDefinition kGpuThrottled(
+    "host.gpu_throttled", gpuThrottled, offers(kCoolTheDevice),
+    {.cause = R"(The device's clocks are held down by heat or power.)",
+     .rule =
+         R"(for over 5 % of the window the monitoring library (NVML) gives a reason (power cap,
   heat, power brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest.)",
-        .fixes = R"(- Power limit (nvidia-smi -pl), cooling, placement.)",
-        .wrong = R"(a device at its power limit is in order where the limit is what was bought;
-  and kernels that wait for memory gain nothing from a higher clock.)"}};
+     .fixes = R"(- Power limit (nvidia-smi -pl), cooling, placement.)",
+     .wrong = R"(a device at its power limit is in order where the limit is what was bought;
+  and kernels that wait for memory gain nothing from a higher clock.)"});
 
 }  // namespace stallprof

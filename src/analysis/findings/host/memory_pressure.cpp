@@ -23,26 +23,21 @@ Maybe<Finding> memoryPressure(const Evidence& e) {
   if (e.run.swapPagesPerSecond) addEvidence(f, "{} swap pages a second", {perSecondWord(swap)});
   if (e.run.memoryAvailable)
     addEvidence(f, "{} available", {bytesWord(static_cast<double>(*e.run.memoryAvailable))});
-  offer(f, adviceOf(kFreeMemory, {"hardware", "memory", "", "more"}, {}));
-  return f;
+  return withAdvice(f, {adviceOf(kFreeMemory, {"hardware", "memory", "", "more"}, {})});
 }
 
 }  // namespace
 
-extern const FindingDefinition kMemoryPressure{
-    .id = "host.memory_pressure",
-    .phase = Phase::kOther,
-    .rule = memoryPressure,
-    .advice = {&kFreeMemory},
-    .page = {
-        .cause =
-            R"(The host is short of memory: pages are swapped or reclaimed while the job runs, and
+extern const FindingDefinition kMemoryPressure(
+    "host.memory_pressure", memoryPressure, offers(kFreeMemory),
+    {.cause =
+         R"(The host is short of memory: pages are swapped or reclaimed while the job runs, and
   anything may stall.)",
-        .rule = R"(tasks waited for memory over 5 % of the window (PSI), or over 10 pages a
+     .rule = R"(tasks waited for memory over 5 % of the window (PSI), or over 10 pages a
   second were swapped.)",
-        .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
+     .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
 - More memory, or another host.)",
-        .wrong = R"(PSI counts the whole host: the pressure may be another job's. Its cost
-  for this job is not predicted.)"}};
+     .wrong = R"(PSI counts the whole host: the pressure may be another job's. Its cost
+  for this job is not predicted.)"});
 
 }  // namespace stallprof

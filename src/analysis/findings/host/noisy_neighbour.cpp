@@ -21,25 +21,21 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
   addEvidence(f, "intervals are widened by as much");
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
-  offer(f, adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, e.gains.predict(s)));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, e.gains.predict(s))});
 }
 
 }  // namespace
 
-extern const FindingDefinition kNoisyNeighbour{
-    .id = "host.noisy_neighbour",
-    .phase = Phase::kOther,
-    .rule = noisyNeighbour,
-    .advice = {&kQuietHost},
-    .page = {
-        .cause =
-            R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
-        .rule = R"(others and the hypervisor used over 5 % of the usable cores. Intervals widen
+extern const FindingDefinition kNoisyNeighbour(
+    "host.noisy_neighbour", noisyNeighbour, offers(kQuietHost),
+    {.cause =
+         R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
+     .rule = R"(others and the hypervisor used over 5 % of the usable cores. Intervals widen
   by as much and confidence drops; the verdict is withheld only where it exceeds the
   margin between the first two findings.)",
-        .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
-        .wrong = R"(helpers of the job that were not recognised as its own count as
-  others.)"}};
+     .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
+     .wrong = R"(helpers of the job that were not recognised as its own count as
+  others.)"});
 
 }  // namespace stallprof

@@ -58,22 +58,17 @@ HandOver handOver(const Evidence& e, double share) {
 }
 
 Advice uint8Batches(const Evidence& e, const HandOver& share) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
   // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
-  likely.loadScale = 1 - 0.375 * share.bytes;
-  maximum.loadScale = 1 - 0.75 * share.bytes;
   return adviceOf(kUint8Batches, {"code", "dtype", "float32", "uint8"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::loadScale, 1 - 0.375 * share.bytes, 1,
+                                1 - 0.75 * share.bytes),
                   "normalise on the device after the copy; only for data that fits in bytes");
 }
 
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.loadScale = 1 - 0.7 * share.objects;
-  minimum.loadScale = 1 - 0.2 * share.objects;
-  maximum.loadScale = 1 - std::max(0.9 * share.objects, 0.2);
   return adviceOf(kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
-                  e.gains.predict(likely, minimum, maximum),
+                  predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
+                                1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2)),
                   "none: Python objects are pickled one by one, a tensor goes as one handle");
 }
 
@@ -87,29 +82,23 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
     addEvidence(f, "{} a batch", {bytesWord(bytes)});
   const HandOver parts = handOver(e, share);
-  offer(f, uint8Batches(e, parts));
-  offer(f, tensorsOnce(e, parts));
-  return f;
+  return withAdvice(f, {uint8Batches(e, parts), tensorsOnce(e, parts)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kIpc{
-    .id = "load.ipc",
-    .phase = Phase::kLoad,
-    .rule = ipc,
-    .advice = {&kUint8Batches, &kTensorsOnce},
-    .page = {
-        .cause =
-            R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
+extern const FindingDefinition kIpc(
+    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce),
+    {.cause =
+         R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
   its own time.)",
-        .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), or waiting
+     .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), or waiting
   for batches on their way; start-up, and workers without an index (a new epoch, a
   prefetch of 1), are not counted.)",
-        .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
+     .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
 - One tensor a field instead of lists of objects.
 - Smaller batches of larger parts: fewer objects to pickle.)",
-        .wrong = R"(the trainer is slow to wake because cores are short:
-  compute.contention shows with it.)"}};
+     .wrong = R"(the trainer is slow to wake because cores are short:
+  compute.contention shows with it.)"});
 
 }  // namespace stallprof

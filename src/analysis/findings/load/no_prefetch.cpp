@@ -22,25 +22,21 @@ Maybe<Finding> noPrefetch(const Evidence& e) {
               {countWord(ahead), countWord(e.prefetch()), countWord(e.workers(), "worker")});
   addEvidence(f, "batch times vary by {}", {ratioWord(cv)});
   addEvidence(f, "waits {} of the time", {ratioWord(e.steadyWait())});
-  offer(f, std::move(more));
-  return f;
+  return withAdvice(f, {std::move(more)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kNoPrefetch{
-    .id = "load.no_prefetch",
-    .phase = Phase::kLoad,
-    .rule = noPrefetch,
-    .advice = {&kMorePrefetch},
-    .within = {"transform.too_few_workers", "transform.cpu_saturated", "transform.stragglers"},
-    .page = {.cause = R"(So few batches are made ahead that a single slow one empties the queue.)",
-             .rule = R"(prefetch_factor is 1, or fewer than 4 batches are ahead (prefetch x workers)
+extern const FindingDefinition kNoPrefetch(
+    "load.no_prefetch", noPrefetch, offers(kMorePrefetch),
+    within("transform.too_few_workers", "transform.cpu_saturated", "transform.stragglers"),
+    {.cause = R"(So few batches are made ahead that a single slow one empties the queue.)",
+     .rule = R"(prefetch_factor is 1, or fewer than 4 batches are ahead (prefetch x workers)
   while batch times vary by over 10 %; over 2 % of the window is waited, and the model
   finds a gain.)",
-             .fixes = R"(- Raise prefetch_factor to 4; it costs shared memory for each batch.
+     .fixes = R"(- Raise prefetch_factor to 4; it costs shared memory for each batch.
 - More workers give more batches ahead, too.)",
-             .wrong = R"(the workers are too slow on average: a longer queue does not add
-  capacity, and the model finds no gain.)"}};
+     .wrong = R"(the workers are too slow on average: a longer queue does not add
+  capacity, and the model finds no gain.)"});
 
 }  // namespace stallprof

@@ -62,26 +62,21 @@ Maybe<Finding> pageableCopy(const Evidence& e) {
     addEvidence(f, "pinned copies of this run go at {}", {rateWord(d.pinnedRate)}, {});
   pointAt(e, e.trainer.device.copySite, "{} of the samples in a copy are in {}", f);
   if (e.loader && !e.loader->pinMemory) f.where = e.loaderLine();
-  offer(f, pinMemory(e, exposed));
-  return f;
+  return withAdvice(f, {pinMemory(e, exposed)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kPageableCopy{
-    .id = "load.pageable_copy",
-    .phase = Phase::kLoad,
-    .rule = pageableCopy,
-    .advice = {&kPinMemory},
-    .page = {
-        .cause =
-            R"(Copies to the device start from ordinary memory: the driver copies them twice, and the
+extern const FindingDefinition kPageableCopy(
+    "load.pageable_copy", pageableCopy, offers(kPinMemory),
+    {.cause =
+         R"(Copies to the device start from ordinary memory: the driver copies them twice, and the
   calling thread stands until they are done.)",
-        .rule = R"(most of the copying to the device is from pageable memory, and for over 5 % of
+     .rule = R"(most of the copying to the device is from pageable memory, and for over 5 % of
   the window the training thread stands in it, or the device does nothing but copy.)",
-        .fixes = R"(- pin_memory=True in the loader, and .to(device, non_blocking=True).
+     .fixes = R"(- pin_memory=True in the loader, and .to(device, non_blocking=True).
 - Fewer bytes: uint8, converted on the device.)",
-        .wrong = R"(the copies are of something else than batches (weights that are loaded
-  again); the line they are called from shows it.)"}};
+     .wrong = R"(the copies are of something else than batches (weights that are loaded
+  again); the line they are called from shows it.)"});
 
 }  // namespace stallprof

@@ -36,28 +36,23 @@ Maybe<Finding> pinThread(const Evidence& e) {
   // The model has no stage for it: a quarter of the bytes leaves a quarter of its time, and the
   // wait ends where something else becomes the limit.
   const auto speedup = [&](double part) { return 1 / (1 - part * e.steadyWait()); };
-  offer(f, adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                    {speedup(0.5), speedup(0), speedup(1)},
-                    "normalise on the device after the copy; only for data that fits in bytes"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
+                   {speedup(0.5), speedup(0), speedup(1)},
+                   "normalise on the device after the copy; only for data that fits in bytes")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kPinThread{
-    .id = "load.pin_thread",
-    .phase = Phase::kLoad,
-    .rule = pinThread,
-    .advice = {&kCopyFewerBytes},
-    .page = {
-        .cause =
-            R"(One thread copies every batch into pinned memory, and it is a whole core busy.)",
-        .rule =
-            R"(the loader's pin thread runs for over 90 % of the window while the training thread
+extern const FindingDefinition kPinThread(
+    "load.pin_thread", pinThread, offers(kCopyFewerBytes),
+    {.cause = R"(One thread copies every batch into pinned memory, and it is a whole core busy.)",
+     .rule =
+         R"(the loader's pin thread runs for over 90 % of the window while the training thread
   waits for data for over 5 %.)",
-        .fixes = R"(- Smaller dtype.
+     .fixes = R"(- Smaller dtype.
 - Batches pinned where they are made, or no pinning.)",
-        .wrong = R"(the thread spins rather than copies; or its process holds the
-  interpreter's lock elsewhere. The thread is known by the name that PyTorch 2 gives it.)"}};
+     .wrong = R"(the thread spins rather than copies; or its process holds the
+  interpreter's lock elsewhere. The thread is known by the name that PyTorch 2 gives it.)"});
 
 }  // namespace stallprof

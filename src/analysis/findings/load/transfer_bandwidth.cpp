@@ -33,24 +33,19 @@ Maybe<Finding> transferBandwidth(const Evidence& e) {
   addEvidence(f, "the device does nothing but copy {} of the time", {ratioWord(d.copies)});
   addEvidence(f, "pinned copies go at {}, as fast as links get", {rateWord(d.pinnedRate)});
   if (d.pinnedBytes > 0) addEvidence(f, "{} a step", {bytesWord(d.pinnedBytes)});
-  offer(f, copyFewerBytes(e));
-  return f;
+  return withAdvice(f, {copyFewerBytes(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kTransferBandwidth{
-    .id = "load.transfer_bandwidth",
-    .phase = Phase::kLoad,
-    .rule = transferBandwidth,
-    .advice = {&kCopyFewerBytes},
-    .page = {
-        .cause = R"(The bytes of a batch fill the link to the device.)",
-        .rule = R"(pinned copies run at over 10 GB/s, about what the slowest link beside a current
+extern const FindingDefinition kTransferBandwidth(
+    "load.transfer_bandwidth", transferBandwidth, offers(kCopyFewerBytes),
+    {.cause = R"(The bytes of a batch fill the link to the device.)",
+     .rule = R"(pinned copies run at over 10 GB/s, about what the slowest link beside a current
   device carries, and for over 5 % of the window the device does nothing but copy.)",
-        .fixes = R"(- uint8 or half precision on the way; normalise on the device.
+     .fixes = R"(- uint8 or half precision on the way; normalise on the device.
 - Fewer bytes: crop on the host; a copy stream that runs a batch ahead.)",
-        .wrong = R"(the link is shared with another device, or the device is attached with
-  fewer lanes than it could.)"}};
+     .wrong = R"(the link is shared with another device, or the device is attached with
+  fewer lanes than it could.)"});
 
 }  // namespace stallprof

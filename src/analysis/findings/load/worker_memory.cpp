@@ -77,22 +77,18 @@ Maybe<Finding> workerMemory(const Evidence& e) {
 
 }  // namespace
 
-extern const FindingDefinition kWorkerMemory{
-    .id = "load.worker_memory",
-    .phase = Phase::kLoad,
-    .rule = workerMemory,
-    .advice = {&kPlainArrays, &kMoreSharedMemory},
-    .page = {
-        .cause =
-            R"(The workers' memory, or /dev/shm, is on the way to full: the run would be killed or die
+extern const FindingDefinition kWorkerMemory(
+    "load.worker_memory", workerMemory, offers(kPlainArrays, kMoreSharedMemory),
+    {.cause =
+         R"(The workers' memory, or /dev/shm, is on the way to full: the run would be killed or die
   with a bus error.)",
-        .rule = R"(workers grew by over 10 % and 64 MB, and at that pace memory is used up
+     .rule = R"(workers grew by over 10 % and 64 MB, and at that pace memory is used up
   within a day; or under 10 % of /dev/shm was left.)",
-        .fixes =
-            R"(- Keep the index in one array instead of Python objects (each read copies its page).
+     .fixes =
+         R"(- Keep the index in one array instead of Python objects (each read copies its page).
 - Fewer workers, smaller prefetch_factor.
 - More shared memory for the container (--shm-size).)",
-        .wrong = R"(growth levels off, as caches and allocators do: two points make a
-  straight line. Watch a longer run.)"}};
+     .wrong = R"(growth levels off, as caches and allocators do: two points make a
+  straight line. Watch a longer run.)"});
 
 }  // namespace stallprof

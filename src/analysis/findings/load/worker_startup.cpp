@@ -33,29 +33,25 @@ Maybe<Finding> workerStartup(const Evidence& e) {
     addEvidence(f, "{} an epoch of {} steps", {timeWord(w.startup), numberWord(w.stepsPerEpoch)});
   PipelineSettings s = e.gains.base();
   s.persistent = true;
-  offer(f, adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
-                    e.gains.predict(s),
-                    "the workers' memory stays in use between epochs; changes made to the "
-                    "dataset object between epochs no longer reach them"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
+                   e.gains.predict(s),
+                   "the workers' memory stays in use between epochs; changes made to the "
+                   "dataset object between epochs no longer reach them")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kWorkerStartup{
-    .id = "load.worker_startup",
-    .phase = Phase::kLoad,
-    .rule = workerStartup,
-    .advice = {&kPersistentWorkers},
-    .page = {
-        .cause =
-            R"(The workers end with each epoch and are started again: import, dataset copy and the first
+extern const FindingDefinition kWorkerStartup(
+    "load.worker_startup", workerStartup, offers(kPersistentWorkers),
+    {.cause =
+         R"(The workers end with each epoch and are started again: import, dataset copy and the first
   batches are paid every time.)",
-        .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
-        .fixes = R"(- persistent_workers=True.
+     .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
+     .fixes = R"(- persistent_workers=True.
 - Longer epochs: a sampler that repeats the data set.
 - fork instead of spawn, lighter imports in the main module.)",
-        .wrong = R"(the first epoch after the window's start is the only one: then there is
-  nothing to save later. Datasets changed between epochs need new workers.)"}};
+     .wrong = R"(the first epoch after the window's start is the only one: then there is
+  nothing to save later. Datasets changed between epochs need new workers.)"});
 
 }  // namespace stallprof

@@ -67,27 +67,24 @@ Maybe<Finding> checkpoint(const Evidence& e) {
     f.where.line = saves.longest->line;
   }
   // A copy in memory remains: about a tenth of a write that reaches storage.
-  offer(f, adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
-                    savingLess(e, 0.1, 0.3, 0.02),
-                    "a second copy of the weights in memory while it is written"));
-  offer(f, adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
-                    savingLess(e, 0.5, 0.55, 0.45), "twice the work is lost when a run dies"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
+                   savingLess(e, 0.1, 0.3, 0.02),
+                   "a second copy of the weights in memory while it is written"),
+          adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
+                   savingLess(e, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kCheckpoint{
-    .id = "periodic.checkpoint",
-    .phase = Phase::kPeriodic,
-    .rule = checkpoint,
-    .advice = {&kBackgroundCheckpoints, &kRarerCheckpoints},
-    .page = {.cause = R"(The training stands still while its state is written.)",
-             .rule = R"(saving on the trainer's thread takes over 5 % of the window.)",
-             .fixes = R"(- Copy the state, write it in the background.
+extern const FindingDefinition kCheckpoint(
+    "periodic.checkpoint", checkpoint, offers(kBackgroundCheckpoints, kRarerCheckpoints),
+    {.cause = R"(The training stands still while its state is written.)",
+     .rule = R"(saving on the trainer's thread takes over 5 % of the window.)",
+     .fixes = R"(- Copy the state, write it in the background.
 - Save less often.
 - Save to local storage, copy from there.)",
-             .wrong = R"(the window is short and holds one save by chance: check the count.
-  Saves from another thread or process are not counted.)"}};
+     .wrong = R"(the window is short and holds one save by chance: check the count.
+  Saves from another thread or process are not counted.)"});
 
 }  // namespace stallprof

@@ -27,22 +27,19 @@ Maybe<Finding> evaluation(const Evidence& e) {
                 {countWord(epochs), textWord(epochs == 1 ? " epoch" : " epochs"),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
-  offer(f, adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
-                    withoutOverhead(share, 0.5, 0.55, 0.45), "a bad run is noticed later"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
+                   withoutOverhead(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kEvaluation{
-    .id = "periodic.evaluation",
-    .phase = Phase::kPeriodic,
-    .rule = evaluation,
-    .advice = {&kRarerEvaluation},
-    .page = {.cause = R"(Evaluation epochs take a large part of the time.)",
-             .rule = R"(epochs without an optimizer step, or what a library is known to call
+extern const FindingDefinition kEvaluation(
+    "periodic.evaluation", evaluation, offers(kRarerEvaluation),
+    {.cause = R"(Evaluation epochs take a large part of the time.)",
+     .rule = R"(epochs without an optimizer step, or what a library is known to call
   evaluation, are over 5 % of the window.)",
-             .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
-             .wrong = R"(the window holds an unusual number of evaluations.)"}};
+     .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
+     .wrong = R"(the window holds an unusual number of evaluations.)"});
 
 }  // namespace stallprof

@@ -16,30 +16,24 @@ const AdviceDefinition kGcFreeze{
 Maybe<Finding> garbageCollection(const Evidence& e) {
   const Share share = shareOfOverhead(e, OverheadKind::kGc);
   if (share.low <= kGcNotable) return {};
-  Finding f = overheadFinding(e, share.value, "Python's garbage collector stops the training");
-  addEvidence(f, "collecting on the training thread {} of the time", {ratioWord(share.value)});
-  addSamplesEvidence(f, e, share);
-  pointAtOverhead(f, e, OverheadKind::kGc);
+  const Finding f =
+      sampledOverhead(e, OverheadKind::kGc, share, "Python's garbage collector stops the training",
+                      "collecting on the training thread {} of the time");
   // What is alive since setup is most of what a collection walks.
-  offer(f, adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
-                    withoutOverhead(share.value, 0.2, 0.6, 0.02),
-                    "objects in cycles made before gc.freeze() are never freed"));
-  return f;
+  return withAdvice(f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
+                                 withoutOverhead(share.value, 0.2, 0.6, 0.02),
+                                 "objects in cycles made before gc.freeze() are never freed")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kGarbageCollection{
-    .id = "periodic.gc",
-    .phase = Phase::kPeriodic,
-    .rule = garbageCollection,
-    .advice = {&kGcFreeze},
-    .page = {
-        .cause =
-            R"(Python's garbage collector stops the step now and then; across ranks the stops add up.)",
-        .rule = R"(the interpreter is collecting in over 1 % of the samples of the training thread
+extern const FindingDefinition kGarbageCollection(
+    "periodic.gc", garbageCollection, offers(kGcFreeze),
+    {.cause =
+         R"(Python's garbage collector stops the step now and then; across ranks the stops add up.)",
+     .rule = R"(the interpreter is collecting in over 1 % of the samples of the training thread
   (at the low end of a 90 % interval).)",
-        .fixes = R"(- gc.freeze() after setup; collect every N steps on all ranks at once.)",
-        .wrong = R"(memory grows where cycles are never collected.)"}};
+     .fixes = R"(- gc.freeze() after setup; collect every N steps on all ranks at once.)",
+     .wrong = R"(memory grows where cycles are never collected.)"});
 
 }  // namespace stallprof

@@ -15,29 +15,23 @@ const AdviceDefinition kRarerLogging{
 Maybe<Finding> logging(const Evidence& e) {
   const Share share = shareOfOverhead(e, OverheadKind::kLogging);
   if (share.low <= kNotable) return {};
-  Finding f = overheadFinding(e, share.value, "Logging holds up the steps");
-  addEvidence(f, "the training thread logs {} of the time", {ratioWord(share.value)});
-  addSamplesEvidence(f, e, share);
-  pointAtOverhead(f, e, OverheadKind::kLogging);
+  const Finding f = sampledOverhead(e, OverheadKind::kLogging, share, "Logging holds up the steps",
+                                    "the training thread logs {} of the time");
   // One in ten of the calls is left; how they are spread is not known.
-  offer(f, adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
-                    withoutOverhead(share.value, 0.1, 0.5, 0.02), "coarser curves"));
-  return f;
+  return withAdvice(f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
+                                 withoutOverhead(share.value, 0.1, 0.5, 0.02), "coarser curves")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kLogging{
-    .id = "periodic.logging",
-    .phase = Phase::kPeriodic,
-    .rule = logging,
-    .advice = {&kRarerLogging},
-    .page = {.cause = R"(Writing logs holds up steps.)",
-             .rule = R"(over 5 % of the samples of the training thread (at the low end of a 90 %
+extern const FindingDefinition kLogging(
+    "periodic.logging", logging, offers(kRarerLogging),
+    {.cause = R"(Writing logs holds up steps.)",
+     .rule = R"(over 5 % of the samples of the training thread (at the low end of a 90 %
   interval) are in logging, a tracker, a progress bar or a plot. `stallprof explain
   --rules` lists which.)",
-             .fixes = R"(- Log every N steps; buffer; write from a thread.)",
-             .wrong = R"(the time is a device sync caused by reading the value. The tracker's
-  own thread or process is not counted: only what holds up the training thread.)"}};
+     .fixes = R"(- Log every N steps; buffer; write from a thread.)",
+     .wrong = R"(the time is a device sync caused by reading the value. The tracker's
+  own thread or process is not counted: only what holds up the training thread.)"});
 
 }  // namespace stallprof

@@ -21,9 +21,14 @@ Finding overheadFinding(const Evidence& e, double share, std::string title) {
   return f;
 }
 
-void addSamplesEvidence(Finding& f, const Evidence& e, const Share& share) {
+Finding sampledOverhead(const Evidence& e, OverheadKind overhead, const Share& share,
+                        std::string title, std::string_view pattern) {
+  Finding f = overheadFinding(e, share.value, std::move(title));
+  addEvidence(f, pattern, {ratioWord(share.value)});
   addIntervalEvidence(f, share, e.trainer.stacks.trainer.samples);
   if (share.high - share.value > share.value / 2) f.confidence = lowered(f.confidence);
+  pointAtOverhead(f, e, overhead);
+  return f;
 }
 
 void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead) {

@@ -16,8 +16,10 @@ namespace stallprof {
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);
-// How sure the share is, and the line where most of it is; lowers the confidence of a wide one.
-void addSamplesEvidence(Finding& f, const Evidence& e, const Share& share);
+// The finding of a kind that takes `share` of the training thread's time, by its samples: said by
+// `pattern`, with how sure it is (a wide share lowers the confidence) and where most of it is.
+[[nodiscard]] Finding sampledOverhead(const Evidence& e, OverheadKind overhead, const Share& share,
+                                      std::string title, std::string_view pattern);
 void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead);
 
 }  // namespace stallprof

@@ -20,9 +20,8 @@ bool coresShort(const Evidence& e) {
 Maybe<Finding> threadsSaturated(const Evidence& e) {
   if (!threadsFallBehind(e) || !coresFull(e)) return {};
   Finding f = threadsFinding(e, kSaturatedTitle);
-  offer(f, adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
-                    "a second copy of the data, often larger"));
-  return f;
+  return withAdvice(f, {adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
+                                 "a second copy of the data, often larger")});
 }
 
 Maybe<Finding> cpuSaturated(const Evidence& e) {
@@ -42,30 +41,24 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
   addEvidence(f, "a step asks for {} of CPU: batch {}, training process {}",
               {timeWord(d.batchCpu + d.trainerCpu), timeWord(d.batchCpu), timeWord(d.trainerCpu)});
   addEvidence(f, "more workers would share the same cores");
-  offer(f, offlinePreprocess(e));
-  offer(f, moreCores(e));
-  return f;
+  return withAdvice(f, {offlinePreprocess(e), moreCores(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kCpuSaturated{
-    .id = "transform.cpu_saturated",
-    .phase = Phase::kTransform,
-    .rule = cpuSaturated,
-    .advice = {&kOfflinePreprocess, &kMoreCores},
-    .within = {"transform.in_process", "transform.too_few_workers"},
-    .page = {
-        .cause =
-            R"(Making batches needs more CPU than there is. More workers would only share the same
+extern const FindingDefinition kCpuSaturated(
+    "transform.cpu_saturated", cpuSaturated, offers(kOfflinePreprocess, kMoreCores),
+    within("transform.in_process", "transform.too_few_workers"),
+    {.cause =
+         R"(Making batches needs more CPU than there is. More workers would only share the same
   cores.)",
-        .rule = R"(more than 5 % of the window is blamed on making batches, and the cores are
+     .rule = R"(more than 5 % of the window is blamed on making batches, and the cores are
   over 90 % in use; with no workers, only when adding them gains under 5 %.)",
-        .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
+     .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
 - Faster decoding (turbo JPEG, draft mode), or work on the device.
 - Convert to tensors once, and keep samples as uint8 until the device.
 - More cores, by a larger host or a higher limit.)",
-        .wrong = R"(others use the cores: host.noisy_neighbour says how much. Threads that
-  spin for work (OpenMP) count as demand; see transform.oversubscribed.)"}};
+     .wrong = R"(others use the cores: host.noisy_neighbour says how much. Threads that
+  spin for work (OpenMP) count as demand; see transform.oversubscribed.)"});
 
 }  // namespace stallprof

@@ -33,30 +33,26 @@ Maybe<Finding> gilBound(const Evidence& e) {
     point(f, *line);
     addEvidence(f, "most of the waiting in {}", {textWord(nameOf(*line))});
   }
-  offer(f, moreWorkers(e));
-  offer(f, adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"}, {},
-                    "results arrive in another order where threads become processes"));
-  return f;
+  return withAdvice(
+      f,
+      {moreWorkers(e), adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"}, {},
+                                "results arrive in another order where threads become processes")});
 }
 
 }  // namespace
 
-const FindingDefinition kGilBound{
-    .id = "transform.gil_bound",
-    .phase = Phase::kTransform,
-    .rule = gilBound,
-    .advice = {&kMoreWorkers, &kReleaseTheLock},
-    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
-    .page = {
-        .cause =
-            R"(Threads that make batches take turns at Python's global lock: many threads, the work of
+const FindingDefinition kGilBound(
+    "transform.gil_bound", gilBound, offers(kMoreWorkers, kReleaseTheLock),
+    within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
+    {.cause =
+         R"(Threads that make batches take turns at Python's global lock: many threads, the work of
   one.)",
-        .rule = R"(two or more Python threads of a process that makes batches want to run, and
+     .rule = R"(two or more Python threads of a process that makes batches want to run, and
   wait for the lock over 25 % of that time (at the low end of a 90 % interval); over 5 %
   of the window is blamed on making batches. Pure Python on n threads waits (n-1)/n.)",
-        .fixes = R"(- Processes instead of threads: num_workers.
+     .fixes = R"(- Processes instead of threads: num_workers.
 - Libraries that release the lock while they work.)",
-        .wrong = R"(a free-threaded Python has no such lock. The threads that wait are not
-  those that make batches: the evidence names the function.)"}};
+     .wrong = R"(a free-threaded Python has no such lock. The threads that wait are not
+  those that make batches: the evidence names the function.)"});
 
 }  // namespace stallprof

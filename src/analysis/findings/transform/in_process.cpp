@@ -29,11 +29,11 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
     point(f, *line);
     addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
   }
-  offer(f, adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
-                    e.trace.stacks.empty()
-                        ? ""
-                        : "a thread of Python shares the interpreter's lock with the loop"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
+                   e.trace.stacks.empty()
+                       ? ""
+                       : "a thread of Python shares the interpreter's lock with the loop")});
 }
 
 Maybe<Finding> inProcess(const Evidence& e) {
@@ -44,34 +44,29 @@ Maybe<Finding> inProcess(const Evidence& e) {
   addWaitEvidence(f, e);
   addBatchEvidence(f, e);
   addCoresEvidence(f, e);
-  offer(f, moreWorkers(e));
-  if (e.transform > kNotable) offer(f, offlinePreprocess(e));
-  return f;
+  if (e.transform > kNotable) return withAdvice(f, {moreWorkers(e), offlinePreprocess(e)});
+  return withAdvice(f, {moreWorkers(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kInProcess{
-    .id = "transform.in_process",
-    .phase = Phase::kTransform,
-    .rule = inProcess,
-    .advice = {&kMoreWorkers, &kOfflinePreprocess, &kLoadAhead},
-    .within = {"transform.cpu_saturated", "transform.too_few_workers"},
-    .page = {
-        .cause =
-            R"(The loader has no workers: the training process makes each batch itself, and no step is
+extern const FindingDefinition kInProcess(
+    "transform.in_process", inProcess, offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead),
+    within("transform.cpu_saturated", "transform.too_few_workers"),
+    {.cause =
+         R"(The loader has no workers: the training process makes each batch itself, and no step is
   computed meanwhile.)",
-        .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a loader
+     .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a loader
   that is known, when the training thread's own stacks are in reading and transforming for
   more than 5 %, and no thread beside it makes data.)",
-        .fixes =
-            R"(- num_workers=N with persistent_workers=True; N is chosen by the model within cores and
+     .fixes =
+         R"(- num_workers=N with persistent_workers=True; N is chosen by the model within cores and
   memory.
 - On a single core: cheaper preprocessing, since workers would share the core.
 - A loop without a loader: make the next batch in a thread or process while this one is
   computed.)",
-        .wrong = R"(batches are tiny (under a millisecond): handing them between processes
+     .wrong = R"(batches are tiny (under a millisecond): handing them between processes
   costs more than it saves, and the predicted gain says so. Datasets that cannot be
-  pickled need the fork start method. Data on a device cannot be made in workers.)"}};
+  pickled need the fork start method. Data on a device cannot be made in workers.)"});
 
 }  // namespace stallprof

@@ -51,29 +51,24 @@ Maybe<Finding> oversubscribed(const Evidence& e) {
   addEvidence(f, "{} and the training process ask for {} of {} cores at once",
               {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores)},
               numberWord(runnable));
-  offer(f, singleThread(e));
-  return f;
+  return withAdvice(f, {singleThread(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kOversubscribed{
-    .id = "transform.oversubscribed",
-    .phase = Phase::kTransform,
-    .rule = oversubscribed,
-    .advice = {&kSingleThreadWorkers},
-    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
-    .page = {
-        .cause =
-            R"(Each worker runs a thread pool (OpenMP, BLAS, OpenCV) as wide as the host. Together they
+extern const FindingDefinition kOversubscribed(
+    "transform.oversubscribed", oversubscribed, offers(kSingleThreadWorkers),
+    within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
+    {.cause =
+         R"(Each worker runs a thread pool (OpenMP, BLAS, OpenCV) as wide as the host. Together they
   have far more runnable threads than cores, and spend time waiting for each other.)",
-        .rule = R"(workers run several threads and use over 1.1 cores each while they make a
+     .rule = R"(workers run several threads and use over 1.1 cores each while they make a
   batch, workers and trainer together ask for more cores than there are, and over 5 % of
   the window is waited or starved.)",
-        .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
+     .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
 - OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): it limits the trainer too.)",
-        .wrong = R"(the pool's work is all useful and there is little of it; then one
+     .wrong = R"(the pool's work is all useful and there is little of it; then one
   thread makes each batch slower and the gain is at the low end of the interval. What
-  pools burn by spinning is not measured, so the interval is wide.)"}};
+  pools burn by spinning is not measured, so the interval is wide.)"});
 
 }  // namespace stallprof

@@ -21,11 +21,8 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
 
 // How much faster it can be made is not known: twice, within a tenth and ten times.
 Prediction cheaper(const Evidence& e, double share) {
-  PipelineSettings likely = e.gains.base(), minimum = likely, maximum = likely;
-  likely.cpuScale = 1 - share * 0.5;
-  minimum.cpuScale = 1 - share * 0.1;
-  maximum.cpuScale = 1 - share * 0.9;
-  return e.gains.predict(likely, minimum, maximum);
+  return predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.5, 1 - share * 0.1,
+                       1 - share * 0.9);
 }
 
 Maybe<Finding> slowOp(const Evidence& e) {
@@ -46,29 +43,25 @@ Maybe<Finding> slowOp(const Evidence& e) {
       f, share, all.samples,
       op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
-  offer(f, adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
-                    "the batches change where the cheaper way rounds or samples differently"));
-  return f;
+  return withAdvice(
+      f, {adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
+                   "the batches change where the cheaper way rounds or samples differently")});
 }
 
 }  // namespace
 
-extern const FindingDefinition kSlowOp{
-    .id = "transform.slow_op",
-    .phase = Phase::kTransform,
-    .rule = slowOp,
-    .advice = {&kCheaperOp},
-    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
-    .page = {
-        .cause = R"(One function takes a large part of the producers' CPU: the place to start.)",
-        .rule = R"(one function is the innermost Python frame in over 30 % of the samples that
+extern const FindingDefinition kSlowOp(
+    "transform.slow_op", slowOp, offers(kCheaperOp),
+    within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
+    {.cause = R"(One function takes a large part of the producers' CPU: the place to start.)",
+     .rule = R"(one function is the innermost Python frame in over 30 % of the samples that
   found the producers on a CPU (at the low end of a 90 % interval), and that is over 5 % of
   the window. Time in C below a Python function counts as that function's.)",
-        .fixes = R"(- Vectorise it or use a compiled equivalent.
+     .fixes = R"(- Vectorise it or use a compiled equivalent.
 - Move it to the batch, to the device, or before training.
 - Shrink early: crop or resize before what is expensive.)",
-        .wrong = R"(the function is where samples pile up for another reason, such as a
+     .wrong = R"(the function is where samples pile up for another reason, such as a
   lock. A line of your own that calls C directly is named as that line: check what it
-  calls.)"}};
+  calls.)"});
 
 }  // namespace stallprof

@@ -47,30 +47,24 @@ Maybe<Finding> stragglers(const Evidence& e) {
   addEvidence(f, "waits {} of the time with later batches ready", {ratioWord(behind)});
   addEvidence(f, "batch times vary by {} (deviation over mean)", {ratioWord(d.batchCv)});
   addEvidence(f, "the slowest batch takes {} times the median", {timesWord(d.batchMaxOverMedian)});
-  offer(f, outOfOrder(e));
-  offer(f, morePrefetch(e));
-  return f;
+  return withAdvice(f, {outOfOrder(e), morePrefetch(e)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kStragglers{
-    .id = "transform.stragglers",
-    .phase = Phase::kTransform,
-    .rule = stragglers,
-    .advice = {&kOutOfOrder, &kMorePrefetch},
-    .within = {"transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"},
-    .page = {
-        .cause =
-            R"(Batches are delivered in order, so one slow batch makes the trainer wait while later
+extern const FindingDefinition kStragglers(
+    "transform.stragglers", stragglers, offers(kOutOfOrder, kMorePrefetch),
+    within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
+    {.cause =
+         R"(Batches are delivered in order, so one slow batch makes the trainer wait while later
   ones lie ready, and idles the workers behind it.)",
-        .rule = R"(batch times vary by over 30 % (or the slowest takes over 5 times the median)
+     .rule = R"(batch times vary by over 30 % (or the slowest takes over 5 times the median)
   and over 5 % of the window is waited with later batches ready.)",
-        .fixes = R"(- in_order=False (PyTorch 2.6): the trainer takes what is ready.
+     .fixes = R"(- in_order=False (PyTorch 2.6): the trainer takes what is ready.
 - A larger prefetch_factor rides out single slow batches.
 - Find the slow samples: very large images, long texts; bucket by size.)",
-        .wrong = R"(the slow batches come from the storage or the host (a writeback, a
+     .wrong = R"(the slow batches come from the storage or the host (a writeback, a
   neighbour), not from the samples. Order matters to the training: then only prefetch is
-  open.)"}};
+  open.)"});
 
 }  // namespace stallprof

@@ -18,9 +18,8 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
   if (!threadsFallBehind(e) || coresFull(e)) return {};
   Finding f =
       threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
-  offer(f, adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
-                    "threads of Python share the interpreter's lock with the loop"));
-  return f;
+  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
+                                 "threads of Python share the interpreter's lock with the loop")});
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
@@ -41,31 +40,26 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
               ratioWord(e.workersBusy));
   addBatchEvidence(f, e);
   addCoresEvidence(f, e);
-  offer(f, std::move(more));
-  return f;
+  return withAdvice(f, {std::move(more)});
 }
 
 }  // namespace
 
-extern const FindingDefinition kTooFewWorkers{
-    .id = "transform.too_few_workers",
-    .phase = Phase::kTransform,
-    .rule = tooFewWorkers,
-    .advice = {&kMoreWorkers, &kMoreProducers},
-    .within = {"transform.in_process", "transform.cpu_saturated"},
-    .page = {
-        .cause =
-            R"(The workers make batches all the time, the trainer waits for them, and cores are idle:
+extern const FindingDefinition kTooFewWorkers(
+    "transform.too_few_workers", tooFewWorkers, offers(kMoreWorkers, kMoreProducers),
+    within("transform.in_process", "transform.cpu_saturated"),
+    {.cause =
+         R"(The workers make batches all the time, the trainer waits for them, and cores are idle:
   more workers would use them.)",
-        .rule = R"(more than 5 % of the window is blamed on making batches, more than on
+     .rule = R"(more than 5 % of the window is blamed on making batches, more than on
   reading; workers are busy over 70 % of the time or the model gains 5 % with more, and
   the cores are under 90 % in use. Where threads of the training process make the batches
   (tf.data, a prefetch thread): when the step waits for those, and cores are idle.)",
-        .fixes =
-            R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
+     .fixes =
+         R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
 - Cheaper preprocessing, where memory for workers is short.)",
-        .wrong = R"(the idle cores are hyper-threads (worth about a quarter of a core), or
+     .wrong = R"(the idle cores are hyper-threads (worth about a quarter of a core), or
   workers queue for one lock, one disk or the memory bus. A trial with the new number
-  shows it.)"}};
+  shows it.)"});
 
 }  // namespace stallprof
