@@ -12,20 +12,15 @@ constexpr unsigned kDeepest = 8;        // functions inside functions
 struct Operator {
   std::string_view code, name;
 };
-constexpr Operator kOperators[] = {
-    {"cl", "operator()"},     {"ix", "operator[]"},      {"aS", "operator="},
-    {"pl", "operator+"},      {"mi", "operator-"},       {"ml", "operator*"},
-    {"dv", "operator/"},      {"rm", "operator%"},       {"pL", "operator+="},
-    {"mI", "operator-="},     {"mL", "operator*="},      {"dV", "operator/="},
-    {"eq", "operator=="},     {"ne", "operator!="},      {"lt", "operator<"},
-    {"gt", "operator>"},      {"le", "operator<="},      {"ge", "operator>="},
-    {"ls", "operator<<"},     {"rs", "operator>>"},      {"pp", "operator++"},
-    {"mm", "operator--"},     {"pt", "operator->"},      {"de", "operator*"},
-    {"nt", "operator!"},      {"aa", "operator&&"},      {"oo", "operator||"},
-    {"an", "operator&"},      {"or", "operator|"},       {"eo", "operator^"},
-    {"co", "operator~"},      {"ng", "operator-"},       {"nw", "operator new"},
-    {"na", "operator new[]"}, {"dl", "operator delete"}, {"da", "operator delete[]"},
-    {"ss", "operator<=>"}};
+constexpr Operator kOperators[] = {  // behind "operator"
+    {"cl", "()"},        {"ix", "[]"}, {"aS", "="},    {"pl", "+"},      {"mi", "-"},
+    {"ml", "*"},         {"dv", "/"},  {"rm", "%"},    {"pL", "+="},     {"mI", "-="},
+    {"mL", "*="},        {"dV", "/="}, {"eq", "=="},   {"ne", "!="},     {"lt", "<"},
+    {"gt", ">"},         {"le", "<="}, {"ge", ">="},   {"ls", "<<"},     {"rs", ">>"},
+    {"pp", "++"},        {"mm", "--"}, {"pt", "->"},   {"de", "*"},      {"nt", "!"},
+    {"aa", "&&"},        {"oo", "||"}, {"an", "&"},    {"or", "|"},      {"eo", "^"},
+    {"co", "~"},         {"ng", "-"},  {"nw", " new"}, {"na", " new[]"}, {"dl", " delete"},
+    {"da", " delete[]"}, {"ss", "<=>"}};
 // "Sa" and its kin stand for names of the standard library.
 constexpr Operator kStandard[] = {
     {"St", "std"},          {"Sa", "std::allocator"}, {"Sb", "std::basic_string"},
@@ -93,9 +88,14 @@ class Reader {
     return text_.substr(pos_ - length, length);
   }
 
+  // A class, maybe: what a constructor or destructor behind it is of.
+  void appendNamed(std::string_view name) {
+    if (!name.starts_with("_GLOBAL__N")) last_ = name;
+    append(name);
+  }
+
   void append(std::string_view name) {
     if (name.starts_with("_GLOBAL__N")) return;
-    last_ = name;
     out_.qualified.append(out_.qualified.empty() ? "" : "::").append(name);
   }
 
@@ -103,15 +103,15 @@ class Reader {
   bool component() {
     if (isDigit(peek())) {
       const std::string_view name = sourceName();
-      append(name);
+      appendNamed(name);
       return !name.empty();
     }
     for (const Operator& known : kStandard)
-      if (skip(known.code)) return append(known.name), true;
+      if (skip(known.code)) return appendNamed(known.name), true;
     if (at('C') && isDigit(peek(1))) return pos_ += 2, append(last_), true;
     if (at('D') && isDigit(peek(1))) return pos_ += 2, append("~" + std::string(last_)), true;
     for (const Operator& known : kOperators)
-      if (skip(known.code)) return append(known.name), true;
+      if (skip(known.code)) return append("operator" + std::string(known.name)), true;
     if (skip("L")) return true;
     if (skip("B")) return !sourceName().empty();
     if (at('U') && peek(1) == 'l') append("{lambda}");

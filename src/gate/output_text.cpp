@@ -13,19 +13,9 @@ namespace {
 
 // "FAIL" and its kin: one word that a log is searched for.
 std::string wordOf(const GateResult& r) {
-  switch (r.outcome) {
-    case Outcome::kRegressed:
-      return "FAIL";
-    case Outcome::kInconclusive:
-      return "INCONCLUSIVE";
-    case Outcome::kNotComparable:
-      return "NOT COMPARABLE";
-    case Outcome::kWorkloadFailed:
-      return "WORKLOAD FAILED";
-    case Outcome::kPass:
-      break;
-  }
-  return "PASS";
+  constexpr const char* kWords[] = {"PASS", "FAIL", "INCONCLUSIVE", "NOT COMPARABLE",
+                                    "WORKLOAD FAILED"};
+  return kWords[static_cast<std::size_t>(r.outcome)];
 }
 
 std::string verdictWord(const CheckResult& c) {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "launch/setup/options.h"
+#include "launch/options.h"
 
 namespace stallprof {
 

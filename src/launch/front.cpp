@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "launch/process/inherited.h"
+#include "launch/inherited.h"
 
 namespace stallprof {
 namespace {

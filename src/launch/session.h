@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "launch/setup/options.h"
+#include "launch/options.h"
 
 namespace stallprof {
 

@@ -10,18 +10,32 @@ namespace {
 
 using nlohmann::json;
 
-json texts(const std::vector<Untrusted>& words) {
-  json array = json::array();
-  for (const Untrusted& word : words) array.push_back(toUtf8(word.raw()));
-  return array;
+// THE lists of the members that are one value, for both directions.
+template <class H, class V>
+void hostFields(H& h, V&& v) {
+  v("name", h.name), v("kernel", h.kernel), v("cpu_model", h.cpuModel), v("boot_id", h.bootId),
+      v("cores_online", h.coresOnline), v("cores_usable", h.coresUsable),
+      v("memory_bytes", h.memoryBytes), v("page_bytes", h.pageBytes),
+      v("ticks_per_s", h.ticksPerSecond);
+}
+template <class M, class V>
+void fields(M& m, V&& v) {
+  v("tool", m.toolVersion), v("command", m.command), v("directory", m.directory),
+      v("started_realtime_ns", m.startedRealtime), v("started_monotonic_ns", m.startedMonotonic),
+      v("front_pid", m.frontPid), v("recorder_pid", m.recorderPid), v("hz", m.hz), v("map", m.maps);
 }
 
-json hostToJson(const Manifest::Host& host) {
-  return {{"name", toUtf8(host.name)},          {"kernel", toUtf8(host.kernel)},
-          {"cpu_model", toUtf8(host.cpuModel)}, {"boot_id", toUtf8(host.bootId)},
-          {"cores_online", host.coresOnline},   {"cores_usable", host.coresUsable},
-          {"memory_bytes", host.memoryBytes},   {"page_bytes", host.pageBytes},
-          {"ticks_per_s", host.ticksPerSecond}};
+json written(const std::string& text) { return toUtf8(text); }
+json written(const Untrusted& text) { return toUtf8(text.raw()); }
+json written(Nanos time) { return time.count(); }
+json written(const std::vector<Untrusted>& words) {
+  json array = json::array();
+  for (const Untrusted& word : words) array.push_back(written(word));
+  return array;
+}
+template <class Number>
+json written(Number number) {
+  return number;
 }
 
 // A member of the type of `field` is copied into it; a missing or other-typed one leaves the
@@ -34,6 +48,12 @@ void take(const json& object, const char* name, Untrusted& field) {
   std::string text;
   take(object, name, text);
   field = Untrusted(std::move(text));
+}
+void take(const json& object, const char* name, std::vector<Untrusted>& field) {
+  const auto at = object.find(name);
+  if (at == object.end() || !at->is_array()) return;
+  for (const json& word : *at)
+    if (word.is_string()) field.emplace_back(word.get<std::string>());
 }
 void take(const json& object, const char* name, double& field) {
   if (const auto at = object.find(name); at != object.end() && at->is_number())
@@ -52,27 +72,11 @@ void take(const json& object, const char* name, Nanos& field) {
   field = Nanos(count);
 }
 
-// The member of that name when it is of that type, else one that is empty.
-const json& member(const json& object, const char* name, json::value_t type) {
+// The object of that name, else one that is empty.
+const json& member(const json& object, const char* name) {
   static const json kNone = json::object();
   const auto at = object.find(name);
-  return at != object.end() && at->type() == type ? *at : kNone;
-}
-
-Manifest::Host hostFromJson(const json& object) {
-  Manifest::Host host;
-  take(object, "name", host.name);
-  take(object, "kernel", host.kernel);
-  take(object, "cpu_model", host.cpuModel);
-  take(object, "boot_id", host.bootId);
-  take(object, "cores_online", host.coresOnline);
-  take(object, "cores_usable", host.coresUsable);
-  take(object, "memory_bytes", host.memoryBytes);
-  take(object, "page_bytes", host.pageBytes);
-  take(object, "ticks_per_s", host.ticksPerSecond);
-  if (host.pageBytes <= 0) host.pageBytes = Manifest::Host().pageBytes;
-  if (host.ticksPerSecond <= 0) host.ticksPerSecond = Manifest::Host().ticksPerSecond;
-  return host;
+  return at != object.end() && at->is_object() ? *at : kNone;
 }
 
 Result<Manifest> fromObject(const json& object) {
@@ -81,50 +85,41 @@ Result<Manifest> fromObject(const json& object) {
   if (format != format::kName)
     return Error{Error::Kind::kDamaged, "not the manifest of a stallprof recording"};
   Manifest manifest;
-  take(object, "tool", manifest.toolVersion);
+  const auto takeFrom = [](const json& from) {
+    return [&from](const char* name, auto& field) { take(from, name, field); };
+  };
+  fields(manifest, takeFrom(object));
   std::uint32_t version = 0, oldestReader = 0;
   take(object, "version", version);
   take(object, "oldest_reader", oldestReader);
   if (auto readable = format::checkVersion(version, oldestReader); !readable.ok())
     return std::move(readable).error().within("written by stallprof " +
                                               escapeTerminal(manifest.toolVersion, 32));
-  for (const json& word : member(object, "command", json::value_t::array))
-    if (word.is_string()) manifest.command.emplace_back(word.get<std::string>());
-  for (const auto& [name, value] : member(object, "environment", json::value_t::object).items())
+  for (const auto& [name, value] : member(object, "environment").items())
     if (value.is_string())
       manifest.environment.emplace_back(name, Untrusted(value.get<std::string>()));
-  take(object, "directory", manifest.directory);
-  take(object, "started_realtime_ns", manifest.startedRealtime);
-  take(object, "started_monotonic_ns", manifest.startedMonotonic);
-  take(object, "front_pid", manifest.frontPid);
-  take(object, "recorder_pid", manifest.recorderPid);
-  take(object, "hz", manifest.hz);
-  for (const json& word : member(object, "map", json::value_t::array))
-    if (word.is_string()) manifest.maps.emplace_back(word.get<std::string>());
-  manifest.host = hostFromJson(member(object, "host", json::value_t::object));
+  Manifest::Host& host = manifest.host;
+  hostFields(host, takeFrom(member(object, "host")));
+  if (host.pageBytes <= 0) host.pageBytes = Manifest::Host().pageBytes;
+  if (host.ticksPerSecond <= 0) host.ticksPerSecond = Manifest::Host().ticksPerSecond;
   return manifest;
 }
 
 }  // namespace
 
 std::string manifestToJson(const Manifest& manifest) {
-  json environment = json::object();
+  json object = {{"format", format::kName},
+                 {"version", format::kVersion},
+                 {"oldest_reader", format::kOldestReader},
+                 {"environment", json::object()},
+                 {"host", json::object()}};
+  const auto writeTo = [](json& to) {
+    return [&to](const char* name, const auto& field) { to[name] = written(field); };
+  };
+  fields(manifest, writeTo(object));
+  hostFields(manifest.host, writeTo(object["host"]));
   for (const auto& [name, value] : manifest.environment)
-    environment[toUtf8(name)] = toUtf8(value.raw());
-  const json object = {{"format", format::kName},
-                       {"version", format::kVersion},
-                       {"oldest_reader", format::kOldestReader},
-                       {"tool", toUtf8(manifest.toolVersion)},
-                       {"command", texts(manifest.command)},
-                       {"directory", toUtf8(manifest.directory.raw())},
-                       {"environment", environment},
-                       {"started_realtime_ns", manifest.startedRealtime.count()},
-                       {"started_monotonic_ns", manifest.startedMonotonic.count()},
-                       {"front_pid", manifest.frontPid},
-                       {"recorder_pid", manifest.recorderPid},
-                       {"hz", manifest.hz},
-                       {"map", texts(manifest.maps)},
-                       {"host", hostToJson(manifest.host)}};
+    object["environment"][toUtf8(name)] = written(value);
   return object.dump(1) + "\n";
 }
 

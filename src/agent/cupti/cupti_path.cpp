@@ -85,10 +85,31 @@ void inVariable(char (&path)[kPathBytes], const char* variable, const char* belo
   if (value != nullptr && value[0] == '/') inFolder(path, value, below, major);
 }
 
-void inPackages(char (&path)[kPathBytes], const MappedCuda& mapped, const char* below, int major) {
+void inPackages(char (&path)[kPathBytes], const MappedCuda& mapped, int major) {
+  const char* below = major >= 13 ? "/nvidia/cu13/lib" : "/nvidia/cuda_cupti/lib";
   path[0] = 0;
   if (mapped.packages[0] != 0) inFolder(path, mapped.packages, below, major);
 }
+
+struct Place {
+  enum class Of : std::uint8_t { kMappedCuda, kPackages, kVariable, kFolder } of;
+  const char* name;   // the variable's, or the folder's
+  const char* below;  // the folder named so
+};
+constexpr Place kPlaces[] = {
+    {Place::Of::kMappedCuda, "", ""},
+    // the wheels of CUDA 11 and 12: a folder a library; 13: one for all
+    {Place::Of::kMappedCuda, "", "/../../cuda_cupti/lib"},
+    {Place::Of::kMappedCuda, "", "/../extras/CUPTI/lib64"},
+    {Place::Of::kPackages, "", ""},
+    {Place::Of::kVariable, "CONDA_PREFIX", "/lib"},
+    {Place::Of::kVariable, "CUDA_HOME", "/extras/CUPTI/lib64"},
+    {Place::Of::kVariable, "CUDA_HOME", "/lib64"},
+    {Place::Of::kVariable, "CUDA_PATH", "/lib64"},
+    {Place::Of::kFolder, "/usr/local/cuda", "/extras/CUPTI/lib64"},
+    {Place::Of::kFolder, "/usr/local/cuda", "/lib64"},
+};
+constexpr int kPlaceCount = sizeof kPlaces / sizeof kPlaces[0];
 
 }  // namespace
 
@@ -98,44 +119,17 @@ void inspectMapped(MappedCuda& found) {
 }
 
 bool cuptiCandidate(const MappedCuda& mapped, int major, int i, char (&path)[kPathBytes]) {
-  switch (i) {
-    case 0:
-      besideLibrary(path, mapped.cuda, "", major);
-      return true;
-    case 1:  // the wheels of CUDA 11 and 12: a folder a library; 13: one for all
-      besideLibrary(path, mapped.cuda, "/../../cuda_cupti/lib", major);
-      return true;
-    case 2:
-      besideLibrary(path, mapped.cuda, "/../extras/CUPTI/lib64", major);
-      return true;
-    case 3:
-      return inPackages(path, mapped, major >= 13 ? "/nvidia/cu13/lib" : "/nvidia/cuda_cupti/lib",
-                        major),
-             true;
-    case 4:
-      inVariable(path, "CONDA_PREFIX", "/lib", major);
-      return true;
-    case 5:
-      inVariable(path, "CUDA_HOME", "/extras/CUPTI/lib64", major);
-      return true;
-    case 6:
-      inVariable(path, "CUDA_HOME", "/lib64", major);
-      return true;
-    case 7:
-      inVariable(path, "CUDA_PATH", "/lib64", major);
-      return true;
-    case 8:
-      inFolder(path, "/usr/local/cuda", "/extras/CUPTI/lib64", major);
-      return true;
-    case 9:
-      inFolder(path, "/usr/local/cuda", "/lib64", major);
-      return true;
-    case 10:  // the loader's own search
-      textIn(path) << "libcupti.so." << major;
-      return true;
-    default:
-      return false;
+  if (i > kPlaceCount) return false;
+  if (i == kPlaceCount) {  // the loader's own search
+    textIn(path) << "libcupti.so." << major;
+    return true;
   }
+  const Place& place = kPlaces[i];
+  if (place.of == Place::Of::kMappedCuda) besideLibrary(path, mapped.cuda, place.below, major);
+  if (place.of == Place::Of::kPackages) inPackages(path, mapped, major);
+  if (place.of == Place::Of::kVariable) inVariable(path, place.name, place.below, major);
+  if (place.of == Place::Of::kFolder) inFolder(path, place.name, place.below, major);
+  return true;
 }
 
 }  // namespace stallprof::agent

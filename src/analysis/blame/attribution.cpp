@@ -54,42 +54,9 @@ Timeline drawTimeline(const TrainerTimeline& timeline, const StepPlan& plan) {
   return overlay(known, flatten(of(SpanSource::kMark)));
 }
 
-void addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
-  switch (phase) {
-    case Phase::kCompute:
-      split.compute += time;
-      return;
-    case Phase::kSync:
-      split.sync += time;
-      return;
-    case Phase::kComm:
-      split.comm += time;
-      return;
-    case Phase::kPeriodic:
-      split.periodic += time;
-      return;
-    case Phase::kLoad:
-      split.load += time;
-      return;
-    // A user's mark for his own loading code: waited for, and by whom is known.
-    case Phase::kExtract:
-      split.wait += time;
-      blame.extract += time;
-      return;
-    case Phase::kTransform:
-      split.wait += time;
-      blame.transform += time;
-      return;
-    case Phase::kUnknown:
-    case Phase::kOther:
-      break;
-  }
-  split.other += time;
-}
-
 void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
   const Split before = split;
-  addPhase(split, blame, piece.phase, time);
+  if (!addPhase(split, blame, piece.phase, time)) split.other += time;
   if (!piece.annotated) return;
   split.annotated += time;
   split.annotatedCompute += split.compute - before.compute;

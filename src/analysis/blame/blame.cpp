@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/add_members.h"
 #include "classify/waits.h"
 
 namespace stallprof {
@@ -61,12 +62,8 @@ FetchSplit waitingForThreads(FetchSplit split) {
 }  // namespace
 
 Observed& Observed::operator+=(const Observed& o) {
-  run += o.run;
-  queued += o.queued;
-  extract += o.extract;
-  transform += o.transform;
-  unknown += o.unknown;
-  blockedSamples += o.blockedSamples;
+  addMembers<&Observed::run, &Observed::queued, &Observed::extract, &Observed::transform,
+             &Observed::unknown, &Observed::blockedSamples>(*this, o);
   return *this;
 }
 

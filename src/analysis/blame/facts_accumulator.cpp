@@ -102,22 +102,22 @@ void keepRoles(std::vector<Role>& now, const std::vector<Role>& before) {
 
 }  // namespace
 
-Result<Trace> FactsAccumulator::read(TraceReader& reader) {
+Result<Trace> FactsAccumulator::readBy(TraceReader& reader,
+                                       RowsDone (FactsAccumulator::*take)(const Trace&)) {
   for (;;) {
     const Result<bool> more = reader.nextPart();
     if (!more.ok()) return more.error();
     if (!more.value()) return reader.lastPart();
-    reader.release(add(reader.part()));
+    reader.release((this->*take)(reader.part()));
   }
 }
 
+Result<Trace> FactsAccumulator::read(TraceReader& reader) {
+  return readBy(reader, &FactsAccumulator::add);
+}
+
 Result<Trace> FactsAccumulator::readRoles(TraceReader& reader) {
-  for (;;) {
-    const Result<bool> more = reader.nextPart();
-    if (!more.ok()) return more.error();
-    if (!more.value()) return reader.lastPart();
-    reader.release(addRoles(reader.part()));
-  }
+  return readBy(reader, &FactsAccumulator::addRoles);
 }
 
 // Where the part ends: the begin of a step that is surely over, as is whatever other ranks did

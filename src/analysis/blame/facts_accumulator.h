@@ -59,6 +59,8 @@ class FactsAccumulator {
     CountedBefore before;
     TrainerFacts facts;
   };
+  [[nodiscard]] Result<Trace> readBy(TraceReader& reader,
+                                     RowsDone (FactsAccumulator::*take)(const Trace&));
   [[nodiscard]] RowsDone addRoles(const Trace& trace);
   [[nodiscard]] Nanos settled(const Trace& trace) const;
   void addPart(const Trace& trace, TrainerTimeline timeline, const StackLabels* labels, Nanos end);

@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/add_members.h"
+
 namespace stallprof {
 namespace {
 
@@ -41,11 +43,8 @@ void joinFunctions(const Trace& trace, std::vector<FunctionSamples>& all,
     return std::tuple(f.side, f.phase, hot.function, hot.file, user.function, user.file, user.line);
   };
   joinBy(all, std::move(part), keyOf, [](FunctionSamples& to, const FunctionSamples& from) {
-    to.samples += from.samples;
-    to.running += from.running;
-    to.ownPython += from.ownPython;
-    to.lockWaits += from.lockWaits;
-    to.seconds += from.seconds;
+    addMembers<&FunctionSamples::samples, &FunctionSamples::running, &FunctionSamples::ownPython,
+               &FunctionSamples::lockWaits, &FunctionSamples::seconds>(to, from);
     to.processes = std::max(to.processes, from.processes);
   });
   largestFirst(all, [](const FunctionSamples& f) { return f.samples; });
@@ -70,26 +69,15 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
 }
 
 void join(DeviceIdle& all, const DeviceIdle& part) {
-  all.extract += part.extract;
-  all.transform += part.transform;
-  all.load += part.load;
-  all.unknown += part.unknown;
-  all.copy += part.copy;
-  all.sync += part.sync;
-  all.launch += part.launch;
-  all.host += part.host;
-  all.comm += part.comm;
-  all.checkpoint += part.checkpoint;
-  all.evaluation += part.evaluation;
-  all.other += part.other;
+  addMembers<&DeviceIdle::extract, &DeviceIdle::transform, &DeviceIdle::load, &DeviceIdle::unknown,
+             &DeviceIdle::copy, &DeviceIdle::sync, &DeviceIdle::launch, &DeviceIdle::host,
+             &DeviceIdle::comm, &DeviceIdle::checkpoint, &DeviceIdle::evaluation,
+             &DeviceIdle::other>(all, part);
 }
 
 void join(DeviceBusy& all, const DeviceBusy& part) {
-  all.traced += part.traced;
-  all.kernels += part.kernels;
-  all.copies += part.copies;
-  all.collectives += part.collectives;
-  all.works += part.works;
+  addMembers<&DeviceBusy::traced, &DeviceBusy::kernels, &DeviceBusy::copies,
+             &DeviceBusy::collectives, &DeviceBusy::works>(all, part);
   join(all.idle, part.idle);
 }
 
@@ -179,11 +167,8 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
     all.readCpuShare = (all.readCpuShare * steps + part.readCpuShare * more) / (steps + more);
   if (all.loader < 0 || part.loader >= 0) all.loader = part.loader;
   all.windowEnd = part.windowEnd;
-  all.split += part.split;
-  all.blame += part.blame;
-  all.cpu += part.cpu;
-  all.starved += part.starved;
-  all.optimizerSteps += part.optimizerSteps;
+  addMembers<&TrainerFacts::split, &TrainerFacts::blame, &TrainerFacts::cpu, &TrainerFacts::starved,
+             &TrainerFacts::optimizerSteps>(all, part);
   all.sureSteps = all.sureSteps && part.sureSteps;
   append(all.steps, std::move(part.steps));
   append(all.works, std::move(part.works));

@@ -4,35 +4,6 @@
 namespace stallprof {
 namespace {
 
-// Adds `time` to the component of the split that is `phase`; false: it has none.
-bool addTo(Split& split, Blame& blame, Phase phase, Nanos time) {
-  switch (phase) {
-    case Phase::kCompute:
-      split.compute += time;
-      return true;
-    case Phase::kComm:
-      split.comm += time;
-      return true;
-    case Phase::kPeriodic:
-      split.periodic += time;
-      return true;
-    case Phase::kLoad:
-      split.load += time;
-      return true;
-    // As a user's mark for his own loading code: time for data, and whose is known.
-    case Phase::kExtract:
-      split.wait += time;
-      blame.extract += time;
-      return true;
-    case Phase::kTransform:
-      split.wait += time;
-      blame.transform += time;
-      return true;
-    default:
-      return false;
-  }
-}
-
 void move(const PhaseSamples& samples, Phase own, Nanos& from, Split& split, Blame& blame) {
   if (samples.all.samples < kEnoughWorkerSamples) return;
   const Nanos whole = from;
@@ -47,11 +18,28 @@ void move(const PhaseSamples& samples, Phase own, Nanos& from, Split& split, Bla
   for (std::size_t i = 0; i < kPhaseNames.size(); ++i) {
     const auto phase = static_cast<Phase>(i);
     const Nanos part = scaled(whole, samples.ratio(phase));
-    if (phase != own && part > Nanos{} && addTo(split, blame, phase, part)) from -= part;
+    if (phase == own || phase == Phase::kSync || part <= Nanos{}) continue;
+    if (addPhase(split, blame, phase, part)) from -= part;
   }
 }
 
 }  // namespace
+
+bool addPhase(Split& split, Blame& blame, Phase phase, Nanos time) {
+  // Time for data is waited for, and by whom is known: a user's mark for his own loading code.
+  const bool data = phase == Phase::kExtract || phase == Phase::kTransform;
+  if (data) split.wait += time;
+  Nanos* const to = phase == Phase::kCompute     ? &split.compute
+                    : phase == Phase::kSync      ? &split.sync
+                    : phase == Phase::kComm      ? &split.comm
+                    : phase == Phase::kPeriodic  ? &split.periodic
+                    : phase == Phase::kLoad      ? &split.load
+                    : phase == Phase::kExtract   ? &blame.extract
+                    : phase == Phase::kTransform ? &blame.transform
+                                                 : nullptr;
+  if (to) *to += time;
+  return to != nullptr;
+}
 
 FetchShares fetchShares(const StackFacts& facts) {
   FetchShares shares;

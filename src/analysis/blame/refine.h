@@ -6,6 +6,10 @@
 
 namespace stallprof {
 
+// Adds `time` to the component of the split that is `phase`, and of the blame where it is time for
+// data; false: there is none.
+bool addPhase(Split& split, Blame& blame, Phase phase, Nanos time);
+
 // So many samples are enough for a share of them: below, it is off by 9 points (one sigma).
 inline constexpr double kEnoughWorkerSamples = 30;
 

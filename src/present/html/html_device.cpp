@@ -93,13 +93,9 @@ void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path)
 void kernels(Html& html, const DeviceInfo& info) {
   if (info.kernels.empty()) return;
   html.add("h3", {{"style", "margin-top:1.4rem"}}, "Kernels");
-  const HtmlTable table(html, {{"share of their time", "r"},
-                               {"", "wide"},
-                               {"kernel", ""},
-                               {"kind", ""},
-                               {"count", "r"},
-                               {"each", "r"},
-                               {"fills", "r"}});
+  const HtmlTable table(html, {numberColumn("share of their time"), wideColumn(),
+                               textColumn("kernel"), textColumn("kind"), numberColumn("count"),
+                               numberColumn("each"), numberColumn("fills")});
   for (std::size_t i = 0; i < info.kernels.size(); ++i) {
     const DeviceInfo::Kernel& k = info.kernels[i];
     const std::string path = "device.kernels." + std::to_string(i);
@@ -124,8 +120,8 @@ void kernels(Html& html, const DeviceInfo& info) {
 void copies(Html& html, const DeviceInfo& info) {
   if (info.copies.empty()) return;
   html.add("h3", {{"style", "margin-top:1.4rem"}}, "Copies and sets");
-  const HtmlTable table(
-      html, {{"what", ""}, {"count", "r"}, {"time", "r"}, {"bytes", "r"}, {"rate", "r"}});
+  const HtmlTable table(html, {textColumn("what"), numberColumn("count"), numberColumn("time"),
+                               numberColumn("bytes"), numberColumn("rate")});
   for (std::size_t i = 0; i < info.copies.size(); ++i) {
     const DeviceInfo::Copy& c = info.copies[i];
     const std::string path = "device.copies." + std::to_string(i);
@@ -144,7 +140,8 @@ void copies(Html& html, const DeviceInfo& info) {
 void calls(Html& html, const DeviceInfo& info) {
   if (info.calls.empty()) return;
   html.add("h3", {{"style", "margin-top:1.4rem"}}, "Calls of the host");
-  const HtmlTable table(html, {{"call", ""}, {"kind", ""}, {"count", "r"}, {"time", "r"}});
+  const HtmlTable table(
+      html, {textColumn("call"), textColumn("kind"), numberColumn("count"), numberColumn("time")});
   for (std::size_t i = 0; i < info.calls.size(); ++i) {
     const DeviceInfo::Call& c = info.calls[i];
     const auto row = html.open("tr");

@@ -30,11 +30,9 @@ void nativeSection(Html& html, const Analysis& a) {
   const auto section = html.open("section", {{"id", "native"}});
   html.add("h2", "What the CPUs ran");
   html.add("p", {{"class", "intro"}}, "Shares of " + nativeHead(*a.native) + ", of all processes.");
-  const HtmlTable table(html, {{"kind", ""},
-                               {"share", "r"},
-                               {"library and function", ""},
-                               {"under this Python", ""},
-                               {"role", "wide"}});
+  const HtmlTable table(
+      html, {textColumn("kind"), numberColumn("share"), textColumn("library and function"),
+             textColumn("under this Python"), wideColumn("role")});
   for (std::size_t i = 0; i < std::min(a.native->functions.size(), kMaxNativeFunctions); ++i)
     nativeRow(html, a.native->functions[i], "native.functions." + std::to_string(i));
 }

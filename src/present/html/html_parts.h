@@ -23,7 +23,11 @@ void dot(Html& html, Hue hue);  // the square of a legend
 // A bar of `ratio` of its cell.
 void meter(Html& html, double ratio, Hue hue);
 // The head of a table: names with their style's class ("r": to the right, "wide": not on a phone).
-using Columns = std::initializer_list<std::pair<const char*, const char*>>;
+using Column = std::pair<const char*, const char*>;  // its heading, and its class
+using Columns = std::initializer_list<Column>;
+constexpr Column textColumn(const char* heading) { return {heading, ""}; }
+constexpr Column numberColumn(const char* heading) { return {heading, "r"}; }
+constexpr Column wideColumn(const char* heading = "") { return {heading, "wide"}; }
 void header(Html& html, Columns names);
 // A table that scrolls where it is too wide: rows are written until it ends.
 class HtmlTable {

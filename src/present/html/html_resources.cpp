@@ -28,23 +28,11 @@ double topOf(const Panel& panel) {
 }
 
 Axis panelAxis(const Panel& panel, double top) {
-  switch (panel.unit) {
-    case Panel::Unit::kCores:
-      return countAxis(top, "cores", 4);
-    case Panel::Unit::kBatches:
-      return countAxis(top, "batches", 4);
-    case Panel::Unit::kPercent:
-      return countAxis(top, "%", 4);
-    case Panel::Unit::kWatts:
-      return countAxis(top, "W", 4);
-    case Panel::Unit::kMegahertz:
-      return countAxis(top, "MHz", 4);
-    case Panel::Unit::kBytes:
-      return bytesAxis(top, "", 4);
-    case Panel::Unit::kBytesPerSecond:
-      return bytesAxis(top, "/s", 4);
-  }
-  return {};
+  constexpr const char* kUnits[] = {"cores", "", "/s", "batches", "%", "W", "MHz"};
+  const char* unit = kUnits[static_cast<std::size_t>(panel.unit)];
+  const bool bytes =
+      panel.unit == Panel::Unit::kBytes || panel.unit == Panel::Unit::kBytesPerSecond;
+  return bytes ? bytesAxis(top, unit, 4) : countAxis(top, unit, 4);
 }
 
 std::string valueOf(const Panel& panel, double value) {

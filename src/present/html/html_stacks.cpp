@@ -30,11 +30,9 @@ void functionRow(Html& html, const FunctionInfo& f, const std::string& path) {
 
 void functions(Html& html, const Analysis& a) {
   if (a.functions.empty()) return;
-  const HtmlTable table(html, {{"phase", ""},
-                               {"share of it", "r"},
-                               {"innermost function", ""},
-                               {"called from your line", ""},
-                               {"rule", "wide"}});
+  const HtmlTable table(
+      html, {textColumn("phase"), numberColumn("share of it"), textColumn("innermost function"),
+             textColumn("called from your line"), wideColumn("rule")});
   std::size_t rows = 0;
   for (std::size_t i = 0; i < a.functions.size(); ++i) {
     const FunctionInfo& f = a.functions[i];

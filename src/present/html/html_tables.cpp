@@ -36,12 +36,9 @@ void epochsSection(Html& html, const Analysis& a) {
   for (const EpochInfo& e : a.epochs)
     longest = std::max(longest, static_cast<double>(e.wall.count()));
   {
-    const HtmlTable table(html, {{"epoch", "r"},
-                                 {"took", "r"},
-                                 {"", "wide"},
-                                 {"steps", "r"},
-                                 {"waiting for data", "r"},
-                                 {"cache hits", "r"}});
+    const HtmlTable table(
+        html, {numberColumn("epoch"), numberColumn("took"), wideColumn(), numberColumn("steps"),
+               numberColumn("waiting for data"), numberColumn("cache hits")});
     for (const std::size_t i : shownOf(a.epochs.size())) {
       const EpochInfo& e = a.epochs[i];
       const std::string path = "epochs." + std::to_string(i);
@@ -79,12 +76,9 @@ void trainersSection(Html& html, const Analysis& a) {
   html.add("h2", "Trainers");
   html.add("p", {{"class", "intro"}}, "All above is of the one with the longest window.");
   {
-    const HtmlTable table(html, {{"trainer", ""},
-                                 {"steps", "r"},
-                                 {"median", "r"},
-                                 {"waiting for data", "r"},
-                                 {"compute", "r"},
-                                 {"bound by", ""}});
+    const HtmlTable table(
+        html, {textColumn("trainer"), numberColumn("steps"), numberColumn("median"),
+               numberColumn("waiting for data"), numberColumn("compute"), textColumn("bound by")});
     for (const std::size_t i : shownOf(a.trainers.size())) {
       const TrainerInfo& t = a.trainers[i];
       const std::string path = "trainers." + std::to_string(i);
@@ -123,8 +117,8 @@ void filesSection(Html& html, const Picture& picture) {
   html.add("p", {{"class", "intro"}},
            "How many samples found a thread of the job blocked in the file.");
   {
-    const HtmlTable table(
-        html, {{"samples", "r"}, {"", "wide"}, {"file", ""}, {"size", "r"}, {"file system", ""}});
+    const HtmlTable table(html, {numberColumn("samples"), wideColumn(), textColumn("file"),
+                                 numberColumn("size"), textColumn("file system")});
     for (const FileRow& file : picture.files) {
       const auto row = html.open("tr");
       html.add("td", {{"class", "r"}}, countText(static_cast<std::int64_t>(file.waits)));

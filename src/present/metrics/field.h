@@ -36,6 +36,15 @@ struct About {
   const char* pattern = nullptr;  // of a string
 };
 
+// What OpenMetrics has too, and the gate may compare.
+constexpr About metric(const char* text, const char* label, Worse worse = Worse::kNeither) {
+  return {.text = text, .label = label, .worse = worse, .exported = true};
+}
+// Shares of one whole: an object, exported by the name of its members.
+constexpr About shares(const char* text, const char* by) {
+  return {.text = text, .by = by, .exported = true, .sums = true};
+}
+
 // `get` is a pointer to a member, or a function of the struct.
 template <class Get>
 struct Field {

@@ -79,19 +79,8 @@ std::size_t shellWord(std::string_view text) {
 }
 
 const char* codeOf(Tone tone) {
-  switch (tone) {
-    case Tone::kHeading:
-      return "\x1b[1m";
-    case Tone::kQuiet:
-      return "\x1b[2m";
-    case Tone::kGood:
-      return "\x1b[32m";
-    case Tone::kBad:
-      return "\x1b[31m";
-    case Tone::kPlain:
-      break;
-  }
-  return "";
+  constexpr const char* kCodes[] = {"", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[31m"};
+  return kCodes[static_cast<std::size_t>(tone)];
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "recording/activity/activity_keep.h"
 #include "recording/activity/activity_process.h"
 #include "recording/activity/activity_source.h"
+#include "recording/memory/sealed_memory.h"
 
 namespace stallprof {
 namespace {
@@ -295,20 +296,16 @@ void SharedMemory::free(std::size_t index) {
 }  // namespace
 
 Result<std::unique_ptr<ActivityMemory>> ActivityMemory::create() {
-  Fd fd(::memfd_create("stallprof-activity", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return ioError("making the activity memory", errno);
-  // Sealed in size: a job that truncates it cannot make the recorder fault.
-  if (::ftruncate(fd.get(), STALLPROF_ACTIVITY_BYTES) != 0 ||
-      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return ioError("sizing the activity memory", errno);
-  void* memory = ::mmap(nullptr, sizeof(stallprof_activity_header), PROT_READ | PROT_WRITE,
-                        MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return ioError("mapping the activity memory", errno);
-  auto* header = static_cast<stallprof_activity_header*>(memory);
+  Result<SealedMemory> made =
+      makeSealedMemory("stallprof-activity", "the activity memory", STALLPROF_ACTIVITY_BYTES,
+                       sizeof(stallprof_activity_header));
+  if (!made.ok()) return std::move(made).error();
+  SealedMemory& memory = made.value();
+  auto* header = static_cast<stallprof_activity_header*>(memory.begin);
   header->version = STALLPROF_ACTIVITY_VERSION;
   header->areas = STALLPROF_ACTIVITY_AREAS;
   store(header->magic, static_cast<std::uint64_t>(STALLPROF_ACTIVITY_MAGIC));
-  return std::unique_ptr<ActivityMemory>(new SharedMemory(std::move(fd), header));
+  return std::unique_ptr<ActivityMemory>(new SharedMemory(std::move(memory.fd), header));
 }
 
 }  // namespace stallprof

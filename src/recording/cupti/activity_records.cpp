@@ -65,11 +65,16 @@ constexpr auto kLayouts = [] {
   return layouts;
 }();
 
+template <class Raw>
+void readTimes(const Raw& raw, ActivityRecord& record) {
+  record.start = raw.start;
+  record.end = raw.end;
+}
+
 // What all kinds of work on a device have.
 template <class Raw>
 void readWork(const Raw& raw, ActivityRecord& record) {
-  record.start = raw.start;
-  record.end = raw.end;
+  readTimes(raw, record);
   record.device = raw.device;
   record.context = raw.context;
   record.stream = raw.stream;
@@ -113,16 +118,14 @@ void readSet(const cupti::MemsetRecord& raw, ActivityRecord& record) {
 
 void readCall(const cupti::CallRecord& raw, ActivityRecord& record) {
   record.code = raw.cbid;
-  record.start = raw.start;
-  record.end = raw.end;
+  readTimes(raw, record);
   record.thread = raw.thread;
   record.correlation = raw.correlation;
 }
 
 void readSync(const cupti::SynchronizationRecord& raw, ActivityRecord& record) {
   record.code = raw.type;
-  record.start = raw.start;
-  record.end = raw.end;
+  readTimes(raw, record);
   record.correlation = raw.correlation;
   record.context = raw.context;
   record.stream = raw.stream;
@@ -130,8 +133,7 @@ void readSync(const cupti::SynchronizationRecord& raw, ActivityRecord& record) {
 
 void readOverhead(const cupti::OverheadRecord& raw, ActivityRecord& record) {
   record.code = raw.overheadKind;
-  record.start = raw.start;
-  record.end = raw.end;
+  readTimes(raw, record);
   if (raw.objectKind == cupti::kObjectThread) record.thread = raw.thread;
 }
 

@@ -15,6 +15,7 @@
 #include "event/kind_table.h"
 #include "recording/memory/event_memory.h"
 #include "recording/memory/ring_record.h"
+#include "recording/memory/sealed_memory.h"
 
 namespace stallprof {
 namespace {
@@ -40,9 +41,9 @@ struct SlotState {
 
 class MappedMemory final : public EventMemory {
  public:
-  MappedMemory(Fd fd, void* memory)
+  MappedMemory(Fd fd, stallprof_memory_header* header)
       : fd_(std::move(fd)),
-        header_(static_cast<stallprof_memory_header*>(memory)),
+        header_(header),
         slots_(reinterpret_cast<stallprof_slot*>(header_ + 1)) {}
   ~MappedMemory() override { ::munmap(header_, STALLPROF_MEMORY_BYTES); }
 
@@ -145,21 +146,16 @@ void MappedMemory::free(std::size_t index) {
 }  // namespace
 
 Result<std::unique_ptr<EventMemory>> EventMemory::create() {
-  Fd fd(::memfd_create("stallprof-events", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return ioError("making the event memory", errno);
-  // Sealed in size: a job that truncates it cannot make the recorder fault.
-  if (::ftruncate(fd.get(), STALLPROF_MEMORY_BYTES) != 0 ||
-      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return ioError("sizing the event memory", errno);
-  void* memory =
-      ::mmap(nullptr, STALLPROF_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return ioError("mapping the event memory", errno);
-  auto* header = static_cast<stallprof_memory_header*>(memory);
+  Result<SealedMemory> made = makeSealedMemory("stallprof-events", "the event memory",
+                                               STALLPROF_MEMORY_BYTES, STALLPROF_MEMORY_BYTES);
+  if (!made.ok()) return std::move(made).error();
+  SealedMemory& memory = made.value();
+  auto* header = static_cast<stallprof_memory_header*>(memory.begin);
   header->version = STALLPROF_MEMORY_VERSION;
   header->slots = STALLPROF_MEMORY_SLOTS;
   header->ring_bytes = STALLPROF_RING_BYTES;
   store(header->magic, static_cast<std::uint64_t>(STALLPROF_MEMORY_MAGIC));
-  return std::unique_ptr<EventMemory>(new MappedMemory(std::move(fd), memory));
+  return std::unique_ptr<EventMemory>(new MappedMemory(std::move(memory.fd), header));
 }
 
 }  // namespace stallprof

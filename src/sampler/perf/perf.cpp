@@ -13,34 +13,25 @@ namespace {
 // The kernel's own names come first: they mean the same on every CPU.
 struct CounterRequest {
   const char* name;
-  std::array<const char*, 4> events;  // the first that is known
+  std::array<const char*, 4> events;  // the first that is known; null: no more
 };
 // Scaled to operations by whoever reads them: see analysis/describe/counters.cpp.
 constexpr CounterRequest kCounterRequests[] = {
-    {"cycles", {"CYCLES", "UNHALTED_CORE_CYCLES", "CYCLES_NOT_IN_HALT", nullptr}},
-    {"instructions", {"INSTRUCTIONS", "INSTRUCTION_RETIRED", "RETIRED_INSTRUCTIONS", nullptr}},
-    {"llc_misses", {"CACHE-MISSES", "LONGEST_LAT_CACHE:MISS", "LLC_MISSES", nullptr}},
+    {"cycles", {"CYCLES", "UNHALTED_CORE_CYCLES", "CYCLES_NOT_IN_HALT"}},
+    {"instructions", {"INSTRUCTIONS", "INSTRUCTION_RETIRED", "RETIRED_INSTRUCTIONS"}},
+    {"llc_misses", {"CACHE-MISSES", "LONGEST_LAT_CACHE:MISS", "LLC_MISSES"}},
     {"stalled_cycles",
-     {"STALLED-CYCLES-BACKEND", "CYCLE_ACTIVITY:STALLS_TOTAL", "UOPS_ISSUED:STALL_CYCLES",
-      nullptr}},
+     {"STALLED-CYCLES-BACKEND", "CYCLE_ACTIVITY:STALLS_TOTAL", "UOPS_ISSUED:STALL_CYCLES"}},
     // AMD counts operations, Intel instructions by their width.
-    {"fp_operations", {"RETIRED_SSE_AVX_FLOPS:ANY", nullptr, nullptr, nullptr}},
-    {"fp_scalar_single",
-     {"FP_ARITH_INST_RETIRED:SCALAR_SINGLE", "FP_ARITH:SCALAR_SINGLE", nullptr, nullptr}},
-    {"fp_scalar_double",
-     {"FP_ARITH_INST_RETIRED:SCALAR_DOUBLE", "FP_ARITH:SCALAR_DOUBLE", nullptr, nullptr}},
-    {"fp_128_single",
-     {"FP_ARITH_INST_RETIRED:128B_PACKED_SINGLE", "FP_ARITH:128B_PACKED_SINGLE", nullptr, nullptr}},
-    {"fp_128_double",
-     {"FP_ARITH_INST_RETIRED:128B_PACKED_DOUBLE", "FP_ARITH:128B_PACKED_DOUBLE", nullptr, nullptr}},
-    {"fp_256_single",
-     {"FP_ARITH_INST_RETIRED:256B_PACKED_SINGLE", "FP_ARITH:256B_PACKED_SINGLE", nullptr, nullptr}},
-    {"fp_256_double",
-     {"FP_ARITH_INST_RETIRED:256B_PACKED_DOUBLE", "FP_ARITH:256B_PACKED_DOUBLE", nullptr, nullptr}},
-    {"fp_512_single",
-     {"FP_ARITH_INST_RETIRED:512B_PACKED_SINGLE", "FP_ARITH:512B_PACKED_SINGLE", nullptr, nullptr}},
-    {"fp_512_double",
-     {"FP_ARITH_INST_RETIRED:512B_PACKED_DOUBLE", "FP_ARITH:512B_PACKED_DOUBLE", nullptr, nullptr}},
+    {"fp_operations", {"RETIRED_SSE_AVX_FLOPS:ANY"}},
+    {"fp_scalar_single", {"FP_ARITH_INST_RETIRED:SCALAR_SINGLE", "FP_ARITH:SCALAR_SINGLE"}},
+    {"fp_scalar_double", {"FP_ARITH_INST_RETIRED:SCALAR_DOUBLE", "FP_ARITH:SCALAR_DOUBLE"}},
+    {"fp_128_single", {"FP_ARITH_INST_RETIRED:128B_PACKED_SINGLE", "FP_ARITH:128B_PACKED_SINGLE"}},
+    {"fp_128_double", {"FP_ARITH_INST_RETIRED:128B_PACKED_DOUBLE", "FP_ARITH:128B_PACKED_DOUBLE"}},
+    {"fp_256_single", {"FP_ARITH_INST_RETIRED:256B_PACKED_SINGLE", "FP_ARITH:256B_PACKED_SINGLE"}},
+    {"fp_256_double", {"FP_ARITH_INST_RETIRED:256B_PACKED_DOUBLE", "FP_ARITH:256B_PACKED_DOUBLE"}},
+    {"fp_512_single", {"FP_ARITH_INST_RETIRED:512B_PACKED_SINGLE", "FP_ARITH:512B_PACKED_SINGLE"}},
+    {"fp_512_double", {"FP_ARITH_INST_RETIRED:512B_PACKED_DOUBLE", "FP_ARITH:512B_PACKED_DOUBLE"}},
 };
 
 bool encode(const char* event, CounterCode& code) {

@@ -173,13 +173,7 @@ void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
       else
         waiting_.push_back(std::move(*record));
     });
-  std::stable_sort(waiting_.begin(), waiting_.end(),
-                   [](const PerfRecord& a, const PerfRecord& b) { return a.at < b.at; });
-  const auto young = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const PerfRecord& r) { return r.at > settled; });
-  records.insert(records.end(), std::make_move_iterator(waiting_.begin()),
-                 std::make_move_iterator(young));
-  waiting_.erase(waiting_.begin(), young);
+  takeSettled(waiting_, settled, records);
 }
 
 std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }

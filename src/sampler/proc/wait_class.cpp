@@ -90,25 +90,14 @@ constexpr Row kCalls[] = {
     CALL(exit_group, kOther, "exit_group"),
     CALL(rt_sigsuspend, kOther, "rt_sigsuspend"),
     CALL(rt_sigtimedwait, kOther, "rt_sigtimedwait"),
-#ifdef SYS_futex_waitv
+#ifdef SYS_futex_waitv  // Linux 5.16
     CALL(futex_waitv, kFutex, "futex_waitv"),
 #endif
-#ifdef SYS_faccessat2
     CALL(faccessat2, kFileMeta, "faccessat2"),
-#endif
-#ifdef SYS_epoll_pwait2
     CALL(epoll_pwait2, kEpoll, "epoll_pwait2"),
-#endif
-#ifdef SYS_renameat2
     CALL(renameat2, kFileMeta, "renameat2"),
-#endif
-#ifdef SYS_clone
     CALL(clone, kMemory, "clone"),
-#endif
-#ifdef SYS_clone3
     CALL(clone3, kMemory, "clone3"),
-#endif
-#ifdef SYS_open
     CALL(open, kFileMeta, "open"),
     CALL(stat, kFileMeta, "stat"),
     CALL(lstat, kFileMeta, "lstat"),
@@ -123,7 +112,6 @@ constexpr Row kCalls[] = {
     CALL(epoll_wait, kEpoll, "epoll_wait"),
     CALL(pause, kOther, "pause"),
     CALL(vfork, kChild, "vfork"),
-#endif
 };
 #undef CALL
 

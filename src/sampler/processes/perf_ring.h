@@ -4,13 +4,16 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/time.h"
 
 namespace stallprof {
 
@@ -66,5 +69,18 @@ class PerfRing {
   void* pages_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+// Moves what happened until `settled` to the end of `records`, in order of time: no ring will bring
+// anything older.
+template <class Record>
+void takeSettled(std::vector<Record>& waiting, Nanos settled, std::vector<Record>& records) {
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const Record& a, const Record& b) { return a.at < b.at; });
+  const auto young =
+      std::find_if(waiting.begin(), waiting.end(), [&](const Record& r) { return r.at > settled; });
+  records.insert(records.end(), std::make_move_iterator(waiting.begin()),
+                 std::make_move_iterator(young));
+  waiting.erase(waiting.begin(), young);
+}
 
 }  // namespace stallprof

@@ -150,13 +150,7 @@ void TaskEvents::drain(std::vector<TaskEvent>& events) {
   for (PerfRing& ring : rings_)
     ring.drain(std::span<std::uint8_t, PerfRing::kMaxRecord>(scratch_.get(), PerfRing::kMaxRecord),
                [this](std::span<const std::uint8_t> record) { take(record); });
-  std::stable_sort(waiting_.begin(), waiting_.end(),
-                   [](const TaskEvent& a, const TaskEvent& b) { return a.at < b.at; });
-  const auto young = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const TaskEvent& e) { return e.at > settled; });
-  events.insert(events.end(), std::make_move_iterator(waiting_.begin()),
-                std::make_move_iterator(young));
-  waiting_.erase(waiting_.begin(), young);
+  takeSettled(waiting_, settled, events);
 }
 
 std::uint64_t TaskEvents::takeLost() { return std::exchange(lost_, 0); }

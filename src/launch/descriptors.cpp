@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "launch/descriptors.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace stallprof {
+namespace {
+
+void closeRange(unsigned first, unsigned last) {
+  if (first > last) return;
+  if (::syscall(SYS_close_range, first, last, 0) == 0) return;
+  std::vector<int> open;  // before Linux 5.9
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const std::string name = entry.path().filename().string();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd >= 0 && static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last)
+      open.push_back(fd);
+  }
+  for (const int fd : open) ::close(fd);
+}
+
+}  // namespace
+
+void closeDescriptors(int from, std::initializer_list<int> kept) {
+  std::vector<int> sorted(kept);
+  std::sort(sorted.begin(), sorted.end());
+  unsigned first = static_cast<unsigned>(from);
+  for (const int fd : sorted) {
+    if (fd < from) continue;
+    if (static_cast<unsigned>(fd) > first) closeRange(first, static_cast<unsigned>(fd) - 1);
+    first = static_cast<unsigned>(fd) + 1;
+  }
+  closeRange(first, ~0u);
+}
+
+void silence(bool error) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDOUT_FILENO);
+  if (error) ::dup2(null, STDERR_FILENO);
+  if (null > STDERR_FILENO) ::close(null);
+}
+
+Fd keepOnly(Fd kept) {
+  // Inherited::take left no descriptor of ours below 3.
+  closeDescriptors(3, {kept.get()});
+  silence(true);
+  return kept;
+}
+
+}  // namespace stallprof

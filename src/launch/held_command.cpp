@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "launch/held_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace stallprof {
+namespace {
+
+struct Outcome {  // child to front, over a close-on-exec pipe: end of file means exec worked
+  int error = 0;
+  int untouched = 0;
+};
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  out.reserve(words.size() + 1);
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// Between fork and exec: system calls only.
+[[noreturn]] void becomeCommand(char* const* argv, char* const* environment, char* const* untouched,
+                                const Inherited& inherited, int go, int outcome) {
+  char word = 0;
+  ssize_t got = -1;
+  do got = ::read(go, &word, 1);
+  while (got < 0 && errno == EINTR);
+  if (got != 1) ::_exit(125);  // the front died first: there is nobody to run for
+  inherited.restore();
+  ::execvpe(argv[0], argv, environment);
+  Outcome result{errno, 0};
+  if (result.error == E2BIG) {  // what we add did not fit: the command goes without it
+    result = {0, 1};
+    (void)!::write(outcome, &result, sizeof result);
+    ::execvpe(argv[0], argv, untouched);
+    result.error = errno;
+  }
+  (void)!::write(outcome, &result, sizeof result);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<HeldCommand> HeldCommand::fork(const Plan& plan, const Inherited& inherited) {
+  const auto argv = pointers(plan.argv), environment = pointers(plan.environment),
+             untouched = pointers(plan.untouched);
+  int go[2], outcome[2];
+  if (::pipe2(go, O_CLOEXEC) != 0) return ioError("making a pipe", errno);
+  Fd goRead(go[0]), goWrite(go[1]);
+  if (::pipe2(outcome, O_CLOEXEC) != 0) return ioError("making a pipe", errno);
+  Fd outcomeRead(outcome[0]), outcomeWrite(outcome[1]);
+
+  HeldCommand command;
+  command.pid_ = ::fork();
+  if (command.pid_ < 0) return ioError("forking the command", errno);
+  if (command.pid_ == 0) {
+    ::close(goWrite.release());  // else the child would hold its own pipe open
+    becomeCommand(argv.data(), environment.data(), untouched.data(), inherited, goRead.get(),
+                  outcomeWrite.get());
+  }
+  command.go_ = std::move(goWrite);
+  command.outcome_ = std::move(outcomeRead);
+  return command;
+}
+
+HeldCommand::Started HeldCommand::release() {
+  (void)writeAll(go_.get(), "x");  // a child that died meanwhile is seen by the wait for it
+  go_.reset();
+  Outcome last;
+  for (;;) {
+    Outcome next;
+    const ssize_t got = ::read(outcome_.get(), &next, sizeof next);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != sizeof next) break;
+    last = next;
+  }
+  outcome_.reset();
+  return {last.error, last.untouched != 0};
+}
+
+int execFailureStatus(int error) { return error == ENOENT ? 127 : 126; }
+
+int execUntouched(const std::vector<std::string>& argv) {
+  ::execvp(argv[0].c_str(), pointers(argv).data());
+  return errno;
+}
+
+}  // namespace stallprof

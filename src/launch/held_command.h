@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "launch/inherited.h"
+
+namespace stallprof {
+
+// The command's process: forked, then held before exec so that the recorder can open what it needs
+// on it, then released into the command.
+class HeldCommand {
+ public:
+  struct Plan {
+    std::vector<std::string> argv;
+    std::vector<std::string> environment;  // with the injection
+    std::vector<std::string> untouched;    // as our caller gave it
+  };
+  struct Started {
+    int error = 0;           // exec's errno; 0: the command runs
+    bool untouched = false;  // the injection did not fit (E2BIG): started without it
+  };
+
+  // Forks. The child keeps nothing open beyond what it inherited.
+  [[nodiscard]] static Result<HeldCommand> fork(const Plan& plan, const Inherited& inherited);
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Lets it exec, and waits until it has or cannot.
+  [[nodiscard]] Started release();
+
+ private:
+  pid_t pid_ = -1;
+  Fd go_, outcome_;
+};
+
+// What `env` exits with when exec fails: 127 for ENOENT, else 126.
+[[nodiscard]] int execFailureStatus(int error);
+
+// Replaces this process by the command as if we had never been there. Returns exec's errno.
+[[nodiscard]] int execUntouched(const std::vector<std::string>& argv);
+
+}  // namespace stallprof

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "launch/job_watch.h"
+
+#include "launch/capability.h"
+#include "sampler/nvml/nvml_sampler.h"
+#include "sampler/perf/counter_sampler.h"
+#include "sampler/perf/native_sampler.h"
+#include "sampler/proc/cgroup.h"
+#include "sampler/proc/syscall_count.h"
+#include "sampler/processes/host.h"
+#include "sampler/processes/process_sampler.h"
+#include "sampler/processes/process_tree.h"
+#include "sampler/processes/task_events.h"
+#include "sampler/python/python_sampler.h"
+#include "sampler/sampler_loop.h"
+#include "sampler/thread_sampler.h"
+
+namespace stallprof {
+namespace {
+
+const std::string kRoot = "/";
+
+// 'Z' and 'X': nothing of it runs any more, its parent has just not asked yet.
+bool runs(std::uint32_t pid) {
+  const std::string stat = contentOf(processPath(kRoot, pid, "stat"), 4096);
+  const std::size_t comm = stat.rfind(')');
+  return comm != std::string::npos && comm + 2 < stat.size() && stat[comm + 2] != 'Z' &&
+         stat[comm + 2] != 'X';
+}
+
+}  // namespace
+
+struct JobWatch::Parts {
+  Parts(pid_t job, const LaunchOptions& options)
+      : command(job),
+        tree(kRoot, job),
+        threads(kRoot, tree, options.hz),
+        stacks(kRoot, tree),
+        processes(kRoot, tree),
+        host(kRoot, &tree),
+        cgroup(kRoot, job),
+        calls(kRoot),
+        gpus(kRoot, &tree),
+        natives(kRoot, tree, options.python ? &stacks : nullptr),
+        loop(options.hz) {
+    // The tree first: the others follow what it found.
+    for (Sampler* sampler : std::initializer_list<Sampler*>{
+             &tree, &threads, &natives, &processes, &host, &cgroup, &calls, &counters, &gpus})
+      loop.add(*sampler);
+    if (options.python) threads.deliverSamples(stacks);
+  }
+
+  pid_t command;
+  TaskEvents events;
+  ProcessTree tree;
+  ThreadSampler threads;
+  PythonSampler stacks;
+  ProcessSampler processes;
+  HostSampler host;
+  CgroupSampler cgroup;
+  SyscallCounter calls;
+  NvmlSampler gpus;
+  NativeSampler natives;
+  CounterSampler counters;
+  SamplerLoop loop;
+};
+
+JobWatch::JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt)
+    : parts_(std::make_unique<Parts>(command, options)),
+      options_(options),
+      attachedAt_(attachedAt) {}
+JobWatch::~JobWatch() = default;
+
+void JobWatch::open() {
+  parts_->events.open(parts_->command);  // without them the tree says why, and reads /proc
+  parts_->tree.follow(parts_->events);
+  parts_->calls.open(parts_->command);
+  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
+  if (options_.counters) parts_->counters.open(parts_->command, counterCodes());
+}
+
+// What is inherited reaches only what is born later. Native samples open one event a thread that
+// there is; task events would take as many again, so the tree reads /proc instead.
+void JobWatch::openRunning() {
+  parts_->tree.noneBefore(attachedAt_);
+  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
+}
+
+void JobWatch::arm(EventOut& out) {
+  if (!options_.native) parts_->natives.leaveOut("switched off with --no-native");
+  attachedAt_ == Nanos(0) ? open() : openRunning();
+  const Probe probe = probeHost(parts_->command);
+  for (const SourceReport& source : describe(probe))
+    emitSource(out, now(), source.name, source.state, source.why);
+  if (!options_.python)
+    emitSource(out, now(), "python_stacks", Coverage::kAbsent, "switched off with --no-python");
+  emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
+  step(now(), out);
+}
+
+Nanos JobWatch::nextDue() const { return parts_->loop.nextDue(); }
+void JobWatch::step(Nanos t, EventOut& out) { parts_->loop.step(t, out); }
+void JobWatch::finish(Nanos t, EventOut& out) { parts_->loop.finish(t, out); }
+std::uint32_t JobWatch::milliHz() const { return parts_->loop.milliHz(); }
+
+EventMemory::Identities JobWatch::identities() {
+  ProcessTree& tree = parts_->tree;
+  return {[&tree](std::uint32_t pid, std::uint64_t start) { return tree.processOf(pid, start); },
+          [&tree](ProcessId process, std::uint32_t tid) { return tree.threadOf(process, tid); },
+          [&tree](std::uint32_t pid, std::uint64_t start) { return tree.gone(pid, start); }};
+}
+
+std::int64_t JobWatch::outlived() const {
+  std::int64_t count = 0;
+  for (const LiveProcess& process : parts_->tree.processes())
+    if (process.pid != static_cast<std::uint32_t>(parts_->command) && runs(process.pid)) ++count;
+  return count;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "event/event_out.h"
+#include "launch/options.h"
+#include "recording/memory/ring.h"
+
+namespace stallprof {
+
+// Every sampler of a run, made for one command: the only file of the launcher that knows them by
+// name.
+class JobWatch {
+ public:
+  // `attachedAt`: the command runs already, and nothing is known of it before; 0: it is held.
+  // `options` must outlive this.
+  JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt);
+  ~JobWatch();
+
+  // While the command is still held: opens the inherited task events on it, and samples it once.
+  // Where it runs already: what can be opened on every thread that it has by now.
+  void arm(EventOut& out);
+  [[nodiscard]] Nanos nextDue() const;
+  void step(Nanos now, EventOut& out);
+  // The command ended: what samplers still hold back.
+  void finish(Nanos now, EventOut& out);
+
+  [[nodiscard]] EventMemory::Identities identities();
+  // Processes of the job still running, the command's own not counted.
+  [[nodiscard]] std::int64_t outlived() const;
+  [[nodiscard]] std::uint32_t milliHz() const;
+
+ private:
+  struct Parts;
+  void open();
+  void openRunning();
+  std::unique_ptr<Parts> parts_;
+  const LaunchOptions& options_;
+  Nanos attachedAt_;
+};
+
+}  // namespace stallprof

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "launch/progress.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace stallprof {
+namespace {
+
+// A median of more is no better; a forged stream of events takes no more memory.
+constexpr std::size_t kMaxGaps = 16384, kMaxThreads = 4096;
+
+}  // namespace
+
+void Progress::put(const Event& event) {
+  out_.put(event);
+  if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
+    if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
+  } else if (const auto* step = std::get_if<OptimizerStep>(&event.payload)) {
+    note(Kind::kOptimizer, step->thread, event.at, Nanos(0), std::max(step->steps, 1u));
+  }
+}
+
+void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count) {
+  if (seen_.size() >= kMaxThreads && !seen_.contains({kind, thread.value})) return;
+  Seen& seen = seen_[{kind, thread.value}];
+  if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
+    seen.gaps.push_back((at - seen.last) / count);
+  seen.last = at;
+  seen.wait += wait;
+  seen.total += count;
+  seen.since += count;
+  if (from_ < Nanos(0)) from_ = at;
+}
+
+std::string Progress::line(Nanos now) {
+  const Seen* busiest = nullptr;
+  Kind kind = Kind::kBatch;
+  for (const auto& [key, seen] : seen_) {
+    if (seen.since == 0) continue;
+    if (busiest != nullptr && (key.first != kind || seen.since <= busiest->since)) continue;
+    busiest = &seen;
+    kind = key.first;
+  }
+  const Nanos period = now - from_;
+  if (busiest == nullptr || period <= Nanos(0)) return "";
+  std::vector<Nanos> gaps = busiest->gaps;
+  std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
+                   gaps.end());
+  std::string line = countOf(static_cast<std::int64_t>(busiest->total),
+                             kind == Kind::kBatch ? "batch" : "optimizer step") +
+                     ", " + numberText(static_cast<double>(busiest->since) / seconds(period)) +
+                     " a second";
+  if (!gaps.empty()) line += ", p50 " + durationText(gaps[gaps.size() / 2]);
+  if (kind == Kind::kBatch)
+    line += ", " + percentText(std::min(1.0, seconds(busiest->wait) / seconds(period))) +
+            " of the time waiting for data";
+  for (auto& [key, seen] : seen_) {
+    seen.since = 0;
+    seen.wait = Nanos(0);
+    seen.gaps.clear();
+  }
+  from_ = now;
+  return line;
+}
+
+}  // namespace stallprof

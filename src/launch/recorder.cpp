@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+#include "launch/recorder.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+
+#include "launch/clock_watch.h"
+#include "launch/descriptors.h"
+#include "launch/inherited.h"
+#include "launch/job_watch.h"
+#include "launch/progress.h"
+#include "launch/recorder_log.h"
+#include "recording/activity/activity.h"
+#include "recording/memory/ring.h"
+#include "recording/writer.h"
+#include "sampler/proc/proc_file.h"
+
+namespace stallprof {
+namespace {
+
+// The ring of a process holds some 500 batches of a loader; drained after 120 ms at the latest it
+// never fills below 4,000 batches a second.
+constexpr Nanos kDrainEvery = std::chrono::milliseconds(80);
+// A wake-up costs more than what is done in it (25 us on a virtual machine): our own work waits
+// this long for one of the samplers'.
+constexpr Nanos kMaxDelay = std::chrono::milliseconds(40);
+constexpr Nanos kUsageEvery = std::chrono::seconds(1);
+// Without pidfd_open (before Linux 5.3), how often to ask whether an orphaned command still runs.
+constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
+
+Nanos cpuOf(pid_t pid) {
+  clockid_t clock{};
+  timespec t{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return Nanos(-1);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+std::int64_t residentBytes() {
+  const auto text = readFile("/proc/self/statm", 256);
+  if (!text.ok()) return -1;
+  const std::size_t space = text.value().find(' ');
+  if (space == std::string::npos) return -1;
+  return std::strtoll(text.value().c_str() + space, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t peakResidentBytes() {
+  struct rusage usage {};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * std::int64_t{1024} : -1;
+}
+
+class Recorder {
+ public:
+  Recorder(RecorderPlan plan, Control control)
+      : plan_(std::move(plan)), control_(std::move(control)) {}
+
+  bool prepare();
+  std::string prepareMemory();
+  std::string prepareActivity();
+  void run();
+
+ private:
+  void waitUntil(Nanos due);
+  void readMessages();
+  void handle(const ControlMessage& message);
+  void watchCommand(pid_t command);
+  void work(Nanos now);
+  void reportUsage(Nanos now);
+  void reportProgress(Nanos now);
+  void finish();
+  void discard();
+  void source(std::string_view name, Coverage state, std::string_view why);
+  [[nodiscard]] Nanos nextDue() const;
+  [[nodiscard]] bool commandGone() const;
+
+  RecorderPlan plan_;
+  Control control_;
+  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<RecorderLog> log_;  // where all events go; on to the writer
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<EventMemory> memory_;
+  std::unique_ptr<ActivityMemory> activity_;
+  std::unique_ptr<JobWatch> watch_;
+  EventMemory::Identities identities_;
+  ClockWatch clocks_;
+  pid_t command_ = 0;
+  Fd commandFd_;
+  Nanos nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
+  bool messagesPending_ = true;  // something may wait at the control socket
+  bool orphaned_ = false;        // the log says that the front is gone
+  bool done_ = false, discard_ = false;
+  CommandEnd end_;
+  Nanos endedAt_{};
+};
+
+bool Recorder::prepare() {
+  plan_.manifest.recorderPid = static_cast<std::uint32_t>(::getpid());
+  auto writer = Writer::create(plan_.directory, plan_.manifest);
+  if (!writer.ok()) {
+    control_.send({ControlMessage::Kind::kRefused, 0, false, 0, writer.error().message});
+    return false;
+  }
+  writer_ = std::move(writer).value();
+  log_ = std::make_unique<RecorderLog>(*writer_, plan_);
+  progress_ = std::make_unique<Progress>(*log_);
+  nextProgress_ = now() + plan_.options.progressEvery;
+  ControlMessage ready{ControlMessage::Kind::kReady};
+  if (!plan_.attached) ready.text = prepareMemory();
+  ready.second = prepareActivity();
+  if (!plan_.noHook.empty()) source("hook", Coverage::kAbsent, plan_.noHook);
+  (void)!::chdir("/");  // whatever happens to the job's directory, we do not keep it busy
+  return control_.send(ready);
+}
+
+// Its path; empty: none.
+std::string Recorder::prepareMemory() {
+  auto memory = EventMemory::create();
+  if (!memory.ok()) {
+    source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
+    return {};
+  }
+  memory_ = std::move(memory).value();
+  return memory_->path(plan_.manifest.recorderPid);
+}
+
+// Its path; empty: none. Nothing is said of a GPU until a process of the job uses one, or could not
+// be traced if it did.
+std::string Recorder::prepareActivity() {
+  if (!plan_.noAgent.empty()) source("gpu", Coverage::kAbsent, plan_.noAgent);
+  if (!plan_.noNvtx.empty()) source("nvtx", Coverage::kAbsent, plan_.noNvtx);
+  if (!plan_.agent) return {};
+  auto memory = ActivityMemory::create();
+  if (!memory.ok()) {
+    source("gpu", Coverage::kAbsent, "no activity memory: " + memory.error().message);
+    return {};
+  }
+  activity_ = std::move(memory).value();
+  if (!plan_.keepActivity.empty())
+    if (const Status kept = activity_->keep(plan_.keepActivity); !kept.ok())
+      source("kept_activity", Coverage::kAbsent, kept.error().message);
+  return activity_->path(plan_.manifest.recorderPid);
+}
+
+void Recorder::source(std::string_view name, Coverage state, std::string_view why) {
+  emitSource(*log_, now(), name, state, why);
+}
+
+void Recorder::run() {
+  planned_ = now();
+  while (!done_) {
+    const Nanos t = now();
+    clocks_.sample({t, realtimeNow(), boottimeNow()}, planned_, *log_);
+    work(t);
+    readMessages();
+    if (control_.closed() && !std::exchange(orphaned_, true))
+      log_->write(LogLevel::kWarning, "the front is gone; recording until the command ends");
+    if (control_.closed() && commandGone()) done_ = true;
+    if (!done_) waitUntil(nextDue());
+  }
+  discard_ ? discard() : finish();
+}
+
+Nanos Recorder::nextDue() const {
+  Nanos due = std::min(nextDrain_, nextUsage_) + (watch_ ? kMaxDelay : Nanos(0));
+  if (watch_) due = std::min(due, watch_->nextDue());
+  return due;
+}
+
+void Recorder::waitUntil(Nanos due) {
+  planned_ = due;
+  const Nanos left = std::max(due - now(), Nanos(0));
+  const timespec limit{static_cast<time_t>(left.count() / 1'000'000'000),
+                       static_cast<long>(left.count() % 1'000'000'000)};
+  // The command's end matters to us only when there is no front to report it.
+  pollfd ready[2] = {{control_.fd(), POLLIN, 0}, {commandFd_.get(), POLLIN, 0}};
+  if (control_.closed())
+    ::ppoll(ready + 1, 1, &limit, nullptr);
+  else
+    messagesPending_ = ::ppoll(ready, 1, &limit, nullptr) > 0;
+}
+
+bool Recorder::commandGone() const {
+  if (command_ == 0) return true;
+  if (commandFd_.valid()) {
+    pollfd ready{commandFd_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) > 0;
+  }
+  return ::kill(command_, 0) != 0 && errno == ESRCH;
+}
+
+void Recorder::readMessages() {
+  if (control_.closed() || !std::exchange(messagesPending_, false)) return;
+  while (const auto message = control_.receive()) handle(*message);
+}
+
+void Recorder::handle(const ControlMessage& message) {
+  switch (message.kind) {
+    case ControlMessage::Kind::kCommand:
+      return watchCommand(message.number);
+    case ControlMessage::Kind::kUninstrumented:
+      return source("hook", Coverage::kAbsent, message.text);
+    case ControlMessage::Kind::kSignal:
+      log_->write(LogLevel::kDebug, "signal " + std::to_string(message.number) +
+                                        (message.flag ? ": passed on" : ": the command has it"));
+      return log_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
+    case ControlMessage::Kind::kEnded:
+      (message.flag ? end_.signal : end_.exitCode) = message.number;
+      endedAt_ = Nanos(message.wide);
+      done_ = true;
+      return;
+    case ControlMessage::Kind::kDiscard:
+      discard_ = done_ = true;
+      return;
+    default:
+      return;  // of a newer front
+  }
+}
+
+void Recorder::watchCommand(pid_t command) {
+  command_ = command;
+  commandFd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, command, 0)));
+  const Nanos attachedAt = plan_.attached ? plan_.manifest.startedMonotonic : Nanos(0);
+  log_->write(LogLevel::kInfo, "the command is process " + std::to_string(command));
+  watch_ = std::make_unique<JobWatch>(command, plan_.options, attachedAt);
+  watch_->arm(*log_);
+  identities_ = watch_->identities();
+  control_.send({ControlMessage::Kind::kArmed});
+}
+
+void Recorder::work(Nanos t) {
+  if (watch_ && t >= watch_->nextDue()) watch_->step(t, *log_);
+  // Now, too, what would be overdue when the samplers are due again.
+  const Nanos next = watch_ ? watch_->nextDue() - kMaxDelay : Nanos(0);
+  if (t >= nextDrain_ || next > nextDrain_) {
+    if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
+    if (activity_ && watch_) activity_->drain(t, identities_, *log_);
+    writer_->tick(t);
+    nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
+  }
+  if (t >= nextUsage_ || next > nextUsage_) {
+    reportUsage(t);
+    nextUsage_ = t + kUsageEvery;
+  }
+  if (plan_.options.progressEvery > Nanos(0) && t >= nextProgress_) {
+    reportProgress(t);
+    nextProgress_ = t + plan_.options.progressEvery;
+  }
+}
+
+void Recorder::reportProgress(Nanos t) {
+  const std::string line = progress_->line(t);
+  if (line.empty()) return;
+  const Nanos ran = t - plan_.manifest.startedMonotonic;
+  char cost[64];
+  std::snprintf(cost, sizeof cost, ", recorder %.1f %% of a core",
+                100 * seconds(processCpu() + frontCpu_) / std::max(seconds(ran), 1.0));
+  log_->write(LogLevel::kDebug, line + cost);
+  control_.send({ControlMessage::Kind::kProgress, 0, false, 0, line + cost});
+}
+
+void Recorder::reportUsage(Nanos t) {
+  const Nanos front = cpuOf(static_cast<pid_t>(plan_.manifest.frontPid));
+  if (!control_.closed() && front >= Nanos(0)) frontCpu_ = front;  // a dead front keeps its last
+  RecorderUsage usage;
+  usage.cpu = processCpu() + frontCpu_;
+  usage.residentBytes = residentBytes();
+  usage.peakBytes = peakResidentBytes();
+  usage.writtenBytes = writer_->bytesWritten();
+  usage.milliHz = watch_ ? watch_->milliHz() : 0;
+  usage.pid = plan_.manifest.recorderPid;
+  log_->emit(t, usage);
+  log_->update(t, usage);
+}
+
+void Recorder::finish() {
+  const Nanos t = now();
+  if (watch_) {
+    watch_->finish(t, *log_);
+    if (memory_) memory_->drain(t, identities_, *log_);
+    if (activity_) activity_->finish(t, identities_, *log_);
+    end_.outlived = watch_->outlived();
+  }
+  reportUsage(t);
+  log_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
+  if (memory_) memory_->close();
+  if (activity_) activity_->close();
+  writer_->close();
+  log_->end(end_);
+  control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived), false,
+                 writer_->bytesWritten()});
+}
+
+void Recorder::discard() {
+  if (memory_) memory_->close();
+  if (activity_) activity_->close();
+  writer_->close();
+  std::error_code error;
+  std::filesystem::remove_all(plan_.directory, error);  // made by us, minutes old, 0700
+  control_.send({ControlMessage::Kind::kClosed});
+}
+
+// The recorder's own limits and priority; the job's stay as they are.
+void becomeBackground() {
+  ::prctl(PR_SET_NAME, "stallprof-rec");
+  ::umask(077);  // the log is as private as the recording
+  ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5);  // this thread only
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+}  // namespace
+
+void runRecorder(RecorderPlan plan, Control control, const Witness& witness) {
+  setSignalMask(kAllSignals);  // SIGXFSZ and SIGPIPE too: the writer sees EFBIG and EPIPE instead
+  control = Control(keepOnly(control.takeSocket()));
+  if (!witness.startCounting()) {
+    control.send({ControlMessage::Kind::kRefused, 0, false, 0, "cannot start the signal witness"});
+    ::_exit(1);
+  }
+  becomeBackground();
+  Recorder recorder(std::move(plan), std::move(control));
+  if (recorder.prepare()) recorder.run();
+  ::_exit(0);
+}
+
+}  // namespace stallprof

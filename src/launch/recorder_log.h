@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "event/event_out.h"
+#include "launch/log.h"
+#include "launch/recorder.h"
+#include "recording/writer.h"
+
+namespace stallprof {
+
+// Stands between everything in the recorder that emits events and the writer, and writes to the log
+// what of them is about the recorder itself: the sources' states, gaps and losses. The recorder
+// adds the start, the end, and once a second what it is at. One thread.
+class RecorderLog final : public EventOut {
+ public:
+  // `writer` must outlive this. Opens the log in the recording's directory.
+  RecorderLog(Writer& writer, const RecorderPlan& plan);
+
+  StringId intern(std::string_view text) override;
+  void put(const Event& event) override;
+
+  // Once a second: what the recorder costs, a change of the sampling rate, losses (one line a
+  // minute at the most), a disk that takes nothing.
+  void update(Nanos now, const RecorderUsage& usage);
+  void write(LogLevel level, std::string_view text) { log_.write(level, text); }
+  void end(const CommandEnd& end);
+
+ private:
+  void writeStart(const RecorderPlan& plan);
+  void writeLosses();
+  [[nodiscard]] const std::string& textOf(StringId id) const;
+
+  Writer& writer_;
+  Log log_;
+  // The strings interned last: an event names what was interned just before it.
+  std::array<std::pair<StringId, std::string>, 4> recent_;
+  std::size_t next_ = 0;
+  std::array<std::uint64_t, kLossNames.size()> losses_{};
+  Nanos nextLosses_{};
+  std::uint32_t milliHz_ = 0;
+  int error_ = 0;
+};
+
+}  // namespace stallprof

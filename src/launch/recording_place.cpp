@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "launch/recording_place.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "launch/recording_name.h"
+
+namespace stallprof {
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+// Whether the reports' files can be written.
+Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
+  for (const auto& report : reports) {
+    if (report.file.empty()) continue;
+    const auto parent = std::filesystem::path(report.file).parent_path().string();
+    if (std::filesystem::is_directory(report.file) ||
+        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
+      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
+                                         errnoText(errno == 0 ? EISDIR : errno)};
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::string> chooseRecording(const LaunchOptions& options,
+                                    const std::vector<std::string>& environment) {
+  std::string name = options.output;
+  if (name.empty()) {
+    name = options.name.empty()
+               ? recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment))
+               : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
+                                 environment);
+    // Containers that share a directory may share pid and second.
+    const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
+    for (int i = 2; exists(name) && i < 100; ++i)
+      name = stem + "." + std::to_string(i) + ".stallprof";
+  }
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  if (exists(name))
+    return Error{Error::Kind::kUsage,
+                 inQuotes(name) + " exists; stallprof never overwrites: choose another with -o"};
+  const auto parent = std::filesystem::path(name).parent_path().string();
+  const char* directory = parent.empty() ? "." : parent.c_str();
+  if (::access(directory, W_OK | X_OK) != 0)
+    return Error{Error::Kind::kIo, "cannot write the recording into " + inQuotes(directory) + ": " +
+                                       errnoText(errno) + "; choose another place with -o"};
+  if (const Status fit = checkReports(options.reports); !fit.ok()) return fit.error();
+  return name;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launch/options.h"
+
+namespace stallprof {
+
+// The directory of a recording to be made, which does not exist; or why it, or a report that was
+// asked for, cannot be written: found out before anything starts.
+[[nodiscard]] Result<std::string> chooseRecording(const LaunchOptions& options,
+                                                  const std::vector<std::string>& environment);
+
+}  // namespace stallprof

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/result.h"
+#include "launch/signal_judge.h"
+
+namespace stallprof {
+
+// The page that front and recorder share: how often each signal reached the recorder's process.
+// Anonymous shared memory: it ends with the two processes and no disk can fail it.
+class Witness {
+ public:
+  [[nodiscard]] static Result<Witness> create();
+
+  // In the recorder, with every signal blocked: counts in a thread of its own, whatever the
+  // recorder is busy with, until the process ends. False with errno.
+  [[nodiscard]] bool startCounting() const;
+  // In the front.
+  [[nodiscard]] WitnessCounts counts(bool alive) const;
+
+ private:
+  struct Page {
+    std::atomic<std::uint32_t> count[kSignals];
+    std::atomic<std::int64_t> last[kSignals];
+  };
+  struct Counting {
+    Page* page;
+    int signals;  // a signalfd
+  };
+  static void* countForever(void* counting);
+  explicit Witness(Page* page) : page_(page) {}
+  Page* page_;  // never unmapped: it lives as long as the process
+};
+
+}  // namespace stallprof
