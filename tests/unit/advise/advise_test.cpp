@@ -5,43 +5,30 @@
 
 #include "advise/cost.h"
 #include "tests/catch.h"
+#include "tests/unit/advise/one_finding.h"
 
 using namespace stallprof;
+using stallprof::test::holds;
 
 namespace {
 
 Analysis one(const char* finding, const char* id, Advice::Change change,
              Phase phase = Phase::kTransform) {
-  Analysis a;
-  a.run.command = {Untrusted("python"), Untrusted("my train.py"), Untrusted("--name=it's")};
   LoaderInfo l;
   l.kind = "torch.DataLoader";
   l.workers = 0;
-  l.batchSize = 32;
-  l.where.file = Untrusted("train.py");
   l.where.line = 88;
-  a.run.loaders.push_back(l);
-  Finding f;
-  f.rank = 1;
-  f.id = finding;
-  f.phase = phase;
-  f.where = l.where;
-  Advice advice;
-  advice.id = id;
-  advice.change = std::move(change);
-  advice.predicted.speedup = 2;
-  f.advice.push_back(advice);
-  a.findings.push_back(f);
+  Analysis a =
+      test::oneFinding({Untrusted("python"), Untrusted("my train.py"), Untrusted("--name=it's")}, l,
+                       finding, id, std::move(change));
+  a.findings[0].phase = phase;
+  a.findings[0].advice[0].predicted.speedup = 2;
   return a;
 }
 
 const Advice& advised(Analysis& a) {
   advise(a, {"runs/before.stallprof", {}});
   return a.findings[0].advice[0];
-}
-
-bool holds(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -2,35 +2,22 @@
 #include "advise/advise.h"
 #include "advise/explain.h"
 #include "tests/catch.h"
+#include "tests/unit/advise/one_finding.h"
 
 using namespace stallprof;
+using stallprof::test::holds;
 
 namespace {
 
 Analysis with(const char* finding, const char* id, Advice::Change change) {
-  Analysis a;
-  a.run.command = {Untrusted("python"), Untrusted("train.py")};
   LoaderInfo l;
   l.workers = 2;
-  l.batchSize = 32;
-  l.where.file = Untrusted("train.py");
   l.where.line = 12;
-  a.run.loaders.push_back(l);
-  Finding f;
-  f.rank = 1;
-  f.id = finding;
-  if (std::string(finding) != "compute.sync_points") f.where = l.where;
-  Advice advice;
-  advice.id = id;
-  advice.change = std::move(change);
-  f.advice.push_back(advice);
-  a.findings.push_back(f);
+  Analysis a = test::oneFinding({Untrusted("python"), Untrusted("train.py")}, l, finding, id,
+                                std::move(change));
+  if (std::string(finding) == "compute.sync_points") a.findings[0].where = {};
   advise(a, {"before.stallprof", {}});
   return a;
-}
-
-bool holds(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

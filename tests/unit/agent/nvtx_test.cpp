@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "agent/nvtx/nvtx_abi.h"
-#include "event/strings.h"
 #include "recording/memory/event_memory.h"
-#include "recording/memory/ring.h"
 #include "tests/catch.h"
+#include "tests/unit/recording/job_memory.h"
 
 extern "C" int InitializeInjectionNvtx2(stallprof::agent::NvtxGetExportTable get);
 extern "C" int InitializeInjectionNvtxExtension(stallprof::agent::NvtxModuleInfo* module);
@@ -61,33 +60,11 @@ NvtxAttributes attributes(const char* name, std::uint32_t category = 0) {
   return a;
 }
 
-// ---- the recorder's side; the memory is named once a process, so there is one for all tests
+// ---- the recorder's side
 
-struct EventList final : EventOut {
-  Strings strings;
-  std::vector<Event> events;
-  StringId intern(std::string_view text) override { return strings.intern(text); }
-  void put(const Event& event) override { events.push_back(event); }
-};
-
-struct Recorder {
-  std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
-  Recorder() {
-    setenv(STALLPROF_MEMORY_VARIABLE, memory->path(static_cast<std::uint32_t>(getpid())).c_str(),
-           1);
-    REQUIRE(InitializeInjectionNvtx2(exportTable) == 1);
-  }
-  std::vector<Event> drain() {
-    out.events.clear();
-    memory->drain(Nanos(1),
-                  {[](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },
-                   [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
-                   [](std::uint32_t, std::uint64_t) { return false; }},
-                  out);
-    return out.events;
-  }
-  std::string text(StringId id) const { return std::string(out.strings.at(id)); }
-  EventList out;
+struct Recorder : testing::JobMemory {
+  Recorder() { REQUIRE(InitializeInjectionNvtx2(exportTable) == 1); }
+  std::vector<Event> drain() { return JobMemory::drain(); }
 };
 
 Recorder& recorder() {

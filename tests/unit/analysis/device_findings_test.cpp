@@ -118,11 +118,7 @@ TEST_CASE("no gain goes below the device's own work, whatever the host is freed 
                    kernels / 10);
     checkNoneBelow(withDevice(Training{}, {.kernels = kernels, .sync = left, .syncs = 2}).judge(),
                    kernels / 10);
-    Training waits;
-    waits.compute = kernels;
-    waits.waitTransform = left;
-    waits.workers = 1;
-    waits.batchCpu = 10;
+    Training waits{.workers = 1, .compute = kernels, .waitTransform = left, .batchCpu = 10};
     checkNoneBelow(withDevice(waits, {.kernels = kernels}).judge(), kernels / 10);
   }
 }
@@ -173,9 +169,7 @@ TEST_CASE("pinned copies at the link's speed fill the link; slower ones have ano
 }
 
 TEST_CASE("a pin thread at a full core, while the trainer waits") {
-  Training t;
-  t.compute = 6;
-  t.waitLoad = 4;
+  Training t{.compute = 6, .waitLoad = 4};
   Facts f = withDevice(t, {.kernels = 6});
   f.trace.processes.resize(1), f.trace.threads.resize(2);
   f.trace.processes[0].id = ProcessId{1};
@@ -224,11 +218,7 @@ TEST_CASE("kernels that fill less than half of the device are too small") {
 }
 
 TEST_CASE("without a timeline no confidence is above medium, and the report says why") {
-  Training t;
-  t.workers = 1;
-  t.compute = 10;
-  t.batchCpu = 30;
-  t.waitTransform = 20;
+  Training t{.workers = 1, .compute = 10, .waitTransform = 20, .batchCpu = 30};
   Facts f = factsOf(t);
   CHECK(f.judge().verdict.confidence == Confidence::kHigh);
   f.trainer.device.seen = true;
@@ -310,11 +300,7 @@ TEST_CASE(
 TEST_CASE("batches made in the trainer while the device works: workers leave the device's time") {
   // A step of 40 ms: 30 of fetch, of which the device's 25 ms of work hides 20, then 10 of
   // launching.
-  Training t;
-  t.workers = 0;
-  t.compute = 10;
-  t.batchCpu = 30;
-  t.waitTransform = 30;
+  Training t{.workers = 0, .compute = 10, .waitTransform = 30, .batchCpu = 30};
   Facts f = withDevice(t, {.kernels = 25});
   const auto hide = [](Split& s, Blame& b, Nanos hidden) {
     s.wait -= hidden;

@@ -175,11 +175,7 @@ inline Facts factsOf(const Training& t) {
 
 // Producer-bound with W workers: the step takes S / W.
 inline Training starving(int workers, double cpu, double io, double compute) {
-  Training t;
-  t.workers = workers;
-  t.compute = compute;
-  t.batchCpu = cpu;
-  t.batchIo = io;
+  Training t{.workers = workers, .compute = compute, .batchCpu = cpu, .batchIo = io};
   const double wait = (cpu + io) / workers - compute;
   t.waitTransform = wait * cpu / (cpu + io);
   t.waitExtract = wait * io / (cpu + io);

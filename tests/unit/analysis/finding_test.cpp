@@ -11,22 +11,14 @@ using namespace stallprof::test;
 namespace {
 
 Training saving(double everyTenth) {
-  Training t;
-  t.periodic = everyTenth / 10;
-  t.saveEvery = 10;
-  t.saveMs = everyTenth;
-  return t;
+  return {.periodic = everyTenth / 10, .saveEvery = 10, .saveMs = everyTenth};
 }
 
 }  // namespace
 
 TEST_CASE("compute.contention sees what waiting alone is blind to") {
-  Training t;  // the measured row E2, four workers: 31 ms a step of which 11 are starvation
-  t.workers = 4;
-  t.cores = 2;
-  t.compute = 31;
-  t.starved = 11;
-  t.batchCpu = 40;
+  // the measured row E2, four workers: 31 ms a step of which 11 are starvation
+  Training t{.workers = 4, .cores = 2, .compute = 31, .starved = 11, .batchCpu = 40};
   const Judgement j = factsOf(t).judge();
   const Finding* f = find(j, "compute.contention");
   REQUIRE(f);

@@ -6,6 +6,7 @@
 
 #include "analysis/analyze.h"
 #include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/classify/stacks.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
@@ -154,14 +155,20 @@ TEST_CASE("epochs around batches may as well be batches around samples: no steps
   CHECK(inferred(epochs(5).trace(kEpochs)).iterations.empty());
 }
 
-TEST_CASE("a rule that names the update decides which loop is the steps'") {
-  const auto table = RuleTable::withUsers(
+namespace {
+
+RuleTable trainStepUpdates() {
+  return test::withRules(
       "[[rule]]\nid = \"mine.step\"\nphase = \"compute\"\nupdate = true\n"
-      "functions = [\"train_step\"]\n",
-      "mine.toml");
-  REQUIRE(table.ok());
+      "functions = [\"train_step\"]\n");
+}
+
+}  // namespace
+
+TEST_CASE("a rule that names the update decides which loop is the steps'") {
+  const RuleTable table = trainStepUpdates();
   for (const int count : {5, 30}) {
-    const InferredSteps steps = inferred(epochs(count).trace(kEpochs), table.value());
+    const InferredSteps steps = inferred(epochs(count).trace(kEpochs), table);
     CHECK(steps.iterations.size() == static_cast<std::size_t>(10 * count));
     CHECK(says(steps, "train.py:30 train_epoch"));
   }
@@ -175,14 +182,10 @@ TEST_CASE("updates that come too fast to count leave no steps, and are no reason
     for (int i = 0; i < 200; ++i) samples.see(random() % 3 ? 5 : 3, 1);
     samples.see(6, 40);
   }
-  const auto table = RuleTable::withUsers(
-      "[[rule]]\nid = \"mine.step\"\nphase = \"compute\"\nupdate = true\n"
-      "functions = [\"train_step\"]\n",
-      "mine.toml");
-  REQUIRE(table.ok());
+  const RuleTable table = trainStepUpdates();
   const Trace trace = samples.trace(kEpochs);
-  CHECK(says(inferred(trace, table.value()), "too fast"));
-  CHECK(inferred(trace, table.value()).iterations.empty());
+  CHECK(says(inferred(trace, table), "too fast"));
+  CHECK(inferred(trace, table).iterations.empty());
   CHECK(inferred(trace).iterations.empty());
 }
 

@@ -10,14 +10,7 @@ using namespace stallprof::test;
 
 namespace {
 
-Training inProcess() {
-  Training t;
-  t.workers = 0;
-  t.compute = 10;
-  t.batchCpu = 30;
-  t.waitTransform = 30;
-  return t;
-}
+Training inProcess() { return {.workers = 0, .compute = 10, .waitTransform = 30, .batchCpu = 30}; }
 
 }  // namespace
 
@@ -88,11 +81,12 @@ TEST_CASE("a model that does not fit predicts nothing and says so") {
 }
 
 TEST_CASE("a small finding beside a model that does not fit bounds nothing") {
-  Training t;
-  t.compute = 40;
-  t.batchCpu = 10;
-  t.waitLoad = 4;  // 9 % of the step
-  t.trainerCpu = 10;
+  Training t{
+      .compute = 40,
+      .trainerCpu = 10,
+      .waitLoad = 4,  // 9 % of the step
+      .batchCpu = 10,
+  };
   Facts f = factsOf(t);
   CHECK(f.judge().verdict.boundBy != "unknown");
   // The same steps, said to have starved for half their time: the model misses it.
@@ -221,12 +215,8 @@ TEST_CASE("what was checked and found fine is listed with its number") {
 }
 
 TEST_CASE("waiting that no rule explains is never called healthy") {
-  Training t;  // idle workers, a trainer that waits all the same: nothing here can say why
-  t.waitLoad = 0;
-  t.waitExtract = 0.4;
-  t.waitTransform = 0.4;
-  t.batchCpu = 1;
-  t.workers = 4;
+  // idle workers, a trainer that waits all the same: nothing here can say why
+  Training t{.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1};
   Facts f = factsOf(t);
   for (Step& s : f.trainer.steps) {
     s.split.wait += ms(4);

@@ -11,19 +11,13 @@ using namespace stallprof::test;
 namespace {
 
 Training starting(double startup) {
-  Training t;
-  t.persistent = false;
-  t.stepsPerEpoch = 20;
-  t.startup = startup;
-  return t;
+  return {.persistent = false, .stepsPerEpoch = 20, .startup = startup};
 }
 
 }  // namespace
 
 TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
-  Training t;
-  t.load = 0.3;
-  t.waitLoad = 0.3;
+  Training t{.load = 0.3, .waitLoad = 0.3};
   CHECK(fires(t, "load.ipc"));  // 0.6 of 10.6
   t.waitLoad = 0.2;
   CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
@@ -75,9 +69,7 @@ TEST_CASE("load.worker_startup predicts the pass without its start") {
 }
 
 TEST_CASE("ending workers and making iterators between epochs is start-up, not transport") {
-  Training t;
-  t.persistent = false;
-  t.stepsPerEpoch = 20;
+  Training t{.persistent = false, .stepsPerEpoch = 20};
   Facts f = factsOf(t);
   Nanos shift{};
   for (std::size_t i = 0; i < f.trainer.steps.size(); ++i) {
@@ -108,13 +100,12 @@ TEST_CASE("ending workers and making iterators between epochs is start-up, not t
 }
 
 TEST_CASE("load.no_prefetch fires on prefetch 1 with uneven batches that are waited for") {
-  Training t;
-  t.workers = 4;
-  t.prefetch = 1;
-  t.compute = 10;
-  t.batchCpu = 30;
-  t.batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4};
-  t.waitTransform = 1.5;
+  Training t{.workers = 4,
+             .prefetch = 1,
+             .compute = 10,
+             .waitTransform = 1.5,
+             .batchCpu = 30,
+             .batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4}};
   CHECK(fires(t, "load.no_prefetch"));
   t.prefetch = 2;
   CHECK_FALSE(fires(t, "load.no_prefetch"));

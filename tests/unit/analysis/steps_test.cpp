@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/steps.h"
 
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/trainer_timeline.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
@@ -9,16 +9,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Planned {
-  explicit Planned(const std::string& text)
-      : trace(traceOf(kTrainer + text)),
-        timeline(readTimeline(trace, {ProcessId{1}, ThreadId{1}})),
-        plan(planSteps(trace, timeline)) {}
-  Trace trace;
-  TrainerTimeline timeline;
+struct Planned : TrainerRead {
+  explicit Planned(const std::string& text) : TrainerRead(text), plan(planSteps(trace, timeline)) {}
   StepPlan plan;
 
   [[nodiscard]] std::size_t count() const { return plan.steps.size(); }
+  void checkStep(std::size_t i, Nanos begin, Nanos end) const {
+    CHECK(plan.steps[i].begin == begin);
+    CHECK(plan.steps[i].end == end);
+  }
 };
 
 // A training pass of ten batches from `begin`, 100 ms each, an update in each, and its end.
@@ -46,8 +45,7 @@ TEST_CASE("a step lasts from fetch to fetch, the last one to the fetch that ends
   const Planned planned(training("1", 1));
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.source == StepSource::kHook);
-  CHECK(planned.plan.steps[0].begin == 1s);
-  CHECK(planned.plan.steps[0].end == 1100ms);
+  planned.checkStep(0, 1s, 1100ms);
   CHECK(planned.plan.steps[9].end == 2s);
   CHECK(planned.plan.steps[0].boundary);
   CHECK(planned.plan.steps[9].boundary);
@@ -174,10 +172,8 @@ TEST_CASE("without a loader each update is a step, from the one before to its en
       "repeat 5 every 100ms\n1s optimizer thread=1 duration=10ms optimizer=1\nend\n");
   REQUIRE(planned.count() == 5);
   CHECK(planned.plan.source == StepSource::kOptimizer);
-  CHECK(planned.plan.steps[0].begin == 1s);
-  CHECK(planned.plan.steps[0].end == 1010ms);
-  CHECK(planned.plan.steps[1].begin == 1010ms);
-  CHECK(planned.plan.steps[1].end == 1110ms);
+  planned.checkStep(0, 1s, 1010ms);
+  planned.checkStep(1, 1010ms, 1110ms);
   CHECK(planned.plan.steps[1].fetch == -1);
 }
 
@@ -224,12 +220,10 @@ TEST_CASE("a call that was many steps is as many, taken as equal") {
       "repeat 10 every 100ms\n1s optimizer thread=1 duration=80ms optimizer=1 steps=4\nend\n");
   REQUIRE(planned.count() == 40);
   CHECK(planned.plan.source == StepSource::kOptimizer);
-  CHECK(planned.plan.steps[0].begin == 1s);
-  CHECK(planned.plan.steps[0].end == 1020ms);
+  planned.checkStep(0, 1s, 1020ms);
   CHECK(planned.plan.steps[3].end == 1080ms);
   // What was between two calls goes with the first step of the second one.
-  CHECK(planned.plan.steps[4].begin == 1080ms);
-  CHECK(planned.plan.steps[4].end == 1120ms);
+  planned.checkStep(4, 1080ms, 1120ms);
   CHECK(planned.plan.steps[39].end == 1980ms);
 }
 

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/timeline.h"
 
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/trainer_timeline.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
 
+using Read = TrainerRead;
+
 namespace {
 
-// A trace and its trainer's timeline, which points into it.
-struct Read {
-  explicit Read(const std::string& text)
-      : trace(traceOf(kTrainer + text)),
-        timeline(readTimeline(trace, {ProcessId{1}, ThreadId{1}})) {}
-  Trace trace;
-  TrainerTimeline timeline;
-};
+void checkEnded(const Read& read, Nanos closing) {
+  CHECK(read.timeline.epochs.at(0).ended);
+  CHECK(read.timeline.epochs[0].closing == closing);
+}
 
 }  // namespace
 
@@ -41,8 +39,7 @@ TEST_CASE("a pass ends with the fetch that brought nothing, if nothing came afte
         "1s fetch thread=1 epoch=1 batch=0\n"
         "2s fetch thread=1 epoch=1 duration=3ms end=1\n"
         "3s fetch thread=1 epoch=1 end=1\n");
-    CHECK(read.timeline.epochs.at(0).ended);
-    CHECK(read.timeline.epochs[0].closing == 2s);
+    checkEnded(read, 2s);
     CHECK(read.timeline.epochs[0].fetches.size() == 1);
     CHECK(read.timeline.epochs[0].lastFetch == 2);
   }
@@ -56,8 +53,7 @@ TEST_CASE("a pass ends with the fetch that brought nothing, if nothing came afte
         "1s fetch thread=1 epoch=1 end=1\n"
         "3s fetch thread=1 epoch=1 batch=2\n"
         "4s fetch thread=1 epoch=1 end=1\n");
-    CHECK(later.timeline.epochs.at(0).ended);
-    CHECK(later.timeline.epochs[0].closing == 4s);
+    checkEnded(later, 4s);
   }
 }
 

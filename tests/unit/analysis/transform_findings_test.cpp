@@ -12,11 +12,7 @@ namespace {
 
 // A loader without workers: `fetch` ms of CPU a batch, all of it waited for.
 Training serial(double fetch, double compute) {
-  Training t;
-  t.workers = 0;
-  t.compute = compute;
-  t.batchCpu = t.waitTransform = fetch;
-  return t;
+  return {.workers = 0, .compute = compute, .waitTransform = fetch, .batchCpu = fetch};
 }
 
 }  // namespace
@@ -114,14 +110,13 @@ TEST_CASE("one core and no workers is saturated, two cores are not") {
 }
 
 TEST_CASE("transform.oversubscribed needs pools and more runnable threads than cores") {
-  Training t;
-  t.workers = 4;
-  t.cores = 4;
-  t.threads = 4;
-  t.pool = 3;
-  t.batchCpu = 40;
-  t.compute = 5;
-  t.waitTransform = 25;
+  Training t{.workers = 4,
+             .cores = 4,
+             .compute = 5,
+             .waitTransform = 25,
+             .batchCpu = 40,
+             .pool = 3,
+             .threads = 4};
   CHECK(fires(t, "transform.oversubscribed"));
   Training idle = t;
   idle.cores = 32;
@@ -133,13 +128,12 @@ TEST_CASE("transform.oversubscribed needs pools and more runnable threads than c
 }
 
 TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
-  Training t;
-  t.workers = 4;
-  t.compute = 8;
-  t.batchCpu = 20;
-  t.ready = 2;
-  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
-  t.waitTransform = 4.5;
+  Training t{.workers = 4,
+             .compute = 8,
+             .waitTransform = 4.5,
+             .ready = 2,
+             .batchCpu = 20,
+             .batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10}};
   const Judgement j = factsOf(t).judge();
   const Finding* f = find(j, "transform.stragglers");
   REQUIRE(f);
@@ -157,15 +151,16 @@ TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
 }
 
 TEST_CASE("on full cores the step starves as well as waits, and the wait is the CPU's") {
-  Training t;
-  t.cores = 2;
-  t.workers = 2;
-  t.batchCpu = 17;
-  t.compute = 14.7;
-  t.starved = 2.4;
-  t.trainerCpu = 12.3;
-  t.waitTransform = 0.5;
-  t.waitLoad = 1.1;  // behind a sender that has no core itself
+  Training t{
+      .workers = 2,
+      .cores = 2,
+      .compute = 14.7,
+      .starved = 2.4,
+      .trainerCpu = 12.3,
+      .waitTransform = 0.5,
+      .waitLoad = 1.1,  // behind a sender that has no core itself
+      .batchCpu = 17,
+  };
   Facts f = factsOf(t);
   f.run.jobCpuRatio = 0.93;
   const Judgement j = f.judge();
@@ -178,12 +173,7 @@ TEST_CASE("on full cores the step starves as well as waits, and the wait is the 
 }
 
 TEST_CASE("cores that the job uses beside its pipeline are not the pipeline's") {
-  Training t;
-  t.cores = 2;
-  t.workers = 2;
-  t.batchCpu = 17;
-  t.compute = 12;
-  t.waitTransform = 4;
+  Training t{.workers = 2, .cores = 2, .compute = 12, .waitTransform = 4, .batchCpu = 17};
   Facts f = factsOf(t);
   const auto cpuCeiling = [&] {
     for (const Ceiling& c : f.judge().ceilings)

@@ -7,6 +7,14 @@ using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
 
+namespace {
+
+Nanos cpuOf1(const Trace& trace, Nanos begin, Nanos end) {
+  return cpuBetween(trace.process(ProcessId{1}), begin, end);
+}
+
+}  // namespace
+
 TEST_CASE("a counter is even between two samples, and still before the first and after the last") {
   const Trace trace = traceOf("10s host swap_in=100\n20s host swap_in=300\n");
   const auto at = [&](Nanos t) { return valueAt(trace.host, &HostUsage::swapInPages, t); };
@@ -41,9 +49,9 @@ TEST_CASE("what a process born in the interval used before its first sample coun
       "10s process process=1 pid=7\n"
       "11s usage process=1 cpu=800ms\n"
       "12s usage process=1 cpu=1500ms\n");
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 5s, 20s) == 1500ms);
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 11s, 20s) == 700ms);
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 20s, 30s) == 0ms);
+  CHECK(cpuOf1(trace, 5s, 20s) == 1500ms);
+  CHECK(cpuOf1(trace, 11s, 20s) == 700ms);
+  CHECK(cpuOf1(trace, 20s, 30s) == 0ms);
   CHECK(cpuBetween(trace.process(ProcessId{9}), 5s, 20s) == 0ms);
 }
 
@@ -54,9 +62,9 @@ TEST_CASE("the end of an interval past the last sample goes on at the pace of th
       "14s usage process=1 cpu=4s\n"
       "10s host swap_in=100\n"
       "14s host swap_in=500\n");
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 12s, 15s) == 3s);
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 9s, 15s) == 5s);   // born in it: from 0 at 10 s
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 13s, 16s) == 1s);  // a third: too little to know
+  CHECK(cpuOf1(trace, 12s, 15s) == 3s);
+  CHECK(cpuOf1(trace, 9s, 15s) == 5s);   // born in it: from 0 at 10 s
+  CHECK(cpuOf1(trace, 13s, 16s) == 1s);  // a third: too little to know
   CHECK(growth(trace.host, &HostUsage::swapInPages, 12s, 15s) == 300);
   CHECK(growth(trace.host, &HostUsage::swapInPages, 9s, 14s) == 500);
 }
@@ -68,6 +76,6 @@ TEST_CASE("a process uses nothing after its end") {
       "14s usage process=1 cpu=4s\n"
       "15s process_gone process=1\n"
       "30s host swap_in=1\n");
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 12s, 30s) == 3s);
-  CHECK(cpuBetween(trace.process(ProcessId{1}), 20s, 30s) == 0s);
+  CHECK(cpuOf1(trace, 12s, 30s) == 3s);
+  CHECK(cpuOf1(trace, 20s, 30s) == 0s);
 }

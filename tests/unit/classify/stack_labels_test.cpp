@@ -94,14 +94,12 @@ TEST_CASE("remarks about missing frames claim nothing and are nobody's line") {
 }
 
 TEST_CASE("a user's rule claims the user's own code, and goes before the built-in ones") {
-  const auto table = RuleTable::withUsers(
+  const RuleTable table = test::withRules(
       "[[rule]]\nid = \"mine.fetch\"\nphase = \"extract\"\nmodules = [\"mine/store.py\"]\n"
-      "[[rule]]\nid = \"mine.pillow\"\nphase = \"extract\"\nmodules = [\"PIL/\"]\n",
-      "my.toml");
-  REQUIRE(table.ok());
-  CHECK(test::askIn(table.value(), Side::kProducer, Wait::kRunning, {"/srv/mine/store.py get"}) ==
+      "[[rule]]\nid = \"mine.pillow\"\nphase = \"extract\"\nmodules = [\"PIL/\"]\n");
+  CHECK(test::askIn(table, Side::kProducer, Wait::kRunning, {"/srv/mine/store.py get"}) ==
         Answer{"extract", "mine.fetch"});
-  CHECK(test::askIn(table.value(), Side::kProducer, Wait::kRunning,
+  CHECK(test::askIn(table, Side::kProducer, Wait::kRunning,
                     {kSite + "PIL/Image.py Image.resize"}) == Answer{"extract", "mine.pillow"});
 }
 

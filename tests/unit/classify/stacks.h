@@ -41,6 +41,13 @@ inline std::ostream& operator<<(std::ostream& out, const Answer& a) {
   return out << a.phase << " by " << a.rule;
 }
 
+// The built-in rules with a user's own.
+inline RuleTable withRules(std::string_view toml) {
+  Result<RuleTable> table = RuleTable::withUsers(toml, "mine.toml");
+  REQUIRE(table.ok());
+  return std::move(table).value();
+}
+
 // What a sample that found `role` in `wait` with this stack means.
 inline Answer askIn(const RuleTable& table, Side role, Wait wait,
                     const std::vector<std::string>& frames, bool gc = false) {

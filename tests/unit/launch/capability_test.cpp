@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/setup/capability.h"
+#include "launch/capability.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recorder/clock_watch.h"
+#include "launch/clock_watch.h"
 
 #include <string>
 #include <vector>

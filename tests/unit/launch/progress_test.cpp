@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recorder/progress.h"
+#include "launch/progress.h"
 
 #include "tests/catch.h"
 
@@ -16,10 +16,7 @@ class Counter : public EventOut {
 };
 
 Fetch fetchOf(std::uint32_t thread, Nanos duration) {
-  Fetch fetch;
-  fetch.thread = ThreadId{thread};
-  fetch.duration = duration;
-  return fetch;
+  return {.thread = ThreadId{thread}, .duration = duration};
 }
 
 }  // namespace

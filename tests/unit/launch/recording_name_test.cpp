@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/setup/recording_name.h"
+#include "launch/recording_name.h"
 
 #include <cstdlib>
 #include <ctime>

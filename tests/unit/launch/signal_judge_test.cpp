@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/process/signal_judge.h"
+#include "launch/signal_judge.h"
 
 #include <csignal>
 
@@ -64,19 +64,12 @@ TEST_CASE("a signal to the whole group is not passed on, whoever sees it first")
   CHECK(world.forwardedWithin(milliseconds(500)) == 0);
 }
 
-TEST_CASE("a signal to the witness alone says nothing about a later one to the front alone") {
+TEST_CASE("what the witness had before does not speak of a later signal to the front alone") {
   World world;
   world.toWitness(SIGTERM);
-  world.time += milliseconds(200);
+  SECTION("long before") { world.time += milliseconds(200); }
+  SECTION("before the command existed") { world.judge.begin(world.witness); }
   world.toFront(SIGTERM);
-  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
-}
-
-TEST_CASE("what the witness had before the command existed does not count") {
-  World world;
-  world.toWitness(SIGHUP);
-  world.judge.begin(world.witness);
-  world.toFront(SIGHUP);
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
 

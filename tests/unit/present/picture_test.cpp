@@ -211,6 +211,17 @@ TEST_CASE("files are ranked by the samples that found a thread blocked in them")
   CHECK(picture.files[1].path == "/b");
 }
 
+namespace {
+
+Flame onlyFlame(const Trace& trace, std::uint64_t samples) {
+  const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
+  REQUIRE(flames.size() == 1);
+  CHECK(flames[0].samples == samples);
+  return flames[0];
+}
+
+}  // namespace
+
 TEST_CASE("a flame is as wide as its samples, and too narrow frames are summed") {
   const Trace trace =
       traceOf(std::string(kTrainer) +
@@ -220,15 +231,13 @@ TEST_CASE("a flame is as wide as its samples, and too narrow frames are summed")
               "1s stack_slice thread=1 duration=1s stack=2 samples=750\n"
               "2s stack_slice thread=1 duration=500ms stack=1 samples=249\n"
               "2600ms stack_slice thread=1 duration=10ms stack=3 samples=1\n");
-  const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
-  REQUIRE(flames.size() == 1);
-  CHECK(flames[0].samples == 1000);
-  REQUIRE(flames[0].frames.size() == 2);
-  CHECK(flames[0].frames[0].name == "main");
-  CHECK(flames[0].frames[0].width == 1);
-  CHECK(flames[0].frames[1].name == "decode");
-  CHECK(std::abs(flames[0].frames[1].width - 0.75) < 1e-9);
-  CHECK(std::abs(flames[0].hidden - 0.001) < 1e-9);
+  const Flame flame = onlyFlame(trace, 1000);
+  REQUIRE(flame.frames.size() == 2);
+  CHECK(flame.frames[0].name == "main");
+  CHECK(flame.frames[0].width == 1);
+  CHECK(flame.frames[1].name == "decode");
+  CHECK(std::abs(flame.frames[1].width - 0.75) < 1e-9);
+  CHECK(std::abs(flame.hidden - 0.001) < 1e-9);
 }
 
 TEST_CASE("a worker's other threads are in its flame only while they do something") {
@@ -246,10 +255,8 @@ TEST_CASE("a worker's other threads are in its flame only while they do somethin
                               "1s stack_slice thread=2 duration=1s stack=1 samples=100\n"
                               "1s stack_slice thread=3 duration=1s stack=2 samples=100\n"
                               "1s stack_slice thread=4 duration=1s stack=3 samples=100\n");
-  const std::vector<Flame> flames = drawFlames(trace, analyzeWithFacts(trace));
-  REQUIRE(flames.size() == 1);
-  CHECK(flames[0].samples == 200);
-  for (const FlameFrame& frame : flames[0].frames) CHECK(frame.name != "_feed");
+  const Flame flame = onlyFlame(trace, 200);
+  for (const FlameFrame& frame : flame.frames) CHECK(frame.name != "_feed");
 }
 
 }  // namespace stallprof

@@ -17,6 +17,24 @@ inline Nanos ms(double milliseconds) { return fromSeconds(milliseconds * 1e-3); 
 // Nothing measured at all.
 inline Analysis nothing() { return {}; }
 
+inline Finding aFinding(int rank, const char* id, Phase phase, double share, Confidence confidence,
+                        const char* title) {
+  Finding f;
+  f.rank = rank;
+  f.id = id;
+  f.phase = phase;
+  f.shareRatio = share;
+  f.confidence = confidence;
+  f.title = title;
+  return f;
+}
+
+// Without a diff or a command that checks it.
+inline Advice anAdvice(const char* id, const char* text, const char* kind, Prediction predicted,
+                       const char* risk = "") {
+  return {id, text, {kind, "", "", ""}, "", predicted, {}, risk, ""};
+}
+
 inline RunInfo aRun() {
   RunInfo run;
   run.command = {Untrusted("python"), Untrusted("train.py"), Untrusted("--workers"),
@@ -81,13 +99,8 @@ inline Analysis inputBound() {
                 {"compute", 4.65, 0.92, "the trainer's own time", "inferred"},
                 {"cpu", 9.6, 2.95, "8 cores", "inferred"}};
 
-  Finding workers;
-  workers.rank = 1;
-  workers.id = "transform.too_few_workers";
-  workers.phase = Phase::kTransform;
-  workers.shareRatio = 0.381;
-  workers.confidence = Confidence::kHigh;
-  workers.title = "The workers cannot keep up with the trainer";
+  Finding workers = aFinding(1, "transform.too_few_workers", Phase::kTransform, 0.381,
+                             Confidence::kHigh, "The workers cannot keep up with the trainer");
   workers.where = at("train.py", 88);
   workers.hot = at("PIL/Image.py", 1234, "resize");
   workers.evidence = {
@@ -105,49 +118,21 @@ inline Analysis inputBound() {
        "+4 processes, about 3.1 GB of memory; 18 GB are free",
        "stallprof run -o after.stallprof -- python train.py --workers 6 && stallprof compare "
        "run.stallprof after.stallprof"},
-      {"preprocess_offline",
-       "decode once, store tensors",
-       {"data", "", "", ""},
-       "",
-       {1.58, 1.38, 1.66},
-       {},
-       "disk space",
-       ""}};
+      anAdvice("preprocess_offline", "decode once, store tensors", "data", {1.58, 1.38, 1.66},
+               "disk space")};
 
-  Finding files;
-  files.rank = 2;
-  files.id = "extract.small_files";
-  files.phase = Phase::kExtract;
-  files.shareRatio = 0.071;
+  Finding files = aFinding(2, "extract.small_files", Phase::kExtract, 0.071, Confidence::kMedium,
+                           "Many small files");
   files.within = "transform.too_few_workers";
-  files.confidence = Confidence::kMedium;
-  files.title = "Many small files";
   files.evidence = {{"64 opens a batch, 41 kB each", 64.0, "count"}};
-  files.advice = {{"shards",
-                   "pack samples into sequential shards",
-                   {"data", "", "", ""},
-                   "",
-                   {1.06, 1.04, 1.09},
-                   {},
-                   "",
-                   ""}};
+  files.advice = {
+      anAdvice("shards", "pack samples into sequential shards", "data", {1.06, 1.04, 1.09})};
 
-  Finding saves;
-  saves.rank = 3;
-  saves.id = "periodic.checkpoint";
-  saves.phase = Phase::kPeriodic;
-  saves.shareRatio = 0.034;
-  saves.confidence = Confidence::kHigh;
-  saves.title = "Checkpoints hold the training up";
+  Finding saves = aFinding(3, "periodic.checkpoint", Phase::kPeriodic, 0.034, Confidence::kHigh,
+                           "Checkpoints hold the training up");
   saves.where = at("train.py", 131);
-  saves.advice = {{"async_checkpoint",
-                   "save in a background thread",
-                   {"code", "", "", ""},
-                   "",
-                   {1.02, 1.01, 1.03},
-                   {},
-                   "",
-                   ""}};
+  saves.advice = {
+      anAdvice("async_checkpoint", "save in a background thread", "code", {1.02, 1.01, 1.03})};
   a.findings = {workers, files, saves};
 
   TrainerInfo trainer;
@@ -167,13 +152,8 @@ inline Analysis healthy() {
   a.breakdown.blame = Breakdown::BlameRatio{0.001, 0.003, 0, 0, 0};
   a.breakdown.phase = Breakdown::PhaseRatio{0.001, 0.003, 0.021, 0.966, 0, 0, 0, 0.009, 0};
   a.verdict = {"compute", true, Confidence::kHigh, {}, 0.966};
-  Finding bound;
-  bound.rank = 1;
-  bound.id = "compute.cpu_bound";
-  bound.phase = Phase::kCompute;
-  bound.shareRatio = 0.966;
-  bound.confidence = Confidence::kHigh;
-  bound.title = "The model's own computation sets the pace";
+  Finding bound = aFinding(1, "compute.cpu_bound", Phase::kCompute, 0.966, Confidence::kHigh,
+                           "The model's own computation sets the pace");
   bound.evidence = {{"batches lay ready at 99 % of the fetches", 0.99, "ratio"}};
   a.findings = {bound};
   a.epochs.clear();

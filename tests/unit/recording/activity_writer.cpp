@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "activity_writer.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cstring>
 #include <stdexcept>
 
-#include "base/fd.h"
+#include "tests/unit/recording/map_shared.h"
 
 namespace stallprof::testing {
 namespace {
@@ -19,6 +18,15 @@ void put(std::uint8_t* record, std::size_t offset, T value) {
 void putTimes(std::uint8_t* record, std::size_t offset, CuptiBytes::Times when) {
   put(record, offset, when.start);
   put(record, offset + 8, when.end);
+}
+// What copies and sets have in common.
+void putMoved(std::uint8_t* record, CuptiBytes::Times when, std::uint64_t bytes,
+              std::uint32_t device) {
+  put(record, 8, bytes);
+  putTimes(record, 16, when);
+  put(record, 32, device);
+  put(record, 36, std::uint32_t{1} + device);
+  put(record, 40, std::uint32_t{7});
 }
 
 }  // namespace
@@ -81,11 +89,7 @@ CuptiBytes& CuptiBytes::copy(Times when, std::uint64_t bytes, std::uint8_t kind,
   record[4] = kind;
   record[5] = kind == 1 ? hostMemory : 3;
   record[6] = kind == 2 ? hostMemory : 3;
-  put(record, 8, bytes);
-  putTimes(record, 16, when);
-  put(record, 32, device);
-  put(record, 36, std::uint32_t{1} + device);
-  put(record, 40, std::uint32_t{7});
+  putMoved(record, when, bytes, device);
   put(record, 44, std::uint32_t{9});
   return *this;
 }
@@ -93,22 +97,14 @@ CuptiBytes& CuptiBytes::copy(Times when, std::uint64_t bytes, std::uint8_t kind,
 CuptiBytes& CuptiBytes::peerCopy(Times when, std::uint64_t bytes, std::uint32_t device) {
   std::uint8_t* record = add(22);
   record[4] = 10;
-  put(record, 8, bytes);
-  putTimes(record, 16, when);
-  put(record, 32, device);
-  put(record, 36, std::uint32_t{1} + device);
-  put(record, 40, std::uint32_t{7});
+  putMoved(record, when, bytes, device);
   put(record, 60, std::uint32_t{9});
   return *this;
 }
 
 CuptiBytes& CuptiBytes::set(Times when, std::uint64_t bytes, std::uint32_t device) {
   std::uint8_t* record = add(2);
-  put(record, 8, bytes);
-  putTimes(record, 16, when);
-  put(record, 32, device);
-  put(record, 36, std::uint32_t{1} + device);
-  put(record, 40, std::uint32_t{7});
+  putMoved(record, when, bytes, device);
   put(record, 44, std::uint32_t{9});
   return *this;
 }
@@ -172,11 +168,7 @@ CuptiBytes& CuptiBytes::device(std::uint32_t ordinal, std::uint64_t name, std::u
 }
 
 AreaWriter::AreaWriter(const std::string& path) {
-  const Fd fd = openAt(AT_FDCWD, path.c_str(), O_RDWR);
-  void* memory =
-      ::mmap(nullptr, STALLPROF_ACTIVITY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("mapping " + path);
-  header_ = static_cast<stallprof_activity_header*>(memory);
+  header_ = static_cast<stallprof_activity_header*>(mapShared(path, STALLPROF_ACTIVITY_BYTES));
   areas_ = reinterpret_cast<stallprof_activity_area*>(header_ + 1);
 }
 

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "event/event.h"
-#include "event/strings.h"
 #include "recording/memory/event_memory.h"
-#include "recording/memory/ring.h"
 #include "tests/catch.h"
+#include "tests/unit/recording/job_memory.h"
 
 namespace stallprof {
 namespace {
@@ -45,32 +44,9 @@ static_assert(STALLPROF_COMM == static_cast<int>(Phase::kComm));
 static_assert(STALLPROF_PERIODIC == static_cast<int>(Phase::kPeriodic));
 static_assert(STALLPROF_OTHER == static_cast<int>(Phase::kOther));
 
-// ---- the recorder's side; the memory is named once a process, so there is one for all tests
+// ---- the recorder's side
 
-struct EventList final : EventOut {
-  Strings strings;
-  std::vector<Event> events;
-  StringId intern(std::string_view text) override { return strings.intern(text); }
-  void put(const Event& event) override { events.push_back(event); }
-};
-
-struct Recorder {
-  std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
-  EventList out;
-  Recorder() {
-    setenv(STALLPROF_MEMORY_VARIABLE, memory->path(static_cast<std::uint32_t>(getpid())).c_str(),
-           1);
-  }
-  const std::vector<Event>& drain() {
-    out.events.clear();
-    memory->drain(Nanos(1),
-                  {[](std::uint32_t pid, std::uint64_t) { return ProcessId{pid}; },
-                   [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
-                   [](std::uint32_t, std::uint64_t) { return false; }},
-                  out);
-    return out.events;
-  }
-};
+using Recorder = testing::JobMemory;
 
 Recorder& recorder() {
   static Recorder it;
@@ -111,8 +87,8 @@ TEST_CASE("a step is a range of its own domain") {
   const std::vector<Event>& events = r.drain();
   REQUIRE(events.size() == 1);
   const auto& range = std::get<Range>(events[0].payload);
-  CHECK(r.out.strings.at(range.name) == "step");
-  CHECK(r.out.strings.at(range.domain) == "stallprof");
+  CHECK(r.text(range.name) == "step");
+  CHECK(r.text(range.domain) == "stallprof");
   CHECK(range.bytes == -1);
 }
 

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "ring_writer.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cstring>
-#include <stdexcept>
 
-#include "base/fd.h"
+#include "tests/unit/recording/map_shared.h"
 
 namespace stallprof::testing {
 
 RingWriter::RingWriter(const std::string& path) {
-  const Fd fd = openAt(AT_FDCWD, path.c_str(), O_RDWR);
-  void* memory =
-      ::mmap(nullptr, STALLPROF_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("mapping " + path);
-  header_ = static_cast<stallprof_memory_header*>(memory);
+  header_ = static_cast<stallprof_memory_header*>(mapShared(path, STALLPROF_MEMORY_BYTES));
   slots_ = reinterpret_cast<stallprof_slot*>(header_ + 1);
 }
 

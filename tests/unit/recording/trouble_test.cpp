@@ -280,10 +280,7 @@ class SmallDisk {
 TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");
-  if (!disk.mounted()) {
-    testing::skipTest("mounting a tmpfs needs root");
-    return;
-  }
+  if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
   const std::string ballast = directory / "disk/ballast";
   testing::spit(ballast, std::string(512 << 10, 'x'));
   Storage storage;
@@ -317,10 +314,7 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
 TEST_CASE("space freed by somebody else is used again") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");
-  if (!disk.mounted()) {
-    testing::skipTest("mounting a tmpfs needs root");
-    return;
-  }
+  if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
   testing::spit(directory / "disk/ballast", std::string(960 << 10, 'x'));
   Storage storage;
   auto writer = makeWriter(directory / "disk/a", storage);

@@ -12,12 +12,17 @@ namespace {
 const std::string kRoot = std::string(STALLPROF_TESTS_DIR) + "/fixtures/root";
 constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
 
+// What one sample of the fixture reports.
+EventList sampledOnce() {
+  EventList list;
+  HostSampler(kRoot, nullptr).sample(Nanos(1), list);
+  return list;
+}
+
 }  // namespace
 
 TEST_CASE("the host's CPU, memory, swap and pressure are read") {
-  EventList list;
-  HostSampler sampler(kRoot, nullptr);
-  sampler.sample(Nanos(1), list);
+  const EventList list = sampledOnce();
   const auto all = list.all<HostUsage>();
   REQUIRE(all.size() == 1);
   const HostUsage& host = all[0];
@@ -42,9 +47,7 @@ TEST_CASE("the host's CPU, memory, swap and pressure are read") {
 }
 
 TEST_CASE("whole disks with traffic count once: no partition, no layer, no unused disk") {
-  EventList list;
-  HostSampler sampler(kRoot, nullptr);
-  sampler.sample(Nanos(1), list);
+  const EventList list = sampledOnce();
   const auto disks = list.all<DiskUsage>();
   REQUIRE(disks.size() == 1);
   CHECK(list.text(disks[0].device) == "vda");
@@ -56,9 +59,7 @@ TEST_CASE("whole disks with traffic count once: no partition, no layer, no unuse
 }
 
 TEST_CASE("interfaces with traffic are reported, the loopback is not") {
-  EventList list;
-  HostSampler sampler(kRoot, nullptr);
-  sampler.sample(Nanos(1), list);
+  const EventList list = sampledOnce();
   const auto networks = list.all<NetworkUsage>();
   REQUIRE(networks.size() == 1);
   CHECK(list.text(networks[0].interface) == "eth0");

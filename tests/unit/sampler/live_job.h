@@ -17,6 +17,13 @@
 
 namespace stallprof {
 
+constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
+
+inline void nap(long milliseconds) {
+  const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  ::nanosleep(&pause, nullptr);
+}
+
 // A forked child that runs `body` when released, watched as the recorder watches a command.
 class LiveJob {
  public:

@@ -17,13 +17,6 @@ using namespace stallprof;
 
 namespace {
 
-constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
-
-void nap(long milliseconds) {
-  const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
-  ::nanosleep(&pause, nullptr);
-}
-
 void manyShortChildren(int count) {
   for (int i = 0; i < count; ++i) {
     const pid_t child = ::fork();

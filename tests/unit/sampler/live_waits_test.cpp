@@ -21,13 +21,6 @@ using namespace stallprof;
 
 namespace {
 
-constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
-
-void nap(long milliseconds) {
-  const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
-  ::nanosleep(&pause, nullptr);
-}
-
 int listeningSocket() {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

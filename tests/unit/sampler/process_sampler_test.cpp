@@ -12,6 +12,21 @@ using namespace stallprof;
 namespace {
 constexpr Nanos s(long n) { return std::chrono::seconds(n); }
 constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
+
+// One process, 100, sampled once.
+struct Sampled {
+  explicit Sampled(const Machine& machine) : tree(machine.root(), 100) {
+    ProcessSampler sampler(machine.root(), tree);
+    tree.sample(s(1), list);
+    sampler.sample(s(1), list);
+    const auto all = list.all<ProcessUsage>();
+    REQUIRE(all.size() == 1);
+    usage = all[0];
+  }
+  EventList list;
+  ProcessTree tree;
+  ProcessUsage usage;
+};
 }  // namespace
 
 TEST_CASE("a process's counters are read, and the job's CPU with its dead children") {
@@ -21,14 +36,8 @@ TEST_CASE("a process's counters are read, and the job's CPU with its dead childr
                "rchar: 6976\nwchar: 12\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 512\n"
                "cancelled_write_bytes: 0\n");
   machine.file("proc/100/statm", "765 431 403 5 0 123 0\n");
-  EventList list;
-  ProcessTree tree(machine.root(), 100);
-  ProcessSampler sampler(machine.root(), tree);
-  tree.sample(s(1), list);
-  sampler.sample(s(1), list);
-  const auto all = list.all<ProcessUsage>();
-  REQUIRE(all.size() == 1);
-  const ProcessUsage& usage = all[0];
+  const Sampled sampled(machine);
+  const auto& [list, tree, usage] = sampled;
   CHECK(usage.cpu == Nanos(-1));  // a fixture's pid is not asked of this host's clocks
   CHECK(usage.user == ticks(250));
   CHECK(usage.system == ticks(50));
@@ -60,17 +69,11 @@ TEST_CASE("what children used that had ended before we came is not the job's") {
 TEST_CASE("what may not be read is unknown, not zero") {
   Machine machine;
   machine.process({100, 1, "python3"});
-  EventList list;
-  ProcessTree tree(machine.root(), 100);
-  ProcessSampler sampler(machine.root(), tree);
-  tree.sample(s(1), list);
-  sampler.sample(s(1), list);
-  const auto all = list.all<ProcessUsage>();
-  REQUIRE(all.size() == 1);
-  CHECK(all[0].readChars == -1);
-  CHECK(all[0].residentBytes == -1);
-  CHECK(list.source("io").first == Coverage::kAbsent);
-  CHECK_FALSE(list.source("io").second.empty());
+  const Sampled sampled(machine);
+  CHECK(sampled.usage.readChars == -1);
+  CHECK(sampled.usage.residentBytes == -1);
+  CHECK(sampled.list.source("io").first == Coverage::kAbsent);
+  CHECK_FALSE(sampled.list.source("io").second.empty());
 }
 
 TEST_CASE("the job's CPU survives the death of a process") {

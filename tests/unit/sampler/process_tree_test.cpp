@@ -38,6 +38,25 @@ struct Watcher {
   Nanos clock = ms(1000);
 };
 
+// Of a job that is a shell, once it was seen.
+struct Shell : Machine, Watcher {
+  Shell() : Watcher(static_cast<Machine&>(*this)) {
+    process({100, 1, "sh"});
+    sample();
+  }
+};
+
+// Of one process with threads beside its first, once it was seen.
+struct Threaded : Machine, Watcher {
+  Threaded(const char* comm, std::initializer_list<int> tids)
+      : Watcher(static_cast<Machine&>(*this)), task{100, 1, comm} {
+    process(task);
+    for (const int tid : tids) thread(task, tid);
+    sample();
+  }
+  Task task;
+};
+
 using Pids = std::vector<std::uint32_t>;
 using Kind = TaskEvent::Kind;
 
@@ -151,15 +170,10 @@ TEST_CASE("a zombie is gone, a stopped process is not") {
 }
 
 TEST_CASE("threads come and go with their task directories") {
-  Machine machine;
-  const Machine::Task task{100, 1, "python3"};
-  machine.process(task);
-  machine.thread(task, 105);
-  Watcher watch(machine);
-  watch.sample();
+  Threaded watch("python3", {105});
   CHECK(watch.tree.processes()[0].threads.size() == 2);
-  machine.thread(task, 106);
-  machine.remove("proc/100/task/105");
+  watch.thread(watch.task, 106);
+  watch.remove("proc/100/task/105");
   watch.sample(ms(1100));
   watch.tree.suspect(100);
   watch.sample();
@@ -171,10 +185,7 @@ TEST_CASE("threads come and go with their task directories") {
 }
 
 TEST_CASE("task events: fork, exec and exit in order") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  Watcher watch(machine);
-  watch.sample();
+  Shell watch;
   watch.report(Kind::kFork, 201, 201, 100);
   watch.report(Kind::kExec, 201, 201, 0, "ls");
   watch.report(Kind::kExit, 201, 201, 100);
@@ -185,10 +196,7 @@ TEST_CASE("task events: fork, exec and exit in order") {
 }
 
 TEST_CASE("task events: exit before fork is a life all the same") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  Watcher watch(machine);
-  watch.sample();
+  Shell watch;
   watch.report(Kind::kExit, 201, 201, 100);
   watch.report(Kind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
@@ -197,10 +205,7 @@ TEST_CASE("task events: exit before fork is a life all the same") {
 }
 
 TEST_CASE("task events: exec or exit of a process nobody heard of changes nothing") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  Watcher watch(machine);
-  watch.sample();
+  Shell watch;
   const std::size_t before = watch.list.events.size();
   watch.report(Kind::kExec, 999, 999, 0, "x");
   watch.report(Kind::kName, 999, 999, 0, "x");
@@ -276,12 +281,7 @@ TEST_CASE("threads that came and went are reported once, in order, to the one wh
 }
 
 TEST_CASE("task events: the main thread may end before the others") {
-  Machine machine;
-  const Machine::Task task{100, 1, "sh"};
-  machine.process(task);
-  machine.thread(task, 110);
-  Watcher watch(machine);
-  watch.sample();
+  Threaded watch("sh", {110});
   watch.report(Kind::kExit, 100, 100, 1);
   CHECK(watch.pids() == Pids{100});
   watch.report(Kind::kExit, 100, 110, 1);
@@ -289,13 +289,7 @@ TEST_CASE("task events: the main thread may end before the others") {
 }
 
 TEST_CASE("task events: an exec ends all threads but the main one") {
-  Machine machine;
-  const Machine::Task task{100, 1, "sh"};
-  machine.process(task);
-  machine.thread(task, 110);
-  machine.thread(task, 111);
-  Watcher watch(machine);
-  watch.sample();
+  Threaded watch("sh", {110, 111});
   watch.report(Kind::kExit, 100, 110, 1);
   watch.report(Kind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
   watch.report(Kind::kExec, 100, 100, 0, "fresh");
@@ -307,12 +301,7 @@ TEST_CASE("task events: an exec ends all threads but the main one") {
 }
 
 TEST_CASE("task events: a thread's new name is reported") {
-  Machine machine;
-  const Machine::Task task{100, 1, "python3"};
-  machine.process(task);
-  machine.thread(task, 110);
-  Watcher watch(machine);
-  watch.sample();
+  Threaded watch("python3", {110});
   watch.report(Kind::kName, 100, 110, 0, "pt_data_pin");
   const auto seen = watch.list.all<ThreadSeen>();
   CHECK(seen.back().tid == 110);
@@ -320,11 +309,8 @@ TEST_CASE("task events: a thread's new name is reported") {
 }
 
 TEST_CASE("records from inside name processes and threads that were not seen yet") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  Watcher watch(machine);
-  watch.sample();
-  machine.process({300, 1, "python3", 5000});
+  Shell watch;
+  watch.process({300, 1, "python3", 5000});
   const ProcessId id = watch.tree.processOf(300, 5000);
   CHECK(watch.last(300).process == id);
   CHECK(watch.tree.processOf(300, 5000) == id);
@@ -335,10 +321,7 @@ TEST_CASE("records from inside name processes and threads that were not seen yet
 }
 
 TEST_CASE("records of a process that was gone before anybody read it still have a name") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  Watcher watch(machine);
-  watch.sample();
+  Shell watch;
   const ProcessId id = watch.tree.processOf(777, 4000);
   CHECK(watch.last(777).startTicks == 4000);
   CHECK(watch.tree.processOf(777, 4000) == id);
@@ -348,12 +331,7 @@ TEST_CASE("records of a process that was gone before anybody read it still have 
 }
 
 TEST_CASE("events name only what was announced before") {
-  Machine machine;
-  const Machine::Task task{100, 1, "sh"};
-  machine.process(task);
-  machine.thread(task, 110);
-  Watcher watch(machine);
-  watch.sample();
+  Threaded watch("sh", {110});
   watch.report(Kind::kFork, 201, 201, 100);
   watch.report(Kind::kFork, 201, 202, 201);
   watch.report(Kind::kExit, 201, 202, 201);

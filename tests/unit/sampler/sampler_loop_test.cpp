@@ -186,13 +186,25 @@ TEST_CASE("the others are called when the one that leads is, whatever their phas
   }
 }
 
-TEST_CASE("who is due more often than the one that leads keeps its own rate") {
-  Counting leader(ms(1000), true), often(ms(20));
-  SamplerLoop loop(1);
-  loop.setCpuClock([] { return Nanos(0); });
-  loop.add(leader);
-  loop.add(often);
+namespace {
+
+// One that leads, and one that is due every 20 ms; neither costs anything.
+struct Led {
+  Led(unsigned hz, Nanos period) : leader(period, true), often(ms(20)), loop(hz) {
+    loop.setCpuClock([] { return Nanos(0); });
+    loop.add(leader);
+    loop.add(often);
+  }
+  Counting leader, often;
+  SamplerLoop loop;
   EventList out;
+};
+
+}  // namespace
+
+TEST_CASE("who is due more often than the one that leads keeps its own rate") {
+  Led led(1, ms(1000));
+  auto& [leader, often, loop, out] = led;
   Nanos clock = ms(0);
   runUntil(loop, clock, ms(10'000), out);
   CHECK(often.at.size() >= 490);
@@ -201,12 +213,8 @@ TEST_CASE("who is due more often than the one that leads keeps its own rate") {
 }
 
 TEST_CASE("who waited for the one that leads has not missed a sample") {
-  Counting leader(ms(67), true), often(ms(20));
-  SamplerLoop loop(15);
-  loop.setCpuClock([] { return Nanos(0); });
-  loop.add(leader);
-  loop.add(often);
-  EventList out;
+  Led led(15, ms(67));
+  auto& [leader, often, loop, out] = led;
   for (Nanos clock = ms(0); clock < ms(10'000); clock = loop.nextDue() + ms(6))
     loop.step(clock, out);
   CHECK(often.at.size() >= 300);

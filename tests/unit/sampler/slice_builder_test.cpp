@@ -35,14 +35,20 @@ Sums sumsOf(const EventList& list, Nanos begin) {
   return sums;
 }
 
-}  // namespace
-
-TEST_CASE("samples that see the same become one slice") {
+// So many samples 10 ms apart that see a thread blocked in a pipe.
+EventList inAPipe(int samples) {
   EventList list;
   SliceBuilder builder;
   builder.start(ThreadId{1}, ms(0));
-  for (int i = 1; i <= 50; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
+  for (int i = 1; i <= samples; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
   builder.flush(list);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("samples that see the same become one slice") {
+  const EventList list = inAPipe(50);
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 1);
   CHECK(slices[0].duration == ms(500));
@@ -51,11 +57,7 @@ TEST_CASE("samples that see the same become one slice") {
 }
 
 TEST_CASE("a slice is never longer than a second") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  for (int i = 1; i <= 350; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
-  builder.flush(list);
+  const EventList list = inAPipe(350);
   for (const ThreadSlice& slice : list.all<ThreadSlice>()) CHECK(slice.duration <= ms(1000));
   CHECK(sumsOf(list, ms(0)).duration == ms(3500));
 }

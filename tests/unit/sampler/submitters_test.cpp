@@ -55,6 +55,10 @@ struct Bench {
   }};
 };
 
+struct PoolOfTrainer : Bench {
+  PoolOfTrainer() { submitters.take(birth(kPool, kTrainer)); }
+};
+
 }  // namespace
 
 TEST_CASE("a pool's thread works for the thread that made it, which sleeps until it is done") {
@@ -90,15 +94,13 @@ TEST_CASE("a process's first thread has no submitter, nor has one of a fresh pro
 }
 
 TEST_CASE("who waits elsewhere, or for the interpreter's lock, has submitted nothing") {
-  Bench b;
-  b.submitters.take(birth(kPool, kTrainer));
+  PoolOfTrainer b;
   b.samples[kTrainer].delegates = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("of a thread that runs meanwhile is what runs in the same file") {
-  Bench b;
-  b.submitters.take(birth(kPool, kTrainer));
+  PoolOfTrainer b;
   b.samples[kTrainer].blocked = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
   b.submitters.ran(kTrainer, kTorch, ms(93));
@@ -112,18 +114,17 @@ TEST_CASE("of a thread that runs meanwhile is what runs in the same file") {
 }
 
 TEST_CASE("long ago it ran in that file: that says nothing of now") {
-  Bench b;
-  b.submitters.take(birth(kPool, kTrainer));
-  b.samples[kTrainer].blocked = false;
-  b.samples[kTrainer].sameSince = ms(90);
-  b.samples[kTrainer].at = ms(1000);
+  PoolOfTrainer b;
+  auto& trainer = b.samples[kTrainer];
+  trainer.blocked = false;
+  trainer.sameSince = ms(90);
+  trainer.at = ms(1000);
   b.submitters.ran(kTrainer, kTorch, ms(93));
   CHECK(b.stackOf(kPool, ms(999)).none());
 }
 
 TEST_CASE("between samples that saw different stacks only what is near to one has it") {
-  Bench b;
-  b.submitters.take(birth(kPool, kTrainer));
+  PoolOfTrainer b;
   b.samples[kTrainer].before = kEarlier;
   b.samples[kTrainer].sameSince = ms(100);
   CHECK(b.stackOf(kPool, ms(91)) == kEarlier);

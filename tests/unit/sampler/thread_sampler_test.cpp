@@ -29,6 +29,22 @@ struct Bench {
     sampler.sample(clock, list);
   }
   void end() { sampler.finish(clock, list); }
+  // So many threads beside the first, all asleep.
+  void addSleepers(int count) {
+    for (int tid = 1001; tid <= 1000 + count; ++tid) {
+      machine.thread(task, tid);
+      machine.syscall(100, tid, call(SYS_futex));
+    }
+  }
+  // Of all slices so far: their samples, and their time together.
+  [[nodiscard]] std::pair<std::size_t, Nanos> samplesAndTime() const {
+    std::pair<std::size_t, Nanos> sums{};
+    for (const ThreadSlice& slice : list.all<ThreadSlice>()) {
+      sums.first += slice.samples;
+      sums.second += slice.duration;
+    }
+    return sums;
+  }
   // Samples of a thread blocked in `line` and gives the class and its name.
   std::pair<Wait, std::string> classOf(const std::string& line) {
     machine.syscall(100, 100, line);
@@ -130,12 +146,7 @@ TEST_CASE("a resting thread is sampled less often, and its time stays whole") {
   for (int i = 0; i < 30; ++i) bench.sample();
   CHECK(bench.sampler.period() == ms(10));
   bench.end();
-  Nanos total{};
-  std::uint32_t samples = 0;
-  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
-    total += slice.duration;
-    samples += slice.samples;
-  }
+  const auto [samples, total] = bench.samplesAndTime();
   CHECK(total == bench.clock - begin);
   CHECK(samples < 450);
   CHECK(samples > 250);
@@ -154,19 +165,11 @@ std::size_t openFiles() {
 TEST_CASE("sleepers share a thousand samples a second, and their time stays whole") {
   Bench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
-  for (int tid = 1001; tid <= 1299; ++tid) {
-    bench.machine.thread(bench.task, tid);
-    bench.machine.syscall(100, tid, call(SYS_futex));
-  }
+  bench.addSleepers(299);
   const Nanos begin = bench.clock + ms(10);
   for (int i = 0; i < 500; ++i) bench.sample();
   bench.end();
-  std::size_t samples = 0;
-  Nanos total{};
-  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
-    samples += slice.samples;
-    total += slice.duration;
-  }
+  const auto [samples, total] = bench.samplesAndTime();
   CHECK(total == 300 * (bench.clock - begin));
   CHECK(samples > 300 * 3);
   CHECK(samples < 5 * 1000 + 300 * 12);  // in 5 s; a few of each until it is known to sleep
@@ -175,10 +178,7 @@ TEST_CASE("sleepers share a thousand samples a second, and their time stays whol
 TEST_CASE("hundreds of sleepers make fifty slices a second, and their time stays whole") {
   Bench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
-  for (int tid = 1001; tid <= 1399; ++tid) {
-    bench.machine.thread(bench.task, tid);
-    bench.machine.syscall(100, tid, call(SYS_futex));
-  }
+  bench.addSleepers(399);
   const Nanos begin = bench.clock + ms(10);
   for (int i = 0; i < 600; ++i) bench.sample(i < 200 ? 10 : 50);
   const std::size_t before = bench.list.all<ThreadSlice>().size();
@@ -206,10 +206,7 @@ TEST_CASE("hundreds of threads that run on make a bounded number of slices") {
 TEST_CASE("while all of many threads rest, the pace is that of one that rests") {
   Bench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
-  for (int tid = 1001; tid <= 1100; ++tid) {
-    bench.machine.thread(bench.task, tid);
-    bench.machine.syscall(100, tid, call(SYS_futex));
-  }
+  bench.addSleepers(100);
   for (int i = 0; i < 4; ++i) bench.sample();
   CHECK(bench.sampler.period() == ms(10));  // they may be up and about again
   for (int i = 0; i < 300; ++i) {
@@ -227,10 +224,7 @@ TEST_CASE("while all of many threads rest, the pace is that of one that rests") 
 
 TEST_CASE("a thread that wakes among sleepers is sampled with every turn again") {
   Bench bench;
-  for (int tid = 1001; tid <= 1050; ++tid) {
-    bench.machine.thread(bench.task, tid);
-    bench.machine.syscall(100, tid, call(SYS_futex));
-  }
+  bench.addSleepers(50);
   for (int i = 0; i < 100; ++i) bench.sample();
   for (int i = 0; i < 50; ++i) {
     bench.machine.schedstat(100, 1007, 1'000'000 * (i + 1), 0, 2 + i);
@@ -248,10 +242,7 @@ TEST_CASE("a thread that only sleeps keeps one descriptor, and none when it is g
   Bench bench;
   bench.sample();
   const std::size_t before = openFiles();
-  for (int tid = 1001; tid <= 1040; ++tid) {
-    bench.machine.thread(bench.task, tid);
-    bench.machine.syscall(100, tid, call(SYS_futex));
-  }
+  bench.addSleepers(40);
   for (int i = 0; i < 300; ++i) bench.sample();
   CHECK(bench.sampler.threads() == 41);
   CHECK(openFiles() <= before + 41);

@@ -9,10 +9,7 @@ using namespace std::chrono_literals;
 namespace {
 
 Fetch fetch(std::uint32_t thread, Nanos duration) {
-  Fetch f;
-  f.thread = ThreadId{thread};
-  f.duration = duration;
-  return f;
+  return {.thread = ThreadId{thread}, .duration = duration};
 }
 
 }  // namespace

@@ -45,26 +45,20 @@ std::string nameIn(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("a sample is named by the file it fell into, if it is the build that ran") {
+TEST_CASE("a sample is named by the file it fell into, if it is the one that ran") {
   const TemporaryDirectory scratch;
-  write(scratch / "libx.so", library());
-  Trace same = sampled(scratch / "libx.so", "abcdef");
-  CHECK(nameNativeSymbols(same).read == 1);
-  CHECK(nameIn(same) == "work");
-  Trace other = sampled(scratch / "libx.so", "000000");
-  CHECK(nameNativeSymbols(other).changed == 1);
-  CHECK(nameIn(other).empty());
-}
-
-TEST_CASE("without a build id a file is believed that has not changed since the run began") {
-  const TemporaryDirectory scratch;
-  write(scratch / "libx.so", library());
-  Trace old = sampled(scratch / "libx.so", "");
-  CHECK(nameNativeSymbols(old).read == 1);
-  CHECK(nameIn(old) == "work");
-  Trace younger = sampled(scratch / "libx.so", "", "1000000000s");
-  CHECK(nameNativeSymbols(younger).changed == 1);
-  CHECK(nameIn(younger).empty());
+  const std::string file = scratch / "libx.so";
+  write(file, library());
+  const auto check = [](Trace ran, Trace changed) {
+    CHECK(nameNativeSymbols(ran).read == 1);
+    CHECK(nameIn(ran) == "work");
+    CHECK(nameNativeSymbols(changed).changed == 1);
+    CHECK(nameIn(changed).empty());
+  };
+  SECTION("by its build id") { check(sampled(file, "abcdef"), sampled(file, "000000")); }
+  SECTION("without one, by not having changed since the run began") {
+    check(sampled(file, ""), sampled(file, "", "1000000000s"));
+  }
 }
 
 TEST_CASE("files that are gone, no files, or not where they were are left alone") {
