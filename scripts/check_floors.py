@@ -20,7 +20,7 @@ HEAVY = {
                    "src/trace/kineto_read.cpp", "src/gate/run_read.cpp",
                    "src/gate/output_json.cpp", "tools/", "tests/"),
     r"CLI/": ("tools/",),
-    r"spdlog/": ("src/launch/log.cpp",),
+    r"spdlog/": ("src/launch/setup/log.cpp",),
     r"perfmon/": ("src/sampler/perf/perf.cpp",),
     r"fmt/": ("src/present/", "src/gate/", "src/advise/", "src/analysis/", "tools/"),
     r"toml": ("src/settings/toml_file.cpp",),

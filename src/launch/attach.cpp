@@ -16,13 +16,13 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "launch/capability.h"
-#include "launch/child_environment.h"
 #include "launch/ending.h"
-#include "launch/inherited.h"
-#include "launch/recorder_process.h"
-#include "launch/recording_place.h"
-#include "launch/terminal.h"
+#include "launch/process/inherited.h"
+#include "launch/process/terminal.h"
+#include "launch/recorder/recorder_process.h"
+#include "launch/setup/capability.h"
+#include "launch/setup/child_environment.h"
+#include "launch/setup/recording_place.h"
 #include "sampler/proc/cgroup.h"
 
 namespace stallprof {

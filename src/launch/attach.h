@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "base/time.h"
-#include "launch/options.h"
+#include "launch/setup/options.h"
 
 namespace stallprof {
 

@@ -15,8 +15,8 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "launch/inherited.h"
-#include "launch/terminal.h"
+#include "launch/process/inherited.h"
+#include "launch/process/terminal.h"
 
 namespace stallprof {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "launch/options.h"
+#include "launch/setup/options.h"
 
 namespace stallprof {
 

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "launch/inherited.h"
+#include "launch/process/inherited.h"
 
 namespace stallprof {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "launch/recorder_process.h"
-#include "launch/signal_judge.h"
+#include "launch/process/signal_judge.h"
+#include "launch/recorder/recorder_process.h"
 
 namespace stallprof {
 

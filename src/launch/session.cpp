@@ -13,15 +13,15 @@
 #include <optional>
 
 #include "base/text.h"
-#include "launch/child_environment.h"
-#include "launch/descriptors.h"
 #include "launch/ending.h"
 #include "launch/front.h"
-#include "launch/held_command.h"
-#include "launch/inherited.h"
-#include "launch/recorder_process.h"
-#include "launch/recording_place.h"
-#include "launch/terminal.h"
+#include "launch/process/descriptors.h"
+#include "launch/process/inherited.h"
+#include "launch/process/terminal.h"
+#include "launch/recorder/recorder_process.h"
+#include "launch/setup/child_environment.h"
+#include "launch/setup/held_command.h"
+#include "launch/setup/recording_place.h"
 
 namespace stallprof {
 namespace {

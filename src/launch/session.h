@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "launch/options.h"
+#include "launch/setup/options.h"
 
 namespace stallprof {
 

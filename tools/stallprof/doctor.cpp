@@ -2,9 +2,9 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "launch/capability.h"
-#include "launch/child_environment.h"
-#include "launch/log.h"
+#include "launch/setup/capability.h"
+#include "launch/setup/child_environment.h"
+#include "launch/setup/log.h"
 #include "stallprof/command_line.h"
 
 namespace stallprof {

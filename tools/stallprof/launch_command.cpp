@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "launch/recording_name.h"
+#include "launch/setup/recording_name.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "launch/child_environment.h"
+#include "launch/setup/child_environment.h"
 #include "recording/manifest.h"
 
 namespace stallprof {

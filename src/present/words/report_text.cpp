@@ -22,23 +22,26 @@ constexpr std::size_t kMaxTitleLines =
     12;  // ours take 4 in the narrowest column; the rest is not ours
 constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none
 
-// How many items are shown, and on how many lines a field; the fullest that fits into kTextLines
-// is taken. Items go first: only names that are no words of ours make a page cut a text. What rank
-// 1 rests on goes last.
+// How many items are shown; the fullest row that fits into kTextLines is taken, or the last. Items
+// are left out, words never, as long as the texts are ours: only beside names of the job's that
+// fill a page are fields cut to `fieldLines`. What rank 1 rests on goes last.
 struct Detail {
   std::size_t rows, unfolded, evidence, evidenceOfOthers, diffLines, advice, epochs, listed,
-      fieldLines;
+      functions, fieldLines;
 };
 constexpr Detail kDetails[] = {
-    {8, 3, 5, 4, 6, 3, 4, 24, kMaxFieldLines},
-    {8, 3, 5, 3, 6, 2, 3, 24, kMaxFieldLines},
-    {6, 3, 4, 2, 4, 1, 3, 24, kMaxFieldLines},
-    {6, 2, 4, 2, 4, 1, 3, 24, kMaxFieldLines},
-    {5, 2, 4, 1, 4, 1, 2, 24, kMaxFieldLines},
-    {3, 1, 4, 1, 4, 1, 2, 24, kMaxFieldLines},
-    {3, 1, 3, 1, 2, 1, 1, 8, 4},
-    {1, 1, 1, 1, 2, 1, 1, 3, 2},
-    {1, 1, 1, 1, 2, 1, 1, 1, 1},
+    {8, 3, 5, 4, 6, 3, 4, 24, 8, kMaxFieldLines},
+    {8, 3, 5, 3, 6, 2, 3, 24, 8, kMaxFieldLines},
+    {6, 3, 4, 2, 4, 1, 3, 24, 8, kMaxFieldLines},
+    {6, 2, 4, 2, 4, 1, 3, 24, 8, kMaxFieldLines},
+    {5, 2, 4, 1, 4, 1, 2, 24, 6, kMaxFieldLines},
+    {3, 1, 4, 1, 4, 1, 2, 24, 4, kMaxFieldLines},
+    {3, 1, 3, 1, 2, 1, 1, 8, 3, kMaxFieldLines},
+    {1, 1, 2, 1, 2, 1, 1, 6, 1, kMaxFieldLines},
+    {1, 1, 1, 1, 0, 1, 1, 6, 0, kMaxFieldLines},
+    {1, 1, 1, 1, 0, 1, 1, 3, 0, 4},
+    {1, 1, 1, 1, 0, 1, 1, 3, 0, 2},
+    {1, 1, 1, 1, 0, 1, 1, 3, 0, 1},
 };
 
 std::string rightAligned(const std::string& text, std::size_t columns) {
@@ -147,8 +150,8 @@ void devices(Page& page, const Analysis& a) {
   page.blank();
 }
 
-void functions(Page& page, const Analysis& a) {
-  const std::vector<std::string> lines = functionLines(a);
+void functions(Page& page, const Analysis& a, const Detail& detail) {
+  const std::vector<std::string> lines = functionLines(a, detail.functions);
   if (lines.empty()) return;
   page.line("FUNCTIONS   share of the phase's samples, innermost Python frame", Tone::kHeading);
   for (const std::string& line : lines)
@@ -356,7 +359,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   stepTime(page, a);
   phases(page, a);
   devices(page, a);
-  functions(page, a);
+  functions(page, a, detail);
   natives(page, a, detail);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);

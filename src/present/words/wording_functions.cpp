@@ -9,7 +9,7 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kLinesOfPhase = 2, kLines = 8;
+constexpr std::size_t kLinesOfPhase = 2;
 constexpr double kMin = 0.10;             // of its phase
 constexpr std::int64_t kFewSamples = 20;  // about the interval's half being 20 points
 
@@ -31,7 +31,7 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
 
 }  // namespace
 
-std::vector<std::string> functionLines(const Analysis& a) {
+std::vector<std::string> functionLines(const Analysis& a, std::size_t maximum) {
   std::vector<std::string> lines;
   Phase phase = Phase::kUnknown;
   std::size_t ofPhase = 0;
@@ -41,7 +41,7 @@ std::vector<std::string> functionLines(const Analysis& a) {
       ofPhase = 0;
     }
     if (f.phase == Phase::kUnknown || f.samples < kFewSamples || f.phaseRatio < kMin) continue;
-    if (!f.hot.known() || ofPhase == kLinesOfPhase || lines.size() == kLines) continue;
+    if (!f.hot.known() || ofPhase == kLinesOfPhase || lines.size() == maximum) continue;
     lines.push_back(lineOfFunction(f, ofPhase++ == 0));
   }
   return lines;

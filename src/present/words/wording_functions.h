@@ -9,7 +9,8 @@
 namespace stallprof {
 
 // Which functions each phase's time went to, a line each: "transform  63 %  PIL/Image.py:
-// Image.resize called from train.py:31 Photos.__getitem__, 4 workers". Empty without stacks.
-[[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis);
+// Image.resize called from train.py:31 Photos.__getitem__, 4 workers". Empty without stacks; at
+// most `maximum` lines.
+[[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis, std::size_t maximum);
 
 }  // namespace stallprof

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/capability.h"
+#include "launch/setup/capability.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launch/child_environment.h"
+#include "launch/setup/child_environment.h"
 #include "tests/catch.h"
 
 using namespace stallprof;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/clock_watch.h"
+#include "launch/recorder/clock_watch.h"
 
 #include <string>
 #include <vector>

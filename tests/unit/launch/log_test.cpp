@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/log.h"
+#include "launch/setup/log.h"
 
 #include <filesystem>
 #include <fstream>

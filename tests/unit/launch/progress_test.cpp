@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/progress.h"
+#include "launch/recorder/progress.h"
 
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recording_name.h"
+#include "launch/setup/recording_name.h"
 
 #include <cstdlib>
 #include <ctime>

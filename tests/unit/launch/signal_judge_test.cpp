@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/signal_judge.h"
+#include "launch/process/signal_judge.h"
 
 #include <csignal>
 

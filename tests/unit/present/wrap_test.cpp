@@ -114,6 +114,29 @@ TEST_CASE("no text of a report is cut at any width, and no line is wider than th
   }
 }
 
+TEST_CASE("a page without room for all leaves items out, never words") {
+  for (const std::string& directory : goldenDirectories()) {
+    Analysis a = analysisOf(directory);
+    for (Finding& f : a.findings)
+      for (Advice& advice : f.advice) advice.risk += " and so on, in the words of a long sentence";
+    for (int i = 0; i < 8; ++i) {
+      FunctionInfo f;
+      f.phase = static_cast<Phase>(1 + i / 2);
+      f.phaseRatio = 0.5;
+      f.samples = 100;
+      f.hot.function = Untrusted(std::string(150, 'f'));
+      f.hot.file = Untrusted("a.py");
+      a.functions.push_back(f);
+    }
+    for (const int width : {80, 100}) {
+      INFO(directory << " at " << width);
+      const std::string page = pageOf(a, width);
+      CHECK(static_cast<std::size_t>(std::count(page.begin(), page.end(), '\n')) <= kTextLines);
+      checkPage(a, page);
+    }
+  }
+}
+
 TEST_CASE("a long path keeps its end, which says which file it is") {
   CHECK(cutLeft("/home/user/project/train/data/loader.py:30", 25) == "...rain/data/loader.py:30");
   CHECK(cutLeft("loader.py:30", 12) == "loader.py:30");

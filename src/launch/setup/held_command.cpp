@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/held_command.h"
+#include "launch/setup/held_command.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recorder.h"
+#include "launch/recorder/recorder.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,12 +16,12 @@
 #include <filesystem>
 #include <optional>
 
-#include "launch/clock_watch.h"
-#include "launch/descriptors.h"
-#include "launch/inherited.h"
-#include "launch/job_watch.h"
-#include "launch/progress.h"
-#include "launch/recorder_log.h"
+#include "launch/process/descriptors.h"
+#include "launch/process/inherited.h"
+#include "launch/recorder/clock_watch.h"
+#include "launch/recorder/job_watch.h"
+#include "launch/recorder/progress.h"
+#include "launch/recorder/recorder_log.h"
 #include "recording/activity/activity.h"
 #include "recording/memory/ring.h"
 #include "recording/writer.h"

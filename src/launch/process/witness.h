@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "launch/signal_judge.h"
+#include "launch/process/signal_judge.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recorder_process.h"
+#include "launch/recorder/recorder_process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "launch/make_manifest.h"
+#include "launch/recorder/make_manifest.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/capability.h"
+#include "launch/setup/capability.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>

@@ -10,8 +10,8 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "launch/capability.h"
-#include "launch/child_environment.h"
+#include "launch/setup/capability.h"
+#include "launch/setup/child_environment.h"
 #include "sampler/nvml/nvml_sampler.h"
 
 namespace stallprof {

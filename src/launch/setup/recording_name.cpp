@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recording_name.h"
+#include "launch/setup/recording_name.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "launch/child_environment.h"
+#include "launch/setup/child_environment.h"
 
 namespace stallprof {
 namespace {

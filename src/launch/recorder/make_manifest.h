@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/options.h"
+#include "launch/setup/options.h"
 #include "recording/manifest.h"
 
 namespace stallprof {

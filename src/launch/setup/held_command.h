@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "launch/inherited.h"
+#include "launch/process/inherited.h"
 
 namespace stallprof {
 

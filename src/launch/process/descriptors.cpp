@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/descriptors.h"
+#include "launch/process/descriptors.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "launch/control.h"
-#include "launch/recorder.h"
-#include "launch/witness.h"
+#include "launch/process/control.h"
+#include "launch/process/witness.h"
+#include "launch/recorder/recorder.h"
 
 namespace stallprof {
 

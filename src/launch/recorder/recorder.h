@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "launch/control.h"
-#include "launch/options.h"
-#include "launch/witness.h"
+#include "launch/process/control.h"
+#include "launch/process/witness.h"
+#include "launch/setup/options.h"
 #include "recording/manifest.h"
 
 namespace stallprof {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/witness.h"
+#include "launch/process/witness.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <new>
 
 #include "base/fd.h"
-#include "launch/inherited.h"
+#include "launch/process/inherited.h"
 
 namespace stallprof {
 

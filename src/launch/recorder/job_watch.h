@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "event/event_out.h"
-#include "launch/options.h"
+#include "launch/setup/options.h"
 #include "recording/memory/ring.h"
 
 namespace stallprof {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/log.h"
+#include "launch/setup/log.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/rotating_file_sink.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "launch/job_watch.h"
+#include "launch/recorder/job_watch.h"
 
-#include "launch/capability.h"
+#include "launch/setup/capability.h"
 #include "sampler/nvml/nvml_sampler.h"
 #include "sampler/perf/counter_sampler.h"
 #include "sampler/perf/native_sampler.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recording_place.h"
+#include "launch/setup/recording_place.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "launch/recording_name.h"
+#include "launch/setup/recording_name.h"
 
 namespace stallprof {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "launch/options.h"
+#include "launch/setup/options.h"
 
 namespace stallprof {
 

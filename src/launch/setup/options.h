@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "launch/log.h"
+#include "launch/setup/log.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/control.h"
+#include "launch/process/control.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/child_environment.h"
+#include "launch/setup/child_environment.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/recorder_log.h"
+#include "launch/recorder/recorder_log.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/inherited.h"
+#include "launch/process/inherited.h"
 
 #include <fcntl.h>
 #include <sys/signalfd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/make_manifest.h"
+#include "launch/recorder/make_manifest.h"
 
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "base/fd.h"
-#include "launch/capability.h"
+#include "launch/setup/capability.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/terminal.h"
+#include "launch/process/terminal.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "launch/inherited.h"
+#include "launch/process/inherited.h"
 
 namespace stallprof {
 

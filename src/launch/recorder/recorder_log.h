@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "event/event_out.h"
-#include "launch/log.h"
-#include "launch/recorder.h"
+#include "launch/recorder/recorder.h"
+#include "launch/setup/log.h"
 #include "recording/writer.h"
 
 namespace stallprof {
