@@ -35,12 +35,4 @@ double quantile(std::vector<double> values, double q) {
 
 double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
-double robustDeviation(std::span<const double> values) {
-  const double centre = median({values.begin(), values.end()});
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double v : values) distances.push_back(std::abs(v - centre));
-  return 1.4826 * median(std::move(distances));
-}
-
 }  // namespace stallprof

@@ -15,7 +15,4 @@ namespace stallprof {
 [[nodiscard]] double quantile(std::vector<double> values, double q);
 [[nodiscard]] double median(std::vector<double> values);
 
-// Median absolute deviation times 1.4826: the standard deviation of a normal sample, robustly.
-[[nodiscard]] double robustDeviation(std::span<const double> values);
-
 }  // namespace stallprof

@@ -11,13 +11,7 @@
 // (analysis/verdict/registry.h) lists them.
 namespace stallprof {
 
-// One piece of advice of a finished analysis, and what surrounds it.
-struct AdviceContext {
-  const Analysis& analysis;
-  const Finding& finding;
-  const Advice& advice;
-  const LoaderInfo* loader = nullptr;  // the one the finding points at, or the only one
-};
+struct AdviceContext;
 
 // A change that findings offer. What it is called is stable; from, to, prediction and risk are of
 // the run, and given by the rule that offers it.
@@ -30,6 +24,18 @@ struct AdviceDefinition {
   [[nodiscard]] std::string sentence(const AdviceContext& c) const {
     return textOf ? textOf(c) : std::string(text);
   }
+};
+// Of one that changes the device's own work.
+constexpr AdviceDefinition deviceAdvice(std::string_view id, std::string_view text) {
+  return {id, text, nullptr, true};
+}
+
+// One piece of advice of a finished analysis, and what surrounds it.
+struct AdviceContext {
+  const Analysis& analysis;
+  const Finding& finding;
+  const Advice& advice;
+  const LoaderInfo* loader = nullptr;  // the one the finding points at, or the only one
 };
 
 // What `stallprof explain ID` prints, plain text of at most 100 columns.

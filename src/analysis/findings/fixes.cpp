@@ -107,11 +107,10 @@ extern const AdviceDefinition kOfflinePreprocess{
     "offline_preprocess",
     "Do once what is done for every sample again: store images resized to what the model "
     "sees, tokenised text, decoded audio. Move every step before the first random one."};
-extern const AdviceDefinition kCopyFewerBytes{
+extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
     "copy_fewer_bytes",
     "Send batches to the device as uint8, or in half precision, and convert and normalise "
-    "them there: a quarter or half of the bytes to pin and to copy.",
-    nullptr, true};
+    "them there: a quarter or half of the bytes to pin and to copy.");
 
 Maybe<Advice> moreWorkers(const Evidence& e) {
   if (!e.loader) return std::nullopt;

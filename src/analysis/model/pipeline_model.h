@@ -27,7 +27,6 @@ struct PipelineSettings {
 // Which of the workload's steps and batches to play, in order. The same draw under two settings
 // compares them on the same luck.
 using Draw = std::vector<std::uint32_t>;
-[[nodiscard]] Draw drawInOrder(std::size_t steps);
 // Blocks of `block` consecutive steps, with replacement: keeps the correlation of neighbours.
 [[nodiscard]] Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block,
                               std::uint64_t seed);

@@ -2,6 +2,7 @@
 #include "analysis/model/workload.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/stats.h"
 
@@ -118,6 +119,14 @@ double deviceWork(const TrainerFacts& t) {
          static_cast<double>(t.windowSteps());
 }
 
+// Of a member, or of what a member function says.
+template <class Row, class Of>
+double meanOf(const std::vector<Row>& rows, Of of) {
+  double mean = 0;
+  for (const Row& row : rows) mean += std::invoke(of, row) / static_cast<double>(rows.size());
+  return mean;
+}
+
 }  // namespace
 
 Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
@@ -162,23 +171,17 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
 Demand demandOf(const Workload& w) {
   Demand d;
   std::vector<double> alone;
-  for (const BatchDemand& b : w.batches) {
-    const double n = static_cast<double>(w.batches.size());
-    d.batch.io += b.io / n;
-    d.batch.blocked += b.blocked / n;
-    d.batch.cpu += b.cpu / n;
-    d.batch.put += b.put / n;
-    d.batchCpu += b.coreSeconds() / n;
-    alone.push_back(b.alone());
-  }
+  for (const BatchDemand& b : w.batches) alone.push_back(b.alone());
+  d.batch = {.io = meanOf(w.batches, &BatchDemand::io),
+             .blocked = meanOf(w.batches, &BatchDemand::blocked),
+             .cpu = meanOf(w.batches, &BatchDemand::cpu),
+             .put = meanOf(w.batches, &BatchDemand::put)};
+  d.batchCpu = meanOf(w.batches, &BatchDemand::coreSeconds);
   d.batch.pool = d.batch.cpu > 0 ? d.batchCpu / d.batch.cpu : 1;
-  for (const StepDemand& s : w.steps) {
-    const double n = static_cast<double>(w.steps.size());
-    d.step.own += s.own / n;
-    d.step.load += s.load / n;
-    d.step.copy += s.copy / n;
-    d.step.periodic += s.periodic / n;
-  }
+  d.step.own = meanOf(w.steps, &StepDemand::own);
+  d.step.load = meanOf(w.steps, &StepDemand::load);
+  d.step.copy = meanOf(w.steps, &StepDemand::copy);
+  d.step.periodic = meanOf(w.steps, &StepDemand::periodic);
   d.trainerCpu = d.step.beside() * w.trainerCpuRatio;
   if (alone.size() > 1 && mean(alone) > 0) {
     d.batchCv = sampleDeviation(alone) / mean(alone);

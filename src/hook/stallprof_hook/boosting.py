@@ -5,11 +5,11 @@ import threading
 import weakref
 
 from . import events
-from .events import Around, now, put
+from .events import Around, Nested, now, put
 
 _numbers = {}   # id(booster) -> (weak reference, number)
 _count = [0]
-_depth = {}     # thread -> calls of these on its stack
+_nested = Nested()   # by thread
 
 
 def _number_of(booster, package):
@@ -23,9 +23,7 @@ def _number_of(booster, package):
 
 
 def _begins(args, kwargs):
-    thread = threading.get_ident()
-    depth = _depth[thread] = _depth.get(thread, 0) + 1
-    return thread, depth, now()
+    return _nested.begin(threading.get_ident())
 
 
 def install(module):
@@ -33,12 +31,8 @@ def install(module):
     kind, package = module.Booster, module.__name__.partition('.')[0]
 
     def done(token, args, result, succeeded):
-        thread, depth, at = token
-        if depth > 1:
-            _depth[thread] = depth - 1
-            return
-        _depth.pop(thread, None)
-        if succeeded:
+        at = _nested.end(token)
+        if at is not None and succeeded:
             put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], package))
 
     around = [(name, Around(kind.__dict__[name], _begins, done))

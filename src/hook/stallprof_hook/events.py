@@ -6,7 +6,7 @@ import sys
 from ._stallprof_events import Around, mix, now, open as _open, put, stamp
 
 __all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'ready', 'announce', 'announce_rank',
-           'user_line', 'user_call']
+           'user_line', 'user_call', 'Nested']
 
 FRAMEWORK_SEEN = 30
 LOADER_SEEN = 31
@@ -19,6 +19,26 @@ PHASE_SPAN = 37
 
 PERIODIC = 7   # event/vocabulary.h, Phase
 BY_HOOK = 2    # event/vocabulary.h, SpanSource
+
+class Nested:
+    """Calls of one kind that may be inside each other, by thread or object: the outermost counts."""
+
+    def __init__(self):
+        self._depth = {}
+
+    def begin(self, key):
+        depth = self._depth[key] = self._depth.get(key, 0) + 1
+        return key, depth, now()
+
+    def end(self, token):
+        """When the call began; None of one inside another."""
+        key, depth, at = token
+        if depth > 1:
+            self._depth[key] = depth - 1
+            return None
+        self._depth.pop(key, None)
+        return at
+
 
 _announced = {}   # framework -> pid it was announced in
 

@@ -11,11 +11,11 @@ import threading
 import weakref
 
 from . import events
-from .events import Around, now, put
+from .events import Around, Nested, now, put
 
 fitting = set()      # threads inside a train_function of Keras, whose calls tf_keras counts
 
-_depth = {}          # thread -> optimizers' calls on its stack
+_applying = Nested()   # optimizers' calls, by thread
 _traced = {}         # thread -> how often an optimizer was traced there
 _functions = {}      # id(tf.function) -> (weak reference, number): those that are steps
 _optimizers = {}     # id(optimizer) -> (weak reference, number)
@@ -41,18 +41,12 @@ def _is_step(function):
 # ---- optimizers -----------------------------------------------------------------------------------
 
 def _apply_begins(args, kwargs):
-    thread = threading.get_ident()
-    depth = _depth[thread] = _depth.get(thread, 0) + 1
-    return thread, depth, now()
+    return _applying.begin(threading.get_ident())
 
 
 def _apply_done(token, args, result, succeeded):
-    thread, depth, at = token
-    if depth > 1:
-        _depth[thread] = depth - 1
-        return
-    _depth.pop(thread, None)
-    if not succeeded or thread in fitting or _backend() != 'tensorflow':
+    at, thread = _applying.end(token), threading.get_ident()
+    if at is None or not succeeded or thread in fitting or _backend() != 'tensorflow':
         return
     if _eagerly():
         put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], _optimizers))

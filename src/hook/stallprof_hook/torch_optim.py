@@ -5,7 +5,7 @@ import sys
 import weakref
 
 from . import events
-from .events import Around, now, put
+from .events import Around, Nested, now, put
 
 _numbers = {}   # id(optimizer) -> (weak reference, number)
 _count = [0]
@@ -86,23 +86,17 @@ def _install_hooks(module):
 
 # ---- 1.13 ---------------------------------------------------------------------------------------
 
-_depth = {}   # id(optimizer) -> steps of it on the stack
+_stepping = Nested()   # by id(optimizer)
 
 
 def _step_begins(args, kwargs):
-    optimizer = args[0]
-    depth = _depth[id(optimizer)] = _depth.get(id(optimizer), 0) + 1
-    return optimizer, depth, now()
+    return _stepping.begin(id(args[0]))
 
 
 def _step_done(token, args, result, succeeded):
-    optimizer, depth, at = token
-    if depth > 1:
-        _depth[id(optimizer)] = depth - 1
-        return
-    _depth.pop(id(optimizer), None)
-    if succeeded:
-        _put_step(optimizer, at)
+    at = _stepping.end(token)
+    if at is not None and succeeded:
+        _put_step(args[0], at)
 
 
 def _wrap_step(optimizer, args, result, succeeded):

@@ -15,35 +15,37 @@ struct Row {
   const char* path;
 };
 
+// A phase's own time.
+Row rowOf(Phase phase, double ratio) {
+  const char* name = nameOf(phase).data();
+  return {hueOf(phase), ratio, name, name};
+}
+
 // The trainer's own time, waiting first: what it waited for stands right below.
 std::vector<Row> trainerRows(const Breakdown::Ratio& r) {
   return {{Hue::kWait, r.dataWait, "waiting for data", "data_wait"},
-          {Hue::kLoad, r.load, "load", "load"},
-          {Hue::kCompute, r.compute, "compute", "compute"},
-          {Hue::kSync, r.sync, "sync", "sync"},
-          {Hue::kComm, r.comm, "comm", "comm"},
-          {Hue::kPeriodic, r.periodic, "periodic", "periodic"},
-          {Hue::kOther, r.other, "other", "other"}};
+          rowOf(Phase::kLoad, r.load),
+          rowOf(Phase::kCompute, r.compute),
+          rowOf(Phase::kSync, r.sync),
+          rowOf(Phase::kComm, r.comm),
+          rowOf(Phase::kPeriodic, r.periodic),
+          rowOf(Phase::kOther, r.other)};
 }
 
 std::vector<Row> blameRows(const Breakdown::BlameRatio& b) {
-  return {{Hue::kExtract, b.extract, "extract", "extract"},
-          {Hue::kTransform, b.transform, "transform", "transform"},
-          {Hue::kLoad, b.load, "load", "load"},
+  return {rowOf(Phase::kExtract, b.extract),
+          rowOf(Phase::kTransform, b.transform),
+          rowOf(Phase::kLoad, b.load),
           {Hue::kLoad, b.startup, "worker start-up", "startup"},
-          {Hue::kUnknown, b.unknown, "unknown", "unknown"}};
+          rowOf(Phase::kUnknown, b.unknown)};
 }
 
 std::vector<Row> phaseRows(const Breakdown::PhaseRatio& p) {
-  return {{Hue::kExtract, p.extract, "extract", "extract"},
-          {Hue::kTransform, p.transform, "transform", "transform"},
-          {Hue::kLoad, p.load, "load", "load"},
-          {Hue::kCompute, p.compute, "compute", "compute"},
-          {Hue::kSync, p.sync, "sync", "sync"},
-          {Hue::kComm, p.comm, "comm", "comm"},
-          {Hue::kPeriodic, p.periodic, "periodic", "periodic"},
-          {Hue::kOther, p.other, "other", "other"},
-          {Hue::kUnknown, p.unknown, "unknown", "unknown"}};
+  return {rowOf(Phase::kExtract, p.extract),   rowOf(Phase::kTransform, p.transform),
+          rowOf(Phase::kLoad, p.load),         rowOf(Phase::kCompute, p.compute),
+          rowOf(Phase::kSync, p.sync),         rowOf(Phase::kComm, p.comm),
+          rowOf(Phase::kPeriodic, p.periodic), rowOf(Phase::kOther, p.other),
+          rowOf(Phase::kUnknown, p.unknown)};
 }
 
 // Shares of a whole of `total` are rounded together, as the legend's are: one number, one text.

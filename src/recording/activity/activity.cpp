@@ -30,15 +30,6 @@ constexpr std::size_t kControlPages = (kAreaControlBytes + 4095) / 4096 * 4096;
 static_assert(sizeof(stallprof_activity_header) == 4096);
 static_assert(sizeof(stallprof_activity_area) % 4096 == 0);
 
-template <class T>
-T load(const T& shared) {
-  return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
-}
-template <class T>
-void store(T& shared, T value) {
-  __atomic_store_n(&shared, value, __ATOMIC_RELEASE);
-}
-
 off_t offsetOf(std::size_t area) {
   return static_cast<off_t>(sizeof(stallprof_activity_header) +
                             area * sizeof(stallprof_activity_area));
@@ -71,10 +62,10 @@ class MappedControl {
 
   // What was handed over before `flushed`, and before each buffer became full, is in the copy.
   void copy(AreaControl& to) const {
-    const std::uint64_t flushed = load(area_->flushed);
+    const std::uint64_t flushed = loadShared(area_->flushed);
     stallprof_activity_buffer buffers[STALLPROF_ACTIVITY_BUFFERS];
     for (std::size_t i = 0; i < STALLPROF_ACTIVITY_BUFFERS; ++i)
-      buffers[i] = {load(area_->buffer[i].state), 0, load(area_->buffer[i].bytes)};
+      buffers[i] = {loadShared(area_->buffer[i].state), 0, loadShared(area_->buffer[i].bytes)};
     std::memcpy(static_cast<void*>(&to), area_, sizeof to);
     std::atomic_thread_fence(std::memory_order_acquire);
     to.flushed = flushed;
@@ -109,7 +100,7 @@ class SharedMemory final : public ActivityMemory {
     nextSearch_ = Nanos{};
     drainAll({identities, out, now}, true);
   }
-  void close() override { store(header_->closed, std::uint32_t{1}); }
+  void close() override { storeShared(header_->closed, std::uint32_t{1}); }
 
  private:
   using Sink = ActivityProcess::Sink;
@@ -171,7 +162,7 @@ void SharedMemory::drainAll(const Sink& sink, bool last) {
     if (areas_[i].process) processes.push_back(areas_[i].process.get());
   }
   source_.report(processes, sink.now, sink.out);
-  const std::uint32_t turnedAway = load(header_->turned_away);
+  const std::uint32_t turnedAway = loadShared(header_->turned_away);
   if (turnedAway > turnedAway_)
     sink.out.emit(sink.now, Loss{LossKind::kDeviceSlots, turnedAway - turnedAway_,
                                  sink.out.intern("processes that use a GPU, beyond the areas")});
@@ -180,7 +171,7 @@ void SharedMemory::drainAll(const Sink& sink, bool last) {
 
 void SharedMemory::drainArea(std::size_t index, const Sink& sink, bool last) {
   Area& area = areas_[index];
-  const std::uint32_t owner = load(area.control->owner);
+  const std::uint32_t owner = loadShared(area.control->owner);
   if (area.process && owner != area.owner) end(index, sink);  // a job that writes here itself
   area.owner = owner;
   if (owner == 0) return;
@@ -191,7 +182,7 @@ void SharedMemory::drainArea(std::size_t index, const Sink& sink, bool last) {
   // Asked before anything is read: what a process wrote before it went is taken.
   bool gone = false;
   if (last || sink.now >= area.nextOwnerCheck) {
-    gone = sink.identities.ownerGone(owner, load(area.control->start_ticks));
+    gone = sink.identities.ownerGone(owner, loadShared(area.control->start_ticks));
     area.nextOwnerCheck = sink.now + kOwnerCheck;
   }
   take(index, gone, sink);
@@ -241,8 +232,9 @@ void SharedMemory::takeBuffer(std::size_t index, std::size_t buffer, bool torn, 
   area.process->buffer(bytes, torn, sink);
   if (torn) return;  // the owner is gone: the whole area is freed
   zero(index, offset, size);
-  store(area.control->buffer[buffer].bytes, std::uint64_t{0});
-  store(area.control->buffer[buffer].state, static_cast<std::uint32_t>(STALLPROF_BUFFER_FREE));
+  storeShared(area.control->buffer[buffer].bytes, std::uint64_t{0});
+  storeShared(area.control->buffer[buffer].state,
+              static_cast<std::uint32_t>(STALLPROF_BUFFER_FREE));
 }
 
 // Through the descriptor, not a mapping: pages of the job do not become part of our memory.
@@ -288,7 +280,7 @@ void SharedMemory::free(std::size_t index) {
                     static_cast<off_t>(sizeof(stallprof_activity_area) - names));
   auto* bytes = reinterpret_cast<std::uint8_t*>(area.control.operator->());
   std::memset(bytes + sizeof(std::uint32_t), 0, kControlPages - sizeof(std::uint32_t));
-  store(area.control->owner, std::uint32_t{0});
+  storeShared(area.control->owner, std::uint32_t{0});
   area.control.unmap();
   area.owner = 0;
 }
@@ -304,7 +296,7 @@ Result<std::unique_ptr<ActivityMemory>> ActivityMemory::create() {
   auto* header = static_cast<stallprof_activity_header*>(memory.begin);
   header->version = STALLPROF_ACTIVITY_VERSION;
   header->areas = STALLPROF_ACTIVITY_AREAS;
-  store(header->magic, static_cast<std::uint64_t>(STALLPROF_ACTIVITY_MAGIC));
+  storeShared(header->magic, static_cast<std::uint64_t>(STALLPROF_ACTIVITY_MAGIC));
   return std::unique_ptr<ActivityMemory>(new SharedMemory(std::move(memory.fd), header));
 }
 

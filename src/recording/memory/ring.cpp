@@ -22,15 +22,6 @@ namespace {
 
 constexpr Nanos kOwnerCheck = std::chrono::seconds(1);
 
-template <class T>
-T load(const T& shared) {
-  return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
-}
-template <class T>
-void store(T& shared, T value) {
-  __atomic_store_n(&shared, value, __ATOMIC_RELEASE);
-}
-
 // What the recorder itself knows of a slot: the job can write to all of the shared memory, so
 // nothing there is read back as if it were ours.
 struct SlotState {
@@ -51,7 +42,7 @@ class MappedMemory final : public EventMemory {
     return "/proc/" + std::to_string(recorderPid) + "/fd/" + std::to_string(fd_.get());
   }
   void drain(Nanos now, const Identities& identities, EventOut& out) override;
-  void close() override { store(header_->closed, std::uint32_t{1}); }
+  void close() override { storeShared(header_->closed, std::uint32_t{1}); }
 
  private:
   void drainSlot(std::size_t index, Nanos now, const Identities& identities, EventOut& out);
@@ -69,7 +60,7 @@ class MappedMemory final : public EventMemory {
 void MappedMemory::drain(Nanos now, const Identities& identities, EventOut& out) {
   std::size_t owned = 0;
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (load(slots_[i].owner) == 0) continue;
+    if (loadShared(slots_[i].owner) == 0) continue;
     ++owned;
     drainSlot(i, now, identities, out);
   }
@@ -85,26 +76,27 @@ void MappedMemory::drainSlot(std::size_t index, Nanos now, const Identities& ide
                              EventOut& out) {
   stallprof_slot& slot = slots_[index];
   SlotState& state = states_[index];
-  const std::uint32_t pid = load(slot.owner);
+  const std::uint32_t pid = loadShared(slot.owner);
   // Asked before the head is read: what a process wrote before it went is drained.
   bool gone = false;
   if (now >= state.nextOwnerCheck) {
-    gone = state.nextOwnerCheck != Nanos{} && identities.ownerGone(pid, load(slot.start_ticks));
+    gone =
+        state.nextOwnerCheck != Nanos{} && identities.ownerGone(pid, loadShared(slot.start_ticks));
     state.nextOwnerCheck = now + kOwnerCheck;
   }
-  const std::uint64_t head = load(slot.head);
-  const std::uint64_t dropped = load(slot.dropped);
+  const std::uint64_t head = loadShared(slot.head);
+  const std::uint64_t dropped = loadShared(slot.dropped);
   if (dropped != state.dropped)
     out.emit(now, Loss{LossKind::kRingFull, dropped - state.dropped, {}});
   state.dropped = dropped;
   if (head != state.tail) {
     // After the head: the owner wrote its start before its first record.
-    const ProcessId process = identities.process(pid, load(slot.start_ticks));
+    const ProcessId process = identities.process(pid, loadShared(slot.start_ticks));
     const RecordOwner owner{process, identities.thread};
     if (!drainRing(index, head, owner, out))
       out.emit(now, Loss{LossKind::kRingDamaged, 1, out.intern("events of one process dropped")});
     state.tail = head;
-    store(slot.tail, head);
+    storeShared(slot.tail, head);
   }
   if (gone) free(index);
 }
@@ -136,11 +128,11 @@ bool MappedMemory::drainRing(std::size_t index, std::uint64_t head, const Record
 void MappedMemory::free(std::size_t index) {
   stallprof_slot& slot = slots_[index];
   states_[index] = SlotState{};
-  store(slot.head, std::uint64_t{0});
-  store(slot.tail, std::uint64_t{0});
-  store(slot.dropped, std::uint64_t{0});
-  store(slot.start_ticks, std::uint64_t{0});
-  store(slot.owner, std::uint32_t{0});
+  storeShared(slot.head, std::uint64_t{0});
+  storeShared(slot.tail, std::uint64_t{0});
+  storeShared(slot.dropped, std::uint64_t{0});
+  storeShared(slot.start_ticks, std::uint64_t{0});
+  storeShared(slot.owner, std::uint32_t{0});
 }
 
 }  // namespace
@@ -154,7 +146,7 @@ Result<std::unique_ptr<EventMemory>> EventMemory::create() {
   header->version = STALLPROF_MEMORY_VERSION;
   header->slots = STALLPROF_MEMORY_SLOTS;
   header->ring_bytes = STALLPROF_RING_BYTES;
-  store(header->magic, static_cast<std::uint64_t>(STALLPROF_MEMORY_MAGIC));
+  storeShared(header->magic, static_cast<std::uint64_t>(STALLPROF_MEMORY_MAGIC));
   return std::unique_ptr<EventMemory>(new MappedMemory(std::move(memory.fd), header));
 }
 

@@ -19,6 +19,15 @@ struct SealedMemory {
   void* begin = nullptr;
 };
 
+template <class T>
+T loadShared(const T& shared) {
+  return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+}
+template <class T>
+void storeShared(T& shared, T value) {
+  __atomic_store_n(&shared, value, __ATOMIC_RELEASE);
+}
+
 // Sealed in size: a job that truncates it cannot make the recorder fault. `name` is the file's,
 // "stallprof-events"; `what` says in errors which memory it is.
 inline Result<SealedMemory> makeSealedMemory(const char* name, const std::string& what,

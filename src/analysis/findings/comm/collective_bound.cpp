@@ -8,12 +8,11 @@
 namespace stallprof {
 namespace {
 
-const AdviceDefinition kOverlapCollectives{
+const AdviceDefinition kOverlapCollectives = deviceAdvice(
     "overlap_collectives",
     "Hide the collectives behind the backward pass: DistributedDataParallel with larger "
     "buckets (bucket_cap_mb), gradients in bf16 (a communication hook), or fewer of them "
-    "(accumulate gradients under no_sync()).",
-    nullptr, true};
+    "(accumulate gradients under no_sync()).");
 
 // From NCCL's own NVTX ranges in the window: how often each collective was called, and the sizes
 // of its messages.

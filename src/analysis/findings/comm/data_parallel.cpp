@@ -7,11 +7,10 @@ namespace {
 
 constexpr std::string_view kScatter = "torch.data_parallel";  // rule of classify/rules/torch.toml
 
-const AdviceDefinition kOneProcessADevice{
+const AdviceDefinition kOneProcessADevice = deviceAdvice(
     "one_process_a_device",
     "Replace DataParallel by DistributedDataParallel, one process a device, started with "
-    "torchrun: one process's Python then drives one device.",
-    nullptr, true};
+    "torchrun: one process's Python then drives one device.");
 
 Maybe<Finding> dataParallel(const Evidence& e) {
   if (e.device.devices < 2) return {};

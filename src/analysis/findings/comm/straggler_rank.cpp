@@ -7,11 +7,10 @@
 namespace stallprof {
 namespace {
 
-const AdviceDefinition kEvenOutTheRanks{
+const AdviceDefinition kEvenOutTheRanks = deviceAdvice(
     "even_out_the_ranks",
     "Profile that process alone: its batches (bucket by length, even shards), its device's "
-    "clocks, its cores. The others wait for it in every step.",
-    nullptr, true};
+    "clocks, its cores. The others wait for it in every step.");
 
 Maybe<Finding> stragglerRank(const Evidence& e) {
   const RankFacts* last = lastToArrive(e);
