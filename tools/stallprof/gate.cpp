@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -28,14 +27,6 @@ struct Request {
   std::vector<std::string> baseCommand, headCommand;  // with --ab
 };
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  char text[16];
-  gmtime_r(&now, &utc);
-  return std::strftime(text, sizeof text, "%Y-%m-%d", &utc) == 0 ? "" : text;
-}
-
 // The file named, else stallprof-gate.toml where it stands, else the default policy.
 Result<Policy> readPolicy(std::string& file) {
   constexpr char kUsual[] = "stallprof-gate.toml";
@@ -45,7 +36,7 @@ Result<Policy> readPolicy(std::string& file) {
   if (file.empty()) return defaultPolicy();
   const Result<std::string> text = readFile(file, kLargest);
   if (!text.ok()) return text.error();
-  return parsePolicy(text.value(), file, today());
+  return parsePolicy(text.value(), file, utcNow("%Y-%m-%d"));
 }
 
 // "FORMAT=FILE" of --report. Empty format: wrong, said.

@@ -73,14 +73,6 @@ Result<Done> readSide(const Policy& policy, const std::vector<std::string>& path
   return Done{};
 }
 
-std::string rfc3339Now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  char text[32];
-  gmtime_r(&now, &utc);
-  return std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0 ? "" : text;
-}
-
 struct Kept {
   Baseline index;
   std::vector<std::string> reports;  // JSON, beside index.files
@@ -88,7 +80,7 @@ struct Kept {
 
 // The runs read and found fit to be a base; the status says why not.
 int collect(const std::vector<std::string>& runs, Kept& kept) {
-  kept.index.savedAt = rfc3339Now();
+  kept.index.savedAt = utcNow("%Y-%m-%dT%H:%M:%SZ");
   for (const std::string& path : runs) {
     const Result<std::string> json = readReport(path);
     if (!json.ok()) return fail(json.error().message, 2);
@@ -123,6 +115,14 @@ Status store(const std::string& directory, const Kept& kept, const std::vector<s
 }
 
 }  // namespace
+
+std::string utcNow(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  char text[32];
+  gmtime_r(&now, &utc);
+  return std::strftime(text, sizeof text, format, &utc) == 0 ? "" : text;
+}
 
 Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,
                         const std::vector<std::string>& head) {

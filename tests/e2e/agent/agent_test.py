@@ -159,13 +159,17 @@ class Refusals(unittest.TestCase):
         self.assertEqual((run.status, run.area['state']), (0, REFUSED))
         self.assertIn('no libcupti', run.area['why'])
 
-    def test_libcupti_is_found_beside_the_toolkit(self):
+    def assert_found(self, version, driver, name, cupti_version):
+        """`name` below the toolkit's directory, for a driver of that version."""
         with tempfile.TemporaryDirectory() as home:
-            os.makedirs(home + '/extras/CUPTI/lib64')
-            os.symlink(cupti('12.9'), home + '/extras/CUPTI/lib64/libcupti.so.12')
+            os.makedirs(os.path.dirname(home + name))
+            os.symlink(cupti(version), home + name)
             run = Run('launches=100', version=None,
-                      env={'FAKE_CUDA_DRIVER': '12090', 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
-            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (27, 100))
+                      env={'FAKE_CUDA_DRIVER': driver, 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
+            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (cupti_version, 100))
+
+    def test_libcupti_is_found_beside_the_toolkit(self):
+        self.assert_found('12.9', '12090', '/extras/CUPTI/lib64/libcupti.so.12', 27)
 
     def test_libcupti_is_found_where_packages_of_python_have_it(self):
         # The runtime says which: of CUDA 12 each library has a folder, of CUDA 13 all have one.
@@ -191,12 +195,7 @@ class Refusals(unittest.TestCase):
             self.assertEqual((run.area['cupti'], run.count(KERNEL)), (22, 100))
 
     def test_cuda_11s_libcupti_is_found_though_its_name_has_a_minor_version(self):
-        with tempfile.TemporaryDirectory() as home:
-            os.makedirs(home + '/lib64')
-            os.symlink(cupti('11.8'), home + '/lib64/libcupti.so.11.8')
-            run = Run('launches=100', version=None,
-                      env={'FAKE_CUDA_DRIVER': '11080', 'CUDA_HOME': home, 'CONDA_PREFIX': ''})
-            self.assertEqual((run.area['cupti'], run.count(KERNEL)), (18, 100))
+        self.assert_found('11.8', '11080', '/lib64/libcupti.so.11.8', 18)
 
     def test_when_cupti_gives_up_so_does_the_agent(self):
         for on in (ALL, '7'):  # the fake ends a job that calls it afterwards

@@ -53,23 +53,23 @@ class TheUsersSitecustomize(unittest.TestCase):
         run = Run([PYTHON, '-c', probe])
         self.assertEqual((run.status, run.out, run.err), plain([PYTHON, '-c', probe]))
 
-    def test_its_exceptions_are_reported_as_without_the_hook(self):
+    def assert_as_without_the_hook(self, text, program, complaint):
         folder = Folder()
-        folder.write('sitecustomize.py', 'raise ValueError("broken by its owner")\n')
-        command = [PYTHON, '-c', 'import sys; print("sitecustomize" in sys.modules)']
+        folder.write('sitecustomize.py', text)
+        command = [PYTHON, '-c', program]
         run = Run(command, path_after=[folder.name])
         self.assertEqual((run.status, run.out, run.err), plain(command, [folder.name]))
-        self.assertIn('broken by its owner', run.err)
+        self.assertIn(complaint, run.err)
         folder.cleanup()
 
+    def test_its_exceptions_are_reported_as_without_the_hook(self):
+        self.assert_as_without_the_hook('raise ValueError("broken by its owner")\n',
+                                        'import sys; print("sitecustomize" in sys.modules)',
+                                        'broken by its owner')
+
     def test_an_import_error_in_it_is_reported_too(self):
-        folder = Folder()
-        folder.write('sitecustomize.py', 'import no_such_module_at_all\n')
-        command = [PYTHON, '-c', 'pass']
-        run = Run(command, path_after=[folder.name])
-        self.assertEqual((run.status, run.out, run.err), plain(command, [folder.name]))
-        self.assertIn('no_such_module_at_all', run.err)
-        folder.cleanup()
+        self.assert_as_without_the_hook('import no_such_module_at_all\n', 'pass',
+                                        'no_such_module_at_all')
 
     def test_usercustomize_still_runs(self):
         folder = Folder()

@@ -64,10 +64,15 @@ class JobControl(Case):
         words, recording = self.words(*command)
         return " ".join(words).encode() + b"\n", recording
 
-    def test_ctrl_c_ends_the_job_as_without_us(self):
+    def ticking(self):
+        """Starts a job that ticks; its recording, once it has ticked."""
         line, recording = self.line("python3", "-S", "tick.py")
         self.terminal.type(line)
         self.terminal.wait(rb"tick 3\r")
+        return recording
+
+    def test_ctrl_c_ends_the_job_as_without_us(self):
+        recording = self.ticking()
         self.terminal.type(b"\x03")
         self.terminal.wait(rb"KeyboardInterrupt")
         self.terminal.wait(rb"PROMPT> ")
@@ -101,9 +106,7 @@ class JobControl(Case):
             self.assertEqual(lines.read().split("\n").count("2 0"), 20)
 
     def test_ctrl_z_stops_and_fg_resumes(self):
-        line, _ = self.line("python3", "-S", "tick.py")
-        self.terminal.type(line)
-        self.terminal.wait(rb"tick 3\r")
+        self.ticking()
         self.terminal.type(b"\x1a")
         self.terminal.wait(rb"Stopped")
         self.terminal.wait(rb"PROMPT> ")

@@ -4,6 +4,7 @@
 #include "analysis/findings/device_evidence.h"
 #include "analysis/model/pipeline_model.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/draw_in_order.h"
 #include "tests/unit/analysis/facts_builder.h"
 
 using namespace stallprof;

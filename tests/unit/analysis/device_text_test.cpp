@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -61,12 +62,6 @@ const std::string kMemory = "repeat 24 every 500ms\n1100ms device_usage device="
                             " busy=960 memory=20000000000 memory_total=85000000000\nend\n"
                             "5s device_usage device=" +
                             kGpu + " busy=960 memory=25000000000 memory_total=85000000000\n";
-
-const Finding* find(const Analysis& analysis, const std::string& id) {
-  for (const Finding& f : analysis.findings)
-    if (f.id == id) return &f;
-  return nullptr;
-}
 
 bool near(double a, double b) { return std::abs(a - b) < 0.002; }
 

@@ -100,12 +100,8 @@ TEST_CASE("ending workers and making iterators between epochs is start-up, not t
 }
 
 TEST_CASE("load.no_prefetch fires on prefetch 1 with uneven batches that are waited for") {
-  Training t{.workers = 4,
-             .prefetch = 1,
-             .compute = 10,
-             .waitTransform = 1.5,
-             .batchCpu = 30,
-             .batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4}};
+  Training t{.workers = 4, .prefetch = 1, .compute = 10, .waitTransform = 1.5, .batchCpu = 30};
+  t.batchScale = {0.5, 1.5, 0.7, 1.3, 1, 0.6, 1.4};
   CHECK(fires(t, "load.no_prefetch"));
   t.prefetch = 2;
   CHECK_FALSE(fires(t, "load.no_prefetch"));

@@ -4,6 +4,7 @@
 #include "analysis/model/gains.h"
 #include "analysis/model/pipeline_model.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/draw_in_order.h"
 
 using namespace stallprof;
 
@@ -38,7 +39,7 @@ PipelineSettings settings(int workers, double cores, int prefetch = 2, bool inOr
 }
 
 double play(const Workload& w, const PipelineSettings& s) {
-  return simulate(w, s, drawInOrder(w.steps.size()));
+  return simulate(w, s, test::drawInOrder(w.steps.size()));
 }
 
 bool near(double value, double wanted, double tolerance) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -42,12 +43,6 @@ std::string samples(int thread, int at, int work, int wait, int stack = 2) {
            "ms stack=" + std::to_string(in) + " samples=" + n + "\n";
   };
   return line(at, work, 1, "running") + line(at + 10 * work, wait, stack, "futex");
-}
-
-const Finding* find(const Analysis& analysis, const std::string& id) {
-  for (const Finding& f : analysis.findings)
-    if (f.id == id) return &f;
-  return nullptr;
 }
 
 bool near(double a, double b) { return std::abs(a - b) < 0.02; }

@@ -14,6 +14,10 @@ struct Planned : TrainerRead {
   StepPlan plan;
 
   [[nodiscard]] std::size_t count() const { return plan.steps.size(); }
+  void checkUpdates(std::size_t steps) const {
+    REQUIRE(count() == steps);
+    CHECK(plan.source == StepSource::kOptimizer);
+  }
   void checkStep(std::size_t i, Nanos begin, Nanos end) const {
     CHECK(plan.steps[i].begin == begin);
     CHECK(plan.steps[i].end == end);
@@ -170,8 +174,7 @@ TEST_CASE("a loader and an optimizer recreated for each fold train in each fold"
 TEST_CASE("without a loader each update is a step, from the one before to its end") {
   const Planned planned(
       "repeat 5 every 100ms\n1s optimizer thread=1 duration=10ms optimizer=1\nend\n");
-  REQUIRE(planned.count() == 5);
-  CHECK(planned.plan.source == StepSource::kOptimizer);
+  planned.checkUpdates(5);
   planned.checkStep(0, 1s, 1010ms);
   planned.checkStep(1, 1010ms, 1110ms);
   CHECK(planned.plan.steps[1].fetch == -1);
@@ -218,8 +221,7 @@ TEST_CASE("warm-up is 10 steps or 5 s, whichever is longer, and at most 30 % of 
 TEST_CASE("a call that was many steps is as many, taken as equal") {
   const Planned planned(
       "repeat 10 every 100ms\n1s optimizer thread=1 duration=80ms optimizer=1 steps=4\nend\n");
-  REQUIRE(planned.count() == 40);
-  CHECK(planned.plan.source == StepSource::kOptimizer);
+  planned.checkUpdates(40);
   planned.checkStep(0, 1s, 1020ms);
   CHECK(planned.plan.steps[3].end == 1080ms);
   // What was between two calls goes with the first step of the second one.

@@ -110,13 +110,9 @@ TEST_CASE("one core and no workers is saturated, two cores are not") {
 }
 
 TEST_CASE("transform.oversubscribed needs pools and more runnable threads than cores") {
-  Training t{.workers = 4,
-             .cores = 4,
-             .compute = 5,
-             .waitTransform = 25,
-             .batchCpu = 40,
-             .pool = 3,
-             .threads = 4};
+  Training t{.workers = 4, .cores = 4, .compute = 5, .waitTransform = 25, .batchCpu = 40};
+  t.pool = 3;
+  t.threads = 4;
   CHECK(fires(t, "transform.oversubscribed"));
   Training idle = t;
   idle.cores = 32;
@@ -128,12 +124,8 @@ TEST_CASE("transform.oversubscribed needs pools and more runnable threads than c
 }
 
 TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
-  Training t{.workers = 4,
-             .compute = 8,
-             .waitTransform = 4.5,
-             .ready = 2,
-             .batchCpu = 20,
-             .batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10}};
+  Training t{.workers = 4, .compute = 8, .waitTransform = 4.5, .ready = 2, .batchCpu = 20};
+  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
   const Judgement j = factsOf(t).judge();
   const Finding* f = find(j, "transform.stragglers");
   REQUIRE(f);

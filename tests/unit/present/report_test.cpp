@@ -108,15 +108,7 @@ TEST_CASE("what was lost is said in words, beside a recording of any name") {
 
 TEST_CASE("a page with room for one epoch still says that it is one") {
   Analysis a = samples::inputBound();
-  for (int i = 0; i < 8; ++i) {
-    FunctionInfo f;
-    f.phase = static_cast<Phase>(1 + i / 2);
-    f.phaseRatio = 0.5;
-    f.samples = 100;
-    f.hot.function = Untrusted(std::string(150, 'f'));
-    f.hot.file = Untrusted("a.py");
-    a.functions.push_back(f);
-  }
+  samples::addLongFunctions(a);
   REQUIRE(a.epochs.size() > 1);
   CHECK(contains(reportText(a, wide(80)), "\nEPOCHS"));
 }

@@ -19,14 +19,7 @@ inline Analysis nothing() { return {}; }
 
 inline Finding aFinding(int rank, const char* id, Phase phase, double share, Confidence confidence,
                         const char* title) {
-  Finding f;
-  f.rank = rank;
-  f.id = id;
-  f.phase = phase;
-  f.shareRatio = share;
-  f.confidence = confidence;
-  f.title = title;
-  return f;
+  return {rank, id, phase, share, {}, confidence, title, {}, {}, {}, {}, {}};
 }
 
 // Without a diff or a command that checks it.
@@ -144,6 +137,19 @@ inline Analysis inputBound() {
   a.notAProblem = {"memory: 18 GB free", "CPU quota: not throttled", "swap: none"};
   a.notMeasured = {"page faults by file"};
   return a;
+}
+
+// Two of each of the first phases, with names longer than a line.
+inline void addLongFunctions(Analysis& a) {
+  for (int i = 0; i < 8; ++i) {
+    FunctionInfo f;
+    f.phase = static_cast<Phase>(1 + i / 2);
+    f.phaseRatio = 0.5;
+    f.samples = 100;
+    f.hot.function = Untrusted(std::string(150, 'f'));
+    f.hot.file = Untrusted("a.py");
+    a.functions.push_back(f);
+  }
 }
 
 inline Analysis healthy() {

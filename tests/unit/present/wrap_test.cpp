@@ -11,6 +11,7 @@
 #include "present/words/report_text.h"
 #include "present/words/wording.h"
 #include "tests/catch.h"
+#include "tests/unit/present/sample_analysis.h"
 #include "trace/trace_text.h"
 
 namespace stallprof {
@@ -119,15 +120,7 @@ TEST_CASE("a page without room for all leaves items out, never words") {
     Analysis a = analysisOf(directory);
     for (Finding& f : a.findings)
       for (Advice& advice : f.advice) advice.risk += " and so on, in the words of a long sentence";
-    for (int i = 0; i < 8; ++i) {
-      FunctionInfo f;
-      f.phase = static_cast<Phase>(1 + i / 2);
-      f.phaseRatio = 0.5;
-      f.samples = 100;
-      f.hot.function = Untrusted(std::string(150, 'f'));
-      f.hot.file = Untrusted("a.py");
-      a.functions.push_back(f);
-    }
+    stallprof::samples::addLongFunctions(a);
     for (const int width : {80, 100}) {
       INFO(directory << " at " << width);
       const std::string page = pageOf(a, width);

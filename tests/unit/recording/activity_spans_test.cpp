@@ -63,13 +63,22 @@ BusySpan sum(const std::vector<BusySpan>& spans) {
   return total;
 }
 
-TEST_CASE("the union is that of counting every nanosecond") {
-  std::mt19937 random(11);
+// 500 times over, each with its own gap.
+template <class Round>
+void forRounds(unsigned seed, Round&& run) {
+  std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
     INFO("round " << round);
     Brute brute;
     BusyUnion busy;
     const std::int64_t gap = 1 + static_cast<std::int64_t>(random() % 30);
+    run(random, brute, busy, gap, round);
+  }
+}
+
+TEST_CASE("the union is that of counting every nanosecond") {
+  forRounds(11, [](std::mt19937& random, Brute& brute, BusyUnion& busy, std::int64_t gap,
+                   int round) {
     const std::size_t count = random() % 120;
     std::vector<std::int64_t> stops = {static_cast<std::int64_t>(random() % 1500),
                                        static_cast<std::int64_t>(1500 + random() % 1500), 3000};
@@ -98,16 +107,11 @@ TEST_CASE("the union is that of counting every nanosecond") {
       from = static_cast<std::size_t>(stop);
     }
     CHECK(counted == count);
-  }
+  });
 }
 
 TEST_CASE("spans begin, end and join where the work does") {
-  std::mt19937 random(12);
-  for (int round = 0; round < 500; ++round) {
-    INFO("round " << round);
-    Brute brute;
-    BusyUnion busy;
-    const std::int64_t gap = 1 + static_cast<std::int64_t>(random() % 30);
+  forRounds(12, [](std::mt19937& random, Brute& brute, BusyUnion& busy, std::int64_t gap, int) {
     for (std::size_t i = random() % 80; i > 0; --i) {
       const auto begin = static_cast<std::int64_t>(random() % 2900);
       const Work work{begin, begin + 1 + static_cast<std::int64_t>(random() % 60),
@@ -125,7 +129,7 @@ TEST_CASE("spans begin, end and join where the work does") {
       from = stop;
     }
     CHECK(busy.pending() == 0);
-  }
+  });
 }
 
 TEST_CASE("work that comes late adds what no span has, and nothing twice") {

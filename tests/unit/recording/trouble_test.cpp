@@ -478,9 +478,7 @@ TEST_CASE("texts of any length and content are kept up to 64 KiB") {
 TEST_CASE("identities that ended are forgotten with the segment they were used in") {
   const TemporaryDirectory directory;
   Storage storage;
-  Writer::Options options;
-  options.segmentBytes = 4096;
-  auto writer = makeWriter(directory / "a", storage, options);
+  auto writer = makeWriter(directory / "a", storage, {.segmentBytes = 4096});
   writer->emit(Nanos(1), ThreadSeen{{1}, {}, 7, writer->intern("short")});
   writer->emit(Nanos(2), ThreadSeen{{2}, {}, 8, writer->intern("long")});
   writer->emit(Nanos(3), ThreadGone{{1}});
@@ -500,9 +498,7 @@ TEST_CASE("identities that ended are forgotten with the segment they were used i
 TEST_CASE("a recording is read while it is written") {
   const TemporaryDirectory directory;
   Storage storage;
-  Writer::Options options;
-  options.segmentBytes = 8192;
-  auto writer = makeWriter(directory / "a", storage, options);
+  auto writer = makeWriter(directory / "a", storage, {.segmentBytes = 8192});
   std::size_t before = 0;
   for (int at = 1; at < 60; ++at) {
     emitCalls(*writer, seconds(at), 50);

@@ -109,6 +109,21 @@ std::map<std::string, Times> timesByThread(const LiveJob& job) {
 
 }  // namespace
 
+namespace {
+
+// A job with a thread for each way to wait, watched for so long.
+struct CachedFile {
+  CachedFile() { files.file("cached.bin", std::string(1 << 16, 'x')); }
+  Machine files;
+};
+struct Waiting : CachedFile, LiveJob {
+  explicit Waiting(Nanos time) : LiveJob([this] { waitInEveryWay(files.root() + "/cached.bin"); }) {
+    watch(time);
+  }
+};
+
+}  // namespace
+
 TEST_CASE("what threads of a live job wait for is seen, as this user") {
   Machine files;  // a place for one file
   files.file("cached.bin", std::string(1 << 16, 'x'));
@@ -135,10 +150,7 @@ TEST_CASE("what threads of a live job wait for is seen, as this user") {
 }
 
 TEST_CASE("reads from the page cache never show as blocked in the file") {
-  Machine files;
-  files.file("cached.bin", std::string(1 << 16, 'x'));
-  LiveJob job([&] { waitInEveryWay(files.root() + "/cached.bin"); });
-  job.watch(ms(1200));
+  Waiting job(ms(1200));
   job.finish();
   auto times = timesByThread(job);
   CHECK(times["cached"].share(Wait::kFileRead) < 0.02);
@@ -155,10 +167,7 @@ TEST_CASE("reads from the page cache never show as blocked in the file") {
 }
 
 TEST_CASE("run and queue time of a live thread are what schedstat says, and all sums to the wall") {
-  Machine files;
-  files.file("cached.bin", std::string(1 << 16, 'x'));
-  LiveJob job([&] { waitInEveryWay(files.root() + "/cached.bin"); });
-  job.watch(ms(1500));
+  Waiting job(ms(1500));
   job.finish();
   std::map<ThreadId, std::pair<Nanos, Nanos>> extent;  // begin, end so far
   for (const Event& event : job.list.events) {

@@ -68,17 +68,27 @@ TEST_CASE("the library is not loaded before the command has begun") {
   CHECK(list.events.empty());
 }
 
+namespace {
+
+// Until `done`, with the job's processes known.
+bool sampleWith(const Machine& machine, ProcessTree& tree, EventList& list,
+                const std::function<bool()>& done) {
+  tree.sample(now(), list);
+  NvmlSampler sampler(machine.root(), &tree);
+  return sampleUntil(sampler, list, done);
+}
+
+}  // namespace
+
 TEST_CASE("devices, their use and their processes become events, the job's by identity") {
   Machine machine;
   machine.process({.pid = 42});
   machine.link("proc/self/ns/pid", "pid:[4026531836]");
   FakeNvml fake(hopper() + "process 42 1048576\nprocess 77 4096\n");
   const Named named(FakeNvml::library());
-  ProcessTree tree(machine.root(), 42);
   EventList list;
-  tree.sample(now(), list);
-  NvmlSampler sampler(machine.root(), &tree);
-  REQUIRE(sampleUntil(sampler, list, [&] { return list.all<DeviceUsage>().size() >= 2; }));
+  ProcessTree tree(machine.root(), 42);
+  REQUIRE(sampleWith(machine, tree, list, [&] { return list.all<DeviceUsage>().size() >= 2; }));
 
   const auto devices = list.all<DeviceSeen>();
   REQUIRE(devices.size() == 1);
@@ -105,11 +115,9 @@ TEST_CASE("in a pid namespace a number is only believed of a process that has th
   if (opens) machine.link("proc/42/fd/7", "/dev/nvidia0");
   FakeNvml fake(hopper() + "process 42 1048576\n");
   const Named named(FakeNvml::library());
-  ProcessTree tree(machine.root(), 42);
   EventList list;
-  tree.sample(now(), list);
-  NvmlSampler sampler(machine.root(), &tree);
-  REQUIRE(sampleUntil(sampler, list, [&] { return !list.all<DeviceProcess>().empty(); }));
+  ProcessTree tree(machine.root(), 42);
+  REQUIRE(sampleWith(machine, tree, list, [&] { return !list.all<DeviceProcess>().empty(); }));
   CHECK(list.all<DeviceProcess>()[0].process.none() == !opens);
 }
 

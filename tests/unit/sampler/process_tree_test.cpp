@@ -38,10 +38,10 @@ struct Watcher {
   Nanos clock = ms(1000);
 };
 
-// Of a job that is a shell, once it was seen.
-struct Shell : Machine, Watcher {
-  Shell() : Watcher(static_cast<Machine&>(*this)) {
-    process({100, 1, "sh"});
+// Of a machine with these processes, 100 the job's first, once they were seen.
+struct Job : Machine, Watcher {
+  explicit Job(std::initializer_list<Task> tasks) : Watcher(static_cast<Machine&>(*this)) {
+    for (const Task& task : tasks) process(task);
     sample();
   }
 };
@@ -63,14 +63,10 @@ using Kind = TaskEvent::Kind;
 }  // namespace
 
 TEST_CASE("without task events children are found in /proc when a task was born") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({50, 1, "stranger"});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "sh"}, {50, 1, "stranger"}});
   CHECK(watch.pids() == Pids{100});
-  machine.process({101, 100, "python3", 1001});
-  machine.process({102, 101, "worker", 1002});
+  watch.process({101, 100, "python3", 1001});
+  watch.process({102, 101, "worker", 1002});
   watch.sample();
   CHECK(watch.pids() == Pids{100, 101, 102});
   CHECK(watch.last(102).parent == watch.last(101).process);
@@ -80,30 +76,21 @@ TEST_CASE("without task events children are found in /proc when a task was born"
 }
 
 TEST_CASE("a daemon stays of the job when its parents die") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({101, 100, "sh", 1001});
-  machine.process({102, 101, "daemon", 1002});
-  Watcher watch(machine);
-  watch.sample();
-  machine.end(101);
-  machine.process({102, 1, "daemon", 1002});  // now a child of init
+  Job watch({{100, 1, "sh"}, {101, 100, "sh", 1001}, {102, 101, "daemon", 1002}});
+  watch.end(101);
+  watch.process({102, 1, "daemon", 1002});  // now a child of init
   watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100, 102});
-  machine.process({103, 102, "child", 1500});
+  watch.process({103, 102, "child", 1500});
   watch.sample();
   CHECK(watch.pids() == Pids{100, 102, 103});
 }
 
 TEST_CASE("a pid given to another process is another life") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({101, 100, "first", 1001});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "sh"}, {101, 100, "first", 1001}});
   const ProcessId first = watch.tree.processOf(101, 1001);
-  machine.end(101);
-  machine.process({101, 100, "second", 2002});
+  watch.end(101);
+  watch.process({101, 100, "second", 2002});
   watch.sample(ms(1100));
   watch.sample();
   const ProcessId second = watch.tree.processOf(101, 2002);
@@ -115,27 +102,20 @@ TEST_CASE("a pid given to another process is another life") {
 }
 
 TEST_CASE("a pid taken over by a stranger is no longer of the job") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({101, 100, "ours", 1001});
-  Watcher watch(machine);
-  watch.sample();
-  machine.end(101);
-  machine.process({101, 1, "stranger", 2002});
+  Job watch({{100, 1, "sh"}, {101, 100, "ours", 1001}});
+  watch.end(101);
+  watch.process({101, 1, "stranger", 2002});
   watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100});
 }
 
 TEST_CASE("an exec announces the process again with its new image, found by its new stack") {
-  Machine machine;
-  machine.process({100, 1, "python3"});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "python3"}});
   const ProcessSeen before = watch.last(100);
   Machine::Task same{100, 1, "python3"};
   same.stack = 777;
-  machine.process(same);
-  machine.file("proc/100/cmdline", std::string("python3\0other.py\0", 17));
+  watch.process(same);
+  watch.file("proc/100/cmdline", std::string("python3\0other.py\0", 17));
   watch.sample(ms(1100));
   const ProcessSeen after = watch.last(100);
   CHECK(after.process == before.process);
@@ -155,15 +135,10 @@ TEST_CASE("secrets in a command line are masked before the first event") {
 }
 
 TEST_CASE("a zombie is gone, a stopped process is not") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({101, 100, "ended", 1001});
-  machine.process({102, 100, "stopped", 1002});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "sh"}, {101, 100, "ended", 1001}, {102, 100, "stopped", 1002}});
   Machine::Task zombie{101, 100, "ended", 1001, 'Z'}, stopped{102, 100, "stopped", 1002, 'T'};
-  machine.process(zombie);
-  machine.process(stopped);
+  watch.process(zombie);
+  watch.process(stopped);
   watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100, 102});
   CHECK(watch.tree.gone(101, 1001));
@@ -185,7 +160,7 @@ TEST_CASE("threads come and go with their task directories") {
 }
 
 TEST_CASE("task events: fork, exec and exit in order") {
-  Shell watch;
+  Job watch({{100, 1, "sh"}});
   watch.report(Kind::kFork, 201, 201, 100);
   watch.report(Kind::kExec, 201, 201, 0, "ls");
   watch.report(Kind::kExit, 201, 201, 100);
@@ -196,7 +171,7 @@ TEST_CASE("task events: fork, exec and exit in order") {
 }
 
 TEST_CASE("task events: exit before fork is a life all the same") {
-  Shell watch;
+  Job watch({{100, 1, "sh"}});
   watch.report(Kind::kExit, 201, 201, 100);
   watch.report(Kind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
@@ -205,7 +180,7 @@ TEST_CASE("task events: exit before fork is a life all the same") {
 }
 
 TEST_CASE("task events: exec or exit of a process nobody heard of changes nothing") {
-  Shell watch;
+  Job watch({{100, 1, "sh"}});
   const std::size_t before = watch.list.events.size();
   watch.report(Kind::kExec, 999, 999, 0, "x");
   watch.report(Kind::kName, 999, 999, 0, "x");
@@ -215,32 +190,24 @@ TEST_CASE("task events: exec or exit of a process nobody heard of changes nothin
 }
 
 TEST_CASE("task events: a fork reported twice is one process") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({201, 100, "child", 1001});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "sh"}, {201, 100, "child", 1001}});
   watch.report(Kind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100, 201});
   CHECK(watch.list.all<ProcessSeen>().size() == 2);
 }
 
 TEST_CASE("task events: a process that /proc still shows after its exit is not born again") {
-  Machine machine;
-  machine.process({100, 1, "sh"});
-  machine.process({201, 100, "child", 1001});
-  Watcher watch(machine);
-  watch.sample();
+  Job watch({{100, 1, "sh"}, {201, 100, "child", 1001}});
   watch.report(Kind::kExit, 201, 201, 100);  // the kernel reports before the entry goes
-  machine.process({202, 100, "other", 1002});
+  watch.process({202, 100, "other", 1002});
   watch.sample(ms(1100));  // a birth: children are searched for
   CHECK(watch.pids() == Pids{100, 202});
   CHECK(watch.list.all<ProcessSeen>().size() == 3);
   CHECK(watch.list.all<ProcessGone>().size() == 1);
 
   SECTION("but another life of its number is") {
-    machine.process({201, 100, "later", 2002});
-    machine.lastPid(203);
+    watch.process({201, 100, "later", 2002});
+    watch.lastPid(203);
     watch.sample(ms(1100));
     CHECK(watch.pids() == Pids{100, 201, 202});
   }
@@ -309,7 +276,7 @@ TEST_CASE("task events: a thread's new name is reported") {
 }
 
 TEST_CASE("records from inside name processes and threads that were not seen yet") {
-  Shell watch;
+  Job watch({{100, 1, "sh"}});
   watch.process({300, 1, "python3", 5000});
   const ProcessId id = watch.tree.processOf(300, 5000);
   CHECK(watch.last(300).process == id);
@@ -321,7 +288,7 @@ TEST_CASE("records from inside name processes and threads that were not seen yet
 }
 
 TEST_CASE("records of a process that was gone before anybody read it still have a name") {
-  Shell watch;
+  Job watch({{100, 1, "sh"}});
   const ProcessId id = watch.tree.processOf(777, 4000);
   CHECK(watch.last(777).startTicks == 4000);
   CHECK(watch.tree.processOf(777, 4000) == id);

@@ -1,35 +1,51 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/python/stack_stride.h"
 
+#include <vector>
+
 #include "tests/catch.h"
 
 using stallprof::python::StackStride;
 
+namespace {
+
+struct Update {
+  double share;
+  std::size_t slices;
+  bool governed;
+};
+
+std::vector<int> stridesAfter(StackStride& stride, const std::vector<Update>& updates) {
+  std::vector<int> strides;
+  for (const Update& u : updates)
+    strides.push_back(static_cast<int>(stride.update(u.share, u.slices, u.governed)));
+  return strides;
+}
+
+}  // namespace
+
 TEST_CASE("stacks that cost too much are left out until they would cost little") {
   StackStride stride;
-  CHECK(stride.update(0.003, 10, false) == 1);
-  CHECK(stride.update(0.009, 10, false) == 2);
-  CHECK(stride.update(0.005, 10, false) == 4);
-  CHECK(stride.update(0.002, 10, false) == 4);
-  CHECK(stride.update(0.0015, 10, false) == 2);
-  CHECK(stride.update(0.0015, 10, false) == 1);
-  CHECK(stride.update(0.0015, 10, false) == 1);
+  const std::vector<Update> updates = {{0.003, 10, false}, {0.009, 10, false},  {0.005, 10, false},
+                                       {0.002, 10, false}, {0.0015, 10, false}, {0.0015, 10, false},
+                                       {0.0015, 10, false}};
+  CHECK(stridesAfter(stride, updates) == std::vector{1, 2, 4, 4, 2, 1, 1});
 }
 
 TEST_CASE("a governor that has slowed the samples bounds the stacks, too") {
   StackStride stride;
-  CHECK(stride.update(0.009, 10, false) == 2);
-  CHECK(stride.update(0.009, 10, false) == 4);
-  CHECK(stride.update(0.003, 10, true) == 2);
-  CHECK(stride.update(0.003, 10, true) == 1);
-  CHECK(stride.update(0.006, 10, true) == 1);
+  const std::vector<Update> updates = {{0.009, 10, false},
+                                       {0.009, 10, false},
+                                       {0.003, 10, true},
+                                       {0.003, 10, true},
+                                       {0.006, 10, true}};
+  CHECK(stridesAfter(stride, updates) == std::vector{2, 4, 2, 1, 1});
 }
 
 TEST_CASE("what stacks write is bounded at any pace") {
   StackStride stride;
-  CHECK(stride.update(0.001, 400, true) == 2);
-  CHECK(stride.update(0.001, 200, true) == 2);
-  CHECK(stride.update(0.001, 100, true) == 1);
-  for (int i = 0; i < 20; ++i) (void)stride.update(0.001, 400, true);
+  const std::vector<Update> updates = {{0.001, 400, true}, {0.001, 200, true}, {0.001, 100, true}};
+  CHECK(stridesAfter(stride, updates) == std::vector{2, 2, 1});
+  stridesAfter(stride, std::vector<Update>(20, {0.001, 400, true}));
   CHECK(stride.stride() == StackStride::kMax);
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "analysis/facts/analysis.h"
+
+namespace stallprof::test {
+
+// Null where the finding did not fire.
+inline const Finding* find(const Analysis& analysis, std::string_view id) {
+  for (const Finding& f : analysis.findings)
+    if (f.id == id) return &f;
+  return nullptr;
+}
+
+}  // namespace stallprof::test
