@@ -164,6 +164,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
     out.verdict = judgement.verdict;
     out.ceilings = std::move(judgement.ceilings);
     out.findings = std::move(judgement.findings);
+    out.caveats = std::move(judgement.caveats);
     out.notAProblem = std::move(judgement.notAProblem);
     out.notMeasured = std::move(judgement.notMeasured);
   }

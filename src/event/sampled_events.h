@@ -51,13 +51,23 @@ struct HostUsage {
   std::int64_t shmUsed = -1, shmTotal = -1;                                   // /dev/shm, bytes
   Nanos cpuSome{-1}, ioSome{-1}, ioFull{-1}, memorySome{-1}, memoryFull{-1};  // PSI totals
   std::int64_t reclaimScans = -1;  // vmstat pgscan_direct
+  // Of the CPUs that the job's threads may run on: how many there are, and what all programs did on
+  // them since the first row. `besideBusy`: on the other hardware threads of their cores; -1: none.
+  std::int64_t allowedCpus = -1;
+  Nanos allowedBusy{-1}, allowedSteal{-1}, besideBusy{-1};
+  // Other recorders of the same job on this host, and the CPU of what they record, on those CPUs.
+  std::int64_t siblings = -1;
+  Nanos siblingCpu{-1};
   STALLPROF_EVENT(HOST_USAGE, "host", v("busy", s.busy), v("idle", s.idle), v("iowait", s.ioWait),
                   v("steal", s.steal), v("job_cpu", s.jobCpu), v("mem_total", s.memoryTotal),
                   v("mem_available", s.memoryAvailable), v("page_cache", s.pageCache),
                   v("dirty", s.dirty), v("swap_in", s.swapInPages), v("swap_out", s.swapOutPages),
                   v("shm_used", s.shmUsed), v("shm_total", s.shmTotal), v("psi_cpu", s.cpuSome),
                   v("psi_io", s.ioSome), v("psi_io_full", s.ioFull), v("psi_memory", s.memorySome),
-                  v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans))
+                  v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans),
+                  v("allowed_cpus", s.allowedCpus), v("allowed_busy", s.allowedBusy),
+                  v("allowed_steal", s.allowedSteal), v("beside_busy", s.besideBusy),
+                  v("siblings", s.siblings), v("sibling_cpu", s.siblingCpu))
 };
 
 struct DiskUsage {
@@ -84,11 +94,12 @@ struct CgroupUsage {
   std::int64_t periods = -1, throttledPeriods = -1;
   Nanos throttled{-1};
   std::int64_t memoryBytes = -1, memoryLimit = -1, memoryFile = -1, oomKills = -1;
+  Nanos cpu{-1};  // of all tasks of the group that has the quota
   STALLPROF_EVENT(CGROUP_USAGE, "cgroup", v("version", s.version), v("cpu_milli", s.cpuQuotaMilli),
                   v("periods", s.periods), v("throttled_periods", s.throttledPeriods),
                   v("throttled", s.throttled), v("memory", s.memoryBytes),
                   v("memory_limit", s.memoryLimit), v("file", s.memoryFile),
-                  v("oom_kills", s.oomKills))
+                  v("oom_kills", s.oomKills), v("cpu", s.cpu))
 };
 
 // A file a process of the job was seen to wait for or hold open; at most once a second per file.

@@ -4,8 +4,8 @@
 #include <variant>
 
 #include "event/strings.h"
-#include "sampler/proc/cgroup.h"
 #include "sampler/proc/syscall_count.h"
+#include "sampler/processes/cgroup_sampler.h"
 #include "sampler/processes/host.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
@@ -47,10 +47,12 @@ std::vector<SourceReport> samplerSources(const std::string& root, pid_t pid) {
   ThreadSampler threads(root, tree);
   ProcessSampler processes(root, tree);
   HostSampler host(root, &tree);
-  CgroupSampler cgroup(root, pid);
+  CgroupSampler cgroup(root, pid, &tree);
+  SiblingRecorders siblings(tree, host.allowedCpus());
   for (Sampler* sampler : {static_cast<Sampler*>(&tree), static_cast<Sampler*>(&threads),
                            static_cast<Sampler*>(&processes), static_cast<Sampler*>(&host),
-                           static_cast<Sampler*>(&cgroup), static_cast<Sampler*>(&opens)})
+                           static_cast<Sampler*>(&cgroup), static_cast<Sampler*>(&siblings),
+                           static_cast<Sampler*>(&opens)})
     sampler->sample(at, list);
   return list.reports;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/blame/read_cpu.h"
+#include "analysis/describe/host_cpu.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
 
@@ -46,11 +47,6 @@ typename Table<P>::const_iterator firstFrom(const Table<P>& table, Nanos at) {
                           [](const Timed<P>& row, Nanos t) { return row.at < t; });
 }
 
-Maybe<double> per(Maybe<double> value, double divisor) {
-  if (!value || divisor <= 0) return std::nullopt;
-  return *value / divisor;
-}
-
 template <class P, class Field>
 Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nanos end,
                             bool maximum) {
@@ -61,59 +57,6 @@ Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nan
     if (!found || (maximum ? value > *found : value < *found)) found = value;
   }
   return found;
-}
-
-// The job's CPU and the host's are sampled once a second, at other instants: over less than two
-// seconds the difference comes from when the samples were, not from who used the CPU.
-constexpr Nanos kMinForCpu = std::chrono::seconds(2);
-
-// CPU of processes that came and went between two samples: the host row's sum has it, by their
-// parents' counters, and no process's own row. Taken as even over the run.
-double unseenCpu(const Trace& trace, Nanos begin, Nanos end) {
-  const auto all = knownIn(trace.host, &HostUsage::jobCpu);
-  if (!all || all->second <= all->first) return 0;
-  double seen = 0;
-  for (const ProcessLife& process : trace.processes)
-    seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
-  const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
-  return std::max(0.0, total - seen) * seconds(end - begin) / seconds(all->second - all->first);
-}
-
-// The host row's sum is as old as the last sample of each process, up to two seconds: a window is
-// measured at the processes' own rows.
-Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
-  const auto seen = sumUsed(trace, everyone(), &ProcessUsage::cpu, begin, end);
-  if (!seen) return growth(trace.host, &HostUsage::jobCpu, begin, end);
-  return *seen + unseenCpu(trace, begin, end);
-}
-
-// Of the making of batches that lie in [begin, end).
-double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
-  auto sum = static_cast<double>(trainer.joined.makingCpu.count());
-  for (const BatchWork& w : trainer.works) {
-    const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
-    if (inside > Nanos{} && w.worker >= 0)
-      sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
-  }
-  return sum;
-}
-
-void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
-  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
-  const double cpus = run.cores * seconds(end - begin) * 1e9;
-  const Maybe<double> job = jobCpu(trace, begin, end);
-  if (job && !trainer.steps.empty())
-    run.besideCpuRatio = per(std::max(0.0, *job - static_cast<double>(trainer.processCpu.count()) -
-                                               makingCpu(trainer, begin, end)),
-                             cpus);
-  if (end - begin < kMinForCpu) return;
-  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
-  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
-  run.jobCpuRatio = per(job, cpus);
-  if (job && busy) run.externalCpuRatio = per(std::max(0.0, *busy - *job - ours), cpus);
-  run.stealRatio = per(growth(trace.host, &HostUsage::steal, begin, end), cpus);
-  run.throttledRatio =
-      per(growth(trace.cgroups, &CgroupUsage::throttled, begin, end), seconds(end - begin) * 1e9);
 }
 
 // Storage: what the best second of the busiest device moved, and how busy it was in the window.
@@ -278,8 +221,6 @@ Maybe<std::int64_t> peakResident(const Trace& trace) {
 RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
   const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
   RunFacts run;
-  const auto& host = trace.manifest.host;
-  run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
   measureCpu(trace, trainer, run);
   run.faultSeconds = faultSeconds(trace);
   measureDisk(trace, begin, end, run);
@@ -300,7 +241,12 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
   const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
   const double time = seconds(end - begin);
   Resources out;
+  out.cores = run.cores;
   out.cpuRatio = run.jobCpuRatio;
+  out.externalCpuRatio = run.externalCpuRatio;
+  out.siblingCpuRatio = run.siblingCpuRatio;
+  out.stealRatio = run.stealRatio;
+  out.throttledRatio = run.throttledRatio;
   for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
     const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
     if (const auto cpu =

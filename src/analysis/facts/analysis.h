@@ -81,7 +81,12 @@ struct CoverageInfo {
 };
 
 struct Resources {
+  double cores = 0;  // that the job could use in the window, the mean
   Maybe<double> cpuRatio;
+  // Of those cores: used by programs that are not of the job; by its other recorded ranks on this
+  // host; taken by the hypervisor; and of the time that its tasks could have run, stopped by a
+  // quota.
+  Maybe<double> externalCpuRatio, siblingCpuRatio, stealRatio, throttledRatio;
   std::vector<std::pair<std::string, double>> roleCpuRatio;  // role -> share of usable cores
   Maybe<double> gpuBusyRatio, readBytesPerSecond, writeBytesPerSecond, netBytesPerSecond,
       cacheHitRatio;
@@ -316,6 +321,7 @@ struct Analysis {
   std::vector<Ceiling> ceilings;
   std::vector<Finding> findings;  // by rank
   std::vector<TrainerInfo> trainers;
+  std::vector<std::string> caveats;  // what limits how far the figures of this run carry
   std::vector<std::string> notAProblem;
   std::vector<std::string> notMeasured;
   Maybe<Cost> cost;

@@ -77,6 +77,12 @@ template <class Field>
                     std::min(end, known->second) - process.seen, end - process.seen);
 }
 
+// A share or a rate: null where the value is not known, or there is nothing to divide by.
+[[nodiscard]] inline Maybe<double> per(Maybe<double> value, double divisor) {
+  if (!value || divisor <= 0) return std::nullopt;
+  return *value / divisor;
+}
+
 // CPU of all threads of a process in the interval; 0 where it was not seen.
 [[nodiscard]] inline Nanos cpuBetween(const ProcessLife& process, Nanos begin, Nanos end) {
   return Nanos(static_cast<Nanos::rep>(used(process, &ProcessUsage::cpu, begin, end).value_or(0)));

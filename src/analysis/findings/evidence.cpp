@@ -21,7 +21,8 @@ const LoaderSeen* loaderOf(const Trace& trace, const TrainerFacts& t) {
 
 PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, double external) {
   PipelineSettings s;
-  s.cores = coresLeft(run.cores, external + run.besideCpuRatio.value_or(0));
+  s.cores = coresLeft(run.cores,
+                      external + run.siblingCpuRatio.value_or(0) + run.besideCpuRatio.value_or(0));
   if (!loader) return s;
   // A damaged recording may claim anything; PyTorch itself is unusable past a few hundred.
   s.workers = std::clamp(loader->workers, 0, 1024);
@@ -34,6 +35,16 @@ PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, doubl
 
 double externalOf(const RunFacts& run) {
   return std::clamp(run.externalCpuRatio.value_or(0) + run.stealRatio.value_or(0), 0.0, 1.0);
+}
+
+// Cores that others use while more lie idle are no loss.
+bool lackedCores(const TrainerFacts& t, const RunFacts& run) {
+  constexpr double kFewIdle = 0.9;  // of the usable cores, in use
+  constexpr double kQueued = 0.05;  // of the window, the trainer was runnable without a core
+  if (!run.jobCpuRatio) return true;
+  const double busy = *run.jobCpuRatio + externalOf(run) + run.siblingCpuRatio.value_or(0);
+  return busy >= kFewIdle ||
+         (t.window() > Nanos{} && seconds(t.starved) > kQueued * seconds(t.window()));
 }
 
 double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
@@ -122,7 +133,8 @@ SourceLine Evidence::loaderLine() const {
 }
 
 double coresForPipeline(const Evidence& e, double cores, double external) {
-  const double others = external + e.beside * e.run.cores / std::max(cores, 0.25);
+  const double others = external + (e.beside + e.run.siblingCpuRatio.value_or(0)) * e.run.cores /
+                                       std::max(cores, 0.25);
   return coresLeft(cores, others);
 }
 
@@ -138,23 +150,28 @@ bool coresFull(const Evidence& e) {
 Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) {
   const LoaderSeen* loader = loaderOf(trace, t);
   const double external = externalOf(run);
+  const bool lacked = lackedCores(t, run);
   const auto steps = static_cast<double>(t.windowSteps());
   const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
   const bool hasWorkers = loader && loader->workers > 0;
   const Workload work = t.loader >= 0 && !loader ? Workload{} : workloadOf(t, hasWorkers);
-  Evidence e{trace, t,     run, Gains(work, settingsOf(loader, run, external), perStep, external),
+  Evidence e{trace, t,
+             run,   Gains(work, settingsOf(loader, run, external), perStep, lacked ? external : 0),
              {},    loader};
+  e.contended = lacked;
+  e.external = lacked ? external : 0;
   e.perStep = perStep;
   e.device = deviceEvidence(t);
-  e.external = external;
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
-  e.ceilings = steps > 0 ? ceilingsOf(e.gains, run) : std::vector<Ceiling>{};
+  if (steps > 0) e.ceilings = ceilingsOf(e.gains, run);
+  e.misfits = takeMisfits(e.ceilings, e.gains.measured());
   e.workersBusy = workersBusy(t, e.workers());
   const Demand& d = e.gains.demand();
   const double byDemand =
       perStep > 0 ? (d.batchCpu + d.trainerCpu) / perStep / std::max(0.25, run.cores) : 0;
-  e.coresBusy = std::min(1.0, run.jobCpuRatio.value_or(byDemand) + external);
+  e.coresBusy = std::min(
+      1.0, run.jobCpuRatio.value_or(byDemand) + external + run.siblingCpuRatio.value_or(0));
   addWorkerBytes(e);
   return e;
 }

@@ -31,13 +31,16 @@ struct Evidence {
   double evaluation = 0;      // epochs without training
   double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers
   double coresBusy = 0;       // of the usable cores, by the job and the others
-  double external = 0;        // of the usable cores, by others and the hypervisor
+  double external = 0;        // of the usable cores, by others and the hypervisor, where it cost
+  bool contended = false;     // the job lacked cores: few were idle, or its threads were queued
   double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
   double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable
   bool trainerBlockedKnown = false;
   double workerBytes = 0;  // memory one more worker would take; 0: not known
   bool workerBytesMeasured = false;
   DeviceEvidence device = {};
+  std::vector<Ceiling> misfits =
+      {};  // below the measured pace, so no ceilings: the model is wrong there
 
   [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }

@@ -72,6 +72,21 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   return all;
 }
 
+std::vector<Ceiling> takeMisfits(std::vector<Ceiling>& ceilings, double measured) {
+  std::vector<Ceiling> misfits;
+  std::erase_if(ceilings, [&](Ceiling& c) {
+    if (c.gapRatio >= 0) return false;
+    if (c.gapRatio < -kModelError) {
+      misfits.push_back(c);
+      return true;
+    }
+    c.gapRatio = 0;
+    c.stepsPerSecond = 1 / measured;
+    return false;
+  });
+  return misfits;
+}
+
 bool nearTie(const std::vector<Ceiling>& c) {
   double first = 0;
   for (const Ceiling& each : c) {

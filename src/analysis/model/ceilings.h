@@ -14,6 +14,10 @@ namespace stallprof {
 // meanwhile.
 [[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run);
 
+// Takes out of `ceilings` those below the measured pace by more than the model's error, and returns
+// them: what the run has beaten is no bound of it. Within that error the bound is the pace itself.
+[[nodiscard]] std::vector<Ceiling> takeMisfits(std::vector<Ceiling>& ceilings, double measured);
+
 // Share of W workers' time that in-order delivery leaves usable when the trainer is not the limit:
 // 1 with steady batches, 0.4 to 0.8 with heavy tails.
 [[nodiscard]] double headOfLineEfficiency(const Gains& gains);

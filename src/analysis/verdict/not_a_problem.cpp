@@ -59,6 +59,39 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   return lines;
 }
 
+std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& findings) {
+  constexpr double kWorthSaying = 0.05, kBusyBeside = 0.25;
+  std::vector<std::string> lines;
+  List list(findings, lines);
+  const RunFacts& r = e.run;
+  const std::string queued =
+      e.contended ? " They compete for cores: the trainer was runnable without one " +
+                        percent(e.starved) + " of the time."
+                  : " Cores were idle meanwhile.";
+  const double stolen = r.stealRatio.value_or(0), others = r.externalCpuRatio.value_or(0);
+  if (e.external > kWorthSaying && stolen <= others)
+    list.add("host.noisy_neighbour", "Other programs used " + percent(others) +
+                                         " of the cores that this run may use: intervals are "
+                                         "widened by as much.");
+  if (stolen > kWorthSaying)
+    list.add("host.noisy_neighbour", "The hypervisor took " + percent(stolen) +
+                                         " of the CPUs that this run may use (steal): intervals "
+                                         "are widened by as much.");
+  if (r.siblings > 0)
+    lines.push_back(countOf(r.siblings, "other recording") + " of this job on this host used " +
+                    percent(r.siblingCpuRatio.value_or(0)) +
+                    " of the cores that this run may use." +
+                    (r.siblingCpuRatio.value_or(0) > kWorthSaying ? queued : ""));
+  if (r.besideBusyRatio.value_or(0) > kBusyBeside)
+    lines.push_back("Other programs kept the second hardware threads of these cores busy " +
+                    percent(*r.besideBusyRatio) + " of the time: each core is slower meanwhile.");
+  if (r.coresRange)
+    lines.push_back("The cores that this run may use changed between " +
+                    number(r.coresRange->first) + " and " + number(r.coresRange->second) +
+                    " while it ran; figures are of the mean, " + number(r.cores) + ".");
+  return lines;
+}
+
 std::vector<std::string> notMeasured(const Evidence& e) {
   std::vector<std::string> lines;
   const auto missing = [&](bool absent, const char* what) {
@@ -68,6 +101,9 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   missing(!e.run.cacheHitRatio, "page-cache hits");
   missing(!e.run.opensPerSecond, "file opens (counting them needs perf_event access)");
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
+  for (const Ceiling& c : e.misfits)
+    lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
+                    percent(-c.gapRatio) + " below the measured pace)");
   missing(e.loader && e.gains.workload().batches.empty(),
           "the making of batches (the hook did not see the producers)");
   if (!e.gains.fits() && !e.gains.workload().batches.empty())

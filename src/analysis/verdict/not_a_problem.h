@@ -12,5 +12,8 @@ namespace stallprof {
 [[nodiscard]] std::vector<std::string> notAProblem(const Evidence& e,
                                                    const std::vector<Finding>& findings);
 [[nodiscard]] std::vector<std::string> notMeasured(const Evidence& e);
+// What limits how far the figures of this run carry, and no finding says: other users of its cores.
+[[nodiscard]] std::vector<std::string> caveats(const Evidence& e,
+                                               const std::vector<Finding>& findings);
 
 }  // namespace stallprof

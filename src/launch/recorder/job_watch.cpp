@@ -5,8 +5,8 @@
 #include "sampler/nvml/nvml_sampler.h"
 #include "sampler/perf/counter_sampler.h"
 #include "sampler/perf/native_sampler.h"
-#include "sampler/proc/cgroup.h"
 #include "sampler/proc/syscall_count.h"
+#include "sampler/processes/cgroup_sampler.h"
 #include "sampler/processes/host.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
@@ -38,15 +38,18 @@ struct JobWatch::Parts {
         stacks(kRoot, tree),
         processes(kRoot, tree),
         host(kRoot, &tree),
-        cgroup(kRoot, job),
+        siblings(tree, host.allowedCpus()),
+        cgroup(kRoot, job, &tree),
         calls(kRoot),
         gpus(kRoot, &tree),
         natives(kRoot, tree, options.python ? &stacks : nullptr),
         loop(options.hz) {
     // The tree first: the others follow what it found.
-    for (Sampler* sampler : std::initializer_list<Sampler*>{
-             &tree, &threads, &natives, &processes, &host, &cgroup, &calls, &counters, &gpus})
+    for (Sampler* sampler :
+         std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &siblings, &host,
+                                         &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
+    host.follow(siblings);
     if (options.python) threads.deliverSamples(stacks);
   }
 
@@ -57,6 +60,7 @@ struct JobWatch::Parts {
   PythonSampler stacks;
   ProcessSampler processes;
   HostSampler host;
+  SiblingRecorders siblings;
   CgroupSampler cgroup;
   SyscallCounter calls;
   NvmlSampler gpus;

@@ -131,6 +131,19 @@ constexpr auto fieldsOf(const Resources*) {
   constexpr Worse kUp = Worse::kHigher, kDown = Worse::kLower;
   return std::make_tuple(
       field("cpu_ratio", &R::cpuRatio, metric("CPU, of the usable cores.", "CPU")),
+      field("cores", &R::cores,
+            {.text = "That the job could use in the window, the mean: its CPUs, or its quota."}),
+      field(
+          "external_cpu_ratio", &R::externalCpuRatio,
+          metric("CPU that other programs took from the job, of the usable cores.", "others' CPU")),
+      field("sibling_cpu_ratio", &R::siblingCpuRatio,
+            metric("CPU of this job's other recordings on this host, of the usable cores.",
+                   "siblings' CPU")),
+      field("steal_ratio", &R::stealRatio,
+            metric("Time that the hypervisor took, of the CPUs that the job may run on.", "steal")),
+      field("throttled_ratio", &R::throttledRatio,
+            metric("Time stopped by a CPU quota, of that in which tasks could have run.",
+                   "throttled")),
       field("role_cpu_ratio", [](const R& r) { return NamedRatios{&r.roleCpuRatio}; },
             {.text = "CPU by role, of the usable cores.", .by = "role", .exported = true}),
       field("gpu_busy_ratio", &R::gpuBusyRatio,

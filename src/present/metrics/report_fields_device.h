@@ -144,6 +144,7 @@ constexpr auto fieldsOf(const Analysis*) {
       field("steps", &A::steps), field("epochs", &A::epochs), field("breakdown", &A::breakdown),
       field("verdict", &A::verdict), field("ceilings", &A::ceilings),
       field("findings", &A::findings), field("trainers", &A::trainers),
+      field("caveats", &A::caveats, {.text = "What limits how far the figures of this run carry."}),
       field("not_a_problem", &A::notAProblem), field("not_measured", &A::notMeasured),
       field("cost", &A::cost, {.text = "only where a price was given", .optional = true}),
       field("functions", [](const A& a) { return a.functions.empty() ? nullptr : &a.functions; },

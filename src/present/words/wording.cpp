@@ -127,6 +127,7 @@ std::vector<std::string> warnings(const Analysis& a) {
     out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
   else if (a.run.exitCode.value_or(0) != 0)
     out.push_back("The command failed: exit status " + std::to_string(*a.run.exitCode) + ".");
+  out.insert(out.end(), a.caveats.begin(), a.caveats.end());
   return out;
 }
 

@@ -31,7 +31,8 @@ struct FindingRow {
 [[nodiscard]] std::string lineText(const SourceLine& line);
 
 [[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
-[[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed
+[[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed,
+// and the caveats
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::vector<std::string> captureParts(const Analysis& a);  // steps, cost, losses
 [[nodiscard]] std::string stepTimeText(const StepsInfo& steps);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/proc/cgroup.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "sampler/proc/cpu_mask.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -122,6 +122,23 @@ std::pair<std::string, std::int64_t> tightest(const std::vector<std::string>& di
   return best;
 }
 
+// v1 keeps it in another hierarchy, which is often mounted beside or together with the first.
+Nanos groupCpu(std::string directory, std::string_view stat, bool v2) {
+  if (v2) {
+    const std::int64_t time = valueOf(stat, "usage_usec");
+    return time < 0 ? Nanos(-1) : std::chrono::microseconds(time);
+  }
+  std::int64_t time = numberIn(directory + "/cpuacct.usage");
+  constexpr std::string_view kMount = "/cgroup/cpu";
+  const std::size_t mount = directory.find(std::string(kMount) + "/");
+  if (time < 0 && (mount != std::string::npos || directory.ends_with(kMount))) {
+    const std::size_t end =
+        (mount == std::string::npos ? directory.size() - kMount.size() : mount) + kMount.size();
+    time = numberIn(directory.insert(end, "acct") + "/cpuacct.usage");
+  }
+  return Nanos(time);
+}
+
 void readCpu(const CgroupPaths& paths, CgroupUsage& usage) {
   if (paths.cpu.empty()) return;
   const auto [directory, quota] =
@@ -131,6 +148,7 @@ void readCpu(const CgroupPaths& paths, CgroupUsage& usage) {
   usage.periods = valueOf(stat, "nr_periods");
   usage.throttledPeriods = valueOf(stat, "nr_throttled");
   const std::int64_t time = valueOf(stat, paths.cpuIsV2 ? "throttled_usec" : "throttled_time");
+  usage.cpu = groupCpu(directory, stat, paths.cpuIsV2);
   if (time >= 0) usage.throttled = paths.cpuIsV2 ? std::chrono::microseconds(time) : Nanos(time);
 }
 
@@ -148,42 +166,17 @@ void readMemory(const CgroupPaths& paths, CgroupUsage& usage) {
       contentOf(directory + (v2 ? "/memory.events" : "/memory.oom_control"), 4096), "oom_kill");
 }
 
-double affinityOf(const std::string& root, pid_t pid) {
-  if (isLive(root)) {
-    // The kernel's mask may be larger than cpu_set_t: 8,192 CPUs is the most Linux is built for.
-    constexpr int kCpus = 8192;
-    cpu_set_t* set = CPU_ALLOC(kCpus);
-    const std::size_t size = CPU_ALLOC_SIZE(kCpus);
-    const int count = ::sched_getaffinity(pid, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    return count > 0 ? count : static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
-  }
-  return cpusInList(contentOf(processPath(root, static_cast<std::uint32_t>(pid), "status")));
+double coresByAffinity(const std::string& root, pid_t pid) {
+  if (!isLive(root))
+    return static_cast<double>(
+        allowedInStatus(contentOf(processPath(root, static_cast<std::uint32_t>(pid), "status")))
+            .count());
+  const auto mask = affinityOf(pid);
+  return mask && mask->any() ? static_cast<double>(mask->count())
+                             : static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 }  // namespace
-
-double cpusInList(std::string_view status) {
-  double count = 0;
-  forEachLine(status, [&](std::string_view line) {
-    constexpr std::string_view kKey = "Cpus_allowed_list:";
-    if (!line.starts_with(kKey)) return;
-    line.remove_prefix(kKey.size());
-    while (!line.empty()) {
-      const std::size_t comma = line.find(',');
-      const std::string_view range = line.substr(0, comma);
-      const std::size_t dash = range.find('-');
-      const std::int64_t first = parseNumber(range).value_or(0);
-      const std::int64_t last = dash == std::string_view::npos
-                                    ? first
-                                    : parseNumber(range.substr(dash + 1)).value_or(first);
-      count += static_cast<double>(std::max<std::int64_t>(last - first + 1, 0));
-      if (comma == std::string_view::npos) return;
-      line.remove_prefix(comma + 1);
-    }
-  });
-  return count;
-}
 
 CgroupPaths findCgroups(const std::string& root, pid_t pid) {
   const auto number = static_cast<std::uint32_t>(pid);
@@ -227,25 +220,9 @@ CgroupUsage readCgroups(const CgroupPaths& paths) {
 }
 
 double usableCores(const std::string& root, pid_t pid) {
-  const double affinity = affinityOf(root, pid);
+  const double affinity = coresByAffinity(root, pid);
   const std::int64_t quota = readCgroups(findCgroups(root, pid)).cpuQuotaMilli;
   return quota > 0 ? std::min(affinity, static_cast<double>(quota) / 1000) : affinity;
-}
-
-void CgroupSampler::sample(Nanos now, EventOut& out) {
-  if (!paths_) {
-    paths_ = findCgroups(root_, pid_);
-    const bool cpu = !paths_->cpu.empty(), memory = !paths_->memory.empty();
-    emitSource(out, now, "cgroup",
-               cpu && memory   ? Coverage::kFull
-               : cpu || memory ? Coverage::kPartial
-                               : Coverage::kAbsent,
-               cpu && memory ? ""
-               : cpu         ? "the memory controller is not mounted"
-               : memory      ? "the cpu controller is not mounted"
-                             : "no control group file system is mounted");
-  }
-  if (paths_->version > 0) out.emit(now, readCgroups(*paths_));
 }
 
 }  // namespace stallprof

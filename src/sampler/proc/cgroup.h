@@ -30,21 +30,6 @@ struct CgroupPaths {
 
 // CPUs the process may use: its affinity, cut by the quota (2.5 means two and a half). Affinity of
 // a fixture is the Cpus_allowed_list of its status file.
-[[nodiscard]] double cpusInList(std::string_view status);  // of the text of a status file
 [[nodiscard]] double usableCores(const std::string& root, pid_t pid);
-
-// CgroupUsage of the command's group, once a second.
-class CgroupSampler : public Sampler {
- public:
-  CgroupSampler(std::string root, pid_t pid) : root_(std::move(root)), pid_(pid) {}
-
-  [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
-  void sample(Nanos now, EventOut& out) override;
-
- private:
-  std::string root_;
-  pid_t pid_;
-  std::optional<CgroupPaths> paths_;
-};
 
 }  // namespace stallprof

@@ -11,6 +11,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kDevices = 4096;
+constexpr std::size_t kStatBytes = 1u << 20;  // a line of up to 120 bytes for each of 8,192 CPUs
 
 std::int64_t kilobytes(std::string_view text, std::string_view key) {
   const std::int64_t value = valueOf(text, key);
@@ -60,11 +61,20 @@ void readPressure(const std::string& root, HostUsage& usage) {
 }  // namespace
 
 HostSampler::HostSampler(std::string root, const ProcessTree* tree)
-    : root_(std::move(root)), tree_(tree) {}
+    : root_(std::move(root)), tree_(tree), allowed_(root_) {}
 
-HostUsage HostSampler::readHost() const {
+HostUsage HostSampler::readHost() {
   HostUsage usage;
-  readCpu(contentOf(under(root_, "proc/stat"), 4096), usage);
+  const std::string stat = contentOf(under(root_, "proc/stat"), kStatBytes);
+  readCpu(stat, usage);
+  if (tree_ != nullptr) {
+    allowed_.update(tree_->processes(), stat);
+    allowed_.fill(usage);
+  }
+  if (siblings_ != nullptr) {
+    usage.siblings = siblings_->count();
+    usage.siblingCpu = usage.siblings < 0 ? Nanos(-1) : siblings_->cpu();
+  }
   readMemory(root_, usage);
   readPressure(root_, usage);
   if (tree_ != nullptr) usage.jobCpu = tree_->jobCpu();

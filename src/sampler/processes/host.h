@@ -5,22 +5,28 @@
 #include <unordered_map>
 
 #include "sampler/proc/sampler.h"
+#include "sampler/processes/allowed_cpus.h"
 #include "sampler/processes/process_tree.h"
+#include "sampler/processes/sibling_recorders.h"
 
 namespace stallprof {
 
 // The machine, once a second: HostUsage (CPU, memory, pressure, /dev/shm), DiskUsage of whole disks
-// with traffic, NetworkUsage of interfaces with traffic. All of the host, not of the job alone.
+// with traffic, NetworkUsage of interfaces with traffic. All of the host, and of it the CPUs that
+// the job may use; not of the job alone.
 class HostSampler : public Sampler {
  public:
-  // `tree` gives the job's CPU; null: not known. It must outlive the sampler.
+  // `tree` gives the job's CPU and threads; null: not known. It must outlive the sampler.
   HostSampler(std::string root, const ProcessTree* tree);
+  // Reports what these know of other recorders; they must outlive the sampler.
+  void follow(const SiblingRecorders& siblings) { siblings_ = &siblings; }
+  [[nodiscard]] const AllowedCpus& allowedCpus() const { return allowed_; }
 
   [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
   void sample(Nanos now, EventOut& out) override;
 
  private:
-  [[nodiscard]] HostUsage readHost() const;
+  [[nodiscard]] HostUsage readHost();
   void readDisks(Nanos now, EventOut& out);
   void readNetwork(Nanos now, EventOut& out);
   [[nodiscard]] bool wholeDisk(const std::string& device);
@@ -28,6 +34,8 @@ class HostSampler : public Sampler {
 
   std::string root_;
   const ProcessTree* tree_;
+  AllowedCpus allowed_;
+  const SiblingRecorders* siblings_ = nullptr;
   std::unordered_map<std::string, bool> whole_;
   bool reported_ = false;
 };

@@ -35,6 +35,20 @@ TEST_CASE("ceilings give each stage's best rate and the gap to it, slowest first
   CHECK(about(of(c, "compute")->stepsPerSecond, 100));
 }
 
+TEST_CASE("a bound that the run has beaten is no ceiling, and the report says what does not fit") {
+  Training t = twoWorkers();
+  t.cores = 2;
+  Facts f = factsOf(t);
+  f.run.externalCpuRatio = 0.6;  // 50 ms of CPU a step on 0.8 cores: the steps took 20 ms
+  f.run.jobCpuRatio = 0.4;
+  const Judgement j = f.judge();
+  CHECK(of(j.ceilings, "cpu") == nullptr);
+  for (const Ceiling& c : j.ceilings) CHECK(c.gapRatio >= 0);
+  bool said = false;
+  for (const std::string& line : j.notMeasured) said |= line.starts_with("the cpu ceiling (");
+  CHECK(said);
+}
+
 TEST_CASE("CPU demand, not wall time, makes the ceilings: queued time is left out") {
   Facts f = factsOf(twoWorkers());
   for (BatchWork& w : f.trainer.works) {

@@ -63,16 +63,53 @@ TEST_CASE("host findings fire on their own numbers only") {
   CHECK(find(f.judge(), "host.memory_pressure"));
   f.run.throttledRatio = 0.2;
   CHECK(find(f.judge(), "host.cpu_throttled"));
-  f.run.externalCpuRatio = 0.08;
+  f.run.externalCpuRatio = 0.28;
   CHECK(find(f.judge(), "host.noisy_neighbour"));
-  f.run.externalCpuRatio = 0.03;
-  f.run.stealRatio = 0.03;
+  f.run.externalCpuRatio = 0.13;
+  f.run.stealRatio = 0.13;
   CHECK(find(f.judge(), "host.noisy_neighbour"));
+}
+
+TEST_CASE("others on cores of which enough are idle are no finding, and take no confidence") {
+  Facts f = factsOf(Training{});
+  f.run.jobCpuRatio = 0.3;
+  const Confidence quiet = f.judge().verdict.confidence;
+  f.run.externalCpuRatio = 0.5;
+  Judgement j = f.judge();
+  CHECK_FALSE(find(j, "host.noisy_neighbour"));
+  CHECK(j.verdict.confidence == quiet);
+  CHECK(j.caveats.empty());
+  f.trainer.starved = f.trainer.window() / 10;  // it was queued: they were not idle for it
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+}
+
+TEST_CASE("what limits a run's figures and is no finding is a caveat") {
+  Facts f = factsOf(Training{});
+  f.run.externalCpuRatio = 0.1;
+  Judgement j = f.judge();
+  REQUIRE(j.caveats.size() == 1);
+  CHECK(j.caveats[0].starts_with("Other programs used 10 % of the cores that this run may use"));
+  CHECK_FALSE(find(j, "host.noisy_neighbour"));
+  f.run.externalCpuRatio = 0;
+  f.run.stealRatio = 0.1;
+  CHECK(f.judge().caveats.at(0).starts_with("The hypervisor took 10 %"));
+  f.run.stealRatio = 0;
+  f.run.siblings = 3;
+  f.run.siblingCpuRatio = 0.4;
+  f.trainer.starved = f.trainer.window() / 4;
+  j = f.judge();
+  CHECK(j.caveats.at(0) ==
+        "3 other recordings of this job on this host used 40 % of the cores that this run may use. "
+        "They compete for cores: the trainer was runnable without one 25 % of the time.");
+  CHECK_FALSE(find(j, "host.noisy_neighbour"));
+  f.run.siblings = 0;
+  f.run.coresRange = std::pair(0.6, 2.0);
+  CHECK(f.judge().caveats.at(0).starts_with("The cores that this run may use changed between 0.6"));
 }
 
 TEST_CASE("every finding carries a title, a phase or a host's name, and numbers as evidence") {
   Facts f = reading(16e3);
-  f.run.externalCpuRatio = 0.08;
+  f.run.externalCpuRatio = 0.3;
   f.run.throttledRatio = 0.1;
   f.run.memoryPressureRatio = 0.1;
   for (const Finding& each : f.judge().findings) {

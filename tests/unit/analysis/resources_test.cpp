@@ -56,7 +56,58 @@ TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores ove
   CHECK(near(run.jobCpuRatio, 15.0 / 40));
   CHECK(near(run.externalCpuRatio, (20.0 - 15 - 1) / 40));
   CHECK(near(run.stealRatio, 1.0 / 40));
-  CHECK(near(run.throttledRatio, 0.2));
+  CHECK(near(run.throttledRatio, 4.0 / (4 + 30)));
+}
+
+TEST_CASE("others count on the CPUs that the job may run on, not on the rest of the host") {
+  const std::string text =
+      "manifest cores_usable=1 cores_online=2\n"
+      "0 host busy=0 job_cpu=0 allowed_cpus=1 allowed_busy=0 allowed_steal=0 beside_busy=0\n"
+      "20s host busy=40s job_cpu=19s allowed_cpus=1 allowed_busy=20s allowed_steal=500ms "
+      "beside_busy=20s\n0 recorder cpu=0\n20s recorder cpu=200ms\n";
+  const RunFacts run = runOf(traceOf(text), false);
+  CHECK(near(run.externalCpuRatio, 0.8 / 20));
+  CHECK(near(run.stealRatio, 0.5 / 20));
+  CHECK(near(run.besideBusyRatio, 1));
+  // A recording that does not know them says nothing of a part of a host.
+  const RunFacts old = runOf(traceOf("manifest cores_usable=1 cores_online=2\n"
+                                     "0 host busy=0 job_cpu=0\n20s host busy=40s job_cpu=19s\n"),
+                             false);
+  CHECK(!old.externalCpuRatio);
+}
+
+TEST_CASE("under a quota what others use beyond it takes nothing from the job") {
+  const auto runWith = [](const std::string& busy) {
+    return runOf(traceOf("manifest cores_usable=2 cores_online=8\n"
+                         "0 host job_cpu=0 allowed_cpus=8 allowed_busy=0 allowed_steal=0\n"
+                         "20s host job_cpu=40s allowed_cpus=8 allowed_steal=0 allowed_busy=" +
+                         busy + "\n0 cgroup cpu_milli=2000 throttled=0 cpu=0\n" +
+                         "20s cgroup cpu_milli=2000 throttled=120s cpu=40s\n"),
+                 false);
+  };
+  const RunFacts run = runWith("150s");
+  CHECK(run.cores == 2);
+  CHECK(near(run.jobCpuRatio, 1));
+  CHECK(near(run.externalCpuRatio, 0));   // 110 of 120 seconds that the quota leaves to others
+  CHECK(near(run.throttledRatio, 0.75));  // eight threads on two cores' worth: 6 of 8, not 600 %
+  CHECK(near(runWith("168s").externalCpuRatio, 8.0 / 40));
+}
+
+TEST_CASE("siblings are set apart from strangers; a limit that changes is a range") {
+  const RunFacts run = runOf(
+      traceOf("manifest cores_usable=2 cores_online=2\n"
+              "0 host job_cpu=0 allowed_cpus=2 allowed_busy=0 siblings=0 sibling_cpu=0\n"
+              "10s host job_cpu=8s allowed_cpus=2 allowed_busy=18s siblings=2 sibling_cpu=9s\n"
+              "20s host job_cpu=16s allowed_cpus=2 allowed_busy=36s siblings=2 sibling_cpu=18s\n"
+              "0 cgroup cpu_milli=-1 throttled=0\n20s cgroup cpu_milli=600 throttled=0\n"),
+      false);
+  CHECK(run.siblings == 2);
+  REQUIRE(run.coresRange);
+  CHECK(run.coresRange->first == 0.6);
+  CHECK(run.coresRange->second == 2);
+  CHECK(run.cores == 1.3);
+  CHECK(near(run.externalCpuRatio, 0));
+  CHECK(near(run.siblingCpuRatio, (9 + 1 - 7) / 13.0));
 }
 
 TEST_CASE("a window shorter than two samples of the host says nothing of who used its CPU") {

@@ -165,7 +165,7 @@ TEST_CASE("on full cores the step starves as well as waits, and the wait is the 
 }
 
 TEST_CASE("cores that the job uses beside its pipeline are not the pipeline's") {
-  Training t{.workers = 2, .cores = 2, .compute = 12, .waitTransform = 4, .batchCpu = 17};
+  Training t{.workers = 2, .cores = 2, .compute = 12, .waitTransform = 4, .batchCpu = 14};
   Facts f = factsOf(t);
   const auto cpuCeiling = [&] {
     for (const Ceiling& c : f.judge().ceilings)

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "sampler/processes/cgroup_sampler.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
@@ -119,16 +120,44 @@ TEST_CASE("hybrid: controllers of v1 count, the empty v2 tree beside them does n
   CHECK(paths.cpu.size() == 1);
   CHECK(paths.memory.empty());
   EventList list;
-  CgroupSampler sampler(machine.root(), 7);
+  CgroupSampler sampler(machine.root(), 7, nullptr);
   sampler.sample(Nanos(1), list);
   CHECK(list.source("cgroup").first == Coverage::kPartial);
+}
+
+TEST_CASE("a process that moves to a group with a quota is followed, and no sum falls") {
+  Machine machine;
+  v2Mount(machine);
+  const std::string top = "sys/fs/cgroup/";
+  machine.file(top + "memory.stat", "file 1\n");
+  machine.file(top + "cpu.stat",
+               "usage_usec 9000\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
+  machine.file(top + "small/cpu.max", "60000 100000\n");
+  machine.file(top + "small/cpu.stat",
+               "usage_usec 70\nnr_periods 5\nnr_throttled 4\nthrottled_usec 300\n");
+  machine.file("proc/7/cgroup", "0::/\n");
+  EventList list;
+  CgroupSampler sampler(machine.root(), 7, nullptr);
+  sampler.sample(Nanos(1), list);
+  machine.file("proc/7/cgroup", "0::/small\n");
+  sampler.sample(Nanos(2), list);
+  machine.file(top + "small/cpu.stat",
+               "usage_usec 90\nnr_periods 6\nnr_throttled 5\nthrottled_usec 400\n");
+  sampler.sample(Nanos(3), list);
+  const auto rows = list.all<CgroupUsage>();
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].cpuQuotaMilli == -1);
+  CHECK(rows[1].cpuQuotaMilli == 600);
+  CHECK(rows[1].cpu == rows[0].cpu);
+  CHECK(rows[2].cpu - rows[1].cpu == std::chrono::microseconds(20));
+  CHECK(rows[2].throttled - rows[1].throttled == std::chrono::microseconds(100));
 }
 
 TEST_CASE("no control groups: absent, and the affinity decides") {
   Machine machine;
   machine.file("proc/7/status", "Cpus_allowed_list:\t3\n");
   EventList list;
-  CgroupSampler sampler(machine.root(), 7);
+  CgroupSampler sampler(machine.root(), 7, nullptr);
   sampler.sample(Nanos(1), list);
   CHECK(list.source("cgroup").first == Coverage::kAbsent);
   CHECK(list.all<CgroupUsage>().empty());

@@ -8,7 +8,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kThrottled = 0.02;  // of the window; each throttled period stops all threads
+constexpr double kThrottled = 0.02;  // of the time tasks could run; each period stops all threads
 
 const AdviceDefinition kRaiseCpuLimit{
     "raise_cpu_limit", {}, [](const AdviceContext& c) {
@@ -21,7 +21,7 @@ Maybe<Finding> cpuThrottled(const Evidence& e) {
   const double share = e.run.throttledRatio.value_or(0);
   if (share <= kThrottled) return {};
   Finding f = findingOf(e, share, "The container's CPU limit stops the job again and again");
-  addEvidence(f, "throttled {} of the time", {ratioWord(share)});
+  addEvidence(f, "throttled {} of the time in which its tasks could have run", {ratioWord(share)});
   addEvidence(f, "the limit leaves {} cores", {numberWord(e.run.cores)});
   PipelineSettings s = e.gains.base();
   const double online = std::max<double>(e.run.cores, e.trace.manifest.host.coresOnline);
@@ -39,7 +39,8 @@ extern const FindingDefinition kCpuThrottled(
     {.cause =
          R"(The container's CPU limit stops all of the job's threads for the rest of each period
   once its quota is used.)",
-     .rule = R"(throttled time is over 2 % of the window.)",
+     .rule = R"(throttled time is over 2 % of that in which the group's tasks could have run
+  (throttled time and CPU time, both summed over CPUs).)",
      .fixes = R"(- Raise the limit.
 - Fewer workers and threads, so that bursts fit the quota.)",
      .wrong = R"(short bursts are throttled while the mean is below the limit: then a

@@ -5,7 +5,9 @@
 namespace stallprof {
 namespace {
 
-constexpr double kExternal = 0.05;  // of the usable cores
+// Of the usable cores. What is less widens intervals and is a caveat of the report: a program that
+// is slowed by a tenth has another first problem than its neighbours.
+constexpr double kExternal = 0.25;
 
 const AdviceDefinition kQuietHost{
     "quiet_host",
@@ -18,6 +20,9 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
   addEvidence(f, "others used {} of the usable cores", {ratioWord(e.external)});
   if (e.run.stealRatio && *e.run.stealRatio > 0)
     addEvidence(f, "of which the hypervisor {}", {ratioWord(*e.run.stealRatio)});
+  if (e.starved > 0)
+    addEvidence(f, "the trainer was runnable without a core {} of the time",
+                {ratioWord(e.starved)});
   addEvidence(f, "intervals are widened by as much");
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
@@ -31,11 +36,13 @@ extern const FindingDefinition kNoisyNeighbour(
     "host.noisy_neighbour", noisyNeighbour, offers(kQuietHost),
     {.cause =
          R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
-     .rule = R"(others and the hypervisor used over 5 % of the usable cores. Intervals widen
-  by as much and confidence drops; the verdict is withheld only where it exceeds the
-  margin between the first two findings.)",
+     .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, and
+  the job lacked them: under a tenth of them was idle, or the trainer was runnable without a
+  core over 5 % of the time. Below 25 % it is a caveat. Either way intervals widen by as much and
+  confidence drops from 5 % on; the verdict is withheld only where it exceeds the margin
+  between the first two findings.)",
      .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
      .wrong = R"(helpers of the job that were not recognised as its own count as
-  others.)"});
+  others, and so do ranks of it that are not recorded.)"});
 
 }  // namespace stallprof

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe/host_cpu.h"
+
+#include <algorithm>
+
+#include "analysis/facts/usage.h"
+
+namespace stallprof {
+namespace {
+
+// The job's CPU and the host's are sampled once a second, at other instants: over less than two
+// seconds the difference comes from when the samples were, not from who used the CPU.
+constexpr Nanos kMinForCpu = std::chrono::seconds(2);
+constexpr double kChanged = 0.1;  // of the most cores: what is less is no other limit
+
+// CPU of processes that came and went between two samples: the host row's sum has it, by their
+// parents' counters, and no process's own row. Taken as even over the run.
+double unseenCpu(const Trace& trace, Nanos begin, Nanos end) {
+  const auto all = knownIn(trace.host, &HostUsage::jobCpu);
+  if (!all || all->second <= all->first) return 0;
+  double seen = 0;
+  for (const ProcessLife& process : trace.processes)
+    seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
+  const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
+  return std::max(0.0, total - seen) * seconds(end - begin) / seconds(all->second - all->first);
+}
+
+// The host row's sum is as old as the last sample of each process, up to two seconds: a window is
+// measured at the processes' own rows.
+Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
+  Maybe<double> seen;
+  for (const ProcessLife& process : trace.processes)
+    if (const auto one = used(process, &ProcessUsage::cpu, begin, end))
+      seen = seen.value_or(0) + *one;
+  if (!seen) return growth(trace.host, &HostUsage::jobCpu, begin, end);
+  return *seen + unseenCpu(trace, begin, end);
+}
+
+// Of the making of batches that lie in [begin, end).
+double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
+  auto sum = static_cast<double>(trainer.joined.makingCpu.count());
+  for (const BatchWork& w : trainer.works) {
+    const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
+    if (inside > Nanos{} && w.worker >= 0)
+      sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
+  }
+  return sum;
+}
+
+// The quota by the last row until `at`, or the first, in cores; null: none then.
+Maybe<double> quotaAt(const Trace& trace, Nanos at) {
+  auto row = std::upper_bound(
+      trace.cgroups.begin(), trace.cgroups.end(), at,
+      [](Nanos t, const Timed<CgroupUsage>& candidate) { return t < candidate.at; });
+  if (row != trace.cgroups.begin()) --row;
+  if (row == trace.cgroups.end() || row->data.cpuQuotaMilli <= 0) return std::nullopt;
+  return static_cast<double>(row->data.cpuQuotaMilli) / 1000;
+}
+
+struct Cores {
+  double usable = 0, allowed = 0;  // means of the window
+  double least = 0, most = 0;      // usable
+};
+
+// Null: an older recording has only what the manifest says of its start.
+Maybe<Cores> coresIn(const Trace& trace, Nanos begin, Nanos end) {
+  Cores cores;
+  double rows = 0;
+  const auto add = [&](const Timed<HostUsage>& row) {
+    const auto allowed = static_cast<double>(row.data.allowedCpus);
+    const double usable = std::min(allowed, quotaAt(trace, row.at).value_or(allowed));
+    cores.least = rows == 0 ? usable : std::min(cores.least, usable);
+    cores.most = std::max(cores.most, usable);
+    cores.usable += usable;
+    cores.allowed += allowed;
+    ++rows;
+  };
+  const Timed<HostUsage>* before = nullptr;
+  for (const auto& row : trace.host) {
+    if (row.data.allowedCpus <= 0) continue;
+    if (row.at >= begin && row.at <= end) add(row);
+    if (row.at < begin || before == nullptr) before = &row;
+  }
+  if (rows == 0 && before != nullptr) add(*before);
+  if (rows == 0) return std::nullopt;
+  cores.usable /= rows;
+  cores.allowed /= rows;
+  return cores;
+}
+
+// Who used the cores, in nanoseconds of CPU of the window. CPUs that the job may run on beyond its
+// quota are nobody's loss: others take from the job only what they use of the rest.
+void measureOthers(const Trace& trace, Nanos begin, Nanos end, const Cores& cores, double job,
+                   RunFacts& run) {
+  const double time = seconds(end - begin) * 1e9;
+  const Maybe<double> busy = growth(trace.host, &HostUsage::allowedBusy, begin, end);
+  if (!busy) return;
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
+  const double siblings = growth(trace.host, &HostUsage::siblingCpu, begin, end).value_or(0);
+  const double others = std::max(0.0, *busy - job - ours - siblings);
+  const double spare = (cores.allowed - cores.usable) * time;
+  run.externalCpuRatio = per(std::max(0.0, others - spare), cores.usable * time);
+  for (const auto& row : trace.host)
+    if (row.at >= begin && row.at <= end) run.siblings = std::max(run.siblings, row.data.siblings);
+  if (run.siblings > 0)
+    run.siblingCpuRatio =
+        per(std::min(siblings, std::max(0.0, others + siblings - spare)), cores.usable * time);
+  run.stealRatio =
+      per(growth(trace.host, &HostUsage::allowedSteal, begin, end), cores.allowed * time);
+  run.besideBusyRatio =
+      per(growth(trace.host, &HostUsage::besideBusy, begin, end), cores.allowed * time);
+}
+
+// Recordings that know nothing of the allowed CPUs: what others used of the whole host is what they
+// used of the job's only where the job could use all of it.
+void measureOthersOfHost(const Trace& trace, Nanos begin, Nanos end, double job, RunFacts& run) {
+  if (run.cores < trace.manifest.host.coresOnline - 0.01) return;
+  const double cpus = run.cores * seconds(end - begin) * 1e9;
+  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
+  if (busy) run.externalCpuRatio = per(std::max(0.0, *busy - job - ours), cpus);
+  run.stealRatio = per(growth(trace.host, &HostUsage::steal, begin, end), cpus);
+}
+
+// The kernel sums throttled time over the CPUs on which tasks of the group had to stop. On each of
+// these it adds up with the time they ran, so the share of both together is at most 1.
+Maybe<double> throttledRatio(const Trace& trace, Nanos begin, Nanos end, Maybe<double> job) {
+  const Maybe<double> stopped = growth(trace.cgroups, &CgroupUsage::throttled, begin, end);
+  Maybe<double> ran = growth(trace.cgroups, &CgroupUsage::cpu, begin, end);
+  if (!ran) ran = job;
+  if (!stopped || !ran) return std::nullopt;
+  return *stopped > 0 ? *stopped / (*stopped + *ran) : 0;
+}
+
+}  // namespace
+
+void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
+  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const auto& host = trace.manifest.host;
+  run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
+  const Maybe<Cores> cores = coresIn(trace, begin, end);
+  if (cores) run.cores = cores->usable;
+  if (cores && cores->least < (1 - kChanged) * cores->most)
+    run.coresRange = std::pair(cores->least, cores->most);
+  const double cpus = run.cores * seconds(end - begin) * 1e9;
+  const Maybe<double> job = jobCpu(trace, begin, end);
+  if (job && !trainer.steps.empty())
+    run.besideCpuRatio = per(std::max(0.0, *job - static_cast<double>(trainer.processCpu.count()) -
+                                               makingCpu(trainer, begin, end)),
+                             cpus);
+  if (end - begin < kMinForCpu) return;
+  run.jobCpuRatio = per(job, cpus);
+  if (job && cores) measureOthers(trace, begin, end, *cores, *job, run);
+  if (job && !cores) measureOthersOfHost(trace, begin, end, *job, run);
+  run.throttledRatio = throttledRatio(trace, begin, end, job);
+}
+
+}  // namespace stallprof

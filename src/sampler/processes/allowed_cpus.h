@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "event/sampled_events.h"
+#include "sampler/proc/cpu_mask.h"
+#include "sampler/processes/live_processes.h"
+
+namespace stallprof {
+
+// The CPUs that threads of the job may run on (their affinity, which a cpuset has cut), and what
+// all programs together did on these since the first call. Others' use of CPUs that the job may not
+// use takes nothing from it. One thread.
+class AllowedCpus {
+ public:
+  explicit AllowedCpus(std::string root) : root_(std::move(root)) {}
+
+  // `stat` is the text of /proc/stat. Without a thread alive the last mask is kept.
+  void update(const std::vector<LiveProcess>& processes, std::string_view stat);
+  [[nodiscard]] const CpuMask& mask() const { return mask_; }
+  // Fills in what is known of the allowed CPUs: cumulative, all of them together.
+  void fill(HostUsage& usage) const;
+
+ private:
+  struct Times {
+    Nanos busy{}, steal{};
+  };
+  void readMask(const std::vector<LiveProcess>& processes);
+  void findSharedCores();
+  void count(std::size_t cpu, const Times& now);
+
+  std::string root_;
+  CpuMask mask_, beside_;  // beside: hardware threads of the same cores that are not in the mask
+  std::vector<Times> last_;
+  std::vector<bool> known_;
+  Nanos busy_{}, steal_{}, besideBusy_{};
+};
+
+}  // namespace stallprof

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/processes/allowed_cpus.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/unit/sampler/machine.h"
+
+using namespace stallprof;
+
+namespace {
+
+constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
+
+// /proc/stat of four CPUs: their busy and stolen ticks.
+std::string statOf(std::initializer_list<std::pair<int, int>> cpus) {
+  std::string text = "cpu  1 1 1 1 1 1 1 1 0 0\n";
+  int number = 0;
+  for (const auto& [busy, stolen] : cpus)
+    text += "cpu" + std::to_string(number++) + " " + std::to_string(busy) + " 0 0 9 9 0 0 " +
+            std::to_string(stolen) + " 0 0\n";
+  return text + "intr 5 0 0\n";
+}
+
+std::vector<LiveProcess> processOf(std::uint32_t pid) {
+  LiveProcess process;
+  process.pid = pid;
+  LiveThread thread;
+  thread.tid = pid;
+  process.threads.push_back(thread);
+  return {process};
+}
+
+}  // namespace
+
+TEST_CASE("lists of CPUs are read, whatever they hold") {
+  CHECK(parseCpuList("0-3,8-11").count() == 8);
+  CHECK(parseCpuList("5").test(5));
+  CHECK(parseCpuList("").none());
+  CHECK(parseCpuList("x,7-,3-1,9").count() == 1);
+  CHECK(parseCpuList("0-99999999").count() == kMaxCpus);
+  CHECK(allowedInStatus("Name:\tx\nCpus_allowed_list:\t2,4\n").count() == 2);
+}
+
+TEST_CASE("only what is done on the CPUs that the job may use is counted, since the first row") {
+  Machine machine;
+  machine.file("proc/7/status", "Cpus_allowed_list:\t1-2\n");
+  machine.file("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1,3\n");
+  machine.file("sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "0,2\n");
+  AllowedCpus cpus(machine.root());
+  cpus.update(processOf(7), statOf({{100, 0}, {100, 0}, {100, 5}, {100, 0}}));
+  cpus.update(processOf(7), statOf({{110, 0}, {120, 0}, {140, 12}, {180, 0}}));
+  HostUsage usage;
+  cpus.fill(usage);
+  CHECK(usage.allowedCpus == 2);
+  CHECK(usage.allowedBusy == ticks(20 + 40));
+  CHECK(usage.allowedSteal == ticks(7));
+  CHECK(usage.besideBusy == ticks(10 + 80));
+}
+
+TEST_CASE("CPUs that the job gives up count no more, and the last mask outlives its threads") {
+  Machine machine;
+  machine.file("proc/7/status", "Cpus_allowed_list:\t0-3\n");
+  AllowedCpus cpus(machine.root());
+  cpus.update(processOf(7), statOf({{0, 0}, {0, 0}, {0, 0}, {0, 0}}));
+  machine.file("proc/7/status", "Cpus_allowed_list:\t0\n");
+  cpus.update(processOf(7), statOf({{10, 0}, {10, 0}, {10, 0}, {10, 0}}));
+  cpus.update({}, statOf({{15, 0}, {99, 0}, {99, 0}, {99, 0}}));
+  HostUsage usage;
+  cpus.fill(usage);
+  CHECK(usage.allowedCpus == 1);
+  CHECK(usage.allowedBusy == ticks(15));
+  CHECK(usage.besideBusy == Nanos(-1));
+}
+
+TEST_CASE("the affinity of a live thread is what the kernel says") {
+  cpu_set_t set;
+  REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
+  const auto mask = affinityOf(::getpid());
+  REQUIRE(mask);
+  CHECK(mask->count() == static_cast<std::size_t>(CPU_COUNT(&set)));
+  CHECK(!affinityOf(1 << 30));
+}
