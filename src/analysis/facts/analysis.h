@@ -81,7 +81,7 @@ struct CoverageInfo {
 };
 
 struct Resources {
-  double cores = 0;  // that the job could use in the window, the mean
+  Maybe<double> cores;  // that the job could use in the window, the mean
   Maybe<double> cpuRatio;
   // Of those cores: used by programs that are not of the job; by its other recorded ranks on this
   // host; taken by the hypervisor; and of the time that its tasks could have run, stopped by a
