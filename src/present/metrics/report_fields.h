@@ -40,25 +40,23 @@ inline Maybe<HotPlace> hotPlace(const SourceLine& s, const NativeLeaf* native) {
 inline TextOrNull textOrNull(const Untrusted& text) { return {text.raw()}; }
 
 constexpr auto fieldsOf(const FileLine*) {
-  return std::make_tuple(field("file", [](const FileLine& p) { return p.at->file; }),
-                         field("line", [](const FileLine& p) { return lineNumber(*p.at); }));
+  return fieldList(field("file", [](const FileLine& p) { return p.at->file; }),
+                   field("line", [](const FileLine& p) { return lineNumber(*p.at); }));
 }
 constexpr auto fieldsOf(const Place*) {
-  return std::make_tuple(
-      field("file", [](const Place& p) { return textOrNull(p.at->file); }),
-      field("line", [](const Place& p) { return lineNumber(*p.at); }),
-      field("function", [](const Place& p) { return textOrNull(p.at->function); }));
+  return fieldList(field("file", [](const Place& p) { return textOrNull(p.at->file); }),
+                   field("line", [](const Place& p) { return lineNumber(*p.at); }),
+                   field("function", [](const Place& p) { return textOrNull(p.at->function); }));
 }
 constexpr auto fieldsOf(const NativeLeaf*) {
-  return std::make_tuple(
-      field("library", [](const NativeLeaf& l) { return textOrNull(l.file); },
-            {"a file's name; null: code that no file holds"}),
-      field("function", [](const NativeLeaf& l) { return textOrNull(l.function); },
-            {"null where the library's symbols do not say, or were not found"}),
-      field("ratio", &NativeLeaf::ratio));
+  return fieldList(field("library", [](const NativeLeaf& l) { return textOrNull(l.file); },
+                         {"a file's name; null: code that no file holds"}),
+                   field("function", [](const NativeLeaf& l) { return textOrNull(l.function); },
+                         {"null where the library's symbols do not say, or were not found"}),
+                   field("ratio", &NativeLeaf::ratio));
 }
 constexpr auto fieldsOf(const HotPlace*) {
-  return std::make_tuple(
+  return fieldList(
       field("function", [](const HotPlace& p) { return textOrNull(p.at->function); }),
       field("file", [](const HotPlace& p) { return textOrNull(p.at->file); }),
       field("line", [](const HotPlace& p) { return lineNumber(*p.at); }),
@@ -73,7 +71,7 @@ constexpr auto fieldsOf(const HotPlace*) {
 }
 
 constexpr auto fieldsOf(const LoaderInfo*) {
-  return std::make_tuple(
+  return fieldList(
       field("kind", &LoaderInfo::kind), field("num_workers", &LoaderInfo::workers),
       field("batch_size", &LoaderInfo::batchSize), field("batching", &LoaderInfo::batching),
       field("prefetch_factor", &LoaderInfo::prefetch), field("pin_memory", &LoaderInfo::pinMemory),
@@ -87,37 +85,36 @@ constexpr auto fieldsOf(const LoaderInfo*) {
 
 constexpr auto fieldsOf(const RunInfo::Host*) {
   using Host = RunInfo::Host;
-  return std::make_tuple(field("cpu_model", [](const Host& h) { return TextOrNull{h.cpuModel}; }),
-                         field("cores_online", &Host::coresOnline),
-                         field("cores_usable", &Host::coresUsable),
-                         field("memory_bytes", &Host::memoryBytes), field("gpus", &Host::gpus));
+  return fieldList(field("cpu_model", [](const Host& h) { return TextOrNull{h.cpuModel}; }),
+                   field("cores_online", &Host::coresOnline),
+                   field("cores_usable", &Host::coresUsable),
+                   field("memory_bytes", &Host::memoryBytes), field("gpus", &Host::gpus));
 }
 constexpr auto fieldsOf(const RunInfo*) {
-  return std::make_tuple(
-      field("command", &RunInfo::command),
-      field("started_at", [](const RunInfo& r) { return TextOrNull{r.startedAt}; },
-            {"RFC 3339, UTC"}),
-      field("wall_ns", &RunInfo::wall,
-            metric("Wall time of the command.", "whole run", Worse::kHigher)),
-      group("exit", field("code", &RunInfo::exitCode, {.minimum = kNoMinimum}),
-            field("signal", &RunInfo::exitSignal, {.minimum = kNoMinimum})),
-      field("host", &RunInfo::host),
-      field("processes", &RunInfo::processes, {.label = "processes"}),
-      field("framework", &RunInfo::framework), field("loaders", &RunInfo::loaders));
+  return fieldList(field("command", &RunInfo::command),
+                   field("started_at", [](const RunInfo& r) { return TextOrNull{r.startedAt}; },
+                         {"RFC 3339, UTC"}),
+                   field("wall_ns", &RunInfo::wall,
+                         metric("Wall time of the command.", "whole run", Worse::kHigher)),
+                   group("exit", field("code", &RunInfo::exitCode, {.minimum = kNoMinimum}),
+                         field("signal", &RunInfo::exitSignal, {.minimum = kNoMinimum})),
+                   field("host", &RunInfo::host),
+                   field("processes", &RunInfo::processes, {.label = "processes"}),
+                   field("framework", &RunInfo::framework), field("loaders", &RunInfo::loaders));
 }
 
 constexpr auto fieldsOf(const CoverageInfo::Source*) {
   using Source = CoverageInfo::Source;
-  return std::make_tuple(field("name", &Source::name),
-                         field("state", &Source::state, {.words = "full|partial|absent"}),
-                         field("why", &Source::why));
+  return fieldList(field("name", &Source::name),
+                   field("state", &Source::state, {.words = "full|partial|absent"}),
+                   field("why", &Source::why));
 }
 using Loss = std::pair<std::string, std::uint64_t>;
 constexpr auto fieldsOf(const Loss*) {
-  return std::make_tuple(field("name", &Loss::first), field("count", &Loss::second));
+  return fieldList(field("name", &Loss::first), field("count", &Loss::second));
 }
 constexpr auto fieldsOf(const CoverageInfo*) {
-  return std::make_tuple(
+  return fieldList(
       group("tier", field("host", &CoverageInfo::hostTier, {.words = "T0|T1|T2|T3|T4|T5|T6"}),
             field("gpu", &CoverageInfo::gpuTier, {.words = "full|windowed|nvtx|nvml|none"})),
       field("sources", &CoverageInfo::sources), field("losses", &CoverageInfo::losses),
@@ -129,7 +126,7 @@ constexpr auto fieldsOf(const CoverageInfo*) {
 constexpr auto fieldsOf(const Resources*) {
   using R = Resources;
   constexpr Worse kUp = Worse::kHigher, kDown = Worse::kLower;
-  return std::make_tuple(
+  return fieldList(
       field("cpu_ratio", &R::cpuRatio, metric("CPU, of the usable cores.", "CPU")),
       field("cores", &R::cores,
             {.text = "That the job could use in the window, the mean: its CPUs, or its quota."}),
@@ -163,14 +160,14 @@ constexpr auto fieldsOf(const Resources*) {
 
 constexpr auto fieldsOf(const StepTimes*) {
   constexpr Worse kUp = Worse::kHigher;
-  return std::make_tuple(field("mean", &StepTimes::mean, {.label = "step time mean", .worse = kUp}),
-                         field("p50", &StepTimes::p50, {.label = "step time p50", .worse = kUp}),
-                         field("p95", &StepTimes::p95, {.label = "step time p95", .worse = kUp}),
-                         field("p99", &StepTimes::p99, {.label = "step time p99", .worse = kUp}));
+  return fieldList(field("mean", &StepTimes::mean, {.label = "step time mean", .worse = kUp}),
+                   field("p50", &StepTimes::p50, {.label = "step time p50", .worse = kUp}),
+                   field("p95", &StepTimes::p95, {.label = "step time p95", .worse = kUp}),
+                   field("p99", &StepTimes::p99, {.label = "step time p99", .worse = kUp}));
 }
 constexpr auto fieldsOf(const StepsInfo*) {
   using S = StepsInfo;
-  return std::make_tuple(
+  return fieldList(
       field("count", &S::count, {.label = "steps"}),
       field("window_count", &S::windowCount, {.label = "steps in the window"}),
       field("source", &S::source, {.words = "marks|nvtx|hook|optimizer|inferred"}),
@@ -188,10 +185,10 @@ constexpr auto fieldsOf(const StepsInfo*) {
 }
 
 constexpr auto fieldsOf(const EpochInfo*) {
-  return std::make_tuple(field("index", &EpochInfo::index), field("wall_ns", &EpochInfo::wall),
-                         field("steps", &EpochInfo::steps),
-                         field("data_wait_ratio", &EpochInfo::dataWaitRatio),
-                         field("cache_hit_ratio", &EpochInfo::cacheHitRatio));
+  return fieldList(field("index", &EpochInfo::index), field("wall_ns", &EpochInfo::wall),
+                   field("steps", &EpochInfo::steps),
+                   field("data_wait_ratio", &EpochInfo::dataWaitRatio),
+                   field("cache_hit_ratio", &EpochInfo::cacheHitRatio));
 }
 
 constexpr auto share(const char* name, auto member, const char* label,
@@ -200,23 +197,23 @@ constexpr auto share(const char* name, auto member, const char* label,
 }
 constexpr auto fieldsOf(const Breakdown::Ratio*) {
   using R = Breakdown::Ratio;
-  return std::make_tuple(
-      share("compute", &R::compute, "computing", Worse::kLower),
-      share("data_wait", &R::dataWait, "waiting for data"), share("load", &R::load, "load"),
-      share("sync", &R::sync, "sync"), share("comm", &R::comm, "comm"),
-      share("periodic", &R::periodic, "periodic"), share("other", &R::other, "other"));
+  return fieldList(share("compute", &R::compute, "computing", Worse::kLower),
+                   share("data_wait", &R::dataWait, "waiting for data"),
+                   share("load", &R::load, "load"), share("sync", &R::sync, "sync"),
+                   share("comm", &R::comm, "comm"), share("periodic", &R::periodic, "periodic"),
+                   share("other", &R::other, "other"));
 }
 constexpr auto fieldsOf(const Breakdown::BlameRatio*) {
   using R = Breakdown::BlameRatio;
-  return std::make_tuple(share("extract", &R::extract, "wait for extract"),
-                         share("transform", &R::transform, "wait for transform"),
-                         share("load", &R::load, "wait for load"),
-                         share("startup", &R::startup, "wait for start-up"),
-                         share("unknown", &R::unknown, "wait unexplained"));
+  return fieldList(share("extract", &R::extract, "wait for extract"),
+                   share("transform", &R::transform, "wait for transform"),
+                   share("load", &R::load, "wait for load"),
+                   share("startup", &R::startup, "wait for start-up"),
+                   share("unknown", &R::unknown, "wait unexplained"));
 }
 constexpr auto fieldsOf(const Breakdown::PhaseRatio*) {
   using R = Breakdown::PhaseRatio;
-  return std::make_tuple(
+  return fieldList(
       share("extract", &R::extract, "phase extract"),
       share("transform", &R::transform, "phase transform"),
       field("load", &R::load,
@@ -228,7 +225,7 @@ constexpr auto fieldsOf(const Breakdown::PhaseRatio*) {
 }
 constexpr auto fieldsOf(const Breakdown*) {
   using B = Breakdown;
-  return std::make_tuple(
+  return fieldList(
       field("scope", &B::scope, {.words = "window|run"}),
       field("ratio", &B::ratio, shares("The trainer's time by what it did; sums to 1.", "part")),
       field("data_wait_blame_ratio", &B::blame,
@@ -242,7 +239,7 @@ constexpr auto fieldsOf(const Breakdown*) {
 
 constexpr auto fieldsOf(const Verdict*) {
   using V = Verdict;
-  return std::make_tuple(
+  return fieldList(
       field("bound_by", &V::boundBy,
             {.words = "extract|transform|load|compute|comm|periodic|host|mixed|unknown"}),
       field("healthy", &V::healthy), field("confidence", &V::confidence),
@@ -253,7 +250,7 @@ constexpr auto fieldsOf(const Verdict*) {
 }
 
 constexpr auto fieldsOf(const Ceiling*) {
-  return std::make_tuple(
+  return fieldList(
       field("stage", &Ceiling::stage),
       field("steps_per_s", &Ceiling::stepsPerSecond, {.nullable = true}),
       field(
@@ -264,46 +261,44 @@ constexpr auto fieldsOf(const Ceiling*) {
 }
 
 constexpr auto fieldsOf(const EvidenceItem*) {
-  return std::make_tuple(field("text", &EvidenceItem::text),
-                         field("value", &EvidenceItem::value, {.minimum = kNoMinimum}),
-                         field("unit", &EvidenceItem::unit));
+  return fieldList(field("text", &EvidenceItem::text),
+                   field("value", &EvidenceItem::value, {.minimum = kNoMinimum}),
+                   field("unit", &EvidenceItem::unit));
 }
 constexpr auto fieldsOf(const Advice::Change*) {
   using C = Advice::Change;
-  return std::make_tuple(field("kind", &C::kind, {.words = "loader_arg|env|code|data|hardware"}),
-                         field("name", &C::name), field("from", &C::from), field("to", &C::to));
+  return fieldList(field("kind", &C::kind, {.words = "loader_arg|env|code|data|hardware"}),
+                   field("name", &C::name), field("from", &C::from), field("to", &C::to));
 }
 constexpr auto fieldsOf(const Prediction*) {
-  return std::make_tuple(field("speedup", &Prediction::speedup, {"old by new time of the window"}),
-                         field("low", &Prediction::low, {"of a 90 % interval"}),
-                         field("high", &Prediction::high, {"of a 90 % interval"}));
+  return fieldList(field("speedup", &Prediction::speedup, {"old by new time of the window"}),
+                   field("low", &Prediction::low, {"of a 90 % interval"}),
+                   field("high", &Prediction::high, {"of a 90 % interval"}));
 }
 constexpr auto fieldsOf(const Advice*) {
-  return std::make_tuple(field("id", &Advice::id), field("text", &Advice::text),
-                         field("change", &Advice::change), field("diff", &Advice::diff),
-                         field("predicted", &Advice::predicted),
-                         field("measured", &Advice::measured), field("risk", &Advice::risk),
-                         field("verify_command", &Advice::verifyCommand));
+  return fieldList(field("id", &Advice::id), field("text", &Advice::text),
+                   field("change", &Advice::change), field("diff", &Advice::diff),
+                   field("predicted", &Advice::predicted), field("measured", &Advice::measured),
+                   field("risk", &Advice::risk), field("verify_command", &Advice::verifyCommand));
 }
 constexpr auto fieldsOf(const Finding*) {
-  return std::make_tuple(
-      field("rank", &Finding::rank,
-            {.text = "Findings by predicted gain and confidence; 1 is first.",
-             .exported = true,
-             .minimum = 1}),
-      field("id", &Finding::id), field("phase", &Finding::phase, {.words = kPhases}),
-      field("share_ratio", &Finding::shareRatio,
-            {.text = "Share of the window.", .exported = true, .nullable = true}),
-      field("within", &Finding::within), field("confidence", &Finding::confidence),
-      field("title", &Finding::title),
-      field("where", [](const Finding& f) { return place(f.where); }),
-      field("hot", [](const Finding& f) { return hotPlace(f.hot, &f.native); }),
-      field("evidence", &Finding::evidence), field("advice", &Finding::advice));
+  return fieldList(field("rank", &Finding::rank,
+                         {.text = "Findings by predicted gain and confidence; 1 is first.",
+                          .exported = true,
+                          .minimum = 1}),
+                   field("id", &Finding::id), field("phase", &Finding::phase, {.words = kPhases}),
+                   field("share_ratio", &Finding::shareRatio,
+                         {.text = "Share of the window.", .exported = true, .nullable = true}),
+                   field("within", &Finding::within), field("confidence", &Finding::confidence),
+                   field("title", &Finding::title),
+                   field("where", [](const Finding& f) { return place(f.where); }),
+                   field("hot", [](const Finding& f) { return hotPlace(f.hot, &f.native); }),
+                   field("evidence", &Finding::evidence), field("advice", &Finding::advice));
 }
 
 constexpr auto fieldsOf(const FunctionInfo*) {
   using F = FunctionInfo;
-  return std::make_tuple(
+  return fieldList(
       field("phase", &F::phase, {.words = kPhases}),
       field("role", &F::role, {.words = "trainer|producer"}),
       field("phase_ratio", &F::phaseRatio, {"of the phase"}),
@@ -318,15 +313,15 @@ constexpr auto fieldsOf(const FunctionInfo*) {
 
 constexpr auto fieldsOf(const TrainerInfo*) {
   using T = TrainerInfo;
-  return std::make_tuple(field("pid", &T::pid), field("rank", &T::rank, {.minimum = kNoMinimum}),
-                         field("attempt", &T::attempt, {.minimum = 1}), field("steps", &T::steps),
-                         field("breakdown", &T::breakdown), field("verdict", &T::verdict));
+  return fieldList(field("pid", &T::pid), field("rank", &T::rank, {.minimum = kNoMinimum}),
+                   field("attempt", &T::attempt, {.minimum = 1}), field("steps", &T::steps),
+                   field("breakdown", &T::breakdown), field("verdict", &T::verdict));
 }
 
 constexpr auto fieldsOf(const Cost*) {
-  return std::make_tuple(field("price_per_hour", &Cost::pricePerHour),
-                         field("per_epoch", &Cost::perEpoch),
-                         field("wasted_per_epoch", &Cost::wastedPerEpoch));
+  return fieldList(field("price_per_hour", &Cost::pricePerHour),
+                   field("per_epoch", &Cost::perEpoch),
+                   field("wasted_per_epoch", &Cost::wastedPerEpoch));
 }
 
 }  // namespace stallprof::report

@@ -9,23 +9,22 @@ namespace stallprof::report {
 
 constexpr auto fieldsOf(const DeviceInfo::TimeRatio*) {
   using T = DeviceInfo::TimeRatio;
-  return std::make_tuple(field("kernels", &T::kernels),
-                         field("copies", &T::copies, {"nothing but copies"}),
-                         field("collectives", &T::collectives, {"nothing but those and copies"}),
-                         field("idle", &T::idle));
+  return fieldList(field("kernels", &T::kernels),
+                   field("copies", &T::copies, {"nothing but copies"}),
+                   field("collectives", &T::collectives, {"nothing but those and copies"}),
+                   field("idle", &T::idle));
 }
 constexpr auto fieldsOf(const DeviceInfo::IdleRatio*) {
   using I = DeviceInfo::IdleRatio;
-  return std::make_tuple(field("extract", &I::extract), field("transform", &I::transform),
-                         field("load", &I::load), field("unknown", &I::unknown),
-                         field("copy", &I::copy), field("sync", &I::sync),
-                         field("launch", &I::launch), field("host", &I::host),
-                         field("comm", &I::comm), field("checkpoint", &I::checkpoint),
-                         field("evaluation", &I::evaluation), field("other", &I::other));
+  return fieldList(field("extract", &I::extract), field("transform", &I::transform),
+                   field("load", &I::load), field("unknown", &I::unknown), field("copy", &I::copy),
+                   field("sync", &I::sync), field("launch", &I::launch), field("host", &I::host),
+                   field("comm", &I::comm), field("checkpoint", &I::checkpoint),
+                   field("evaluation", &I::evaluation), field("other", &I::other));
 }
 constexpr auto fieldsOf(const DeviceInfo::Device*) {
   using D = DeviceInfo::Device;
-  return std::make_tuple(
+  return fieldList(
       field("id", &D::id, {"its UUID"}),
       field("name", [](const D& d) { return TextOrNull{d.name}; }),
       field("multiprocessors", &D::multiprocessors),
@@ -49,32 +48,32 @@ constexpr auto fieldsOf(const DeviceInfo::Device*) {
 }
 constexpr auto fieldsOf(const DeviceInfo::Kernel*) {
   using K = DeviceInfo::Kernel;
-  return std::make_tuple(
+  return fieldList(
       field("name", &K::name), field("category", &K::category), field("count", &K::count),
       field("time_ns", &K::time), field("time_ratio", &K::ratio, {"of all kernels' time"}),
       field("filled_ratio", &K::filled, {"min(1, blocks / multiprocessors), weighted by time"}));
 }
 constexpr auto fieldsOf(const DeviceInfo::Category*) {
   using C = DeviceInfo::Category;
-  return std::make_tuple(field("name", &C::name), field("count", &C::count),
-                         field("time_ns", &C::time), field("time_ratio", &C::ratio));
+  return fieldList(field("name", &C::name), field("count", &C::count), field("time_ns", &C::time),
+                   field("time_ratio", &C::ratio));
 }
 constexpr auto fieldsOf(const DeviceInfo::Copy*) {
   using C = DeviceInfo::Copy;
-  return std::make_tuple(field("kind", &C::kind),
-                         field("memory", &C::memory, {.words = "unknown|pageable|pinned|managed"}),
-                         field("count", &C::count), field("time_ns", &C::time),
-                         field("bytes", &C::bytes), field("bytes_per_s", &C::bytesPerSecond));
+  return fieldList(field("kind", &C::kind),
+                   field("memory", &C::memory, {.words = "unknown|pageable|pinned|managed"}),
+                   field("count", &C::count), field("time_ns", &C::time), field("bytes", &C::bytes),
+                   field("bytes_per_s", &C::bytesPerSecond));
 }
 constexpr auto fieldsOf(const DeviceInfo::Call*) {
   using C = DeviceInfo::Call;
-  return std::make_tuple(field("name", &C::name),
-                         field("kind", &C::kind, {.words = "other|launch|copy|sync|allocate"}),
-                         field("count", &C::count), field("time_ns", &C::time));
+  return fieldList(field("name", &C::name),
+                   field("kind", &C::kind, {.words = "other|launch|copy|sync|allocate"}),
+                   field("count", &C::count), field("time_ns", &C::time));
 }
 constexpr auto fieldsOf(const DeviceInfo*) {
   using D = DeviceInfo;
-  return std::make_tuple(
+  return fieldList(
       field("basis", &D::basis,
             {.text = "the source of how busy they were, here and in resources.gpu_busy_ratio",
              .words = "trace|nvml|none"}),
@@ -88,7 +87,7 @@ constexpr auto fieldsOf(const DeviceInfo*) {
 
 constexpr auto fieldsOf(const NativeInfo::Class*) {
   using C = NativeInfo::Class;
-  return std::make_tuple(
+  return fieldList(
       field("class", &C::name,
             {.words = "program|interpreter|tensor|math|parallel|spin|decode|compression|network|"
                       "storage|runtime|device|kernel|jit"}),
@@ -96,21 +95,21 @@ constexpr auto fieldsOf(const NativeInfo::Class*) {
 }
 constexpr auto fieldsOf(const NativeInfo::Function*) {
   using F = NativeInfo::Function;
-  return std::make_tuple(
-      field("library", [](const F& f) { return textOrNull(f.leaf.file); },
-            {"a file's name; null: code that no file holds"}),
-      field("function", [](const F& f) { return textOrNull(f.leaf.function); },
-            {"null where the library's symbols do not say, or were not found"}),
-      field("class", &F::className),
-      field("role", &F::role, {.words = "helper|trainer|worker|pin|feeder|producer"}),
-      field("ratio", [](const F& f) { return f.leaf.ratio; }), field("low", &F::low),
-      field("high", &F::high), field("samples", &F::samples), field("processes", &F::processes),
-      field("below", [](const F& f) { return hotPlace(f.below, nullptr); },
-            {"the Python function most of it ran under"}));
+  return fieldList(field("library", [](const F& f) { return textOrNull(f.leaf.file); },
+                         {"a file's name; null: code that no file holds"}),
+                   field("function", [](const F& f) { return textOrNull(f.leaf.function); },
+                         {"null where the library's symbols do not say, or were not found"}),
+                   field("class", &F::className),
+                   field("role", &F::role, {.words = "helper|trainer|worker|pin|feeder|producer"}),
+                   field("ratio", [](const F& f) { return f.leaf.ratio; }), field("low", &F::low),
+                   field("high", &F::high), field("samples", &F::samples),
+                   field("processes", &F::processes),
+                   field("below", [](const F& f) { return hotPlace(f.below, nullptr); },
+                         {"the Python function most of it ran under"}));
 }
 constexpr auto fieldsOf(const NativeInfo*) {
   using N = NativeInfo;
-  return std::make_tuple(
+  return fieldList(
       field("samples", &N::samples),
       field("spin_ratio", &N::spinRatio, {"waiting on a CPU: loops of OpenMP and of other locks"}),
       field("pool_ratio", &N::poolRatio,
@@ -122,7 +121,7 @@ constexpr auto fieldsOf(const NativeInfo*) {
 
 constexpr auto fieldsOf(const CountersInfo*) {
   using C = CountersInfo;
-  return std::make_tuple(
+  return fieldList(
       field("instructions_per_cycle", &C::instructionsPerCycle),
       field("llc_misses_per_kilo_instruction", &C::missesPerKiloInstruction,
             {"misses of the last-level cache"}),
@@ -135,7 +134,7 @@ constexpr auto fieldsOf(const CountersInfo*) {
 
 constexpr auto fieldsOf(const Analysis*) {
   using A = Analysis;
-  return std::make_tuple(
+  return fieldList(
       field("schema", [](const A&) { return std::string_view(kReportSchema); },
             {.words = kReportSchema}),
       group("tool", field("version", [](const A&) { return std::string_view(STALLPROF_VERSION); },

@@ -29,22 +29,38 @@ Json jsonOf(const NamedRatios& ratios) {
   return summing(std::move(out));
 }
 
+// One function for every field of a type: a template of each field would be emitted as often.
+Json real(double value) {
+  return std::isfinite(value) ? Json(value) : Json();  // what is not finite was not measured
+}
+Json whole(std::int64_t value) { return value; }
+Json whole(std::uint64_t value) { return value; }
+Json boolean(bool value) { return value; }
+Json text(std::string_view value) { return toUtf8(value); }
+
+void put(Json& object, const char* name, const About& about, Json value) {
+  if (about.sums && value.is_object()) value = summing(std::move(value));
+  if (!about.optional || !value.is_null()) object[name] = std::move(value);
+}
+
 template <class T>
 Json jsonOf(const T& value) {
   if constexpr (std::is_floating_point_v<T>) {
-    return std::isfinite(value) ? Json(value) : Json();  // what is not finite was not measured
+    return real(value);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return boolean(value);
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return value;
+    return whole(std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>{value});
   } else if constexpr (std::is_same_v<T, Nanos>) {
-    return value.count();
+    return whole(std::int64_t{value.count()});
   } else if constexpr (std::is_enum_v<T>) {
-    return nameOf(value);
+    return text(nameOf(value));
   } else if constexpr (std::is_same_v<T, Untrusted>) {
-    return toUtf8(value.raw());
+    return text(value.raw());
   } else if constexpr (std::is_same_v<T, TextOrNull>) {
-    return value.text.empty() ? Json() : Json(toUtf8(value.text));
+    return value.text.empty() ? Json() : text(value.text);
   } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-    return toUtf8(value);
+    return text(value);
   } else if constexpr (kIsMaybe<T> || std::is_pointer_v<T>) {
     return value ? jsonOf(*value) : Json();
   } else if constexpr (kIsList<T>) {
@@ -60,13 +76,10 @@ template <class Struct, class Fields>
 Json objectOf(const Struct& from, const Fields& fields) {
   Json out = Json::object();
   forEach(fields, [&](const auto& f) {
-    if constexpr (kIsGroup<std::remove_cvref_t<decltype(f)>>) {
-      out[f.name] = objectOf(from, f.fields);
-    } else {
-      Json value = jsonOf(std::invoke(f.get, from));
-      if (f.about.sums && value.is_object()) value = summing(std::move(value));
-      if (!f.about.optional || !value.is_null()) out[f.name] = std::move(value);
-    }
+    if constexpr (kIsGroup<std::remove_cvref_t<decltype(f)>>)
+      put(out, f.name, f.about, objectOf(from, f.fields));
+    else
+      put(out, f.name, f.about, jsonOf(std::invoke(f.get, from)));
   });
   return out;
 }

@@ -37,10 +37,32 @@ Schema numberSchema(const char* type, const About& about) {
   return about.nullable ? orNull(std::move(out)) : out;
 }
 
+Schema booleanSchema() { return {{"type", "boolean"}}; }
+
+Schema ratiosSchema(const About& about) {
+  return {{"type", {"object", "null"}}, {"additionalProperties", numberSchema("number", about)}};
+}
+
+Schema listSchema(Schema items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+
+Schema textSchema(const About& about, bool nullable) {
+  if (about.words[0] != '\0') return wordsSchema(about.words);
+  Schema out = {{"type", "string"}};
+  if (about.pattern != nullptr) out["pattern"] = about.pattern;
+  return nullable && !about.optional ? orNull(std::move(out)) : out;
+}
+
+Schema structSchema(Schema properties, Schema required) {
+  return {{"type", "object"},
+          {"required", std::move(required)},
+          {"additionalProperties", false},
+          {"properties", std::move(properties)}};
+}
+
 template <class T>
 Schema schemaOf(const About& about) {
   if constexpr (std::is_same_v<T, bool>) {
-    return {{"type", "boolean"}};
+    return booleanSchema();
   } else if constexpr (std::is_floating_point_v<T>) {
     return numberSchema("number", about);
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Nanos>) {
@@ -48,20 +70,23 @@ Schema schemaOf(const About& about) {
   } else if constexpr (std::is_same_v<T, Confidence>) {
     return wordsSchema("low|medium|high|verified");
   } else if constexpr (std::is_same_v<T, NamedRatios>) {
-    return {{"type", {"object", "null"}}, {"additionalProperties", numberSchema("number", about)}};
+    return ratiosSchema(about);
   } else if constexpr (kIsMaybe<T> || std::is_pointer_v<T>) {
     using Value = std::remove_cvref_t<decltype(*std::declval<T>())>;
     return about.optional ? schemaOf<Value>(about) : orNull(schemaOf<Value>(about));
   } else if constexpr (kIsList<T>) {
-    return {{"type", "array"}, {"items", schemaOf<typename T::value_type>({})}};
+    return listSchema(schemaOf<typename T::value_type>({}));
   } else if constexpr (kIsValue<T>) {
-    if (about.words[0] != '\0') return wordsSchema(about.words);
-    Schema out = {{"type", "string"}};
-    if (about.pattern != nullptr) out["pattern"] = about.pattern;
-    return std::is_same_v<T, TextOrNull> && !about.optional ? orNull(std::move(out)) : out;
+    return textSchema(about, std::is_same_v<T, TextOrNull>);
   } else {
     return objectSchema<T>(fieldsOf(static_cast<const T*>(nullptr)));
   }
+}
+
+void put(Schema& properties, Schema& required, const char* name, const About& about, Schema one) {
+  if (about.text[0] != '\0') one["description"] = about.text;
+  if (!about.optional) required.push_back(name);
+  properties[name] = std::move(one);
 }
 
 template <class Struct, class Fields>
@@ -69,18 +94,13 @@ Schema objectSchema(const Fields& fields) {
   Schema properties = Schema::object(), required = Schema::array();
   forEach(fields, [&](const auto& f) {
     using F = std::remove_cvref_t<decltype(f)>;
-    Schema& one = properties[f.name];
     if constexpr (kIsGroup<F>)
-      one = objectSchema<Struct>(f.fields);
+      put(properties, required, f.name, f.about, objectSchema<Struct>(f.fields));
     else
-      one = schemaOf<ValueOf<Struct, decltype(F::get)>>(f.about);
-    if (f.about.text[0] != '\0') one["description"] = f.about.text;
-    if (!f.about.optional) required.push_back(f.name);
+      put(properties, required, f.name, f.about,
+          schemaOf<ValueOf<Struct, decltype(F::get)>>(f.about));
   });
-  return {{"type", "object"},
-          {"required", required},
-          {"additionalProperties", false},
-          {"properties", properties}};
+  return structSchema(std::move(properties), std::move(required));
 }
 
 }  // namespace
