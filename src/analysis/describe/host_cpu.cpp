@@ -126,8 +126,12 @@ void measureOthersOfHost(const Trace& trace, Nanos begin, Nanos end, double job,
 // these it adds up with the time they ran, so the share of both together is at most 1.
 Maybe<double> throttledRatio(const Trace& trace, Nanos begin, Nanos end, Maybe<double> job) {
   const Maybe<double> stopped = growth(trace.cgroups, &CgroupUsage::throttled, begin, end);
-  Maybe<double> ran = growth(trace.cgroups, &CgroupUsage::cpu, begin, end);
-  if (!ran) ran = job;
+  // The group may hold more than the job; where it was not one group with a quota throughout, the
+  // job's own CPU counts.
+  const bool one = std::all_of(trace.cgroups.begin(), trace.cgroups.end(), [](const auto& row) {
+    return row.data.cpu >= Nanos{} && row.data.cpuQuotaMilli > 0;
+  });
+  const Maybe<double> ran = one ? growth(trace.cgroups, &CgroupUsage::cpu, begin, end) : job;
   if (!stopped || !ran) return std::nullopt;
   return *stopped > 0 ? *stopped / (*stopped + *ran) : 0;
 }

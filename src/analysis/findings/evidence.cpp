@@ -160,6 +160,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
              {},    loader};
   e.contended = lacked;
   e.external = lacked ? external : 0;
+  e.shared = lacked ? external + run.siblingCpuRatio.value_or(0) : 0;
   e.perStep = perStep;
   e.device = deviceEvidence(t);
   e.beside = run.besideCpuRatio.value_or(0);
@@ -207,7 +208,7 @@ Confidence modelConfidence(const Evidence& e) {
   if (e.trainer.windowSteps() < 100) level = lowered(level);
   if (e.gains.demand().batchCv > 0.30) level = lowered(level);
   if (e.device.seen && !e.device.timeline) level = std::min(level, Confidence::kMedium);
-  if (e.external > 0.05) level = lowered(level);
+  if (e.shared > 0.05) level = lowered(level);
   return level;
 }
 

@@ -32,6 +32,7 @@ struct Evidence {
   double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers
   double coresBusy = 0;       // of the usable cores, by the job and the others
   double external = 0;        // of the usable cores, by others and the hypervisor, where it cost
+  double shared = 0;          // the same, and by siblings
   bool contended = false;     // the job lacked cores: few were idle, or its threads were queued
   double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
   double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable

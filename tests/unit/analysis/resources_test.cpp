@@ -93,6 +93,17 @@ TEST_CASE("under a quota what others use beyond it takes nothing from the job") 
   CHECK(near(runWith("168s").externalCpuRatio, 8.0 / 40));
 }
 
+TEST_CASE("a quota that came later stops a share of the job's own CPU, not of another group's") {
+  const RunFacts run = runOf(traceOf("manifest cores_usable=2 cores_online=2\n"
+                                     "0 host job_cpu=0\n20s host job_cpu=12s\n"
+                                     "0 cgroup cpu_milli=-1 throttled=0 cpu=900s\n"
+                                     "11s cgroup cpu_milli=600 throttled=0\n"
+                                     "20s cgroup cpu_milli=600 throttled=4s\n"),
+                             false);
+  CHECK(run.throttledRatio);
+  CHECK(std::abs(*run.throttledRatio - 4.0 / (4 + 6)) < 0.01);
+}
+
 TEST_CASE("siblings are set apart from strangers; a limit that changes is a range") {
   const RunFacts run = runOf(
       traceOf("manifest cores_usable=2 cores_online=2\n"

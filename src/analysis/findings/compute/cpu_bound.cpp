@@ -35,7 +35,7 @@ double blockedBeside(const Evidence& e) {
 Confidence ownTimeConfidence(const Evidence& e) {
   Confidence c = Confidence::kHigh;
   if (e.trainer.windowSteps() < 100) c = lowered(c);
-  if (e.external > 0.05) c = lowered(c);
+  if (e.shared > 0.05) c = lowered(c);
   if (e.compute + e.periodic < 0.8) c = lowered(c);
   // Without a loader, making data and waiting for it are inside the step and counted as its work.
   if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
