@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/splitmix64.h"
 #include "trace/order.h"
@@ -27,17 +28,35 @@ std::uint64_t mixed(Nanos t) { return splitmix64(static_cast<std::uint64_t>(t.co
 // Instants, one in `period` on average: one anywhere in each kFinest, of which so many as are due
 // are left out by hash. A loop is not met at the same point each time, and the instants of a longer
 // period are among those of a shorter: a run made coarse twice is as if it had been so at once.
+// Those of the run are tabled: every slice of every thread asks for them.
 class Ticks {
  public:
-  explicit Ticks(Nanos period) : among_(static_cast<std::uint64_t>(period / kFinest)) {}
+  Ticks(Nanos period, Interval run)
+      : among_(static_cast<std::uint64_t>(period / kFinest)), first_(run.begin / kFinest) {
+    const Nanos::rep last = run.end / kFinest;
+    if (last < first_ || last - first_ >= kMaxTabled) return;
+    const auto count = static_cast<std::size_t>(last - first_ + 1);
+    before_.reserve(count + 1);
+    at_.reserve(count / among_);
+    for (Nanos::rep i = first_; i <= last; ++i) {
+      before_.push_back(static_cast<std::uint32_t>(at_.size()));
+      if (drawn(i)) at_.push_back(of(i));
+    }
+    before_.push_back(static_cast<std::uint32_t>(at_.size()));
+  }
   // The first at or after `t`.
   [[nodiscard]] Nanos from(Nanos t) const {
+    if (tabled(t))
+      if (const std::size_t place = upTo(t - Nanos(1), t / kFinest); place < at_.size())
+        return at_[place];
     Nanos::rep i = t / kFinest;
     while (!drawn(i) || of(i) < t) ++i;
     return of(i);
   }
   // The last up to `t`; 0 where there is none.
   [[nodiscard]] Nanos last(Nanos t) const {
+    if (tabled(t))
+      if (const std::size_t place = upTo(t, t / kFinest); place > 0) return at_[place - 1];
     Nanos::rep i = t / kFinest;
     while (i >= 0 && (!drawn(i) || of(i) > t)) --i;
     return i >= 0 ? of(i) : Nanos(0);
@@ -49,21 +68,40 @@ class Ticks {
     if (last - first > kMany)
       return static_cast<std::uint32_t>(
           std::min<std::uint64_t>(static_cast<std::uint64_t>(last - first) / among_, UINT32_MAX));
+    if (begin > end) return 0;
+    if (tabled(begin) && tabled(end)) return upTo(end, last) - upTo(begin, first);
     std::uint32_t count = 0;
     for (Nanos::rep i = first; i <= last; ++i) count += drawn(i) && of(i) > begin && of(i) <= end;
     return count;
   }
 
  private:
+  static constexpr Nanos::rep kMaxTabled = 1 << 22;  // 4.8 days, 17 MB; a forged time is years off
+
   [[nodiscard]] bool drawn(Nanos::rep i) const {
-    return splitmix64(~static_cast<std::uint64_t>(i)) % among_ == 0;
+    return (splitmix64(~static_cast<std::uint64_t>(i)) & (among_ - 1)) == 0;
   }
   [[nodiscard]] static Nanos of(Nanos::rep i) {
     constexpr auto kLength = static_cast<std::uint64_t>(kFinest.count());
     const auto within = splitmix64(static_cast<std::uint64_t>(i)) % kLength;
     return i * kFinest + Nanos(static_cast<Nanos::rep>(within));
   }
-  std::uint64_t among_;  // a power of two
+  [[nodiscard]] bool tabled(Nanos t) const {
+    const Nanos::rep i = t / kFinest - first_;
+    return i >= 0 && i + 1 < static_cast<Nanos::rep>(before_.size());
+  }
+  // How many tabled ones there are up to `t`, which lies in the kFinest numbered `i` or 1 ns
+  // before.
+  [[nodiscard]] std::uint32_t upTo(Nanos t, Nanos::rep i) const {
+    const auto row = static_cast<std::size_t>(i - first_);
+    const std::uint32_t place = before_[row];
+    return place + (place < before_[row + 1] && at_[place] <= t);
+  }
+
+  std::uint64_t among_;                // a power of two
+  Nanos::rep first_;                   // the number of the first tabled kFinest
+  std::vector<std::uint32_t> before_;  // of each: how many of at_ are in those before it
+  std::vector<Nanos> at_;
 };
 
 bool asleep(const ThreadSlice& s) { return (s.run + s.queued) * kAwake < s.duration; }
@@ -164,9 +202,9 @@ void coarsen(Table<StackSlice>& stacks, const Ticks& ticks) {
       return std::min(begin + (tick - begin + apart - Nanos(1)) / apart * apart, end);
     };
     const std::uint32_t met = ticks.in(before, end);
-    const Nanos first = ticks.from(before + Nanos(1));
-    before = std::max(before, end);
+    const Nanos after = std::exchange(before, std::max(before, end));
     if (met == 0) continue;
+    const Nanos first = ticks.from(after + Nanos(1));
     row.at = inspect(first);
     row.data.duration = inspect(ticks.last(end)) - row.at;
     // Between two ticks there may be no sample: then the next counts for both.
@@ -233,7 +271,7 @@ void hold(Bound bound, bool begun, Coarser&& coarser, Again&& again) {
 }  // namespace
 
 std::size_t Coarsener::coarsenSamples(Trace& trace) const {
-  const Ticks ticks(period_);
+  const Ticks ticks(period_, {trace.begin, trace.end});
   const bool annotated = annotatesSteps(trace);
   std::size_t rows = 0;
   for (ThreadLife& thread : trace.threads) {

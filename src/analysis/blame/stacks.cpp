@@ -40,7 +40,16 @@ void eachRun(const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep, Visi
 
 // One by one, so that sums are the same to the last digit however samples are grouped.
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
-  for (std::uint32_t i = 0; i < run.count; ++i) to.add(phase, run.stack, seconds(run.weight));
+  const double weight = seconds(run.weight);
+  double& part = to.seconds[static_cast<std::size_t>(phase)];
+  double partSum = part, timeSum = to.time;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    partSum += weight;
+    timeSum += weight;
+  }
+  part = partSum;
+  to.time = timeSum;
+  to.all.add(run.stack, run.count);  // whole numbers: exact
 }
 
 class Gatherer {

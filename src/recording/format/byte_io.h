@@ -54,7 +54,8 @@ class ByteReader {
   }
 
  private:
-  std::uint64_t longVarint() {
+  // Not inlined, so that `varint` is.
+  [[gnu::noinline]] std::uint64_t longVarint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; at_ != end_ && shift < 64; shift += 7) {
       const std::uint8_t byte = *at_++;

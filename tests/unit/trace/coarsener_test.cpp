@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/coarsener.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/catch.h"
@@ -17,8 +18,9 @@ constexpr StackId kReads{1}, kDecodes{2};
 
 // A thread that reads for 90 ms of each 110 ms and decodes for 20: a sample each 10 ms; samples in
 // a row that saw the same are one slice, as a recorder writes them.
-Trace reader(Nanos length, const TraceBounds& bounds, bool fetches = true) {
+Trace reader(Nanos length, const TraceBounds& bounds, bool fetches = true, Nanos stray = 1s) {
   TraceBuilder builder(bounds);
+  builder.take({stray, Loss{}});
   builder.take({1s, ProcessSeen{kProcess, {}, 7, 0, {}, {}, {}}});
   builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
   for (Nanos at = 1s; at < 1s + length; at += 110ms) {
@@ -85,6 +87,22 @@ TEST_CASE("a longer run has no more rows, exact sums, and the shares that it had
     for (std::size_t i = 1; i < thread.slices.size(); ++i)
       REQUIRE(thread.slices[i].at >= thread.slices[i - 1].end());
   }
+}
+
+TEST_CASE("a time that is years off changes nothing of what is kept of the others") {
+  const Trace trace = reader(2h, atMost(4'000));
+  const Trace strayed = reader(2h, atMost(4'000), true, std::chrono::years(3));
+  const auto same = [](const auto& tables, const auto& others) {
+    return std::equal(tables.begin(), tables.end(), others.begin(), others.end(),
+                      [](auto& a, auto& b) {
+                        return a.at == b.at && a.data.duration == b.data.duration &&
+                               a.data.samples == b.data.samples;
+                      });
+  };
+  CHECK(strayed.end > trace.end);
+  CHECK(trace.thread(kThread).slices.size() > 400);
+  CHECK(same(trace.thread(kThread).slices, strayed.thread(kThread).slices));
+  CHECK(same(trace.thread(kThread).stacks, strayed.thread(kThread).stacks));
 }
 
 TEST_CASE("what keeps step with the sampling period is met as often as it is there") {
