@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "advise/cost.h"
+#include "analysis/findings/torch_version.h"
 #include "tests/catch.h"
 #include "tests/unit/advise/one_finding.h"
 
@@ -157,4 +158,45 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   CHECK(*costOf(a, 8).wastedPerEpoch == 0);
   a.epochs.clear();
   CHECK_FALSE(costOf(a, 8).perEpoch.has_value());
+}
+
+TEST_CASE("torch.compile and async_save are named where the version that ran has them") {
+  struct Row {
+    const char *finding, *id, *name;
+    Version since;
+  };
+  const Row rows[] = {{"compute.cpu_bound", "faster_compute", "torch.compile", {2, 0}},
+                      {"compute.device_bound", "faster_device_work", "torch.compile", {2, 0}},
+                      {"compute.python_overhead", "less_python", "torch.compile the step", {2, 0}},
+                      {"compute.launch_bound",
+                       "compile_step",
+                       "torch.compile(model, mode=\"reduce-overhead\")",
+                       {2, 0}},
+                      {"compute.underfilled", "fuse_kernels", "torch.compile", {2, 0}},
+                      {"periodic.checkpoint", "background_checkpoints", "async_save", {2, 3}}};
+  for (const Row& row : rows) {
+    const auto text = [&](Maybe<std::string> framework) {
+      Analysis a = one(row.finding, row.id, {"code", "", "", ""});
+      a.run.framework = std::move(framework);
+      return advised(a).text;
+    };
+    INFO(row.finding << ": " << text("torch 1.13.0a0"));
+    CHECK_FALSE(holds(text("torch 1.13.0a0"), row.name));
+    CHECK_FALSE(holds(text("tensorflow 2.21.0"), row.name));
+    CHECK(holds(text("torch 2.6.0+cu124"), row.name));
+    CHECK_FALSE(holds(text("torch 2.6.0+cu124"), "or newer"));
+    for (const Maybe<std::string>& unknown : {Maybe<std::string>(), Maybe<std::string>("torch")})
+      CHECK(holds(text(unknown),
+                  (std::string(row.name) + " (" + needsVersion(row.since) + ")").c_str()));
+    CHECK(text("torch 1.13.0a0").ends_with("."));
+  }
+}
+
+TEST_CASE("in_order has no name in transformers' arguments: a loader of one's own takes it") {
+  Analysis a =
+      one("transform.stragglers", "out_of_order", {"loader_arg", "in_order", "True", "False"});
+  a.run.loaders[0].package = "transformers";
+  const Advice& w = advised(a);
+  CHECK(holds(w.text, "get_train_dataloader"));
+  CHECK(w.diff.empty());
 }

@@ -44,6 +44,14 @@ struct Facts {
   TrainerFacts trainer;
   RunFacts run;
   [[nodiscard]] Judgement judge() const { return stallprof::judge(trace, trainer, run); }
+  Facts& with(const char* framework, const char* version, std::uint32_t process = 1) {
+    FrameworkSeen seen;
+    seen.process = ProcessId{process};
+    seen.name = trace.strings.intern(framework);
+    seen.version = trace.strings.intern(version);
+    trace.frameworks.push_back({Nanos{}, seen});
+    return *this;
+  }
 };
 
 inline void addLoader(Facts& f, const Training& t) {

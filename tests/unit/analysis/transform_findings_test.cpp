@@ -142,6 +142,38 @@ TEST_CASE("transform.stragglers needs uneven batches and later ones ready") {
   CHECK_FALSE(fires(free, "transform.stragglers"));
 }
 
+TEST_CASE("in_order is advised where the PyTorch that ran has it, from 2.6 on") {
+  Training t{.workers = 4, .compute = 8, .waitTransform = 4.5, .ready = 2, .batchCpu = 20};
+  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
+  const auto stragglers = [&](const char* version) {
+    return *find(factsOf(t).with("torch", version).judge(), "transform.stragglers");
+  };
+  for (const char* version : {"1.13.0a0+gitb1dde16", "2.1.0", "2.5.1+cu124"}) {
+    const Finding f = stragglers(version);
+    CHECK(adviceIn(f, "out_of_order") == nullptr);
+    REQUIRE(adviceIn(f, "even_batches"));
+    CHECK(*adviceIn(f, "even_batches")->predicted.low <= 1);  // how even is not known
+  }
+  for (const char* version : {"2.6.0", "2.6.0a0+git1", "2.11.0+cu130", "3.0"}) {
+    const Finding f = stragglers(version);
+    REQUIRE(adviceIn(f, "out_of_order"));
+    CHECK(adviceIn(f, "out_of_order")->risk.find("PyTorch") == std::string::npos);
+    CHECK(adviceIn(f, "even_batches") == nullptr);
+  }
+  for (const char* version : {"", "unknown", "2"}) {
+    const Finding f = stragglers(version);
+    REQUIRE(adviceIn(f, "out_of_order"));
+    CHECK(adviceIn(f, "out_of_order")->risk.starts_with("needs PyTorch 2.6 or newer; "));
+  }
+}
+
+TEST_CASE("the version of PyTorch is that of the trainer's process") {
+  Training t{.workers = 4, .compute = 8, .waitTransform = 4.5, .ready = 2, .batchCpu = 20};
+  t.batchScale = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10};
+  Facts f = factsOf(t).with("torch", "2.6.0", 9).with("tensorflow", "2.21").with("torch", "1.13");
+  CHECK(adviceIn(*find(f.judge(), "transform.stragglers"), "out_of_order") == nullptr);
+}
+
 TEST_CASE("on full cores the step starves as well as waits, and the wait is the CPU's") {
   Training t{
       .workers = 2,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/build.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
@@ -13,13 +14,16 @@ constexpr double kBlocked = 0.15;  // as much as may stay unexplained
 std::string fasterComputeText(const AdviceContext& c) {
   if (!c.advice.change.to.empty())
     return "No wait is to be taken off: what takes the time is the thread's own work, in the "
-           "functions named above. A faster device, lower precision, torch.compile or a smaller "
-           "model; and where those functions make data, let a thread or a process make it ahead.";
+           "functions named above. A faster device, lower precision" +
+           alsoCompile(c) +
+           " or a smaller model; and where those functions make data, let a thread or a process "
+           "make it ahead.";
   if (c.analysis.run.loaders.empty())
     return "Check first whether the step waits for data of its own making: no loader was seen, so "
            "such a wait is inside the step.";
   return "Leave the loader alone: no change of it is predicted to gain 5 %. What is left is the "
-         "step itself: a faster device, lower precision, torch.compile, or a smaller model.";
+         "step itself: a faster device, lower precision" +
+         alsoCompile(c) + ", or a smaller model.";
 }
 
 const AdviceDefinition kFasterCompute{"faster_compute", {}, fasterComputeText};

@@ -4,15 +4,18 @@
 
 #include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
 
 const AdviceDefinition kFasterDeviceWork{
-    "faster_device_work",
-    "Leave the loader alone: no change of it is predicted to gain 5 %, and the device is "
-    "busy. What is left is its own work: lower precision (bf16, TF32), torch.compile, "
-    "channels-last for convolutions, a smaller model, or a faster device."};
+    "faster_device_work", {}, [](const AdviceContext& c) {
+      return "Leave the loader alone: no change of it is predicted to gain 5 %, and the device is "
+             "busy. What is left is its own work: lower precision (bf16, TF32)" +
+             alsoCompile(c) +
+             ", channels-last for convolutions, a smaller model, or a faster device.";
+    }};
 
 // "matmul 71 %, elementwise 20 %, reduction 5 %"
 std::string largestKernelKinds(const DeviceFacts& facts) {

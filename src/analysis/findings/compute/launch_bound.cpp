@@ -3,15 +3,21 @@
 #include <algorithm>
 
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
 
 const AdviceDefinition kCompileStep{
-    "compile_step",
-    "Launch less: torch.compile(model, mode=\"reduce-overhead\") fuses kernels and replays "
-    "them as a CUDA graph; a fused or foreach optimizer, set_to_none gradients and fewer "
-    "small operators help without it."};
+    "compile_step", {}, [](const AdviceContext& c) {
+      const Has has = hasSince(c, kCompileSince);
+      return (has == Has::kNo ? "Launch less: replay the step as a CUDA graph"
+                              : "Launch less: torch.compile(model, mode=\"reduce-overhead\")" +
+                                    ifNewEnough(has, kCompileSince) +
+                                    " fuses kernels and replays them as a CUDA graph") +
+             "; a fused or foreach optimizer, set_to_none gradients and fewer small operators help "
+             "without it.";
+    }};
 
 Maybe<Finding> launchBound(const Evidence& e) {
   const DeviceEvidence& d = e.device;
@@ -30,7 +36,9 @@ Maybe<Finding> launchBound(const Evidence& e) {
   if (core > 0) addEvidence(f, "the training thread runs {} of the time", {ratioWord(core)});
   addTracedEvidence(f, e);
   return withAdvice(
-      f, {adviceOf(kCompileStep, {"code", "model", "eager", "torch.compile"},
+      f, {adviceOf(kCompileStep,
+                   {"code", "model", "eager",
+                    hasSince(e, kCompileSince) == Has::kNo ? "CUDA graph" : "torch.compile"},
                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0}),
                    "compiling takes the first minutes, and again for each new shape; graphs need "
                    "fixed shapes and addresses"),

@@ -4,6 +4,7 @@
 
 #include "analysis/describe/stack_table.h"
 #include "analysis/findings/hot.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
@@ -15,9 +16,13 @@ constexpr double kLockSeen = 0.80;
 const AdviceDefinition kLessPython{
     "less_python", {}, [](const AdviceContext& c) {
       const std::string& name = c.advice.change.name;
+      const Has has = hasSince(c, kCompileSince);
       return "Take " + (name.empty() ? std::string("the loop's own Python") : name) +
              " out of the step: work on whole tensors instead of element by element, keep metrics "
-             "on the device and read them every N steps, or torch.compile the step.";
+             "on the device and read them every N steps" +
+             (has == Has::kNo
+                  ? "."
+                  : ", or torch.compile the step" + ifNewEnough(has, kCompileSince) + ".");
     }};
 
 // Arithmetic: the time is the trainer's own, so what leaves it shortens the step. How much can

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
@@ -11,9 +12,15 @@ constexpr double kMostlyBusy = 0.50;  // a device that idles half the time is no
 constexpr double kHalfFilled = 0.50;  // of its units, weighted by time
 
 const AdviceDefinition kFuseKernels{
-    "fuse_kernels",
-    "Give the device larger kernels: torch.compile fuses small ones, fused optimizers and "
-    "attention replace many, and padding to multiples of 8 or 16 fills tensor cores."};
+    "fuse_kernels", {}, [](const AdviceContext& c) {
+      const Has has = hasSince(c, kCompileSince);
+      return "Give the device larger kernels: " +
+             (has == Has::kNo
+                  ? ""
+                  : "torch.compile" + ifNewEnough(has, kCompileSince) + " fuses small ones, ") +
+             "fused optimizers and attention replace many, and padding to multiples of 8 or 16 "
+             "fills tensor cores.";
+    }};
 
 double unfilled(const DeviceEvidence& d) {
   // The hardware's own figure counts cycles with any block on a unit: better than the grids.
@@ -37,11 +44,13 @@ Maybe<Finding> underfilled(const Evidence& e) {
   addTracedEvidence(f, e);
   // Twice the work in kernels that have room for it: between no gain and all that is unfilled.
   const double room = d.kernels * std::min(0.5, idle);
-  return withAdvice(f,
-                    {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
-                                 {room / 20, 0, room / 20}, {room, 0, room}),
-                     adviceOf(kFuseKernels, {"code", "model", "eager", "torch.compile"}, {},
-                              "compiling takes the first minutes, and again for each new shape")});
+  return withAdvice(
+      f, {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
+                      {room / 20, 0, room / 20}, {room, 0, room}),
+          adviceOf(kFuseKernels,
+                   {"code", "model", "eager",
+                    hasSince(e, kCompileSince) == Has::kNo ? "fused" : "torch.compile"},
+                   {}, "compiling takes the first minutes, and again for each new shape")});
 }
 
 }  // namespace

@@ -4,15 +4,19 @@
 
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/torch_version.h"
 
 namespace stallprof {
 namespace {
 
 const AdviceDefinition kBackgroundCheckpoints{
     "background_checkpoints", {}, [](const AdviceContext& c) {
+      const Has has = hasSince(c, kAsyncSaveSince);
       return "Save in the background" + atLine(c.finding.where) +
-             ": copy the state to CPU memory, then write it from a thread "
-             "(torch.distributed.checkpoint.async_save from PyTorch 2.3).";
+             ": copy the state to CPU memory, then write it from a thread" +
+             (has == Has::kNo ? "."
+                              : ", or call torch.distributed.checkpoint.async_save" +
+                                    ifNewEnough(has, kAsyncSaveSince) + ".");
     }};
 
 const AdviceDefinition kRarerCheckpoints{

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/loader_setting.h"
+#include "analysis/findings/torch_version.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -11,20 +12,45 @@ namespace {
 constexpr double kVaries = 0.30;      // CV of batch times: above it in-order delivery costs 9 %
 constexpr double kFarFromMedian = 5;  // times: one batch in the queue that long empties it
 
+// The libraries that name the loader's settings themselves have no name for this one.
 const AdviceDefinition kOutOfOrder{
     "out_of_order", {}, [](const AdviceContext& c) {
-      return "Pass in_order=False" + atSetting(c) +
+      const std::string holder(settingsHolder(c));
+      return "Pass in_order=False" +
+             (holder.empty() ? atSetting(c)
+                             : " to a DataLoader of your own (get_train_dataloader), as " + holder +
+                                   " cannot") +
              ": a ready batch is used at once instead of waiting for a slow earlier one.";
     }};
 
-Maybe<Advice> outOfOrder(const Evidence& e) {
-  if (e.workers() < 2 || !e.gains.base().inOrder) return {};
+const AdviceDefinition kEvenBatches{
+    "even_batches",
+    "Make the batches cost alike: find the samples that are slow (very large images, long texts), "
+    "shrink or drop them before training, or bucket by size."};
+
+PipelineSettings anyOrder(const Evidence& e) {
   PipelineSettings s = e.gains.base();
   s.inOrder = false;
-  const Prediction p = e.gains.predict(s);
+  return s;
+}
+
+Maybe<Advice> outOfOrder(const Evidence& e) {
+  const Has has = hasSince(e, kInOrderSince);
+  if (has == Has::kNo) return {};
+  const Prediction p = e.gains.predict(anyOrder(e));
   if (p.speedup && *p.speedup < kNoGain) return {};
+  const std::string needs = has == Has::kUnknown ? needsVersion(kInOrderSince) + "; " : "";
   return adviceOf(kOutOfOrder, {"loader_arg", "in_order", "True", "False"}, p,
-                  "needs PyTorch 2.6; batches come in another order from run to run");
+                  needs + "batches come in another order from run to run");
+}
+
+// Where order cannot be given up. Batches that cost alike gain at most what any order would, as
+// then none waits for a slow one before it; how alike they can be made is not known.
+Maybe<Advice> evenBatches(const Evidence& e) {
+  if (hasSince(e, kInOrderSince) != Has::kNo) return {};
+  const PipelineSettings any = anyOrder(e);
+  return adviceOf(kEvenBatches, {"code", "cost of a batch", "uneven", "even"},
+                  e.gains.predict(any, e.gains.base(), any), "batches of like size are less mixed");
 }
 
 // Share of the window waited while later batches already lay ready.
@@ -47,20 +73,20 @@ Maybe<Finding> stragglers(const Evidence& e) {
   addEvidence(f, "waits {} of the time with later batches ready", {ratioWord(behind)});
   addEvidence(f, "batch times vary by {} (deviation over mean)", {ratioWord(d.batchCv)});
   addEvidence(f, "the slowest batch takes {} times the median", {timesWord(d.batchMaxOverMedian)});
-  return withAdvice(f, {outOfOrder(e), morePrefetch(e)});
+  return withAdvice(f, {outOfOrder(e), morePrefetch(e), evenBatches(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kStragglers(
-    "transform.stragglers", stragglers, offers(kOutOfOrder, kMorePrefetch),
+    "transform.stragglers", stragglers, offers(kOutOfOrder, kMorePrefetch, kEvenBatches),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(Batches are delivered in order, so one slow batch makes the trainer wait while later
   ones lie ready, and idles the workers behind it.)",
      .rule = R"(batch times vary by over 30 % (or the slowest takes over 5 times the median)
   and over 5 % of the window is waited with later batches ready.)",
-     .fixes = R"(- in_order=False (PyTorch 2.6): the trainer takes what is ready.
+     .fixes = R"(- in_order=False (PyTorch 2.6 or newer): the trainer takes what is ready.
 - A larger prefetch_factor rides out single slow batches.
 - Find the slow samples: very large images, long texts; bucket by size.)",
      .wrong = R"(the slow batches come from the storage or the host (a writeback, a

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "analysis/findings/definition.h"
+
+// Advice names only what the PyTorch that ran has. `prefetch_factor` and `persistent_workers` (1.7)
+// need no check: the hook reads both, so a loader that was seen has them.
+namespace stallprof {
+
+struct Version {
+  int major = 0, minor = 0;
+  friend auto operator<=>(const Version&, const Version&) = default;
+};
+inline constexpr Version kInOrderSince{2, 6};    // DataLoader(in_order=)
+inline constexpr Version kAsyncSaveSince{2, 3};  // torch.distributed.checkpoint.async_save
+inline constexpr Version kCompileSince{2, 0};    // torch.compile
+
+// "1.13.0a0+git1234" is 1.13; null where the text does not begin with two numbers.
+[[nodiscard]] Maybe<Version> versionOf(std::string_view text);
+// Of the trainer's process, else of any; null where no PyTorch, or none of its version, was seen.
+[[nodiscard]] Maybe<Version> torchVersion(const Evidence& e);
+
+enum class Has : std::uint8_t { kNo, kUnknown, kYes };
+[[nodiscard]] Has hasSince(const Evidence& e, Version since);
+// Of a run of another framework: no.
+[[nodiscard]] Has hasSince(const AdviceContext& c, Version since);
+
+// "needs PyTorch 2.6 or newer"
+[[nodiscard]] std::string needsVersion(Version since);
+// That in brackets after a name, where it is not known whether the run has it; else empty.
+[[nodiscard]] std::string ifNewEnough(Has has, Version since);
+// ", torch.compile" among ways to make a step cheaper; empty where the run had none.
+[[nodiscard]] std::string alsoCompile(const AdviceContext& c);
+
+}  // namespace stallprof
