@@ -22,7 +22,8 @@ template <class M, class V>
 void fields(M& m, V&& v) {
   v("tool", m.toolVersion), v("command", m.command), v("directory", m.directory),
       v("started_realtime_ns", m.startedRealtime), v("started_monotonic_ns", m.startedMonotonic),
-      v("front_pid", m.frontPid), v("recorder_pid", m.recorderPid), v("hz", m.hz), v("map", m.maps);
+      v("front_pid", m.frontPid), v("recorder_pid", m.recorderPid), v("hz", m.hz),
+      v("budget", m.budget), v("map", m.maps);
 }
 
 json written(const std::string& text) { return toUtf8(text); }

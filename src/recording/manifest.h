@@ -21,6 +21,7 @@ struct Manifest {
   Nanos startedRealtime{}, startedMonotonic{};
   std::uint32_t frontPid = 0, recorderPid = 0;
   double hz = 0;                // asked for; what was had is an event
+  double budget = 0;            // --budget, in percent; 0: not known
   std::vector<Untrusted> maps;  // what ranges mean, in the words of --map
   struct Host {
     std::string name, kernel, cpuModel, bootId;

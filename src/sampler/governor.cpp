@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stallprof {
 namespace {
@@ -13,6 +14,8 @@ constexpr Nanos kSlowest = std::chrono::seconds(1);
 constexpr int kMaxTurns = 64;
 // A second, but for what four intervals may fall short of it.
 constexpr double kWhole = 0.95;
+// The job's CPU comes once a second, with jitter: it stands still where nothing came for this long.
+constexpr double kStill = 1.5;
 
 template <std::size_t N>
 double median(std::array<double, N> values, std::size_t count) {
@@ -23,7 +26,8 @@ double median(std::array<double, N> values, std::size_t count) {
 
 }  // namespace
 
-Governor::Governor(Nanos fastest) : fastest_(std::max(fastest, Nanos(1'000'000))) {}
+Governor::Governor(Nanos fastest, double share)
+    : fastest_(std::max(fastest, Nanos(1'000'000))), share_(share), budget_(share) {}
 
 // Levels that lengthen the period up to a second; those after it divide the threads.
 int Governor::slowest() const {
@@ -38,7 +42,7 @@ Pace Governor::paceOf(int level) const {
   };
   const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(lengthened)));
   return {std::min(period, std::max(kSlowest, fastest_)),
-          static_cast<unsigned>(std::lround(times(level - lengthened)))};
+          static_cast<unsigned>(std::lround(times(level - lengthened))), budget_};
 }
 
 double Governor::samplesKept(int level) const {
@@ -46,30 +50,46 @@ double Governor::samplesKept(int level) const {
   return seconds(fastest_) / seconds(pace.period) / pace.turns;
 }
 
-// The fastest level at which samples and rest together are expected below `share`.
-int Governor::levelWithin(double share) const {
+// The fastest level at which samples and rest together are expected below `part` of the budget.
+int Governor::levelWithin(double part) const {
   // The rest counts as nothing until it was measured for three seconds: a start is a burst.
   const double rest = median(rest_, kSeconds);
   const double samples = median(samples_, std::min(updates_, kIntervals));
-  const double allowed = std::max(share - rest, kMin);
+  const double allowed = std::max(part * budget_ - rest, kMin * budget_);
   int level = 0;
   while (paceOf(level).turns < kMaxTurns && samples * samplesKept(level) > allowed) ++level;
   return level;
 }
 
 void Governor::addRest(double wall, double cpu) {
-  wall_ += wall;
-  cpu_ += cpu;
-  if (wall_ < kWhole) return;
-  rest_[secondUpdates_++ % kSeconds] = cpu_ / wall_;
-  wall_ = cpu_ = 0;
+  second_.wall += wall;
+  second_.cpu += cpu;
+  if (second_.wall < kWhole) return;
+  rest_[secondUpdates_++ % kSeconds] = second_.cpu / second_.wall;
+  second_ = {};
 }
 
-Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced) {
+// Each entry ends where the figure grew, so that it holds neither none nor two of its updates.
+void Governor::addJob(double wall, double cpu) {
+  jobSecond_.wall += wall;
+  jobSecond_.cpu += std::max(cpu, 0.0);
+  if (jobSecond_.wall < (jobSecond_.cpu > 0 ? kWhole : kStill)) return;
+  job_[jobUpdates_++ % kSeconds] = std::exchange(jobSecond_, {});
+  Spent all;
+  for (const Spent& one : job_) {
+    all.wall += one.wall;
+    all.cpu += one.cpu;
+  }
+  const double cores = all.cpu / std::max(all.wall, static_cast<double>(kSeconds));
+  budget_ = std::min(share_ * std::max(cores, 1.0), kMaxBudget);
+}
+
+Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job) {
   if (wall <= Nanos::zero()) return pace();
   const double interval = seconds(wall);
   const std::size_t at = updates_++ % kIntervals;
   addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
+  addJob(interval, seconds(job));
   samples_[at] = seconds(paced) / interval / samplesKept(level_);
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;

@@ -8,9 +8,15 @@
 
 namespace stallprof {
 
-// A feedback controller with hysteresis: keeps the recorder below a share of one core by sampling
-// less often, on a geometric scale of levels: 100, 84, 71, 59, 50 ... 1 samples a second, then one
+// A feedback controller with hysteresis: keeps the recorder within its budget by sampling less
+// often, on a geometric scale of levels: 100, 84, 71, 59, 50 ... 1 samples a second, then one
 // thread in 2, 3, 4, ... in turn. Pure: from what was spent follows the pace; no clock is read.
+//
+// The budget is a share (kShare, or what the user asked for) of the CPU that the job itself takes,
+// at least of one core, and never more than kMaxBudget of a core: a job of 16 busy threads has
+// 16 times as many samples to take as a job of one. The job's CPU is the mean of some 5 s, so that
+// the recorder's total stays within the share of the job's total. Until it is known it counts as
+// less than a core.
 //
 // What was spent has two parts, each estimated by a running median, which ignores bursts:
 // - Repeated samples cost in proportion to the pace, so the cost at one level predicts that at any
@@ -22,18 +28,20 @@ namespace stallprof {
 // leaves nothing behind, while a lasting change is followed within seconds. O(1) memory.
 class Governor {
  public:
-  static constexpr double kShare = 0.01;  // the budget: 1 % of one core
-  // Slower above kHighWatermark of a core expected, faster below kLowWatermark: between them it
-  // stays, so that noise does not make it oscillate. What kHighWatermark leaves of the budget is
+  static constexpr double kShare = 0.01;
+  static constexpr double kMaxBudget = 0.25;  // of one core
+  // Parts of the budget. Slower above kHighWatermark of it expected, faster below kLowWatermark:
+  // between them it stays, so that noise does not make it oscillate. What kHighWatermark leaves is
   // for bursts and for the start.
-  static constexpr double kHighWatermark = 0.008, kLowWatermark = 0.0067;
-  // Samples keep this share even where the rest alone is above the budget: no pace would help then.
-  static constexpr double kMin = 0.002;
+  static constexpr double kHighWatermark = 0.8, kLowWatermark = 0.67;
+  // Samples keep this part even where the rest alone is above the budget: no pace would help then.
+  static constexpr double kMin = 0.2;
   static constexpr Nanos kInterval{250'000'000};  // between two updates
 
-  explicit Governor(Nanos fastest);
-  // In the last `wall` the recorder spent `cpu`, of it `paced` in repeated samples.
-  Pace update(Nanos wall, Nanos cpu, Nanos paced);
+  explicit Governor(Nanos fastest, double share = kShare);
+  // In the last `wall` the recorder spent `cpu`, of it `paced` in repeated samples; `job` is by how
+  // much the figure of the job's CPU grew, which is brought up to date about once a second.
+  Pace update(Nanos wall, Nanos cpu, Nanos paced, Nanos job = Nanos::zero());
   [[nodiscard]] Pace pace() const { return paceOf(level_); }
 
  private:
@@ -45,16 +53,22 @@ class Governor {
   [[nodiscard]] int slowest() const;
   [[nodiscard]] Pace paceOf(int level) const;
   [[nodiscard]] double samplesKept(int level) const;  // of those at level 0
-  [[nodiscard]] int levelWithin(double share) const;
+  [[nodiscard]] int levelWithin(double part) const;   // of the budget
   void addRest(double wall, double cpu);
+  void addJob(double wall, double cpu);
 
+  struct Spent {
+    double wall = 0, cpu = 0;
+  };
   Nanos fastest_;
+  double share_, budget_;  // of the job's CPU; of one core, now
   int level_ = 0;
   // Shares of a core: the rest by second; samples by interval, as they would cost at level 0.
   std::array<double, kSeconds> rest_{};
   std::array<double, kIntervals> samples_{};
-  std::size_t updates_ = 0, secondUpdates_ = 0;
-  double wall_ = 0, cpu_ = 0;  // of the second that is not whole yet
+  std::array<Spent, kSeconds> job_{};  // each from one growth of its CPU to the next
+  std::size_t updates_ = 0, secondUpdates_ = 0, jobUpdates_ = 0;
+  Spent second_, jobSecond_;  // those that are not whole yet
 };
 
 }  // namespace stallprof

@@ -15,8 +15,8 @@ constexpr Nanos kTogether{12'500'000};
 
 }  // namespace
 
-SamplerLoop::SamplerLoop(unsigned hz)
-    : governor_(kOneSecond / hz), pace_(governor_.pace()), cpuClock_(processCpu) {}
+SamplerLoop::SamplerLoop(unsigned hz, double share)
+    : governor_(kOneSecond / hz, share), pace_(governor_.pace()), cpuClock_(processCpu) {}
 
 void SamplerLoop::add(Sampler& sampler) {
   sampler.setPace(pace_);
@@ -62,7 +62,8 @@ void SamplerLoop::call(Entry& entry, Nanos now, EventOut& out) {
 void SamplerLoop::plan(Entry& entry, Nanos now) {
   // The cheaper of two calls: the first has more to do, and any may be a burst.
   const Nanos cost = std::min(entry.cost, entry.costBefore);
-  const Nanos bearable(static_cast<Nanos::rep>(static_cast<double>(cost.count()) / kShareOfOne));
+  const double share = pace_.share * kPartOfOne;
+  const Nanos bearable(static_cast<Nanos::rep>(static_cast<double>(cost.count()) / share));
   const Nanos period = std::max({entry.sampler->period(), Nanos(1'000'000), bearable});
   if (entry.planned < Nanos::zero()) entry.planned = now;
   entry.planned += period;
@@ -100,8 +101,10 @@ void SamplerLoop::govern(Nanos now) {
   Nanos paced{};
   for (const Entry& entry : entries_) paced += entry.sampler->pacedCpu();
   const Nanos samples = paced - std::exchange(pacedThen_, paced);
+  const Nanos job = jobCpu_ ? jobCpu_() : Nanos::zero();
+  const Nanos worked = job - std::exchange(jobThen_, job);
   if (first) return;
-  const Pace pace = governor_.update(wall, spent, samples);
+  const Pace pace = governor_.update(wall, spent, samples, worked);
   if (pace == std::exchange(pace_, pace)) return;
   for (const Entry& entry : entries_) entry.sampler->setPace(pace);
 }

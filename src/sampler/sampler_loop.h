@@ -16,13 +16,14 @@ namespace stallprof {
 // caches cold. Late by more than a period: the missed samples are skipped and reported as
 // Loss kTickMissed, once a second. Does not sleep: the owner waits until nextDue(), then step()s.
 // Samplers are called in the order they were added; put the ProcessTree first. One that is due once
-// a second and costs more than kShareOfOne of a core is due less often: reading the counters of a
-// process with 20,000 threads takes 4 ms.
+// a second and costs more than kPartOfOne of the recorder's budget is due less often: reading the
+// counters of a process with 20,000 threads takes 4 ms.
 class SamplerLoop {
  public:
-  static constexpr double kShareOfOne = 0.001;
+  static constexpr double kPartOfOne = 0.1;
   // `hz`: samples a second of an active thread, 1 to 1000: the pace the governor starts with.
-  explicit SamplerLoop(unsigned hz);
+  // `share`: the budget of the recorder (Governor).
+  explicit SamplerLoop(unsigned hz, double share = Governor::kShare);
   // Not owned; must outlive the loop. The first that leads does.
   void add(Sampler& sampler);
 
@@ -33,6 +34,8 @@ class SamplerLoop {
 
   // Samples a second of an active thread as the governor allows now, in thousandths.
   [[nodiscard]] std::uint32_t milliHz() const;
+  // Where the job's CPU so far is read, for the budget; without it the job has less than a core.
+  void setJobCpu(std::function<Nanos()> jobCpu) { jobCpu_ = std::move(jobCpu); }
   // For tests: where the CPU of this process is read.
   void setCpuClock(std::function<Nanos()> clock) { cpuClock_ = std::move(clock); }
 
@@ -56,8 +59,8 @@ class SamplerLoop {
   const Sampler* leader_ = nullptr;
   Governor governor_;
   Pace pace_;
-  std::function<Nanos()> cpuClock_;
-  Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, missedReportedAt_{};
+  std::function<Nanos()> cpuClock_, jobCpu_;
+  Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, jobThen_{}, missedReportedAt_{};
   std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;
 };
 

@@ -223,7 +223,7 @@ void ThreadSampler::scanThreads(Nanos now, EventOut& out) {
     if (now >= turn.due && !turn.thread->gone) sample(*turn.thread, now, out);
   }
   if (turns > 1) skipped_ += turns_.size() - turns_.size() / turns;
-  if (taker_ != nullptr) taker_->endRound(now, pace_.period * static_cast<Nanos::rep>(turns), out);
+  if (taker_ != nullptr) taker_->endRound(now, pace_, out);
 }
 
 // Keeps the number of slices bounded.

@@ -35,6 +35,15 @@ int usageError(const Verb& verb, const Command& command, const std::string& why)
   return command.usageStatus();
 }
 
+template <class Number>
+std::optional<Number> numberIn(const std::string& word, Number minimum, Number maximum) {
+  Number value{};
+  const char* end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, value);
+  const bool within = value >= minimum && value <= maximum;  // not of a NaN
+  return error == std::errc() && stop == end && within ? std::optional(value) : std::nullopt;
+}
+
 // The words of a set that CLI11 writes as {a,b,c}.
 std::vector<std::string> choicesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -154,12 +163,11 @@ SplitWords splitAtDashes(const std::vector<std::string>& words) {
 }
 
 std::optional<unsigned> wholeNumber(const std::string& word, unsigned minimum, unsigned maximum) {
-  unsigned value = 0;
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc() || stop != end || value < minimum || value > maximum)
-    return std::nullopt;
-  return value;
+  return numberIn(word, minimum, maximum);
+}
+
+std::optional<double> decimalNumber(const std::string& word, double minimum, double maximum) {
+  return numberIn(word, minimum, maximum);
 }
 
 }  // namespace stallprof

@@ -60,5 +60,7 @@ struct SplitWords {
 // The whole of `word` as a number from `minimum` to `maximum`; empty where it is none.
 [[nodiscard]] std::optional<unsigned> wholeNumber(const std::string& word, unsigned minimum,
                                                   unsigned maximum);
+[[nodiscard]] std::optional<double> decimalNumber(const std::string& word, double minimum,
+                                                  double maximum);
 
 }  // namespace stallprof

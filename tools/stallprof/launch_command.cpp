@@ -32,6 +32,14 @@ void LaunchCommand::declareRecording(CLI::App& app) {
               options_.hz = hz.value_or(options_.hz);
               return hz ? "" : "--hz takes a whole number from 1 to 1000, not " + inQuotes(text);
             });
+  addParsed(app, "--budget",
+            "percent of the job's CPU, at least of one core, that the recorder may take, 0.1 to 25 "
+            "(default 1)",
+            [this](const std::string& text) -> std::string {
+              const auto budget = decimalNumber(text, 0.1, 25);
+              options_.budget = budget.value_or(options_.budget);
+              return budget ? "" : "--budget takes percent from 0.1 to 25, not " + inQuotes(text);
+            });
   addText(app, "--price", options_.price,
           "price of an hour on this machine: the report gives costs")
       ->check(CLI::NonNegativeNumber);

@@ -43,12 +43,13 @@ struct JobWatch::Parts {
         calls(kRoot),
         gpus(kRoot, &tree),
         natives(kRoot, tree, options.python ? &stacks : nullptr),
-        loop(options.hz) {
+        loop(options.hz, options.budget / 100) {
     // The tree first: the others follow what it found.
     for (Sampler* sampler :
          std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &siblings, &host,
                                          &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
+    loop.setJobCpu([this] { return tree.jobCpu(); });
     host.follow(siblings);
     if (options.python) threads.deliverSamples(stacks);
   }

@@ -67,6 +67,7 @@ Manifest makeManifest(const LaunchOptions& options, const std::vector<std::strin
   manifest.startedRealtime = realtimeNow();
   manifest.startedMonotonic = now();
   manifest.hz = options.hz;
+  manifest.budget = options.budget;
   manifest.maps = options.maps;
   manifest.frontPid = static_cast<std::uint32_t>(::getpid());
   manifest.host = factsOfHost();

@@ -33,7 +33,9 @@ void RecorderLog::writeStart(const RecorderPlan& plan) {
                      (plan.attached ? ", attached to:" : ", command:");
   for (const Untrusted& word : plan.manifest.command) text += " " + quoteShell(word.raw());
   log_.write(LogLevel::kInfo, text);
-  text = "options: " + std::to_string(options.hz) + " Hz";
+  char budget[32];
+  std::snprintf(budget, sizeof budget, ", budget %.4g %%", options.budget);
+  text = "options: " + std::to_string(options.hz) + " Hz" + budget;
   const std::pair<const char*, bool> switches[] = {{"python", options.python},
                                                    {"native", options.native},
                                                    {"counters", options.counters},

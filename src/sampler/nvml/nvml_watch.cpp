@@ -18,7 +18,7 @@ constexpr Nanos kListEvery = std::chrono::seconds(1);
 constexpr Nanos kRepeat = std::chrono::seconds(10);
 // What cannot be had now (no driver yet, a lost device) is tried again, each try costs 10-100 ms.
 constexpr Nanos kWatchRetry = std::chrono::seconds(30);
-// Of one core, for all samples together: the recorder's whole budget is 1 %.
+// Of one core, for all samples together: the recorder's least budget is 1 %, but for --budget.
 constexpr double kShare = 0.003;
 
 enum Which : std::size_t { kNvml, kGpm };

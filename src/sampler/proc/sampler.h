@@ -14,6 +14,9 @@ namespace stallprof {
 struct Pace {
   Nanos period{};
   unsigned turns = 1;
+  double share = 0.01;  // of one core: what the whole recorder may take now
+  // Between two samples of a thread that runs.
+  [[nodiscard]] Nanos between() const { return period * static_cast<Nanos::rep>(turns); }
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "event/event_out.h"
+#include "sampler/proc/sampler.h"
 
 namespace stallprof {
 
@@ -26,8 +27,8 @@ class SampleSink {
  public:
   virtual ~SampleSink() = default;
   virtual void sample(const ThreadSample& sample) = 0;
-  // All samples of one round were given. `period`: between two samples of a thread that runs.
-  virtual void endRound(Nanos now, Nanos period, EventOut& out) = 0;
+  // All samples of one round were given, at that pace.
+  virtual void endRound(Nanos now, const Pace& pace, EventOut& out) = 0;
   virtual void finish(Nanos now, EventOut& out) = 0;
 };
 

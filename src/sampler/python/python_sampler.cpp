@@ -64,14 +64,14 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
   return *watched.process;
 }
 
-void PythonSampler::endRound(Nanos now, Nanos period, EventOut& out) {
-  period_ = period;
-  fastest_ = std::min(fastest_, period);
+void PythonSampler::endRound(Nanos now, const Pace& pace, EventOut& out) {
+  pace_ = pace;
+  fastest_ = std::min(fastest_, pace_.between());
   if (!touched_.empty()) {
     const Nanos begin = threadCpu();
     for (Watched* watched : touched_) {
       const python::PythonProcess& process = processOf(*watched, out);
-      watched->process->round(watched->samples, now, period, out);
+      watched->process->round(watched->samples, now, pace_.between(), out);
       watched->samples.clear();
       if (!seen_ && process.isPython()) {
         seen_ = true;
@@ -102,7 +102,7 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
     skipped += watched.process->takeSkipped();
     watched.process->check();
   }
-  stride_.update(share, emitted, period_ > fastest_);
+  stride_.update(share / pace_.share, emitted, pace_.between() > fastest_);
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->setStride(stride_.stride());
   if (skipped > 0) out.emit(now, Loss{LossKind::kStacksSkipped, skipped, {}});
@@ -113,7 +113,7 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
 }
 
 void PythonSampler::finish(Nanos now, EventOut& out) {
-  endRound(now, period_, out);
+  endRound(now, pace_, out);
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->flush(out);
   eachSecond(now, out);

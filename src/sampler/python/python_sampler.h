@@ -22,7 +22,7 @@ class PythonSampler : public SampleSink {
   // `tree` must outlive the sampler.
   PythonSampler(std::string root, const ProcessTree& tree);
   void sample(const ThreadSample& sample) override;
-  void endRound(Nanos now, Nanos period, EventOut& out) override;
+  void endRound(Nanos now, const Pace& pace, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
 
   using LastSample = python::LastSample;
@@ -44,7 +44,8 @@ class PythonSampler : public SampleSink {
   std::unordered_map<std::uint32_t, Watched> processes_;  // by pid
   std::vector<Watched*> touched_;
   python::StackStride stride_;
-  Nanos second_{}, spent_{}, period_{10'000'000}, fastest_{Nanos::max()};  // periods
+  Pace pace_{Nanos(10'000'000), 1};
+  Nanos second_{}, spent_{}, fastest_{Nanos::max()};
   bool seen_ = false;
   std::pair<Coverage, std::string> state_{Coverage::kAbsent, ""}, reported_{Coverage::kAbsent, ""};
 };

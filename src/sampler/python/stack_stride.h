@@ -12,18 +12,18 @@ namespace stallprof::python {
 // worth more. Pure.
 class StackStride {
  public:
-  // Of a core: a little under half of the recorder's budget of 1 %.
-  static constexpr double kShare = 0.004;
+  static constexpr double kPart = 0.4;  // of the recorder's budget
   // At 15 bytes each 16 MB an hour, a third of the recording's budget.
   static constexpr std::size_t kSlicesPerSecond = 300;
   static constexpr unsigned kMax = 256;
 
   [[nodiscard]] unsigned stride() const { return stride_; }
-  // Once a second: what stacks cost in it, the slices they gave, and whether the governor has made
-  // samples slower than was asked for. Down again where twice the stacks would be within 80 %.
-  unsigned update(double share, std::size_t slices, bool governed) {
-    const bool dear = !governed && share > kShare;
-    const bool cheap = governed || share < kShare / 2 * 0.8;
+  // Once a second: what stacks cost in it as a part of the budget, the slices they gave, and
+  // whether the governor has made samples slower than was asked for. Down again where twice the
+  // stacks would be within 80 %.
+  unsigned update(double part, std::size_t slices, bool governed) {
+    const bool dear = !governed && part > kPart;
+    const bool cheap = governed || part < kPart / 2 * 0.8;
     if ((dear || slices > kSlicesPerSecond) && stride_ < kMax)
       stride_ *= 2;
     else if (cheap && 2 * slices < kSlicesPerSecond && stride_ > 1)

@@ -85,7 +85,7 @@ class Reading(Config):
 
     def test_a_run_takes_its_options_from_it(self):
         self.write("stallprof.toml", '[run]\nname = "runs/%s.x"\nreport = ["none"]\nhz = 10\n'
-                   'no-python = true\n[report]\noutput = "elsewhere"\nformat = "json"\n')
+                   'budget = 0.5\nno-python = true\n[report]\noutput = "elsewhere"\nformat = "json"\n')
         os.mkdir(os.path.join(self.dir, "runs"))
         for name in ("true.x.stallprof", "true.x.2.stallprof"):  # never overwritten
             done = self.call("run", "--", "true")

@@ -23,11 +23,11 @@ class Log(Case):
         return self.run_words(words, **how), recording
 
     def test_a_run_leaves_a_log_that_only_its_owner_reads(self):
-        done, recording = self.run_with("--hz", "50", "--no-native")
+        done, recording = self.run_with("--hz", "50", "--budget", "2.5", "--no-native")
         self.assertEqual((done.returncode, done.stdout), (3, b"out\n"))
         text = self.log_of(recording)
         for expected in (r"info stallprof [\d.]+, recorder process \d+, command: sh -c ",
-                         r"info options: 50 Hz, python on, native off, counters off, gpu off",
+                         r"info options: 50 Hz, budget 2.5 %, python on, native off, counters off, gpu off",
                          r"info the command is process \d+", r"info source tier: full, T\d",
                          r"info the command ended with 3; \d+ bytes recorded, 0 processes"):
             self.assertRegex(text, expected)

@@ -70,7 +70,9 @@ class Status(Case):
     def test_bad_words_are_one_line_and_125(self):
         run = [STALLPROF, "run"]
         for words in (["--nosuch", "true"], ["--nosuch", "--", "true"], [], ["--"], ["-o"],
-                      ["--hz", "many", "true"], ["--hz", "0", "true"], ["--report", "pdf", "true"],
+                      ["--hz", "many", "true"], ["--hz", "0", "true"], ["--budget", "0.09", "true"],
+                      ["--budget", "25.1", "true"], ["--budget", "nan", "true"],
+                      ["--budget", "1%", "true"], ["--report", "pdf", "true"],
                       ["--report", "json=", "true"], ["--price", "-1", "true"]):
             with self.subTest(words):
                 self.line(self.run_words(run + words), 125)

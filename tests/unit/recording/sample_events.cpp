@@ -83,6 +83,7 @@ Manifest sampleManifest() {
   manifest.frontPid = 100;
   manifest.recorderPid = 101;
   manifest.hz = 100;
+  manifest.budget = 2.5;
   manifest.host = {"node1", "6.1.0", "a CPU", "boot-id", 8, 3.5, 16LL << 30, 4096, 100};
   return manifest;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/governor.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -9,14 +12,17 @@ namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
 constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
+long millionths(double share) { return std::lround(1e6 * share); }
 double samples(const Pace& pace) { return 1 / seconds(pace.period) / pace.turns; }
 
-// A recorder whose cost is `fixed` plus `perSample` for each sample a second at one thread.
-Pace settle(Governor& governor, double fixedMs, double perSampleMs, int secondsLong) {
+// A recorder whose cost is `fixed` plus `perSample` for each sample a second at one thread, and a
+// job that keeps `cores` busy.
+Pace settle(Governor& governor, double fixedMs, double perSampleMs, int secondsLong,
+            double cores = 0) {
   Pace pace = governor.pace();
   for (int i = 0; i < secondsLong; ++i)
     pace = governor.update(kSecond, ms(fixedMs + perSampleMs * samples(pace)),
-                           ms(perSampleMs * samples(pace)));
+                           ms(perSampleMs * samples(pace)), ms(1000 * cores));
   return pace;
 }
 
@@ -109,4 +115,71 @@ TEST_CASE("where the rest alone is above the budget, samples keep a share") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 15, 0.05, 60);
   CHECK(samples(pace) >= 25);
+}
+
+TEST_CASE("a job of less than a core leaves the recorder one percent of a core") {
+  for (const double cores : {0.0, 0.1, 1.0}) {
+    Governor governor(ms(10));
+    const Pace pace = settle(governor, 1, 2, 60, cores);
+    CHECK(pace.share == Governor::kShare);
+    CHECK(1 + 2 * samples(pace) <= 10);
+  }
+}
+
+TEST_CASE("the budget grows with the CPU of the job, up to a quarter of a core") {
+  for (const double cores : {1.0, 2.0, 4.0, 16.0, 25.0, 64.0}) {
+    Governor governor(ms(10));
+    const Pace pace = settle(governor, 1, 5, 60, cores);
+    const double spent = 1 + 5 * samples(pace), budget = std::min(10 * cores, 250.0);
+    INFO(cores);
+    CHECK(spent <= budget);
+    CHECK(spent >= 0.55 * budget);
+  }
+}
+
+TEST_CASE("what is asked for counts for the floor and for the growth") {
+  for (const double share : {0.001, 0.02, 0.25}) {
+    Governor idle(ms(10), share), busy(ms(10), share);
+    CHECK(millionths(settle(idle, 0.2, 5, 60).share) == millionths(share));
+    CHECK(0.2 + 5 * samples(idle.pace()) <= 1000 * share);
+    CHECK(millionths(settle(busy, 0.2, 5, 60, 8).share) == millionths(std::min(8 * share, 0.25)));
+  }
+}
+
+TEST_CASE("a job whose CPU falls slows the recorder within seconds") {
+  Governor governor(ms(10));
+  const double before = samples(settle(governor, 1, 2, 60, 16));
+  CHECK(samples(settle(governor, 1, 2, 2, 0.5)) < before);
+  CHECK(1 + 2 * samples(settle(governor, 1, 2, 4, 0.5)) <= 10);
+  settle(governor, 1, 2, 60, 16);
+  CHECK(1 + 2 * samples(settle(governor, 1, 2, 10, 0)) <= 10);  // one that stands still
+}
+
+TEST_CASE("a burst of the job counts as what it is") {
+  Governor governor(ms(10));
+  settle(governor, 1, 2, 20, 1);
+  CHECK(settle(governor, 1, 2, 1, 11).share <= 0.03);  // 15 s of CPU in 5 s
+  CHECK(millionths(settle(governor, 1, 2, 5, 1).share) == 10'000);
+}
+
+TEST_CASE("a job's CPU that is known once a second, more or less, does not swing the pace") {
+  Governor governor(ms(10));
+  Nanos next{}, then{};
+  int changes = 0;
+  double last = 0;
+  for (int i = 1; i <= 1200; ++i) {  // five minutes of four cores
+    const Nanos now = i * Governor::kInterval;
+    Nanos grown{};
+    if (now >= next) {
+      grown = 4 * (now - then);
+      then = now;
+      next += ms(900 + 37 * i % 200);
+    }
+    const double inSamples = 0.5 * samples(governor.pace()) / 4;
+    const double rate =
+        samples(governor.update(Governor::kInterval, ms(inSamples), ms(inSamples), grown));
+    changes += i > 60 && rate != last ? 1 : 0;
+    last = rate;
+  }
+  CHECK(changes <= 1);  // to and fro would be two
 }

@@ -126,6 +126,22 @@ TEST_CASE("the governor slows the samplers when this process costs too much") {
   CHECK(loop.milliHz() < 100'000);
 }
 
+TEST_CASE("a job that takes more CPU leaves the samplers more, from when it is known on") {
+  Counting fast(ms(10));
+  SamplerLoop loop(100);
+  Nanos clock = ms(0);
+  loop.setCpuClock([&] { return clock / 20; });
+  loop.setJobCpu([&] { return ms(1e9) + 10 * clock; });  // an old job, ten cores
+  fast.paced = [&] { return clock / 20; };
+  loop.add(fast);
+  EventList out;
+  runUntil(loop, clock, ms(900), out);
+  CHECK(fast.pace.share == Governor::kShare);
+  runUntil(loop, clock, ms(8000), out);
+  CHECK(fast.pace.share > 0.09);
+  CHECK(fast.pace.share < 0.11);
+}
+
 namespace {
 
 // What each call costs, as the loop's CPU clock sees it.

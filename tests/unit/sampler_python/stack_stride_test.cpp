@@ -10,7 +10,7 @@ using stallprof::python::StackStride;
 namespace {
 
 struct Update {
-  double share;
+  double part;  // of the budget
   std::size_t slices;
   bool governed;
 };
@@ -18,7 +18,7 @@ struct Update {
 std::vector<int> stridesAfter(StackStride& stride, const std::vector<Update>& updates) {
   std::vector<int> strides;
   for (const Update& u : updates)
-    strides.push_back(static_cast<int>(stride.update(u.share, u.slices, u.governed)));
+    strides.push_back(static_cast<int>(stride.update(u.part, u.slices, u.governed)));
   return strides;
 }
 
@@ -26,26 +26,23 @@ std::vector<int> stridesAfter(StackStride& stride, const std::vector<Update>& up
 
 TEST_CASE("stacks that cost too much are left out until they would cost little") {
   StackStride stride;
-  const std::vector<Update> updates = {{0.003, 10, false}, {0.009, 10, false},  {0.005, 10, false},
-                                       {0.002, 10, false}, {0.0015, 10, false}, {0.0015, 10, false},
-                                       {0.0015, 10, false}};
+  const std::vector<Update> updates = {{0.3, 10, false}, {0.9, 10, false},  {0.5, 10, false},
+                                       {0.2, 10, false}, {0.15, 10, false}, {0.15, 10, false},
+                                       {0.15, 10, false}};
   CHECK(stridesAfter(stride, updates) == std::vector{1, 2, 4, 4, 2, 1, 1});
 }
 
 TEST_CASE("a governor that has slowed the samples bounds the stacks, too") {
   StackStride stride;
-  const std::vector<Update> updates = {{0.009, 10, false},
-                                       {0.009, 10, false},
-                                       {0.003, 10, true},
-                                       {0.003, 10, true},
-                                       {0.006, 10, true}};
+  const std::vector<Update> updates = {
+      {0.9, 10, false}, {0.9, 10, false}, {0.3, 10, true}, {0.3, 10, true}, {0.6, 10, true}};
   CHECK(stridesAfter(stride, updates) == std::vector{2, 4, 2, 1, 1});
 }
 
 TEST_CASE("what stacks write is bounded at any pace") {
   StackStride stride;
-  const std::vector<Update> updates = {{0.001, 400, true}, {0.001, 200, true}, {0.001, 100, true}};
+  const std::vector<Update> updates = {{0.1, 400, true}, {0.1, 200, true}, {0.1, 100, true}};
   CHECK(stridesAfter(stride, updates) == std::vector{2, 2, 1});
-  stridesAfter(stride, std::vector<Update>(20, {0.001, 400, true}));
+  stridesAfter(stride, std::vector<Update>(20, {0.1, 400, true}));
   CHECK(stride.stride() == StackStride::kMax);
 }
