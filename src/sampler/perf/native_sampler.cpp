@@ -11,6 +11,8 @@ namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
 // While nothing of the job runs; and at most, however slow the pace: a ring holds 5 s of samples.
+// How often new threads are searched for, where each has an event of its own.
+constexpr Nanos kFollowEvery = std::chrono::milliseconds(50);
 constexpr Nanos kCalm = std::chrono::milliseconds(40), kLongest = std::chrono::milliseconds(250);
 // Reading maps holds up the process's own mapping calls for some 100 us.
 constexpr Nanos kMapsEvery = std::chrono::seconds(1);
@@ -63,8 +65,18 @@ void NativeSampler::finish(Nanos now, EventOut& out) {
 
 void NativeSampler::drain(Nanos now, EventOut& out, bool all) {
   drained_.clear();
+  if (samples_.eachThread() && now >= nextFollow_) followThreads(now);
   samples_.drain(drained_, all);
   for (const PerfRecord& record : drained_) take(record, now, out);
+}
+
+void NativeSampler::followThreads(Nanos now) {
+  nextFollow_ = now + kFollowEvery;
+  std::vector<pid_t> threads;
+  for (const LiveProcess& process : tree_.processes())
+    for (const LiveThread& thread : process.threads)
+      threads.push_back(static_cast<pid_t>(thread.tid));
+  samples_.follow(threads, drained_);
 }
 
 void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {

@@ -48,6 +48,7 @@ class NativeSampler : public Sampler {
     Nanos seen{};  // when `samples` was asked for
   };
   void drain(Nanos now, EventOut& out, bool all);
+  void followThreads(Nanos now);
   void take(const PerfRecord& record, Nanos now, EventOut& out);
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
@@ -71,7 +72,7 @@ class NativeSampler : public Sampler {
   unsigned fastSeconds_ = 0;
   bool stopped_ = false, reported_ = false;
   std::string leftOut_;
-  Nanos second_{}, pace_{10'000'000};
+  Nanos nextFollow_{}, second_{}, pace_{10'000'000};
 };
 
 }  // namespace stallprof

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/time.h"
@@ -21,19 +23,22 @@ namespace {
 // a program that loads 600 libraries at once. An ordinary user may lock 512 KiB a CPU
 // (perf_event_mlock_kb), of which task events take half.
 constexpr std::size_t kDataPages = 32, kMinPages = 4;
+constexpr std::size_t kThreadPages = 4;  // of a thread's own event: 500 samples
+// The many CPUs of a large host, on any host: for tests.
+constexpr const char* kEachVariable = "STALLPROF_EVENT_PER_THREAD";
 // Each takes a descriptor a CPU: with 32 CPUs half of what an ordinary user may have open at most.
 constexpr std::size_t kMaxTasks = 256;
 // As in TaskEvents: a record may reach its ring this much after its time.
 constexpr Nanos kSettled{500'000};
 
-perf_event_attr describe(Nanos period, bool kernel, bool buildIds) {
+perf_event_attr describe(Nanos period, bool inherited, bool kernel, bool buildIds) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
   attr.sample_period = static_cast<std::uint64_t>(period.count());
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attr.sample_id_all = 1;
-  attr.inherit = 1;
+  attr.inherit = inherited;
   attr.exclude_kernel = !kernel;
   attr.exclude_hv = 1;
   attr.mmap = 1;
@@ -83,13 +88,44 @@ int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& at
       return errno;
   }
   if (!opened) return ESRCH;
-  rings_.push_back(std::move(ring));
+  rings_.emplace(cpu, std::move(ring));
   return 0;
+}
+
+// 0, or the errno of the first thread that refused for another reason than that it is gone.
+int PerfSamples::openEach(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
+  attributes_ = describe(period, false, kernel, buildIds);
+  rings_.clear();
+  for (const pid_t task : tasks) {
+    PerfRing ring;
+    if (ring.open(*attributes_, task, -1, kThreadPages, 1))
+      rings_.emplace(task, std::move(ring));
+    else if (errno != ESRCH)
+      return errno;
+  }
+  return rings_.empty() ? ESRCH : 0;
+}
+
+void PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records) {
+  std::set<int> wanted;
+  if (!attributes_) return;  // stopped
+  for (const pid_t thread : threads) {
+    if (wanted.size() == kMaxThreads) break;
+    wanted.insert(thread);
+    if (rings_.contains(thread)) continue;
+    PerfRing ring;
+    if (ring.open(*attributes_, thread, -1, kThreadPages, 1))
+      rings_.emplace(thread, std::move(ring));
+  }
+  for (auto& [thread, ring] : rings_)
+    if (!wanted.contains(thread)) drainRing(ring);
+  std::erase_if(rings_, [&](const auto& entry) { return !wanted.contains(entry.first); });
+  takeSettled(waiting_, now() - kSettled, records);
 }
 
 // 0, or the errno of the first CPU that refused.
 int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
-  const perf_event_attr attr = describe(period, kernel, buildIds);
+  const perf_event_attr attr = describe(period, true, kernel, buildIds);
   const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   rings_.clear();
   for (int cpu = 0; cpu < cpus; ++cpu) {
@@ -102,12 +138,10 @@ int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel
 }
 
 bool PerfSamples::open(pid_t command, unsigned hz) {
-  if (::sysconf(_SC_NPROCESSORS_CONF) > TaskEvents::kMaxCpus) {
-    why_ = "more than 32 CPUs: inherited samples would cost each new thread a millisecond";
-    return false;
-  }
+  eachThread_ = ::sysconf(_SC_NPROCESSORS_CONF) > TaskEvents::kMaxCpus ||
+                std::getenv(kEachVariable) != nullptr;
   const std::vector<pid_t> tasks = tasksOf(command);
-  if (tasks.size() > kMaxTasks) {
+  if (!eachThread_ && tasks.size() > kMaxTasks) {
     why_ = "more than 256 threads run already: each would take a descriptor a CPU";
     return false;
   }
@@ -116,7 +150,8 @@ bool PerfSamples::open(pid_t command, unsigned hz) {
   bool kernel = true, buildIds = true;
   int error = 0;
   for (;;) {
-    error = openAll(tasks, period, kernel, buildIds);
+    error = eachThread_ ? openEach(tasks, period, kernel, buildIds)
+                        : openAll(tasks, period, kernel, buildIds);
     if (error == EINVAL && buildIds)
       buildIds = false;  // before Linux 5.12
     else if ((error == EACCES || error == EPERM) && kernel)
@@ -128,9 +163,12 @@ bool PerfSamples::open(pid_t command, unsigned hz) {
     refuse(error);
     return false;
   }
+  opened_ = true;
   scratch_ = std::make_unique<std::uint8_t[]>(PerfRing::kMaxRecord);
-  state_ = kernel ? Coverage::kFull : Coverage::kPartial;
-  why_ = kernel ? ""
+  state_ = kernel && !eachThread_ ? Coverage::kFull : Coverage::kPartial;
+  why_ = kernel ? eachThread_ ? "an event a thread, as on all hosts of more than 32 CPUs: what a "
+                                "thread runs in its first 50 ms is not sampled"
+                              : ""
                 : "user side only: time in the kernel is not in the shares; 'sysctl "
                   "kernel.perf_event_paranoid=1' shows it";
   return true;
@@ -160,26 +198,30 @@ void PerfSamples::refuse(int error) {
   }
 }
 
-void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
-  if (rings_.empty()) return;
-  const Nanos settled = all ? Nanos::max() : now() - kSettled;
+void PerfSamples::drainRing(PerfRing& ring) {
   const std::span<std::uint8_t, PerfRing::kMaxRecord> scratch(scratch_.get(), PerfRing::kMaxRecord);
-  for (PerfRing& ring : rings_)
-    ring.drain(scratch, [&](std::span<const std::uint8_t> bytes) {
-      auto record = readPerfRecord(bytes);
-      if (!record) return;
-      if (record->kind == PerfRecord::Kind::kLost)
-        lost_ += record->count;
-      else
-        waiting_.push_back(std::move(*record));
-    });
+  ring.drain(scratch, [&](std::span<const std::uint8_t> bytes) {
+    auto record = readPerfRecord(bytes);
+    if (!record) return;
+    if (record->kind == PerfRecord::Kind::kLost)
+      lost_ += record->count;
+    else
+      waiting_.push_back(std::move(*record));
+  });
+}
+
+void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
+  if (!opened_) return;
+  const Nanos settled = all ? Nanos::max() : now() - kSettled;
+  for (auto& [key, ring] : rings_) drainRing(ring);
   takeSettled(waiting_, settled, records);
 }
 
 std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }
 
 void PerfSamples::stop() {
-  for (const PerfRing& ring : rings_) ring.disable();
+  for (const auto& [key, ring] : rings_) ring.disable();
+  attributes_.reset();
 }
 
 }  // namespace stallprof

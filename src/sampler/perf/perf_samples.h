@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,13 +17,19 @@
 
 namespace stallprof {
 
-// Inherited software cpu-clock events on the command, one a CPU: where its threads are each
-// kNativePeriod of CPU time, in which files, and the births, execs and deaths that say whose files.
-// Needs no counters of the CPU's own. On a thread that switches often it costs 0.3 to 0.4 us a
-// switch, on each new thread 8 to 10 us a CPU, hence the limit of TaskEvents::kMaxCpus. The
-// kernel's side is sampled where that is permitted.
+// Software cpu-clock events: where the job's threads are each kNativePeriod of CPU time, in which
+// files, and the births, execs and deaths that say whose files. Needs no counters of the CPU's own.
+// The kernel's side is sampled where that is permitted. On a thread that switches often an event
+// costs 0.3 to 0.4 us a switch.
+//
+// On hosts of up to TaskEvents::kMaxCpus CPUs they are inherited events on the command, one a CPU:
+// no thread is missed, and each new one is held up for 8 to 10 us a CPU. On larger hosts that would
+// be a millisecond, so each thread gets one event of its own, on whatever CPU it runs, when
+// `follow` gets its number: what it ran before is not seen, and no birth is held up.
 class PerfSamples {
  public:
+  static constexpr std::size_t kMaxThreads = 1024;  // with an event each: a descriptor and 20 KiB
+
   PerfSamples() = default;
   PerfSamples(const PerfSamples&) = delete;
 
@@ -36,7 +44,12 @@ class PerfSamples {
   // No more samples; what was taken can still be drained.
   void stop();
 
-  [[nodiscard]] bool opened() const { return !rings_.empty(); }
+  // Only with an event a thread: opens those of `threads` that are new, up to kMaxThreads, and
+  // closes the others'. Call it as threads come and go.
+  void follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records);
+  [[nodiscard]] bool eachThread() const { return eachThread_; }
+
+  [[nodiscard]] bool opened() const { return opened_; }
   [[nodiscard]] Coverage state() const { return state_; }
   [[nodiscard]] const std::string& why() const { return why_; }
 
@@ -44,9 +57,14 @@ class PerfSamples {
   [[nodiscard]] int openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds);
   [[nodiscard]] int openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes,
                             int cpu);
+  [[nodiscard]] int openEach(std::span<const pid_t> tasks, Nanos period, bool kernel,
+                             bool buildIds);
+  void drainRing(PerfRing& ring);
   void refuse(int error);
 
-  std::vector<PerfRing> rings_;  // one a CPU
+  std::map<int, PerfRing> rings_;  // by CPU, or by thread
+  bool eachThread_ = false, opened_ = false;
+  std::optional<perf_event_attr> attributes_;  // of a thread's event
   std::vector<PerfRecord> waiting_;
   std::unique_ptr<std::uint8_t[]> scratch_;
   std::uint64_t lost_ = 0;

@@ -334,7 +334,7 @@ class Workers(Case):
         run = script('''
             import hashlib, time, torch
             from torch.utils.data import DataLoader, Dataset
-            blob = bytes(1 << 17)
+            blob = bytes(1 << 19)  # long beside what the loader itself does for it
             class Mixed(Dataset):
                 def __len__(self): return 400
                 def __getitem__(self, i):
