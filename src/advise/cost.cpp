@@ -19,7 +19,7 @@ Cost costOf(const Analysis& analysis, double pricePerHour) {
   if (analysis.verdict.healthy != Maybe<bool>(false) || analysis.findings.empty()) return cost;
   for (const Advice& a : analysis.findings[0].advice)
     if (a.predicted.speedup) {  // the first that is predicted, as the report has it
-      if (*a.predicted.speedup > 1)
+      if (*a.predicted.speedup > 1 && a.predicted.basis == Basis::kReplayed)
         cost.wastedPerEpoch = *cost.perEpoch * (1 - 1 / *a.predicted.speedup);
       break;
     }

@@ -164,8 +164,18 @@ struct EvidenceItem {
   std::string unit;  // "", "ratio", "ns", "bytes", "bytes_per_s", "count", "per_s"
 };
 
+// What a prediction rests on: the run's measured times replayed with the change made, or a size of
+// the change's effect that nobody has measured.
+enum class Basis : std::uint8_t { kReplayed, kAssumed };
+[[nodiscard]] constexpr std::string_view nameOf(Basis b) {
+  return b == Basis::kReplayed ? "replayed" : "assumed";
+}
+
 struct Prediction {
-  Maybe<double> speedup, low, high;  // old / new window time; 90 % interval
+  Maybe<double> speedup, low, high;  // old / new window time; 90 % interval. Assumed: with the
+                                     // likely effect, null, and with the largest
+  Basis basis = Basis::kReplayed;
+  std::string assumes{};  // completes "assuming that" and "if"; empty where replayed
 };
 
 struct Advice {

@@ -20,6 +20,11 @@ double worthOf(const Advice& a) {
   return speedup > 0 ? (1 - 1 / speedup) * easeOf(a.change.kind) : 0;
 }
 
+bool precedes(const Advice& a, const Advice& b) {
+  const bool first = replayedFix(a.predicted), second = replayedFix(b.predicted);
+  return first != second ? first : worthOf(a) > worthOf(b);
+}
+
 }  // namespace
 
 Finding findingOf(const Evidence& e, double share, std::string title) {
@@ -41,24 +46,35 @@ Advice adviceOf(const AdviceDefinition& definition, Advice::Change change, Predi
   Advice a;
   a.id = definition.id;
   a.change = std::move(change);
-  a.predicted = predicted;
+  a.predicted = std::move(predicted);
   a.risk = std::move(risk);
   return a;
 }
 
+Prediction assuming(std::string what, Prediction p) {
+  if (!p.speedup) return p;
+  p.basis = Basis::kAssumed;
+  p.assumes = std::move(what);
+  return p;
+}
+
+bool replayedFix(const Prediction& p) {
+  return p.basis == Basis::kReplayed && p.speedup && *p.speedup >= kWorthIt - 1e-12;
+}
+
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
-                         double minimum, double maximum) {
+                         double minimum, double maximum, std::string assumes) {
   PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
   settings[0].*cost = likely;
   settings[1].*cost = minimum;
   settings[2].*cost = maximum;
-  return e.gains.predict(settings[0], settings[1], settings[2]);
+  return assuming(std::move(assumes), e.gains.predict(settings[0], settings[1], settings[2]));
 }
 
 void offer(Finding& to, Maybe<Advice> advice) {
   if (!advice) return;
   const auto before = std::find_if(to.advice.begin(), to.advice.end(),
-                                   [&](const Advice& a) { return worthOf(a) < worthOf(*advice); });
+                                   [&](const Advice& a) { return precedes(*advice, a); });
   to.advice.insert(before, std::move(*advice));
 }
 

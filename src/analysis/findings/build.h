@@ -23,11 +23,19 @@ inline constexpr double kTied = 0.90;
 
 [[nodiscard]] Advice adviceOf(const AdviceDefinition& definition, Advice::Change change,
                               Prediction predicted, std::string risk = "");
-// Of a change that scales one cost of the model, by how much is known only within bounds.
+// `p` of a change whose effect was not measured; `what` completes "assuming that", with the likely
+// effect and the largest. Its low end only decides how sure the finding is: `judge` takes it off.
+[[nodiscard]] Prediction assuming(std::string what, Prediction p);
+// Of a change that is assumed to scale one cost of the model.
 [[nodiscard]] Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost,
-                                       double likely, double minimum, double maximum);
-// Inserts by gain and by how easily the change is tried; the first is what the finding is ranked
-// by.
+                                       double likely, double minimum, double maximum,
+                                       std::string assumes);
+// A speedup below this is no fix.
+inline constexpr double kWorthIt = 1.05;
+// Worth it, by a replay of what was measured.
+[[nodiscard]] bool replayedFix(const Prediction& p);
+// Inserts by gain and by how easily the change is tried, replayed fixes first; the first is what
+// the finding is ranked by.
 void offer(Finding& to, Maybe<Advice> advice);
 // `f` with each of those offered that the run has room for.
 [[nodiscard]] Finding withAdvice(Finding f, std::initializer_list<Maybe<Advice>> offered);

@@ -57,10 +57,13 @@ Finding deviceFinding(const Evidence& e, double share, std::string title) {
 }
 
 Prediction predictSaved(const Evidence& e, const Saved& likely, const Saved& minimum,
-                        const Saved& maximum) {
-  if (e.gains.fits())
-    return e.gains.predict(without(e, likely), without(e, minimum), without(e, maximum));
-  return {speedupWithout(e, likely), speedupWithout(e, minimum), speedupWithout(e, maximum)};
+                        const Saved& maximum, std::string assumes) {
+  const bool fits = e.gains.fits();
+  return assuming(
+      std::move(assumes),
+      fits ? e.gains.predict(without(e, likely), without(e, minimum), without(e, maximum))
+           : Prediction{speedupWithout(e, likely), speedupWithout(e, minimum),
+                        speedupWithout(e, maximum)});
 }
 
 void pointAt(const Evidence& e, const CallSite& site, std::string_view pattern, Finding& f) {
@@ -91,7 +94,8 @@ void addTracedEvidence(Finding& f, const Evidence& e) {
 }
 
 Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
-                          const Saved& likely, const Saved& minimum, const Saved& maximum) {
+                          const Saved& likely, const Saved& minimum, const Saved& maximum,
+                          std::string assumes) {
   const DeviceGauge* g = e.device.gauge;
   if (!g || g->memoryTotal <= 0 || g->memoryPeak < 0) return {};
   const auto total = static_cast<double>(g->memoryTotal), peak = static_cast<double>(g->memoryPeak);
@@ -100,7 +104,7 @@ Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
   const std::string now = known ? std::to_string(e.loader->batchSize) : "",
                     then = known ? std::to_string(2 * e.loader->batchSize) : "twice";
   return adviceOf(definition, {"loader_arg", "batch_size", now, then},
-                  predictSaved(e, likely, minimum, maximum),
+                  predictSaved(e, likely, minimum, maximum, std::move(assumes)),
                   "at most +" + byteSize(peak) + " of the device's memory, " +
                       byteSize(total - peak) +
                       " free at its peak; half as many updates an epoch: the learning rate may "

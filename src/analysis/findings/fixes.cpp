@@ -157,15 +157,19 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
 
 // Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
 Advice sequentialShards(const Evidence& e) {
-  return adviceOf(kSequentialShards, {"data", "dataset", "files", "shards"},
-                  predictScaled(e, &PipelineSettings::ioScale, 1 / 4.0, 1 / 1.4, 1 / 9.0),
-                  "a second copy of the data; shuffling becomes by shard and buffer");
+  return adviceOf(
+      kSequentialShards, {"data", "dataset", "files", "shards"},
+      predictScaled(e, &PipelineSettings::ioScale, 1 / 4.0, 1 / 1.4, 1 / 9.0,
+                    "reading large pieces takes a quarter of the time, at best a ninth"),
+      "a second copy of the data; shuffling becomes by shard and buffer");
 }
 
 // How much of the CPU is before the first random operation is not known: half, within wide bounds.
 Advice offlinePreprocess(const Evidence& e) {
   return adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
-                  predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1),
+                  predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1,
+                                "half of the CPU time of a batch, at most nine tenths, can be "
+                                "spent once before training"),
                   "a second copy of the data, often larger; only steps without randomness move");
 }
 
@@ -179,7 +183,7 @@ Advice moreCores(const Evidence& e) {
   return adviceOf(
       kMoreCores,
       {"hardware", "cores", std::to_string(std::lround(now)), std::to_string(std::lround(2 * now))},
-      e.gains.predict(s),
+      assuming("cores of another host are as fast as these", e.gains.predict(s)),
       "a larger host, with num_workers " + std::to_string(s.workers) + " on it");
 }
 

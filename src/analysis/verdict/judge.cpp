@@ -38,6 +38,13 @@ void boundByDevice(const Evidence& e, const FindingDefinition& definition, Findi
   }
 }
 
+// The low end of an assumption is no quantile of anything.
+void dropAssumedIntervals(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    for (Advice& a : f.advice)
+      if (a.predicted.basis == Basis::kAssumed) a.predicted.low.reset();
+}
+
 // What no finding of this run can be surer than.
 Confidence highestConfidence(const Evidence& e) {
   // No surer than the steps that shares are of.
@@ -63,6 +70,7 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
     j.findings.push_back(std::move(*found));
   }
   j.verdict = verdictOf(e, j.findings);
+  dropAssumedIntervals(j.findings);
   j.caveats = caveats(e, j.findings);
   j.notAProblem = notAProblem(e, j.findings);
   j.notMeasured = notMeasured(e);

@@ -10,10 +10,15 @@
 namespace stallprof {
 namespace {
 
-constexpr double kWorthIt = 1.05;                    // a speedup below this is no fix
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
 constexpr double kMaxUnexplained = 0.15;             // above: no verdict
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
+
+const Prediction* firstPrediction(const Finding& f) {
+  for (const Advice& a : f.advice)
+    if (a.predicted.speedup && *a.predicted.speedup > 0) return &a.predicted;
+  return nullptr;
+}
 
 // The phase as the id has it: findings of the host are `other` by time.
 std::string phaseName(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
@@ -40,13 +45,16 @@ void numberRanks(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
 }
 
+// Only gains of one kind can be said to be near each other.
+bool rivals(const Finding& a, const Finding& b) { return surelyFixed(a) == surelyFixed(b); }
+
 // Ranks of the findings whose score is within 10 % of the first's, it included; empty: only it.
 std::vector<int> tiedRanks(const std::vector<Finding>& findings) {
   std::vector<int> tied;
   const double first = findings.empty() ? 0 : scoreOf(findings[0]);
   if (first <= 0) return tied;
   for (const Finding& f : findings)
-    if (scoreOf(f) >= kTied * first) tied.push_back(f.rank);
+    if (rivals(f, findings[0]) && scoreOf(f) >= kTied * first) tied.push_back(f.rank);
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
 
@@ -86,12 +94,13 @@ bool computeAnnotated(const Evidence& e) {
 // Others use more of the CPU than the first two of the job's own findings differ by.
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
-  std::vector<double> gains;
-  for (const Finding& f : findings)
-    if (phaseName(f) != "host") gains.push_back(gainOf(f));
-  if (gains.empty()) return true;
-  const double margin = gains[0] - (gains.size() > 1 ? gains[1] : 0);
-  return e.external > margin;
+  const Finding* first = nullptr;
+  for (const Finding& f : findings) {
+    if (phaseName(f) == "host") continue;
+    if (first && rivals(f, *first)) return e.external > gainOf(*first) - gainOf(f);
+    if (!first) first = &f;
+  }
+  return !first || e.external > gainOf(*first);
 }
 
 // Nothing gains 5 %, and that is known to be health.
@@ -137,10 +146,13 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
 }  // namespace
 
 double gainOf(const Finding& f) {
-  for (const Advice& a : f.advice)
-    if (a.predicted.speedup && *a.predicted.speedup > 0)
-      return std::max(0.0, 1 - 1 / *a.predicted.speedup);
-  return f.shareRatio;
+  const Prediction* p = firstPrediction(f);
+  return p ? std::max(0.0, 1 - 1 / *p->speedup) : f.shareRatio;
+}
+
+bool surelyFixed(const Finding& f) {
+  const Prediction* p = firstPrediction(f);
+  return p && replayedFix(*p);
 }
 
 double scoreOf(const Finding& f) {
@@ -151,6 +163,7 @@ void rankFindings(std::vector<Finding>& findings) {
   capUncertainConfidence(findings);
   // Two that one fix cures score alike: then the one that explains more of the time goes first.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (!rivals(a, b)) return surelyFixed(a);
     const double first = scoreOf(a), second = scoreOf(b);
     return first != second ? first > second : a.shareRatio > b.shareRatio;
   });
@@ -179,7 +192,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   v.confidence = findings[0].confidence;
   v.boundBy = phaseName(findings[0]);
   if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&
-      gainOf(findings[1]) >= kTied * gainOf(findings[0]))
+      rivals(findings[0], findings[1]) && gainOf(findings[1]) >= kTied * gainOf(findings[0]))
     v.boundBy = "mixed";
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;

@@ -41,7 +41,7 @@ void intervalDrawing(Html& html, const Prediction& p, double maximum, double low
                       {"height", "12"}});
 }
 
-// The predicted interval on an axis from 1x, no gain, to `most`.
+// The interval of a replay on an axis from 1x, no gain, to `most`.
 void interval(Html& html, const Prediction& p, double maximum) {
   if (!p.low || !p.high || !p.speedup || !(maximum > 1)) return;
   const auto place = [&](double speedup) {
@@ -89,7 +89,7 @@ void adviceBody(Html& html, const Advice& advice) {
 void advices(Html& html, const Finding& f) {
   for (std::size_t i = 0; i < std::min(f.advice.size(), kMaxAdvice); ++i) {
     const Advice& advice = f.advice[i];
-    const std::string gain = gainText(advice.predicted);
+    const std::string gain = gainAndBasis(advice.predicted);
     const std::string text = advice.text.substr(0, kLongestText);
     if (i == 0) {
       html.add("h4", "Change");
@@ -137,12 +137,11 @@ void gain(Html& html, const Finding& f, const Analysis& a, double maximum) {
   html.text("if fixed, as fast");
   const auto at = std::find_if(f.advice.begin(), f.advice.end(),
                                [](const Advice& one) { return one.predicted.speedup.has_value(); });
-  const std::string path =
-      pathOf(f, "advice.", a) + std::to_string(at - f.advice.begin()) + ".predicted.speedup";
   {
     const auto big = html.open("span", {{"class", "big"}});
-    figure(html, path, *p.speedup, gainText(p));
+    gainFigure(html, a, f, static_cast<std::size_t>(at - f.advice.begin()));
   }
+  if (!p.assumes.empty()) html.add("div", "assuming that " + p.assumes);
   interval(html, p, maximum);
 }
 
@@ -204,6 +203,15 @@ void minors(Html& html, const std::vector<const FindingRow*>& rows, std::size_t 
 
 }  // namespace
 
+void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index) {
+  const Prediction& p = f.advice[index].predicted;
+  const bool most = p.basis == Basis::kAssumed && shownSpeedup(p) == p.high;
+  figure(
+      html,
+      pathOf(f, "advice.", a) + std::to_string(index) + ".predicted." + (most ? "high" : "speedup"),
+      shownSpeedup(p), gainText(p));
+}
+
 void findingsSection(Html& html, const Analysis& a) {
   const auto section = html.open("section", {{"id", "findings"}});
   html.add("h2", "What holds it back");
@@ -216,7 +224,8 @@ void findingsSection(Html& html, const Analysis& a) {
   html.add(
       "p", {{"class", "intro"}},
       "Ranked by predicted time saved, weighed by confidence. Each gain is the pipeline played "
-      "again with that one thing changed, with its 90 % interval; gains do not add up: fix one, "
+      "again with that one thing changed, with its 90 % interval, or, \"up to\", what a stated "
+      "assumption allows; replayed fixes come first. Gains do not add up: fix one, "
       "measure, read the report again." +
           (ties.empty() ? "" : " Findings " + ties + "."));
   const double maximum = maxGain(a);

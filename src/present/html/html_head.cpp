@@ -31,9 +31,7 @@ Verdicts verdictsOf(const Analysis& a) {
   if (a.findings.empty()) return out;
   out.reason = a.findings[0].title + ".";
   if (v.boundBy == "mixed") out.reason += " Finding 2 weighs about the same.";
-  const std::string gain = gainText(predictionOf(a.findings[0]));
-  if (gain != "not predicted")
-    out.gain = " Fixing it is predicted to make the run " + gain + " as fast.";
+  if (const std::string fix = fixText(a.findings[0]); !fix.empty()) out.gain = " " + fix;
   return out;
 }
 

@@ -8,6 +8,9 @@
 // it has nothing to say.
 namespace stallprof {
 
+// The gain of advice `index` of a finding, with the path of its number in the JSON report.
+void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index);
+
 void headSection(Html& html, const Analysis& a);
 void verdictSection(Html& html, const Analysis& a, const PresentOptions& options);
 void timeSection(Html& html, const Analysis& a);

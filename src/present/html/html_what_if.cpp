@@ -47,6 +47,11 @@ void ceilings(Html& html, const Analysis& a) {
   }
 }
 
+std::string paceText(double now, const Prediction& predicted) {
+  const std::string pace = numberText(now * shownSpeedup(predicted).value_or(1));
+  return predicted.basis == Basis::kAssumed ? "up to " + pace : pace;
+}
+
 // Every change that could be predicted, alone: never one upon another.
 void changes(Html& html, const Analysis& a) {
   const auto predicted = [](const Advice& advice) { return advice.predicted.speedup.has_value(); };
@@ -67,16 +72,10 @@ void changes(Html& html, const Analysis& a) {
       const auto row = html.open("tr");
       html.add("td", std::to_string(a.findings[f].rank));
       html.add("td", shortened(advice.text, 700));
-      cell(html, "r", [&] {
-        figure(
-            html,
-            "findings." + std::to_string(f) + ".advice." + std::to_string(i) + ".predicted.speedup",
-            *advice.predicted.speedup, gainText(advice.predicted));
-      });
+      cell(html, "r", [&] { gainFigure(html, a, a.findings[f], i); });
       html.add("td", {{"class", "r wide"}},
-               a.steps.ratePerSecond
-                   ? numberText(*a.steps.ratePerSecond * *advice.predicted.speedup)
-                   : kNotMeasuredText);
+               a.steps.ratePerSecond ? paceText(*a.steps.ratePerSecond, advice.predicted)
+                                     : kNotMeasuredText);
     }
 }
 

@@ -122,7 +122,8 @@ bool writeStepsCsv(const Trace& trace, const Analyzed& analyzed, const WriteByte
 std::string findingsCsv(const Analysis& analysis) {
   std::string out =
       "rank,id,phase,share_ratio,within,confidence,title,file,line,function,hot_file,hot_line,"
-      "hot_function,advice,change,from,to,predicted_speedup,predicted_low,predicted_high\r\n";
+      "hot_function,advice,change,from,to,predicted_speedup,predicted_low,predicted_high,"
+      "predicted_basis\r\n";
   for (const Finding& f : analysis.findings) {
     const Advice advice = f.advice.empty() ? Advice{} : f.advice.front();
     out += row({std::to_string(f.rank),
@@ -144,7 +145,8 @@ std::string findingsCsv(const Analysis& analysis) {
                 textCell(advice.change.to),
                 numberCell(advice.predicted.speedup),
                 numberCell(advice.predicted.low),
-                numberCell(advice.predicted.high)});
+                numberCell(advice.predicted.high),
+                textCell(advice.predicted.speedup ? nameOf(advice.predicted.basis) : "")});
   }
   return out;
 }

@@ -171,15 +171,18 @@ std::string stepCounts(const StepsInfo& s) {
 
 std::string findingMetrics(const std::vector<Finding>& findings) {
   std::vector<const Finding*> items;
-  Family gain("finding_predicted_speedup", "",
-              "Old by new time with the finding's first advice; low and high are a 90 % interval.");
+  Family gain(
+      "finding_predicted_speedup", "",
+      "Old by new time with the finding's first advice; low and high are a 90 % interval, or, "
+      "assumed, high is the most.");
   for (const Finding& finding : findings) {
     items.push_back(&finding);
     if (finding.advice.empty()) continue;
     const Prediction& p = finding.advice.front().predicted;
-    gain.add({{"id", finding.id}, {"bound", "middle"}}, p.speedup)
-        .add({{"id", finding.id}, {"bound", "low"}}, p.low)
-        .add({{"id", finding.id}, {"bound", "high"}}, p.high);
+    const std::string basis(nameOf(p.basis));
+    gain.add({{"id", finding.id}, {"bound", "middle"}, {"basis", basis}}, p.speedup)
+        .add({{"id", finding.id}, {"bound", "low"}, {"basis", basis}}, p.low)
+        .add({{"id", finding.id}, {"bound", "high"}, {"basis", basis}}, p.high);
   }
   return families<Finding>("finding", items, "id",
                            [](const Finding& f) -> std::string_view { return f.id; }) +

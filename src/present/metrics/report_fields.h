@@ -271,9 +271,16 @@ constexpr auto fieldsOf(const Advice::Change*) {
                    field("name", &C::name), field("from", &C::from), field("to", &C::to));
 }
 constexpr auto fieldsOf(const Prediction*) {
-  return fieldList(field("speedup", &Prediction::speedup, {"old by new time of the window"}),
-                   field("low", &Prediction::low, {"of a 90 % interval"}),
-                   field("high", &Prediction::high, {"of a 90 % interval"}));
+  using P = Prediction;
+  return fieldList(
+      field("speedup", &P::speedup, {"old by new time of the window; assumed: likely"}),
+      field("low", &P::low, {"of a 90 % interval; assumed: null"}),
+      field("high", &P::high, {"of a 90 % interval; assumed: with the largest effect"}),
+      field("basis", [](const P& p) { return p.speedup ? Maybe<Basis>(p.basis) : std::nullopt; },
+            {.text = "measured times replayed with the change made, or an effect that is assumed",
+             .words = "replayed|assumed"}),
+      field("assumes", [](const P& p) { return TextOrNull{p.assumes}; },
+            {"completes: assuming that"}));
 }
 constexpr auto fieldsOf(const Advice*) {
   return fieldList(field("id", &Advice::id), field("text", &Advice::text),

@@ -146,10 +146,8 @@ std::string verdictText(const Analysis& a) {
   if (a.findings.empty()) return text + ".";
   text += mixed ? ": findings 1 and 2 weigh about the same. 1: " : ": ";
   text += a.findings[0].title + ".";
-  const std::string gain = gainText(predictionOf(a.findings[0]));
-  return gain == "not predicted"
-             ? text
-             : text + " Fixing it is predicted to make the run " + gain + " as fast.";
+  const std::string fix = fixText(a.findings[0]);
+  return fix.empty() ? text : text + " " + fix;
 }
 
 std::vector<std::string> captureParts(const Analysis& a) {

@@ -20,7 +20,7 @@ struct ShareRow {
 struct FindingRow {
   const Finding* finding = nullptr;
   std::string share;       // "38 %", or "24 % (in 1)" inside another finding
-  std::string gain;        // "1.42x - 1.61x"
+  std::string gain;        // "1.42x - 1.61x", "up to 1.61x"
   std::string confidence;  // "high"
   bool minor = false;      // predicted below 3 %: named, not unfolded
 };
@@ -48,8 +48,16 @@ struct FindingRow {
 
 // Of the change that is advised first and could be predicted; all null where none could.
 [[nodiscard]] Prediction predictionOf(const Finding& finding);
-// "1.42x - 1.61x"; one number where there is no interval; "not predicted" where there is none.
+// "1.42x - 1.61x"; one number where there is no interval; "up to 1.61x" of an assumed one; "not
+// predicted" where there is none.
 [[nodiscard]] std::string gainText(const Prediction& predicted);
+// The number that stands for it: of an assumed one the largest.
+[[nodiscard]] Maybe<double> shownSpeedup(const Prediction& predicted);
+// "Fixing it is predicted to make the run ... as fast.", or could, assuming what; "" where nothing
+// is predicted.
+[[nodiscard]] std::string fixText(const Finding& finding);
+// "1.42x - 1.61x", or "up to 1.61x, if ..."
+[[nodiscard]] std::string gainAndBasis(const Prediction& predicted);
 [[nodiscard]] std::vector<FindingRow> findingRows(const Analysis& a);
 [[nodiscard]] std::string tieText(const Analysis& a);  // empty: no ties
 [[nodiscard]] std::string adviceText(const Advice& advice);

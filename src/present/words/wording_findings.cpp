@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "base/units.h"
 #include "present/words/wording.h"
 
@@ -11,6 +13,11 @@ namespace {
 constexpr double kMinorGain = 1.03;
 constexpr double kMinorShare = 0.03;  // the same, where no gain could be predicted
 
+constexpr const char* kNoGainText = "not predicted";
+
+std::string times(double v) { return fmt::format("{:.2f}x", v); }
+bool usable(const Maybe<double>& v) { return v && std::isfinite(*v) && *v < 1e4; }
+
 std::string rankOf(const Analysis& a, const std::string& id) {
   for (const Finding& f : a.findings)
     if (f.id == id) return std::to_string(f.rank);
@@ -19,14 +26,37 @@ std::string rankOf(const Analysis& a, const std::string& id) {
 
 }  // namespace
 
+Maybe<double> shownSpeedup(const Prediction& predicted) {
+  const bool assumed = predicted.basis == Basis::kAssumed && usable(predicted.high);
+  return assumed ? predicted.high : predicted.speedup;
+}
+
 std::string gainText(const Prediction& predicted) {
-  const auto times = [](double v) { return fmt::format("{:.2f}x", v); };
-  const auto usable = [](const Maybe<double>& v) { return v && std::isfinite(*v) && *v < 1e4; };
+  if (predicted.basis == Basis::kAssumed) {
+    const Maybe<double> most = shownSpeedup(predicted);
+    return usable(most) ? "up to " + times(*most) : std::string(kNoGainText);
+  }
   if (usable(predicted.low) && usable(predicted.high)) {
     const std::string low = times(*predicted.low), high = times(*predicted.high);
     return low == high ? low : low + " - " + high;
   }
-  return usable(predicted.speedup) ? times(*predicted.speedup) : "not predicted";
+  return usable(predicted.speedup) ? times(*predicted.speedup) : std::string(kNoGainText);
+}
+
+std::string gainAndBasis(const Prediction& predicted) {
+  const std::string gain = gainText(predicted);
+  return gain == kNoGainText || predicted.assumes.empty() ? gain
+                                                          : gain + ", if " + predicted.assumes;
+}
+
+std::string fixText(const Finding& finding) {
+  const Prediction predicted = predictionOf(finding);
+  const std::string gain = gainText(predicted);
+  if (gain == kNoGainText) return {};
+  if (predicted.basis == Basis::kReplayed)
+    return "Fixing it is predicted to make the run " + gain + " as fast.";
+  return "Fixing it could make the run " + gain + " as fast" +
+         (predicted.assumes.empty() ? "." : ", assuming that " + predicted.assumes + ".");
 }
 
 Prediction predictionOf(const Finding& finding) {
@@ -63,8 +93,8 @@ std::string tieText(const Analysis& a) {
 
 std::string adviceText(const Advice& advice) {
   std::string text = advice.text;
-  const std::string gain = gainText(advice.predicted);
-  if (gain != "not predicted") text += "   [" + gain + "]";
+  const std::string gain = gainAndBasis(advice.predicted);
+  if (gain != kNoGainText) text += "   [" + gain + "]";
   if (advice.measured) text += fmt::format("   [measured {:.2f}x]", *advice.measured);
   return text;
 }

@@ -154,6 +154,8 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   dearer.predicted.speedup = 8;
   a.findings[0].advice.push_back(dearer);
   CHECK(std::abs(*costOf(a, 8).wastedPerEpoch - 4) < 1e-6);
+  a.findings[0].advice[0].predicted.basis = Basis::kAssumed;  // no money on a guess
+  CHECK_FALSE(costOf(a, 8).wastedPerEpoch.has_value());
   a.verdict.healthy = true;
   CHECK(*costOf(a, 8).wastedPerEpoch == 0);
   a.epochs.clear();

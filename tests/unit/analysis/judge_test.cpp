@@ -64,6 +64,26 @@ TEST_CASE("above 15 % unexplained nothing is concluded") {
   CHECK_FALSE(factsOf(t).judge().verdict.withheld);
 }
 
+TEST_CASE("an assumed gain says what it assumes and has no low end; a replayed one has both ends") {
+  const Training saving{.compute = 10, .periodic = 4, .saveEvery = 20, .saveMs = 80};
+  int replayed = 0, guessed = 0;
+  for (const Facts& f : {reading(100e3), reading(4e6), factsOf(saving), factsOf(inProcess())})
+    for (const Finding& finding : f.judge().findings)
+      for (const Advice& a : finding.advice) {
+        const Prediction& p = a.predicted;
+        if (!p.speedup) continue;
+        INFO(finding.id << " " << a.id);
+        const bool guess = p.basis == Basis::kAssumed;
+        (guess ? guessed : replayed)++;
+        CHECK(p.assumes.empty() != guess);
+        CHECK(p.low.has_value() != guess);
+        REQUIRE(p.high);
+        CHECK(*p.high >= *p.speedup);
+      }
+  CHECK(replayed >= 4);
+  CHECK(guessed >= 4);
+}
+
 TEST_CASE("a model that does not fit predicts nothing and says so") {
   Facts f = factsOf(inProcess());
   for (BatchWork& w : f.trainer.works) w.cpu = w.threadCpu = ms(5);  // 25 ms a step unaccounted for

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "analysis/findings/build.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
 
@@ -20,6 +21,12 @@ Finding made(const char* id, Phase phase, double speedup, Confidence confidence)
   Advice a;
   a.predicted = {speedup, speedup, speedup};
   f.advice.push_back(a);
+  return f;
+}
+
+Finding assumed(const char* id, Phase phase, double speedup, Confidence confidence) {
+  Finding f = made(id, phase, speedup, confidence);
+  f.advice[0].predicted = assuming("it goes", f.advice[0].predicted);
   return f;
 }
 
@@ -48,6 +55,52 @@ TEST_CASE("the rank is seconds saved times confidence, not the share") {
   CHECK(list[0].id == "transform.in_process");  // 0.23 x 1 over 0.33 x 0.4
   CHECK(list[0].rank == 1);
   CHECK(list[1].rank == 2);
+}
+
+TEST_CASE("no assumed gain ranks above a replayed fix of 5 %, however large and sure it is") {
+  std::vector<Finding> list = {
+      assumed("extract.storage_bandwidth", Phase::kExtract, 3, Confidence::kHigh),
+      made("load.ipc", Phase::kLoad, 1.05, Confidence::kLow),
+      made("transform.in_process", Phase::kTransform, 1.3, Confidence::kHigh)};
+  rankFindings(list);
+  CHECK(list[0].id == "transform.in_process");
+  CHECK(list[1].id == "load.ipc");
+  CHECK(list[2].id == "extract.storage_bandwidth");
+}
+
+TEST_CASE("a replayed gain below 5 % is no fix: a larger assumed one goes first") {
+  std::vector<Finding> list = {
+      made("load.no_prefetch", Phase::kLoad, 1.049, Confidence::kHigh),
+      assumed("extract.storage_bandwidth", Phase::kExtract, 3, Confidence::kHigh)};
+  rankFindings(list);
+  CHECK(list[0].id == "extract.storage_bandwidth");
+}
+
+TEST_CASE("a replayed and an assumed gain are neither tied nor mixed") {
+  Judged j{Training{}};
+  std::vector<Finding> list = {
+      made("transform.too_few_workers", Phase::kTransform, 2, Confidence::kHigh),
+      assumed("extract.storage_bandwidth", Phase::kExtract, 2, Confidence::kHigh)};
+  const Verdict v = verdictOf(j.evidence, list);
+  CHECK(v.boundBy == "transform");
+  CHECK(v.tied.empty());
+}
+
+TEST_CASE("replayed fixes are advised before assumed ones, and those before what gains nothing") {
+  const auto advice = [](const char* id, double speedup) {
+    Advice a;
+    a.id = id;
+    a.change.kind = "code";
+    a.predicted.speedup = speedup;
+    return a;
+  };
+  Advice guess = advice("guess", 4);
+  guess.predicted = assuming("it goes", guess.predicted);
+  Finding f;
+  for (const Advice& a : {advice("nothing", 1.04), guess, advice("sure", 1.2)}) offer(f, a);
+  CHECK(f.advice[0].id == "sure");
+  CHECK(f.advice[1].id == "guess");
+  CHECK(f.advice[2].id == "nothing");
 }
 
 TEST_CASE("of two that one fix cures the one that explains more of the time goes first") {

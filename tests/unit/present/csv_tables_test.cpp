@@ -94,6 +94,7 @@ TEST_CASE("findings are rows by rank, with place, advice and gain") {
   CHECK(rows[1][column(rows, "file")] == "train.py");
   CHECK(rows[1][column(rows, "line")] == "88");
   CHECK(rows[1][column(rows, "predicted_low")] == "1.42");
+  CHECK(rows[1][column(rows, "predicted_basis")] == "replayed");
   CHECK(rows[1][column(rows, "change")] == "num_workers");
   CHECK(rows[1][column(rows, "within")].empty());
   CHECK(rows[2][column(rows, "within")] == "transform.too_few_workers");

@@ -103,6 +103,20 @@ TEST_CASE("a page has no script, and its findings are the analysis's, in order")
       contains(page, "<span class=\"add\">+ DataLoader(ds, batch_size=64, num_workers=6)</span>"));
 }
 
+TEST_CASE("a page shows the most of an assumed gain with what it assumes, and no interval") {
+  Analysis a = samples::inputBound();
+  const auto page = [&] { return reportHtml(a, {}); };
+  CHECK(contains(page(), "on a scale from 1x"));
+  for (Finding& f : a.findings)
+    for (Advice& advice : f.advice)
+      if (advice.predicted.speedup)
+        advice.predicted = {1.5, {}, 2.0, Basis::kAssumed, "half of it goes"};
+  CHECK(contains(page(), "data-path=\"findings.0.advice.0.predicted.high\" data-value=\"2\""));
+  CHECK(contains(page(), "up to 2.00x"));
+  CHECK(contains(page(), "assuming that half of it goes"));
+  CHECK(!contains(page(), "on a scale from 1x"));
+}
+
 TEST_CASE("a hostile analysis stays bounded, and none of its bytes is a control") {
   const std::string page = reportHtml(samples::hostile(), {});
   CHECK(page.size() < (std::size_t{1} << 20));

@@ -84,7 +84,9 @@ TEST_CASE("the report's numbers are gauges in base units, named as its fields") 
   is("stallprof_verdict_au_ratio", 0.512);
   is("stallprof_resources_peak_rss_bytes", 3.12e9);
   is("stallprof_finding_rank{id=\"periodic.checkpoint\"}", 3);
-  is("stallprof_finding_predicted_speedup{id=\"transform.too_few_workers\",bound=\"low\"}", 1.42);
+  is("stallprof_finding_predicted_speedup{id=\"transform.too_few_workers\",bound=\"low\","
+     "basis=\"replayed\"}",
+     1.42);
   is("stallprof_verdict_info{bound_by=\"transform\",healthy=\"false\",confidence=\"high\"}", 1);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "present/formats.h"
@@ -184,7 +185,27 @@ TEST_CASE("a gain is an interval, one number, or said to be unknown") {
   CHECK(gainText({1.5, {}, {}}) == "1.50x");
   CHECK(gainText({1.5, 1.501, 1.502}) == "1.50x");
   CHECK(gainText({}) == "not predicted");
+  CHECK(gainText({1.5, {}, 2.0, Basis::kAssumed, "it goes"}) == "up to 2.00x");
   CHECK(gainText({std::numeric_limits<double>::infinity(), {}, {}}) == "not predicted");
+}
+
+TEST_CASE(
+    "an assumed gain is said to be the most, with what it assumes; a replayed one has both ends") {
+  Analysis a = samples::inputBound();
+  Prediction& p = a.findings[0].advice[0].predicted;
+  p = {1.5, 1.42, 1.61};
+  CHECK(verdictText(a).ends_with("Fixing it is predicted to make the run 1.42x - 1.61x as fast."));
+  p = {1.5, {}, 2.0, Basis::kAssumed, "half of it goes"};
+  CHECK(verdictText(a).ends_with(
+      "Fixing it could make the run up to 2.00x as fast, assuming that half of it goes."));
+  CHECK(findingRows(a)[0].gain == "up to 2.00x");
+  CHECK(adviceText(a.findings[0].advice[0]).ends_with("[up to 2.00x, if half of it goes]"));
+  CHECK(*shownSpeedup(p) == 2.0);
+  const auto predicted =
+      nlohmann::json::parse(reportJson(a))["findings"][0]["advice"][0]["predicted"];
+  CHECK(predicted["basis"] == "assumed");
+  CHECK(predicted["assumes"] == "half of it goes");
+  CHECK(predicted["low"].is_null());
 }
 
 TEST_CASE("a finding inside another names it, and one of small gain is not unfolded") {

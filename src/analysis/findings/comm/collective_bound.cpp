@@ -53,7 +53,7 @@ Maybe<Finding> collectiveBound(const Evidence& e) {
   return withAdvice(
       f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
                    predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
-                                {share, 0, share}),
+                                {share, 0, share}, "half of this time, at most all, is hidden"),
                    "larger buckets and accumulated gradients take memory")});
 }
 

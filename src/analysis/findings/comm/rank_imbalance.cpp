@@ -30,7 +30,8 @@ Maybe<Finding> rankImbalance(const Evidence& e) {
   addEvidence(f, "of those, for {}", {textWord(turns)});
   return withAdvice(
       f, {adviceOf(kBalanceBatches, {"code", "batches of a step", "uneven", "even"},
-                   predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0}),
+                   predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0},
+                                "seven tenths of the waiting, at most all, goes"),
                    "batches of like cost are less mixed")});
 }
 

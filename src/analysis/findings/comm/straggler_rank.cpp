@@ -38,8 +38,10 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
   const auto saved = [&](double part) {
     return e.device.timeline ? Saved{part * share, 0, part * share} : Saved{part * share, 0, 0};
   };
-  return withAdvice(f, {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
-                                 predictSaved(e, saved(0.7), saved(0.1), saved(1)))});
+  return withAdvice(f,
+                    {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
+                              predictSaved(e, saved(0.7), saved(0.1), saved(1),
+                                           "seven tenths of the difference, at most all, goes"))});
 }
 
 }  // namespace

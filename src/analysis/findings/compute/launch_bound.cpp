@@ -39,11 +39,13 @@ Maybe<Finding> launchBound(const Evidence& e) {
       f, {adviceOf(kCompileStep,
                    {"code", "model", "eager",
                     hasSince(e, kCompileSince) == Has::kNo ? "CUDA graph" : "torch.compile"},
-                   predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0}),
+                   predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0},
+                                "six tenths of this idle time, at most all, goes"),
                    "compiling takes the first minutes, and again for each new shape; graphs need "
                    "fixed shapes and addresses"),
           // The same launches serve twice the samples.
-          largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0})});
+          largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
+                      "four tenths of this idle time, at most all, goes")});
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ const AdviceDefinition kLessPython{
 // leave is not known: half, within a tenth and nine tenths.
 Prediction withLessPython(double share) {
   const auto speedup = [&](double part) { return 1 / (1 - share * part); };
-  return {speedup(0.5), speedup(0.1), speedup(0.9)};
+  return assuming("half of it, at most nine tenths, can leave the step",
+                  {speedup(0.5), speedup(0.1), speedup(0.9)});
 }
 
 Maybe<Finding> pythonOverhead(const Evidence& e) {

@@ -32,7 +32,8 @@ Maybe<Finding> syncPoints(const Evidence& e) {
   addTracedEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
-                   predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0}),
+                   predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0},
+                                "eight tenths of this idle time, at most all, goes"),
                    "values are seen later; a loss that is not a number is noticed later")});
 }
 

@@ -45,12 +45,13 @@ Maybe<Finding> underfilled(const Evidence& e) {
   // Twice the work in kernels that have room for it: between no gain and all that is unfilled.
   const double room = d.kernels * std::min(0.5, idle);
   return withAdvice(
-      f, {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2},
-                      {room / 20, 0, room / 20}, {room, 0, room}),
-          adviceOf(kFuseKernels,
-                   {"code", "model", "eager",
-                    hasSince(e, kCompileSince) == Has::kNo ? "fused" : "torch.compile"},
-                   {}, "compiling takes the first minutes, and again for each new shape")});
+      f,
+      {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2}, {room / 20, 0, room / 20},
+                   {room, 0, room}, "kernels fill half, at most all, of what is not filled"),
+       adviceOf(kFuseKernels,
+                {"code", "model", "eager",
+                 hasSince(e, kCompileSince) == Has::kNo ? "fused" : "torch.compile"},
+                {}, "compiling takes the first minutes, and again for each new shape")});
 }
 
 }  // namespace

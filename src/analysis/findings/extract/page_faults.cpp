@@ -14,7 +14,8 @@ const AdviceDefinition kReadAhead{
 // Read ahead of use, one fault brings what ten brought; scattered, nothing changes.
 Advice readAhead(const Evidence& e) {
   return adviceOf(kReadAhead, {"code", "mmap", "on demand", "ahead"},
-                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 1 / 1.1, 0.1),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 1 / 1.1, 0.1,
+                                "reading takes half of the time, at best a tenth"),
                   "more memory is read than is used");
 }
 

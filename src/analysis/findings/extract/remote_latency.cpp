@@ -19,7 +19,8 @@ const AdviceDefinition kLocalCopy{
 
 Advice localCopy(const Evidence& e) {
   return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
-                  predictScaled(e, &PipelineSettings::ioScale, 0.2, 0.5, 0.02),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.2, 0.5, 0.02,
+                                "a local copy answers in a fifth of the time, at best a fiftieth"),
                   "a second copy of the data on this host");
 }
 

@@ -18,14 +18,16 @@ const AdviceDefinition kFewerBytes{
 // Twice the storage: half the time blocked.
 Advice fasterStorage(const Evidence& e) {
   return adviceOf(kFasterStorage, {"hardware", "storage", e.run.storageType, "local SSD"},
-                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 0.8, 0.1),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.5, 0.8, 0.1,
+                                "the other storage takes half of the time, at best a tenth"),
                   "a copy of the data set on that storage");
 }
 
 // The same samples in a quarter of the bytes, as uint8 for float32; half where less can be saved.
 Advice fewerBytes(const Evidence& e) {
   return adviceOf(kFewerBytes, {"data", "bytes a sample", "all", "a quarter"},
-                  predictScaled(e, &PipelineSettings::ioScale, 0.25, 0.5, 0.15),
+                  predictScaled(e, &PipelineSettings::ioScale, 0.25, 0.5, 0.15,
+                                "reading takes a quarter of the time, at best a seventh"),
                   "the data set is written again; precision or decoding time is the price");
 }
 

@@ -54,10 +54,13 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
     return Saved{part * most * std::min(1.0, busy), 0, part * most};
   };
   return withAdvice(
-      f, {adviceOf(kCoolTheDevice,
-                   {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
-                    std::to_string(std::lround(*g->maxClockMhz))},
-                   predictSaved(e, saved(0.7), saved(0.2), saved(1)))});
+      f,
+      {adviceOf(kCoolTheDevice,
+                {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
+                 std::to_string(std::lround(*g->maxClockMhz))},
+                predictSaved(
+                    e, saved(0.7), saved(0.2), saved(1),
+                    "kernels get faster by seven tenths of what the clock does, at most by all"))});
 }
 
 }  // namespace

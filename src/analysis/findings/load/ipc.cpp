@@ -61,14 +61,17 @@ Advice uint8Batches(const Evidence& e, const HandOver& share) {
   // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
   return adviceOf(kUint8Batches, {"code", "dtype", "float32", "uint8"},
                   predictScaled(e, &PipelineSettings::loadScale, 1 - 0.375 * share.bytes, 1,
-                                1 - 0.75 * share.bytes),
+                                1 - 0.75 * share.bytes,
+                                "bytes cost half, at most all, of 0.3 ns each, and a quarter of "
+                                "them is left"),
                   "normalise on the device after the copy; only for data that fits in bytes");
 }
 
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
   return adviceOf(kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
                   predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
-                                1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2)),
+                                1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
+                                "seven tenths, at most nine tenths, of what objects cost goes"),
                   "none: Python objects are pickled one by one, a tensor goes as one handle");
 }
 

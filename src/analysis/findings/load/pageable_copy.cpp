@@ -2,6 +2,7 @@
 // load.pageable_copy: batches are copied to the device from ordinary memory.
 #include <algorithm>
 
+#include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/loader_setting.h"
 
@@ -34,11 +35,13 @@ Advice pinMemory(const Evidence& e, double exposed) {
     return Saved{0, blocking * d.blocking, std::min(d.copies, exposed) * (1 - 1 / faster)};
   };
   const bool loader = e.loader && !e.loader->pinMemory;
+  const std::string assumes = "pinned copies are " + number(measured) + " times as fast, at best " +
+                              number(kMaxPinnedFaster) + " times, and overlap the step";
   return adviceOf(kPinMemory,
                   loader ? Advice::Change{"loader_arg", "pin_memory", "False", "True"}
                          : Advice::Change{"code", "copy to the device", "pageable", "pinned"},
                   predictSaved(e, saved(measured, 0.9), saved(kMinPinnedFaster, 0.4),
-                               saved(kMaxPinnedFaster, 1)),
+                               saved(kMaxPinnedFaster, 1), assumes),
                   "pinned memory is taken from the host's for as long as batches lie ready");
 }
 

@@ -38,7 +38,8 @@ Maybe<Finding> pinThread(const Evidence& e) {
   const auto speedup = [&](double part) { return 1 / (1 - part * e.steadyWait()); };
   return withAdvice(
       f, {adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                   {speedup(0.5), speedup(0), speedup(1)},
+                   assuming("half of the waiting, at most all, goes",
+                            {speedup(0.5), speedup(0), speedup(1)}),
                    "normalise on the device after the copy; only for data that fits in bytes")});
 }
 

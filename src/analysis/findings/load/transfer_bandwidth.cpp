@@ -20,7 +20,8 @@ Advice copyFewerBytes(const Evidence& e) {
     return Saved{off * std::min(1.0, e.device.busy), part * e.device.blocking, off};
   };
   return adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                  predictSaved(e, saved(0.7), saved(0.1), saved(0.9)),
+                  predictSaved(e, saved(0.7), saved(0.1), saved(0.9),
+                               "seven tenths of the copying, at most nine tenths, goes"),
                   "normalise on the device after the copy; only for data that fits in bytes");
 }
 

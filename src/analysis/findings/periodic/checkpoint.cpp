@@ -73,7 +73,8 @@ Maybe<Finding> checkpoint(const Evidence& e) {
   // A copy in memory remains: about a tenth of a write that reaches storage.
   return withAdvice(
       f, {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
-                   savingLess(e, 0.1, 0.3, 0.02),
+                   assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
+                            savingLess(e, 0.1, 0.3, 0.02)),
                    "a second copy of the weights in memory while it is written"),
           adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
                    savingLess(e, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});

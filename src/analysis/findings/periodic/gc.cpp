@@ -21,7 +21,8 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
                       "collecting on the training thread {} of the time");
   // What is alive since setup is most of what a collection walks.
   return withAdvice(f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
-                                 withoutOverhead(share.value, 0.2, 0.6, 0.02),
+                                 assuming("a fifth of the collecting is left, at best a fiftieth",
+                                          withoutOverhead(share.value, 0.2, 0.6, 0.02)),
                                  "objects in cycles made before gc.freeze() are never freed")});
 }
 

@@ -19,7 +19,9 @@ Maybe<Finding> logging(const Evidence& e) {
                                     "the training thread logs {} of the time");
   // One in ten of the calls is left; how they are spread is not known.
   return withAdvice(f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
-                                 withoutOverhead(share.value, 0.1, 0.5, 0.02), "coarser curves")});
+                                 assuming("a tenth of the time is left, at best a fiftieth",
+                                          withoutOverhead(share.value, 0.1, 0.5, 0.02)),
+                                 "coarser curves")});
 }
 
 }  // namespace

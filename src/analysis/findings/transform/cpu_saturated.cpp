@@ -14,7 +14,7 @@ bool coresShort(const Evidence& e) {
   if (!coresFull(e)) return false;
   if (e.workers() > 0) return true;
   const auto more = moreWorkers(e);
-  return !more || more->predicted.speedup.value_or(1) < 1.05;
+  return !more || more->predicted.speedup.value_or(1) < kWorthIt;
 }
 
 Maybe<Finding> threadsSaturated(const Evidence& e) {

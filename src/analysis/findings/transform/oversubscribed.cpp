@@ -29,7 +29,9 @@ Advice singleThread(const Evidence& e) {
   likely.cpuScale = (1 / pool + 1) / 2;
   maximum.cpuScale = 1 / pool;
   return adviceOf(kSingleThreadWorkers, {"env", "OMP_NUM_THREADS", "", "1"},
-                  e.gains.predict(likely, minimum, maximum),
+                  assuming("half of the CPU time of the pools, at most all beyond one thread's, is "
+                           "no useful work",
+                           e.gains.predict(likely, minimum, maximum)),
                   "it also limits the training process; set it in the worker instead "
                   "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
 }
@@ -68,7 +70,7 @@ extern const FindingDefinition kOversubscribed(
      .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
 - OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): it limits the trainer too.)",
      .wrong = R"(the pool's work is all useful and there is little of it; then one
-  thread makes each batch slower and the gain is at the low end of the interval. What
-  pools burn by spinning is not measured, so the interval is wide.)"});
+  thread makes each batch slower and there is no gain. What pools burn by spinning is
+  not measured, so the gain is an assumption.)"});
 
 }  // namespace stallprof

@@ -22,7 +22,7 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
 // How much faster it can be made is not known: twice, within a tenth and ten times.
 Prediction cheaper(const Evidence& e, double share) {
   return predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.5, 1 - share * 0.1,
-                       1 - share * 0.9);
+                       1 - share * 0.9, "it can be made twice as fast, at best ten times");
 }
 
 Maybe<Finding> slowOp(const Evidence& e) {

@@ -50,7 +50,9 @@ Maybe<Advice> evenBatches(const Evidence& e) {
   if (hasSince(e, kInOrderSince) != Has::kNo) return {};
   const PipelineSettings any = anyOrder(e);
   return adviceOf(kEvenBatches, {"code", "cost of a batch", "uneven", "even"},
-                  e.gains.predict(any, e.gains.base(), any), "batches of like size are less mixed");
+                  assuming("no batch then waits for a slow one before it",
+                           e.gains.predict(any, e.gains.base(), any)),
+                  "batches of like size are less mixed");
 }
 
 // Share of the window waited while later batches already lay ready.

@@ -6,7 +6,6 @@ namespace stallprof {
 namespace {
 
 constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this
-constexpr double kWorthIt = 1.05;
 
 const AdviceDefinition kMoreProducers{
     "more_producers",
