@@ -11,7 +11,7 @@
 
 namespace stallprof {
 
-// Where `top` shows itself: the whole of a terminal, given back as it was, or lines where there is
+// Where `top` shows itself: the whole of a terminal, restored at the end, or lines where there is
 // no terminal that can do more. One object at a time.
 class LiveTerminal {
  public:

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxDeviceBlocks = 240, kMaxDeviceLanes = 8;  // as in the
 
 using Usages = std::map<StringId, Table<DeviceUsage>>;
 
-// The level's mean over all devices at each look (or their sum).
+// The level's mean over all devices at each sample (or their sum).
 template <class Field>
 void addLevel(Panel& panel, const char* name, Hue hue, const Usages& usages, Field field,
               const TimeAxis& axis, double unit, bool sum) {

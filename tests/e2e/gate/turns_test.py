@@ -68,7 +68,7 @@ class Turns(reports.Folder):
         out, err = self.ab("--ab", "2", "--most", "4", "--keep", "unsure", "true", "--", "true")
         self.assertEqual(len(self.made("unsure")), 2 * 2 * 4)
         self.assertIn("run 8 of 8: base-4 ended", err)
-        # A budget says at the first look that counts, five runs a side, all that it ever will.
+        # A budget says at the first check that counts, five runs a side, all that it ever will.
         self.write("stallprof-gate.toml", ANY)
         out, err = self.ab("--ab", "5", "--most", "9", "--keep", "sure", "true", "--", "true")
         self.assertEqual(len(self.made("sure")), 2 * 2 * 5)
