@@ -210,7 +210,7 @@ TEST_CASE("reads that go to the disk are seen as reads of that file") {
     testing::skipTest("this disk answers too fast to be waited for");
     return;
   }
-  CHECK(times.share(Wait::kFileRead) > 0.5 * off);  // a busy host leaves samples out
+  CHECK(times.share(Wait::kFileRead) > 0.25 * off);  // a busy host leaves samples out
   CHECK(times.what.count(path) == 1);
   const auto files = job.list.all<FileSeen>();
   REQUIRE_FALSE(files.empty());
