@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "event/strings.h"
+#include "sampler/host/cgroup_sampler.h"
+#include "sampler/host/host.h"
 #include "sampler/proc/syscall_count.h"
-#include "sampler/processes/cgroup_sampler.h"
-#include "sampler/processes/host.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
 #include "sampler/processes/task_events.h"

@@ -69,14 +69,14 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
                         percent(e.starved) + " of the time."
                   : " Cores were idle meanwhile.";
   const double stolen = r.stealRatio.value_or(0), others = r.externalCpuRatio.value_or(0);
-  if (e.external > kWorthSaying && stolen <= others)
+  const std::string widened = ": intervals are widened by as much.";
+  if (e.contended && others > kWorthSaying)
     list.add("host.noisy_neighbour", "Other programs used " + percent(others) +
-                                         " of the cores that this run may use: intervals are "
-                                         "widened by as much.");
+                                         " of the cores that this run may use" + widened);
   if (stolen > kWorthSaying)
     list.add("host.noisy_neighbour", "The hypervisor took " + percent(stolen) +
-                                         " of the CPUs that this run may use (steal): intervals "
-                                         "are widened by as much.");
+                                         " of the CPUs that this run may use (steal)" +
+                                         (e.contended ? widened : "."));
   if (r.siblings > 0)
     lines.push_back(countOf(r.siblings, "other recording") + " of this job on this host used " +
                     percent(r.siblingCpuRatio.value_or(0)) +

@@ -65,18 +65,21 @@ void NativeSampler::finish(Nanos now, EventOut& out) {
 
 void NativeSampler::drain(Nanos now, EventOut& out, bool all) {
   drained_.clear();
-  if (samples_.eachThread() && now >= nextFollow_) followThreads(now);
+  if (samples_.eachThread() && now >= nextFollow_) followThreads(now, out);
   samples_.drain(drained_, all);
   for (const PerfRecord& record : drained_) take(record, now, out);
 }
 
-void NativeSampler::followThreads(Nanos now) {
+void NativeSampler::followThreads(Nanos now, EventOut& out) {
   nextFollow_ = now + kFollowEvery;
   std::vector<pid_t> threads;
   for (const LiveProcess& process : tree_.processes())
     for (const LiveThread& thread : process.threads)
       threads.push_back(static_cast<pid_t>(thread.tid));
-  samples_.follow(threads, drained_);
+  if (!samples_.follow(threads, drained_) && !std::exchange(incomplete_, true))
+    emitSource(
+        out, now, "native_samples", Coverage::kPartial,
+        "an event a thread, and not for all: some were refused, or are past the first 1,024");
 }
 
 void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {

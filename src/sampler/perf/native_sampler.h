@@ -48,7 +48,7 @@ class NativeSampler : public Sampler {
     Nanos seen{};  // when `samples` was asked for
   };
   void drain(Nanos now, EventOut& out, bool all);
-  void followThreads(Nanos now);
+  void followThreads(Nanos now, EventOut& out);
   void take(const PerfRecord& record, Nanos now, EventOut& out);
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
@@ -70,7 +70,7 @@ class NativeSampler : public Sampler {
   std::unordered_map<std::uint32_t, Nanos> nextMapsRead_;  // by pid
   std::uint64_t births_ = 0;
   unsigned fastSeconds_ = 0;
-  bool stopped_ = false, reported_ = false;
+  bool stopped_ = false, reported_ = false, incomplete_ = false;
   std::string leftOut_;
   Nanos nextFollow_{}, second_{}, pace_{10'000'000};
 };

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "base/time.h"
@@ -96,31 +95,40 @@ int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& at
 int PerfSamples::openEach(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   attributes_ = describe(period, false, kernel, buildIds);
   rings_.clear();
-  for (const pid_t task : tasks) {
-    PerfRing ring;
-    if (ring.open(*attributes_, task, -1, kThreadPages, 1))
-      rings_.emplace(task, std::move(ring));
-    else if (errno != ESRCH)
-      return errno;
-  }
+  for (const pid_t task : tasks)
+    if (const int error = openThread(task); error != 0 && error != ESRCH) return error;
   return rings_.empty() ? ESRCH : 0;
 }
 
-void PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records) {
+int PerfSamples::openThread(pid_t thread) {
+  PerfRing ring;
+  if (!ring.open(*attributes_, thread, -1, kThreadPages, 1)) return errno;
+  rings_.emplace(thread, std::move(ring));
+  return 0;
+}
+
+bool PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records) {
+  if (!attributes_) return true;  // stopped
+  bool all = true;
   std::set<int> wanted;
-  if (!attributes_) return;  // stopped
   for (const pid_t thread : threads) {
-    if (wanted.size() == kMaxThreads) break;
+    if (wanted.size() == kMaxThreads) {
+      all = false;
+      break;
+    }
     wanted.insert(thread);
-    if (rings_.contains(thread)) continue;
-    PerfRing ring;
-    if (ring.open(*attributes_, thread, -1, kThreadPages, 1))
-      rings_.emplace(thread, std::move(ring));
+    if (rings_.contains(thread) || refused_.contains(thread)) continue;
+    const int error = openThread(thread);
+    if (error == 0 || error == ESRCH) continue;
+    refused_.insert(thread);  // asked once: it would be refused again at every call
+    all = false;
   }
+  std::erase_if(refused_, [&](int thread) { return !wanted.contains(thread); });
   for (auto& [thread, ring] : rings_)
     if (!wanted.contains(thread)) drainRing(ring);
   std::erase_if(rings_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   takeSettled(waiting_, now() - kSettled, records);
+  return all;
 }
 
 // 0, or the errno of the first CPU that refused.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,8 +46,8 @@ class PerfSamples {
   void stop();
 
   // Only with an event a thread: opens those of `threads` that are new, up to kMaxThreads, and
-  // closes the others'. Call it as threads come and go.
-  void follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records);
+  // closes the others'. Call it as threads come and go. False: some thread got none now.
+  [[nodiscard]] bool follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records);
   [[nodiscard]] bool eachThread() const { return eachThread_; }
 
   [[nodiscard]] bool opened() const { return opened_; }
@@ -59,10 +60,12 @@ class PerfSamples {
                             int cpu);
   [[nodiscard]] int openEach(std::span<const pid_t> tasks, Nanos period, bool kernel,
                              bool buildIds);
+  [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
   void refuse(int error);
 
   std::map<int, PerfRing> rings_;  // by CPU, or by thread
+  std::set<int> refused_;          // threads that got no event
   bool eachThread_ = false, opened_ = false;
   std::optional<perf_event_attr> attributes_;  // of a thread's event
   std::vector<PerfRecord> waiting_;

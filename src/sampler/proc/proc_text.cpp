@@ -144,6 +144,18 @@ Nanos pressureTotal(std::string_view text, std::string_view kind) {
   return total;
 }
 
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guest is inside user.
+std::optional<CpuTimes> parseCpuTimes(std::string_view line) {
+  if (!line.starts_with("cpu")) return std::nullopt;
+  const auto words = splitWords(line, 9);
+  if (words.size() < 8) return std::nullopt;
+  const auto ticks = [&](std::size_t i) {
+    return i < words.size() ? tickLength() * parseNumber(words[i]).value_or(0) : Nanos::zero();
+  };
+  return CpuTimes{ticks(1) + ticks(2) + ticks(3) + ticks(6) + ticks(7), ticks(4), ticks(5),
+                  ticks(8)};
+}
+
 Nanos tickLength() {
   static const Nanos length = [] {
     const long hz = ::sysconf(_SC_CLK_TCK);

@@ -75,6 +75,13 @@ struct SyscallLine {
 // One line of /proc/pressure/*: "some avg10=.. total=N" (microseconds); -1 ns when absent.
 [[nodiscard]] Nanos pressureTotal(std::string_view text, std::string_view kind);
 
+// A line of /proc/stat: "cpu" (all of them) or "cpuN", and how long they did what. Steal is 0 where
+// the kernel does not count it. Null: not such a line.
+struct CpuTimes {
+  Nanos busy{}, idle{}, ioWait{}, steal{};
+};
+[[nodiscard]] std::optional<CpuTimes> parseCpuTimes(std::string_view line);
+
 // CLK_TCK of this host in nanoseconds a tick (100 Hz on every Linux of today, but asked once).
 [[nodiscard]] Nanos tickLength();
 

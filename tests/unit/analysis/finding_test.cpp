@@ -92,7 +92,16 @@ TEST_CASE("what limits a run's figures and is no finding is a caveat") {
   CHECK_FALSE(find(j, "host.noisy_neighbour"));
   f.run.externalCpuRatio = 0;
   f.run.stealRatio = 0.1;
-  CHECK(f.judge().caveats.at(0).starts_with("The hypervisor took 10 %"));
+  CHECK(f.judge().caveats.at(0) ==
+        "The hypervisor took 10 % of the CPUs that this run may use (steal): intervals are widened "
+        "by as much.");
+  f.run.jobCpuRatio = 0.3;  // cores were idle: nothing was widened
+  CHECK(f.judge().caveats.at(0) ==
+        "The hypervisor took 10 % of the CPUs that this run may use (steal).");
+  f.run.jobCpuRatio.reset();
+  f.run.externalCpuRatio = 0.08;  // less than steal, and no less said
+  CHECK(f.judge().caveats.size() == 2);
+  f.run.externalCpuRatio = 0;
   f.run.stealRatio = 0;
   f.run.siblings = 3;
   f.run.siblingCpuRatio = 0.4;

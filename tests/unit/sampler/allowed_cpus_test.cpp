@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/allowed_cpus.h"
+#include "sampler/host/allowed_cpus.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "sampler/processes/cgroup_sampler.h"
+#include "sampler/host/cgroup_sampler.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/host.h"
+#include "sampler/host/host.h"
 
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"

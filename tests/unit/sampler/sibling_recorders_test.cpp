@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/sibling_recorders.h"
+#include "sampler/host/sibling_recorders.h"
 
 #include <unistd.h>
 
-#include "sampler/processes/allowed_cpus.h"
+#include "sampler/host/allowed_cpus.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 

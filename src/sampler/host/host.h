@@ -4,10 +4,10 @@
 #include <string>
 #include <unordered_map>
 
+#include "sampler/host/allowed_cpus.h"
+#include "sampler/host/sibling_recorders.h"
 #include "sampler/proc/sampler.h"
-#include "sampler/processes/allowed_cpus.h"
 #include "sampler/processes/process_tree.h"
-#include "sampler/processes/sibling_recorders.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/host.h"
+#include "sampler/host/host.h"
 
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -18,17 +18,13 @@ std::int64_t kilobytes(std::string_view text, std::string_view key) {
   return value < 0 ? -1 : value * 1024;
 }
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guest is inside user.
 void readCpu(std::string_view stat, HostUsage& usage) {
-  const auto words = splitWords(stat.substr(0, stat.find('\n')), 11);
-  if (words.size() < 6 || words[0] != "cpu") return;
-  const auto ticks = [&](std::size_t i) {
-    return i < words.size() ? tickLength() * parseNumber(words[i]).value_or(0) : Nanos::zero();
-  };
-  usage.busy = ticks(1) + ticks(2) + ticks(3) + ticks(6) + ticks(7);
-  usage.idle = ticks(4);
-  usage.ioWait = ticks(5);
-  if (words.size() > 8) usage.steal = ticks(8);
+  const auto times = parseCpuTimes(stat.substr(0, stat.find('\n')));
+  if (!times) return;
+  usage.busy = times->busy;
+  usage.idle = times->idle;
+  usage.ioWait = times->ioWait;
+  usage.steal = times->steal;
 }
 
 void readMemory(const std::string& root, HostUsage& usage) {

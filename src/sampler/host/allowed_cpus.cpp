@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/allowed_cpus.h"
+#include "sampler/host/allowed_cpus.h"
 
 #include <algorithm>
 
@@ -35,20 +35,20 @@ void AllowedCpus::findSharedCores() {
   beside_ &= ~mask_;
 }
 
-void AllowedCpus::count(std::size_t cpu, const Times& now) {
+void AllowedCpus::count(std::size_t cpu, const CpuTimes& now) {
   if (cpu >= last_.size()) {
     last_.resize(cpu + 1);
     known_.resize(cpu + 1);
   }
   // A CPU that was off and on again may begin with 0 again.
-  const auto grown = [&](Nanos Times::*field) {
+  const auto grown = [&](Nanos CpuTimes::*field) {
     return std::max(Nanos::zero(), now.*field - last_[cpu].*field);
   };
   if (known_[cpu] && mask_[cpu]) {
-    busy_ += grown(&Times::busy);
-    steal_ += grown(&Times::steal);
+    busy_ += grown(&CpuTimes::busy);
+    steal_ += grown(&CpuTimes::steal);
   } else if (known_[cpu] && beside_[cpu]) {
-    besideBusy_ += grown(&Times::busy);
+    besideBusy_ += grown(&CpuTimes::busy);
   }
   last_[cpu] = now;
   known_[cpu] = true;
@@ -57,15 +57,11 @@ void AllowedCpus::count(std::size_t cpu, const Times& now) {
 void AllowedCpus::update(const std::vector<LiveProcess>& processes, std::string_view stat) {
   readMask(processes);
   forEachLine(stat, [&](std::string_view line) {
-    if (!line.starts_with("cpu") || line.size() < 4 || line[3] == ' ') return;
-    const auto words = splitWords(line, 9);
-    const auto cpu = parseNumber(words[0].substr(3));
-    if (!cpu || *cpu < 0 || static_cast<std::size_t>(*cpu) >= kMaxCpus || words.size() < 8) return;
-    const auto ticks = [&](std::size_t i) {
-      return i < words.size() ? tickLength() * parseNumber(words[i]).value_or(0) : Nanos::zero();
-    };
-    count(static_cast<std::size_t>(*cpu),
-          {ticks(1) + ticks(2) + ticks(3) + ticks(6) + ticks(7), ticks(8)});
+    const auto times = parseCpuTimes(line);
+    if (!times || line[3] == ' ') return;  // a space: the line of all CPUs
+    const auto cpu = parseNumber(line.substr(3));
+    if (cpu && *cpu >= 0 && static_cast<std::size_t>(*cpu) < kMaxCpus)
+      count(static_cast<std::size_t>(*cpu), *times);
   });
 }
 

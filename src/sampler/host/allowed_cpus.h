@@ -7,6 +7,7 @@
 
 #include "event/sampled_events.h"
 #include "sampler/proc/cpu_mask.h"
+#include "sampler/proc/proc_text.h"
 #include "sampler/processes/live_processes.h"
 
 namespace stallprof {
@@ -25,16 +26,13 @@ class AllowedCpus {
   void fill(HostUsage& usage) const;
 
  private:
-  struct Times {
-    Nanos busy{}, steal{};
-  };
   void readMask(const std::vector<LiveProcess>& processes);
   void findSharedCores();
-  void count(std::size_t cpu, const Times& now);
+  void count(std::size_t cpu, const CpuTimes& now);
 
   std::string root_;
   CpuMask mask_, beside_;  // beside: hardware threads of the same cores that are not in the mask
-  std::vector<Times> last_;
+  std::vector<CpuTimes> last_;
   std::vector<bool> known_;
   Nanos busy_{}, steal_{}, besideBusy_{};
 };

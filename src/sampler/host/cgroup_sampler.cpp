@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/cgroup_sampler.h"
+#include "sampler/host/cgroup_sampler.h"
 
 #include <algorithm>
 #include <utility>

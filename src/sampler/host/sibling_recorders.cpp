@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/sibling_recorders.h"
+#include "sampler/host/sibling_recorders.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -13,9 +13,9 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "sampler/host/allowed_cpus.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
-#include "sampler/processes/allowed_cpus.h"
 
 namespace stallprof {
 namespace {
