@@ -241,12 +241,8 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
   const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
   const double time = seconds(end - begin);
   Resources out;
+  static_cast<CpuUse&>(out) = run;
   out.cores = run.cores;
-  out.cpuRatio = run.jobCpuRatio;
-  out.externalCpuRatio = run.externalCpuRatio;
-  out.siblingCpuRatio = run.siblingCpuRatio;
-  out.stealRatio = run.stealRatio;
-  out.throttledRatio = run.throttledRatio;
   for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
     const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
     if (const auto cpu =

@@ -80,13 +80,19 @@ struct CoverageInfo {
   Maybe<double> recorderCpuRatio, effectiveHz;
 };
 
-struct Resources {
+// Whose CPU time it was in the trainer's window (src/analysis/describe/README.md defines each
+// share). nullopt: not measured.
+struct CpuUse {
+  // Of the cores that the job could use. External: by programs that are neither of this job nor
+  // recorders, as far as those CPUs were not beyond the quota anyway. Siblings: by recorded parts
+  // of the same job on this host.
+  Maybe<double> jobCpuRatio, externalCpuRatio, siblingCpuRatio;
+  Maybe<double> stealRatio;      // of the CPUs that the job may run on, taken by the hypervisor
+  Maybe<double> throttledRatio;  // of the time in which the group's tasks could have run
+};
+
+struct Resources : CpuUse {
   Maybe<double> cores;  // that the job could use in the window, the mean
-  Maybe<double> cpuRatio;
-  // Of those cores: used by programs that are not of the job; by its other recorded ranks on this
-  // host; taken by the hypervisor; and of the time that its tasks could have run, stopped by a
-  // quota.
-  Maybe<double> externalCpuRatio, siblingCpuRatio, stealRatio, throttledRatio;
   std::vector<std::pair<std::string, double>> roleCpuRatio;  // role -> share of usable cores
   Maybe<double> gpuBusyRatio, readBytesPerSecond, writeBytesPerSecond, netBytesPerSecond,
       cacheHitRatio;

@@ -29,19 +29,14 @@ struct RankBalance {
 
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
 // Shares and rates are of the trainer's window. nullopt: not measured.
-struct RunFacts {
+struct RunFacts : CpuUse {
   // Cores that the job could use: the CPUs that its threads may run on, or its quota where that is
   // less; the mean of the window. `coresRange`: least and most, where they changed.
   double cores = 1;
   Maybe<std::pair<double, double>> coresRange;
-  // Of `cores`. External: by programs that are neither of this job nor recorders, as far as those
-  // CPUs were not beyond the quota anyway. Siblings: by recorded parts of the same job on this
-  // host.
-  Maybe<double> jobCpuRatio, externalCpuRatio, siblingCpuRatio;
   std::int64_t siblings = 0;
-  Maybe<double> stealRatio;       // of the CPUs that the job may run on, taken by the hypervisor
-  Maybe<double> besideBusyRatio;  // how busy the other hardware threads of those cores were, of it
-  Maybe<double> throttledRatio;   // of the time in which the group's tasks could have run
+  // How busy the other hardware threads of those cores were, of it.
+  Maybe<double> besideBusyRatio;
   Maybe<double> readBytesPerSecond;      // from storage, whole job
   Maybe<double> peakReadBytesPerSecond;  // best second of the run
   Maybe<double> diskBusyRatio;           // of the busiest device the job reads from

@@ -165,8 +165,8 @@ void used(Html& html, const Resources& r) {
     figure(html, path, value, text);
     html.text(after);
   };
-  part(" In the window the job used ", "resources.cpu_ratio", r.cpuRatio,
-       percentText(r.cpuRatio.value_or(0)), " of the usable CPU.");
+  part(" In the window the job used ", "resources.cpu_ratio", r.jobCpuRatio,
+       percentText(r.jobCpuRatio.value_or(0)), " of the usable CPU.");
   part(" It read ", "resources.read_bytes_per_s", r.readBytesPerSecond,
        rateText(r.readBytesPerSecond.value_or(0), "bytes"), " from storage.");
   part(" The page cache answered ", "resources.cache_hit_ratio", r.cacheHitRatio,

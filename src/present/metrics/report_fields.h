@@ -3,6 +3,7 @@
 
 #include "present/metrics/field.h"
 #include "present/metrics/report_json.h"
+#include "present/words/wording.h"
 #include "stallprof/version.h"
 
 // Every field of the report in JSON, once: name, value, meaning, and who else uses it.
@@ -127,7 +128,7 @@ constexpr auto fieldsOf(const Resources*) {
   using R = Resources;
   constexpr Worse kUp = Worse::kHigher, kDown = Worse::kLower;
   return fieldList(
-      field("cpu_ratio", &R::cpuRatio, metric("CPU, of the usable cores.", "CPU")),
+      field("cpu_ratio", &R::jobCpuRatio, metric("CPU, of the usable cores.", "CPU")),
       field("cores", &R::cores,
             {.text = "That the job could use in the window, the mean: its CPUs, or its quota."}),
       field(
@@ -246,7 +247,15 @@ constexpr auto fieldsOf(const Verdict*) {
       field("stall_ratio", &V::stallRatio,
             metric("Time that a replay with data ready did not take.", "stall", Worse::kHigher)),
       field("au_ratio", &V::auRatio,
-            metric("Compute, of the window.", "AU (compute share)", Worse::kLower)));
+            metric("Compute, of the window.", "AU (compute share)", Worse::kLower)),
+      field("withheld",
+            [](const V& v) -> Maybe<std::string> {
+              if (!v.withheld) return {};
+              return noVerdictReason(*v.withheld);
+            },
+            {.text = "Why there is no verdict; null where there is one."}),
+      field("tied", &V::tied,
+            {.text = "Ranks of the findings that weigh as much as the first, it included."}));
 }
 
 constexpr auto fieldsOf(const Ceiling*) {

@@ -22,26 +22,57 @@ constexpr std::size_t kMaxTitleLines =
     12;  // ours take 4 in the narrowest column; the rest is not ours
 constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none
 
-// How many items are shown; the fullest row that fits into kTextLines is taken, or the last. Items
-// are left out, words never, as long as the texts are ours: only beside names of the job's that
-// fill a page are fields cut to `fieldLines`. What rank 1 rests on goes last.
+// How many items are shown. Items are left out, words never, as long as the texts are ours: only
+// beside names of the job's that fill a page are fields cut to `fieldLines`.
 struct Detail {
-  std::size_t rows, unfolded, evidence, evidenceOfOthers, diffLines, advice, epochs, listed,
-      functions, fieldLines;
+  std::size_t rows = 8, unfolded = 3, evidence = 5, evidenceOfOthers = 4, diffLines = 6, advice = 3,
+              epochs = 4, listed = 24, functions = 8, natives = 8, fieldLines = kMaxFieldLines;
 };
-constexpr Detail kDetails[] = {
-    {8, 3, 5, 4, 6, 3, 4, 24, 8, kMaxFieldLines},
-    {8, 3, 5, 3, 6, 2, 3, 24, 8, kMaxFieldLines},
-    {6, 3, 4, 2, 4, 1, 3, 24, 8, kMaxFieldLines},
-    {6, 2, 4, 2, 4, 1, 3, 24, 8, kMaxFieldLines},
-    {5, 2, 4, 1, 4, 1, 2, 24, 6, kMaxFieldLines},
-    {3, 1, 4, 1, 4, 1, 2, 24, 4, kMaxFieldLines},
-    {3, 1, 3, 1, 2, 1, 1, 8, 3, kMaxFieldLines},
-    {1, 1, 2, 1, 2, 1, 1, 6, 1, kMaxFieldLines},
-    {1, 1, 1, 1, 0, 1, 1, 6, 0, kMaxFieldLines},
-    {1, 1, 1, 1, 0, 1, 1, 3, 0, 4},
-    {1, 1, 1, 1, 0, 1, 1, 3, 0, 2},
-    {1, 1, 1, 1, 0, 1, 1, 3, 0, 1},
+
+// Taken in this order, one at a time, until the page fits into kTextLines: what says least about
+// rank 1 goes first, what rank 1 rests on goes last.
+struct Reduction {
+  std::size_t Detail::*item;
+  std::size_t to;
+};
+constexpr Reduction kReductions[] = {
+    {&Detail::evidenceOfOthers, 3},
+    {&Detail::advice, 2},
+    {&Detail::epochs, 3},
+    {&Detail::rows, 6},
+    {&Detail::natives, 3},
+    {&Detail::evidenceOfOthers, 2},
+    {&Detail::diffLines, 4},
+    {&Detail::evidence, 4},
+    {&Detail::advice, 1},
+    {&Detail::unfolded, 2},
+    {&Detail::rows, 5},
+    {&Detail::functions, 6},
+    {&Detail::epochs, 2},
+    {&Detail::evidenceOfOthers, 1},
+    {&Detail::functions, 4},
+    {&Detail::natives, 2},
+    {&Detail::rows, 3},
+    {&Detail::unfolded, 1},
+    {&Detail::functions, 3},
+    {&Detail::evidence, 3},
+    {&Detail::listed, 8},
+    {&Detail::epochs, 1},
+    {&Detail::functions, 2},
+    {&Detail::natives, 1},
+    {&Detail::diffLines, 2},
+    {&Detail::rows, 1},
+    {&Detail::evidence, 2},
+    {&Detail::functions, 1},
+    {&Detail::natives, 0},
+    {&Detail::listed, 6},
+    {&Detail::evidence, 1},
+    {&Detail::diffLines, 0},
+    {&Detail::functions, 0},
+    {&Detail::listed, 3},
+    {&Detail::fieldLines, 4},
+    {&Detail::fieldLines, 2},
+    {&Detail::fieldLines, 1},
 };
 
 std::string rightAligned(const std::string& text, std::size_t columns) {
@@ -161,9 +192,10 @@ void functions(Page& page, const Analysis& a, const Detail& detail) {
 
 // In full where no Python says more; left out where the page has no room but for what rank 1 says.
 void natives(Page& page, const Analysis& a, const Detail& detail) {
-  constexpr std::size_t kAlone = 8, kBeside = 3;
-  const auto lines = nativeLines(a, std::min(detail.rows, a.functions.empty() ? kAlone : kBeside));
-  if (lines.empty() || (detail.rows == 1 && !a.findings.empty())) return;
+  constexpr std::size_t kBeside = 3;
+  const auto lines =
+      nativeLines(a, a.functions.empty() ? detail.natives : std::min(detail.natives, kBeside));
+  if (lines.empty()) return;
   page.field("", 0, "NATIVE CODE   share of " + nativeHead(*a.native), Tone::kHeading);
   for (const std::string& line : lines)
     page.field("  " + line.substr(0, 20), 22, line.substr(20), Tone::kPlain);
@@ -374,11 +406,13 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
 }  // namespace
 
 std::string reportText(const Analysis& analysis, const PresentOptions& options) {
-  std::string text;
-  for (const Detail& detail : kDetails) {
-    std::size_t lines = 0;
-    text = composed(analysis, options, detail, lines);
+  Detail detail;
+  std::size_t lines = 0;
+  std::string text = composed(analysis, options, detail, lines);
+  for (const Reduction& reduction : kReductions) {
     if (lines <= kTextLines) break;
+    detail.*reduction.item = reduction.to;
+    text = composed(analysis, options, detail, lines);
   }
   return text;
 }

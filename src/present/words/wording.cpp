@@ -68,6 +68,8 @@ std::string lossText(const std::string& name, std::uint64_t count) {
   return name + " " + number;
 }
 
+}  // namespace
+
 std::string noVerdictReason(const NoVerdict& reason) {
   switch (reason.why) {
     case NoVerdict::Why::kNoSteps:
@@ -84,8 +86,6 @@ std::string noVerdictReason(const NoVerdict& reason) {
   }
   return "the evidence does not single out a cause";
 }
-
-}  // namespace
 
 std::string commandText(const RunInfo& run) {
   std::string text;
@@ -187,7 +187,7 @@ std::vector<std::string> useParts(const Analysis& a) {
   const auto named = [&](const char* name, const std::string& text) {
     parts.push_back(std::string(name) + " " + text);
   };
-  named("CPU", r.cpuRatio ? percentText(*r.cpuRatio) : kNotMeasuredText);
+  named("CPU", r.jobCpuRatio ? percentText(*r.jobCpuRatio) : kNotMeasuredText);
   if (!a.run.host.gpus.empty() || r.gpuBusyRatio)
     named("GPU", r.gpuBusyRatio ? percentText(*r.gpuBusyRatio) +
                                       (a.device && a.device->basis == "nvml" ? " (NVML)" : "")

@@ -34,6 +34,7 @@ struct FindingRow {
 [[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed,
 // and the caveats
 [[nodiscard]] std::string verdictText(const Analysis& a);
+[[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);      // a clause
 [[nodiscard]] std::vector<std::string> captureParts(const Analysis& a);  // steps, cost, losses
 [[nodiscard]] std::string stepTimeText(const StepsInfo& steps);
 [[nodiscard]] std::vector<std::string> useParts(const Analysis& a);  // the utilisation line

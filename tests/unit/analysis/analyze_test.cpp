@@ -39,7 +39,7 @@ TEST_CASE("a job that died before its first step has its resources, and no verdi
                       "10s command_end signal=11\n"));
   CHECK(analysis.steps.count == 0);
   CHECK(analysis.breakdown.scope == "run");
-  CHECK(analysis.resources.cpuRatio == 0.5);
+  CHECK(analysis.resources.jobCpuRatio == 0.5);
   CHECK(analysis.run.framework == "torch 2.1");
   CHECK(analysis.run.exitSignal == 11);
   CHECK(analysis.trainers.empty());

@@ -67,7 +67,7 @@ inline Analysis inputBound() {
   Analysis a;
   a.run = aRun();
   a.coverage = aCoverage();
-  a.resources.cpuRatio = 0.41;
+  a.resources.jobCpuRatio = 0.41;
   a.resources.readBytesPerSecond = 31'200'000;
   a.resources.roleCpuRatio = {{"trainer", 0.16}, {"worker", 0.25}};
   a.resources.cacheHitRatio = 0.97;
@@ -179,7 +179,7 @@ inline Analysis noSteps() {
   a.run.loaders.clear();
   a.run.processes = 1;
   a.coverage = aCoverage();
-  a.resources.cpuRatio = 0.001;
+  a.resources.jobCpuRatio = 0.001;
   a.breakdown.scope = "run";
   a.breakdown.ratio = Breakdown::Ratio{0, 0, 0, 0, 0, 0, 1};
   a.breakdown.phase = Breakdown::PhaseRatio{0, 0, 0, 0, 0, 0, 0, 1, 0};
