@@ -106,11 +106,15 @@ struct CgroupUsage {
 struct FileSeen {
   ProcessId process;
   StringId path, mount, fsType, source;  // mount point, its type (ext4, nfs4, fuse.x), its device
-  std::int64_t size = -1, offset = -1;   // bytes; offset at the last sample
+  std::int64_t size = -1, offset = -1;   // bytes; offset of the read at the last sample
   std::uint32_t waits = 0;  // samples that found a thread blocked in it, since the last
+  // Of those, reads that followed one of the same thread in the same file within a second: at its
+  // place or behind it (`onward`), or before it (`scattered`).
+  std::uint32_t onward = 0, scattered = 0;
   STALLPROF_EVENT(FILE_SEEN, "file", v("process", s.process), v("path", s.path),
                   v("mount", s.mount), v("type", s.fsType), v("source", s.source),
-                  v("size", s.size), v("offset", s.offset), v("waits", s.waits))
+                  v("size", s.size), v("offset", s.offset), v("waits", s.waits),
+                  v("onward", s.onward), v("scattered", s.scattered))
 };
 
 // Calls of one system call by the whole job, cumulative; only where the host lets us count.

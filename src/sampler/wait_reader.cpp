@@ -94,7 +94,7 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
     case CallKind::kFdAny:
     case CallKind::kSocket:
     case CallKind::kEpoll:
-      return readDescriptor(thread, call, line.args[call.fdArg], now, out);
+      return readDescriptor(thread, call, line, now, out);
     case CallKind::kPoll:
       // With no descriptor at all it is how programs sleep (Python's time.sleep up to 3.10).
       if (call.countArg >= 0 && line.args[static_cast<std::size_t>(call.countArg)] == 0)
@@ -112,11 +112,16 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
   }
 }
 
-Seen WaitReader::readDescriptor(Thread& thread, const CallClass& call, std::uint64_t fd, Nanos now,
-                                EventOut& out) {
-  const FdTarget target = classifier_.sample(thread.pid, fd, now);
+Seen WaitReader::readDescriptor(Thread& thread, const CallClass& call, const SyscallLine& line,
+                                Nanos now, EventOut& out) {
+  FdTarget target = classifier_.sample(thread.pid, line.args[call.fdArg], now);
   const Wait wait = waitOf(call.kind, target.kind);
-  if (target.kind == FdKind::kFile && (wait == Wait::kFileRead || wait == Wait::kFileWrite))
+  if (target.kind == FdKind::kFile && wait == Wait::kFileRead) {
+    if (call.placeArg >= 0)
+      target.offset = static_cast<std::int64_t>(line.args[static_cast<std::size_t>(call.placeArg)]);
+    return {wait, files_.read(thread.process, target, thread.place, now, out)};
+  }
+  if (target.kind == FdKind::kFile && wait == Wait::kFileWrite)
     return {wait, files_.waited(thread.process, target, now, out)};
   if (target.kind == FdKind::kUnknown || wait == Wait::kPoll) return {wait, out.intern(call.name)};
   return {wait, out.intern(target.name)};

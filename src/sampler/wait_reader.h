@@ -30,6 +30,7 @@ class WaitReader {
     KeptFile call;
     std::uint64_t futex = 0;  // the address it sleeps on, as last seen; 0: none
     bool asked = false;       // what it is blocked in, at least once
+    ReadPlace place = {};
   };
 
   // `root` is "/" or a fixture; `fds`, which outlives it, bounds the descriptors that are kept.
@@ -46,7 +47,7 @@ class WaitReader {
 
  private:
   [[nodiscard]] Seen readCall(Thread& thread, const SyscallLine& line, Nanos now, EventOut& out);
-  [[nodiscard]] Seen readDescriptor(Thread& thread, const CallClass& call, std::uint64_t fd,
+  [[nodiscard]] Seen readDescriptor(Thread& thread, const CallClass& call, const SyscallLine& line,
                                     Nanos now, EventOut& out);
   [[nodiscard]] Seen readWithoutSyscall(const Thread& thread, EventOut& out) const;
 

@@ -91,7 +91,9 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
                       calls = made(&ProcessUsage::readCalls),
                       bytes = made(&ProcessUsage::readBytes);
   run.readCallsPerSecond = per(calls, time);
-  run.majorFaultsPerSecond = per(made(&ProcessUsage::majorFaults), time);
+  const Maybe<double> faults = made(&ProcessUsage::majorFaults);
+  run.majorFaultsPerSecond = per(faults, time);
+  if (bytes && faults && *bytes > 0 && *faults > 0) run.bytesPerMajorFault = *bytes / *faults;
   if (chars && calls && *calls > 0) run.bytesPerReadCall = *chars / *calls;
   if (chars && bytes && *chars > 0) run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
   Table<SyscallCount> opens;
@@ -164,6 +166,23 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
   if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
 }
 
+// What the files say that the producers were seen to wait for.
+void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
+  std::map<StringId, std::uint64_t> types;
+  double onward = 0, scattered = 0;
+  for (auto row = firstFrom(trace.files, begin); row != trace.files.end() && row->at < end; ++row) {
+    if (row->data.waits == 0 || !makers(trace.process(row->data.process))) continue;
+    types[row->data.fsType] += row->data.waits;
+    onward += row->data.onward;
+    scattered += row->data.scattered;
+  }
+  const auto maximum = std::max_element(types.begin(), types.end(),
+                                        [](auto& a, auto& b) { return a.second < b.second; });
+  if (maximum != types.end()) run.storageType = escapeTerminal(trace.text(maximum->first), 32);
+  if (onward + scattered >= RunFacts::kFewReadPairs)
+    run.scatteredReadRatio = scattered / (onward + scattered);
+}
+
 // Files and sockets the producers were blocked in, most first.
 void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
   std::map<StringId, double> blocked;
@@ -185,14 +204,6 @@ void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end
   for (std::size_t i = 0; i < std::min(kNamed, order.size()) && total > 0; ++i)
     run.waitWhat.emplace_back(escapeTerminal(trace.text(order[i].first), 160),
                               order[i].second / total);
-  std::map<StringId, std::uint64_t> types;
-  for (auto row = firstFrom(trace.files, begin); row != trace.files.end() && row->at < end; ++row)
-    if (row->data.waits > 0 && makers(trace.process(row->data.process)))
-      types[row->data.fsType] += row->data.waits;
-  const auto maximum = std::max_element(types.begin(), types.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
-  if (maximum != types.end() && maximum->second > 0)
-    run.storageType = escapeTerminal(trace.text(maximum->first), 32);
 }
 
 // Resident memory of the job at its peak: private parts, and the largest shared part once.
@@ -233,6 +244,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureMemory(trace, begin, end, run);
   measureCaching(trace, trainer, makers, run);
   measureWaits(trace, makers, begin, end, run);
+  measureFiles(trace, makers, begin, end, run);
   return run;
 }
 

@@ -42,6 +42,11 @@ struct RunFacts : CpuUse {
   Maybe<double> diskBusyRatio;           // of the busiest device the job reads from
   Maybe<double> cacheHitRatio;           // 1 - read_bytes / rchar of the producers
   Maybe<double> readCallsPerSecond, bytesPerReadCall, opensPerSecond, majorFaultsPerSecond;
+  // Of the producers' reads that followed another in the same file: began before it. A reader of
+  // random places does half of the time. Not known below kFewReadPairs of them.
+  Maybe<double> scatteredReadRatio;
+  static constexpr double kFewReadPairs = 20;
+  Maybe<double> bytesPerMajorFault;  // from storage: what was read besides counts in
   Maybe<std::int64_t>
       datasetBytes;  // estimate: storage bytes read in the first epoch, or files seen
   Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;

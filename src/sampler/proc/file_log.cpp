@@ -131,14 +131,16 @@ std::string FileLog::shortName(const std::string& path) {
   return directories_[directory] > kNamed ? directory + "/*" : path;
 }
 
-void FileLog::note(ProcessId process, const FdTarget& file, std::uint32_t waits, Nanos now,
+void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now,
                    EventOut& out) {
   if (files_.size() >= kFilesKept) files_.clear();
   const auto [found, fresh] = files_.try_emplace(file.name);
   if (const std::size_t slash = file.name.rfind('/'); fresh && slash != std::string::npos)
     ++directories_[file.name.substr(0, slash)];
   Entry& entry = found->second;
-  entry.waits += waits;
+  entry.waits += more.waits;
+  entry.onward += more.onward;
+  entry.scattered += more.scattered;
   const bool due =
       entry.reported < Nanos::zero() || now - entry.reported >= std::chrono::seconds(1);
   if (due && mayReport(now)) {
@@ -153,18 +155,32 @@ void FileLog::note(ProcessId process, const FdTarget& file, std::uint32_t waits,
     seen.size = file.size;
     seen.offset = file.offset;
     seen.waits = entry.waits;
+    seen.onward = entry.onward;
+    seen.scattered = entry.scattered;
     out.emit(now, seen);
-    entry = {now, 0};
+    entry = {.reported = now};
   }
 }
 
 StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
-  note(process, file, 1, now, out);
+  note(process, file, {.waits = 1}, now, out);
+  return out.intern(shortName(file.name));
+}
+
+StringId FileLog::read(ProcessId process, const FdTarget& file, ReadPlace& last, Nanos now,
+                       EventOut& out) {
+  const ReadPlace place{std::hash<std::string>{}(file.name), file.offset, now};
+  Entry more{.waits = 1};
+  if (file.offset >= 0 && last.offset >= 0 && last.file == place.file &&
+      now - last.at <= std::chrono::seconds(1))
+    ++(place.offset >= last.offset ? more.onward : more.scattered);
+  last = place;
+  note(process, file, more, now, out);
   return out.intern(shortName(file.name));
 }
 
 void FileLog::held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
-  note(process, file, 0, now, out);
+  note(process, file, {}, now, out);
 }
 
 }  // namespace stallprof

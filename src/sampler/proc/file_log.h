@@ -19,6 +19,13 @@ struct FdTarget {
   std::int64_t size = -1, offset = -1;
 };
 
+// The last read that a thread was seen blocked in.
+struct ReadPlace {
+  std::size_t file = 0;  // hash of its path
+  std::int64_t offset = -1;
+  Nanos at{};
+};
+
 // Finds out what a descriptor is: readlink, and only where that is not enough stat (never on a
 // remote mount: it may hang), the socket's protocol, or fdinfo. About 2 us; call it once a blocking
 // episode.
@@ -50,15 +57,17 @@ class FileLog {
   explicit FileLog(Mounts& mounts) : mounts_(mounts) {}
   // Notes one sample and returns the name for the slice.
   StringId waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out);
+  // The same of a read at `file.offset`, which `last`, of the same thread, is compared with.
+  StringId read(ProcessId process, const FdTarget& file, ReadPlace& last, Nanos now, EventOut& out);
   // Notes a file that is open, without a wait.
   void held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out);
 
  private:
   struct Entry {
     Nanos reported{-1};
-    std::uint32_t waits = 0;
+    std::uint32_t waits = 0, onward = 0, scattered = 0;
   };
-  void note(ProcessId process, const FdTarget& file, std::uint32_t waits, Nanos now, EventOut& out);
+  void note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now, EventOut& out);
   bool mayReport(Nanos now);
   [[nodiscard]] std::string shortName(const std::string& path);
 

@@ -21,9 +21,22 @@ TEST_CASE("blocked reading is one of bandwidth, random access and small files") 
   CHECK_FALSE(find(small.judge(), "extract.small_files"));
 }
 
-TEST_CASE("mapped files that fault from storage are random access") {
-  Facts f = reading(1e6);
+TEST_CASE("small reads are random access only where the recorded offsets go back") {
+  CHECK(find(reading(16e3, 0.21).judge(), "extract.random_access"));
+  for (const Maybe<double> scattered : {Maybe<double>{}, Maybe<double>{0.0}, Maybe<double>{0.19}}) {
+    const Judgement j = reading(4e3, scattered).judge();
+    CHECK_FALSE(find(j, "extract.random_access"));
+    CHECK(find(j, "extract.storage_bandwidth"));
+  }
+}
+
+TEST_CASE("mapped files are random access where a fault brings less than its neighbours") {
+  Facts f = reading(1e6, 0.0);
   f.run.majorFaultsPerSecond = 200;
+  CHECK_FALSE(find(f.judge(), "extract.random_access"));  // bytes not counted
+  f.run.bytesPerMajorFault = 131e3;
+  CHECK_FALSE(find(f.judge(), "extract.random_access"));
+  f.run.bytesPerMajorFault = 5e3;
   CHECK(find(f.judge(), "extract.random_access"));
 }
 

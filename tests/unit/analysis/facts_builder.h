@@ -190,10 +190,12 @@ inline Training starving(int workers, double cpu, double io, double compute) {
   return t;
 }
 
-// Two workers that are blocked on storage for 36 of 40 ms a batch.
-inline Facts reading(double bytesPerCall) {
+// Two workers that are blocked on storage for 36 of 40 ms a batch: `scattered` of their reads went
+// back in the file.
+inline Facts reading(double bytesPerCall, Maybe<double> scattered = 0.5) {
   Facts f = factsOf(starving(2, 4, 36, 5));
   f.run.bytesPerReadCall = bytesPerCall;
+  f.run.scatteredReadRatio = scattered;
   f.run.readBytesPerSecond = 90e6;
   f.run.peakReadBytesPerSecond = 100e6;
   f.run.diskBusyRatio = 0.8;

@@ -232,6 +232,7 @@ TEST_CASE("reading is measured at this trainer's own workers, not at another ran
     CHECK(near(run.cacheHitRatio, 0.75));
     CHECK(near(run.readCallsPerSecond, 1));
     CHECK(near(run.majorFaultsPerSecond, 2));
+    CHECK(near(run.bytesPerMajorFault, 500));
     CHECK(near(run.readBytesPerSecond, 1000));
   }
 }
@@ -263,6 +264,20 @@ TEST_CASE("blocked time is named by what the producers were blocked in, in the w
   CHECK(near(run.waitWhat[0].second, 0.9));
   CHECK(run.waitWhat[1].first == "host:80");
   CHECK(run.storageType == "nfs4");
+}
+
+TEST_CASE("offsets of the producers' reads say how many went back, from 20 pairs on") {
+  const auto ratioOf = [](const std::string& rows) {
+    return runOf(traceOf(kTrainer + kWorker +
+                         "5s file process=2 path=\"/early\" waits=90 scattered=90\n"
+                         "12s file process=1 path=\"/trainer\" waits=90 scattered=90\n" +
+                         rows),
+                 true)
+        .scatteredReadRatio;
+  };
+  const std::string some = "11s file process=2 path=\"/a\" waits=20 onward=15 scattered=4\n";
+  CHECK_FALSE(ratioOf(some).has_value());
+  CHECK(near(ratioOf(some + "12s file process=2 path=\"/b\" waits=9 onward=1\n"), 0.2));
 }
 
 TEST_CASE("a best second below the mean is none: a short run has no whole second") {

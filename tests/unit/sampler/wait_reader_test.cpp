@@ -44,6 +44,42 @@ TEST_CASE("a thread's futex is kept while it sleeps on it, and no longer") {
   CHECK(bench.reader.seesCalls());
 }
 
+TEST_CASE("a read is compared with the one that its thread was seen in before, by its offset") {
+  Bench bench;
+  Machine& machine = bench.machine;
+  const auto open = [&](int fd, const std::string& name) {
+    machine.file(name, std::string(100, 'x'));
+    machine.link("proc/100/fd/" + std::to_string(fd), machine.root() + "/" + name);
+  };
+  open(3, "train.tar");
+  open(4, "index");
+  Nanos at = std::chrono::seconds(5);
+  const auto read = [&](const std::string& line, Nanos after = std::chrono::milliseconds(10)) {
+    machine.syscall(100, 100, line);
+    bench.thread.call.close(bench.fds);
+    CHECK(bench.reader.read(bench.thread, at += after, bench.list).wait == Wait::kFileRead);
+  };
+  const auto readAt = [&](int place) {
+    machine.file("proc/100/fdinfo/3", "pos:\t" + std::to_string(place) + "\nflags:\t0100000\n");
+    read(call(SYS_read, "0x3"));
+  };
+  for (const int place : {0, 4096, 4096, 90'000}) readAt(place);  // onward: three pairs
+  read("17 0x3 0x7ff0 0x1000 0x2000 0x0 0x0 0x7ffe 0x7f11\n");    // pread64 at 8192: back
+  machine.file("proc/100/fdinfo/4", "pos:\t10\nflags:\t0100000\n");
+  read(call(SYS_read, "0x4"));  // another file
+  readAt(0);                    // no pair with what another file came after
+  readAt(50);
+  read(call(SYS_read, "0x3"), std::chrono::seconds(2));  // too late for a pair
+  const auto seen = bench.list.all<FileSeen>();
+  std::uint32_t onward = 0, scattered = 0;
+  for (const FileSeen& file : seen) {
+    onward += file.onward;
+    scattered += file.scattered;
+  }
+  CHECK(onward == 4);
+  CHECK(scattered == 1);
+}
+
 TEST_CASE("the syscall file is kept open from the second reading on") {
   Bench bench;
   bench.machine.syscall(100, 100, call(SYS_wait4, "0x0"));

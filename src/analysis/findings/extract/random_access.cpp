@@ -5,18 +5,23 @@
 namespace stallprof {
 namespace {
 
-Maybe<Finding> randomAccess(const Evidence& e) {
-  if (!readsInPattern(e, ReadPattern::kRandom)) return {};
-  Finding f =
-      loaderFinding(e, e.extract, "Small reads at scattered places wait for storage one by one");
+void addPlaces(Finding& f, const Evidence& e) {
   if (readsNearBest(e) && e.run.diskBusyRatio.value_or(0) > 0.9)
     f.confidence = lowered(f.confidence);
-  addStorageEvidence(f, e);
+  if (e.run.scatteredReadRatio)
+    addEvidence(f, "{} of reads went back in their file (sequential reading: none, random: half)",
+                {ratioWord(*e.run.scatteredReadRatio)});
   if (e.run.bytesPerReadCall)
     addEvidence(f, "{} a read call", {bytesWord(*e.run.bytesPerReadCall)});
   if (e.run.majorFaultsPerSecond)
     addEvidence(f, "{} major page faults a second", {perSecondWord(*e.run.majorFaultsPerSecond)});
-  return withLargerReads(std::move(f), e);
+  if (e.run.majorFaultsPerSecond.value_or(0) > 0 && e.run.bytesPerMajorFault)
+    addEvidence(f, "at most {} a fault", {bytesWord(*e.run.bytesPerMajorFault)});
+}
+
+Maybe<Finding> randomAccess(const Evidence& e) {
+  return manySmallReads(e, ReadPattern::kRandom,
+                        "Small reads at scattered places wait for storage one by one", addPlaces);
 }
 
 }  // namespace
@@ -27,15 +32,18 @@ extern const FindingDefinition kRandomAccess(
     {.cause =
          R"(The producers wait for many small reads at scattered places. A disk or network mount
   answers each after its latency, so bandwidth stays far below what it could deliver.)",
-     .rule = R"(more than 5 % of the window is blamed on reading, and read calls carry under
-  256 kB on average or mapped files cause over 10 major faults a second; small files, if
-  seen, are named instead.)",
+     .rule = R"(more than 5 % of the window is blamed on reading; and over 20 % of the reads seen
+  in a file begin before the one seen before them (of the same thread, within a second;
+  20 such pairs at least), with under 256 kB a call on average, or mapped files cause
+  over 10 major faults a second that bring under 64 kB each. Small files, if seen, are
+  named instead.)",
      .fixes =
          R"(- Read sequentially: shards read front to back, shuffled by shard and within a buffer.
 - More requests at once: more workers, or threads inside a worker.
 - Keep the data set, or its index, in memory.)",
-     .wrong = R"(reads are small but sequential (a buffered parser): the kernel reads
-  ahead and latency does not count. The recorded file offsets show it.)",
+     .wrong = R"(a reader that skips forward, record after record, is not recognised: each
+  read is behind the one before, as in sequential reading. Where calls may not be seen
+  (thread_syscall), offsets are not known.)",
      .note = R"(Reading's own CPU is in the extract share too: by stacks or, without, by rule
   cpu.read_calls (system time less the cost of page faults, at most what calls, bytes and
   waits explain; huge pages and locks are not distinguished). It never makes this finding fire.)"});

@@ -10,8 +10,12 @@ namespace stallprof {
 namespace {
 
 constexpr double kNearBest = 0.80;      // of the best second of the run
-constexpr double kLargeRead = 256e3;    // bytes a call: the kernel's largest default readahead
-                                        // is 128 kB, so reads of twice that are sequential
+constexpr double kLargeRead = 256e3;    // bytes a call: twice the kernel's readahead of 128 kB;
+                                        // where such reads begin costs little
+constexpr double kScattered = 0.20;     // of reads that went back: half do at random places, and
+                                        // one a file where files are read front to back
+constexpr double kReadAround = 64e3;    // bytes a fault: the kernel brings 128 kB a fault where
+                                        // they follow each other, 4 kB where they do not
 constexpr double kSmallFile = 200e3;    // bytes: opening costs about as much as reading so many
 constexpr double kFewMajorFaults = 10;  // a second: above it mapped data comes from storage
 constexpr int kFewFiles = 20;           // fewer are shards, or too few samples to know
@@ -29,8 +33,12 @@ bool smallFilesSeen(const Evidence& e) {
 }
 
 bool scattered(const Evidence& e) {
-  if (e.run.majorFaultsPerSecond.value_or(0) > kFewMajorFaults) return true;
-  return e.run.bytesPerReadCall && *e.run.bytesPerReadCall < kLargeRead;
+  const RunFacts& r = e.run;
+  if (r.majorFaultsPerSecond.value_or(0) > kFewMajorFaults &&
+      r.bytesPerMajorFault.value_or(kReadAround) < kReadAround)
+    return true;
+  return r.scatteredReadRatio.value_or(0) > kScattered &&
+         r.bytesPerReadCall.value_or(0) < kLargeRead;
 }
 
 // Most of the blocked reading is in sockets: no storage of this host is asked.
@@ -127,7 +135,12 @@ void offerConcurrency(Finding& f, const Evidence& e) {
   offer(f, std::move(more));
 }
 
-Finding withLargerReads(Finding f, const Evidence& e) {
+Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char* title,
+                              void (*addOwnEvidence)(Finding&, const Evidence&)) {
+  if (!readsInPattern(e, pattern)) return {};
+  Finding f = loaderFinding(e, e.extract, title);
+  addStorageEvidence(f, e);
+  addOwnEvidence(f, e);
   offerConcurrency(f, e);
   return withAdvice(std::move(f), {sequentialShards(e), cacheInRam(e)});
 }

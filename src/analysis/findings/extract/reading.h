@@ -7,8 +7,8 @@
 // What the findings about reading share.
 namespace stallprof {
 
-// One of these is the main pattern of reads from storage; the size of reads and the opens beside
-// them decide which.
+// One of these is the main pattern of reads from storage: opens and file sizes decide about small
+// files, the offsets of reads and the bytes that a fault brings about random places.
 enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 [[nodiscard]] ReadPattern readPatternOf(const Evidence& e);
 // The producers are blocked on storage for a notable share of the window, in this pattern.
@@ -24,8 +24,11 @@ void addStorageEvidence(Finding& f, const Evidence& e);
 // More workers, where storage is what is waited for: the cores are idle, more requests may be under
 // way.
 void offerConcurrency(Finding& f, const Evidence& e);
-// That, and what makes fewer and larger reads of many small ones.
-[[nodiscard]] Finding withLargerReads(Finding f, const Evidence& e);
+// The finding of a pattern of many small reads, with that and what makes fewer and larger ones of
+// them.
+[[nodiscard]] Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern,
+                                            const char* title,
+                                            void (*addOwnEvidence)(Finding&, const Evidence&));
 
 // Samples of the threads that make batches, by what they were blocked in.
 struct BlockedReads {

@@ -5,17 +5,17 @@
 namespace stallprof {
 namespace {
 
-Maybe<Finding> smallFiles(const Evidence& e) {
-  if (!readsInPattern(e, ReadPattern::kSmallFiles)) return {};
-  Finding f =
-      loaderFinding(e, e.extract, "One small file a sample: opening costs more than reading");
-  addStorageEvidence(f, e);
+void addOpens(Finding& f, const Evidence& e) {
   if (e.run.opensPerSecond)
     addEvidence(f, "{} files opened a second, for {} samples a second",
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
   if (const double size = meanFileSize(e); size > 0)
     addEvidence(f, "files of {} on average", {bytesWord(size)});
-  return withLargerReads(std::move(f), e);
+}
+
+Maybe<Finding> smallFiles(const Evidence& e) {
+  return manySmallReads(e, ReadPattern::kSmallFiles,
+                        "One small file a sample: opening costs more than reading", addOpens);
 }
 
 }  // namespace

@@ -33,8 +33,11 @@ Advice fewerBytes(const Evidence& e) {
 
 Maybe<Finding> storageBandwidth(const Evidence& e) {
   if (!readsInPattern(e, ReadPattern::kBandwidth)) return {};
-  Finding f = loaderFinding(e, e.extract, "Storage delivers no faster than this");
-  if (!readsNearBest(e)) f.confidence = lowered(f.confidence);
+  const bool best = readsNearBest(e);
+  Finding f = loaderFinding(
+      e, e.extract,
+      best ? "Storage delivers no faster than this" : "Batches wait for reads from storage");
+  if (!best) f.confidence = lowered(f.confidence);
   addStorageEvidence(f, e);
   if (e.run.diskBusyRatio)
     addEvidence(f, "the device was busy {} of the time", {ratioWord(*e.run.diskBusyRatio)});
@@ -52,8 +55,7 @@ extern const FindingDefinition kStorageBandwidth(
          R"(The batches are late because whoever makes them is blocked reading, in reads so large
   that the storage itself is the limit, not the way it is read.)",
      .rule = R"(more than 5 % of the window is waited for producers blocked on files or
-  sockets, reads are not small or scattered, and neither small files nor faults explain
-  them. Near the best second of the run (80 %) the confidence is kept; below it, it
+  sockets, and neither small files nor reads at scattered places were seen. Near the best second of the run (80 %) the confidence is kept; below it, it
   drops one level.)",
      .fixes = R"(- Keep the data set in memory (tmpfs, page cache) where it fits.
 - Copy it to a faster device, such as a local SSD, before training.
