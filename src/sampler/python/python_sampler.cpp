@@ -91,7 +91,7 @@ void PythonSampler::report(Nanos now, EventOut& out) {
 }
 
 void PythonSampler::eachSecond(Nanos now, EventOut& out) {
-  const double share = seconds(std::exchange(spent_, Nanos{})) / seconds(now - second_);
+  const double spent = seconds(std::exchange(spent_, Nanos{})) / seconds(now - second_);
   second_ = now;
   follow(out);
   std::size_t emitted = 0;
@@ -102,7 +102,7 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
     skipped += watched.process->takeSkipped();
     watched.process->check();
   }
-  stride_.update(share / pace_.share, emitted, pace_.between() > fastest_);
+  stride_.update(pace_.share, spent, emitted, pace_.between() > fastest_);
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->setStride(stride_.stride());
   if (skipped > 0) out.emit(now, Loss{LossKind::kStacksSkipped, skipped, {}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace stallprof::python {
@@ -13,25 +14,35 @@ namespace stallprof::python {
 class StackStride {
  public:
   static constexpr double kPart = 0.4;  // of the recorder's budget
-  // At 15 bytes each 16 MB an hour, a third of the recording's budget.
+  // For each hundredth of a core that the budget is, which is each core the job uses (Governor):
+  // three busy threads, each sample of which differs from the one before. At 10 to 14 bytes each up
+  // to 15 MB an hour, a third of the budget of a recording.
   static constexpr std::size_t kSlicesPerSecond = 300;
+  // 16 threads at 100 Hz that never show the same stack twice give 1,600: 60 to 80 MB an hour.
+  static constexpr std::size_t kMaxSlicesPerSecond = 2000;
   static constexpr unsigned kMax = 256;
 
   [[nodiscard]] unsigned stride() const { return stride_; }
-  // Once a second: what stacks cost in it as a part of the budget, the slices they gave, and
-  // whether the governor has made samples slower than was asked for. Down again where twice the
-  // stacks would be within 80 %.
-  unsigned update(double part, std::size_t slices, bool governed) {
+  // Once a second: the part of one core that the recorder may take (Pace), how much of that stacks
+  // cost in it, the slices they gave, and whether the governor has made samples slower than was
+  // asked for. Down again where twice the stacks would be within 80 %.
+  unsigned update(double budget, double spent, std::size_t slices, bool governed) {
+    const std::size_t limit = slicesWithin(budget);
+    const double part = spent / budget;
     const bool dear = !governed && part > kPart;
     const bool cheap = governed || part < kPart / 2 * 0.8;
-    if ((dear || slices > kSlicesPerSecond) && stride_ < kMax)
+    if ((dear || slices > limit) && stride_ < kMax)
       stride_ *= 2;
-    else if (cheap && 2 * slices < kSlicesPerSecond && stride_ > 1)
+    else if (cheap && 2 * slices < limit && stride_ > 1)
       stride_ /= 2;
     return stride_;
   }
 
  private:
+  static std::size_t slicesWithin(double budget) {
+    const double cores = std::max(budget / 0.01, 1.0);
+    return std::min(static_cast<std::size_t>(cores * kSlicesPerSecond), kMaxSlicesPerSecond);
+  }
   unsigned stride_ = 1;
 };
 
