@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "launch/process/background.h"
 #include "launch/process/descriptors.h"
 #include "launch/process/inherited.h"
 #include "launch/recorder/clock_watch.h"
@@ -308,18 +307,6 @@ void Recorder::discard() {
   std::error_code error;
   std::filesystem::remove_all(plan_.directory, error);  // made by us, minutes old, 0700
   control_.send({ControlMessage::Kind::kClosed});
-}
-
-// The recorder's own limits and priority; the job's stay as they are.
-void becomeBackground() {
-  ::prctl(PR_SET_NAME, "stallprof-rec");
-  ::umask(077);  // the log is as private as the recording
-  ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5);  // this thread only
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-  }
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "launch/process/background.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tests/catch.h"
+
+TEST_CASE("the recorder is of a lower priority than who started it, in the usual policy") {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    errno = 0;
+    const int before = ::getpriority(PRIO_PROCESS, 0);
+    stallprof::becomeBackground();
+    const int now = ::getpriority(PRIO_PROCESS, 0);
+    const bool lower = now == (before < 14 ? before + 5 : 19);
+    ::_exit(errno == 0 && lower && ::sched_getscheduler(0) == SCHED_OTHER ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
