@@ -34,9 +34,7 @@ std::string exitText(const RunInfo& run) {
 void hostFacts(Html& html, const Analysis& a) {
   const RunInfo::Host& host = a.run.host;
   fact(html, "CPU", host.cpuModel);
-  if (host.coresOnline > 0)
-    fact(html, "cores",
-         numberText(host.coresUsable) + " usable of " + std::to_string(host.coresOnline));
+  fact(html, "cores", coresText(a));
   if (host.memoryBytes > 0) fact(html, "memory", bytesText(static_cast<double>(host.memoryBytes)));
   for (std::size_t i = 0; i < std::min<std::size_t>(host.gpus.size(), 16); ++i)
     fact(html, "GPU", host.gpus[i]);

@@ -20,13 +20,10 @@ std::string trainersText(const Analysis& a) {
   return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");
 }
 
-std::string hostText(const RunInfo::Host& host) {
+std::string hostText(const Analysis& a) {
+  const RunInfo::Host& host = a.run.host;
   std::string text = host.cpuModel.empty() ? "unknown CPU" : host.cpuModel;
-  if (host.coresOnline > 0) {
-    const bool some = host.coresUsable > 0 && host.coresUsable < host.coresOnline - 0.01;
-    text += ", " + (some ? numberText(host.coresUsable) + " of " : "") +
-            countOf(host.coresOnline, "core");
-  }
+  if (const std::string cores = coresText(a); !cores.empty()) text += ", " + cores;
   std::map<std::string, int> gpus;  // eight of a kind are one entry
   for (const std::string& gpu : host.gpus) ++gpus[gpu];
   for (const auto& [name, count] : gpus)
@@ -70,6 +67,19 @@ std::string lossText(const std::string& name, std::uint64_t count) {
 
 }  // namespace
 
+std::string coresText(const Analysis& a) {
+  const RunInfo::Host& host = a.run.host;
+  if (host.coresOnline <= 0) return {};
+  const double atStart = host.coresUsable > 0 ? host.coresUsable : host.coresOnline;
+  const bool some = atStart < host.coresOnline - 0.01;
+  std::string text = (some ? numberText(atStart) + " of " : "") + countOf(host.coresOnline, "core");
+  const double later = a.resources.cores.value_or(atStart);
+  // A limit that was set or lifted while the job ran.
+  if (std::abs(later - atStart) > 0.05 * atStart)
+    text += " at the start, " + numberText(later) + " in the window";
+  return text;
+}
+
 std::string noVerdictReason(const NoVerdict& reason) {
   switch (reason.why) {
     case NoVerdict::Why::kNoSteps:
@@ -104,7 +114,7 @@ std::string lineText(const SourceLine& line) {
 
 std::vector<std::string> headline(const Analysis& a) {
   std::vector<std::string> parts = {"stallprof " STALLPROF_VERSION, commandText(a.run),
-                                    trainersText(a), hostText(a.run.host)};
+                                    trainersText(a), hostText(a)};
   if (a.run.framework) parts.push_back(*a.run.framework);
   return parts;
 }

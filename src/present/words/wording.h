@@ -33,6 +33,8 @@ struct FindingRow {
 [[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
 [[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed,
 // and the caveats
+// "1 of 2 cores", and how many there were in the window where that differs; empty: unknown.
+[[nodiscard]] std::string coresText(const Analysis& a);
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);      // a clause
 [[nodiscard]] std::vector<std::string> captureParts(const Analysis& a);  // steps, cost, losses

@@ -107,6 +107,38 @@ TEST_CASE("what was lost is said in words, beside a recording of any name") {
   CHECK(contains(text, "13 stacks left out"));
 }
 
+TEST_CASE("a limit that came while the job ran stands beside the cores of its start") {
+  Analysis a = samples::inputBound();
+  a.run.host.coresOnline = 8;
+  a.run.host.coresUsable = 2;
+  a.resources.cores = 2.01;
+  CHECK(contains(reportText(a, wide(120)), "2 of 8 cores"));
+  CHECK(!contains(reportText(a, wide(120)), "cores at the start"));
+  a.resources.cores = 0.6;
+  CHECK(contains(reportText(a, wide(120)), "2 of 8 cores"));
+  CHECK(!contains(reportText(a, wide(120)), "cores at the start"));
+}
+
+TEST_CASE("a page that is one line too long loses one item, not one of each") {
+  const auto shownOf = [](int listed) {
+    Analysis a = samples::inputBound();
+    a.findings[0].evidence.resize(5, a.findings[0].evidence[0]);
+    for (int i = 0; i < listed; ++i) a.ceilings.push_back(a.ceilings[0]);
+    const std::string text = reportText(a, wide(100));
+    return std::pair(linesOf(text).size(), text);
+  };
+  std::size_t before = shownOf(0).first;
+  bool full = false;
+  for (int listed = 1; listed < 24; ++listed) {
+    const std::size_t now = shownOf(listed).first;
+    CHECK(now <= kTextLines);
+    if (full) CHECK(now + 12 >= kTextLines);  // the longest item, an unfolded finding, takes 12
+    full = full || now < before + 1;
+    before = now;
+  }
+  CHECK(full);
+}
+
 TEST_CASE("a page with room for one epoch still says that it is one") {
   Analysis a = samples::inputBound();
   samples::addLongFunctions(a);
