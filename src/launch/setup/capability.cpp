@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "sampler/proc/syscall_count.h"
 
 namespace stallprof {
 namespace {
@@ -82,12 +83,11 @@ void probePerf(pid_t pid, Probe& probe) {
 
 // Not part of a run's probe: closing a tracepoint waits for all CPUs, 45 ms were measured.
 int tryTracepoint(pid_t pid) {
-  const auto id = readFile("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", 64);
-  const auto older = readFile("/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id", 64);
-  if (!id.ok() && !older.ok()) return ::geteuid() == 0 ? ENOENT : EACCES;
+  const std::int64_t id = openatTracepoint("/");
+  if (id < 0) return static_cast<int>(-id);
   perf_event_attr trace{};
   trace.type = PERF_TYPE_TRACEPOINT;
-  trace.config = std::strtoull((id.ok() ? id : older).value().c_str(), nullptr, 10);
+  trace.config = static_cast<std::uint64_t>(id);
   return tryPerf(trace, pid, -1);
 }
 

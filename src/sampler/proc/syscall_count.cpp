@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/proc/syscall_count.h"
 
+#include <fcntl.h>
+#include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,22 +17,50 @@ namespace {
 
 constexpr char kEvent[] = "events/syscalls/sys_enter_openat/id";
 
-std::int64_t tracepoint(const std::string& root) {
-  for (const char* mount : {"sys/kernel/tracing/", "sys/kernel/debug/tracing/"}) {
-    const auto id = parseNumber(contentOf(under(root, std::string(mount) + kEvent), 64));
-    if (id && *id > 0) return *id;
+std::string whyNot(std::int64_t error) {
+  switch (error) {
+    case -ENOENT:
+      return "this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)";
+    case -ENODEV:
+      return "this kernel has no tracefs (CONFIG_FTRACE)";
+    case -ENOSYS:
+      return "tracefs is not mounted ('mount -t tracefs tracefs /sys/kernel/tracing' as root)";
+    default:
+      return "tracefs: " + errnoText(static_cast<int>(-error)) + " (root may read it)";
   }
-  return -1;
+}
+
+// A tracefs of our own. Gone with its descriptor; invalid: errno says why. The calls' numbers are
+// used because glibc has names for them from 2.36 on only.
+Fd detachedTracefs() {
+  const Fd context(static_cast<int>(::syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
+  if (!context.valid() ||
+      ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    return {};
+  return Fd(
+      static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY)));
 }
 
 }  // namespace
 
+std::int64_t openatTracepoint(const std::string& root) {
+  for (const char* mount : {"sys/kernel/tracing/", "sys/kernel/debug/tracing/"}) {
+    const auto id = parseNumber(contentOf(under(root, std::string(mount) + kEvent), 64));
+    if (id && *id > 0) return *id;
+  }
+  if (!isLive(root)) return -ENOENT;
+  const Fd mount = detachedTracefs();
+  if (!mount.valid()) return -errno;
+  const Fd file = openAt(mount.get(), kEvent, O_RDONLY);
+  if (!file.valid()) return -errno;
+  char buffer[64];
+  return parseNumber(preadSmall(file.get(), buffer)).value_or(-ENOENT);
+}
+
 bool SyscallCounter::open(pid_t command) {
-  const std::int64_t id = tracepoint(root_);
+  const std::int64_t id = openatTracepoint(root_);
   if (id < 0) {
-    why_ =
-        "not counted: tracefs is not mounted or not readable ('mount -t tracefs tracefs "
-        "/sys/kernel/tracing' as root shows it, where the kernel has CONFIG_FTRACE_SYSCALLS)";
+    why_ = "not counted: " + whyNot(id);
     return false;
   }
   perf_event_attr attr{};

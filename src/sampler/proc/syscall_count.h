@@ -10,9 +10,15 @@
 
 namespace stallprof {
 
+// The number by which perf knows the tracepoint of openat, or -errno. It is read from tracefs where
+// that is mounted; else, by root, from a mount that is in no namespace (fsmount, Linux 5.2): the
+// host and the job see nothing of it. `root` is "/" or a fixture, in which nothing is mounted.
+// -ENOENT, -ENODEV: the kernel has no such tracepoint, no tracefs. -EPERM, -EACCES: not permitted.
+[[nodiscard]] std::int64_t openatTracepoint(const std::string& root);
+
 // How often the job opened a file: one counting perf event on the tracepoint of openat, inherited
-// by every descendant. Needs tracefs and, for an ordinary user, perf_event_paranoid -1; elsewhere
-// opens are "not counted" and said so.
+// by every descendant. Needs root, or tracefs and perf_event_paranoid -1; elsewhere opens are "not
+// counted" and said so.
 class SyscallCounter : public Sampler {
  public:
   explicit SyscallCounter(std::string root) : root_(std::move(root)) {}
