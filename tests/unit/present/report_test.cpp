@@ -115,8 +115,7 @@ TEST_CASE("a limit that came while the job ran stands beside the cores of its st
   CHECK(contains(reportText(a, wide(120)), "2 of 8 cores"));
   CHECK(!contains(reportText(a, wide(120)), "cores at the start"));
   a.resources.cores = 0.6;
-  CHECK(contains(reportText(a, wide(120)), "2 of 8 cores"));
-  CHECK(!contains(reportText(a, wide(120)), "cores at the start"));
+  CHECK(contains(reportText(a, wide(120)), "2 of 8 cores at the start, 0.6 in the window"));
 }
 
 TEST_CASE("a page that is one line too long loses one item, not one of each") {
