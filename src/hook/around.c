@@ -2,14 +2,18 @@
 #include "hook/around.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <structmember.h>
+
+#include "hook/events.h"
 
 typedef struct {
   PyObject_HEAD PyObject *original, *begin, *end; /* end: NULL where begin makes the arguments */
   const struct aroundCalls* calls;                /* not NULL: instead of begin and end */
   PyObject* owner;
   PyObject* weakReferences;
+  int reported; /* an error of the callbacks */
 } Around;
 
 static PyTypeObject* aroundType;
@@ -46,16 +50,61 @@ static PyObject* withoutOurs(PyObject* traceback) {
   return NULL;
 }
 
+/* The text attribute of an object as bytes, owned; NULL, no error set: it has none. */
+static PyObject* textOf(PyObject* object, const char* name) {
+  PyObject* text = object ? PyObject_GetAttrString(object, name) : NULL;
+  PyObject* bytes = text && PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8String(text) : NULL;
+  Py_XDECREF(text);
+  PyErr_Clear();
+  return bytes;
+}
+
+/* What was raised with, where that is one text: asking the exception itself might run others' code.
+ */
+static PyObject* messageOf(PyObject* value) {
+  PyObject* args = value ? PyObject_GetAttrString(value, "args") : NULL;
+  PyObject* first =
+      args && PyTuple_Check(args) && PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
+  PyObject* bytes = first && PyUnicode_CheckExact(first) ? PyUnicode_AsUTF8String(first) : NULL;
+  Py_XDECREF(args);
+  PyErr_Clear();
+  return bytes;
+}
+
+/* Reports an error of ours: what the callbacks that raised it see is not all there is. Of one
+ * Around once, and of all a few: the same would be said at every batch. */
+static void report(Around* self, PyObject* type, PyObject* value) {
+  enum { kMaxReports = 16, kText = 400 };
+  static int reports;
+  if (self->reported || reports == kMaxReports) return;
+  self->reported = 1;
+  ++reports;
+  PyObject* callback = self->begin && self->begin != Py_None ? self->begin : self->end;
+  PyObject *module = textOf(callback, "__module__"), *name = textOf(type, "__name__");
+  PyObject* message = messageOf(value);
+  char source[kText], why[kText];
+  const char* adapter = module ? strrchr(PyBytes_AsString(module), '.') : NULL;
+  snprintf(source, sizeof source, "hook.%s", adapter ? adapter + 1 : "batches");
+  snprintf(why, sizeof why, "an error of the hook: %s: %s",
+           name ? PyBytes_AsString(name) : "unknown", message ? PyBytes_AsString(message) : "");
+  putSource(source, why);
+  Py_XDECREF(module);
+  Py_XDECREF(name);
+  Py_XDECREF(message);
+  PyErr_Clear();
+}
+
 /* Swallows the current error if it is ours; 0 when it must go on to the program. It is ours if it
  * is an Exception that no frame but ours has seen (nothing we call from there is Python code that
  * may raise), or none at all: then the interpreter raised it before our code ran. What goes on was
  * raised by a signal handler, as if that had run before or after the call. */
-static int swallowed(void) {
+static int swallowed(Around* self) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   traceback = withoutOurs(traceback);
   if (!traceback && PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+    report(self, type, value);
     Py_XDECREF(type);
     Py_XDECREF(value);
     return 1;
@@ -81,7 +130,7 @@ static int end(Around* self, PyObject* token, PyObject* args, PyObject* result) 
 static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject* result) {
   PyObject *type = NULL, *value = NULL, *traceback = NULL;
   if (!result) PyErr_Fetch(&type, &value, &traceback);
-  if (!end(self, token, args, result) && !swallowed()) {
+  if (!end(self, token, args, result) && !swallowed(self)) {
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
@@ -105,7 +154,7 @@ static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
 static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
   PyObject* token = begin(self, args, kwargs);
-  if (!token && PyErr_Occurred() && !swallowed()) return NULL;
+  if (!token && PyErr_Occurred() && !swallowed(self)) return NULL;
   int hasEnd = self->end || self->calls, useArgs = token && !hasEnd && PyTuple_Check(token);
   PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
   if (token && token != Py_None && hasEnd) result = finish(self, token, args, result);

@@ -83,6 +83,12 @@ static long long inHand(Epoch* self, PyObject* dictionary) {
   return count;
 }
 
+/* -1: not known. */
+static int64_t readyOf(Epoch* self, PyObject* dictionary) {
+  const int64_t ready = inHand(self, dictionary) + inQueue(self);
+  return ready < 0 ? -1 : ready;
+}
+
 /* ---- next() ----------------------------------------------------------------------------- */
 
 static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
@@ -97,7 +103,7 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   self->ready = -1;
   self->process = 0;
   if (self->countFree)
-    self->ready = inHand(self, dictionary) + inQueue(self);
+    self->ready = readyOf(self, dictionary);
   else if (!self->alone || ++self->unread >= kMaxUnread)
     self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   Py_INCREF((PyObject*)self);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event/kinds.h"
 #include "hook/around.h"
 #include "hook/batches.h"
 #include "hook/jitted.h"
@@ -76,6 +77,19 @@ void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t co
   struct stallprof_value values[kMaxValues];
   for (uint16_t i = 0; i < count; ++i) values[i] = (struct stallprof_value){numbers[i], NULL};
   store(kind, at, values, count);
+}
+
+static struct stallprof_value textOf(const char* text) {
+  const size_t length = strlen(text);
+  return (struct stallprof_value){
+      length > STALLPROF_TEXT_LIMIT ? STALLPROF_TEXT_LIMIT : (uint64_t)length, text};
+}
+
+void putSource(const char* source, const char* why) {
+  enum { kPartial = 1 }; /* event/vocabulary.h, Coverage */
+  if (!stallprof_writer_is_open(&writer)) return;
+  const struct stallprof_value values[] = {textOf(source), {kPartial, NULL}, textOf(why)};
+  store(STALLPROF_KIND_SOURCE_STATE, clockNs(CLOCK_MONOTONIC), values, 3);
 }
 
 /* put(kind, at, *values): integers and texts, in the order of the event's fields. */

@@ -6,11 +6,14 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/blame/device_gaps.h"
 #include "analysis/blame/device_split.h"
+#include "analysis/blame/refine.h"
 #include "analysis/blame/stacks.h"
 #include "analysis/device/device_use.h"
+#include "analysis/facts/hook_parts.h"
 #include "analysis/facts/usage.h"
 #include "analysis/steps/pieces.h"
 
@@ -232,6 +235,25 @@ std::vector<BatchWork> makeWorks(const StepPlan& plan, const TrainerTimeline& ti
   return works;
 }
 
+// A step is compute as far as the hook saw what else it held. Where it could not, and nothing else
+// shows what ran (enough samples, which refine the split later; a device's timeline), nothing says
+// what the step was. Samples inside a loader whose fetches were not seen wait for one knows not
+// what.
+void dropUnclear(const HookParts& parts, bool deviceKnown, TrainerFacts& facts) {
+  if (!parts.stepsUnclear()) return;
+  auto& samples = facts.stacks.step.seconds;
+  if (parts.fetches)
+    samples[static_cast<std::size_t>(Phase::kUnknown)] +=
+        std::exchange(samples[static_cast<std::size_t>(Phase::kLoad)], 0.0);
+  if (deviceKnown || facts.stacks.step.all.samples >= kEnoughWorkerSamples) return;
+  const auto drop = [](Split& split) {
+    split.other += split.compute - split.annotatedCompute;
+    split.compute = split.annotatedCompute;
+  };
+  drop(facts.split);
+  for (Step& step : facts.steps) drop(step.split);
+}
+
 void count(const TrainerTimeline& timeline, const StepPlan& plan, Nanos end,
            CountedBefore& before) {
   for (const EpochSpan& epoch : timeline.epochs)
@@ -284,6 +306,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
   facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
                              plan.window);
+  dropUnclear(missingParts(trace, facts), device.known(), facts);
   const Observed seen = observe(thread, plan.window);
   facts.cpu = seen.run;
   facts.starved = seen.queued;

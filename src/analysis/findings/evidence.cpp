@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "analysis/blame/refine.h"
+#include "analysis/facts/hook_parts.h"
 #include "analysis/facts/loader_origin.h"
 #include "analysis/steps/timeline.h"
 
@@ -198,6 +199,17 @@ int workerLimit(const Evidence& e) {
 
 Confidence lowered(Confidence c) {
   return c == Confidence::kHigh ? Confidence::kMedium : Confidence::kLow;
+}
+
+Confidence highestConfidence(const Evidence& e) {
+  // No surer than the steps that shares are of.
+  if (e.trainer.source == StepSource::kInferred && !e.trainer.sureSteps) return Confidence::kLow;
+  const HookParts parts = missingParts(e.trace, e.trainer);
+  if (parts.stepsUnclear()) return Confidence::kLow;
+  // A wait may be hidden behind the device's work.
+  const bool hidden = e.device.seen && !e.device.timeline;
+  const bool inferred = e.trainer.source == StepSource::kInferred;
+  return hidden || inferred || parts.missing ? Confidence::kMedium : Confidence::kHigh;
 }
 
 Confidence modelConfidence(const Evidence& e) {

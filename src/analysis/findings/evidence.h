@@ -67,6 +67,9 @@ struct Evidence {
 // host where others use at most 5 % of the CPU; each one missing costs a level. Low without a
 // model.
 [[nodiscard]] Confidence modelConfidence(const Evidence& e);
+// What no finding of this run can be surer than: its steps, the device's timeline, and the parts of
+// the hook that were there.
+[[nodiscard]] Confidence highestConfidence(const Evidence& e);
 [[nodiscard]] Confidence lowered(Confidence c);
 
 }  // namespace stallprof

@@ -45,15 +45,6 @@ void dropAssumedIntervals(std::vector<Finding>& findings) {
       if (a.predicted.basis == Basis::kAssumed) a.predicted.low.reset();
 }
 
-// What no finding of this run can be surer than.
-Confidence highestConfidence(const Evidence& e) {
-  // No surer than the steps that shares are of.
-  if (e.trainer.source == StepSource::kInferred)
-    return e.trainer.sureSteps ? Confidence::kMedium : Confidence::kLow;
-  // A wait may be hidden behind the device's work.
-  return e.device.seen && !e.device.timeline ? Confidence::kMedium : Confidence::kHigh;
-}
-
 }  // namespace
 
 Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run) {

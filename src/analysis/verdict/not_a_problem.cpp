@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/facts/hook_parts.h"
 #include "analysis/facts/wording.h"
 
 namespace stallprof {
@@ -110,7 +111,7 @@ std::vector<std::string> notMeasured(const Evidence& e) {
     lines.push_back("predicted gains (the model misses the measured step time by " +
                     percent(e.gains.gap()) + ")");
   missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
-              e.trainer.split.annotated == Nanos{},
+              !missingParts(e.trace, e.trainer).fetches && e.trainer.split.annotated == Nanos{},
           "data loading (no loader was seen: it is part of compute and other)");
   missing(!e.loader && e.trainer.loader >= 0,
           "what its threads did while data was waited for (only PyTorch's loader is known inside)");

@@ -107,13 +107,15 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
 bool nothingToFix(const Evidence& e) {
   // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && computeAnnotated(e) && !e.trainer.steps.empty();
+  return !otherLoader && computeAnnotated(e) && !e.trainer.steps.empty() &&
+         unexplained(e) <= kMaxUnexplained;
 }
 
 void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
   for (const FindingDefinition* definition : allFindings()) {
     Maybe<Finding> healthy = definition->healthy ? definition->find(e) : std::nullopt;
     if (!healthy) continue;
+    healthy->confidence = std::min(healthy->confidence, highestConfidence(e));
     findings.insert(findings.begin(), std::move(*healthy));
     break;
   }

@@ -6,6 +6,11 @@ import weakref
 
 from . import events
 from .events import Around, Nested, now, put
+from .parts import Part, Parts
+
+PARTS = Parts('boosting', Part('rounds', 'steps', 'Booster.update(self)'))
+XGBOOST = Parts('boosting', *PARTS.parts, Part(
+    'own_rounds', "rounds with the program's own objective", 'Booster.boost(self)'))
 
 _numbers = {}   # id(booster) -> (weak reference, number)
 _count = [0]
@@ -28,14 +33,14 @@ def _begins(args, kwargs):
 
 def install(module):
     """`module` is xgboost.core or lightgbm.basic, just executed."""
-    kind, package = module.Booster, module.__name__.partition('.')[0]
+    package = module.__name__.partition('.')[0]
 
     def done(token, args, result, succeeded):
         at = _nested.end(token)
         if at is not None and succeeded:
             put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], package))
 
-    around = [(name, Around(kind.__dict__[name], _begins, done))
-              for name in ('update', 'boost') if name in kind.__dict__]
-    for name, wrapped in around:
-        setattr(kind, name, wrapped)
+    def around(rounds):
+        return Around(rounds, _begins, done)
+    parts = XGBOOST if package == 'xgboost' else PARTS
+    parts.install(module, {'Booster.update': around, 'Booster.boost': around})

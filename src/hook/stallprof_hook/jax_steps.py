@@ -17,11 +17,17 @@ import threading
 
 from . import _stallprof_events as native, events, jax_calls
 from .events import Around, now, put
+from .parts import ABSENT, Part, Parts, report
 from .tf_steps import fitting
 
 _steps = {}      # id(compiled function) -> jax_calls.Step
 _eager = {}      # stack of a place that updates eagerly -> number
 _VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
+CALLS = Parts('jax_steps', Part('calls', 'steps that are calls of compiled functions',
+                                'PjitFunction.__call__'))
+GRADIENTS = Parts('jax_steps', Part('gradients', 'steps that update a model by hand', 'linearize', 'vjp',
+                                    any_of=True))
+UPDATES = Parts('jax_steps', Part('updates', 'steps that update a model by its library', 'apply_updates'))
 _LOOPS = 'jax/_src/lax/control_flow/loops.py'
 
 
@@ -101,26 +107,30 @@ def _call_done(step, at, args, kwargs, result):
 
 
 def _install_calls():
-    for name in ('jaxlib._jax', 'jaxlib.xla_extension'):
-        kind = getattr(sys.modules.get(name), 'PjitFunction', None)
-        if kind is None:
-            continue
-        original = kind.__dict__['__call__']
+    native_modules = [sys.modules[name] for name in ('jaxlib._jax', 'jaxlib.xla_extension')
+                      if name in sys.modules]
+    module = next((m for m in native_modules if hasattr(m, 'PjitFunction')), native_modules[0])
 
+    def around(original):
         def never():
-            kind.__call__ = original
-        kind.__call__ = native.around_jitted(original, _steps, _call_begins, _call_done, never)
-        if kind.__flags__ & _VECTORCALL:
-            never()
-        return
+            module.PjitFunction.__call__ = original
+        put_back.append(never)
+        return native.around_jitted(original, _steps, _call_begins, _call_done, never)
+    put_back = []
+    if CALLS.install(module, {'PjitFunction.__call__': around}) \
+            and module.PjitFunction.__flags__ & _VECTORCALL:
+        put_back[0]()
+        report('jax_steps.calls', ABSENT, 'steps that are calls of compiled functions: they show from '
+                                          'Python 3.12 on, this is %d.%d' % sys.version_info[:2])
 
 
 def install(module):
     """`module` is jax's that compiles, or that differentiates, or a library's that updates."""
     if module.__name__ == 'jax._src.pjit':
         return _install_calls()
-    for name, begin, done in (('linearize', None, _differentiated), ('vjp', None, _differentiated),
-                              ('apply_updates', _begins, _updated)):
-        function = module.__dict__.get(name)
-        if getattr(function, '__module__', None) == module.__name__:
-            setattr(module, name, Around(function, begin, done))
+    if module.__name__ == 'jax._src.interpreters.ad':
+        def gradients(function):
+            return Around(function, None, _differentiated)
+        GRADIENTS.install(module, {'linearize': gradients, 'vjp': gradients})
+    else:
+        UPDATES.install(module, {'apply_updates': lambda update: Around(update, _begins, _updated)})

@@ -7,6 +7,13 @@ import weakref
 
 from . import events
 from .events import Around, now, put, stamp
+from .parts import Part, Parts
+
+PARTS = Parts(
+    'tf_data',
+    Part('fetches', 'batches, and the time that is waited for them', 'context.executing_eagerly()',
+         'OwnedIterator.__init__(self, dataset)', 'OwnedIterator._next_internal(self)'),
+    Part('pipelines', 'the stages of a pipeline', held=('_inputs',)))
 
 _loaders = {}   # id(dataset) -> (weak reference, number)
 _count = {'loader': 0, 'epoch': 0}
@@ -85,7 +92,7 @@ def settings(dataset):
     reading of constants. `pipeline` is the stages as a program would write them, with the number
     of calls at once and the buffers' sizes: Range.ParallelMap(2).Cache.Batch(8).Prefetch(auto)."""
     found, stages, waiting = {'batch_size': -1, 'prefetch': 0}, [], [dataset]
-    while waiting and len(stages) < _MAX_STAGES:
+    while waiting and len(stages) < _MAX_STAGES and PARTS.complete('pipelines', waiting[-1]):
         stage = waiting.pop()
         name = type(stage).__name__.strip('_').replace('Dataset', '')
         size = _number_in(stage, name)
@@ -117,7 +124,8 @@ def _constant(value):
 
 def install(module):
     """`module` is tensorflow.python.data.ops.iterator_ops, just executed."""
-    kind, eagerly = module.OwnedIterator, module.context.executing_eagerly
+    def eagerly():
+        return module.context.executing_eagerly()
 
     def making(args, kwargs):
         dataset = args[1] if len(args) > 1 else (kwargs or {}).get('dataset')
@@ -142,10 +150,9 @@ def install(module):
         state.put(at, end - at, cpu_end - cpu, time.process_time_ns() - process, succeeded,
                   batch_bytes(result) if succeeded else -1)
 
-    pairs = [(name, Around(kind.__dict__[name], begin, end)) for name, begin, end in (
-        ('__init__', making, made), ('_next_internal', next_begins, next_done))]
-    for name, wrapped in pairs:
-        setattr(kind, name, wrapped)
+    PARTS.install(module, {
+        'OwnedIterator.__init__': lambda make: Around(make, making, made),
+        'OwnedIterator._next_internal': lambda step: Around(step, next_begins, next_done)})
 
 
 def batch_bytes(batch):

@@ -13,7 +13,12 @@ import threading
 
 from . import events
 from .events import Around, now, put
+from .parts import Part, Parts, path_of
 from .tf_steps import fitting
+
+PARTS = Parts('tf_keras', Part(
+    'steps', 'the steps of Model.fit', any_of=True,
+    *(kind + '.make_train_function(self)' for kind in ('TensorFlowTrainer', 'TorchTrainer', 'Model'))))
 
 _count = [0]
 _LEFT = '_stallprof_left'   # of an iterator: elements not yet taken; None: nobody knows
@@ -21,13 +26,8 @@ _LEFT = '_stallprof_left'   # of an iterator: elements not yet taken; None: nobo
 
 def install(module):
     """`module` is where Keras has its trainer, just executed."""
-    for name in ('TensorFlowTrainer', 'TorchTrainer', 'Model'):
-        kind = module.__dict__.get(name)
-        if kind is None or 'make_train_function' not in kind.__dict__:
-            continue
-        setattr(kind, 'make_train_function',
-                Around(kind.__dict__['make_train_function'], None, _made))
-        return
+    PARTS.install(module, {path_of(name): lambda make: Around(make, None, _made)
+                           for name in PARTS.parts[0].names})
 
 
 def _made(model, args, result, succeeded):

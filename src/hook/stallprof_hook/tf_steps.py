@@ -12,6 +12,13 @@ import weakref
 
 from . import events
 from .events import Around, Nested, now, put
+from .parts import Part, Parts, path_of
+
+FUNCTIONS = Parts('tf_steps', Part(
+    'functions', "steps that are calls of a tf.function", 'Function.__call__(self)'))
+OPTIMIZERS = Parts('tf_steps', Part(
+    'optimizers', "steps of a program's own loop", any_of=True,
+    *('BaseOptimizer.apply(self)', '_BaseOptimizer.apply_gradients(self)')))   # Keras 3, Keras 2
 
 fitting = set()      # threads inside a train_function of Keras, whose calls tf_keras counts
 
@@ -21,6 +28,8 @@ _functions = {}      # id(tf.function) -> (weak reference, number): those that a
 _optimizers = {}     # id(optimizer) -> (weak reference, number)
 _count = [1 << 16]   # away from the numbers of tf_keras
 _IN_A_LOOP = ('WhileBodyFuncGraph', 'WhileCondFuncGraph')
+# Where these were before; since then others' names for the new ones, or something else.
+_MOVED_FROM = ('tensorflow.python.eager.def_function', 'keras.src.optimizers.optimizer')
 _MAX_GRAPHS = 64    # inside each other
 
 
@@ -99,10 +108,9 @@ def _call_done(token, args, result, succeeded):
 
 def install(module):
     """`module` has tf.function's class, or an optimizer's base class, and was just executed."""
-    for name, method, begin, done in (
-            ('Function', '__call__', _call_begins, _call_done),
-            ('BaseOptimizer', 'apply', _apply_begins, _apply_done),             # Keras 3
-            ('_BaseOptimizer', 'apply_gradients', _apply_begins, _apply_done)):  # Keras 2
-        kind = module.__dict__.get(name)
-        if getattr(kind, '__module__', None) == module.__name__ and method in kind.__dict__:
-            setattr(kind, method, Around(kind.__dict__[method], begin, done))
+    parts, begin, done = (FUNCTIONS, _call_begins, _call_done) if 'function' in module.__name__ \
+        else (OPTIMIZERS, _apply_begins, _apply_done)
+    if module.__name__ in _MOVED_FROM and not parts.own(module):
+        return
+    parts.install(module, {path_of(name): lambda call: Around(call, begin, done)
+                           for name in parts.parts[0].names})

@@ -11,6 +11,25 @@ import weakref
 
 from . import _stallprof_events as native, events
 from .events import Around, mix, now, put, stamp
+from .parts import Part, Parts
+
+_MANY, _ONE = '_MultiProcessingDataLoaderIter', '_SingleProcessDataLoaderIter'
+PARTS = Parts(
+    'torch_loader',
+    Part('fetches', 'batches, and the time that is waited for them', '_BaseDataLoaderIter.__next__(self)',
+         _ONE + '.__init__(self, loader)', _MANY + '.__init__(self, loader)',
+         held=('_base_seed', '_dataset_kind')),
+    Part('loaders', 'the lines that made loaders', 'DataLoader.__init__(self, dataset, num_workers)'),
+    Part('settings', 'loaders, their batches and the time that is waited for them',
+         held=('dataset', 'num_workers', 'prefetch_factor', 'batch_size', 'batch_sampler', 'sampler',
+               'drop_last', 'pin_memory', 'persistent_workers', 'multiprocessing_context',
+               '_dataset_kind')),
+    Part('epochs', 'epochs of persistent workers', _MANY + '._reset(self, loader)'),
+    Part('owners', 'which worker made a batch', _MANY + '._try_put_index(self)',
+         held=('_task_info', '_send_idx', '_rcvd_idx', '_tasks_outstanding')),
+    Part('order', 'which batch came, where they come in any order', _MANY + '._get_data(self)'),
+    Part('ready', 'how many batches lay ready', held=('_sem._semlock._get_value', '_maxsize')),
+    Part('in_process', 'which batch it was, with no workers', held=('_num_yielded',)))
 
 _loaders = {}        # id(loader) -> (weak reference, number)
 _count = {'loader': 0, 'epoch': 0}
@@ -93,7 +112,8 @@ def _length(loader, size):
 
 
 def _loader_made(loader, args, result, succeeded):
-    if succeeded and not (id(loader) in _loaders and _loaders[id(loader)][0]() is loader):
+    if succeeded and not (id(loader) in _loaders and _loaders[id(loader)][0]() is loader) \
+            and PARTS.complete('settings', loader):
         _announce_loader(loader)
 
 
@@ -102,6 +122,8 @@ def _loader_made(loader, args, result, succeeded):
 def _pass_begins(args, kwargs):
     """iter(loader) makes an iterator: args are (iterator, loader)."""
     iterator, loader = (args + tuple((kwargs or {}).values()))[:2]
+    if not PARTS.complete('settings', loader):
+        return None
     state = iterator.__dict__['_stallprof'] = _Epoch(_number_of(loader))
     state.begin()
     return state, stamp()
@@ -113,9 +135,15 @@ def _pass_begun(token, args, result, succeeded):
         return
     iterator = args[0]
     queue = getattr(iterator, '_worker_result_queue', None)
+    if not PARTS.complete('fetches', iterator):
+        del iterator.__dict__['_stallprof']
+        return
     state.base = state.key = epoch_key(iterator._base_seed, None, queue, state.number)
-    if hasattr(iterator, '_data_queue'):
-        state.count_free, state.capacity = _arrived_counter(iterator._data_queue)
+    if queue is None:
+        PARTS.complete('in_process', iterator)
+    else:
+        PARTS.complete('owners', iterator)
+        state.count_free, state.capacity = _arrived_counter(getattr(iterator, '_data_queue', None))
     state.any_order = not getattr(iterator, '_in_order', True)
     state.iterable = iterator._dataset_kind == 1
     _put_epoch(state, at, cpu, False)
@@ -166,22 +194,25 @@ def _arrived_counter(queue):
     items = getattr(queue, 'queue', None)
     if items is not None:
         return items.__len__, -1
-    return queue._sem._semlock._get_value, queue._maxsize
+    if PARTS.complete('ready', queue):
+        return queue._sem._semlock._get_value, queue._maxsize
+    return _not_known, -1
+
+
+def _not_known():
+    """Fewer than any number of batches in hand makes up for: src/hook/epoch.c reports -1."""
+    return -1 << 40
 
 
 def install(module):
     """`module` is torch.utils.data.dataloader, just executed."""
-    base, many = module._BaseDataLoaderIter, module._MultiProcessingDataLoaderIter
-    one = module._SingleProcessDataLoaderIter
-    wrappers = (
-        (module.DataLoader, '__init__', lambda made: Around(made, None, _loader_made)),
-        (one, '__init__', lambda made: Around(made, _pass_begins, _pass_begun)),
-        (many, '__init__', lambda made: Around(made, _pass_begins, _pass_begun)),
-        (many, '_reset', lambda reset: Around(reset, _reset_begins, _reset_done)),
-        (base, '__next__', native.around_next),
-        (many, '_try_put_index', native.around_put_index),
-        (many, '_get_data', native.around_get_data))
-    around = [(owner, name, wrap(owner.__dict__[name])) for owner, name, wrap in wrappers]
-    for owner, name, wrapped in around:  # all of them or, where one is missing, none
-        setattr(owner, name, wrapped)
+    def begun(made):
+        return Around(made, _pass_begins, _pass_begun)
+    PARTS.install(module, {
+        'DataLoader.__init__': lambda made: Around(made, None, _loader_made),
+        _ONE + '.__init__': begun, _MANY + '.__init__': begun,
+        _MANY + '._reset': lambda reset: Around(reset, _reset_begins, _reset_done),
+        '_BaseDataLoaderIter.__next__': native.around_next,
+        _MANY + '._try_put_index': native.around_put_index,
+        _MANY + '._get_data': native.around_get_data})
     events.announce('torch')

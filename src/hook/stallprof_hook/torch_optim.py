@@ -6,6 +6,11 @@ import weakref
 
 from . import events
 from .events import Around, Nested, now, put
+from .parts import Part, Parts
+
+_HOOKS = ('register_optimizer_step_pre_hook(hook)', 'register_optimizer_step_post_hook(hook)')
+PARTS = Parts('torch_optim', Part('steps', 'optimizer steps, and so which epochs train', *_HOOKS))
+BEFORE_2 = Parts('torch_optim', Part('steps', PARTS.parts[0].lost, 'Optimizer._hook_for_profile(self)'))
 
 _numbers = {}   # id(optimizer) -> (weak reference, number)
 _count = [0]
@@ -105,15 +110,10 @@ def _wrap_step(optimizer, args, result, succeeded):
         kind.step = Around(kind.step, _step_begins, _step_done)
 
 
-def _install_wrapping(module):
-    kind = module.Optimizer
-    kind._hook_for_profile = Around(kind._hook_for_profile, lambda args, kwargs: args[0],
-                                    _wrap_step)
-
-
 def install(module):
     """`module` is torch.optim.optimizer, just executed."""
-    if hasattr(module, 'register_optimizer_step_post_hook'):
+    if sys.modules['torch.version'].__version__.startswith('1.'):
+        BEFORE_2.install(module, {'Optimizer._hook_for_profile': lambda profile: Around(
+            profile, lambda args, kwargs: args[0], _wrap_step)})
+    elif PARTS.install(module, {}):
         _install_hooks(module)
-    else:
-        _install_wrapping(module)

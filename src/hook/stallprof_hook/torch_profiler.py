@@ -5,6 +5,11 @@ agent lets go of it before torch's profiler is made ready, and takes it back whe
 import os
 
 from .events import Around
+from .parts import Part, Parts
+
+PARTS = Parts('torch_profiler', Part(
+    'turns', "torch's own profiler may see no GPU beside stallprof's agent",
+    '_prepare_profiler(config, activities)', '_disable_profiler()'))
 
 AGENT = 'libstallprof_agent.so'
 
@@ -35,6 +40,5 @@ def _retake(token, args, result, succeeded):
 
 def install(module):
     """`module` is torch.autograd.profiler, just executed; torch.profiler uses it."""
-    if hasattr(module, '_prepare_profiler') and hasattr(module, '_disable_profiler'):
-        module._prepare_profiler = Around(module._prepare_profiler, _release)
-        module._disable_profiler = Around(module._disable_profiler, None, _retake)
+    PARTS.install(module, {'_prepare_profiler': lambda prepare: Around(prepare, _release),
+                           '_disable_profiler': lambda disable: Around(disable, None, _retake)})

@@ -2,6 +2,9 @@
 """torch.save: a checkpoint, so an interval of phase periodic, with the user's line."""
 from . import events
 from .events import Around, now, put
+from .parts import Part, Parts
+
+PARTS = Parts('torch_save', Part('checkpoints', 'the time that torch.save takes', 'save(obj, f)'))
 
 
 def _begin(args, kwargs):
@@ -16,4 +19,4 @@ def _saved(at, args, result, succeeded):
 
 def install(module):
     """`module` is torch.serialization, just executed: before torch takes `save` from it."""
-    module.save = Around(module.save, _begin, _saved)
+    PARTS.install(module, {'save': lambda save: Around(save, _begin, _saved)})

@@ -7,7 +7,16 @@ import sys
 
 from . import _stallprof_events as native, events
 from .events import Around, mix, now, put
+from .parts import Part, Parts
 from .torch_loader import epoch_key
+
+_LOOPS = ('_worker_loop', '_process_worker_loop')   # the second: after 2.9, with threads
+_PARAMETERS = ('index_queue', 'data_queue', 'base_seed', 'worker_id', 'num_workers')
+PARTS = Parts(
+    'torch_worker',
+    Part('batches', 'what workers did, and so the cause of waits', any_of=True,
+         *(loop + '(%s)' % ', '.join(_PARAMETERS) for loop in _LOOPS)),
+    Part('epochs', 'batches of persistent workers after their first epoch', '_ResumeIteration'))
 
 
 class _StandIn:
@@ -61,16 +70,13 @@ def _parent_pid():
 
 def install(module):
     """`module` is torch.utils.data._utils.worker, just executed."""
-    for name in ('_worker_loop', '_process_worker_loop'):  # the second: after 2.9, with threads
-        if hasattr(module, name):
-            setattr(module, name, _wrapped(getattr(module, name)))
+    PARTS.install(module, dict.fromkeys(_LOOPS, _wrapped))
 
 
 def _wrapped(loop):
     code = loop.__code__
     names = code.co_varnames[:code.co_argcount]
-    indexes, data, seed, worker, workers = (names.index(name) for name in (
-        'index_queue', 'data_queue', 'base_seed', 'worker_id', 'num_workers'))
+    indexes, data, seed, worker, workers = (names.index(name) for name in _PARAMETERS)
 
     def begin(args, kwargs):
         if len(args) <= max(indexes, data, seed, worker, workers):
