@@ -10,6 +10,7 @@
 
 #include "analysis/blame/device_gaps.h"
 #include "analysis/blame/device_split.h"
+#include "analysis/blame/memory_growth.h"
 #include "analysis/blame/refine.h"
 #include "analysis/blame/stacks.h"
 #include "analysis/device/device_use.h"
@@ -325,10 +326,10 @@ void measureCounters(const Trace& trace, TrainerFacts& facts) {
   for (WorkerFacts& worker : facts.workers) {
     const ProcessLife& process = trace.process(worker.process);
     worker.cpu = cpuBetween(process, begin, end);
+    worker.growthPerSecond = steadyGrowth(process, begin);
     for (const auto& row : process.usage) {
       const ProcessUsage& usage = row.data;
       if (usage.residentBytes < 0) continue;
-      if (worker.firstResident < 0) worker.firstResident = usage.residentBytes;
       worker.lastResident = usage.residentBytes;
       if (usage.sharedBytes >= 0)
         worker.peakPrivate = std::max(worker.peakPrivate, usage.residentBytes - usage.sharedBytes);

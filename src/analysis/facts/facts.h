@@ -134,8 +134,10 @@ struct StepsJoined {
 struct WorkerFacts {
   ProcessId process;
   std::int32_t worker = 0;
-  std::int64_t firstResident = -1, lastResident = -1, peakPrivate = -1;  // bytes
-  Nanos cpu{};                                                           // in the window
+  std::int64_t lastResident = -1, peakPrivate = -1;  // bytes
+  // Of its private memory, as long as it lived, after its first allocations (memory_growth.h).
+  double growthPerSecond = 0;
+  Nanos cpu{};               // in the window
   std::int32_t threads = 1;  // most at once, the queue feeder not counted
 };
 

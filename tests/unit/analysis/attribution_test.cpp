@@ -217,7 +217,6 @@ TEST_CASE("workers are known by their batches where their beginning was lost") {
   const TrainerFacts facts = factsOf(trace);
   REQUIRE(facts.workers.size() == 1);
   CHECK(facts.workers[0].worker == 3);
-  CHECK(facts.workers[0].firstResident == 500);
   CHECK(facts.workers[0].lastResident == 900);
   CHECK(facts.workers[0].peakPrivate == 750);
   CHECK(facts.workers[0].threads == 2);  // three less the queue's feeder

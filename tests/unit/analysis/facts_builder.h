@@ -172,7 +172,7 @@ inline Facts factsOf(const Training& t) {
     w.process = ProcessId{static_cast<std::uint32_t>(2 + i)};
     w.worker = i;
     w.threads = t.threads;
-    w.firstResident = w.lastResident = 300'000'000;
+    w.lastResident = 300'000'000;
     w.peakPrivate = 100'000'000;
     f.trainer.workers.push_back(w);
   }

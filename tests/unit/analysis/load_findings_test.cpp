@@ -114,10 +114,19 @@ TEST_CASE("load.worker_memory fires on growth that ends the run, and on a full /
   Facts f = factsOf(Training{});
   f.run.memoryAvailable = 10'000'000'000;
   CHECK_FALSE(find(f.judge(), "load.worker_memory"));
-  f.trainer.workers[0].lastResident += 200'000'000;  // 200 MB in 2 s
+  WorkerFacts& worker = f.trainer.workers[0];
+  worker.growthPerSecond = 100'000'000;
   CHECK(find(f.judge(), "load.worker_memory"));
-  f.trainer.workers[0].lastResident -= 190'000'000;  // 10 MB: noise
+  worker.growthPerSecond = 5'000'000;  // 10 MB in the window: noise
   CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  worker.growthPerSecond = 100'000'000;
+  ProcessLife life;  // of one epoch: the next worker begins with nothing
+  life.seen = f.trainer.windowBegin;
+  life.gone = f.trainer.windowBegin + f.trainer.window() / 2;
+  f.trace.processes.resize(worker.process.value, life);
+  CHECK_FALSE(find(f.judge(), "load.worker_memory"));
+  f.trace.processes.clear();
+  f.trainer.workers[0].growthPerSecond = 0;
   f.run.shmPeak = 60'000'000;
   f.run.shmFree = 4'000'000;
   CHECK(find(f.judge(), "load.worker_memory"));

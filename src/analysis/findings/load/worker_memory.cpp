@@ -7,14 +7,16 @@
 namespace stallprof {
 namespace {
 
-constexpr double kNotableGrowth = 64e6;  // bytes: below it is allocator noise
+constexpr double kNotableGrowth = 64e6;  // bytes in the window: below it is allocator noise
 constexpr double kSoon = 24 * 3600;      // seconds: a training of a day would meet it
+constexpr double kStays = 2.0 / 3;       // of the window; of workers of each epoch none does
 constexpr double kHeadroomGone = 0.10;   // of a limit
 
 const AdviceDefinition kPlainArrays{
     "plain_arrays",
-    "Hold the data set's index in one numpy array or torch tensor instead of Python lists "
-    "and dicts: reading an object writes its reference count and copies its page."};
+    "Find what each worker keeps from sample to sample: a cache in the data set is filled by every "
+    "worker for itself. Bound it, or hold the data in one numpy array or torch tensor made before "
+    "the workers start, which they share."};
 
 const AdviceDefinition kMoreSharedMemory{
     "more_shared_memory",
@@ -22,24 +24,27 @@ const AdviceDefinition kMoreSharedMemory{
     "medium Memory on /dev/shm), or lower num_workers x prefetch_factor x batch size."};
 
 struct WorkerGrowth {
-  double bytes = 0;         // in the window
-  double secondsLeft = -1;  // until it has used up what is left; below 0: they do not grow
+  double bytesPerSecond = 0;  // all workers together
+  double secondsLeft = -1;    // until it has used up what is left; below 0: they do not grow
 };
+
+// Memory of workers that are started for every epoch is free again when they end.
+bool stays(const Evidence& e, const WorkerFacts& worker) {
+  const ProcessLife& life = e.trace.process(worker.process);
+  const Nanos lived =
+      std::min(life.gone, e.trainer.windowEnd) - std::max(life.seen, e.trainer.windowBegin);
+  return seconds(lived) > kStays * e.window;
+}
 
 WorkerGrowth workerGrowth(const Evidence& e) {
   WorkerGrowth growth;
-  bool grows = false;
-  for (const WorkerFacts& w : e.trainer.workers) {
-    if (w.firstResident < 0 || w.lastResident < 0) continue;
-    const auto more = static_cast<double>(w.lastResident - w.firstResident);
-    growth.bytes += std::max(0.0, more);
-    grows = grows || more > 0.1 * static_cast<double>(w.firstResident);
-  }
+  for (const WorkerFacts& w : e.trainer.workers)
+    if (w.growthPerSecond > 0 && stays(e, w)) growth.bytesPerSecond += w.growthPerSecond;
   double room = -1;
   for (const auto& r : {e.run.memoryAvailable, e.run.cgroupHeadroom})
     if (r) room = room < 0 ? static_cast<double>(*r) : std::min(room, static_cast<double>(*r));
-  if (grows && growth.bytes >= kNotableGrowth && room >= 0 && e.window > 0)
-    growth.secondsLeft = room / (growth.bytes / e.window);
+  if (growth.bytesPerSecond * e.window >= kNotableGrowth && room >= 0)
+    growth.secondsLeft = room / growth.bytesPerSecond;
   return growth;
 }
 
@@ -59,11 +64,12 @@ Maybe<Finding> workerMemory(const Evidence& e) {
                             grows ? "The workers' memory grows until the host has none left"
                                   : "/dev/shm is nearly full: workers will die with a bus error");
   if (grows) {
-    addEvidence(f, "grew by {} in {}", {bytesWord(growth.bytes), timeWord(e.window)});
+    addEvidence(f, "their own memory grows by {} a minute, all workers together",
+                {bytesWord(growth.bytesPerSecond * 60)});
     addEvidence(f, "at this pace memory is used up in {} minutes",
                 {numberWord(growth.secondsLeft / 60)}, timeWord(growth.secondsLeft));
     offer(f, adviceOf(kPlainArrays, {"code", "dataset", "Python objects", "one array"}, {},
-                      "none: a list of Python objects is copied page by page as it is read"));
+                      "none, where what was kept is not needed again"));
   }
   if (shmShort(e)) {
     addEvidence(f, "{} of /dev/shm left at its fullest",
@@ -71,7 +77,7 @@ Maybe<Finding> workerMemory(const Evidence& e) {
     offer(f, adviceOf(kMoreSharedMemory, {"env", "/dev/shm", "", "larger"}, {},
                       "containers: --shm-size; it is memory that is really used"));
   }
-  f.confidence = Confidence::kMedium;  // a straight line through two points
+  f.confidence = Confidence::kMedium;  // a straight line, far beyond what was seen
   return f;
 }
 
@@ -82,13 +88,18 @@ extern const FindingDefinition kWorkerMemory(
     {.cause =
          R"(The workers' memory, or /dev/shm, is on the way to full: the run would be killed or die
   with a bus error.)",
-     .rule = R"(workers grew by over 10 % and 64 MB, and at that pace memory is used up
-  within a day; or under 10 % of /dev/shm was left.)",
+     .rule = R"(the private memory of workers (resident, less what files and shared memory hold)
+  grows steadily after the first third of their lives: the median of the next thirds rises,
+  in the last at half the pace or more; by over 64 MB in the window, and at that pace
+  memory is used up within a day. Only workers that live for two thirds of the window count:
+  the memory of those started each epoch is free again when they end. Or under 10 % of
+  /dev/shm was left.)",
      .fixes =
-         R"(- Keep the index in one array instead of Python objects (each read copies its page).
+         R"(- Bound what a worker keeps (caches in the data set, lists that grow), or share one array.
 - Fewer workers, smaller prefetch_factor.
 - More shared memory for the container (--shm-size).)",
-     .wrong = R"(growth levels off, as caches and allocators do: two points make a
-  straight line. Watch a longer run.)"});
+     .wrong = R"(growth levels off later, as a cache does when it is full: watch a longer
+  run. Pages of the parent that are copied because workers write to them (reference counts
+  of Python objects) are resident from the start: such growth is not seen.)"});
 
 }  // namespace stallprof
