@@ -32,20 +32,17 @@ extern const FindingDefinition kRandomAccess(
     {.cause =
          R"(The producers wait for many small reads at scattered places. A disk or network mount
   answers each after its latency, so bandwidth stays far below what it could deliver.)",
-     .rule = R"(more than 5 % of the window is blamed on reading; and over 20 % of the reads seen
-  in a file begin before the one seen before them (of the same thread, within a second;
-  20 such pairs at least), with under 256 kB a call on average, or mapped files cause
-  over 10 major faults a second that bring under 64 kB each. Small files, if seen, are
-  named instead.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on reading; and over 20 % of reads begin before
+  the one that was seen before them (20 such pairs or more; under 256 kB a call), or mapped files
+  cause over 10 major faults a second that bring under 64 kB each; not small files.)",
      .fixes =
          R"(- Read sequentially: shards read front to back, shuffled by shard and within a buffer.
 - More requests at once: more workers, or threads inside a worker.
 - Keep the data set, or its index, in memory.)",
-     .wrong = R"(a reader that skips forward, record after record, is not recognised: each
-  read is behind the one before, as in sequential reading. Where calls may not be seen
-  (thread_syscall), offsets are not known.)",
-     .note = R"(Reading's own CPU is in the extract share too: by stacks or, without, by rule
-  cpu.read_calls (system time less the cost of page faults, at most what calls, bytes and
-  waits explain; huge pages and locks are not distinguished). It never makes this finding fire.)"});
+     .wrong = R"(a reader that only skips forward passes for a sequential one. Where calls may
+  not be seen (thread_syscall), offsets are not known.)",
+     .note = R"(Reading's own CPU is in the extract share too, by stacks or by rule cpu.read_calls
+  (system time less page faults'); it never makes this finding fire.)"});
 
 }  // namespace stallprof

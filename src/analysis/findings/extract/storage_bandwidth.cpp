@@ -55,8 +55,8 @@ extern const FindingDefinition kStorageBandwidth(
          R"(The batches are late because whoever makes them is blocked reading, in reads so large
   that the storage itself is the limit, not the way it is read.)",
      .rule = R"(more than 5 % of the window is waited for producers blocked on files or
-  sockets, and neither small files nor reads at scattered places were seen. Near the best second of the run (80 %) the confidence is kept; below it, it
-  drops one level.)",
+  sockets, and neither small files nor reads at scattered places were seen. Near the
+  best second of the run (80 %) the confidence is kept; below it, it drops one level.)",
      .fixes = R"(- Keep the data set in memory (tmpfs, page cache) where it fits.
 - Copy it to a faster device, such as a local SSD, before training.
 - Read fewer bytes: compress where the CPU is free, store smaller originals.
