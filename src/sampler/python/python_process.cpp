@@ -175,8 +175,8 @@ PythonProcess::Thread* PythonProcess::threadOf(const ThreadSample& sample, Nanos
 
 // ---- one round ---------------------------------------------------------------------------------
 
-bool PythonProcess::due(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
-                        EventOut& out) {
+bool PythonProcess::isDue(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
+                          EventOut& out) {
   thread.blocked = sample.blocked;
   thread.elsewhere = sample.blocked && sample.callSeen && sample.futex == 0;
   if (!sample.stillBlocked) thread.stale = true;
@@ -190,49 +190,56 @@ bool PythonProcess::due(const ThreadSample& sample, Thread& thread, Nanos now, N
   return false;
 }
 
+// Which stacks to read, and where they are expected.
+void PythonProcess::choose(const std::vector<const ThreadSample*>& known, Nanos now, Nanos period,
+                           EventOut& out) {
+  due_.clear();
+  wanted_.clear();
+  for (const ThreadSample* sample : known) {
+    const auto found = threads_.find(sample->tid);  // a list read since may have moved it
+    if (found == threads_.end() || !isDue(*sample, found->second, now, period, out)) continue;
+    due_.push_back({sample, &found->second, nullptr});
+    wanted_.push_back(&found->second.python);
+  }
+  shared_.reader.expectNone(interpreters_->roomBeside(wanted_.size()));
+  for (Due& due : due_)
+    due.copied = shared_.reader.expect(interpreters_->layout(), due.thread->memory);
+}
+
 void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, Nanos period,
                           EventOut& out) {
   if (runtime_ == 0 && interpreters_) detach(out);  // exec
   if (!interpreters_ && now >= nextAttach_ && mayHaveLoaded(now)) attach(now);
   if (!interpreters_) return;
-  reads_.clear();
-  wanted_.clear();
   unknown_.clear();
-  std::vector<const ThreadSample*> known;
+  known_.clear();
   for (const ThreadSample& sample : samples)
     if (threadOf(sample, now, out) != nullptr)
-      known.push_back(&sample);
+      known_.push_back(&sample);
     else if (other_)
       unknown_.push_back(sample);
   if (!unknown_.empty()) other_->round(unknown_, now, period, out);
-  for (const ThreadSample* sample : known) {
-    const auto found = threads_.find(sample->tid);  // a list read since may have moved it
-    if (found == threads_.end() || !due(*sample, found->second, now, period, out)) continue;
-    reads_.emplace_back(sample, &found->second);
-    wanted_.push_back(&found->second.python);
-  }
-  if (reads_.empty()) return;
-  bool moved = false;
-  if (!interpreters_->refresh(*memory_, wanted_, states_, moved)) return detach(out);
-  countWaiters(known);
+  choose(known_, now, period, out);
+  if (due_.empty()) return;
+  const auto refreshed =
+      interpreters_->refresh(*memory_, wanted_, states_, shared_.reader.expected());
+  if (!refreshed) return detach(out);
+  countWaiters(known_);
   const std::size_t bytes = interpreters_->layout().threadBytes;
   const std::size_t whole = states_.size() / bytes;
-  bool gone = whole < reads_.size();
+  bool gone = whole < due_.size();
+  std::size_t copied = 0;
   for (std::size_t i = 0; i < whole; ++i) {
+    Due& due = due_[i];
+    if (due.copied != nullptr) copied += due.copied->spans();
+    if (copied > refreshed->more) due.copied = nullptr;
     const auto state = std::span(states_).subspan(i * bytes, bytes);
-    Thread& thread = *reads_[i].second;
-    if (interpreters_->still(thread.python, state))
-      readThread(*reads_[i].first, thread, state, now, period, out);
+    if (interpreters_->still(due.thread->python, state))
+      readThread(due, state, now, period, out);
     else
       gone = true;
   }
-  if (moved || gone) {
-    unlisted_ = true;
-    listEvery_ = kFirstList;
-    nextList_ = std::min(
-        nextList_, std::max(now, listedAt_ + kListRest * static_cast<Nanos::rep>(threads_.size())));
-    if (now >= nextList_) list(now, out);
-  }
+  if (refreshed->moved || gone) listSoon(now, out);
   if (nodes_->hopeless()) {
     shared_.report(Coverage::kPartial, "a build of CPython " +
                                            versionText(interpreters_->layout().version) +
@@ -242,13 +249,24 @@ void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, N
   }
 }
 
+// The list of threads is not what it was.
+void PythonProcess::listSoon(Nanos now, EventOut& out) {
+  unlisted_ = true;
+  listEvery_ = kFirstList;
+  nextList_ = std::min(
+      nextList_, std::max(now, listedAt_ + kListRest * static_cast<Nanos::rep>(threads_.size())));
+  if (now >= nextList_) list(now, out);
+}
+
 // Whether frames_ is the thread's stack. One that moved while it was read is read again, with its
 // state, which is older: fast Python is torn more often than a call into C that lasts, and what is
 // left out would be counted with its neighbours.
-bool PythonProcess::readStack(Thread& thread, std::span<std::uint8_t> state) {
+bool PythonProcess::readStack(const Due& due, std::span<std::uint8_t> state) {
+  Thread& thread = *due.thread;
   for (int tried = 0;; ++tried) {
+    StackCopy* copied = tried == 0 ? due.copied : nullptr;
     const auto outcome = shared_.reader.read(interpreters_->layout(), thread.python.at, state,
-                                             *memory_, thread.memory, frames_);
+                                             copied, *memory_, thread.memory, frames_);
     if (outcome == StackReader::Outcome::kWhole || outcome == StackReader::Outcome::kCut)
       return true;
     if (tried == kTriesAgain || !memory_->readBytes(thread.python.at, state.data(), state.size()) ||
@@ -257,10 +275,11 @@ bool PythonProcess::readStack(Thread& thread, std::span<std::uint8_t> state) {
   }
 }
 
-void PythonProcess::readThread(const ThreadSample& sample, Thread& thread,
-                               std::span<std::uint8_t> state, Nanos now, Nanos period,
-                               EventOut& out) {
-  if (!readStack(thread, state)) {
+void PythonProcess::readThread(const Due& due, std::span<std::uint8_t> state, Nanos now,
+                               Nanos period, EventOut& out) {
+  const ThreadSample& sample = *due.sample;
+  Thread& thread = *due.thread;
+  if (!readStack(due, state)) {
     ++shared_.torn;
     return;
   }

@@ -93,11 +93,20 @@ class PythonProcess {
   [[nodiscard]] bool isOurs(std::uint32_t tid) const;
   void list(Nanos now, EventOut& out);
   [[nodiscard]] Thread* threadOf(const ThreadSample& sample, Nanos now, EventOut& out);
-  [[nodiscard]] bool due(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
-                         EventOut& out);
-  [[nodiscard]] bool readStack(Thread& thread, std::span<std::uint8_t> state);
-  void readThread(const ThreadSample& sample, Thread& thread, std::span<std::uint8_t> state,
-                  Nanos now, Nanos period, EventOut& out);
+  [[nodiscard]] bool isDue(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
+                           EventOut& out);
+  // A thread whose stack is due.
+  struct Due {
+    const ThreadSample* sample = nullptr;
+    Thread* thread = nullptr;
+    StackCopy* copied = nullptr;  // of its stack, where that was expected; may be nothing
+  };
+  void choose(const std::vector<const ThreadSample*>& known, Nanos now, Nanos period,
+              EventOut& out);
+  [[nodiscard]] bool readStack(const Due& due, std::span<std::uint8_t> state);
+  void readThread(const Due& due, std::span<std::uint8_t> state, Nanos now, Nanos period,
+                  EventOut& out);
+  void listSoon(Nanos now, EventOut& out);
   void countWaiters(const std::vector<const ThreadSample*>& samples);
 
   std::uint32_t pid_;
@@ -119,10 +128,11 @@ class PythonProcess {
   std::uint64_t skipped_ = 0;
 
   std::vector<RawFrame> frames_;  // scratch, as are these
-  std::vector<std::pair<const ThreadSample*, Thread*>> reads_;
-  std::vector<const PythonThread*> wanted_;
+  std::vector<Due> due_;
+  std::vector<const PythonThread*> wanted_;  // of due_
   std::vector<std::uint8_t> states_;
   std::vector<ThreadSample> unknown_;
+  std::vector<const ThreadSample*> known_;
 };
 
 }  // namespace stallprof::python

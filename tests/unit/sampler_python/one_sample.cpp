@@ -48,14 +48,19 @@ Sample sampleOnce(const Runtime& runtime, RemoteMemory& memory,
   const Layout& layout = interpreters.layout();
   sample.version = layout.version;
   std::vector<std::uint8_t> states;
-  bool moved = false;
   std::vector<const PythonThread*> threads;
   if (!interpreters.list(memory, isThread)) sample.wrong = "the threads cannot be listed";
   for (const PythonThread& thread : interpreters.threads()) threads.push_back(&thread);
-  if (!interpreters.refresh(memory, threads, states, moved)) sample.wrong = "no thread states";
-  std::uint32_t ids = 0;
-  CodeCache codes(layout, runtime.codeType, ids);
   StackReader reader;
+  reader.expectNone(interpreters.roomBeside(threads.size()));
+  std::vector<StackCopy*> copies;
+  for (const PythonThread* thread : threads)
+    copies.push_back(reader.expect(layout, kept[thread->tid]));
+  const auto refreshed = interpreters.refresh(memory, threads, states, reader.expected());
+  if (!refreshed) sample.wrong = "no thread states";
+  std::uint32_t ids = 0;
+  std::size_t copied = 0;
+  CodeCache codes(layout, runtime.codeType, ids);
   for (std::size_t i = 0; sample.wrong.empty() && i < threads.size(); ++i) {
     std::vector<RawFrame> raw;
     Stack stack;
@@ -64,9 +69,11 @@ Sample sampleOnce(const Runtime& runtime, RemoteMemory& memory,
     stack.holdsGil = of.holder == threads[i]->at;
     stack.collecting = of.collecting;
     const auto state = std::span(states).subspan(i * layout.threadBytes, layout.threadBytes);
+    if (copies[i] != nullptr) copied += copies[i]->spans();
+    if (copied > refreshed->more) copies[i] = nullptr;
     for (int tried = 0; tried < tries && stack.outcome == StackReader::Outcome::kTorn; ++tried)
-      stack.outcome =
-          reader.read(layout, threads[i]->at, state, memory, kept[threads[i]->tid], raw);
+      stack.outcome = reader.read(layout, threads[i]->at, state, tried == 0 ? copies[i] : nullptr,
+                                  memory, kept[threads[i]->tid], raw);
     for (const RawFrame& frame : raw) {
       Code* code = codes.at(frame.code, Nanos(1), memory);
       if (code == nullptr)

@@ -8,6 +8,7 @@ namespace stallprof::python {
 namespace {
 
 constexpr std::size_t kMaxInterpreters = 64, kMaxThreads = 8192;
+constexpr std::size_t kWordSpans = 3;  // of an interpreter: list head, lock, collector
 // struct pthread of glibc on x86-64 has the thread's number here (nptl/descr.h, read back for all
 // versions of CPython); other C libraries are searched for it.
 constexpr std::uint32_t kGlibcTid = 720;
@@ -127,18 +128,24 @@ std::uint32_t Interpreters::tidOf(std::span<const std::uint8_t> state, RemoteMem
   return 0;
 }
 
-bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonThread*>& threads,
-                           std::vector<std::uint8_t>& states, bool& moved) {
+std::size_t Interpreters::roomBeside(std::size_t threads) const {
+  const std::size_t taken = kWordSpans * interpreters_.size() + threads;
+  return RemoteMemory::kMaxSpans - std::min(taken, RemoteMemory::kMaxSpans);
+}
+
+std::optional<Interpreters::Refreshed> Interpreters::refresh(
+    RemoteMemory& memory, const std::vector<const PythonThread*>& threads,
+    std::vector<std::uint8_t>& states, std::span<const RemoteSpan> more) {
   struct Words {
     Address head = 0;
     std::int32_t collecting = 0;
     std::array<std::uint8_t, 40> gil{};  // as far as its holder and whether it is held
   };
-  constexpr std::size_t kSpans = 3;  // of each interpreter
   std::vector<Words> words(interpreters_.size());
   std::vector<RemoteSpan> spans;
-  const std::size_t maximum =
-      std::min(threads.size(), RemoteMemory::kMaxSpans - kSpans * words.size());
+  const std::size_t before = kWordSpans * words.size();
+  const std::size_t maximum = std::min(threads.size(), RemoteMemory::kMaxSpans - before);
+  spans.reserve(before + maximum + more.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const InterpreterState& of = interpreters_[i];
     const Address collector = layout_.collectingInRuntime ? runtime_ : of.at;
@@ -150,19 +157,22 @@ bool Interpreters::refresh(RemoteMemory& memory, const std::vector<const PythonT
   states.resize(maximum * layout_.threadBytes);
   for (std::size_t i = 0; i < maximum; ++i)
     spans.push_back({threads[i]->at, states.data() + i * layout_.threadBytes, layout_.threadBytes});
+  spans.insert(spans.end(), more.begin(), more.end());
   const std::size_t read = memory.read(spans);
-  if (read < kSpans * words.size()) return false;
-  states.resize((read - kSpans * words.size()) * layout_.threadBytes);
-  moved = false;
+  if (read < before) return std::nullopt;
+  const std::size_t whole = std::min(read - before, maximum);
+  states.resize(whole * layout_.threadBytes);
+  Refreshed refreshed{false, read - before - whole};
   for (std::size_t i = 0; i < words.size(); ++i) {
     InterpreterState& of = interpreters_[i];
     // A lock that was not made yet when the list was read is found by reading it again.
-    moved = moved || words[i].head != of.threads || (of.gil == 0 && !layout_.freeThreaded);
+    refreshed.moved =
+        refreshed.moved || words[i].head != of.threads || (of.gil == 0 && !layout_.freeThreaded);
     const bool held = of.gil != 0 && valueAt<std::int32_t>(words[i].gil, layout_.gilLocked) == 1;
     of.holder = held ? valueAt<Address>(words[i].gil, layout_.gilHolder) : 0;
     of.collecting = words[i].collecting == 1;
   }
-  return true;
+  return refreshed;
 }
 
 // Behind `locked` lie switch_number, then a condition and a mutex twice: those who wait for the

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,10 +41,18 @@ class Interpreters {
   // Reads the lists from the beginning. `isThread` says whether a number is one of the process's
   // threads. False when they cannot be read, or point in circles.
   [[nodiscard]] bool list(RemoteMemory& memory, const std::function<bool(std::uint32_t)>& isThread);
+  struct Refreshed {
+    bool moved = false;    // a list has a new head
+    std::size_t more = 0;  // how many of `more` were read
+  };
   // Reads locks, collectors and list heads, and the states of `threads` (layout().threadBytes
-  // each, into `states`) in one call. `moved`: a list has a new head. False: unreadable.
-  [[nodiscard]] bool refresh(RemoteMemory& memory, const std::vector<const PythonThread*>& threads,
-                             std::vector<std::uint8_t>& states, bool& moved);
+  // each, into `states`; fewer where one could not be read) in one call, and behind them `more`, at
+  // most as many as roomBeside(threads). Nothing: unreadable.
+  [[nodiscard]] std::optional<Refreshed> refresh(RemoteMemory& memory,
+                                                 const std::vector<const PythonThread*>& threads,
+                                                 std::vector<std::uint8_t>& states,
+                                                 std::span<const RemoteSpan> more = {});
+  [[nodiscard]] std::size_t roomBeside(std::size_t threads) const;
   // How many threads wait for an interpreter's lock, by the lock's own count: asleep, or woken and
   // not yet on a core. 0 where that cannot be known (a C library that is not glibc 2.25 or later).
   [[nodiscard]] std::uint32_t waiting(std::size_t interpreter, RemoteMemory& memory) const;

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sampler/python/runtime/layout.h"
 #include "sampler/python/runtime/remote_memory.h"
+#include "sampler/python/runtime/stack_copy.h"
 
 namespace stallprof::python {
 
@@ -19,17 +20,6 @@ struct RawFrame {
   friend bool operator==(const RawFrame&, const RawFrame&) = default;
 };
 
-// What is kept of a thread between samples, so that the next one needs one call.
-struct StackMemory {
-  struct Chunk {
-    Address at = 0;
-    std::uint32_t bytes = 0;
-  };
-  std::vector<Chunk> chunks;       // older ones of the data stack, newest first; not the current
-  std::vector<Address> scattered;  // frames outside of them: generators, calls from C, up to 3.10
-  Address newest = 0;              // the chunk `chunks` are older than
-};
-
 // Reads the frames of a thread that is not stopped, by a double snapshot (double collect, as in
 // atomic snapshots of shared memory): one process_vm_readv copies all of the thread's frames twice,
 // and both copies are walked from their innermost frame. Calls are nested, so a frame that both
@@ -39,6 +29,11 @@ struct StackMemory {
 // on a script that calls and returns without pause 0.00 to 0.04 % of stacks were wrong, of a single
 // walk 7 to 45 %. Bounds: kMaxFrames frames, 32 chunks of at most 256 KiB, 384 frames outside of
 // them, and 1,100 frames read one by one; the rest of a deeper stack is left out.
+//
+// Where a stack lies is known from the thread's state, which takes a call to read. As it mostly
+// lies where it lay at the last sample, the stacks of all threads of a process are copied by the
+// call that reads their states (`expect`); one that has moved by its state, or has frames where
+// nothing was copied, is copied again by a call of its own.
 class StackReader {
  public:
   // At CPython's default limits a thread is at most 1,000 frames deep; 3.12 allows more in C.
@@ -50,38 +45,47 @@ class StackReader {
     kTorn,       // nothing in common: try again later
     kUnreadable  // what the thread state points to is not there
   };
-  // `state`: the first layout.threadBytes of the PyThreadState at `at`. `frames` is filled, the
-  // outermost first; empty and kWhole for a thread outside Python.
+  // Plans of one call for many threads begin: it has room for so many spans.
+  void expectNone(std::size_t spans);
+  // Plans to copy a thread's stack where it was at its last sample; nothing where that is not known
+  // or there is no room. Valid until expectNone.
+  [[nodiscard]] StackCopy* expect(const Layout& layout, StackMemory& kept);
+  // Of all that are expected.
+  [[nodiscard]] std::span<const RemoteSpan> expected() const { return expectedSpans_; }
+
+  // `state`: the first layout.threadBytes of the PyThreadState at `at`. `copied`: of its stack, by
+  // the call that read its state; may be nothing. `frames` is filled, the outermost first; empty
+  // and kWhole for a thread outside Python.
   [[nodiscard]] Outcome read(const Layout& layout, Address at, std::span<const std::uint8_t> state,
-                             RemoteMemory& memory, StackMemory& kept,
+                             StackCopy* copied, RemoteMemory& memory, StackMemory& kept,
                              std::vector<RawFrame>& frames);
 
  private:
-  struct Segment {
-    Address at = 0;
-    std::uint32_t bytes = 0;
-    std::size_t first = 0, second = 0;  // where its copies lie
-  };
   struct Walked {
     std::vector<RawFrame> frames;  // innermost first, shims left out
     bool whole = false;            // reached the outermost frame
   };
-  void plan(const Layout& layout, std::span<const std::uint8_t> state, StackMemory& kept);
-  void add(Address at, std::uint64_t bytes);
-  [[nodiscard]] bool copy(Address currentAt, RemoteMemory& memory);
-  void walk(const Layout& layout, Address from, bool second, RemoteMemory& memory,
-            StackMemory& kept, Walked& walked);
-  [[nodiscard]] const std::uint8_t* find(Address at, std::uint32_t bytes, bool second) const;
-  [[nodiscard]] bool copyAll(const Layout& layout, std::span<const std::uint8_t> state,
-                             Address currentAt, RemoteMemory& memory, StackMemory& kept);
+  // Where a thread's state says that its stack is.
+  struct Place {
+    Address currentAt = 0, newest = 0, top = 0;
+  };
+  [[nodiscard]] static Place placeOf(const Layout& layout, Address at,
+                                     std::span<const std::uint8_t> state);
+  [[nodiscard]] bool walkCopied(const Layout& layout, StackCopy& copy, RemoteMemory& memory,
+                                StackMemory& kept);
+  [[nodiscard]] bool walkAfresh(const Layout& layout, const Place& place, RemoteMemory& memory,
+                                StackMemory& kept);
+  [[nodiscard]] bool copyAll(const Layout& layout, const Place& place, RemoteMemory& memory,
+                             StackMemory& kept);
+  void walk(const Layout& layout, StackCopy& copy, bool second, RemoteMemory& memory,
+            StackMemory& kept);
   void followChunks(Address newest, RemoteMemory& memory, StackMemory& kept);
+  [[nodiscard]] Outcome compare(std::vector<RawFrame>& frames) const;
 
-  std::vector<Segment> segments_;
-  std::unordered_map<Address, std::size_t> frameSegments_;  // scattered frames, by address
-  std::size_t chunkSegments_ = 0;
-  std::vector<std::uint8_t> bytes_;
-  std::vector<RemoteSpan> spans_;
-  Address current_[2] = {0, 0};
+  StackCopy own_;
+  std::deque<StackCopy> expected_;
+  std::vector<RemoteSpan> spans_, expectedSpans_;
+  std::size_t used_ = 0, room_ = 0, bytes_ = 0;  // of expected_
   Walked walked_[2];
   std::vector<Address> visited_;
   unsigned misses_ = 0;
