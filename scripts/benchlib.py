@@ -40,6 +40,7 @@ class Costs:
     bytes: float = float("nan")        # written in a second, lasting
     bytes_once: float = float("nan")
     peak_rss: float = float("nan")     # bytes: the largest of the recorder's own reports, one a second
+    stacks: float = float("nan")       # samples of Python stacks in a second, lasting
 
 
 @dataclasses.dataclass
@@ -133,7 +134,13 @@ def recorder_costs(recording, settled=4):
     (begin, *first), (end, *last) = lasting[0], lasting[-1]
     rates = [(b - a) / (end - begin) for a, b in zip(first, last)]
     once = [total - rate * (usage[-1][0] - usage[0][0]) for total, rate in zip(usage[-1][1:], rates)]
-    return Costs(rates[0], once[0], rates[1], once[1], peak_rss)
+    return Costs(rates[0], once[0], rates[1], once[1], peak_rss, stacks_between(dump, begin, end) / (end - begin))
+
+
+def stacks_between(dump, begin, end):
+    slices = re.findall(r"^(\d+) stack_slice (.*)", dump, re.MULTILINE)
+    samples = ((int(at) / 1e9, re.search(r"\bsamples=(\d+)", fields)) for at, fields in slices)
+    return sum(int(some[1]) if some else 1 for at, some in samples if begin <= at < end)
 
 
 def abba(pairs, a, b):

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """The thread loads of the budgets, for scripts/bench_overhead.
 
-usage: thread_loads.py asleep|crowd|woken|gil SECONDS
+usage: thread_loads.py asleep|crowd|woken|gil|busy SECONDS
 
 asleep: 100 threads blocked on one lock, crowd: 5,000. woken: 100 threads that each sleep 10 ms, over and over.
-gil: 16 threads of pure Python, a fixed amount of work each (SECONDS is scaled to it)."""
+gil: 16 threads of pure Python, a fixed amount of work each (SECONDS is scaled to it). busy: 16 processes of it, with
+calls 20 deep."""
 
+import multiprocessing
 import sys
 import threading
 import time
@@ -55,8 +57,30 @@ def gil(seconds):
     return threads
 
 
+def descend(depth, rounds):
+    if depth > 0:
+        return descend(depth - 1, rounds)
+    total = 0
+    for i in range(rounds):
+        total += i * i
+    return total
+
+
+def call(seconds):
+    for i in range(int(seconds * 2_000)):  # about SECONDS of one core for 16, as above
+        descend(i % 20, 1000)
+
+
+def busy(seconds):
+    processes = [multiprocessing.Process(target=call, args=(seconds,)) for _ in range(16)]
+    for process in processes:
+        process.start()
+    return processes
+
+
 def main():
-    for thread in {"asleep": asleep, "crowd": crowd, "woken": woken, "gil": gil}[sys.argv[1]](float(sys.argv[2])):
+    loads = {"asleep": asleep, "crowd": crowd, "woken": woken, "gil": gil, "busy": busy}
+    for thread in loads[sys.argv[1]](float(sys.argv[2])):
         thread.join()
 
 
