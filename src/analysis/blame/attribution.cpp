@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <utility>
 
 #include "analysis/blame/device_gaps.h"
 #include "analysis/blame/device_split.h"
@@ -238,15 +237,10 @@ std::vector<BatchWork> makeWorks(const StepPlan& plan, const TrainerTimeline& ti
 
 // A step is compute as far as the hook saw what else it held. Where it could not, and nothing else
 // shows what ran (enough samples, which refine the split later; a device's timeline), nothing says
-// what the step was. Samples inside a loader whose fetches were not seen wait for one knows not
-// what.
+// what the step was.
 void dropUnclear(const HookParts& parts, bool deviceKnown, TrainerFacts& facts) {
-  if (!parts.stepsUnclear()) return;
-  auto& samples = facts.stacks.step.seconds;
-  if (parts.fetches)
-    samples[static_cast<std::size_t>(Phase::kUnknown)] +=
-        std::exchange(samples[static_cast<std::size_t>(Phase::kLoad)], 0.0);
-  if (deviceKnown || facts.stacks.step.all.samples >= kEnoughWorkerSamples) return;
+  if (!parts.stepsUnclear() || deviceKnown) return;
+  if (facts.stacks.step.all.samples >= kEnoughWorkerSamples) return;
   const auto drop = [](Split& split) {
     split.other += split.compute - split.annotatedCompute;
     split.compute = split.annotatedCompute;

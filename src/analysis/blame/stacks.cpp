@@ -9,6 +9,7 @@
 
 #include "analysis/blame/ranks.h"
 #include "analysis/blame/refine.h"
+#include "analysis/facts/hook_parts.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/own_phases.h"
 #include "classify/own_rules.h"
@@ -63,7 +64,9 @@ class Gatherer {
         end_(end),
         threads_(threads),
         ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
-        ranks_(trace, timeline.who) {}
+        ranks_(trace, timeline.who),
+        unseen_(timeline.fetches.empty() &&
+                missingParts(trace, {}, !timeline.updates.empty()).fetches) {}
 
   StackFacts gather(const Timeline& pieces) {
     inspectTrainer(pieces);
@@ -135,7 +138,8 @@ class Gatherer {
     const bool gap = !piece || (open && piece->phase == Phase::kOther);
     Phase phase = what.phase;
     if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
-      phase = Phase::kCompute;
+      phase = unseen_ && sample.wait != Wait::kRunning ? Phase::kUnknown : Phase::kCompute;
+    if (step && unseen_ && phase == Phase::kLoad) phase = Phase::kUnknown;
     if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, sample)) {
       what = {Phase::kComm, OverheadKind::kNone, kOwnCollective};
       phase = Phase::kComm;
@@ -330,6 +334,7 @@ class Gatherer {
   const ProducerThreads& threads_;
   const DataFunctions ownData_;
   RankWaits ranks_;
+  const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;
   std::map<FunctionKey, Function> functions_;

@@ -2,19 +2,21 @@
 #include "analysis/facts/hook_parts.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 namespace stallprof {
 namespace {
 
-using Names = std::array<std::string_view, 5>;
 constexpr std::string_view kHook = "hook.";
 // By what they report (src/hook/stallprof_hook).
-constexpr Names kOfBatches = {"torch_loader", "torch_worker", "tf_data", "batches", "watch"};
-constexpr Names kOfSteps = {"torch_optim", "tf_steps", "tf_keras", "jax_steps", "boosting"};
+constexpr std::string_view kOfBatches[] = {"torch_loader", "torch_worker", "torchdata_loader",
+                                           "tf_data",      "batches",      "watch",
+                                           "other_loaders"};
+constexpr std::string_view kOfSteps[] = {"torch_optim", "tf_steps", "tf_keras", "jax_steps",
+                                         "boosting"};
 constexpr std::string_view kOfCheckpoints = "torch_save";
 
-bool isOneOf(const Names& names, std::string_view name) {
+bool isOneOf(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

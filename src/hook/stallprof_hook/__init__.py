@@ -12,6 +12,8 @@ import sys
 ADAPTERS = {
     'torch.utils.data.dataloader': 'torch_loader',
     'torch.utils.data._utils.worker': 'torch_worker',
+    'torchdata.stateful_dataloader.stateful_dataloader': 'torchdata_loader',
+    'torchdata.stateful_dataloader.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
     'torch.autograd.profiler': 'torch_profiler',
@@ -32,6 +34,11 @@ ADAPTERS = {
     'jax._src.interpreters.ad': 'jax_steps',
     'optax._src.update': 'jax_steps',
     'equinox._update': 'jax_steps',
+    'grain._src.python.dataset.dataset': 'other_loaders',
+    'torchdata.nodes.loader': 'other_loaders',
+    'nvidia.dali.plugin.base_iterator': 'other_loaders',
+    'ffcv.loader.loader': 'other_loaders',
+    'ray.data.iterator': 'other_loaders',
 }
 
 

@@ -7,7 +7,7 @@ import weakref
 
 from . import events
 from .events import Around, now, put, stamp
-from .parts import Part, Parts
+from .parts import PARTIAL, Part, Parts, report
 
 PARTS = Parts(
     'tf_data',
@@ -81,6 +81,9 @@ def _number_of(dataset):
 def _announce(number, dataset):
     events.announce('tensorflow')
     found = settings(dataset)
+    if 'DataService' in found['pipeline']:
+        report('tf_data.service', PARTIAL, 'batches come from a tf.data service: what its workers do is not '
+                                           'seen, only the wait for them')
     file, line = events.user_line('tensorflow', 'keras', 'tf_keras')
     put(events.LOADER_SEEN, now(), number, 'tf.data',
         'auto' if found['batch_size'] > 0 else 'none', '', found['pipeline'], 0, found['prefetch'],

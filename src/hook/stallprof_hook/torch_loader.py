@@ -11,25 +11,31 @@ import weakref
 
 from . import _stallprof_events as native, events
 from .events import Around, mix, now, put, stamp
-from .parts import Part, Parts
+from .parts import Part, Parts, path_of
 
-_MANY, _ONE = '_MultiProcessingDataLoaderIter', '_SingleProcessDataLoaderIter'
-PARTS = Parts(
-    'torch_loader',
-    Part('fetches', 'batches, and the time that is waited for them', '_BaseDataLoaderIter.__next__(self)',
-         _ONE + '.__init__(self, loader)', _MANY + '.__init__(self, loader)',
-         held=('_base_seed', '_dataset_kind')),
-    Part('loaders', 'the lines that made loaders', 'DataLoader.__init__(self, dataset, num_workers)'),
-    Part('settings', 'loaders, their batches and the time that is waited for them',
-         held=('dataset', 'num_workers', 'prefetch_factor', 'batch_size', 'batch_sampler', 'sampler',
-               'drop_last', 'pin_memory', 'persistent_workers', 'multiprocessing_context',
-               '_dataset_kind')),
-    Part('epochs', 'epochs of persistent workers', _MANY + '._reset(self, loader)'),
-    Part('owners', 'which worker made a batch', _MANY + '._try_put_index(self)',
-         held=('_task_info', '_send_idx', '_rcvd_idx', '_tasks_outstanding')),
-    Part('order', 'which batch came, where they come in any order', _MANY + '._get_data(self)'),
-    Part('ready', 'how many batches lay ready', held=('_sem._semlock._get_value', '_maxsize')),
-    Part('in_process', 'which batch it was, with no workers', held=('_num_yielded',)))
+
+def table(adapter, loader, one, many, *of_all):
+    """The parts of an adapter for a loader and its iterators, without and with workers, by their classes."""
+    return Parts(
+        adapter,
+        Part('fetches', 'batches, and the time that is waited for them', one + '.__init__(self, loader)',
+             many + '.__init__(self, loader)', *of_all, held=('_base_seed', '_dataset_kind')),
+        Part('loaders', 'the lines that made loaders', loader + '.__init__(self, dataset, num_workers)'),
+        Part('settings', 'loaders, their batches and the time that is waited for them',
+             held=('dataset', 'num_workers', 'prefetch_factor', 'batch_size', 'batch_sampler', 'sampler',
+                   'drop_last', 'pin_memory', 'persistent_workers', 'multiprocessing_context',
+                   '_dataset_kind')),
+        Part('epochs', 'epochs of persistent workers', many + '._reset(self, loader)'),
+        Part('owners', 'which worker made a batch', many + '._try_put_index(self)',
+             held=('_task_info', '_send_idx', '_rcvd_idx', '_tasks_outstanding')),
+        Part('order', 'which batch came, where they come in any order', many + '._get_data(self)'),
+        Part('ready', 'how many batches lay ready', held=('_sem._semlock._get_value', '_maxsize')),
+        Part('in_process', 'which batch it was, with no workers', held=('_num_yielded',)))
+
+
+_CLASSES = 'DataLoader', '_SingleProcessDataLoaderIter', '_MultiProcessingDataLoaderIter'
+_NEXT = '_BaseDataLoaderIter.__next__(self)'
+PARTS = table('torch_loader', *_CLASSES, _NEXT)
 
 _loaders = {}        # id(loader) -> (weak reference, number)
 _count = {'loader': 0, 'epoch': 0}
@@ -67,7 +73,7 @@ def _announce_loader(loader):
     _loaders[key] = (weakref.ref(loader, lambda _: _loaders.pop(key, None)), number)
     events.announce('torch')
     batching, size = _batching(loader)
-    file, line, library = events.user_call('torch')
+    file, line, library = events.user_call('torch', 'torchdata')
     put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
         type(loader.dataset).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
@@ -206,13 +212,17 @@ def _not_known():
 
 def install(module):
     """`module` is torch.utils.data.dataloader, just executed."""
+    install_classes(module, PARTS, *_CLASSES)
+    events.announce('torch')
+
+
+def install_classes(module, parts, loader, one, many):
     def begun(made):
         return Around(made, _pass_begins, _pass_begun)
-    PARTS.install(module, {
-        'DataLoader.__init__': lambda made: Around(made, None, _loader_made),
-        _ONE + '.__init__': begun, _MANY + '.__init__': begun,
-        _MANY + '._reset': lambda reset: Around(reset, _reset_begins, _reset_done),
-        '_BaseDataLoaderIter.__next__': native.around_next,
-        _MANY + '._try_put_index': native.around_put_index,
-        _MANY + '._get_data': native.around_get_data})
-    events.announce('torch')
+    parts.install(module, {
+        loader + '.__init__': lambda made: Around(made, None, _loader_made),
+        one + '.__init__': begun, many + '.__init__': begun,
+        many + '._reset': lambda reset: Around(reset, _reset_begins, _reset_done),
+        path_of(_NEXT): native.around_next,
+        many + '._try_put_index': native.around_put_index,
+        many + '._get_data': native.around_get_data})

@@ -94,6 +94,43 @@ for _kind in ('map', 'iterable'):
                 add_count_case(_workers, _method, _kind))
 
 
+TORCHDATA = subprocess.run([PYTHON, '-c', 'import torchdata.stateful_dataloader'],
+                           stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(TORCHDATA, 'no torchdata for ' + PYTHON)
+class Stateful(Case):
+    """torchdata's StatefulDataLoader has iterators and a worker loop of its own."""
+
+    def test_fetches_and_tasks(self):
+        for workers, persistent in ((0, 0), (2, 0), (2, 1)):
+            run = train('--stateful', '--workers', workers, *['--persistent'] * persistent)
+            self.check_waits(run)
+            loader, = run.loader
+            self.assertEqual((loader.workers, loader.file, run.source), (workers, TRAIN, []))
+            self.assertEqual((len(run.batches), len(run.optimizer)), (32, 32))
+            if workers:
+                keys = {(i.pid, i.pass_): i.key for i in run.iterator}
+                tasks = {(t.key, t.batch): t for t in run.task}
+                for fetch in run.batches:
+                    self.assertEqual(tasks[keys[fetch.pid, fetch.pass_], fetch.batch].worker, fetch.worker)
+
+    def test_one_that_goes_on_where_it_was_saved(self):
+        run = script('''
+            from torchdata.stateful_dataloader import StatefulDataLoader
+            for workers in (0, 2):
+                first = StatefulDataLoader(list(range(64)), batch_size=4, num_workers=workers)
+                it = iter(first)
+                seen = [next(it).tolist() for _ in range(5)]
+                state = first.state_dict()
+                second = StatefulDataLoader(list(range(64)), batch_size=4, num_workers=workers)
+                second.load_state_dict(state)
+                seen += [b.tolist() for b in second]
+                assert sum(seen, []) == list(range(64)), seen
+            ''')
+        self.assertEqual(([f for f in run.source], sum(not f.end for f in run.fetch)), ([], 32))
+
+
 class ShortFetches(Case):
     """Without workers the process's CPU clock is read with every 16th short fetch, as long as no other
     thread works for it."""

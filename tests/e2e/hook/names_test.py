@@ -128,6 +128,38 @@ class Fakes(Names):
                 self.missing(words, package, lost, '-c', program)
 
 
+class OtherLoaders(Names):
+    """What is not supported says so where it is iterated, and not where it is only imported."""
+
+    LOADERS = (('grain/_src/python/dataset/dataset.py', 'DatasetIterator', '__init__', 'grain'),
+               ('torchdata/nodes/loader.py', 'Loader', '__iter__', 'torchdata_nodes'),
+               ('nvidia/dali/plugin/base_iterator.py', '_DaliBaseIterator', '__iter__', 'dali'),
+               ('ffcv/loader/loader.py', 'Loader', '__iter__', 'ffcv'),
+               ('ray/data/iterator.py', 'DataIterator', 'iter_batches', 'ray_data'))
+
+    def test_each(self):
+        for path, kind, method, name in self.LOADERS:
+            os.makedirs(os.path.join(self.folder, os.path.dirname(path)))
+            with open(os.path.join(self.folder, path), 'w') as file:
+                file.write('class %s:\n def %s(self): return iter(())\n' % (kind, method)
+                           if method != '__init__' else
+                           'class %s:\n def __init__(self): pass\n' % kind)
+            module = path[:-3].replace('/', '.')
+            for use, found in ((False, set()), (True, {'other_loaders.' + name})):
+                program = 'from %s import %s as kind\n' % (module, kind) + \
+                    ('for _ in range(2): kind()%s\n' % ('' if method == '__init__' else '.%s()' % method)) * use
+                with self.subTest(name, used=use):
+                    run, absent = self.run_moved(['-c', program], '', '')
+                    self.assertEqual((absent, len(run.source)), (found, len(found)))
+
+    def test_a_tf_data_service(self):
+        run = Run([PYTHON, '-c', 'from tensorflow.python.data.ops.iterator_ops import RangeDataset\n'
+                                 'class _DataServiceDatasetV2(RangeDataset): pass\n'
+                                 'for _ in _DataServiceDatasetV2(2, 0): pass'], path_after=(FAKE,))
+        self.assertEqual((run.err, len([f for f in run.fetch if not f.end])), ('', 2))
+        self.assertEqual([(s.source, s.state) for s in run.source], [('hook.tf_data.service', parts.PARTIAL)])
+
+
 class Tables(unittest.TestCase):
     """What a name of a table asks for."""
 

@@ -49,14 +49,19 @@ def main():
     parser.add_argument('--epochs', type=int, default=2)
     parser.add_argument('--sample-seconds', type=float, default=0.0005)
     parser.add_argument('--persistent', action='store_true')
+    parser.add_argument('--stateful', action='store_true')
     parser.add_argument('--out-of-order', action='store_true')
     parser.add_argument('--seed-each-epoch', action='store_true')
     args = parser.parse_args()
     more = {'in_order': False} if args.out_of_order else {}
     dataset = (Squares if args.kind == 'map' else Stream)(args.samples, args.sample_seconds)
-    loader = DataLoader(dataset, batch_size=args.batch, num_workers=args.workers,
-                        multiprocessing_context=args.method if args.workers else None,
-                        persistent_workers=args.persistent, shuffle=args.kind == 'map', **more)
+    if args.stateful:
+        from torchdata.stateful_dataloader import StatefulDataLoader as Loader
+    else:
+        Loader = DataLoader
+    loader = Loader(dataset, batch_size=args.batch, num_workers=args.workers,
+                    multiprocessing_context=args.method if args.workers else None,
+                    persistent_workers=args.persistent, shuffle=args.kind == 'map', **more)
     model = torch.nn.Linear(16, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     waits, total = [], 0.0
