@@ -10,6 +10,7 @@ import sys
 from .events import now, put
 
 SOURCE_STATE = 61
+_ANY_ARGUMENTS = 0x04 | 0x08   # inspect.CO_VARARGS, CO_VARKEYWORDS
 ABSENT, PARTIAL = 0, 1   # event/vocabulary.h, Coverage
 
 
@@ -103,9 +104,11 @@ def _has(module, name):
         return True
     function = vars(owner)[last]
     code = getattr(function, '__code__', None)
-    known = code.co_varnames[:code.co_argcount] if code is not None else None
     wanted = [p.strip() for p in parameters.rstrip(')').split(',') if p.strip()]
-    return callable(function) and (known is None or all(p in known for p in wanted))
+    # One that takes any arguments hands them on, as a decorated one does: they cannot be checked.
+    if not callable(function) or code is None or code.co_flags & _ANY_ARGUMENTS:
+        return callable(function)
+    return set(wanted) <= set(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
 
 
 def _reach(thing, path):

@@ -165,8 +165,10 @@ class Tables(unittest.TestCase):
 
     def test_a_name_a_parameter_and_a_class_that_is_not_the_modules(self):
         module = types.ModuleType('module')
-        exec('class Kind:\n def method(self, one, *, two=1): pass\nvalue = 1\n', vars(module))
+        exec('class Kind:\n def method(self, one, *, two=1): pass\nvalue = 1\n'
+             'def decorated(*args, **more): pass\n', vars(module))
         for name, there in (('Kind.method', True), ('Kind.method(self, one)', True),
+                            ('Kind.method(two)', True), ('decorated(self, one)', True),
                             ('Kind.method(three)', False), ('Kind.other', False), ('None.method', False),
                             ('value', True), ('value()', False), ('Kind.__str__', False)):
             self.assertEqual(parts._has(module, name), there, name)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A choice of the hook's tests on PyTorch 2.x, where scripts/torch2 has put one: its iterators and workers,
+torchdata's, its optimizers' hooks, and that no name which the hook relies on is missing."""
+import os
+import unittest
+
+PYTHON = os.environ.get('STALLPROF_TORCH2', '')
+HAVE = os.path.exists(PYTHON)
+if HAVE:
+    os.environ['STALLPROF_TORCH'] = PYTHON
+import loader_test   # noqa: E402
+import names_test    # noqa: E402
+
+CHOSEN = {
+    loader_test.Counts: ('test_map_0_workers_', 'test_map_2_workers_fork', 'test_iterable_2_workers_spawn'),
+    loader_test.Passes: ('test_out_of_order',),
+    loader_test.Stateful: ('test_fetches_and_tasks', 'test_one_that_goes_on_where_it_was_saved'),
+    names_test.Torch: ('test_nothing_is_missing_as_it_is', 'test_optimizers'),
+}
+
+
+class Torch2(unittest.TestCase):
+    @unittest.skipUnless(HAVE, 'no PyTorch 2.x: scripts/torch2 gets one')
+    def test_it_is_there(self):
+        self.assertEqual(loader_test.TORCH.partition('.')[0], '2')
+
+
+def load_tests(loader, tests, pattern):
+    suite = unittest.TestSuite([Torch2('test_it_is_there')])
+    for case, names in CHOSEN.items() if HAVE else ():
+        suite.addTests(map(case, names))
+    return suite
+
+
+if __name__ == '__main__':
+    unittest.main()
