@@ -35,6 +35,14 @@ struct Gap {
   STALLPROF_EVENT(GAP, "gap", v("duration", s.duration), v("why", s.why))
 };
 
+// From `at` for `duration` nothing was sampled, on purpose: the steps in between show the job
+// without the samplers (sampler/pause_schedule.h). No loss: counters and what the job reports
+// itself go on.
+struct SamplingPause {
+  Nanos duration{};
+  STALLPROF_EVENT(SAMPLING_PAUSE, "pause", v("duration", s.duration))
+};
+
 // The command ended. A recording without this event is of a run that goes on or was cut off.
 struct CommandEnd {
   std::int32_t exitCode = -1, signal = -1;  // one of them is -1

@@ -84,12 +84,12 @@ void Governor::addJob(double wall, double cpu) {
   budget_ = std::min(share_ * std::max(cores, 1.0), kMaxBudget);
 }
 
-Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job) {
+Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job, Nanos paused) {
   if (wall <= Nanos::zero()) return pace();
   const double interval = seconds(wall);
   const std::size_t at = updates_++ % kIntervals;
   addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
-  addJob(interval, seconds(job));
+  addJob(seconds(wall + paused), seconds(job));
   samples_[at] = seconds(paced) / interval / samplesKept(level_);
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;

@@ -40,8 +40,10 @@ class Governor {
 
   explicit Governor(Nanos fastest, double share = kShare);
   // In the last `wall` the recorder spent `cpu`, of it `paced` in repeated samples; `job` is by how
-  // much the figure of the job's CPU grew, which is brought up to date about once a second.
-  Pace update(Nanos wall, Nanos cpu, Nanos paced, Nanos job = Nanos::zero());
+  // much the figure of the job's CPU grew in `wall` and in the `paused` time beside it, in which
+  // nothing was sampled. It is brought up to date about once a second.
+  Pace update(Nanos wall, Nanos cpu, Nanos paced, Nanos job = Nanos::zero(),
+              Nanos paused = Nanos::zero());
   [[nodiscard]] Pace pace() const { return paceOf(level_); }
 
  private:

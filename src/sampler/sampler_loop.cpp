@@ -86,6 +86,26 @@ void SamplerLoop::step(Nanos now, EventOut& out) {
   reportMissed(now, out);
 }
 
+void SamplerLoop::pause(Nanos now) {
+  for (const Entry& entry : entries_) entry.sampler->pause();
+  pausedAt_ = now;
+  pausedCpu_ = cpuClock_();
+}
+
+void SamplerLoop::resume(Nanos now, EventOut& out) {
+  const Nanos paused = std::max(now - pausedAt_, Nanos::zero());
+  out.emit(pausedAt_, SamplingPause{paused});
+  for (Entry& entry : entries_) {
+    entry.planned += paused;
+    entry.due += paused;
+    entry.sampler->resume(now, paused);
+  }
+  governedAt_ += paused;
+  missedReportedAt_ += paused;
+  cpuThen_ += cpuClock_() - pausedCpu_;
+  paused_ += paused;
+}
+
 void SamplerLoop::finish(Nanos now, EventOut& out) {
   for (Entry& entry : entries_) entry.sampler->finish(now, out);
   missedReportedAt_ = now - kOneSecond;
@@ -103,8 +123,9 @@ void SamplerLoop::govern(Nanos now) {
   const Nanos samples = paced - std::exchange(pacedThen_, paced);
   const Nanos job = jobCpu_ ? jobCpu_() : Nanos::zero();
   const Nanos worked = job - std::exchange(jobThen_, job);
+  const Nanos paused = std::exchange(paused_, Nanos::zero());
   if (first) return;
-  const Pace pace = governor_.update(wall, spent, samples, worked);
+  const Pace pace = governor_.update(wall, spent, samples, worked, paused);
   if (pace == std::exchange(pace_, pace)) return;
   for (const Entry& entry : entries_) entry.sampler->setPace(pace);
 }

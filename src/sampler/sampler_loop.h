@@ -29,6 +29,11 @@ class SamplerLoop {
 
   [[nodiscard]] Nanos nextDue() const;
   void step(Nanos now, EventOut& out);
+  // Nobody is sampled until resume(), and step() must not be called. All due times move by the
+  // length of the pause, and the governor does not count it: nothing is missed, and nothing caught
+  // up.
+  void pause(Nanos now);
+  void resume(Nanos now, EventOut& out);
   // The last call: every sampler gives what it holds back.
   void finish(Nanos now, EventOut& out);
 
@@ -61,6 +66,7 @@ class SamplerLoop {
   Pace pace_;
   std::function<Nanos()> cpuClock_, jobCpu_;
   Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, jobThen_{}, missedReportedAt_{};
+  Nanos pausedAt_{}, pausedCpu_{}, paused_{};  // of the pause; all of them since governedAt_
   std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;
 };
 

@@ -63,10 +63,10 @@ void SliceBuilder::flush(EventOut& out) {
   used_ = 0;
 }
 
-void SliceBuilder::lose(Nanos now, EventOut& out) {
+void SliceBuilder::lose(Nanos now, EventOut& out, Nanos run, Nanos queued) {
   flush(out);
   if (now <= last_) return;
-  add(Seen{}, now - last_, Nanos::zero(), Nanos::zero());
+  add(Seen{}, now - last_, run, queued);
   parts_[0].samples = 0;
   last_ = now;
   flush(out);

@@ -44,8 +44,9 @@ class SliceBuilder {
   void setWindow(Nanos window) { window_ = window; }
   void setLongest(Nanos longest) { longest_ = longest; }
   [[nodiscard]] Nanos longest() const { return longest_; }
-  // Time that no sample can explain: the end of a thread that died since.
-  void lose(Nanos now, EventOut& out);
+  // Time that no sample can explain: the end of a thread that died since, or a pause in which it
+  // ran.
+  void lose(Nanos now, EventOut& out, Nanos run = {}, Nanos queued = {});
 
   [[nodiscard]] ThreadId thread() const { return thread_; }
   [[nodiscard]] Nanos last() const { return last_; }

@@ -49,6 +49,12 @@ void ThreadSampler::setPace(const Pace& pace) {
   interval_ = std::max<Nanos::rep>((pace.period + fastest_ / 2) / fastest_, 1) * pace.turns;
 }
 
+void ThreadSampler::resume(Nanos now, Nanos paused) {
+  resumed_ = now;
+  second_ += paused;
+  if (taker_ != nullptr) taker_->resume(paused);
+}
+
 // ---- which threads ------------------------------------------------------------------------------
 
 void ThreadSampler::follow(Nanos now, EventOut& out) {
@@ -149,7 +155,10 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
   const SchedStat before = !first ? thread.stat : thread.older ? stat : SchedStat{};
   const Nanos run = std::max(stat.run - before.run, Nanos::zero());
   const Nanos queued = std::max(stat.queued - before.queued, Nanos::zero());
-  thread.slice.sample(now, run, queued, thread.seen, out);
+  if (!first && !stillBlocked && thread.slice.last() < resumed_)
+    thread.slice.lose(now, out, run, queued);
+  else
+    thread.slice.sample(now, run, queued, thread.seen, out);
   thread.stat = stat;
   if (taker_ != nullptr)
     taker_->sample({thread.slice.thread(), thread.task.process, thread.task.pid, thread.task.tid,

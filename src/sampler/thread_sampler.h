@@ -30,6 +30,9 @@ class ThreadSampler : public Sampler {
   [[nodiscard]] bool leads() const override { return true; }
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
+  // The time since the sample before the pause is not what the first one after it sees: a slice of
+  // no samples, unless the thread has not run in between.
+  void resume(Nanos now, Nanos paused) override;
   void setPace(const Pace& pace) override;
   // Every sample is given to `taker`, which must outlive the sampler.
   void deliverSamples(SampleSink& taker) { taker_ = &taker; }
@@ -82,7 +85,7 @@ class ThreadSampler : public Sampler {
   WaitReader waits_;
   std::size_t quick_ = 0;  // threads that are
   bool probed_ = false;
-  Nanos second_{}, window_{}, pacedCpu_{};
+  Nanos second_{}, window_{}, pacedCpu_{}, resumed_{};
   std::uint64_t random_ = 88172645463325252ull;
 };
 

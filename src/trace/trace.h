@@ -106,6 +106,7 @@ struct Trace {
   Table<SourceState> sources;
   Table<Loss> losses;
   Table<Gap> gaps;
+  Table<SamplingPause> pauses;
   Table<CommandEnd> ends;
   Table<RecorderUsage> recorder;
   Table<SignalForwarded> signals;

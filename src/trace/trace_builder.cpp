@@ -102,6 +102,8 @@ constexpr auto kTableOf<Loss> = &Trace::losses;
 template <>
 constexpr auto kTableOf<Gap> = &Trace::gaps;
 template <>
+constexpr auto kTableOf<SamplingPause> = &Trace::pauses;
+template <>
 constexpr auto kTableOf<CommandEnd> = &Trace::ends;
 template <>
 constexpr auto kTableOf<RecorderUsage> = &Trace::recorder;

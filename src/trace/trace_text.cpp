@@ -318,6 +318,7 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks);
   all.addAll(trace.optimizerSteps), all.addAll(trace.spans), all.addAll(trace.clocks);
   all.addAll(trace.sources), all.addAll(trace.losses), all.addAll(trace.gaps);
+  all.addAll(trace.pauses);
   all.addAll(trace.ends), all.addAll(trace.recorder), all.addAll(trace.signals);
   all.addAll(trace.devices), all.addAll(trace.deviceTraces), all.addAll(trace.deviceSpans);
   all.addAll(trace.deviceWorks), all.addAll(trace.deviceUses), all.addAll(trace.deviceCalls);

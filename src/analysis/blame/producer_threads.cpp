@@ -64,18 +64,20 @@ class Finder {
   // Samples outside of fetches: what a fetch is for, the hook says.
   void inspectTrainer() {
     auto fetch = timeline_.fetches.begin();
-    eachSample(trace_.thread(timeline_.who.thread), begin_, end_, [&](const Sample& sample) {
-      while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
-      if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
-      const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-      if (waitsForThreads(label, sample.wait) || found_.graphWaits(label, sample.wait, sample.at))
-        waits_.push_back({sample.at - sample.weight, sample.at});
-    });
+    eachSample(trace_, trace_.thread(timeline_.who.thread), begin_, end_,
+               [&](const Sample& sample) {
+                 while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
+                 if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
+                 const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+                 if (waitsForThreads(label, sample.wait) ||
+                     found_.graphWaits(label, sample.wait, sample.at))
+                   waits_.push_back({sample.at - sample.weight, sample.at});
+               });
   }
 
   [[nodiscard]] bool computes(ThreadId id) const {
     double running = 0, computing = 0;
-    eachSample(trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+    eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
       if (sample.wait != Wait::kRunning) return;
       const PhaseRule* rule = labels_.of(sample.stack->stack, Side::kTrainer).rule;
       ++running;
@@ -85,7 +87,7 @@ class Finder {
   }
 
   void inspectProducer(ThreadId id, PhaseSamples& running) const {
-    eachSample(trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+    eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
       if (sample.wait != Wait::kRunning) return;
       const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
       running.add(StackLabels::sample(label, sample.wait, false).phase, sample.stack,

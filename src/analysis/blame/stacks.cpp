@@ -23,10 +23,11 @@ using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, String
 // The samples for which `keep(sample)` holds, in runs: those that follow each other with the same
 // slice of the stack, wait and weight are one sample with their count, at the first one's instant.
 template <class Keep, class Visit>
-void eachRun(const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep, Visit&& visit) {
+void eachRun(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep,
+             Visit&& visit) {
   Sample run;
   run.count = 0;
-  eachSample(thread, begin, end, [&](const Sample& sample) {
+  eachSample(trace, thread, begin, end, [&](const Sample& sample) {
     if (!keep(sample)) return;
     if (run.count > 0 && run.stack == sample.stack && run.wait == sample.wait &&
         run.weight == sample.weight) {
@@ -94,7 +95,7 @@ class Gatherer {
     auto next = pieces.begin();
     const StackSlice* slice = nullptr;
     const Piece* first = nullptr;
-    eachSample(thread, begin_, end_, [&](const Sample& sample) {
+    eachSample(trace_, thread, begin_, end_, [&](const Sample& sample) {
       while (next != pieces.end() && next->end <= sample.at) ++next;
       const Piece* piece = next != pieces.end() && next->begin <= sample.at ? &*next : nullptr;
       if (sample.stack != slice) {
@@ -185,7 +186,7 @@ class Gatherer {
   // What threads that make data in the trainer's process do, all the time.
   void inspectProducer(ThreadId id) {
     eachRun(
-        trace_.thread(id), begin_, end_, [](const Sample&) { return true; },
+        trace_, trace_.thread(id), begin_, end_, [](const Sample&) { return true; },
         [&](const Sample& run) { takePool(id, run); });
   }
 
@@ -247,7 +248,7 @@ class Gatherer {
       while (at != intervals.end() && at->end <= sample.at) ++at;
       return at != intervals.end() && at->begin <= sample.at;
     };
-    eachRun(trace_.thread(id), begin_, end_, within, visit);
+    eachRun(trace_, trace_.thread(id), begin_, end_, within, visit);
   }
 
   // Python threads that work for the fetch: their CPU is the batch's. What hands batches over

@@ -192,7 +192,7 @@ CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTim
   std::map<std::pair<StackId, StackId>, double> samples;
   CallSite site;
   if (devices.calls.empty()) return site;
-  eachSample(trace.thread(trainer), begin, end, [&](const Sample& sample) {
+  eachSample(trace, trace.thread(trainer), begin, end, [&](const Sample& sample) {
     const auto call =
         std::partition_point(devices.calls.begin(), devices.calls.end(),
                              [&](const BlockingCall& c) { return c.end <= sample.at; });

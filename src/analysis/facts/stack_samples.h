@@ -13,7 +13,7 @@ struct Sample {
   const StackSlice* stack = nullptr;  // null: none was seen
   Wait wait = Wait::kUnknown;
   // The time since the sample before, as the sampling rate changes with the recorder's budget. At
-  // most kLongest of time without samples.
+  // most kLongest of time without samples, and none of a pause: its time is divided as the other.
   Nanos weight{};
   std::uint32_t count = 1;  // samples, of eachRun
   static constexpr Nanos kLongest{1'000'000'000};
@@ -26,22 +26,45 @@ class WaitAt {
   explicit WaitAt(const Table<ThreadSlice>& slices) : slices_(slices), cursor_(slices.begin()) {}
   // To be asked in order of time.
   Wait operator()(Nanos at) {
-    while (cursor_ != slices_.end() && cursor_->end() < at) advance();
+    while (cursor_ != slices_.end() && (cursor_->end() < at || unseen(*cursor_))) advance();
     if (cursor_ == slices_.end())
       return slices_.empty() ? Wait::kUnknown : slices_.back().data.wait;
     return (at < beforeUntil_ ? std::prev(cursor_) : cursor_)->data.wait;
   }
 
  private:
+  // Of a pause: no sample was in it.
+  [[nodiscard]] static bool unseen(const Timed<ThreadSlice>& slice) {
+    return slice.data.samples == 0 && slice.data.wait == Wait::kUnknown;
+  }
   void advance() {
+    const bool nothing = unseen(*cursor_);
     const Nanos end = cursor_->end();
     if (++cursor_ == slices_.end()) return;
-    beforeUntil_ = end + cursor_->data.duration / std::max(1u, cursor_->data.samples) / 2;
+    beforeUntil_ = nothing ? Nanos::min()
+                           : end + cursor_->data.duration / std::max(1u, cursor_->data.samples) / 2;
   }
 
   const Table<ThreadSlice>& slices_;
   Table<ThreadSlice>::const_iterator cursor_;
   Nanos beforeUntil_ = Nanos::min();  // the slice before the cursor is nearer
+};
+
+// How much of an interval sampling was paused. To be asked in order of time.
+class PausedTime {
+ public:
+  explicit PausedTime(const Table<SamplingPause>& pauses)
+      : next_(pauses.begin()), end_(pauses.end()) {}
+  [[nodiscard]] Nanos in(const Interval& interval) {
+    while (next_ != end_ && next_->end() <= interval.begin) ++next_;
+    Nanos sum{};
+    for (auto pause = next_; pause != end_ && pause->at < interval.end; ++pause)
+      sum += overlap(intervalOf(*pause), interval);
+    return sum;
+  }
+
+ private:
+  Table<SamplingPause>::const_iterator next_, end_;
 };
 
 // The slices of a thread's stacks that have samples in [begin, end), in order: visit(row, how
@@ -61,10 +84,12 @@ void eachSlice(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) 
   }
 }
 
-// Samples in [begin, end) of one thread, in order.
+// Samples in [begin, end) of one thread of the trace, in order.
 template <class Visit>
-void eachSample(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) {
+void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos end,
+                Visit&& visit) {
   WaitAt waitAt(thread.slices);
+  PausedTime paused(trace.pauses);
   auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
                                   [&](const Timed<StackSlice>& s) { return s.end() < begin; });
   Nanos before = row == thread.stacks.begin() ? begin : std::max(begin, std::prev(row)->end());
@@ -74,7 +99,8 @@ void eachSample(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit)
     for (std::uint32_t i = 0; i < samples; ++i) {
       const Nanos at = row->at + period * i;
       if (at < begin || at >= end) continue;
-      const Nanos since = std::clamp(at - before, Nanos{}, std::max(period, Sample::kLongest));
+      const Nanos since = std::clamp(at - before - paused.in({before, at}), Nanos{},
+                                     std::max(period, Sample::kLongest));
       visit(Sample{at, &row->data, waitAt(at), since});
       before = at;
     }

@@ -181,7 +181,7 @@ DataFunctions::DataFunctions(const Trace& trace, const StackLabels& labels,
   const auto report = [&](StackId seen, Turns::At at) {
     ++(at == Turns::At::kBefore ? of(seen).before : of(seen).after);
   };
-  eachSample(thread, begin, end, [&](const Sample& sample) {
+  eachSample(trace, thread, begin, end, [&](const Sample& sample) {
     const StackId stack = sample.stack->stack;
     if (stack.none() || stack.value > samples.size()) return;
     ++of(stack).all;

@@ -43,7 +43,8 @@ struct JobWatch::Parts {
         calls(kRoot),
         gpus(kRoot, &tree),
         natives(kRoot, tree, options.python ? &stacks : nullptr),
-        loop(options.hz, options.budget / 100) {
+        loop(options.hz, options.budget / 100),
+        pauses(PauseSchedule::shareAsked(), static_cast<std::uint64_t>(now().count())) {
     // The tree first: the others follow what it found.
     for (Sampler* sampler :
          std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &siblings, &host,
@@ -68,6 +69,7 @@ struct JobWatch::Parts {
   NativeSampler natives;
   CounterSampler counters;
   SamplerLoop loop;
+  PauseSchedule pauses;
 };
 
 JobWatch::JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt)
@@ -103,9 +105,32 @@ void JobWatch::arm(EventOut& out) {
   step(now(), out);
 }
 
-Nanos JobWatch::nextDue() const { return parts_->loop.nextDue(); }
-void JobWatch::step(Nanos t, EventOut& out) { parts_->loop.step(t, out); }
-void JobWatch::finish(Nanos t, EventOut& out) { parts_->loop.finish(t, out); }
+bool JobWatch::paused() const { return parts_->pauses.paused(); }
+
+void JobWatch::notePace(Nanos t, const StepPace& pace) { parts_->pauses.update(t, pace); }
+
+Nanos JobWatch::nextDue() const { return paused() ? parts_->pauses.due() : parts_->loop.nextDue(); }
+
+// A pause begins after a turn of the samplers, and ends before one.
+void JobWatch::step(Nanos t, EventOut& out) {
+  PauseSchedule& pauses = parts_->pauses;
+  if (paused()) {
+    if (t < pauses.due()) return;
+    parts_->loop.resume(t, out);
+    return pauses.turn(t);
+  }
+  parts_->loop.step(t, out);
+  if (t < pauses.due()) return;
+  const Nanos begin = now();  // the turn took some time
+  parts_->loop.pause(begin);
+  pauses.turn(begin);
+}
+
+void JobWatch::finish(Nanos t, EventOut& out) {
+  if (paused()) parts_->loop.resume(t, out);
+  parts_->loop.finish(t, out);
+}
+
 std::uint32_t JobWatch::milliHz() const { return parts_->loop.milliHz(); }
 
 EventMemory::Identities JobWatch::identities() {

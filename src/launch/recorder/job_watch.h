@@ -9,6 +9,7 @@
 #include "event/event_out.h"
 #include "launch/setup/options.h"
 #include "recording/memory/ring.h"
+#include "sampler/pause_schedule.h"
 
 namespace stallprof {
 
@@ -25,6 +26,10 @@ class JobWatch {
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);
   [[nodiscard]] Nanos nextDue() const;
+  // What the job steps like, as far as is known: what pauses are planned by.
+  void notePace(Nanos now, const StepPace& pace);
+  // Nothing is sampled until nextDue().
+  [[nodiscard]] bool paused() const;
   void step(Nanos now, EventOut& out);
   // The command ended: what samplers still hold back.
   void finish(Nanos now, EventOut& out);

@@ -15,7 +15,13 @@ constexpr std::size_t kMaxGaps = 16384, kMaxThreads = 4096;
 
 void Progress::put(const Event& event) {
   out_.put(event);
-  if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
+  ++taken_;
+  if (const auto* loader = std::get_if<LoaderSeen>(&event.payload))
+    workers_ = std::max(workers_, static_cast<unsigned>(std::clamp(loader->workers, 0, 256)));
+  else if (std::holds_alternative<Range>(event.payload) ||
+           std::holds_alternative<PhaseSpan>(event.payload))
+    ranges_ = true;
+  else if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
     if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
   } else if (const auto* step = std::get_if<OptimizerStep>(&event.payload)) {
     note(Kind::kOptimizer, step->thread, event.at, Nanos(0), std::max(step->steps, 1u));
@@ -28,10 +34,26 @@ void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint3
   if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
     seen.gaps.push_back((at - seen.last) / count);
   seen.last = at;
+  seen.ends[seen.calls++ % kPaceSteps] = at;
   seen.wait += wait;
   seen.total += count;
   seen.since += count;
   if (from_ < Nanos(0)) from_ = at;
+}
+
+StepPace Progress::pace() const {
+  const Seen* busiest = nullptr;
+  Kind kind = Kind::kBatch;
+  for (const auto& [key, seen] : seen_) {
+    if (busiest != nullptr && (key.first != kind || seen.total <= busiest->total)) continue;
+    busiest = &seen;
+    kind = key.first;
+  }
+  StepPace pace{{}, workers_, ranges_};
+  if (busiest == nullptr || busiest->calls < kPaceSteps) return pace;
+  const auto [first, last] = std::minmax_element(busiest->ends.begin(), busiest->ends.end());
+  pace.step = (*last - *first) / static_cast<Nanos::rep>(kPaceSteps - 1);
+  return pace;
 }
 
 std::string Progress::line(Nanos now) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "event/event_out.h"
+#include "sampler/pause_schedule.h"
 
 namespace stallprof {
 
@@ -24,11 +27,20 @@ class Progress : public EventOut {
   // waiting for data"; of the thread that fetched most of them. Empty where none came.
   [[nodiscard]] std::string line(Nanos now);
 
+  // Of the thread with most batches, or steps of an optimizer: the mean of its last ones, burst or
+  // not. Known after kPaceSteps.
+  [[nodiscard]] StepPace pace() const;
+  // Events that came by.
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
+
  private:
+  static constexpr std::size_t kPaceSteps = 16;
   struct Seen {
     std::uint64_t total = 0, since = 0;  // ever; since the last line
+    std::uint64_t calls = 0;             // of several steps or one
     Nanos wait{}, last{-1};
-    std::vector<Nanos> gaps;  // from one to the next
+    std::vector<Nanos> gaps;               // from one to the next
+    std::array<Nanos, kPaceSteps> ends{};  // when the last ones came
   };
   // Batches come first: an optimizer's steps count where no loader is seen.
   enum class Kind : std::uint8_t { kBatch, kOptimizer };
@@ -37,6 +49,9 @@ class Progress : public EventOut {
 
   EventOut& out_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;
+  std::uint64_t taken_ = 0;
+  unsigned workers_ = 0;
+  bool ranges_ = false;
   Nanos from_{-1};
 };
 

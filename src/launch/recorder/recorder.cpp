@@ -32,6 +32,9 @@ namespace {
 // The ring of a process holds some 500 batches of a loader; drained after 120 ms at the latest it
 // never fills below 4,000 batches a second.
 constexpr Nanos kDrainEvery = std::chrono::milliseconds(80);
+// While sampling is paused, where fewer events than kFewEvents came since the drain before.
+constexpr Nanos kDrainPaused = std::chrono::milliseconds(320);
+constexpr std::uint64_t kFewEvents = 80;
 // A wake-up costs more than what is done in it (25 us on a virtual machine): our own work waits
 // this long for one of the samplers'.
 constexpr Nanos kMaxDelay = std::chrono::milliseconds(40);
@@ -80,6 +83,7 @@ class Recorder {
   void finish();
   void discard();
   void source(std::string_view name, Coverage state, std::string_view why);
+  void drain(Nanos now);
   [[nodiscard]] Nanos nextDue() const;
   [[nodiscard]] bool commandGone() const;
 
@@ -241,12 +245,7 @@ void Recorder::work(Nanos t) {
   if (watch_ && t >= watch_->nextDue()) watch_->step(t, *log_);
   // Now, too, what would be overdue when the samplers are due again.
   const Nanos next = watch_ ? watch_->nextDue() - kMaxDelay : Nanos(0);
-  if (t >= nextDrain_ || next > nextDrain_) {
-    if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
-    if (activity_ && watch_) activity_->drain(t, identities_, *log_);
-    writer_->tick(t);
-    nextDrain_ = t + (commandFd_.valid() ? kDrainEvery : std::min(kDrainEvery, kAskEvery));
-  }
+  if (t >= nextDrain_ || next > nextDrain_) drain(t);
   if (t >= nextUsage_ || next > nextUsage_) {
     reportUsage(t);
     nextUsage_ = t + kUsageEvery;
@@ -255,6 +254,17 @@ void Recorder::work(Nanos t) {
     reportProgress(t);
     nextProgress_ = t + plan_.options.progressEvery;
   }
+}
+
+void Recorder::drain(Nanos t) {
+  const std::uint64_t before = progress_->taken();
+  if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
+  if (activity_ && watch_) activity_->drain(t, identities_, *log_);
+  if (watch_) watch_->notePace(t, progress_->pace());
+  writer_->tick(t);
+  const bool few = !activity_ && progress_->taken() - before < kFewEvents;
+  const Nanos every = few && watch_ && watch_->paused() ? kDrainPaused : kDrainEvery;
+  nextDrain_ = t + (commandFd_.valid() ? every : std::min(every, kAskEvery));
 }
 
 void Recorder::reportProgress(Nanos t) {

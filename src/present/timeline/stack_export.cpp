@@ -79,7 +79,7 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
       const bool data = own.claim(sample.stack->stack, label, what);
       return std::string(nameOf(data ? Phase::kTransform : what.phase));
     };
-    eachSample(thread, trace.begin, endOf(trace), [&](const Sample& sample) {
+    eachSample(trace, thread, trace.begin, endOf(trace), [&](const Sample& sample) {
       if (sample.stack->stack.none() || (!blocked && sample.wait != Wait::kRunning)) return;
       ++samples[{groupOf(sample), sample.stack->stack}];
     });

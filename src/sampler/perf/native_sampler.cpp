@@ -39,6 +39,20 @@ Nanos NativeSampler::period() const {
 
 void NativeSampler::setPace(const Pace& pace) { pace_ = pace.period; }
 
+void NativeSampler::pause() {
+  if (samples_.opened() && !stopped_) samples_.enable(false);
+}
+
+// Births, deaths and mappings of the pause were not seen: numbers may be others', and the files of
+// an address that is not known are read again (placeOf).
+void NativeSampler::resume(Nanos, Nanos paused) {
+  if (!samples_.opened() || stopped_) return;
+  threads_.clear();
+  nextMapsRead_.clear();
+  second_ += paused;
+  samples_.enable(true);
+}
+
 void NativeSampler::report(Nanos now, EventOut& out) {
   reported_ = true;
   if (!leftOut_.empty())

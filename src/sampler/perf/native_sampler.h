@@ -39,6 +39,8 @@ class NativeSampler : public Sampler {
   [[nodiscard]] Nanos period() const override;
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
+  void pause() override;
+  void resume(Nanos now, Nanos paused) override;
   void setPace(const Pace& pace) override;
 
  private:

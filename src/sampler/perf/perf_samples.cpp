@@ -227,8 +227,12 @@ void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
 
 std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }
 
+void PerfSamples::enable(bool on) {
+  for (const auto& [key, ring] : rings_) ring.enable(on);
+}
+
 void PerfSamples::stop() {
-  for (const auto& [key, ring] : rings_) ring.disable();
+  enable(false);
   attributes_.reset();
 }
 

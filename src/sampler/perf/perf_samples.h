@@ -42,6 +42,8 @@ class PerfSamples {
   void drain(std::vector<PerfRecord>& records, bool all = false);
   // Records the kernel dropped since the last call.
   [[nodiscard]] std::uint64_t takeLost();
+  // No samples, nor births, execs and mappings, until `on` again; what was taken can be drained.
+  void enable(bool on);
   // No more samples; what was taken can still be drained.
   void stop();
 

@@ -34,6 +34,9 @@ class Sampler {
   virtual void sample(Nanos now, EventOut& out) = 0;
   // The command has ended or the recorder stops: give what is still held back (open slices).
   virtual void finish(Nanos now, EventOut& out) { sample(now, out); }
+  // Nothing is sampled from now on, until `resume`, which says how long that was.
+  virtual void pause() {}
+  virtual void resume(Nanos /*now*/, Nanos /*paused*/) {}
   // What the governor asks for. Only samplers whose cost grows with the number of threads heed it.
   virtual void setPace(const Pace&) {}
   // CPU spent so far in what the pace governs: repeated samples, without a new thread's first.

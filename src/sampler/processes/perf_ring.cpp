@@ -55,10 +55,10 @@ bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, st
   return false;
 }
 
-// The event of every descendant that inherited it, too.
-void PerfRing::disable() const {
-  ::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0);
-  for (const Fd& event : more_) ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+void PerfRing::enable(bool on) const {
+  const unsigned long request = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+  ::ioctl(fd_.get(), request, 0);
+  for (const Fd& event : more_) ::ioctl(event.get(), request, 0);
 }
 
 void PerfRing::copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,

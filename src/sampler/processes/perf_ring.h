@@ -58,7 +58,8 @@ class PerfRing {
     __atomic_store_n(&meta->data_tail, tail, __ATOMIC_RELEASE);
   }
 
-  void disable() const;
+  // The event of every descendant that inherited it, too.
+  void enable(bool on) const;
 
  private:
   static void copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,

@@ -29,6 +29,8 @@ class SampleSink {
   virtual void sample(const ThreadSample& sample) = 0;
   // All samples of one round were given, at that pace.
   virtual void endRound(Nanos now, const Pace& pace, EventOut& out) = 0;
+  // Nothing was sampled for so long (Sampler::resume).
+  virtual void resume(Nanos paused) = 0;
   virtual void finish(Nanos now, EventOut& out) = 0;
 };
 

@@ -23,6 +23,7 @@ class PythonSampler : public SampleSink {
   PythonSampler(std::string root, const ProcessTree& tree);
   void sample(const ThreadSample& sample) override;
   void endRound(Nanos now, const Pace& pace, EventOut& out) override;
+  void resume(Nanos paused) override { second_ += paused; }
   void finish(Nanos now, EventOut& out) override;
 
   using LastSample = python::LastSample;

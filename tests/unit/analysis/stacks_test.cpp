@@ -230,3 +230,20 @@ TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks")
   CHECK(near(a.breakdown.phase->transform, 0.5, 0.02));
   CHECK(near(a.breakdown.phase->compute, 0.5, 0.02));
 }
+
+TEST_CASE("the first sample after a pause stands for the time since the pause, not for the pause") {
+  // Logging seen once right after each pause of 40 ms, the backward pass nine times.
+  const std::string job = test::kTrainer + kFrames + "repeat 300 every 100ms\n" +
+                          "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
+                          "45ms stack_slice thread=1 stack=6\n"
+                          "50ms stack_slice thread=1 duration=50ms stack=7 samples=11\n"
+                          "95ms optimizer thread=1 duration=5ms optimizer=1\n";
+  const auto logging = [&](const std::string& pause) {
+    const Trace trace = test::traceOf(job + pause + "end\n");
+    const TrainerFacts facts = factsOf(trace);
+    return facts.stacks.overheads[static_cast<std::size_t>(OverheadKind::kLogging)] /
+           facts.stacks.trainerTime;
+  };
+  CHECK(near(logging(""), 0.45));
+  CHECK(near(logging("0ms pause duration=40ms\n"), 5 / 60.0));
+}

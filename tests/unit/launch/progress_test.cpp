@@ -62,3 +62,25 @@ TEST_CASE("a call that is many steps counts as many") {
   for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
   CHECK(progress.line(2s) == "16 optimizer steps, 8 a second, p50 125 ms");
 }
+
+TEST_CASE("the pace of steps is known after some, of the thread that has most, bursts and all") {
+  Counter out;
+  Progress progress(out);
+  LoaderSeen loader;
+  loader.workers = 4;
+  progress.emit(0ms, loader);
+  for (int i = 0; i < 15; ++i) progress.emit(i * 100ms, fetchOf(1, 25ms));
+  CHECK(progress.pace().step == 0ms);
+  CHECK(progress.pace().workers == 4);
+  CHECK(!progress.pace().ranges);
+  progress.emit(1500ms, fetchOf(1, 25ms));
+  CHECK(progress.pace().step == 100ms);
+  progress.emit(1600ms, fetchOf(2, 25ms));
+  for (int i = 0; i < 17; ++i)  // four at once, then nothing for as long
+    progress.emit(2000ms + i / 4 * 400ms, fetchOf(1, 25ms));
+  CHECK(progress.pace().step >= 80ms);
+  CHECK(progress.pace().step <= 120ms);
+  CHECK(progress.taken() == 35);
+  progress.emit(9s, Range{});
+  CHECK(progress.pace().ranges);
+}

@@ -183,3 +183,14 @@ TEST_CASE("a job's CPU that is known once a second, more or less, does not swing
   }
   CHECK(changes <= 1);  // to and fro would be two
 }
+
+TEST_CASE("time in which nothing was sampled is the job's, not the recorder's") {
+  Governor paused(ms(10)), always(ms(10));
+  for (int i = 0; i < 60; ++i) {
+    (void)paused.update(kSecond, ms(20), ms(20), ms(8000), kSecond);
+    (void)always.update(kSecond, ms(20), ms(20), ms(4000));
+  }
+  CHECK(paused.pace() == always.pace());
+  CHECK(paused.pace().share > 0.035);
+  CHECK(paused.pace().share < 0.045);
+}

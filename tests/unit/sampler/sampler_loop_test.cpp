@@ -256,3 +256,55 @@ TEST_CASE("the end reaches every sampler") {
   CHECK(a.finished);
   CHECK(b.finished);
 }
+
+TEST_CASE("a pause is recorded, nothing is missed in it, and all due times move by it") {
+  Counting fast(ms(10), true), slow(ms(1000));
+  SamplerLoop loop(100);
+  loop.setCpuClock([] { return Nanos(0); });
+  loop.add(fast);
+  loop.add(slow);
+  EventList out;
+  Nanos clock = ms(0);
+  runUntil(loop, clock, ms(2500), out);
+  const std::size_t before = fast.at.size(), slowBefore = slow.at.size();
+  loop.pause(clock);
+  const Nanos began = clock;
+  loop.resume(began + ms(5000), out);
+  CHECK(fast.at.size() == before);
+  CHECK(loop.nextDue() > began + ms(5000));
+  clock = began + ms(5000);
+  runUntil(loop, clock, began + ms(6000), out);
+  CHECK(fast.at.size() - before >= 98);
+  CHECK(slow.at.size() - slowBefore <= 2);
+  CHECK(missed(out) == 0);
+  REQUIRE(out.all<SamplingPause>().size() == 1);
+  CHECK(out.all<SamplingPause>()[0].duration == ms(5000));
+  CHECK(out.events.back().at <= began);
+}
+
+TEST_CASE("pauses half of the time leave the pace as it would be without") {
+  const auto paceWith = [](bool pauses) {
+    Counting fast(ms(10));
+    SamplerLoop loop(100);
+    Nanos clock = ms(0), spent{};
+    loop.setCpuClock([&] { return spent; });
+    fast.paced = [&] { return spent; };
+    loop.add(fast);
+    EventList out;
+    for (int i = 0; i < 100; ++i) {
+      const Nanos end = clock + ms(300);
+      while (loop.nextDue() <= end) {
+        clock = std::max(loop.nextDue(), clock);
+        spent += ms(0.4);  // a round: 4 % of a core at 100 Hz
+        loop.step(clock, out);
+      }
+      clock = end;
+      if (!pauses) continue;
+      loop.pause(clock);
+      clock += ms(300);
+      loop.resume(clock, out);
+    }
+    return loop.milliHz();
+  };
+  CHECK(paceWith(true) == paceWith(false));
+}

@@ -223,3 +223,23 @@ TEST_CASE("a sample that is not later than the last adds no time") {
   CHECK(sums.duration == ms(10));
   CHECK(sums.run == ms(2));
 }
+
+TEST_CASE("a pause in which the thread ran is a slice of no samples with its exact times") {
+  EventList list;
+  SliceBuilder slice;
+  slice.start(ThreadId{1}, ms(0));
+  slice.sample(ms(10), ms(10), ms(0), kRunning, list);
+  slice.lose(ms(310), list, ms(200), ms(30));
+  slice.sample(ms(320), ms(10), ms(0), kRunning, list);
+  slice.flush(list);
+  const auto slices = list.all<ThreadSlice>();
+  REQUIRE(slices.size() == 3);
+  CHECK(slices[1].samples == 0);
+  CHECK(slices[1].wait == Wait::kUnknown);
+  CHECK(slices[1].run == ms(200));
+  CHECK(slices[1].queued == ms(30));
+  CHECK(slices[2].samples == 1);
+  const Sums sums = sumsOf(list, ms(0));
+  CHECK(sums.endToEnd);
+  CHECK(sums.run == ms(220));
+}

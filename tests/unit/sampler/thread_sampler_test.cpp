@@ -338,3 +338,35 @@ TEST_CASE("a thread that is older than the recording begins with what it has use
     }
   }
 }
+
+TEST_CASE("of a thread that ran in a pause no sample stands for it, of one that slept it does") {
+  Bench bench;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  bench.addSleepers(1);
+  bench.sample();
+  bench.sample();
+  bench.clock += ms(500);
+  bench.sampler.resume(bench.clock, ms(500));
+  bench.machine.schedstat(100, 100, 300'000'000, 0, 2);
+  bench.machine.syscall(100, 100, call(SYS_wait4));
+  for (int i = 0; i < 3; ++i) bench.sample();
+  bench.end();
+  Nanos unseen{}, waiting{}, asleep{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    if (slice.samples == 0) {
+      unseen += slice.duration;
+      CHECK(slice.wait == Wait::kUnknown);
+      CHECK(slice.run == ms(300));
+    } else if (slice.wait == Wait::kChild) {
+      waiting += slice.duration;
+    } else if (slice.duration > ms(500)) {
+      asleep += slice.duration;  // its count proves that it did nothing else
+      CHECK(slice.wait == Wait::kFutex);
+    }
+  }
+  CHECK(unseen >= ms(500));
+  CHECK(unseen < ms(520));
+  CHECK(waiting > ms(0));
+  CHECK(waiting < ms(60));
+  CHECK(asleep > ms(500));
+}
