@@ -9,6 +9,7 @@
 #include "analysis/describe/device_describe.h"
 #include "analysis/describe/native.h"
 #include "analysis/describe/resources.h"
+#include "analysis/describe/slowdown.h"
 #include "analysis/describe/stack_table.h"
 #include "analysis/device/launch_cadence.h"
 #include "analysis/steps/inferred_steps.h"
@@ -159,6 +160,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
     out.resources.flopsBasis = flops->basis;
   }
   if (steps) {
+    out.coverage.slowdown = measureSlowdown(trace, facts);
     out.epochs = measureEpochs(trace, facts, roles);
     Judgement& judgement = longest->judgement;
     out.verdict = judgement.verdict;

@@ -42,7 +42,7 @@ class PauseSchedule {
   // When paused() is to change: Nanos::max() while none is planned.
   [[nodiscard]] Nanos due() const { return due_; }
   [[nodiscard]] bool paused() const { return paused_; }
-  // It has changed, and is planned anew.
+  // It has changed: plans the next change.
   void turn(Nanos now);
 
  private:

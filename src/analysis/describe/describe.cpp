@@ -156,9 +156,12 @@ CoverageInfo describeCoverage(const Trace& trace) {
   std::map<LossKind, std::uint64_t> losses;
   for (const auto& row : trace.losses) losses[row.data.kind] += row.data.count;
   for (const auto& [kind, count] : losses) coverage.losses.emplace_back(nameOf(kind), count);
+  const double wall = seconds(describeRun(trace).wall);
+  Nanos paused{};
+  for (const auto& row : trace.pauses) paused += row.data.duration;
+  if (paused > Nanos{} && wall > 0) coverage.pausedRatio = std::min(1.0, seconds(paused) / wall);
   if (trace.recorder.empty()) return coverage;
   const RecorderUsage& usage = trace.recorder.back().data;
-  const double wall = seconds(describeRun(trace).wall);
   coverage.recorderPid = usage.pid;
   if (wall > 0) coverage.recorderCpuRatio = seconds(usage.cpu) / wall;
   std::vector<double> hz;

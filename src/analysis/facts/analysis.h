@@ -67,6 +67,13 @@ struct RunInfo {
   std::vector<LoaderInfo> loaders;
 };
 
+// What sampling cost this job: the time of its steps with it by that without
+// (describe/README.md). `ratio` and its 95 % interval are null where that was not resolved.
+struct Slowdown {
+  std::int64_t pairs = 0;
+  Maybe<double> ratio, low, high;
+};
+
 struct CoverageInfo {
   std::string hostTier = "T0", gpuTier = "none";
   struct Source {
@@ -78,6 +85,8 @@ struct CoverageInfo {
   std::vector<std::pair<std::string, std::uint64_t>> losses;
   Maybe<std::uint32_t> recorderPid;
   Maybe<double> recorderCpuRatio, effectiveHz;
+  Maybe<double> pausedRatio;  // of the run's time; null: sampling never paused
+  Maybe<Slowdown> slowdown;   // null: no pause could be compared
 };
 
 // Whose CPU time it was in the trainer's window (src/analysis/describe/README.md defines each

@@ -67,6 +67,13 @@ void recordingFacts(Html& html, const Analysis& a) {
            c.recorderCpuRatio ? percentText(*c.recorderCpuRatio) + " of one core" : "");
     if (c.effectiveHz) html.text(", " + numberText(*c.effectiveHz) + " samples a second");
   }
+  if (c.slowdown) {
+    html.add("dt", "cost to steps");
+    const auto dd = html.open("dd");
+    const std::string text = slowdownText(*c.slowdown);
+    figure(html, "coverage.overhead.slowdown_ratio", c.slowdown->ratio, text);
+    if (!c.slowdown->ratio) html.text(": " + text);
+  }
   fact(html, "tier", "host " + c.hostTier + ", GPU " + c.gpuTier);
   std::string losses;
   for (std::size_t i = 0; i < std::min(c.losses.size(), kMaxLines); ++i)

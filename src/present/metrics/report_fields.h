@@ -114,6 +114,7 @@ using Loss = std::pair<std::string, std::uint64_t>;
 constexpr auto fieldsOf(const Loss*) {
   return fieldList(field("name", &Loss::first), field("count", &Loss::second));
 }
+inline constexpr Maybe<double> kNoRatio = std::nullopt;
 constexpr auto fieldsOf(const CoverageInfo*) {
   return fieldList(
       group("tier", field("host", &CoverageInfo::hostTier, {.words = "T0|T1|T2|T3|T4|T5|T6"}),
@@ -121,7 +122,25 @@ constexpr auto fieldsOf(const CoverageInfo*) {
       field("sources", &CoverageInfo::sources), field("losses", &CoverageInfo::losses),
       group("overhead", field("recorder_pid", &CoverageInfo::recorderPid, {.minimum = kNoMinimum}),
             field("recorder_cpu_ratio", &CoverageInfo::recorderCpuRatio),
-            field("effective_hz", &CoverageInfo::effectiveHz)));
+            field("effective_hz", &CoverageInfo::effectiveHz,
+                  {.text = "samples a second of an active thread, pauses apart"}),
+            field("paused_ratio", &CoverageInfo::pausedRatio,
+                  {.text = "time without sampling on purpose, of the run"}),
+            field("slowdown_ratio",
+                  [](const CoverageInfo& c) { return c.slowdown ? c.slowdown->ratio : kNoRatio; },
+                  {.text = "time of this job's steps while sampled, by that in pauses; null: not "
+                           "resolved"}),
+            field("slowdown_low",
+                  [](const CoverageInfo& c) { return c.slowdown ? c.slowdown->low : kNoRatio; },
+                  {.text = "of a 95 % interval"}),
+            field("slowdown_high",
+                  [](const CoverageInfo& c) { return c.slowdown ? c.slowdown->high : kNoRatio; },
+                  {.text = "of a 95 % interval"}),
+            field("slowdown_pairs",
+                  [](const CoverageInfo& c) {
+                    return c.slowdown ? Maybe<std::int64_t>(c.slowdown->pairs) : std::nullopt;
+                  },
+                  {.text = "pauses compared with the time around them"})));
 }
 
 constexpr auto fieldsOf(const Resources*) {

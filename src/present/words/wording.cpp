@@ -160,6 +160,14 @@ std::string verdictText(const Analysis& a) {
   return fix.empty() ? text : text + " " + fix;
 }
 
+std::string slowdownText(const Slowdown& slowdown) {
+  const std::string pauses = countOf(slowdown.pairs, "pause");
+  if (!slowdown.ratio) return "not resolved (" + pauses + ")";
+  const auto percent = [](double ratio) { return fmt::format("{:+.1f}", (ratio - 1) * 100); };
+  return percent(*slowdown.ratio) + " % (" + percent(*slowdown.low) + " to " +
+         percent(*slowdown.high) + " %, " + pauses + ")";
+}
+
 std::vector<std::string> captureParts(const Analysis& a) {
   std::vector<std::string> parts;
   if (a.steps.count > 0) {
@@ -172,6 +180,8 @@ std::vector<std::string> captureParts(const Analysis& a) {
                       ? "recorder " + fmt::format("{:.1f} %", *a.coverage.recorderCpuRatio * 100) +
                             " of one core"
                       : "recorder's cost not measured");
+  if (a.coverage.slowdown)
+    parts.push_back("cost to this job's steps " + slowdownText(*a.coverage.slowdown));
   std::string losses;
   for (const auto& [name, count] : a.coverage.losses)
     losses += (losses.empty() ? "lost: " : ", ") + lossText(name, count);

@@ -36,7 +36,8 @@ struct FindingRow {
 // "1 of 2 cores", and how many there were in the window where that differs; empty: unknown.
 [[nodiscard]] std::string coresText(const Analysis& a);
 [[nodiscard]] std::string verdictText(const Analysis& a);
-[[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);      // a clause
+[[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);  // a clause
+[[nodiscard]] std::string slowdownText(const Slowdown& slowdown);
 [[nodiscard]] std::vector<std::string> captureParts(const Analysis& a);  // steps, cost, losses
 [[nodiscard]] std::string stepTimeText(const StepsInfo& steps);
 [[nodiscard]] std::vector<std::string> useParts(const Analysis& a);  // the utilisation line

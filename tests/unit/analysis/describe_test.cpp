@@ -123,6 +123,16 @@ TEST_CASE("coverage: a source as it was last, losses of a kind summed, what the 
   CHECK(coverage.recorderPid == 9);
   CHECK(coverage.recorderCpuRatio == 0.01);
   CHECK(coverage.effectiveHz == 50);
+  CHECK(!coverage.pausedRatio);
+}
+
+TEST_CASE("coverage: pauses are a share of the run, and no loss") {
+  const CoverageInfo coverage = describeCoverage(
+      traceOf("1s pause duration=300ms\n5s pause duration=200ms\n10s command_end exit_code=0\n"));
+  REQUIRE(coverage.pausedRatio);
+  CHECK(std::abs(*coverage.pausedRatio - 0.5 / 9) < 1e-9);
+  CHECK(coverage.losses.empty());
+  CHECK(!coverage.slowdown);
 }
 
 TEST_CASE("steps: count, rate of the window, samples, and times without what stands apart") {

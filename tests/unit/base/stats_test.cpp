@@ -41,5 +41,32 @@ TEST_CASE("quantiles interpolate between neighbours, in any order of the sample"
   CHECK(near(quantile(sample, 2), 40));
 }
 
+TEST_CASE("a location by ranks: the middle, its bounds, and what some far off do to it") {
+  std::vector<double> sample;
+  for (int i = 1; i <= 25; ++i) sample.push_back(i);
+  const Location plain = *signedRankLocation(sample, 1.96);
+  CHECK(near(plain.value, 13));
+  // The table of the signed-rank test has 89 for 25 values at 0.025 a side: 325 means, the 90th.
+  CHECK(plain.low >= 9.5);
+  CHECK(plain.low <= 10);
+  CHECK(plain.high >= 16);
+  CHECK(plain.high <= 16.5);
+  sample.back() = 1e9;
+  const Location far = *signedRankLocation(sample, 1.96);
+  CHECK(far.value < 14);
+  CHECK(far.high < 18);
+  CHECK(!signedRankLocation(std::vector<double>(9, 1.0), 1.96));
+}
+
+TEST_CASE("of thousands of values not all pairs are taken, and the location is no wider for it") {
+  std::vector<double> sample;
+  for (int i = 0; i < 10'000; ++i) sample.push_back((i * 7919) % 10'007);
+  const Location found = *signedRankLocation(sample, 1.96);
+  CHECK(std::abs(found.value - 5003) < 60);
+  CHECK(found.high - found.low < 150);  // 4 deviations of the mean: 115
+  CHECK(found.low < 5003);
+  CHECK(found.high > 5003);
+}
+
 }  // namespace
 }  // namespace stallprof

@@ -59,6 +59,8 @@ inline CoverageInfo aCoverage() {
   c.recorderPid = 4242;
   c.recorderCpuRatio = 0.0042;
   c.effectiveHz = 100;
+  c.pausedRatio = 0.03;
+  c.slowdown = Slowdown{212, 1.0042, 0.9988, 1.0097};
   return c;
 }
 
