@@ -19,10 +19,6 @@ namespace {
 constexpr double kHandoffSeconds = 0.3e-3;
 constexpr double kFaultSeconds = 3.4e-6, kPage = 4096, kCopySeconds = kPage / 10e9;
 constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
-// The same Python takes longer in a worker than it took in the trainer: its heap has not grown to
-// the sizes of batches, so freed memory goes back to the kernel and is faulted in again.
-// Measured 1.0 (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
-constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
 // Seconds either side needs to touch a batch's bytes in fresh shared memory; `cheaper`: faults at
 // that part of their cost. What the run measures is an upper bound.

@@ -85,6 +85,18 @@ Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings
   return p;
 }
 
+Prediction Gains::predictMeasured(const PipelineSettings& changed) const {
+  Prediction p;
+  const std::vector<double> times = play(changed, kDraws);
+  const double all = sum(times), steps = static_cast<double>(times.size());
+  if (all <= 0) return p;
+  const double error = kModelError + std::max(0.0, external_);
+  p.speedup = measured_ * steps / all;
+  p.low = measured_ / quantile(times, 0.95) * (1 - std::min(0.9, error));
+  p.high = measured_ / quantile(times, 0.05) * (1 + error);
+  return p;
+}
+
 int Gains::bestWorkers(PipelineSettings changed, int minimum, int maximum) const {
   if (!fits_ || maximum <= minimum) return minimum;
   std::vector<std::pair<int, double>> tried;

@@ -32,6 +32,10 @@ class Gains {
   // For a change whose size is known only within bounds: the interval spans both ends.
   [[nodiscard]] Prediction predict(const PipelineSettings& likely, const PipelineSettings& minimum,
                                    const PipelineSettings& maximum) const;
+  // The measured step time over that of `changed`: of an arrangement in which nothing of what the
+  // model may miss is left, no workers, for one. Needs no base that fits; null where nothing was
+  // measured. The interval is of that one simulation.
+  [[nodiscard]] Prediction predictMeasured(const PipelineSettings& changed) const;
   // The fewest workers within 2 % of the best the model finds from `minimum` to `maximum`.
   [[nodiscard]] int bestWorkers(PipelineSettings changed, int minimum, int maximum) const;
 

@@ -40,6 +40,77 @@ TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects 
   CHECK(speedup() > 1.3);
 }
 
+namespace {
+
+// A bigram model's batches: 0.5 ms to make in a worker, 0.4 to receive; the step 0.3 ms.
+Training bigram(double cores, double waitLoad) {
+  Training t{.workers = 4, .cores = cores, .compute = 0.3, .load = 0.4, .waitLoad = waitLoad};
+  t.batchCpu = 0.5;
+  t.batchBytes = 8192;
+  return t;
+}
+
+const Advice* fewerIn(const Judgement& j, std::string_view id) {
+  const Finding* f = find(j, id);
+  return f ? adviceIn(*f, "fewer_workers") : nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("batches that take longer to send than to make are made without workers") {
+  // Few cores, all in use; and many, where what holds up the batches is not the model's.
+  for (const auto& [cores, wait] : {std::pair{1.3, 0.22}, std::pair{64.0, 0.4}}) {
+    INFO(cores);
+    const Judgement j = factsOf(bigram(cores, wait)).judge();
+    const Advice* advice = fewerIn(j, "load.ipc");
+    REQUIRE(advice);
+    CHECK(find(j, "load.ipc")->advice[0].id == "fewer_workers");
+    CHECK(advice->change.to == "0");
+    CHECK(advice->predicted.basis == Basis::kReplayed);
+    // 0.7 ms and the wait, over 0.5 / 1.15 + 0.3 - 0.15; at least over all of 0.8.
+    CHECK(std::abs(*advice->predicted.speedup - (0.7 + wait) / 0.585) < 0.12);
+    CHECK(*advice->predicted.low <= (0.7 + wait) / 0.8);
+    CHECK(*advice->predicted.high > 1.8);
+  }
+}
+
+TEST_CASE("workers that pay are not taken away") {
+  Training t{.load = 0.4, .waitLoad = 0.3};  // 10 ms to make, beside a step of 10 ms
+  const Judgement j = factsOf(t).judge();
+  REQUIRE(find(j, "load.ipc"));
+  CHECK_FALSE(fewerIn(j, "load.ipc"));
+  Training healthy = bigram(64, 0);  // little to receive: 5 % is not gained
+  healthy.compute = 10;
+  CHECK_FALSE(fires(healthy, "load.ipc"));
+  healthy.load = 0.6;
+  healthy.batchCpu = 2;
+  CHECK_FALSE(fewerIn(factsOf(healthy).judge(), "load.ipc"));
+  t = {.workers = 2, .cores = 2, .compute = 10, .waitTransform = 8, .batchCpu = 26};
+  CHECK_FALSE(fewerIn(factsOf(t).judge(), "transform.cpu_saturated"));
+}
+
+TEST_CASE("pinning is the trainer's own work where there are no workers") {
+  Facts f = factsOf(bigram(1.3, 0.22));
+  const double low = *fewerIn(f.judge(), "load.ipc")->predicted.low;
+  f.trace.loaders[0].data.pinMemory = true;
+  CHECK(*fewerIn(f.judge(), "load.ipc")->predicted.low < 0.8 * low);
+}
+
+TEST_CASE("short epochs of cheap batches are better off without workers") {
+  Training t{.workers = 4,
+             .persistent = false,
+             .compute = 2,
+             .batchCpu = 0.5,
+             .stepsPerEpoch = 20,
+             .startup = 60};
+  const Judgement j = factsOf(t).judge();
+  const Advice* advice = fewerIn(j, "load.worker_startup");
+  REQUIRE(advice);
+  CHECK(advice->change.to == "0");
+  CHECK(*advice->predicted.speedup > 1.9);  // 5 ms a step, over 2.4
+  CHECK(*advice->predicted.speedup < 2.4);
+}
+
 TEST_CASE("a worker that had no index is not called slow transport") {
   Training t;
   t.waitLoad = 1;

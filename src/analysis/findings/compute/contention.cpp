@@ -3,33 +3,12 @@
 #include <algorithm>
 
 #include "analysis/findings/fixes.h"
-#include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
 namespace {
 
 constexpr double kNoWait = 0.05;
 constexpr double kFewBusy = 0.2;  // of the workers' time: below it they do not hold the cores
-
-const AdviceDefinition kFewerWorkers{
-    "fewer_workers", {}, [](const AdviceContext& c) {
-      return "Lower " + settingOf(c, "num_workers") + " from " + c.advice.change.from + " to " +
-             c.advice.change.to + atSetting(c) +
-             ": the training step gets its cores back, and the data still comes in time.";
-    }};
-
-// Fewer workers leave cores to the trainer, where the model finds that this pays.
-Maybe<Advice> fewerWorkers(const Evidence& e) {
-  PipelineSettings s = e.gains.base();
-  const int best = e.gains.bestWorkers(s, 1, e.workers());
-  if (best >= e.workers()) return {};
-  s.workers = best;
-  const Prediction p = e.gains.predict(s);
-  if (!p.speedup || *p.speedup < 1.02) return {};
-  return adviceOf(kFewerWorkers,
-                  {"loader_arg", "num_workers", std::to_string(e.workers()), std::to_string(best)},
-                  p, "none: memory is freed");
-}
 
 Maybe<Finding> contention(const Evidence& e) {
   if (e.workers() < 1 || e.starved <= kNotable || e.steadyWait() > kNoWait) return {};

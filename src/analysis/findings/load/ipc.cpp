@@ -85,13 +85,13 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
     addEvidence(f, "{} a batch", {bytesWord(bytes)});
   const HandOver parts = handOver(e, share);
-  return withAdvice(f, {uint8Batches(e, parts), tensorsOnce(e, parts)});
+  return withAdvice(f, {uint8Batches(e, parts), tensorsOnce(e, parts), fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kIpc(
-    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce),
+    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers),
     {.cause =
          R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
   its own time.)",
@@ -100,7 +100,8 @@ extern const FindingDefinition kIpc(
   prefetch of 1), are not counted.)",
      .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
 - One tensor a field instead of lists of objects.
-- Smaller batches of larger parts: fewer objects to pickle.)",
+- Smaller batches of larger parts: fewer objects to pickle.
+- num_workers=0, where a batch takes less time to make than to send: the model compares.)",
      .wrong = R"(the trainer is slow to wake because cores are short:
   compute.contention shows with it.)"});
 

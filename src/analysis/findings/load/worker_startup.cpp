@@ -2,7 +2,7 @@
 // load.worker_startup: workers end with each epoch and are started again.
 #include <algorithm>
 
-#include "analysis/findings/build.h"
+#include "analysis/findings/fixes.h"
 #include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
@@ -37,18 +37,20 @@ Maybe<Finding> workerStartup(const Evidence& e) {
       f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
                    e.gains.predict(s),
                    "the workers' memory stays in use between epochs; changes made to the "
-                   "dataset object between epochs no longer reach them")});
+                   "dataset object between epochs no longer reach them"),
+          fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kWorkerStartup(
-    "load.worker_startup", workerStartup, offers(kPersistentWorkers),
+    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerWorkers),
     {.cause =
          R"(The workers end with each epoch and are started again: import, dataset copy and the first
   batches are paid every time.)",
      .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
      .fixes = R"(- persistent_workers=True.
+- num_workers=0, or fewer, where batches are so cheap that starting workers costs more.
 - Longer epochs: a sampler that repeats the data set.
 - fork instead of spawn, lighter imports in the main module.)",
      .wrong = R"(the first epoch after the window's start is the only one: then there is

@@ -41,13 +41,13 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
   addEvidence(f, "a step asks for {} of CPU: batch {}, training process {}",
               {timeWord(d.batchCpu + d.trainerCpu), timeWord(d.batchCpu), timeWord(d.trainerCpu)});
   addEvidence(f, "more workers would share the same cores");
-  return withAdvice(f, {offlinePreprocess(e), moreCores(e)});
+  return withAdvice(f, {offlinePreprocess(e), moreCores(e), fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCpuSaturated(
-    "transform.cpu_saturated", cpuSaturated, offers(kOfflinePreprocess, kMoreCores),
+    "transform.cpu_saturated", cpuSaturated, offers(kOfflinePreprocess, kMoreCores, kFewerWorkers),
     within("transform.in_process", "transform.too_few_workers"),
     {.cause =
          R"(Making batches needs more CPU than there is. More workers would only share the same
@@ -57,6 +57,7 @@ extern const FindingDefinition kCpuSaturated(
      .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
 - Faster decoding (turbo JPEG, draft mode), or work on the device.
 - Convert to tensors once, and keep samples as uint8 until the device.
+- Fewer workers, or none, where sending batches costs more than making them.
 - More cores, by a larger host or a higher limit.)",
      .wrong = R"(others use the cores: host.noisy_neighbour says how much. Threads that
   spin for work (OpenMP) count as demand; see transform.oversubscribed.)"});

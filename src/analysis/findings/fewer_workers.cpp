@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The fix of fewer workers, down to none: where moving a batch between processes costs more than it
+// takes to make it, or starting the workers more than they save.
+#include <algorithm>
+
+#include "analysis/blame/refine.h"
+#include "analysis/findings/fixes.h"
+#include "analysis/findings/loader_setting.h"
+
+namespace stallprof {
+namespace {
+
+// What making a batch in the trainer's process saves beside its transport, measured with a bigram
+// model on batches of 32 and 512 rows (0, 1, 2 and 4 workers, 2 cores; medians).
+// - The trainer's step outside next() takes less CPU: 0.13 to 0.24 ms, of steps of 0.14 and 1.5 ms
+//   (it is not woken, its caches are its own, no thread of its sends indices).
+// - The same Python takes less CPU than in a worker (kWorkerCpu).
+constexpr double kStepSaved = 0.15e-3, kMaxStepSaved = 0.24e-3, kMaxStepShare = 0.5;
+
+std::string fewerWorkersText(const AdviceContext& c) {
+  const auto& change = c.advice.change;
+  if (change.to != "0")
+    return "Lower " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
+           atSetting(c) + ": the data still comes in time, and what the others cost is saved.";
+  const bool more =
+      c.loader && (c.loader->persistent || c.loader->prefetch != Maybe<std::int32_t>(2));
+  return "Set " + settingOf(c, "num_workers") + "=0" + atSetting(c) +
+         (more ? " (and no persistent_workers, no prefetch_factor)" : "") +
+         (c.finding.id == "load.worker_startup"
+              ? ": it takes longer to start the workers than they save."
+              : ": to make a batch takes less time than to send it from a worker.");
+}
+
+// Of the workers' CPU in fetches, what puts batches into shared memory: in the trainer's process
+// there is none of that. By samples; 0 where they are too few.
+double sharingShare(const Evidence& e) {
+  const PhaseSamples& running = e.trainer.stacks.makingRunning;
+  return running.all.samples >= kEnoughWorkerSamples ? running.ratio(Phase::kLoad) : 0;
+}
+
+// No workers: each batch is made where it is used, and neither sent nor received.
+PipelineSettings withoutWorkers(const Evidence& e, double workerCpu, double stepSaved) {
+  const double own = e.gains.demand().step.own;
+  PipelineSettings s = e.gains.base();
+  s.workers = 0;
+  s.loadScale = 0;
+  s.cpuScale = (workerCpu > kMinWorkerCpu ? 1 - sharingShare(e) : 1) / workerCpu;
+  s.ownScale = own > 0 ? 1 - std::min(kMaxStepShare, stepSaved / own) : 1;
+  // The senders' CPU goes with the workers.
+  s.cores = coresLeft(e.run.cores, e.external + e.run.siblingCpuRatio.value_or(0));
+  return s;
+}
+
+// Where the model misses what holds up the pipeline (waits for batches on their way), nothing of
+// that is left with no workers.
+Prediction withoutAny(const Evidence& e) {
+  PipelineSettings minimum = withoutWorkers(e, kMinWorkerCpu, 0);
+  // A batch is pinned by the trainer itself, then.
+  if (e.loader->pinMemory) minimum.loadScale = 1;
+  const PipelineSettings likely = withoutWorkers(e, kWorkerCpu, kStepSaved),
+                         maximum = withoutWorkers(e, kMaxWorkerCpu, kMaxStepSaved);
+  if (e.gains.fits()) return e.gains.predict(likely, minimum, maximum);
+  if (e.gains.gap() < 0) return {};
+  Prediction p = e.gains.predictMeasured(likely);
+  if (!p.speedup) return p;
+  p.low = e.gains.predictMeasured(minimum).low;
+  p.high = e.gains.predictMeasured(maximum).high;
+  return p;
+}
+
+// Workers are started one after another.
+PipelineSettings withFewer(const Evidence& e, int workers) {
+  PipelineSettings s = e.gains.base();
+  s.workers = workers;
+  s.startup = e.gains.workload().startup * workers / e.workers();
+  return s;
+}
+
+}  // namespace
+
+extern const AdviceDefinition kFewerWorkers{"fewer_workers", {}, fewerWorkersText};
+
+Maybe<Advice> fewerWorkers(const Evidence& e) {
+  if (!e.loader || e.workers() < 1) return {};
+  int best = 0;
+  Prediction p = withoutAny(e);
+  for (int workers = 1; workers < e.workers(); workers = std::max(workers + 1, workers * 5 / 4)) {
+    const Prediction fewer = e.gains.predict(withFewer(e, workers));
+    if (!fewer.speedup || (p.speedup && *fewer.speedup <= *p.speedup * kNoGain)) continue;
+    p = fewer;
+    best = workers;
+  }
+  if (!p.speedup || *p.speedup < kWorthIt) return {};
+  return adviceOf(
+      kFewerWorkers,
+      {"loader_arg", "num_workers", std::to_string(e.workers()), std::to_string(best)}, p,
+      best > 0
+          ? "none: memory is freed"
+          : "each batch holds up the step: where they become dearer to make, workers pay again");
+}
+
+}  // namespace stallprof
