@@ -100,7 +100,7 @@ constexpr Names kDevice = {"libcuda*",    "libcublas*",   "libcudnn*",       "li
                            "libcupti*",   "libamdhip*",   "libhsa-runtime*", "librccl*",
                            "librocblas*", "libMIOpen*"};
 constexpr Names kKernel = {"[kernel]", "[vsyscall]"};
-constexpr Names kJit = {"anon", "memfd:*", "[anon]", "[stack]", "[heap]"};
+constexpr Names kJit = {"[jit]", "anon", "memfd:*", "[anon]", "[stack]", "[heap]"};
 
 constexpr NativeRule kRules[] = {
     {NativeClass::kKernel, kKernel, {}},

@@ -16,12 +16,12 @@ struct NativeSlice {
   // The Python frame it ran under, or, of a thread that runs no Python, that had its work done
   // there; none: none was seen.
   StackId stack;
-  StringId file;   // as mapped; "[kernel]", "[vdso]"; "//anon" code made at run time; none: unknown
-  StringId build;  // the file's build id in hex; none: it has none, or it was not known
+  StringId file;  // as mapped; "[kernel]", "[vdso]"; "//anon", "[jit]" made at run time; or unknown
+  StringId build;            // the file's build id in hex; none: it has none, or it was not known
   std::uint64_t offset = 0;  // of one of the instructions, in the file; 0: places not distinguished
   std::uint32_t samples = 0;  // at least 1
-  // What the file's symbols say of `offset`, as they spell it (mangled). A recorder knows none: the
-  // reader fills it in where it finds the file.
+  // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader that
+  // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address.
   StringId function;
   STALLPROF_EVENT(NATIVE_SLICE, "native", v("thread", s.thread), v("duration", s.duration),
                   v("stack", s.stack), v("file", s.file), v("build", s.build),

@@ -36,6 +36,14 @@ std::string_view withoutDeleted(std::string_view path) {
   return path.substr(0, kMaxPath);
 }
 
+// Memory that a program fills with code: nobody's, a memfd's, the heap's.
+bool isMadeAtRunTime(std::string_view name) {
+  for (const std::string_view begin :
+       {"//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"})
+    if (name.starts_with(begin)) return true;
+  return false;
+}
+
 }  // namespace
 
 // Whatever was mapped there before is not any more.
@@ -85,9 +93,9 @@ void NativeMaps::take(const PerfRecord& record, EventOut& out) {
   switch (record.kind) {
     case PerfRecord::Kind::kMap: {
       const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - record.address;
+      const std::string_view name = withoutDeleted(nameOfMapping(record.path));
       const Region region{record.address + std::min(record.bytes, room), record.offset,
-                          out.intern(withoutDeleted(nameOfMapping(record.path))),
-                          out.intern(record.build)};
+                          out.intern(name), out.intern(record.build), isMadeAtRunTime(name)};
       return insert(own(record.pid), record.address, region);
     }
     case PerfRecord::Kind::kFork:
@@ -120,7 +128,8 @@ void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& ou
     const auto begin = hexNumber(range.substr(0, dash)), end = hexNumber(range.substr(dash + 1)),
                from = hexNumber(offset);
     if (!begin || !end || !from) return;
-    Region region{*end, *from, out.intern(withoutDeleted(nameOfMapping(line))), {}};
+    const std::string_view name = withoutDeleted(nameOfMapping(line));
+    Region region{*end, *from, out.intern(name), {}, isMadeAtRunTime(name)};
     // A record has said more of it than /proc can.
     if (const auto known = before.find(*begin);
         known != before.end() && known->second.file == region.file)
@@ -137,7 +146,8 @@ std::optional<NativeMaps::Place> NativeMaps::find(std::uint32_t pid, std::uint64
   if (at == regions.begin()) return std::nullopt;
   --at;
   if (address >= at->second.end) return std::nullopt;
-  return Place{at->second.file, at->second.build, address - at->first + at->second.offset};
+  const Region& r = at->second;
+  return Place{r.file, r.build, address - at->first + r.offset, {}, r.madeAtRunTime};
 }
 
 }  // namespace stallprof

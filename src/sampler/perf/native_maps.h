@@ -26,6 +26,8 @@ class NativeMaps {
   struct Place {
     StringId file, build;
     std::uint64_t offset = 0;
+    StringId function{};         // where it is known already: of code made at run time
+    bool madeAtRunTime = false;  // not a file's code, as it seems
   };
 
   // kMap, kFork, kExec and kExit; others change nothing.
@@ -39,6 +41,7 @@ class NativeMaps {
   struct Region {
     std::uint64_t end = 0, offset = 0;
     StringId file, build;
+    bool madeAtRunTime = false;
   };
   using Regions = std::map<std::uint64_t, Region>;  // by begin; they do not overlap
   void insert(Regions& regions, std::uint64_t begin, const Region& region);

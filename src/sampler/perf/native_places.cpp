@@ -5,8 +5,9 @@ namespace stallprof {
 
 std::size_t NativePlaces::Hash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = 0;
-  for (const std::uint64_t part : {std::uint64_t{key.thread} << 32 | key.stack,
-                                   std::uint64_t{key.file} << 32 | key.build, key.block}) {
+  for (const std::uint64_t part :
+       {std::uint64_t{key.thread} << 32 | key.stack, std::uint64_t{key.file} << 32 | key.build,
+        key.block, std::uint64_t{key.function}}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15ull;  // golden ratio, as Fibonacci hashing has it
     hash ^= hash >> 29;
   }
@@ -15,8 +16,8 @@ std::size_t NativePlaces::Hash::operator()(const Key& key) const noexcept {
 
 void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now) {
   if (rows_.empty()) begin_ = now;
-  Key key{thread.value, stack.value, place.file.value, place.build.value,
-          place.offset / kNeighbours};
+  Key key{thread.value,      stack.value,          place.file.value,
+          place.build.value, place.function.value, place.offset / kNeighbours};
   std::uint64_t offset = place.offset;
   // A few rows more than kMaxRows: one for each file and frame at most.
   if (rows_.size() >= kMaxRows && !rows_.contains(key)) key.block = offset = 0;
@@ -27,14 +28,9 @@ void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& 
 void NativePlaces::flush(Nanos now, EventOut& out, bool all) {
   if (rows_.empty() || (!all && now - begin_ < kWindow)) return;
   for (const auto& [key, row] : rows_)
-    out.emit(begin_, NativeSlice{ThreadId{key.thread},
-                                 now - begin_,
-                                 StackId{key.stack},
-                                 StringId{key.file},
-                                 StringId{key.build},
-                                 row.offset,
-                                 row.samples,
-                                 {}});
+    out.emit(begin_,
+             NativeSlice{ThreadId{key.thread}, now - begin_, StackId{key.stack}, StringId{key.file},
+                         StringId{key.build}, row.offset, row.samples, StringId{key.function}});
   rows_.clear();
 }
 

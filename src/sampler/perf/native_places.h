@@ -9,7 +9,8 @@
 
 namespace stallprof {
 
-// Samples summed until they are reported: one NativeSlice for each thread, Python frame and place.
+// Samples summed until they are reported: one NativeSlice for each thread, Python frame and place,
+// or function where that is known already.
 class NativePlaces {
  public:
   // How long they are summed: what a killed recorder loses at most.
@@ -26,7 +27,7 @@ class NativePlaces {
 
  private:
   struct Key {
-    std::uint32_t thread = 0, stack = 0, file = 0, build = 0;
+    std::uint32_t thread = 0, stack = 0, file = 0, build = 0, function = 0;
     std::uint64_t block = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };

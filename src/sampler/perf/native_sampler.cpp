@@ -24,6 +24,7 @@ NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSa
     : root_(std::move(root)),
       tree_(tree),
       stacks_(stacks),
+      jit_(root_),
       submitters_([stacks](std::uint32_t pid, std::uint32_t tid) {
         return stacks == nullptr ? PythonSampler::LastSample{} : stacks->lastSample(pid, tid);
       }) {}
@@ -110,6 +111,7 @@ void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
       break;
   }
   maps_.take(record, out);
+  jit_.take(record);
   submitters_.take(record);
 }
 
@@ -124,13 +126,22 @@ void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& ou
 }
 
 NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {
-  if (record.kernel) return {out.intern("[kernel]"), {}, 0};
+  if (record.kernel) return {out.intern("[kernel]"), {}, 0, {}, false};
+  NativeMaps::Place place = mappedAt(record, now, out);
+  if (!place.madeAtRunTime) return place;
+  const JitFunctions::Function function = jit_.find(record.pid, record.address, now);
+  if (function.begin == 0) return place;
+  return {out.intern("[jit]"), {}, function.begin, out.intern(function.name), true};
+}
+
+NativeMaps::Place NativeSampler::mappedAt(const PerfRecord& record, Nanos now, EventOut& out) {
   if (const auto place = maps_.find(record.pid, record.address)) return *place;
   Nanos& next = nextMapsRead_[record.pid];
   if (now < next) return {};
   next = now + kMapsEvery;
-  maps_.takeMaps(record.pid, contentOf(processPath(root_, record.pid, "maps"), kMapsFileBytes),
-                 out);
+  const std::string maps = contentOf(processPath(root_, record.pid, "maps"), kMapsFileBytes);
+  maps_.takeMaps(record.pid, maps, out);
+  jit_.takeMaps(record.pid, maps);
   return maps_.find(record.pid, record.address).value_or(NativeMaps::Place{});
 }
 

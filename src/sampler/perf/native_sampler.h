@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sampler/perf/jit_names.h"
 #include "sampler/perf/native_maps.h"
 #include "sampler/perf/native_places.h"
 #include "sampler/perf/perf_samples.h"
@@ -54,6 +55,7 @@ class NativeSampler : public Sampler {
   void take(const PerfRecord& record, Nanos now, EventOut& out);
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
+  [[nodiscard]] NativeMaps::Place mappedAt(const PerfRecord& record, Nanos now, EventOut& out);
   Thread& threadOf(const PerfRecord& record, Nanos now);
   [[nodiscard]] StackId stackAt(const Thread& thread, const PerfRecord& record,
                                 const NativeMaps::Place& place);
@@ -65,6 +67,7 @@ class NativeSampler : public Sampler {
   const PythonSampler* stacks_;
   PerfSamples samples_;
   NativeMaps maps_;
+  JitNames jit_;
   NativePlaces places_;
   Submitters submitters_;
   std::vector<PerfRecord> drained_;

@@ -59,6 +59,14 @@ std::vector<std::string_view> splitWords(std::string_view text, std::size_t limi
   return words;
 }
 
+std::vector<std::string_view> wordsOf(std::string_view text, std::string_view key) {
+  std::vector<std::string_view> words;
+  forEachLine(text, [&](std::string_view line) {
+    if (words.empty() && line.starts_with(key)) words = splitWords(line.substr(key.size()));
+  });
+  return words;
+}
+
 std::int64_t valueOf(std::string_view text, std::string_view key) {
   std::int64_t value = -1;
   forEachLine(text, [&](std::string_view line) {

@@ -32,6 +32,10 @@ void forEachLine(std::string_view text, F line) {
   }
 }
 
+// The words after `key` at the start of a line ("Uid:  0  0  0  0" with key "Uid:"); none when
+// there is no such line.
+[[nodiscard]] std::vector<std::string_view> wordsOf(std::string_view text, std::string_view key);
+
 // The number after `key` at the start of a line ("MemTotal:   1234 kB" with key "MemTotal:"); -1
 // when there is none.
 [[nodiscard]] std::int64_t valueOf(std::string_view text, std::string_view key);

@@ -13,10 +13,7 @@ constexpr std::size_t kMaxThreads = 8192;
 
 // Of a status file, how many pid namespaces the task is in, and its number in the innermost.
 std::pair<std::size_t, std::uint32_t> innerNumber(const std::string& status) {
-  const std::size_t at = status.find("\nNSpid:");
-  if (at == std::string::npos) return {1, 0};
-  const std::string line = status.substr(at + 7, status.find('\n', at + 7) - at - 7);
-  const auto words = splitWords(line);
+  const auto words = wordsOf(status, "NSpid:");
   if (words.empty()) return {1, 0};
   return {words.size(), static_cast<std::uint32_t>(parseNumber(words.back()).value_or(0))};
 }

@@ -35,6 +35,19 @@ TEST_CASE("samples of one place are one slice, of another thread, frame or file 
   CHECK(list.events.front().at == kStart);
 }
 
+TEST_CASE("code made at run time is one slice a function, where that has a name") {
+  EventList list;
+  NativePlaces places;
+  const StringId jit = list.intern("[jit]"), f = list.intern("f"), g = list.intern("g");
+  places.add(ThreadId{1}, {}, {jit, {}, 0x1000, f, true}, kStart);
+  places.add(ThreadId{1}, {}, {jit, {}, 0x1000, f, true}, kStart);
+  places.add(ThreadId{1}, {}, {jit, {}, 0x1000, g, true}, kStart);  // made in its place
+  places.flush(kStart, list, true);
+  const auto slices = list.all<NativeSlice>();
+  REQUIRE(slices.size() == 2);
+  for (const NativeSlice& slice : slices) CHECK(slice.samples == (slice.function == f ? 2u : 1u));
+}
+
 TEST_CASE("slices are reported when their window is over, or at the end") {
   EventList list;
   NativePlaces places;
