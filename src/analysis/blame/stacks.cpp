@@ -138,9 +138,10 @@ class Gatherer {
     const bool step = open && piece->phase == Phase::kCompute;
     const bool gap = !piece || (open && piece->phase == Phase::kOther);
     Phase phase = what.phase;
-    if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
-      phase = unseen_ && sample.wait != Wait::kRunning ? Phase::kUnknown : Phase::kCompute;
-    if (step && unseen_ && phase == Phase::kLoad) phase = Phase::kUnknown;
+    if (step && unseen_ && mayWait(label, sample, phase))
+      phase = Phase::kUnknown;
+    else if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
+      phase = Phase::kCompute;
     if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, sample)) {
       what = {Phase::kComm, OverheadKind::kNone, kOwnCollective};
       phase = Phase::kComm;
@@ -163,6 +164,12 @@ class Gatherer {
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
       note(trainer, label, phase, what, sample, Side::kTrainer);
+  }
+
+  // In a step of a program whose loader the hook does not see: in a loader, or blocked in nothing
+  // that a rule knows.
+  static bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
+    return phase == Phase::kLoad || (sample.wait != Wait::kRunning && !label.rule);
   }
 
   // It asks tf.data for its next batch, and the hook records every such fetch to the nanosecond. A

@@ -51,19 +51,22 @@ PipelineSettings withoutWorkers(const Evidence& e, double workerCpu, double step
   return s;
 }
 
-// Where the model misses what holds up the pipeline (waits for batches on their way), nothing of
-// that is left with no workers.
+// Worth it by what the run itself shows, transport alone: what was measured elsewhere only makes it
+// larger. Where the model misses what holds up the pipeline (waits for batches on their way),
+// nothing of that is left with no workers.
 Prediction withoutAny(const Evidence& e) {
   PipelineSettings minimum = withoutWorkers(e, kMinWorkerCpu, 0);
   // A batch is pinned by the trainer itself, then.
   if (e.loader->pinMemory) minimum.loadScale = 1;
   const PipelineSettings likely = withoutWorkers(e, kWorkerCpu, kStepSaved),
                          maximum = withoutWorkers(e, kMaxWorkerCpu, kMaxStepSaved);
-  if (e.gains.fits()) return e.gains.predict(likely, minimum, maximum);
-  if (e.gains.gap() < 0) return {};
+  const bool fits = e.gains.fits();
+  if (!fits && e.gains.gap() < 0) return {};
+  const Prediction lowest = fits ? e.gains.predict(minimum) : e.gains.predictMeasured(minimum);
+  if (!lowest.speedup || *lowest.speedup < kWorthIt) return {};
+  if (fits) return e.gains.predict(likely, minimum, maximum);
   Prediction p = e.gains.predictMeasured(likely);
-  if (!p.speedup) return p;
-  p.low = e.gains.predictMeasured(minimum).low;
+  p.low = lowest.low;
   p.high = e.gains.predictMeasured(maximum).high;
   return p;
 }

@@ -4,6 +4,10 @@ nor counted. What a compiled graph itself calls is traced all the same (torch_op
 import sys
 import types
 
+from .parts import ABSENT, report
+
+_reported = []
+
 
 def leave_out(module):
     """Marks every function of `module`, an adapter of ours; they call no code of the program."""
@@ -21,7 +25,12 @@ def _skip():
     if hasattr(frames, 'set_code_exec_strategy'):  # from 2.7
         never = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
         return lambda code: frames.set_code_exec_strategy(code, never)
-    return getattr(frames, 'skip_code', None)
+    skip = getattr(frames, 'skip_code', None)
+    if dynamo is not None and skip is None and not _reported:
+        _reported.append(True)
+        report('torch_compile.leave_out', ABSENT, 'torch._C._dynamo has no way known to leave code out: graphs '
+                                                  'may break at the hook where torch.compile traces it')
+    return skip
 
 
 def _each(code, act):

@@ -6,8 +6,9 @@ import weakref
 
 from . import events
 from .events import Around, Nested, now, put
-from .parts import Part, Parts
+from .parts import ABSENT, Part, Parts, report
 
+_LOADERS = 'torch.utils.data.dataloader'
 _HOOKS = ('register_optimizer_step_pre_hook(hook)', 'register_optimizer_step_post_hook(hook)')
 PARTS = Parts('torch_optim', Part('steps', 'optimizer steps, and so which epochs train', *_HOOKS))
 BEFORE_2 = Parts('torch_optim', Part('steps', PARTS.parts[0].lost, 'Optimizer._hook_for_profile(self)'))
@@ -21,9 +22,21 @@ def _number_of(optimizer):
     known = _numbers.get(key)
     if known is None or known[0]() is not optimizer:
         _count[0] += 1
+        if _count[0] == 1:
+            _check_loader()
         known = _numbers[key] = (weakref.ref(optimizer, lambda _: _numbers.pop(key, None)),
                                  _count[0])
     return known[1]
+
+
+def _check_loader():
+    """Whether torch has its DataLoader in the module that the hook waits for; asked when a model is first
+    updated: torch has been imported whole by then."""
+    kind = getattr(sys.modules.get('torch.utils.data'), 'DataLoader', None)
+    if kind is not None and _LOADERS not in sys.modules:
+        report('torch_loader.module', ABSENT, 'torch (%s) has its DataLoader in %s, not in %s: batches, and the '
+               'time that is waited for them' % (sys.modules['torch.version'].__version__, kind.__module__,
+                                                 _LOADERS))
 
 
 def _put_step(optimizer, at):

@@ -2,7 +2,8 @@
 """A framework of tomorrow: names of its own that are called otherwise.
 
 As `sitecustomize` of a program (the hook steps aside for it), it renames the words in MOVED wherever
-they are in modules of the packages in MOVED_IN, as they are imported. The framework works as before."""
+they are in modules of the packages in MOVED_IN, as they are imported; such a module, too. The framework works
+as before."""
 import importlib.machinery
 import os
 import re
@@ -25,7 +26,9 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if not name.startswith(PACKAGES):
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        spec = importlib.machinery.PathFinder.find_spec(name.replace('_moved', ''), path, target)
+        if spec is not None:
+            spec.name = spec.loader.name = name
         if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
             spec.loader = Loader(spec.loader.name, spec.loader.path)
         return spec

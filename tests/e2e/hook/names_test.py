@@ -64,6 +64,14 @@ class Torch(Names):
             self.assertEqual((run.fetch, run.iterator, len(run.optimizer)), ([], [], 12), words)
             self.assertEqual(len(run.loader), 0 if words == 'prefetch_factor' else 1)
 
+    def test_a_loader_in_another_module(self):
+        run = Run([PYTHON, TRAIN, '--samples', '24'], path_after=(self.folder,), environment={
+            'MOVED': 'dataloader', 'MOVED_IN': 'torch.utils.data', 'PYTHONDONTWRITEBYTECODE': '1'})
+        self.assertEqual((run.status, run.err, run.fetch, len(run.optimizer)), (0, '', [], 12))
+        source, = run.source
+        self.assertEqual((source.source, source.state), ('hook.torch_loader.module', parts.ABSENT))
+        self.assertIn('has its DataLoader in torch.utils.data.dataloader_moved', source.why)
+
     def test_a_part_is_lost_alone(self):
         for words, lost in (('_try_put_index', 'torch_loader.owners'),
                             ('_rcvd_idx', 'torch_loader.owners'),

@@ -66,6 +66,22 @@ TEST_CASE("samples in a loader whose fetches were not seen wait for what is not 
   CHECK(a.breakdown.phase->compute > 0.4);
 }
 
+TEST_CASE(
+    "a thread that is blocked in a step waits for what is not known, where a loader was unseen") {
+  std::string text =
+      training(false) + "1s stack stack=1 file=\"train.py\" line=9 function=\"main\"\n";
+  for (int half : {0, 1})
+    text += "repeat 60 every 100ms\n" + std::to_string(1000 + 50 * half) +
+            "ms slice thread=1 duration=50ms " +
+            (half == 0 ? "run=0ms samples=5 wait=futex\n" : "run=50ms samples=5 wait=running\n") +
+            std::to_string(1000 + 50 * half) +
+            "ms stack_slice thread=1 duration=49ms stack=1 samples=5\nend\n";
+  const Analysis whole = analyzed(text), a = analyzed(text + missing("other_loaders.grain"));
+  CHECK(whole.breakdown.phase->compute == 1);
+  CHECK(a.breakdown.phase->unknown > 0.4);
+  CHECK(a.breakdown.phase->compute > 0.4);
+}
+
 TEST_CASE("a part that does not concern what was seen takes nothing from it") {
   for (const char* part : {"tf_data.fetches", "tf_steps.functions", "jax_steps.calls",
                            "torch_optim.steps", "torch_profiler.turns"}) {

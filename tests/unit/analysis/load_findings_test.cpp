@@ -85,12 +85,15 @@ TEST_CASE("workers that pay are not taken away") {
   healthy.load = 0.6;
   healthy.batchCpu = 2;
   CHECK_FALSE(fewerIn(factsOf(healthy).judge(), "load.ipc"));
+  // On a core of their own little is gained, but for what making it elsewhere is said to save.
+  t = {.workers = 2, .cores = 1, .compute = 10, .load = 0.5, .waitTransform = 30, .batchCpu = 30};
+  CHECK_FALSE(fewerIn(factsOf(t).judge(), "transform.cpu_saturated"));
   t = {.workers = 2, .cores = 2, .compute = 10, .waitTransform = 8, .batchCpu = 26};
   CHECK_FALSE(fewerIn(factsOf(t).judge(), "transform.cpu_saturated"));
 }
 
 TEST_CASE("pinning is the trainer's own work where there are no workers") {
-  Facts f = factsOf(bigram(1.3, 0.22));
+  Facts f = factsOf(bigram(64, 0.9));
   const double low = *fewerIn(f.judge(), "load.ipc")->predicted.low;
   f.trace.loaders[0].data.pinMemory = true;
   CHECK(*fewerIn(f.judge(), "load.ipc")->predicted.low < 0.8 * low);
