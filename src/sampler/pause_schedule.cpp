@@ -35,6 +35,7 @@ double PauseSchedule::random() {
 }
 
 Nanos PauseSchedule::window() const {
+  if (pace_.step <= Nanos{}) return kBlind;
   const Nanos steps = pace_.step * (kSteps + 2 * pace_.workers);
   return steps > kLongest / 2 ? Nanos{} : std::max(steps, kShortest);
 }

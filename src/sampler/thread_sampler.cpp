@@ -52,6 +52,8 @@ void ThreadSampler::setPace(const Pace& pace) {
 void ThreadSampler::resume(Nanos now, Nanos paused) {
   resumed_ = now;
   second_ += paused;
+  for (Turn& turn : turns_)
+    if (turn.due > Nanos::zero()) turn.due += paused;
   if (taker_ != nullptr) taker_->resume(paused);
 }
 

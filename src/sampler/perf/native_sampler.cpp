@@ -49,7 +49,6 @@ void NativeSampler::pause() {
 void NativeSampler::resume(Nanos, Nanos paused) {
   if (!samples_.opened() || stopped_) return;
   threads_.clear();
-  nextMapsRead_.clear();
   second_ += paused;
   samples_.enable(true);
 }

@@ -65,6 +65,15 @@ TEST_CASE("a pause holds more steps the more workers make the batches") {
   CHECK(played.longest <= 2400ms);
 }
 
+TEST_CASE("of steps of a few milliseconds a pause holds many") {
+  PauseSchedule schedule(0.03, 3);
+  schedule.update(0s, {5ms, 0, false});
+  const Played played = play(schedule, 3600s);
+  CHECK(played.shortest >= PauseSchedule::kShortest);
+  CHECK(played.longest <= 2 * PauseSchedule::kShortest);
+  CHECK(played.pauses > 1000);
+}
+
 TEST_CASE("steps announced as ranges get pauses of 200 to 500 ms, too long ones none") {
   PauseSchedule ranges(0.5, 3);
   ranges.update(0s, {0s, 0, true});
