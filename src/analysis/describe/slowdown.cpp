@@ -16,6 +16,8 @@ constexpr double kNormal95 = 1.96;
 constexpr double kWidest = 0.02, kPromised = 1.01;
 // Sides shorter than this part of their pause are not compared with it: they are noise.
 constexpr double kShortestSide = 0.25;
+// At least this part of a pause, and of its two sides together, is plain steps: more than one side.
+constexpr double kPlain = 0.6;
 // Above this part of the effect that steps across a window's end hide, nothing is left to measure.
 constexpr double kMaxHidden = 0.7;
 constexpr int kMaxRounds = 40;  // each leaves kMaxHidden of the error at the most
@@ -28,7 +30,7 @@ struct Part {
 
 // A pause, and as much time beside it as it lasted, on both sides if it can be.
 struct Pair {
-  double pause = 0, sides = 0;  // seconds
+  double pause = 0, sides = 0;  // seconds of plain steps
   std::vector<Part> parts;
 
   // The logarithm of the steps a second in the pause by those beside it. A step that lies in both
@@ -80,28 +82,27 @@ class Pairs {
     const Nanos least(static_cast<Nanos::rep>(kShortestSide * seconds(pause.length()) * 1e9));
     if (pause.empty() || before < least || after < least) return;
     const Interval all{pause.begin - before, pause.end + after};
-    Pair pair;
-    pair.pause = seconds(pause.length());
-    pair.sides = seconds(before + after);
-    if (collect(all, pause, pair)) pairs_.push_back(std::move(pair));
+    Pair pair = collect(all, pause);
+    const bool enough = pair.pause >= kPlain * seconds(pause.length()) &&
+                        pair.sides >= kPlain * seconds(before + after);
+    if (enough) pairs_.push_back(std::move(pair));
   }
 
-  // False where the steps around the pause do not follow each other, or one of them is no plain
-  // step: an epoch's end or a checkpoint there would be taken for a difference.
-  [[nodiscard]] bool collect(const Interval& all, const Interval& pause, Pair& pair) const {
+  // Of the plain steps alone: an epoch's end or a checkpoint would be taken for a difference, and
+  // of steps that are not held nothing is known.
+  [[nodiscard]] Pair collect(const Interval& all, const Interval& pause) const {
+    Pair pair;
     const std::vector<Step>& steps = trainer_.steps;
     auto step = std::partition_point(steps.begin(), steps.end(),
                                      [&](const Step& s) { return s.end <= all.begin; });
-    if (step == steps.end() || step->begin > all.begin) return false;
-    Nanos until = step->begin;
     for (; step != steps.end() && step->begin < all.end; ++step) {
-      if (step->boundary || step->begin != until || step->empty()) return false;
-      const Nanos paused = overlap(*step, pause);
-      pair.parts.push_back({seconds(paused), seconds(step->length() - paused),
-                            seconds(overlap(*step, all) - paused)});
-      until = step->end;
+      if (step->boundary || step->empty()) continue;
+      const Nanos paused = overlap(*step, pause), inSides = overlap(*step, all) - paused;
+      pair.parts.push_back({seconds(paused), seconds(step->length() - paused), seconds(inSides)});
+      pair.pause += seconds(paused);
+      pair.sides += seconds(inSides);
     }
-    return until >= all.end;
+    return pair;
   }
 
   const Trace& trace_;

@@ -32,9 +32,10 @@ namespace {
 // The ring of a process holds some 500 batches of a loader; drained after 120 ms at the latest it
 // never fills below 4,000 batches a second.
 constexpr Nanos kDrainEvery = std::chrono::milliseconds(80);
-// While sampling is paused, where fewer events than kFewEvents came since the drain before.
-constexpr Nanos kDrainPaused = std::chrono::milliseconds(320);
-constexpr std::uint64_t kFewEvents = 80;
+// While sampling is paused, where since the drain before fewer than 1,000 events a second came, a
+// fourth of what a ring has room for in that time.
+constexpr Nanos kDrainPaused = std::chrono::milliseconds(160);
+constexpr Nanos kFewEach = std::chrono::milliseconds(1);
 // A wake-up costs more than what is done in it (25 us on a virtual machine): our own work waits
 // this long for one of the samplers'.
 constexpr Nanos kMaxDelay = std::chrono::milliseconds(40);
@@ -99,7 +100,7 @@ class Recorder {
   ClockWatch clocks_;
   pid_t command_ = 0;
   Fd commandFd_;
-  Nanos nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
+  Nanos drained_{}, nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
   bool messagesPending_ = true;  // something may wait at the control socket
   bool orphaned_ = false;        // the log says that the front is gone
   bool done_ = false, discard_ = false;
@@ -262,7 +263,8 @@ void Recorder::drain(Nanos t) {
   if (activity_ && watch_) activity_->drain(t, identities_, *log_);
   if (watch_) watch_->notePace(t, progress_->pace());
   writer_->tick(t);
-  const bool few = !activity_ && progress_->taken() - before < kFewEvents;
+  const auto came = static_cast<Nanos::rep>(progress_->taken() - before);
+  const bool few = !activity_ && came * kFewEach < t - std::exchange(drained_, t);
   const Nanos every = few && watch_ && watch_->paused() ? kDrainPaused : kDrainEvery;
   nextDrain_ = t + (commandFd_.valid() ? every : std::min(every, kAskEvery));
 }

@@ -54,6 +54,31 @@ class Annotated(unittest.TestCase):
         own_clock.check(self, report, steps, ('extract', 'transform', 'compute', 'periodic'))
         self.assertEqual(report['breakdown']['scope'], 'window')
 
+    def test_pauses_of_sampling_are_recorded_and_compared_and_lose_nothing(self):
+        truth = os.path.join(self.folder, 'truth')
+        for percent, steps in (('0', 200), ('50', 12000)):  # the first pause is after 5 s
+            with self.subTest(percent=percent):
+                self.recording = os.path.join(self.folder, percent + '.stallprof')
+                self.record(TRAINER, '--steps', str(steps), '--truth', truth,
+                            env=dict(os.environ, STALLPROF_PAUSE_PERCENT=percent))
+                report, pauses = self.report(), self.events()['pause']
+                overhead = report['coverage']['overhead']
+                with open(truth) as file:
+                    own_clock.check(self, report, own_clock.truth_of(file.read()),
+                                    ('extract', 'transform', 'compute', 'periodic'))
+                if percent == '0':
+                    self.assertEqual(pauses, [])
+                    self.assertIsNone(overhead['paused_ratio'])
+                    self.assertIsNone(overhead['slowdown_pairs'])
+                    continue
+                self.assertGreater(len(pauses), 3)
+                paused = sum(int(re.search(r' duration=(\d+)', line).group(1)) for line in pauses)
+                self.assertAlmostEqual(overhead['paused_ratio'], paused / report['run']['wall_ns'], places=6)
+                self.assertGreater(overhead['slowdown_pairs'], 0)
+                self.assertLessEqual(overhead['slowdown_pairs'], len(pauses))
+                lost = {loss['name'] for loss in report['coverage']['losses']}
+                self.assertLessEqual(lost, {'tick_missed', 'threads_skipped'})
+
     def check_counts(self, out, events):
         pids = [int(word) for word in out.split()]
         threads = {}  # thread -> pid

@@ -154,7 +154,7 @@ TEST_CASE("a drift of the whole job, and a rhythm of its own, are no slowdown") 
   }
 }
 
-TEST_CASE("pauses that an epoch's end or a checkpoint falls into are not compared") {
+TEST_CASE("epochs' ends and checkpoints are left out of what is compared") {
   const auto every = [](std::size_t i) { return i % 100 == 99; };
   const Job plain{.length = 1200s};
   Job broken = plain;
@@ -162,7 +162,7 @@ TEST_CASE("pauses that an epoch's end or a checkpoint falls into are not compare
   broken.work = [=](std::size_t i, Nanos) { return every(i) ? 100.0 : 1.0; };
   const auto all = measure(plain), some = measure(broken);
   checkFinds(some, 1.0);
-  CHECK(some->pairs < all->pairs / 2);
+  CHECK(some->pairs < all->pairs * 2 / 3);  // half of the time is such steps
 }
 
 TEST_CASE("what is not resolved has no number: few pauses, or much noise") {
