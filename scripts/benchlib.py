@@ -86,13 +86,13 @@ def execute(command, environment=None):
     return Run(wall, cpu, host_queued() - queued, external, text, child.returncode)
 
 
-def execute_profiled(command, *options, keep=None, settled=4):
+def execute_profiled(command, *options, keep=None, settled=4, environment=None):
     """The command under `stallprof run`; its report as JSON. `keep`: where to leave the recording.
     `settled`: after so many seconds what is spent is what lasts."""
     with tempfile.TemporaryDirectory(prefix="bench.") as scratch:
         recording = str(keep or f"{scratch}/r.stallprof")
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
-                       *options, "--", *command])
+                       *options, "--", *command], environment)
         run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
         run.costs = recorder_costs(recording, settled)
         report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
