@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/blame/ranks.h"
+#include "analysis/blame/without_steps.h"
 #include "analysis/describe/counters.h"
 #include "analysis/describe/describe.h"
 #include "analysis/describe/device_describe.h"
@@ -75,12 +76,14 @@ TrainerInfo describeTrainer(const Trace& trace, const Judged& judged, bool only)
   return info;
 }
 
-// Of the whole run, for a recording in which nobody steps.
-TrainerFacts wholeRun(const Trace& trace) {
-  TrainerFacts facts;
-  facts.windowBegin = trace.begin;
-  facts.windowEnd = trace.end;
-  return facts;
+// Of a recording in which nobody steps.
+Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels) {
+  Judged judged;
+  judged.facts = attributeWithoutSteps(trace, labels);
+  if (!judged.facts.loopAt.none()) roles.addTrainer({judged.facts.process, judged.facts.thread});
+  judged.run = measureRun(trace, judged.facts, roles);
+  if (judged.facts.stacks.seen()) judged.judgement = judge(trace, judged.facts, judged.run);
+  return judged;
 }
 
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const InferredSteps& inferred,
@@ -140,15 +143,17 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
       trainers.begin(), trainers.end(),
       [](const Judged& a, const Judged& b) { return a.facts.window() < b.facts.window(); });
   const bool steps = longest != trainers.end();
-  TrainerFacts whole = wholeRun(trace);
-  if (!steps) {
-    whole.stacks = stacksOfRun(trace, labels);
-    if (whole.stacks.seen()) whole.split.other = whole.window();
-  }
-  const TrainerFacts& facts = steps ? longest->facts : whole;
-  const RunFacts run = steps ? longest->run : measureRun(trace, whole, roles);
+  Judged unstepped;
+  if (!steps) unstepped = withoutSteps(trace, roles, labels);
+  Judged& chosen = steps ? *longest : unstepped;
+  const TrainerFacts& facts = chosen.facts;
+  const RunFacts& run = chosen.run;
   out.steps = describeSteps(trace, facts);
   out.breakdown = describeBreakdown(facts);
+  if (!facts.loopAt.none()) {
+    out.breakdown.loop = lineOf(trace, facts.loopAt);
+    out.breakdown.loop.function = {};
+  }
   out.functions = functionTable(trace, facts);
   out.resources = measureResources(trace, facts, roles, run);
   out.device = describeDevice(trace, facts);
@@ -162,21 +167,21 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   if (steps) {
     out.coverage.slowdown = measureSlowdown(trace, facts);
     out.epochs = measureEpochs(trace, facts, roles);
-    Judgement& judgement = longest->judgement;
-    out.verdict = judgement.verdict;
-    out.ceilings = std::move(judgement.ceilings);
-    out.findings = std::move(judgement.findings);
-    out.caveats = std::move(judgement.caveats);
-    out.notAProblem = std::move(judgement.notAProblem);
-    out.notMeasured = std::move(judgement.notMeasured);
   }
+  Judgement& judgement = chosen.judgement;
+  out.verdict = judgement.verdict;
+  out.ceilings = std::move(judgement.ceilings);
+  out.findings = std::move(judgement.findings);
+  out.caveats = std::move(judgement.caveats);
+  out.notAProblem = std::move(judgement.notAProblem);
+  out.notMeasured = std::move(judgement.notMeasured);
   addNative(trace, roles, facts, out);
   out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
   if (accumulator.severalParts()) out.coverage.sources.push_back(inParts(facts));
   addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
   for (Judged& judged : trainers)
     if (&judged != &*longest) answer.others.push_back(std::move(judged.facts));
-  answer.trainer = steps ? std::move(longest->facts) : whole;
+  answer.trainer = std::move(chosen.facts);
   return answer;
 }
 

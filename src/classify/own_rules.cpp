@@ -14,7 +14,12 @@ constexpr OwnRule kOwnRules[] = {
      "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
      "calls reads or transforms by known rules, and nothing in it is a model's. Or it works on "
      "arrays alone, always between an optimizer's step and the model's next use: where it scores "
-     "the step before instead, this is wrong."},
+     "the step before instead, this is wrong. Or it is called at a line of the training loop "
+     "before "
+     "the first that runs a model."},
+    {kUnknownLine, "other",
+     "The trainer's own code, in a loop whose loader nobody knows, at a line that neither computes "
+     "by any rule nor makes what the computing lines are given."},
     {kOwnCollective, "comm",
      "A rank on a host without a device, blocked in backward while no thread of its process works: "
      "it waits for the other ranks' gradients."},

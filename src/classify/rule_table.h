@@ -50,6 +50,18 @@ struct PhaseRule {
   bool users = false;  // from --rules: goes first, and may claim the user's own code
 };
 
+// What a rule's time is about: making data; a model's own work; a framework's operators, which both
+// may call.
+[[nodiscard]] inline bool namesData(const PhaseRule& rule) {
+  return !rule.work && (rule.phase == Phase::kExtract || rule.phase == Phase::kTransform);
+}
+[[nodiscard]] inline bool namesModel(const PhaseRule& rule) {
+  return !rule.work && rule.phase == Phase::kCompute;
+}
+[[nodiscard]] inline bool namesFramework(const PhaseRule& rule) {
+  return rule.work && !rule.arrays;
+}
+
 // The rules of one file. The Error names file and line: "my.toml:7: ...".
 [[nodiscard]] Result<std::vector<PhaseRule>> parseRules(std::string_view toml,
                                                         const std::string& file);

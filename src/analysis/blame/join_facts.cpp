@@ -54,7 +54,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.making.join(part.making), all.makingRunning.join(part.makingRunning);
   all.makingLocked.join(part.makingLocked), all.makingVague.join(part.makingVague);
   all.step.join(part.step), all.gap.join(part.gap);
-  all.stepAnnotated += part.stepAnnotated;
+  all.modelTime += part.modelTime;
   all.trainer.join(part.trainer);
   all.ownPython += part.ownPython;
   all.gilKnown += part.gilKnown;

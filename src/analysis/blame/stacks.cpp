@@ -11,6 +11,7 @@
 #include "analysis/blame/refine.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/stack_samples.h"
+#include "analysis/steps/loop_lines.h"
 #include "analysis/steps/own_phases.h"
 #include "classify/own_rules.h"
 #include "classify/waits.h"
@@ -67,7 +68,11 @@ class Gatherer {
         ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         ranks_(trace, timeline.who),
         unseen_(timeline.fetches.empty() &&
-                missingParts(trace, {}, !timeline.updates.empty()).fetches) {}
+                missingParts(trace, {}, !timeline.updates.empty()).fetches) {
+    // A loader's fetches are exact, and an optimizer's steps order samples in time.
+    if (timeline.fetches.empty() && timeline.updates.empty())
+      lines_ = LoopLines(trace, labels, trace.thread(timeline.who.thread), begin, end);
+  }
 
   StackFacts gather(const Timeline& pieces) {
     inspectTrainer(pieces);
@@ -129,8 +134,11 @@ class Gatherer {
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
     SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
     if (ofFetch(label)) return;
-    const bool data = ownData_.claim(sample.stack->stack, label, what);
+    const bool data =
+        ownData_.claim(sample.stack->stack, label, what) || ofDataLine(label, sample, what);
     if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
+    if (!data && ofUnknownLine(label, sample, what))
+      what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     // What the program annotated itself is not split by samples.
@@ -138,9 +146,11 @@ class Gatherer {
     const bool step = open && piece->phase == Phase::kCompute;
     const bool gap = !piece || (open && piece->phase == Phase::kOther);
     Phase phase = what.phase;
+    const bool unclear =
+        phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync;
     if (step && unseen_ && mayWait(label, sample, phase))
       phase = Phase::kUnknown;
-    else if (step && (phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync))
+    else if (step && unclear && what.rule != kUnknownLine)
       phase = Phase::kCompute;
     if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, sample)) {
       what = {Phase::kComm, OverheadKind::kNone, kOwnCollective};
@@ -158,8 +168,8 @@ class Gatherer {
     if ((step || gap) && what.overhead != OverheadKind::kGc) addOverhead(what.overhead, sample);
     if (step)
       facts_.step.add(phase, sample.stack, seconds(sample.weight)), takeStep(label, sample, data);
-    if (step && what.phase == Phase::kCompute && label.rule && !label.rule->work)
-      facts_.stepAnnotated += seconds(sample.weight);
+    if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
+      facts_.modelTime += seconds(sample.weight);
     if (gap) facts_.gap.add(phase, sample.stack, seconds(sample.weight));
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
@@ -170,6 +180,29 @@ class Gatherer {
   // that a rule knows.
   static bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
     return phase == Phase::kLoad || (sample.wait != Wait::kRunning && !label.rule);
+  }
+
+  [[nodiscard]] bool knownToCompute(const StackLabel& label, const Sample& sample) const {
+    return (label.rule && namesModel(*label.rule)) ||
+           lines_.of(sample.stack->stack) == LoopLines::Is::kCompute;
+  }
+  // No rule says more of it than that it works: the line of the loop that it is called from does.
+  static bool vague(const StackLabel& label, const SampleLabel& what) {
+    return what.overhead == OverheadKind::kNone && (!label.rule || label.rule->work);
+  }
+  [[nodiscard]] bool ofDataLine(const StackLabel& label, const Sample& sample,
+                                const SampleLabel& what) const {
+    return lines_.of(sample.stack->stack) == LoopLines::Is::kData && vague(label, what) &&
+           (what.phase == Phase::kCompute || what.phase == Phase::kUnknown);
+  }
+  // Neither a rule nor its line says what it is for. Waiting behind the model's first call may be
+  // for its result.
+  [[nodiscard]] bool ofUnknownLine(const StackLabel& label, const Sample& sample,
+                                   const SampleLabel& what) const {
+    const StackId stack = sample.stack->stack;
+    return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
+           lines_.of(stack) != LoopLines::Is::kCompute &&
+           (sample.wait == Wait::kRunning || !lines_.behind(stack));
   }
 
   // It asks tf.data for its next batch, and the hook records every such fetch to the nanosecond. A
@@ -341,6 +374,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   const DataFunctions ownData_;
+  LoopLines lines_;
   RankWaits ranks_;
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap

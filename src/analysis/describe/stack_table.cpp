@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 
-#include "analysis/blame/stacks.h"
 #include "analysis/facts/source_lines.h"
 
 namespace stallprof {
@@ -50,14 +49,6 @@ std::vector<FunctionInfo> functionTable(const Trace& trace, const TrainerFacts& 
     return a.phase != b.phase ? a.phase < b.phase : a.phaseRatio > b.phaseRatio;
   });
   return table;
-}
-
-StackFacts stacksOfRun(const Trace& trace, const StackLabels& labels) {
-  TrainerTimeline nobody;
-  nobody.who.thread = busiestMainThread(trace);
-  nobody.who.process = trace.thread(nobody.who.thread).process;
-  if (nobody.who.thread.none()) return {};
-  return gatherStacks(trace, labels, nobody, {}, trace.begin, trace.end);
 }
 
 }  // namespace stallprof

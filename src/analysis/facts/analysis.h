@@ -133,6 +133,7 @@ struct EpochInfo {
 
 struct Breakdown {
   std::string scope = "window";  // window | run
+  SourceLine loop;               // of scope run: what the shares are of; unknown: the whole run
   struct Ratio {
     double compute = 0, dataWait = 0, load = 0, sync = 0, comm = 0, periodic = 0, other = 0;
   };

@@ -165,13 +165,15 @@ struct TrainerFacts {
   DeviceFacts device;       // of the window; not `seen` where the process used none
   std::vector<ThreadId> threads;  // of the trainer's process that make its data
   StepsJoined joined;
+  StackId loopAt;  // without steps: a frame of the loop that the window is of; none: of no loop
   bool sureSteps = true;  // false: inferred, and no update of a model was seen in each of many
 
   [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
   [[nodiscard]] Interval windowInterval() const { return {windowBegin, windowEnd}; }
   // No fetch is recorded: what data takes is inside the steps, and only stacks show it.
   [[nodiscard]] bool withoutFetches() const {
-    return source == StepSource::kOptimizer || source == StepSource::kInferred || annotatedSteps();
+    return source == StepSource::kNone || source == StepSource::kOptimizer ||
+           source == StepSource::kInferred || annotatedSteps();
   }
   // Steps that the program annotated, with no loader that the hook knows.
   [[nodiscard]] bool annotatedSteps() const {

@@ -84,9 +84,9 @@ struct StackFacts {
                                                                   // locks, pipes; in sleeps, polls
   // The trainer: inside steps, and in the time no evidence of the hook names.
   PhaseSamples step, gap;
-  double stepAnnotated = 0;  // in steps: seconds of compute that a rule knows to be a model's
-  SampleSum trainer;         // all samples of it in the window, those without a stack too
-  double ownPython = 0;      // in steps: its own line, running, with the interpreter's lock
+  double modelTime = 0;  // of those: seconds of compute that a rule, or its line, knows to be so
+  SampleSum trainer;     // all samples of it in the window, those without a stack too
+  double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0, gilWaits = 0;  // in steps: samples that know the lock, and wait for it
   double trainerTime = 0;             // the weight of all samples of it, seconds
   std::array<double, 5> overheads{};  // of that, by OverheadKind

@@ -133,6 +133,17 @@ SourceLine Evidence::loaderLine() const {
   return line;
 }
 
+std::string_view Evidence::phaseOfHalf() const {
+  const std::pair<std::string_view, double> phases[] = {{"extract", extract},
+                                                        {"transform", transform},
+                                                        {"load", loadBlame + ownLoad},
+                                                        {"compute", compute},
+                                                        {"periodic", periodic}};
+  for (const auto& [name, share] : phases)
+    if (share > 0.5) return name;
+  return {};
+}
+
 double coresForPipeline(const Evidence& e, double cores, double external) {
   const double others = external + (e.beside + e.run.siblingCpuRatio.value_or(0)) * e.run.cores /
                                        std::max(cores, 0.25);
@@ -204,12 +215,16 @@ Confidence lowered(Confidence c) {
 Confidence highestConfidence(const Evidence& e) {
   // No surer than the steps that shares are of.
   if (e.trainer.source == StepSource::kInferred && !e.trainer.sureSteps) return Confidence::kLow;
+  // Without steps, than the samples: a share of so many is off by 5 points, nine times of ten.
+  constexpr double kManySamples = 300;
+  const bool stepless = e.trainer.source == StepSource::kNone;
+  if (stepless && e.trainer.stacks.trainer.samples < kManySamples) return Confidence::kLow;
   const HookParts parts = missingParts(e.trace, e.trainer);
   if (parts.stepsUnclear()) return Confidence::kLow;
   // A wait may be hidden behind the device's work.
   const bool hidden = e.device.seen && !e.device.timeline;
   const bool inferred = e.trainer.source == StepSource::kInferred;
-  return hidden || inferred || parts.missing ? Confidence::kMedium : Confidence::kHigh;
+  return hidden || inferred || stepless || parts.missing ? Confidence::kMedium : Confidence::kHigh;
 }
 
 Confidence modelConfidence(const Evidence& e) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/analysis.h"
@@ -45,6 +46,8 @@ struct Evidence {
 
   [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }
+  // The phase that holds over half of the window; empty: none does.
+  [[nodiscard]] std::string_view phaseOfHalf() const;
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }
   [[nodiscard]] SourceLine loaderLine() const;

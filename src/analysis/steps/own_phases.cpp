@@ -25,12 +25,6 @@ struct Samples {
   double before = 0, after = 0;  // the model was met, since the optimizer's last step
 };
 
-bool namesData(const PhaseRule& rule) {
-  return !rule.work && (rule.phase == Phase::kExtract || rule.phase == Phase::kTransform);
-}
-bool namesModel(const PhaseRule& rule) { return !rule.work && rule.phase == Phase::kCompute; }
-bool namesFramework(const PhaseRule& rule) { return rule.work && !rule.arrays; }
-
 // Where samples lie between the steps of a thread's optimizers; nowhere where a loader is known.
 class Turns {
  public:

@@ -52,8 +52,10 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   const Confidence highest = highestConfidence(e);
   Judgement j;
   j.ceilings = e.ceilings;
+  // Without steps a smaller share may as well be of setup, or of what the program is about.
+  const bool unclear = trainer.source == StepSource::kNone && e.phaseOfHalf().empty();
   for (const FindingDefinition* definition : allFindings()) {
-    Maybe<Finding> found = definition->healthy ? std::nullopt : definition->find(e);
+    Maybe<Finding> found = definition->healthy || unclear ? std::nullopt : definition->find(e);
     if (!found) continue;
     nameFunction(e, *found);
     boundByDevice(e, *definition, *found);

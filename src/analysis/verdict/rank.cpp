@@ -76,7 +76,7 @@ bool annotated(const Evidence& e) {
 }
 
 bool pythonSeen(const Evidence& e) {
-  if (annotated(e)) return true;
+  if (annotated(e) || e.trainer.source == StepSource::kNone) return true;
   return e.loader != nullptr &&
          (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
           e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
@@ -86,9 +86,11 @@ bool pythonSeen(const Evidence& e) {
 // program's own lines, and arrays, may be either.
 bool computeAnnotated(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
-  const double compute = s.step.seconds[static_cast<std::size_t>(Phase::kCompute)];
-  return e.trainer.source != StepSource::kInferred ||
-         s.stepAnnotated >= (1 - kMaxUnexplained) * compute;
+  const auto computes = [](const PhaseSamples& samples) {
+    return samples.seconds[static_cast<std::size_t>(Phase::kCompute)];
+  };
+  return (e.trainer.source != StepSource::kInferred && e.trainer.source != StepSource::kNone) ||
+         s.modelTime >= (1 - kMaxUnexplained) * (computes(s.step) + computes(s.gap));
 }
 
 // Others use more of the CPU than the first two of the job's own findings differ by.
@@ -107,7 +109,8 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
 bool nothingToFix(const Evidence& e) {
   // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && computeAnnotated(e) && !e.trainer.steps.empty() &&
+  return !otherLoader && computeAnnotated(e) &&
+         (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
          unexplained(e) <= kMaxUnexplained;
 }
 
@@ -126,7 +129,10 @@ void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
   const std::size_t steps = e.trainer.steps.size();
-  if (steps == 0) return NoVerdict{};
+  if (steps == 0) {  // no model of a step: what is most of the time decides, or nothing does
+    const bool clear = !findings.empty() && phaseName(findings[0]) == e.phaseOfHalf();
+    return clear && !silencedByOthers(e, findings) ? Maybe<NoVerdict>() : NoVerdict{};
+  }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
   if (unexplained(e) > kMaxUnexplained)
     return NoVerdict{Why::kUnexplained, unexplained(e), kMaxUnexplained};

@@ -144,7 +144,7 @@ void timeSection(Html& html, const Analysis& a) {
   }
   html.add("p", {{"class", "intro"}},
            a.breakdown.scope == "run"
-               ? "Of the whole run."
+               ? "Shares are " + scopeText(lineText(a.breakdown.loop)) + "."
                : "Every nanosecond of the trainer's thread after warm-up has one owner. What it "
                  "waited for is given to whoever owed the batch.");
   bars(html, a.breakdown);

@@ -247,6 +247,9 @@ constexpr auto fieldsOf(const Breakdown*) {
   using B = Breakdown;
   return fieldList(
       field("scope", &B::scope, {.words = "window|run"}),
+      field("loop",
+            [](const B& b) { return b.loop.known() ? Maybe(FileLine{&b.loop}) : std::nullopt; },
+            {.text = "Without steps: the loop that shares are of; null: of the whole run."}),
       field("ratio", &B::ratio, shares("The trainer's time by what it did; sums to 1.", "part")),
       field("data_wait_blame_ratio", &B::blame,
             shares("Data waits by what the batch that was waited for needed; sums to data_wait.",

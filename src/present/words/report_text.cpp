@@ -151,7 +151,7 @@ void phases(Page& page, const Analysis& a) {
                               : 0;
   page.line(padded("WHERE TIME WENT", 20) + "   share" +
                 (perStep ? "  per step"
-                 : run   ? "  of the whole run"
+                 : run   ? "  " + scopeText(placeText(a.breakdown.loop, page.width() - 45))
                          : ""),
             Tone::kHeading);
   const std::vector<std::string> percents = tenthTexts(ratiosOf(shares));

@@ -14,7 +14,7 @@ namespace stallprof {
 namespace {
 
 std::string trainersText(const Analysis& a) {
-  if (a.trainers.empty()) return "no trainer found";
+  if (a.trainers.empty()) return a.breakdown.loop.known() ? "steps unknown" : "no trainer found";
   const bool ranks = std::all_of(a.trainers.begin(), a.trainers.end(),
                                  [](const TrainerInfo& t) { return t.rank.has_value(); });
   return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");
@@ -78,6 +78,10 @@ std::string coresText(const Analysis& a) {
   if (std::abs(later - atStart) > 0.05 * atStart)
     text += " at the start, " + numberText(later) + " in the window";
   return text;
+}
+
+std::string scopeText(const std::string& loop) {
+  return loop.empty() ? "of the whole run" : "of the loop at " + loop;
 }
 
 std::string noVerdictReason(const NoVerdict& reason) {

@@ -35,6 +35,9 @@ struct FindingRow {
 // and the caveats
 // "1 of 2 cores", and how many there were in the window where that differs; empty: unknown.
 [[nodiscard]] std::string coresText(const Analysis& a);
+// Without steps, what the shares are of: "of the loop at train.py:20", "of the whole run" where
+// `loop` is empty.
+[[nodiscard]] std::string scopeText(const std::string& loop);
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);  // a clause
 [[nodiscard]] std::string slowdownText(const Slowdown& slowdown);

@@ -69,8 +69,11 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   if (e.device.bound()) return {};
   Finding f = findingOf(e, e.compute, "The training step itself sets the pace");
   f.confidence = ownTimeConfidence(e);
-  addEvidence(f, "computes {} of {} a step", {timeWord(e.compute * e.perStep), timeWord(e.perStep)},
-              ratioWord(e.compute));
+  if (e.perStep > 0)
+    addEvidence(f, "computes {} of {} a step",
+                {timeWord(e.compute * e.perStep), timeWord(e.perStep)}, ratioWord(e.compute));
+  else
+    addEvidence(f, "computes {} of the time", {ratioWord(e.compute)});
   addBlockedEvidence(f, e);
   if (e.device.timeline)
     addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});

@@ -6,6 +6,8 @@
 namespace stallprof {
 
 void addWaitEvidence(Finding& f, const Evidence& e) {
+  if (e.perStep <= 0)
+    return addEvidence(f, "makes or waits for data {} of the time", {ratioWord(e.wait)});
   addEvidence(f, "waits {} of {} a step for data",
               {timeWord(e.wait * e.perStep), timeWord(e.perStep)}, ratioWord(e.wait));
 }

@@ -15,11 +15,19 @@ const AdviceDefinition kLoadAhead{
              "so that the next one is made while this one is computed.";
     }};
 
+// By samples of the thread alone: no model says how sure that is.
+Confidence shareConfidence(const Evidence& e) {
+  const Share share = shareOf(e.wait * e.trainer.stacks.trainer.samples, e.trainer.stacks.trainer);
+  const Confidence c = share.high - share.low > 0.10 ? Confidence::kMedium : Confidence::kHigh;
+  return e.shared > 0.05 ? lowered(c) : c;
+}
+
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
   if (!e.trainer.withoutFetches() || !e.trainer.threads.empty() || e.wait <= kNotable) return {};
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
+  f.confidence = shareConfidence(e);
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/loop_lines.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/facts/stack_samples.h"
+#include "analysis/steps/recurrence.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kMinReturns = 5;  // to an earlier line: fewer may be a statement's own lines
+constexpr double kLongEnough = 0.80;    // of the longest loop's: as good as it, and further out
+constexpr double kMinModel = 3;         // samples: fewer may be one odd call
+constexpr double kMuchOfLine = 0.05;    // of a line's samples are a model's: it computes
+constexpr double kSomeOfLine = 0.20;    // of those on a CPU a framework's: it computes, too
+constexpr double kMuchOfModel = 0.05;   // of all such samples: less is zeroing a gradient
+constexpr double kLittleOfLine = 0.10;  // of a line's samples: a type check, a constant of a module
+
+struct Body {
+  std::uint32_t first = 0, last = 0;
+  std::size_t returns = 0;
+};
+
+// Ranges of lines that the function went back in, those that overlap as one. A loop's visits lie in
+// its range, and loops that follow each other in a function lie apart.
+std::vector<Body> bodiesOf(const std::vector<Visit>& visits) {
+  std::vector<Body> back;
+  for (std::size_t i = 1; i < visits.size(); ++i)
+    if (!visits[i].entered && visits[i].line < visits[i - 1].line)
+      back.push_back({visits[i].line, visits[i - 1].line, 1});
+  std::sort(back.begin(), back.end(),
+            [](const Body& a, const Body& b) { return a.first < b.first; });
+  std::vector<Body> bodies;
+  for (const Body& b : back) {
+    if (bodies.empty() || b.first > bodies.back().last) {
+      bodies.push_back(b);
+      continue;
+    }
+    bodies.back().last = std::max(bodies.back().last, b.last);
+    bodies.back().returns += b.returns;
+  }
+  return bodies;
+}
+
+MainLoop loopOf(const std::vector<Visit>& visits, const Body& body) {
+  MainLoop loop;
+  loop.first = body.first;
+  loop.last = body.last;
+  std::uint32_t top = 0;  // of those visited
+  for (const Visit& visit : visits) {
+    if (visit.line < body.first || visit.line > body.last) continue;
+    if (loop.place.none()) loop.window.begin = visit.begin;
+    if (loop.place.none() || visit.line < top) {
+      loop.place = visit.place;
+      top = visit.line;
+    }
+    loop.window.end = visit.end;
+    loop.seconds += seconds(visit.length());
+  }
+  return loop;
+}
+
+struct LineSamples {
+  double all = 0, running = 0, model = 0, framework = 0;
+  // A model's rules name backward and the like; its forward pass is a framework's operators.
+  [[nodiscard]] double work() const { return model + framework; }
+  [[nodiscard]] bool computes(double allWork) const {
+    return work() >= kMinModel && work() >= kMuchOfModel * allWork &&
+           (model >= kMuchOfLine * all || framework >= kSomeOfLine * running);
+  }
+};
+
+}  // namespace
+
+Maybe<MainLoop> findMainLoop(const Trace& trace, const ThreadLife& thread,
+                             const StackLabels& labels) {
+  const Recurrences all = findRecurrences(trace, thread, labels);
+  std::vector<MainLoop> loops;  // outermost first
+  for (const Recurrence& f : all.functions)
+    for (const Body& body : bodiesOf(f.visits))
+      if (body.returns >= kMinReturns) loops.push_back(loopOf(f.visits, body));
+  const auto longest =
+      std::max_element(loops.begin(), loops.end(),
+                       [](const MainLoop& a, const MainLoop& b) { return a.seconds < b.seconds; });
+  if (longest == loops.end() || longest->seconds < kMinTime * all.seconds) return {};
+  const double most = longest->seconds;
+  return *std::find_if(loops.begin(), loops.end(),
+                       [&](const MainLoop& loop) { return loop.seconds >= kLongEnough * most; });
+}
+
+LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
+                     Nanos begin, Nanos end) {
+  const Maybe<MainLoop> loop = findMainLoop(trace, thread, labels);
+  if (!loop) return;
+  const StackSeen& at = trace.stack(loop->place);
+  lines_.resize(trace.stacks.size());
+  // A caller's id is smaller than its callee's, so its line is there already.
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const StackSeen& seen = trace.stacks[i].data;
+    if (!seen.caller.none() && seen.caller.value <= i) lines_[i] = lines_[seen.caller.value - 1];
+    if (seen.caller == at.caller && seen.function == at.function && seen.file == at.file &&
+        seen.line >= loop->first && seen.line <= loop->last)
+      lines_[i].number = seen.line;
+  }
+  std::map<std::uint32_t, LineSamples> lines;
+  double work = 0;
+  eachSample(trace, thread, begin, end, [&](const Sample& sample) {
+    const StackId stack = sample.stack->stack;
+    if (stack.none() || stack.value > lines_.size()) return;
+    const std::uint32_t number = lines_[stack.value - 1].number;
+    if (number == 0) return;
+    LineSamples& line = lines[number];
+    ++line.all;
+    line.running += sample.wait == Wait::kRunning;
+    const PhaseRule* rule = labels.of(stack, Side::kTrainer).rule;
+    if (!rule) return;
+    line.model += namesModel(*rule);
+    line.framework += namesFramework(*rule);
+    work += namesModel(*rule) || namesFramework(*rule);
+  });
+  const auto first = std::find_if(lines.begin(), lines.end(),
+                                  [&](const auto& line) { return line.second.computes(work); });
+  if (first == lines.end()) return;
+  known_ = true;
+  for (Line& line : lines_) {
+    if (line.number == 0) continue;
+    const LineSamples& samples = lines[line.number];
+    line.behind = line.number >= first->first;
+    if (samples.computes(work))
+      line.is = Is::kCompute;
+    else if (!line.behind && samples.work() <= kLittleOfLine * samples.all)
+      line.is = Is::kData;
+  }
+}
+
+}  // namespace stallprof

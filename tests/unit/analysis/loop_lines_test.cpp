@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/loop_lines.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+
+namespace {
+
+// main(): setup (1), then a loop of augment() by arrays (2, 3), a model's call by JAX (4, 5), a
+// wait for its result (6), and a line of its own behind that (7). 8, 9: torch forward and backward.
+const std::string kFrames =
+    "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
+    "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
+    "0 stack stack=3 caller=2 file=\"/u/site-packages/numpy/_core/_methods.py\" "
+    "function=\"_std\" line=9\n"
+    "0 stack stack=4 file=\"train.py\" function=\"main\" line=21\n"
+    "0 stack stack=5 caller=4 file=\"/u/site-packages/jax/_src/pjit.py\" function=\"call\" line=9\n"
+    "0 stack stack=6 file=\"train.py\" function=\"main\" line=22\n"
+    "0 stack stack=7 file=\"train.py\" function=\"main\" line=23\n"
+    "0 stack stack=8 caller=4 file=\"/u/site-packages/torch/nn/modules/module.py\" "
+    "function=\"Module._call_impl\" line=9\n"
+    "0 stack stack=9 caller=6 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n";
+
+// `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
+std::string sample(int at, int count, int stack, bool running = true) {
+  const std::string begin = std::to_string(at), length = std::to_string(10 * count);
+  return begin + "ms slice thread=1 duration=" + length + "ms samples=" + std::to_string(count) +
+         (running ? " run=" + length + "ms wait=running\n" : " wait=futex\n") +
+         std::to_string(at + 5) +
+         "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
+         "ms samples=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
+}
+
+// Two seconds of setup, then 100 iterations of 100 ms.
+Trace looped(const std::string& iteration) {
+  return test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) + "repeat 100 every 100ms\n" +
+                       iteration + "end\n");
+}
+Analysis loopOf(const std::string& iteration) { return analyze(looped(iteration)); }
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
+
+const std::string kAugmentFirst = sample(2000, 6, 3) + sample(2060, 2, 5);
+
+}  // namespace
+
+TEST_CASE("the loop is the lines that come back, setup apart") {
+  const Trace trace = looped(kAugmentFirst + sample(2080, 2, 6, false));
+  const StackLabels labels(trace, RuleTable::builtIn());
+  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  REQUIRE(loop);
+  CHECK(loop->first == 20);
+  CHECK(loop->last == 22);
+  CHECK(trace.stack(loop->place).line == 20);
+  CHECK(near(seconds(loop->window.begin), 2));
+  CHECK(near(seconds(loop->window.length()), 10));
+}
+
+TEST_CASE("without a loader or an optimizer, lines before the model's make the data") {
+  const Analysis a = loopOf(kAugmentFirst + sample(2080, 2, 6, false));
+  CHECK(a.steps.count == 0);
+  CHECK(a.breakdown.scope == "run");
+  CHECK(a.breakdown.loop.line == 20);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.6));
+  CHECK(near(a.breakdown.phase->compute, 0.4));  // with the wait for the model's result
+  REQUIRE(!a.findings.empty());
+  CHECK(a.findings[0].id == "transform.in_process");
+  CHECK(a.findings[0].where.line == 20);
+  CHECK(a.verdict.boundBy == "transform");
+  CHECK(a.verdict.healthy == false);
+  CHECK(a.verdict.confidence <= Confidence::kMedium);
+}
+
+TEST_CASE("own code behind the model's lines is neither data nor compute: it is other") {
+  const Analysis a = loopOf(sample(2000, 2, 3) + sample(2020, 5, 5) + sample(2070, 3, 7));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.2));
+  CHECK(near(a.breakdown.phase->compute, 0.5));
+  CHECK(near(a.breakdown.phase->other, 0.3));
+}
+
+TEST_CASE("a loop that only computes, by lines that known code runs under, is healthy") {
+  const Analysis a = loopOf(sample(2000, 4, 8) + sample(2040, 6, 9));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->compute, 1));
+  REQUIRE(!a.findings.empty());
+  CHECK(a.findings[0].id == "compute.cpu_bound");
+  CHECK(a.verdict.boundBy == "compute");
+  CHECK(a.verdict.healthy == true);
+}
+
+TEST_CASE("where arrays are all there is, no line is known to compute, and none to make data") {
+  const Trace trace = looped(sample(2000, 6, 3) + sample(2060, 4, 6));
+  const StackLabels labels(trace, RuleTable::builtIn());
+  const LoopLines lines(trace, labels, trace.thread(ThreadId{1}), trace.begin, trace.end);
+  CHECK(!lines.known());
+  CHECK(lines.of(StackId{3}) == LoopLines::Is::kUnknown);
+  const Analysis a = analyze(trace);
+  CHECK(a.verdict.healthy.value_or(false) == false);
+}
+
+TEST_CASE("where no phase holds half of the loop there is no answer, and it says so") {
+  const Analysis a = loopOf(sample(2000, 3, 3) + sample(2030, 4, 5) + sample(2070, 3, 7));
+  CHECK(a.findings.empty());
+  CHECK(a.verdict.boundBy == "unknown");
+  REQUIRE(a.verdict.withheld);
+  CHECK(a.verdict.withheld->why == NoVerdict::Why::kNoSteps);
+}
