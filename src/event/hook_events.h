@@ -99,6 +99,21 @@ struct WorkerTask {
                   v("inblock", s.blockReads))
 };
 
+// Samples of one batch that took over 5 times the median of those before, and at least 1 ms; `at`
+// and `duration` are the slowest's. Of map-style data sets that make them one by one.
+struct SlowSamples {
+  ThreadId thread;
+  Nanos duration{};
+  std::int64_t index = -1;  // in the data set, as the sampler gave it; -1: no integer
+  StringId
+      file;  // that a list of the data set has at the index, or the index itself; none: neither
+  std::int32_t samples = 0, slow = 0;  // of the batch
+  Nanos median{}, excess{};            // excess: of all slow ones together, beyond the median
+  STALLPROF_EVENT(SLOW_SAMPLES, "slow_samples", v("thread", s.thread), v("duration", s.duration),
+                  v("index", s.index), v("file", s.file), v("samples", s.samples),
+                  v("slow", s.slow), v("median", s.median), v("excess", s.excess))
+};
+
 struct OptimizerStep {
   ThreadId thread;
   Nanos duration{};

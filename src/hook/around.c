@@ -155,7 +155,8 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
   PyObject* token = begin(self, args, kwargs);
   if (!token && PyErr_Occurred() && !swallowed(self)) return NULL;
-  int hasEnd = self->end || self->calls, useArgs = token && !hasEnd && PyTuple_Check(token);
+  int hasEnd = self->end || (self->calls && self->calls->end),
+      useArgs = token && !hasEnd && PyTuple_Check(token);
   PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
   if (token && token != Py_None && hasEnd) result = finish(self, token, args, result);
   Py_XDECREF(token);

@@ -183,7 +183,8 @@ static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
 /* Single-phase: an interpreter with a GIL of its own refuses it, as it must. */
 PyMODINIT_FUNC PyInit__stallprof_events(void) {
   PyObject* m = PyModule_Create(&module);
-  if (m && (addAround(m) != 0 || addEpoch(m) != 0 || addTasks(m) != 0 || addJitted(m) != 0)) {
+  if (m && (addAround(m) != 0 || addEpoch(m) != 0 || addTasks(m) != 0 || addSamples(m) != 0 ||
+            addJitted(m) != 0)) {
     Py_DECREF(m);
     return NULL;
   }

@@ -88,6 +88,7 @@ struct Trace {
   Table<Fetch> fetches;
   Table<WorkerBegin> workers;
   Table<WorkerTask> tasks;
+  Table<SlowSamples> slowSamples;
   Table<OptimizerStep> optimizerSteps;
   Table<PhaseSpan> spans;
   Table<DeviceSeen> devices;

@@ -68,6 +68,8 @@ constexpr auto kTableOf<WorkerBegin> = &Trace::workers;
 template <>
 constexpr auto kTableOf<WorkerTask> = &Trace::tasks;
 template <>
+constexpr auto kTableOf<SlowSamples> = &Trace::slowSamples;
+template <>
 constexpr auto kTableOf<OptimizerStep> = &Trace::optimizerSteps;
 template <>
 constexpr auto kTableOf<PhaseSpan> = &Trace::spans;
@@ -115,11 +117,11 @@ constexpr auto kTableOf<SignalForwarded> = &Trace::signals;
 template <class P>
 bool recurs(const P&) {
   constexpr bool is = std::is_same_v<P, Fetch> || std::is_same_v<P, WorkerTask> ||
-                      std::is_same_v<P, OptimizerStep> || std::is_same_v<P, Range> ||
-                      std::is_same_v<P, StepRange> || std::is_same_v<P, DeviceTrace> ||
-                      std::is_same_v<P, DeviceSpan> || std::is_same_v<P, DeviceWork> ||
-                      std::is_same_v<P, DeviceUse> || std::is_same_v<P, DeviceCall> ||
-                      std::is_same_v<P, DeviceCallUse>;
+                      std::is_same_v<P, SlowSamples> || std::is_same_v<P, OptimizerStep> ||
+                      std::is_same_v<P, Range> || std::is_same_v<P, StepRange> ||
+                      std::is_same_v<P, DeviceTrace> || std::is_same_v<P, DeviceSpan> ||
+                      std::is_same_v<P, DeviceWork> || std::is_same_v<P, DeviceUse> ||
+                      std::is_same_v<P, DeviceCall> || std::is_same_v<P, DeviceCallUse>;
   return is;
 }
 bool recurs(const PhaseSpan& span) {
@@ -305,8 +307,9 @@ void TraceBuilder::release(const RowsDone& done) {
   if (done.until > Nanos{}) {
     Trace& t = trace_;
     const auto all = [&](auto&... tables) { return (drop(tables, done) + ...); };
-    program_ = all(t.fetches, t.tasks, t.optimizerSteps, t.spans, t.ranges, t.steps, t.deviceTraces,
-                   t.deviceSpans, t.deviceWorks, t.deviceUses, t.deviceCalls, t.deviceCallUses);
+    program_ = all(t.fetches, t.tasks, t.slowSamples, t.optimizerSteps, t.spans, t.ranges, t.steps,
+                   t.deviceTraces, t.deviceSpans, t.deviceWorks, t.deviceUses, t.deviceCalls,
+                   t.deviceCallUses);
   }
   next_ = std::max(max_, 2 * program_);
 }

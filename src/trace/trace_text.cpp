@@ -315,7 +315,8 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.cgroups), all.addAll(trace.files), all.addAll(trace.syscalls);
   all.addAll(trace.counters);
   all.addAll(trace.frameworks), all.addAll(trace.loaders), all.addAll(trace.iterators);
-  all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks);
+  all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks),
+      all.addAll(trace.slowSamples);
   all.addAll(trace.optimizerSteps), all.addAll(trace.spans), all.addAll(trace.clocks);
   all.addAll(trace.sources), all.addAll(trace.losses), all.addAll(trace.gaps);
   all.addAll(trace.pauses);

@@ -11,6 +11,7 @@
 #include "analysis/blame/device_split.h"
 #include "analysis/blame/memory_growth.h"
 #include "analysis/blame/refine.h"
+#include "analysis/blame/slow_samples.h"
 #include "analysis/blame/stacks.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
@@ -306,6 +307,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.cpu = seen.run;
   facts.starved = seen.queued;
   facts.works = makeWorks(plan, timeline, producers);
+  facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
   facts.workers = findWorkers(trace, timeline);
   facts.threads = std::move(threads.threads);

@@ -328,6 +328,7 @@ bool Producers::work(const EpochSpan& epoch, const Timed<Fetch>& fetch, BatchWor
     out.threadCpu = fetch.data.cpu;
     out.cpu = std::max(fetch.data.cpu, fetch.data.processCpu);
     out.bytes = fetch.data.bytes;
+    out.thread = fetch.data.thread;
     fill(split(self_, intervalOf(fetch), fetch.data.cpu));
     return true;
   }
@@ -337,6 +338,7 @@ bool Producers::work(const EpochSpan& epoch, const Timed<Fetch>& fetch, BatchWor
   const Timed<WorkerTask>& task = *worker.tasks[place->task];
   out.worker = task.data.worker;
   out.bytes = task.data.bytes;
+  out.thread = task.data.thread;
   out.begin = fetchOf(task).begin;
   out.end = fetchOf(task).end;
   out.put = task.at + task.data.putEnd - out.end;

@@ -172,6 +172,7 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
   all.sureSteps = all.sureSteps && part.sureSteps;
   append(all.steps, std::move(part.steps));
   append(all.works, std::move(part.works));
+  all.slowSamples.add(part.slowSamples);
   joinEpochs(all.epochs, std::move(part.epochs));
   joinBy(
       all.workers, std::move(part.workers), [](const WorkerFacts& w) { return w.process; },

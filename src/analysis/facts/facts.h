@@ -91,6 +91,31 @@ struct BatchWork {
   Nanos queued{};   // runnable without a CPU
   Nanos blocked{};  // blocked otherwise (sleep, lock, pipe): end - begin less all the above
   std::int64_t bytes = -1;
+  ThreadId thread;  // that made it
+  Nanos excess{};   // what its slow samples took beyond the median; runnable time apart
+};
+
+// A sample that took far longer than the others, at its slowest.
+struct SlowSample {
+  std::int64_t index = -1;  // in the data set; -1: no integer
+  StringId file;
+  Nanos duration{};
+};
+
+// Slow samples (event/hook_events.h) of counted batches.
+struct SlowSampleFacts {
+  static constexpr std::size_t kNamed = 20;
+  std::uint64_t batches = 0;        // that had any
+  Nanos excess{};                   // of all of them beyond the median
+  Nanos median{};                   // mean of what it was when those batches were made
+  double weighted = 0;              // s^2: sum over batches of excess x the slowest's time
+  std::vector<SlowSample> slowest;  // one of a batch, slowest first, at most kNamed
+
+  // What a slow sample takes, each weighed by its excess: stalls that are just slow do not count
+  // like those that matter.
+  [[nodiscard]] double typical() const { return excess > Nanos{} ? weighted / seconds(excess) : 0; }
+  void add(const SlowSample& sample);
+  void add(const SlowSampleFacts& part);
 };
 
 // One epoch over the loader by the trainer.
@@ -157,7 +182,8 @@ struct TrainerFacts {
   Nanos cpu{}, starved{};            // of the trainer thread in the window
   Nanos processCpu{};                // of the trainer's process in the window, workers not included
   std::vector<BatchWork> works;      // batches of counted steps, by delivery
-  std::vector<Epoch> epochs;         // training epochs, and evaluation ones marked so
+  SlowSampleFacts slowSamples;
+  std::vector<Epoch> epochs;  // training epochs, and evaluation ones marked so
   std::vector<WorkerFacts> workers;
   std::uint64_t optimizerSteps = 0;
   double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks show it

@@ -18,6 +18,7 @@ struct PipelineSettings {
   double ioScale = 1, cpuScale = 1, loadScale = 1, periodicScale = 1;
   double ownScale = 1, copyScale = 1;  // of the trainer's step
   double deviceScale = 1;              // of its device's work
+  bool evenSamples = false;            // slow samples take what the median does
   bool singleThreaded = false;         // a worker's pools switched off: the same work on one thread
   double startup = -1;                 // seconds an epoch; below 0: the workload's own
   double handoff = 0;  // seconds of the trainer's CPU a step, on top of the workload's

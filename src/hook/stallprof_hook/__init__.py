@@ -12,6 +12,7 @@ import sys
 ADAPTERS = {
     'torch.utils.data.dataloader': 'torch_loader',
     'torch.utils.data._utils.worker': 'torch_worker',
+    'torch.utils.data._utils.fetch': 'torch_samples',
     'torchdata.stateful_dataloader.stateful_dataloader': 'torchdata_loader',
     'torchdata.stateful_dataloader.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',

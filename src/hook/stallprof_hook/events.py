@@ -16,6 +16,7 @@ WORKER_BEGIN = 34
 WORKER_TASK = 35
 OPTIMIZER_STEP = 36
 PHASE_SPAN = 37
+SLOW_SAMPLES = 38
 
 PERIODIC = 7   # event/vocabulary.h, Phase
 BY_HOOK = 2    # event/vocabulary.h, SpanSource

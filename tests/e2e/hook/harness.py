@@ -25,6 +25,7 @@ KINDS = {
                  'inblock'),
     36: ('optimizer', 'duration optimizer steps'),
     37: ('span', 'duration phase source name:s file:s line'),
+    38: ('slow', 'duration index file:s samples slow median excess'),
     61: ('source', 'source:s state why:s'),
 }
 UNSIGNED = {'key'}
