@@ -166,7 +166,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   }
   if (steps) {
     out.coverage.slowdown = measureSlowdown(trace, facts);
-    out.epochs = measureEpochs(trace, facts, roles);
+    out.epochs = measureEpochs(trace, facts, roles, run);
   }
   Judgement& judgement = chosen.judgement;
   out.verdict = judgement.verdict;

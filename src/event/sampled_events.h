@@ -106,7 +106,8 @@ struct CgroupUsage {
 struct FileSeen {
   ProcessId process;
   StringId path, mount, fsType, source;  // mount point, its type (ext4, nfs4, fuse.x), its device
-  std::int64_t size = -1, offset = -1;   // bytes; offset of the read at the last sample
+  // Bytes; size of what is mapped, where a page fault was waited for; offset of the last read seen.
+  std::int64_t size = -1, offset = -1;
   std::uint32_t waits = 0;  // samples that found a thread blocked in it, since the last
   // Of those, reads that followed one of the same thread in the same file within a second: at its
   // place or behind it (`onward`), or before it (`scattered`).

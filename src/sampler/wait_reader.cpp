@@ -23,9 +23,11 @@ WaitReader::WaitReader(std::string root, FdBudget& fds)
       files_(mounts_),
       classifier_(root_, mounts_),
       openFiles_(root_, classifier_, files_),
+      mapped_(root_),
       getNexts_(root_) {}
 
 void WaitReader::probe(std::uint32_t pid, std::uint32_t tid, Nanos now, EventOut& out) {
+  mounts_.follow(processPath(root_, pid, "mountinfo"));
   const auto why = [&](std::string_view file) -> std::string {
     errno = 0;
     char buffer[256];
@@ -73,7 +75,7 @@ Seen WaitReader::read(Thread& thread, Nanos now, EventOut& out) {
   if (line->kind == SyscallLine::Kind::kCall) return readCall(thread, *line, now, out);
   switch (stateOf(thread)) {
     case 'D':
-      return {Wait::kPageFault, {}};
+      return readFault(thread, now, out);
     case 'T':
     case 't':
       return {Wait::kStopped, {}};
@@ -82,6 +84,13 @@ Seen WaitReader::read(Thread& thread, Nanos now, EventOut& out) {
     default:
       return {Wait::kOther, {}};
   }
+}
+
+Seen WaitReader::readFault(const Thread& thread, Nanos now, EventOut& out) {
+  const MappedFiles::File& file = mapped_.of(thread.pid, now);
+  if (file.path.empty()) return {Wait::kPageFault, {}};
+  const FdTarget target{FdKind::kFile, file.path, file.bytes, -1};
+  return {Wait::kPageFault, files_.waited(thread.process, target, now, out)};
 }
 
 Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, EventOut& out) {

@@ -11,6 +11,7 @@
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 #include "sampler/proc/wait_class.h"
+#include "sampler/processes/mapped_files.h"
 #include "sampler/processes/open_files.h"
 #include "sampler/processes/process_tree.h"
 #include "sampler/slice_builder.h"
@@ -49,6 +50,8 @@ class WaitReader {
   [[nodiscard]] Seen readCall(Thread& thread, const SyscallLine& line, Nanos now, EventOut& out);
   [[nodiscard]] Seen readDescriptor(Thread& thread, const CallClass& call, const SyscallLine& line,
                                     Nanos now, EventOut& out);
+  // Blocked outside of a call, in a page fault: the mapped file, where one stands out.
+  [[nodiscard]] Seen readFault(const Thread& thread, Nanos now, EventOut& out);
   [[nodiscard]] Seen readWithoutSyscall(const Thread& thread, EventOut& out) const;
 
   std::string root_;
@@ -57,6 +60,7 @@ class WaitReader {
   FileLog files_;
   FdClassifier classifier_;
   OpenFiles openFiles_;
+  MappedFiles mapped_;
   GetNextWatch getNexts_;
   bool syscallDenied_ = false, wchanDenied_ = false;
 };

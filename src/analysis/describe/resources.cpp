@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/blame/read_cpu.h"
+#include "analysis/describe/counted_reads.h"
 #include "analysis/describe/host_cpu.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
@@ -14,7 +15,9 @@
 namespace stallprof {
 namespace {
 
-using Keep = std::function<bool(const ProcessLife&)>;
+constexpr double kReadAround = 131072;  // bytes the kernel reads for one page fault, at most
+
+using Keep = WhichProcesses;
 
 Keep everyone() {
   return [](const ProcessLife&) { return true; };
@@ -95,14 +98,20 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
   run.majorFaultsPerSecond = per(faults, time);
   if (bytes && faults && *bytes > 0 && *faults > 0) run.bytesPerMajorFault = *bytes / *faults;
   if (chars && calls && *calls > 0) run.bytesPerReadCall = *chars / *calls;
-  if (chars && bytes && *chars > 0) run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
+  const double around = std::min(bytes.value_or(0), faults.value_or(0) * kReadAround);
+  const bool mapped = chars && around > kSomeReads * *chars;
+  run.readsCounted = !mapped && waitsAreCounted(trace, makers, begin, end);
+  if (run.readsCounted && chars && bytes && *chars > 0)
+    run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
   Table<SyscallCount> opens;
   for (const auto& row : trace.syscalls)
     if (trace.text(row.data.name) == "openat") opens.push_back(row);
   run.opensPerSecond = per(growth(opens, &SyscallCount::count, begin, end), time);
   for (const Epoch& epoch : trainer.epochs) {
     if (epoch.evaluation) continue;
-    const auto read = sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
+    const auto read =
+        mapped ? sizesWaitedFor(trace, makers)
+               : sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
     if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(*read);
     break;
   }
@@ -133,6 +142,7 @@ void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
 void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep& makers,
                     RunFacts& run) {
   constexpr double kMisses = 0.5, kHits = 0.1, kGrows = 0.2;
+  if (!run.readsCounted) return;
   double chars = 0, bytes = 0;
   bool first = true;
   for (const Epoch& epoch : trainer.epochs) {
@@ -281,7 +291,7 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
 }
 
 std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& trainer,
-                                     const Roles& roles) {
+                                     const Roles& roles, const RunFacts& run) {
   std::vector<EpochInfo> epochs;
   std::vector<Nanos> begins, ends;
   for (const Epoch& epoch : trainer.epochs) {
@@ -295,6 +305,7 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);
   }
+  if (!run.readsCounted) return epochs;
   // Of each producer only the epochs it lived in: workers may be new in each of many epochs.
   std::vector<double> chars(epochs.size()), bytes(epochs.size());
   const Keep makers = producers(trace, trainer, roles);

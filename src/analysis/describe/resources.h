@@ -16,6 +16,6 @@ namespace stallprof {
 [[nodiscard]] Resources measureResources(const Trace& trace, const TrainerFacts& trainer,
                                          const Roles& roles, const RunFacts& run);
 [[nodiscard]] std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& trainer,
-                                                   const Roles& roles);
+                                                   const Roles& roles, const RunFacts& run);
 
 }  // namespace stallprof

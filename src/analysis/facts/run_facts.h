@@ -40,7 +40,10 @@ struct RunFacts : CpuUse {
   Maybe<double> readBytesPerSecond;      // from storage, whole job
   Maybe<double> peakReadBytesPerSecond;  // best second of the run
   Maybe<double> diskBusyRatio;           // of the busiest device the job reads from
-  Maybe<double> cacheHitRatio;           // 1 - read_bytes / rchar of the producers
+  // 1 - read_bytes / rchar of the producers; null where that is not what it says
+  // (describe/README.md).
+  Maybe<double> cacheHitRatio;
+  bool readsCounted = true;  // it is
   Maybe<double> readCallsPerSecond, bytesPerReadCall, opensPerSecond, majorFaultsPerSecond;
   // Of the producers' reads that followed another in the same file: began before it. A reader of
   // random places does half of the time. Not known below kFewReadPairs of them.

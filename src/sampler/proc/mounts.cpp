@@ -5,8 +5,8 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 
+#include "event/file_systems.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -39,12 +39,7 @@ bool holds(std::string_view point, std::string_view path) {
 
 }  // namespace
 
-bool Mount::remote() const {
-  constexpr std::array<std::string_view, 11> kRemote = {
-      "nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre", "glusterfs", "gpfs", "afs", "beegfs"};
-  return std::any_of(kRemote.begin(), kRemote.end(),
-                     [&](std::string_view type) { return fsType.starts_with(type); });
-}
+bool Mount::remote() const { return answersRemotely(fsType); }
 
 std::vector<Mount> Mounts::parse(std::string_view text) {
   std::vector<Mount> mounts;
@@ -67,7 +62,14 @@ void Mounts::refresh(Nanos now) {
   if (!fd_.valid()) fd_ = openAt(AT_FDCWD, path_.c_str(), O_RDONLY);
   pollfd changed{fd_.get(), POLLPRI, 0};
   const bool reported = ::poll(&changed, 1, 0) > 0 && (changed.revents & (POLLERR | POLLPRI)) != 0;
-  if (first || reported || mounts_.empty()) mounts_ = parse(contentOf(path_, 8u << 20));
+  if (!first && !reported && !mounts_.empty()) return;
+  // Of a process that has ended, what it had stays.
+  if (const std::string text = contentOf(path_, 8u << 20); !text.empty()) mounts_ = parse(text);
+}
+
+void Mounts::follow(const std::string& mountinfo) {
+  if (contentOf(mountinfo, 4096).empty()) return;
+  *this = Mounts(mountinfo);
 }
 
 const Mount* Mounts::find(std::string_view path, Nanos now) {

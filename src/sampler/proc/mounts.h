@@ -22,6 +22,8 @@ class Mounts {
  public:
   explicit Mounts(std::string mountinfo) : path_(std::move(mountinfo)) {}
 
+  // Those of another process from now on, where they may be read.
+  void follow(const std::string& mountinfo);
   // The mount that holds an absolute path: longest mount point, the latest of equals. Null when
   // nothing is known. Valid until the next call.
   [[nodiscard]] const Mount* find(std::string_view path, Nanos now);

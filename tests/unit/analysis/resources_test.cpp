@@ -266,6 +266,46 @@ TEST_CASE("blocked time is named by what the producers were blocked in, in the w
   CHECK(run.storageType == "nfs4");
 }
 
+TEST_CASE("the page cache's share is not known where storage reads are not counted") {
+  const std::string counters =
+      "0 usage process=2 rchar=0 read_bytes=0 majflt=0\n"
+      "20s usage process=2 rchar=80000000 read_bytes=20000000 majflt=10\n";
+  const auto runWith = [&](const std::string& rows) {
+    return runOf(traceOf(kTrainer + kWorker + counters + rows), true);
+  };
+  CHECK(near(runWith("").cacheHitRatio, 0.75));
+  const std::string local = "11s file process=2 path=\"/a\" type=\"ext4\" waits=96\n";
+  CHECK(
+      near(runWith(local + "12s file process=2 path=\"/b\" type=\"nfs4\" waits=4\n").cacheHitRatio,
+           0.75));
+  for (const char* type :
+       {"nfs4", "fuse.gcsfuse", "overlay", "tmpfs", "lustre", "squashfs", "zfs"}) {
+    const RunFacts run =
+        runWith(local + "12s file process=2 path=\"/b\" type=\"" + type + "\" waits=9\n");
+    CHECK_FALSE(run.readsCounted);
+    CHECK_FALSE(run.cacheHitRatio.has_value());
+    CHECK_FALSE(run.pageCacheKeeps.has_value());
+    CHECK(run.readBytesPerSecond.has_value());
+  }
+  // Held open, never waited for: what is read of it comes from memory.
+  CHECK(runWith("12s file process=2 path=\"/b\" type=\"nfs4\" waits=0\n").readsCounted);
+  CHECK_FALSE(
+      runWith(local + "12s slice thread=2 duration=1s wait=socket samples=20\n").readsCounted);
+}
+
+TEST_CASE(
+    "mapped reads are in the storage's bytes, not in the calls': no share of the page cache") {
+  const RunFacts run = runOf(
+      traceOf(kTrainer + kWorker +
+              "0 usage process=2 rchar=0 read_bytes=0 majflt=0\n"
+              "20s usage process=2 rchar=300000 read_bytes=20000000 majflt=5000\n"
+              "12s file process=2 path=\"/d/train.npy\" type=\"ext4\" size=600000000 waits=9\n"
+              "13s file process=2 path=\"/d/train.npy\" type=\"ext4\" size=600000000 waits=9\n"),
+      true);
+  CHECK_FALSE(run.cacheHitRatio.has_value());
+  CHECK(near(run.bytesPerMajorFault, 4000));
+}
+
 TEST_CASE("offsets of the producers' reads say how many went back, from 20 pairs on") {
   const auto ratioOf = [](const std::string& rows) {
     return runOf(traceOf(kTrainer + kWorker +
@@ -368,7 +408,7 @@ TEST_CASE("epochs are the training passes, the cold one apart from the warm, wor
   facts.workers[1].process = ProcessId{3};
   facts.epochs = {epoch(9s, 13s, 1s), epoch(13s, 13500ms, 0s, true), epoch(13900ms, 17900ms, 2s),
                   epoch(18s, 19s, 0s)};
-  const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, findRoles(trace));
+  const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, findRoles(trace), RunFacts{});
   REQUIRE(epochs.size() == 3);
   CHECK(near(epochs[0].cacheHitRatio, 0));
   CHECK(near(epochs[1].cacheHitRatio, 0.9));

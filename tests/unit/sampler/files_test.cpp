@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <set>
 
+#include "event/file_systems.h"
 #include "sampler/proc/file_log.h"
 #include "sampler/proc/mounts.h"
 #include "sampler/processes/open_files.h"
@@ -47,6 +48,56 @@ TEST_CASE("mounts that may hang are known as remote") {
   CHECK(Mount{"/", "lustre", ""}.remote());
   CHECK_FALSE(Mount{"/", "ext4", ""}.remote());
   CHECK_FALSE(Mount{"/", "overlay", ""}.remote());
+}
+
+// As a pod has them: layers below an overlay that it does not see, volumes of many kinds.
+constexpr char kPodMounts[] =
+    "1189 1103 0:112 / / rw,relatime master:400 - overlay overlay "
+    "rw,lowerdir=/var/lib/l/AB:/var/lib/l/"
+    "CD,upperdir=/var/lib/u,workdir=/var/lib/w\n"
+    "1190 1189 0:114 / /proc rw,nosuid - proc proc rw\n"
+    "1197 1189 0:110 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k\n"
+    "1203 1189 259:1 /kubelet/volumes/a /scratch rw,noatime - xfs /dev/nvme0n1p1 rw,attr2\n"
+    "1204 1189 0:98 / /imagenet ro,relatime - nfs4 10.0.0.5:/export ro,vers=4.1,proto=tcp\n"
+    "1205 1189 0:101 / /bucket ro,nosuid - fuse.gcsfuse bucket-1 ro,user_id=0\n"
+    "1206 1189 0:102 / /s3 ro,nosuid - fuse mountpoint-s3 ro,user_id=0\n"
+    "1207 1189 0:103 / /lustre rw - lustre 10.0.0.9@tcp:/fsx rw,flock\n"
+    "1208 1189 0:104 / /win rw - fuseblk /dev/sdb1 rw,user_id=0\n"
+    "1209 1189 0:105 / /tank rw - zfs tank/data rw,xattr\n"
+    "1210 1189 0:106 / /ram rw - tmpfs tmpfs rw\n"
+    "1211 1189 0:107 / /toolbox ro - squashfs /dev/loop3 ro\n"
+    "1212 1189 0:108 / /host rw - virtiofs shared rw\n";
+
+TEST_CASE(
+    "of each kind of mount it is known whether it is remote, and whether its reads are counted") {
+  Machine machine;
+  machine.file("proc/self/mountinfo", kPodMounts);
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  const auto kind = [&](const char* path) {
+    const Mount* mount = mounts.find(path, kSecond);
+    REQUIRE(mount != nullptr);
+    return std::string(mount->remote() ? "remote" : "here") +
+           (countsStorageReads(mount->fsType) ? " counted" : "");
+  };
+  CHECK(kind("/scratch/train.tar") == "here counted");
+  for (const char* path : {"/app/data.bin", "/dev/shm/x", "/tank/x", "/ram/x", "/toolbox/x"})
+    CHECK(kind(path) == "here");
+  for (const char* path :
+       {"/imagenet/1.jpg", "/bucket/1.jpg", "/s3/1.jpg", "/lustre/x", "/win/x", "/host/x"})
+    CHECK(kind(path) == "remote");
+}
+
+TEST_CASE("the mounts of another process are followed where they may be read, and outlive it") {
+  Machine machine;
+  machine.file("proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/vda rw\n");
+  machine.file("proc/9/mountinfo", "1 0 0:1 / / rw - overlay overlay rw\n");
+  Mounts mounts(machine.root() + "/proc/self/mountinfo");
+  mounts.follow(machine.root() + "/proc/8/mountinfo");
+  CHECK(mounts.find("/data", kSecond)->fsType == "ext4");
+  mounts.follow(machine.root() + "/proc/9/mountinfo");
+  CHECK(mounts.find("/data", kSecond)->fsType == "overlay");
+  machine.remove("proc/9/mountinfo");
+  CHECK(mounts.find("/data", 10 * kSecond)->fsType == "overlay");
 }
 
 TEST_CASE("no mountinfo: nothing is known, nothing breaks") {

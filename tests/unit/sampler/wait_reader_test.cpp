@@ -80,6 +80,27 @@ TEST_CASE("a read is compared with the one that its thread was seen in before, b
   CHECK(scattered == 1);
 }
 
+TEST_CASE("a page fault is named by the file that the process has mapped") {
+  Bench bench;
+  bench.task.state = 'D';
+  bench.machine.process(bench.task);
+  Seen seen = bench.read("-1 0x7ffe 0x7f11\n");
+  CHECK(seen.wait == Wait::kPageFault);
+  CHECK(seen.what.none());
+  Bench mapped;
+  mapped.task.state = 'D';
+  mapped.machine.process(mapped.task);
+  mapped.machine.file("proc/100/maps",
+                      "7f3000000000-7f3040000000 r--s 00000000 fe:00 21 /data/train.npy\n");
+  seen = mapped.read("-1 0x7ffe 0x7f11\n");
+  CHECK(seen.wait == Wait::kPageFault);
+  CHECK(mapped.list.text(seen.what) == "/data/train.npy");
+  const auto files = mapped.list.all<FileSeen>();
+  REQUIRE(files.size() == 1);
+  CHECK(files[0].waits == 1);
+  CHECK(files[0].size == 0x40000000);
+}
+
 TEST_CASE("the syscall file is kept open from the second reading on") {
   Bench bench;
   bench.machine.syscall(100, 100, call(SYS_wait4, "0x0"));

@@ -117,7 +117,7 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
   if (!r.pageCacheKeeps.value_or(true) && r.laterMissRatio)
     addEvidence(f, "{} of what later epochs read comes from storage again",
                 {ratioWord(*r.laterMissRatio)});
-  if (!r.waitWhat.empty())
+  if (!r.waitWhat.empty() && !r.waitWhat[0].first.empty())
     addEvidence(
         f, "most of it in {}{}",
         {textWord(escapeTerminal(r.waitWhat[0].first, 120)),

@@ -5,6 +5,7 @@
 
 #include "analysis/facts/usage.h"
 #include "analysis/findings/extract/reading.h"
+#include "event/file_systems.h"
 
 namespace stallprof {
 namespace {
@@ -24,11 +25,12 @@ Advice localCopy(const Evidence& e) {
                   "a second copy of the data on this host");
 }
 
-bool networkStorage(const std::string& type) {
-  for (const char* name :
-       {"nfs", "cifs", "smb", "ceph", "fuse", "lustre", "gpfs", "9p", "glusterfs", "beegfs", "afs"})
-    if (type.starts_with(name)) return true;
-  return false;
+// A FUSE mount may be a program over a local disk: then the network brings little of what is read.
+bool fromNetwork(const Evidence& e, double received) {
+  constexpr double kLittle = 0.1;
+  if (!e.run.storageType.starts_with("fuse")) return true;
+  return received >
+         kLittle * e.run.readCallsPerSecond.value_or(0) * e.run.bytesPerReadCall.value_or(0);
 }
 
 struct ReceiveRate {
@@ -59,12 +61,13 @@ Maybe<ReceiveRate> receiveRate(const Evidence& e) {
 Maybe<Finding> remoteLatency(const Evidence& e) {
   if (!e.loader || e.extract <= kNotable) return {};
   const BlockedReads b = blockedReads(e);
-  const bool mounted = networkStorage(e.run.storageType);
+  const bool mounted = answersRemotely(e.run.storageType);
   const Share share = shareOf(b.sockets + (mounted ? b.files + b.faults : 0), b.all);
   if (b.few() || share.low <= kMajority) return {};
   const Maybe<ReceiveRate> rate = receiveRate(e);
   // Near the link's best, bandwidth is short, not latency; without a rate neither is known.
   if (!rate || (rate->mean > kSlowLink && rate->mean > kFarBelowBest * rate->best)) return {};
+  if (b.sockets < b.files + b.faults && !fromNetwork(e, rate->mean)) return {};
   Finding f = loaderFinding(e, share.value * e.extract,
                             "Batches wait for answers from the network, a few at a time");
   if (f.shareRatio <= kNotable) return {};
