@@ -33,10 +33,10 @@ class WorksByThread {
   std::map<ThreadId, std::vector<BatchWork*>> byThread_;
 };
 
-// Of a batch's time: not waiting for a CPU.
+// Of a batch's time: neither waiting for a CPU nor for storage.
 double servedShare(const BatchWork& work) {
   const double wall = seconds(work.end - work.begin);
-  return wall > 0 ? std::clamp(1 - seconds(work.queued) / wall, 0.0, 1.0) : 0;
+  return wall > 0 ? std::clamp(1 - seconds(work.queued + work.extract) / wall, 0.0, 1.0) : 0;
 }
 
 }  // namespace

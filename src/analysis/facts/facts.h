@@ -92,7 +92,7 @@ struct BatchWork {
   Nanos blocked{};  // blocked otherwise (sleep, lock, pipe): end - begin less all the above
   std::int64_t bytes = -1;
   ThreadId thread;  // that made it
-  Nanos excess{};   // what its slow samples took beyond the median; runnable time apart
+  Nanos excess{};  // what its slow samples took beyond the median; waits for a CPU or storage apart
 };
 
 // A sample that took far longer than the others, at its slowest.

@@ -21,7 +21,7 @@ using Stages = std::array<Stage, 3>;  // unused ones have no length
 BatchDemand scaled(const BatchDemand& b, const PipelineSettings& s) {
   BatchDemand d = b;
   if (s.evenSamples)
-    for (double* part : {&d.io, &d.blocked, &d.cpu}) *part *= 1 - d.excess;
+    for (double* part : {&d.blocked, &d.cpu}) *part *= 1 - d.excess;
   d.io *= s.ioScale;
   d.cpu = d.cpu * s.cpuScale + s.sending;
   d.put *= s.loadScale;

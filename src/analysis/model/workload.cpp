@@ -19,7 +19,7 @@ BatchDemand demandOf(const BatchWork& work) {
   const double all = std::max(positive(work.cpu), positive(work.threadCpu));
   d.cpu = work.threadCpu > Nanos{} ? std::min(positive(work.threadCpu), all) : all;
   d.pool = d.cpu > 0 ? std::max(1.0, all / d.cpu) : 1;
-  const double served = positive(work.end - work.begin - work.queued);
+  const double served = positive(work.end - work.begin - work.queued - work.extract);
   if (served > 0) d.excess = std::min(1.0, positive(work.excess) / served);
   return d;
 }

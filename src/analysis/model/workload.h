@@ -18,7 +18,7 @@ struct BatchDemand {
   double cpu = 0;      // wall time of its CPU part with the cores it asks for
   double pool = 1;     // cores it keeps busy meanwhile: above 1 with OpenMP or BLAS pools
   double put = 0;      // taking its index and handing the batch to the queue
-  double excess = 0;   // share of io, blocked and cpu that slow samples take beyond the median
+  double excess = 0;   // share of blocked and cpu that slow samples take beyond the median
   [[nodiscard]] double alone() const { return io + blocked + cpu + put; }
   [[nodiscard]] double coreSeconds() const { return cpu * pool; }
 };

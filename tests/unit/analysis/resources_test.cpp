@@ -229,7 +229,7 @@ TEST_CASE("reading is measured at this trainer's own workers, not at another ran
   for (const bool annotated : {true, false}) {  // by the hook, or by role and parent
     const RunFacts run = runOf(trace, annotated);
     CHECK(near(run.bytesPerReadCall, 4000));
-    CHECK(near(run.cacheHitRatio, 0.75));
+    CHECK_FALSE(run.cacheHitRatio.has_value());  // the faults may have brought all of it
     CHECK(near(run.readCallsPerSecond, 1));
     CHECK(near(run.majorFaultsPerSecond, 2));
     CHECK(near(run.bytesPerMajorFault, 500));

@@ -62,9 +62,10 @@ TEST_CASE("slow samples belong to the batch of their thread, and are named slowe
   CHECK(rows.trace.text(facts.slowest[1].file) == "/d/5.jpg");
 }
 
-TEST_CASE("time without a CPU is not the sample's") {
+TEST_CASE("time without a CPU or waiting for storage is not the sample's") {
   auto works = batches(2);
-  works[0].queued = ms(50);
+  works[0].queued = ms(20);
+  works[0].extract = ms(30);
   works[1].queued = ms(96);
   Rows rows;
   rows.add(10, 80, 1, 79);

@@ -19,7 +19,7 @@ const AdviceDefinition kEvenSamples{"even_samples",
 double excessShare(const Evidence& e) {
   double excess = 0, all = 0;
   for (const BatchDemand& b : e.gains.workload().batches) {
-    const double made = b.io + b.blocked + b.cpu;
+    const double made = b.blocked + b.cpu;
     excess += b.excess * made;
     all += made;
   }
@@ -50,9 +50,9 @@ Maybe<Finding> slowSamples(const Evidence& e) {
   const SlowSampleFacts& slow = e.trainer.slowSamples;
   if (!e.loader || slow.batches == 0) return {};
   const double share = excessShare(e);
-  if ((e.extract + e.transform) * share <= kNotable) return {};
-  Finding f = loaderFinding(e, (e.extract + e.transform) * share,
-                            "A few samples take far longer than all others");
+  if (e.transform * share <= kNotable) return {};
+  Finding f =
+      loaderFinding(e, e.transform * share, "A few samples take far longer than all others");
   const double made = static_cast<double>(e.trainer.works.size() + e.trainer.joined.works) *
                       static_cast<double>(std::max<std::int64_t>(1, e.loader->batchSize));
   const double one = slow.typical(), median = seconds(slow.median);
@@ -60,7 +60,8 @@ Maybe<Finding> slowSamples(const Evidence& e) {
   addEvidence(f, "about 1 of {} samples takes {}, not {} (the median)",
               {numberWord(std::round(made / count)), timeWord(one), timeWord(median)},
               timeWord(one));
-  addEvidence(f, "what they take beyond it is {} of the making of batches", {ratioWord(share)});
+  addEvidence(f, "what they take beyond it is {} of the making of batches, reading apart",
+              {ratioWord(share)});
   addNames(f, e);
   offer(f, evenSamples(e));
   return f;
@@ -76,12 +77,12 @@ extern const FindingDefinition kSlowSamples(
   another format. Each makes its batch late.)",
      .rule = R"(samples that took over 5 times the median of those before, and 1 ms; what they
   take beyond the median is over 5 % of the window, as a share of the making of batches that
-  is waited for. Time without a CPU is subtracted.)",
+  is waited for. Time without a CPU, or waiting for storage, is subtracted.)",
      .fixes = R"(- Shrink, cut or re-encode those samples once, before training.
 - Leave them out, if they are few and faulty.
 - Bucket by size, so that slow ones share batches.)",
-     .wrong = R"(the sample was slow because of the storage at that moment, not of what it
-  is: its index then differs from epoch to epoch. A name comes from a list of the data set
+     .wrong = R"(the sample was slow because of something else at that moment, not of what
+  it is: its index then differs from epoch to epoch. A name comes from a list of the data set
   (`samples`, paths) at that index; one that reorders its list misnames. Data sets that make
   whole batches (__getitems__) and iterable ones are not seen.)"});
 
