@@ -44,23 +44,18 @@ TEST_CASE("the end of an epoch is no batch") {
   CHECK(progress.line(2s).empty());
 }
 
-TEST_CASE("without a loader the optimizer's steps count") {
-  Counter out;
-  Progress progress(out);
-  OptimizerStep step;
-  step.thread = ThreadId{1};
-  for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
-  CHECK(progress.line(2s) == "4 optimizer steps, 2 a second, p50 500 ms");
-}
-
-TEST_CASE("a call that is many steps counts as many") {
-  Counter out;
-  Progress progress(out);
-  OptimizerStep step;
-  step.thread = ThreadId{1};
-  step.steps = 4;
-  for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
-  CHECK(progress.line(2s) == "16 optimizer steps, 8 a second, p50 125 ms");
+TEST_CASE("without a loader the optimizer's steps count, all of a call that is many") {
+  const auto line = [](std::uint32_t stepsOfCall) {
+    Counter out;
+    Progress progress(out);
+    OptimizerStep step;
+    step.thread = ThreadId{1};
+    step.steps = stepsOfCall;
+    for (int i = 0; i < 4; ++i) progress.emit(i * 500ms, step);
+    return progress.line(2s);
+  };
+  CHECK(line(1) == "4 optimizer steps, 2 a second, p50 500 ms");
+  CHECK(line(4) == "16 optimizer steps, 8 a second, p50 125 ms");
 }
 
 TEST_CASE("the pace of steps is known after some, of the thread that has most, bursts and all") {

@@ -81,12 +81,12 @@ TEST_CASE("v1: each controller has its own tree; an unlimited figure is no limit
                "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/\n");
   machine.file("proc/7/status", "Cpus_allowed_list:\t0-15\n");
   const std::string cpu = "sys/fs/cgroup/cpu,cpuacct/";
-  machine.file(cpu + "cpu.cfs_quota_us", "-1\n");
-  machine.file(cpu + "cpu.cfs_period_us", "100000\n");
-  machine.file(cpu + "docker/cpu.cfs_quota_us", "-1\n");
-  machine.file(cpu + "docker/cpu.cfs_period_us", "100000\n");
-  machine.file(cpu + "docker/abc/cpu.cfs_quota_us", "400000\n");
-  machine.file(cpu + "docker/abc/cpu.cfs_period_us", "100000\n");
+  const std::pair<std::string, std::string> quotas[] = {
+      {"", "-1\n"}, {"docker/", "-1\n"}, {"docker/abc/", "400000\n"}};
+  for (const auto& [group, quota] : quotas) {
+    machine.file(cpu + group + "cpu.cfs_quota_us", quota);
+    machine.file(cpu + group + "cpu.cfs_period_us", "100000\n");
+  }
   machine.file(cpu + "docker/abc/cpu.stat",
                "nr_periods 9\nnr_throttled 4\nthrottled_time 123456789\n");
   const std::string memory = "sys/fs/cgroup/memory/";  // shows the container's group as its root

@@ -34,6 +34,13 @@ Played play(PauseSchedule& schedule, Nanos until) {
   return played;
 }
 
+// An hour at one pace.
+Played played(double share, const StepPace& pace) {
+  PauseSchedule schedule(share, 3);
+  schedule.update(0s, pace);
+  return play(schedule, 3600s);
+}
+
 }  // namespace
 
 TEST_CASE("pauses are as large a part of the time as was asked, and never in step") {
@@ -41,11 +48,11 @@ TEST_CASE("pauses are as large a part of the time as was asked, and never in ste
     PauseSchedule schedule(share, 7);
     schedule.update(0s, {50ms, 0, false});
     CHECK(schedule.due() >= PauseSchedule::kStart);
-    const Played played = play(schedule, 36'000s);
-    CHECK(std::abs(seconds(played.paused) / 36'000 - share) < 0.1 * share);
-    CHECK(played.shortest >= 200ms);  // four steps
-    CHECK(played.longest <= 400ms);
-    CHECK(played.longest > played.shortest + 100ms);
+    const Played hours = play(schedule, 36'000s);
+    CHECK(std::abs(seconds(hours.paused) / 36'000 - share) < 0.1 * share);
+    CHECK(hours.shortest >= 200ms);  // four steps
+    CHECK(hours.longest <= 400ms);
+    CHECK(hours.longest > hours.shortest + 100ms);
   }
 }
 
@@ -58,29 +65,23 @@ TEST_CASE("nothing pauses before a step is known, nor where none was asked for")
 }
 
 TEST_CASE("a pause holds more steps the more workers make the batches") {
-  PauseSchedule schedule(0.5, 3);
-  schedule.update(0s, {100ms, 4, false});
-  const Played played = play(schedule, 3600s);
-  CHECK(played.shortest >= 1200ms);
-  CHECK(played.longest <= 2400ms);
+  const Played four = played(0.5, {100ms, 4, false});
+  CHECK(four.shortest >= 1200ms);
+  CHECK(four.longest <= 2400ms);
 }
 
 TEST_CASE("of steps of a few milliseconds a pause holds many") {
-  PauseSchedule schedule(0.03, 3);
-  schedule.update(0s, {5ms, 0, false});
-  const Played played = play(schedule, 3600s);
-  CHECK(played.shortest >= PauseSchedule::kShortest);
-  CHECK(played.longest <= 2 * PauseSchedule::kShortest);
-  CHECK(played.pauses > 1000);
+  const Played fast = played(0.03, {5ms, 0, false});
+  CHECK(fast.shortest >= PauseSchedule::kShortest);
+  CHECK(fast.longest <= 2 * PauseSchedule::kShortest);
+  CHECK(fast.pauses > 1000);
 }
 
 TEST_CASE("steps announced as ranges get pauses of 200 to 500 ms, too long ones none") {
-  PauseSchedule ranges(0.5, 3);
-  ranges.update(0s, {0s, 0, true});
-  const Played played = play(ranges, 3600s);
-  CHECK(played.shortest >= 200ms);
-  CHECK(played.longest <= 500ms);
-  CHECK(played.longest > 450ms);
+  const Played ranges = played(0.5, {0s, 0, true});
+  CHECK(ranges.shortest >= 200ms);
+  CHECK(ranges.longest <= 500ms);
+  CHECK(ranges.longest > 450ms);
 
   PauseSchedule slow(0.5, 3);
   slow.update(0s, {2s, 0, false});
