@@ -248,7 +248,10 @@ constexpr auto fieldsOf(const Breakdown*) {
   return fieldList(
       field("scope", &B::scope, {.words = "window|run"}),
       field("loop",
-            [](const B& b) { return b.loop.known() ? Maybe(FileLine{&b.loop}) : std::nullopt; },
+            [](const B& b) -> Maybe<FileLine> {
+              if (!b.loop.known()) return {};
+              return FileLine{&b.loop};
+            },
             {.text = "Without steps: the loop that shares are of; null: of the whole run."}),
       field("ratio", &B::ratio, shares("The trainer's time by what it did; sums to 1.", "part")),
       field("data_wait_blame_ratio", &B::blame,
