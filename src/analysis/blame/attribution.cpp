@@ -9,12 +9,12 @@
 
 #include "analysis/blame/device_gaps.h"
 #include "analysis/blame/device_split.h"
-#include "analysis/blame/memory_growth.h"
 #include "analysis/blame/refine.h"
 #include "analysis/blame/slow_samples.h"
 #include "analysis/blame/stacks.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
+#include "analysis/facts/memory_growth.h"
 #include "analysis/facts/usage.h"
 #include "analysis/steps/pieces.h"
 

@@ -100,7 +100,7 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   };
   missing(!e.run.externalCpuRatio, "other programs' CPU");
   missing(!e.run.cacheHitRatio, "page-cache hits");
-  missing(!e.run.opensPerSecond, "file opens (counting them needs perf_event access)");
+  missing(!e.run.opensPerSecond, "file opens (counting them needs root, or CAP_PERFMON)");
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
   for (const Ceiling& c : e.misfits)
     lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
