@@ -3,21 +3,15 @@
 """Trains in short epochs with workers started by `spawn`, as a program with CUDA or threads must:
 each epoch starts its workers again, and every one imports torch again before its first batch.
 `--persistent` is the fix."""
-import argparse
-
 import torch
 from torchvision import datasets, transforms
 
 from model import small_cnn
-from training import train
+from training import arguments, train
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--data', default='demo-data/images')
-    parser.add_argument('--epochs', type=int, default=10)
-    parser.add_argument('--batch-size', type=int, default=20)
-    parser.add_argument('--workers', type=int, default=1)
+    parser = arguments(__doc__, epochs=10, batch_size=20, workers=1)
     parser.add_argument('--persistent', action='store_true')
     args = parser.parse_args()
 

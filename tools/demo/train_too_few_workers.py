@@ -2,22 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Trains a light head on heavily augmented images with one worker, which cannot keep up while half
 of the machine idles. `--workers 2` is the fix."""
-import argparse
-
 import torch
 from torchvision import datasets, transforms
 
 from model import small_cnn
-from training import train
+from training import arguments, train
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--data', default='demo-data/images')
-    parser.add_argument('--epochs', type=int, default=5)
-    parser.add_argument('--batch-size', type=int, default=16)
-    parser.add_argument('--workers', type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(__doc__, epochs=5, batch_size=16, workers=1).parse_args()
 
     torch.set_num_threads(1)
     torch.manual_seed(1)

@@ -9,7 +9,7 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from torch_training import train
+from torch_training import classifier, train
 
 
 def make(folder, count=300, side=320):
@@ -40,10 +40,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make(pathlib.Path(folder))
         loader = DataLoader(Photos(pathlib.Path(folder)), batch_size=15, shuffle=True, num_workers=2)
-        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 7, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
-                                    torch.nn.Flatten(), torch.nn.Linear(128, 10))
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        train(loader, model, optimizer, 16)
+        train(loader, *classifier(torch.nn.Conv2d(3, 8, 7, 4), torch.nn.AdaptiveAvgPool2d(4), 128), 16)
 
 
 if __name__ == "__main__":

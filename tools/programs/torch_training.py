@@ -5,6 +5,13 @@ import torch
 from own_clock import OwnClock
 
 
+def classifier(convolution, pool, features, classes=10):
+    """One convolution, pooled to so many features, and a linear layer; with its optimizer."""
+    model = torch.nn.Sequential(convolution, torch.nn.ReLU(), pool, torch.nn.Flatten(),
+                                torch.nn.Linear(features, classes))
+    return model, torch.optim.SGD(model.parameters(), 0.01)
+
+
 def train(loader, model, optimizer, epochs):
     clock = OwnClock()
     for _ in range(epochs):

@@ -6,7 +6,7 @@ import numpy
 import torch
 import webdataset
 
-from torch_training import train
+from torch_training import classifier, train
 
 
 def make(folder, shards=4, each=100, side=192):
@@ -30,10 +30,7 @@ def main():
         shards = webdataset.WebDataset(folder + "/{000..003}.tar", shardshuffle=4)
         data = shards.shuffle(100).decode("rgb").to_tuple("jpg", "cls").map(ready).batched(20)
         loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2)
-        model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 5, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
-                                    torch.nn.Flatten(), torch.nn.Linear(256, 10))
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        train(loader, model, optimizer, 18)
+        train(loader, *classifier(torch.nn.Conv2d(3, 16, 5, 2), torch.nn.AdaptiveAvgPool2d(4), 256), 18)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import torch
 import zarr
 from torch.utils.data import DataLoader, Dataset
 
-from torch_training import train
+from torch_training import classifier, train
 
 
 class Volumes(Dataset):
@@ -30,10 +30,7 @@ class Volumes(Dataset):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         loader = DataLoader(Volumes(folder), batch_size=8, shuffle=True)
-        model = torch.nn.Sequential(torch.nn.Conv3d(1, 8, 5, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool3d(2),
-                                    torch.nn.Flatten(), torch.nn.Linear(64, 4))
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        train(loader, model, optimizer, 40)
+        train(loader, *classifier(torch.nn.Conv3d(1, 8, 5, 4), torch.nn.AdaptiveAvgPool3d(2), 64, 4), 40)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,15 @@ const AdviceDefinition kGcFreeze{
     "once."};
 
 Maybe<Finding> garbageCollection(const Evidence& e) {
-  const Share share = shareOfOverhead(e, OverheadKind::kGc);
-  if (share.low <= kGcNotable) return {};
-  const Finding f =
-      sampledOverhead(e, OverheadKind::kGc, share, "Python's garbage collector stops the training",
-                      "collecting on the training thread {} of the time");
+  const Maybe<Finding> f = sampledOverhead(e, OverheadKind::kGc, kGcNotable,
+                                           "Python's garbage collector stops the training",
+                                           "collecting on the training thread {} of the time");
+  if (!f) return {};
   // What is alive since setup is most of what a collection walks.
-  return withAdvice(f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
-                                 assuming("a fifth of the collecting is left, at best a fiftieth",
-                                          withoutOverhead(share.value, 0.2, 0.6, 0.02)),
-                                 "objects in cycles made before gc.freeze() are never freed")});
+  return withAdvice(*f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
+                                  assuming("a fifth of the collecting is left, at best a fiftieth",
+                                           withoutOverhead(f->shareRatio, 0.2, 0.6, 0.02)),
+                                  "objects in cycles made before gc.freeze() are never freed")});
 }
 
 }  // namespace

@@ -13,15 +13,15 @@ const AdviceDefinition kRarerLogging{
     }};
 
 Maybe<Finding> logging(const Evidence& e) {
-  const Share share = shareOfOverhead(e, OverheadKind::kLogging);
-  if (share.low <= kNotable) return {};
-  const Finding f = sampledOverhead(e, OverheadKind::kLogging, share, "Logging holds up the steps",
-                                    "the training thread logs {} of the time");
+  const Maybe<Finding> f =
+      sampledOverhead(e, OverheadKind::kLogging, kNotable, "Logging holds up the steps",
+                      "the training thread logs {} of the time");
+  if (!f) return {};
   // One in ten of the calls is left; how they are spread is not known.
-  return withAdvice(f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
-                                 assuming("a tenth of the time is left, at best a fiftieth",
-                                          withoutOverhead(share.value, 0.1, 0.5, 0.02)),
-                                 "coarser curves")});
+  return withAdvice(*f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
+                                  assuming("a tenth of the time is left, at best a fiftieth",
+                                           withoutOverhead(f->shareRatio, 0.1, 0.5, 0.02)),
+                                  "coarser curves")});
 }
 
 }  // namespace

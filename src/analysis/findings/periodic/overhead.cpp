@@ -21,8 +21,10 @@ Finding overheadFinding(const Evidence& e, double share, std::string title) {
   return f;
 }
 
-Finding sampledOverhead(const Evidence& e, OverheadKind overhead, const Share& share,
-                        std::string title, std::string_view pattern) {
+Maybe<Finding> sampledOverhead(const Evidence& e, OverheadKind overhead, double notable,
+                               std::string title, std::string_view pattern) {
+  const Share share = shareOfOverhead(e, overhead);
+  if (share.low <= notable) return {};
   Finding f = overheadFinding(e, share.value, std::move(title));
   addEvidence(f, pattern, {ratioWord(share.value)});
   addIntervalEvidence(f, share, e.trainer.stacks.trainer.samples);

@@ -16,10 +16,12 @@ namespace stallprof {
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);
-// The finding of a kind that takes `share` of the training thread's time, by its samples: said by
-// `pattern`, with how sure it is (a wide share lowers the confidence) and where most of it is.
-[[nodiscard]] Finding sampledOverhead(const Evidence& e, OverheadKind overhead, const Share& share,
-                                      std::string title, std::string_view pattern);
+// The finding of a kind that takes more than `notable` of the training thread's time, by its
+// samples (at the low end of a 90 % interval): said by `pattern`, with how sure it is (a wide share
+// lowers the confidence) and where most of it is. Null below.
+[[nodiscard]] Maybe<Finding> sampledOverhead(const Evidence& e, OverheadKind overhead,
+                                             double notable, std::string title,
+                                             std::string_view pattern);
 void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead);
 
 }  // namespace stallprof
