@@ -105,11 +105,12 @@ class FileReader : TomlFile {
 
   void readOverhead(const TomlValue& node, PhaseRule& rule) {
     const std::string name = node.text();
-    for (const OverheadKind overhead : {OverheadKind::kCheckpoint, OverheadKind::kEvaluation,
-                                        OverheadKind::kLogging, OverheadKind::kGc})
-      if (name == nameOf(overhead)) rule.overhead = overhead;
+    for (std::size_t i = 1; i < kOverheadKinds; ++i)
+      if (const auto overhead = static_cast<OverheadKind>(i); name == nameOf(overhead))
+        rule.overhead = overhead;
     if (rule.overhead == OverheadKind::kNone)
-      fail(node, inQuotes(name) + " is no overhead; there are checkpoint, evaluation, logging, gc");
+      fail(node, inQuotes(name) +
+                     " is no overhead; there are checkpoint, evaluation, logging, gc, compilation");
   }
 
   void readCovers(const TomlValue& node, PhaseRule& rule) {
@@ -146,7 +147,10 @@ class FileReader : TomlFile {
       return fail(at, "id " + inQuotes(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
     const std::string name = "rule " + inQuotes(rule.id);
     if (!rule.phase && !rule.context) return fail(at, name + " has neither phase nor context");
-    if (rule.overhead != OverheadKind::kNone && rule.phase != Phase::kPeriodic)
+    const bool compiles = rule.overhead == OverheadKind::kCompilation;
+    if (compiles && (rule.phase != Phase::kCompute || rule.work))
+      return fail(at, name + " is about compilation, but not compute");
+    if (rule.overhead != OverheadKind::kNone && !compiles && rule.phase != Phase::kPeriodic)
       return fail(at, name + " has an overhead, but is not periodic");
     if (rule.modules.empty() && rule.functions.empty() && rule.libraries.empty() &&
         rule.symbols.empty())

@@ -18,10 +18,19 @@ namespace stallprof {
 // For whom a thread works at a frame: it makes batches, or it consumes them.
 enum class Side : std::uint8_t { kTrainer, kProducer };
 
-// What a periodic rule is about, for the finding that counts it.
-enum class OverheadKind : std::uint8_t { kNone, kCheckpoint, kEvaluation, kLogging, kGc };
+// What a rule is about, for the finding that counts it: periodic, but for compilation.
+enum class OverheadKind : std::uint8_t {
+  kNone,
+  kCheckpoint,
+  kEvaluation,
+  kLogging,
+  kGc,
+  kCompilation
+};
+inline constexpr std::size_t kOverheadKinds = 6;
 [[nodiscard]] constexpr std::string_view nameOf(OverheadKind c) {
-  constexpr std::string_view kNames[] = {"none", "checkpoint", "evaluation", "logging", "gc"};
+  constexpr std::string_view kNames[] = {"none",    "checkpoint", "evaluation",
+                                         "logging", "gc",         "compilation"};
   return kNames[static_cast<std::size_t>(c)];
 }
 

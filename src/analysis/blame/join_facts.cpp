@@ -61,6 +61,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.gilWaits += part.gilWaits;
   all.trainerTime += part.trainerTime;
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
+  all.compilations += part.compilations;
   all.lockWanted.join(part.lockWanted);
   all.lockWaits += part.lockWaits;
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);

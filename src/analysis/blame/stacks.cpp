@@ -67,6 +67,7 @@ class Gatherer {
         threads_(threads),
         ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         ranks_(trace, timeline.who),
+        warm_(warmOf(timeline, begin, end)),
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
     // A loader's fetches are exact, and an optimizer's steps order samples in time.
@@ -121,6 +122,14 @@ class Gatherer {
     facts_.overheads[static_cast<std::size_t>(overhead)] += seconds(sample.weight);
   }
 
+  // As long as the warm-up of steps, which known ones have behind them.
+  static Nanos warmOf(const TrainerTimeline& timeline, Nanos begin, Nanos end) {
+    constexpr Nanos kTime = std::chrono::seconds(5);
+    const bool steps = !timeline.fetches.empty() || !timeline.updates.empty() ||
+                       !timeline.iterations.empty() || !timeline.annotated.iterations.empty();
+    return steps ? begin : begin + std::min(kTime, (end - begin) * 3 / 10);
+  }
+
   [[nodiscard]] static bool inNext(const Piece* piece) {
     return piece && piece->kind == Piece::Kind::kFetch;
   }
@@ -139,6 +148,7 @@ class Gatherer {
     if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
     if (!data && ofUnknownLine(label, sample, what))
       what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
+    countCompilation(what, sample);
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     // What the program annotated itself is not split by samples.
@@ -165,7 +175,9 @@ class Gatherer {
     if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
       phase = Phase::kOther;
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
-    if ((step || gap) && what.overhead != OverheadKind::kGc) addOverhead(what.overhead, sample);
+    const bool warmUp = what.overhead == OverheadKind::kCompilation && sample.at < warm_;
+    if ((step || gap) && what.overhead != OverheadKind::kGc && !warmUp)
+      addOverhead(what.overhead, sample);
     if (step)
       facts_.step.add(phase, sample.stack, seconds(sample.weight)), takeStep(label, sample, data);
     if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
@@ -174,6 +186,14 @@ class Gatherer {
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
       note(trainer, label, phase, what, sample, Side::kTrainer);
+  }
+
+  // A collection of garbage in the middle of one does not end it.
+  void countCompilation(const SampleLabel& what, const Sample& sample) {
+    if (what.overhead == OverheadKind::kGc) return;
+    const bool compiles = what.overhead == OverheadKind::kCompilation && sample.at >= warm_;
+    facts_.compilations += compiles && !compiling_;
+    compiling_ = compiles;
   }
 
   // In a step of a program whose loader the hook does not see: in a loader, or blocked in nothing
@@ -376,6 +396,9 @@ class Gatherer {
   const DataFunctions ownData_;
   LoopLines lines_;
   RankWaits ranks_;
+  // Without steps: what is compiled until then is so for the first time.
+  const Nanos warm_;
+  bool compiling_ = false;
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;

@@ -89,7 +89,9 @@ struct StackFacts {
   double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0, gilWaits = 0;  // in steps: samples that know the lock, and wait for it
   double trainerTime = 0;             // the weight of all samples of it, seconds
-  std::array<double, 5> overheads{};  // of that, by OverheadKind
+  std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
+  double compilations =
+      0;  // runs of samples that compile, after warm-up; back to back they are one
   // Threads of the producing processes that want the interpreter's lock.
   SampleSum lockWanted;
   double lockWaits = 0;

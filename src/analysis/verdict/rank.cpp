@@ -105,11 +105,18 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   return !first || e.external > gainOf(*first);
 }
 
+// Compiling is not what the step is for, though nothing shows that it comes back.
+bool compilesMuch(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const double compiling = s.overheads[static_cast<std::size_t>(OverheadKind::kCompilation)];
+  return compiling > kMaxUnexplained * s.trainerTime;
+}
+
 // Nothing gains 5 %, and that is known to be health.
 bool nothingToFix(const Evidence& e) {
   // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && computeAnnotated(e) &&
+  return !otherLoader && !compilesMuch(e) && computeAnnotated(e) &&
          (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
          unexplained(e) <= kMaxUnexplained;
 }

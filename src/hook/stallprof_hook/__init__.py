@@ -31,6 +31,7 @@ ADAPTERS = {
     'keras.src.optimizers.optimizer': 'tf_steps',
     'xgboost.core': 'boosting',
     'lightgbm.basic': 'boosting',
+    'jax._src.monitoring': 'jax_compiles',
     'jax._src.pjit': 'jax_steps',
     'jax._src.interpreters.ad': 'jax_steps',
     'optax._src.update': 'jax_steps',

@@ -222,6 +222,55 @@ class WithOptax(unittest.TestCase):
             ''', OPTAX), [])
 
 
+COMPILES = FAKE + '''
+from jax._src import monitoring
+from numpy_like import Array as Given
+KINDS = {'trace': 'jaxpr_trace', 'lower': 'jaxpr_to_mlir_module', 'compile': 'backend_compile'}
+def compiled(fun):
+    def cache_miss(*args, **kwargs):
+        for kind, name in (('trace', 'update'), ('lower', 'jit(update)'), ('compile', 'jit(update)')):
+            monitoring.record_event_duration_secs(
+                '/jax/core/compile/%s_duration' % KINDS[kind], 0.002, fun_name=name)
+        return fun
+    return cache_miss
+'''
+
+
+class Compilations(unittest.TestCase):
+    def spans(self, text):
+        run = Run([sys.executable, '-c', COMPILES + textwrap.dedent(text)],
+                  path_after=(os.path.join(HERE, 'fake'),))
+        self.assertEqual((run.status, run.err), (0, ''))
+        self.assertTrue(all(s.phase == 4 and s.duration == 2_000_000 and s.file == '<string>' for s in run.span))
+        return [s.name for s in run.span]
+
+    def test_each_part_is_a_span_and_what_changed_is_said(self):
+        self.assertEqual(self.spans('''
+            step = compiled(lambda w, x: None)
+            for n in (3, 3, 4):
+                step([Given(2)], Given(n))
+            '''), ['jax.trace update', 'jax.lower update', 'jax.compile update'] * 2
+            + ['jax.trace update', 'jax.lower update', 'jax.compile update: x f4[4] after f4[3]'])
+
+    def test_a_function_that_is_new_each_time_is_said_to_be(self):
+        self.assertEqual(self.spans('''
+            for _ in range(2):
+                compiled(lambda w, x: None)([Given(2)], Given(3))
+            ''')[-1], 'jax.compile update: a new function each time')
+
+    def test_a_value_that_is_compiled_in_is_named(self):
+        self.assertEqual(self.spans('''
+            step = compiled(lambda x, rate: None)
+            for rate in (1, 2):
+                step(Given(3), rate=rate)
+            ''')[-1], 'jax.compile update: rate 2 after 1')
+
+    def test_inside_of_another_it_is_none(self):
+        self.assertEqual(self.spans('''
+            jax.jit(lambda: compiled(by_hand)(Given(3)))()
+            '''), [])
+
+
 @unittest.skipUnless(REAL, 'STALLPROF_JAX names no interpreter')
 class RealJax(unittest.TestCase):
     HEAD = '''

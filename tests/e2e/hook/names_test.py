@@ -129,6 +129,8 @@ class Fakes(Names):
                 ('update', 'xgboost', 'boosting.rounds', 'import xgboost.core'),
                 ('boost', 'xgboost', 'boosting.own_rounds', 'import xgboost.core'),
                 ('PjitFunction', 'jax', 'jax_steps.calls', 'import jax'),
+                ('record_event_duration_secs', 'jax._src.monitoring', 'jax_compiles.compilations',
+                 'import jax._src.monitoring'),
                 ('linearize vjp', 'jax._src.interpreters.ad', 'jax_steps.gradients',
                  'import jax._src.interpreters.ad'),
                 ('apply_updates', 'optax._src.update', 'jax_steps.updates', 'import optax._src.update')):

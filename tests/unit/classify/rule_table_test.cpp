@@ -73,6 +73,9 @@ TEST_CASE("what is wrong in a rule file is said with file and line") {
         "my.toml:4: modules takes a list of 1 to 256 texts");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\noverhead = \"gc\"\n") ==
         "my.toml:1: rule 'a' has an overhead, but is not periodic");
+  CHECK(complaintAbout(
+            head + "phase = \"periodic\"\nmodules = [\"x.py\"]\noverhead = \"compilation\"\n") ==
+        "my.toml:1: rule 'a' is about compilation, but not compute");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\nwaits = 1\n") ==
         "my.toml:5: waits is true or false");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncovers = \"some\"\n") ==

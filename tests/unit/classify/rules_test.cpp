@@ -169,7 +169,7 @@ TEST_CASE(
             {fit, kSite + "keras/src/callbacks/progbar_logger.py ProgbarLogger.on_train_batch_end"},
             Wait::kFileWrite) == Answer{"periodic", "keras.logging"});
   CHECK(training({kSite + "jax/_src/compiler.py backend_compile_and_load"}) ==
-        Answer{"compute", "jax"});
+        Answer{"compute", "jax.compile"});
 }
 
 TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// compute.recompilation: the step is compiled, or traced, again and again.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/facts/wording.h"
+#include "analysis/findings/hot.h"
+#include "analysis/findings/loader_setting.h"
+#include "analysis/findings/periodic/overhead.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMinTimes =
+    3;  // of one function, after its first: fewer may be a last small batch
+constexpr double kManyTimes = 10;   // as many are no chance
+constexpr double kMostly = 0.5;     // of the window: no step without it was seen
+constexpr double kMaxShare = 0.98;  // that can leave: what was compiled runs, too
+
+std::string fewerShapesText(const AdviceContext& c) {
+  const std::string& by = c.advice.change.name;
+  const std::string shapes = "Give what is compiled" + atLine(c.finding.where) +
+                             " few shapes: pad or cut batches to one of a few sizes and mask what "
+                             "is padding, and drop the "
+                             "last, smaller batch. ";
+  if (by == "tf.function")
+    return shapes +
+           "Or declare what changes (input_signature with None, reduce_retracing=True), pass "
+           "tensors "
+           "instead of Python numbers, and make the tf.function once, outside the loop.";
+  if (by == "torch.compile")
+    return shapes +
+           "Or declare what changes (torch.compile(dynamic=True), torch._dynamo.mark_dynamic); "
+           "TORCH_LOGS=recompiles names the guard that failed.";
+  return shapes +
+         "Call jax.jit once, outside the loop, and make static_argnums only of arguments with few "
+         "values.";
+}
+
+const AdviceDefinition kFewerShapes{"fewer_shapes", {}, fewerShapesText};
+
+// How often a function was compiled at a line, by the spans that the hook reports.
+struct Compilation {
+  int times = 0;  // in the window, after the first of the run
+  double seconds = 0;
+  bool begun = false;
+  const Timed<PhaseSpan>* latest = nullptr;
+};
+
+// "jax.compile update: x float32[8] after float32[4]": what was done, to what, why.
+struct SpanName {
+  std::string_view act, function, why;
+  explicit SpanName(std::string_view name) {
+    const std::size_t space = std::min(name.find(' '), name.size());
+    act = name.substr(0, space);
+    const std::string_view rest = name.substr(std::min(space + 1, name.size()));
+    const std::size_t colon = std::min(rest.find(": "), rest.size());
+    function = rest.substr(0, colon);
+    why = rest.substr(std::min(colon + 2, rest.size()));
+  }
+  [[nodiscard]] bool compiles() const { return act.ends_with(".compile"); }
+};
+
+class Compilations {
+ public:
+  explicit Compilations(const Evidence& e) {
+    const Interval window = e.trainer.windowInterval();
+    for (const auto& span : e.trace.spans) {
+      if (span.data.thread != e.trainer.thread || span.data.source != SpanSource::kHook ||
+          span.data.phase != Phase::kCompute)
+        continue;
+      const SpanName name(e.trace.text(span.data.name));
+      Compilation& c = functions_[{name.function, span.data.file, span.data.line}];
+      // Traced and lowered for the first time it is as well until it was compiled once.
+      const double inWindow = seconds(overlap(intervalOf(span), window));
+      if (c.begun) c.seconds += inWindow;
+      if (name.compiles()) {
+        c.times += c.begun && inWindow > 0;
+        c.begun = true;
+        c.latest = &span;
+      }
+      any_ = true;
+    }
+    for (const auto& [key, c] : functions_) {
+      if (c.times < kMinTimes) continue;
+      seconds_ += c.seconds;
+      times_ += c.times;
+      if (!most_ || c.seconds > most_->seconds) most_ = &c;
+    }
+  }
+  Compilations(const Compilations&) = delete;
+  Compilations& operator=(const Compilations&) = delete;
+
+  [[nodiscard]] bool any() const { return any_; }
+  [[nodiscard]] double allSeconds() const { return seconds_; }
+  [[nodiscard]] int times() const { return times_; }
+  [[nodiscard]] const Compilation* most() const { return most_; }
+
+ private:
+  std::map<std::tuple<std::string_view, StringId, std::uint32_t>, Compilation> functions_;
+  const Compilation* most_ = nullptr;
+  double seconds_ = 0;
+  int times_ = 0;
+  bool any_ = false;
+};
+
+std::string_view compilerOf(std::string_view rule) {
+  if (rule.starts_with("tensorflow")) return "tf.function";
+  return rule.starts_with("torch") ? "torch.compile" : "jax.jit";
+}
+
+Finding withFewerShapes(Finding f, std::string_view compiler, const Prediction& gain) {
+  return withAdvice(
+      std::move(f),
+      {adviceOf(kFewerShapes, {"code", std::string(compiler), "a shape a batch", "few shapes"},
+                gain, "padding is computed, too; what is dynamic may run slower")});
+}
+
+constexpr const char* kTitle = "What the step calls is compiled again and again";
+
+// By the hook: each to the nanosecond.
+Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
+  const Compilation* most = all.most();
+  const double share = e.window > 0 ? std::min(kMaxShare, all.allSeconds() / e.window) : 0;
+  if (!most || share <= kNotable) return {};
+  Finding f = overheadFinding(e, share, kTitle);
+  if (all.times() < kManyTimes) f.confidence = lowered(f.confidence);
+  const PhaseSpan& span = most->latest->data;
+  const SpanName name(e.trace.text(span.name));
+  f.where.file = Untrusted(std::string(e.trace.text(span.file)));
+  f.where.line = span.line;
+  addEvidence(f, "compiling takes {} of the time, each function's first time left out",
+              {ratioWord(share)});
+  addEvidence(f, "{} was compiled {} times more at its line, {} each",
+              {textWord(std::string(name.function)), countWord(most->times),
+               timeWord(most->seconds / most->times)},
+              countWord(most->times));
+  if (!name.why.empty()) addEvidence(f, "the latest: {}", {textWord(std::string(name.why))});
+  // One compilation is left where all shapes become one; one in ten, where a few stay. What a step
+  // takes with none was not seen where they hold most of the time.
+  const double one = 1.0 / (1 + all.times());
+  Prediction gain = withoutOverhead(share, one, one + 0.1, 0);
+  if (share > kMostly) gain.high = withoutOverhead(kMaxShare, 0, 0, 0).high;
+  return withFewerShapes(std::move(f), compilerOf(name.act), gain);
+}
+
+// By samples of the compiler's frames: after warm-up, whatever is compiled.
+Maybe<Finding> bySamples(const Evidence& e) {
+  const Share share = shareOfOverhead(e, OverheadKind::kCompilation);
+  const double times = e.trainer.stacks.compilations;
+  if (share.low <= kNotable || times < kMinTimes) return {};
+  Finding f = sampledOverhead(e, OverheadKind::kCompilation, share, kTitle,
+                              "the training thread traces and compiles {} of the time");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  if (times < kManyTimes) f.confidence = lowered(f.confidence);
+  addEvidence(f, "at least {} times, after warm-up", {numberWord(times)});
+  const auto hot = hottest(e, {Side::kTrainer, {}, OverheadKind::kCompilation, {}});
+  return withFewerShapes(
+      std::move(f), compilerOf(hot ? hot->rule : ""),
+      assuming("a tenth of the compiling is left, at best a fiftieth",
+               withoutOverhead(std::min(kMaxShare, share.value), 0.1, 0.5, 0.02)));
+}
+
+Maybe<Finding> recompilation(const Evidence& e) {
+  const Compilations all(e);
+  return all.any() ? byHook(e, all) : bySamples(e);
+}
+
+}  // namespace
+
+extern const FindingDefinition kRecompilation(
+    "compute.recompilation", recompilation, offers(kFewerShapes),
+    {.cause =
+         R"(What the step calls (jax.jit, torch.compile, tf.function) is compiled for the shapes and
+  values of its arguments. With others it is compiled again, and the step waits for that.)",
+     .rule = R"(after warm-up, one function is compiled three times and more at one line, and
+  that takes over 5 % of the window: by JAX's own times, where the hook reports them (what is
+  compiled for the first time does not count), else by samples under the compiler's frames (at
+  the low end of a 90 % interval).)",
+     .fixes = R"(- Few shapes: pad batches to a few sizes, drop the last, smaller batch.
+- Declare what changes: dynamic=True (torch), input_signature (tf.function).
+- Make the compiled function once, outside the loop.)",
+     .wrong = R"(a run so short that it is mostly first compilations, of many functions.)",
+     .note = R"(The gain is of the run without that time. What padding adds is not in it, nor is
+  what comes along with compiling (garbage, a first run): where compiling is most of the time it
+  may be larger.)"});
+
+}  // namespace stallprof
