@@ -20,9 +20,18 @@ void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t
   waiting_.push_back({signal, now});
 }
 
+// The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which
+// signal their child and then its group. Had both been pending at the command, it had got one.
+bool SignalJudge::repeated(const Waiting& waiting) const {
+  const ReceivedSignal& signal = waiting.received;
+  const Reached& before = reached_[static_cast<std::size_t>(signal.signal)];
+  return signal.signal < SIGRTMIN && !signal.fromKernel && before.sender == signal.sender &&
+         before.at > Nanos(0) && waiting.at - before.at < kRepeat;
+}
+
 bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts) {
   const auto n = static_cast<std::size_t>(waiting.received.signal);
-  if (counts.count[n] == seen_[n]) return false;
+  if (counts.count[n] == seen_[n]) return repeated(waiting);
   if (counts.last[n] < waiting.at - kWindow) {  // an old one, sent to the witness alone
     seen_[n] = counts.count[n];
     return false;
@@ -30,6 +39,7 @@ bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts)
   // Standard signals merge while they wait, so one of ours may stand for several of the witness's;
   // real-time signals queue one by one.
   seen_[n] = waiting.received.signal >= SIGRTMIN ? seen_[n] + 1 : counts.count[n];
+  reached_[n] = {waiting.received.sender, waiting.at};
   return true;
 }
 

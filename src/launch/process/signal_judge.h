@@ -31,12 +31,16 @@ struct ReceivedSignal {
 //
 // A signal sent to the process group, or to every pid of a job step, reaches the command by itself;
 // one sent to the front's pid does not. Both are the same here. The witness, a process of the same
-// group and session, distinguishes them: what it gets too within the window was sent to all. Pure:
-// no clock, no descriptor.
+// group and session, distinguishes them: what it gets too within the window was sent to all. Who
+// sends a standard signal to the front and to all within kRepeat has sent it once. Pure: no clock,
+// no descriptor.
 class SignalJudge {
  public:
   // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.
   static constexpr Nanos kWindow = std::chrono::milliseconds(50);
+  // `timeout` signals its child and then its group: microseconds apart, or a few turns of others on
+  // a busy CPU.
+  static constexpr Nanos kRepeat = std::chrono::milliseconds(20);
 
   struct Verdict {
     ReceivedSignal received;
@@ -55,9 +59,15 @@ class SignalJudge {
     ReceivedSignal received;
     Nanos at{};
   };
+  struct Reached {
+    std::uint32_t sender = 0;
+    Nanos at{};
+  };
   [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
+  [[nodiscard]] bool repeated(const Waiting& waiting) const;
 
   std::array<std::uint32_t, kSignals> seen_{};
+  std::array<Reached, kSignals> reached_{};  // the last of each that the command had by itself
   std::vector<Waiting> waiting_;
 };
 

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the fault matrix share: the launcher's harness, and how a fault is made."""
+import os
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "launch"))
+
+from harness import DUMP, STALLPROF, Case, content, main, probe, until  # noqa: E402,F401

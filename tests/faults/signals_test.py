@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the fault matrix: signals."""
+import os
+import signal
+import subprocess
+import time
+
+from faults import Case, content, main, probe, until
+
+DELIVERIES = 40
+# The judge takes what one sender does within 20 ms for one signal: an attempt that took longer, on a host
+# that stood still, is made again.
+AT_ONCE = 0.005
+APART = 0.09  # of two attempts: longer than the judge waits for a signal's other copies
+
+
+class Signals(Case):
+    def test_row_05_one_term_to_the_front_and_at_once_to_its_group_comes_once(self):
+        """As `timeout 10 stallprof run ...` sends it."""
+        log = self.path("log")
+        words, _ = self.words(probe("counter"), log)
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
+        until(lambda: "ready" in content(log), "the command")
+        sent = surplus = 0
+        while sent < DELIVERIES:
+            before = content(log).count("15 0")
+            began = time.monotonic()
+            os.kill(front.pid, signal.SIGTERM)
+            os.killpg(front.pid, signal.SIGTERM)
+            at_once = time.monotonic() - began < AT_ONCE
+            time.sleep(APART)
+            if at_once:
+                sent += 1
+                surplus += content(log).count("15 0") - before - 1
+        self.assertEqual(surplus, 0, "of %d" % DELIVERIES)
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+
+if __name__ == "__main__":
+    main()
