@@ -55,6 +55,10 @@ void Front::beforeFork() {
   judge_.begin(recorder_.witness().counts(true));
 }
 
+void Front::giveUp() {
+  for (const ReceivedSignal& signal : early_) ::kill(::getpid(), signal.signal);
+}
+
 void Front::begin(pid_t command) {
   command_ = command;
   for (const ReceivedSignal& signal : early_) pass({signal, true});

@@ -31,6 +31,8 @@ class Front {
   RecorderProcess& recorder() { return recorder_; }
   // Right before the command is forked: what arrived until here cannot have reached it.
   void beforeFork();
+  // There will be no command: that waits again, blocked, for what this process becomes.
+  void giveUp();
   // Right after: passes that on.
   void begin(pid_t command);
   // Returns when the command has ended. Its process is kept as a zombie, so that the recorder can

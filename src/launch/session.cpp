@@ -102,7 +102,7 @@ void Session::planAgent(RecorderPlan& plan) {
   plan.keepActivity = valueOf(environment_, kKeepActivityVariable);
 }
 
-// Where recording is impossible the command runs without it; where the user chose a place that
+// Where recording is impossible the command runs without it; where the place that the user chose
 // cannot be written, the user chooses again.
 std::optional<int> Session::startRecorder() {
   RecorderPlan plan = makePlan(options_, environment_, recording_);
@@ -117,7 +117,7 @@ std::optional<int> Session::startRecorder() {
   injection_.recording = plan.directory;
 
   Fd signals(openSignalFd(kAllSignals));
-  if (!signals.valid()) return unrecorded("cannot start the recorder");
+  if (!signals.valid()) return unrecorded("cannot receive signals: " + errnoText(errno));
   auto recorder = RecorderProcess::start(std::move(plan));
   if (!recorder.ok()) {
     const Error& error = recorder.error();
@@ -137,7 +137,8 @@ std::optional<int> Session::startCommand() {
   RecorderProcess& recorder = front_->recorder();
   if (!held.ok()) {
     recorder.discard(kFinishLimit);
-    return fail(held.error().message);
+    front_->giveUp();
+    return unrecorded(held.error().message);
   }
   HeldCommand& command = held.value();
   front_->begin(command.pid());

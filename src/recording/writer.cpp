@@ -224,6 +224,10 @@ Error refused(const std::string& directory, int error) {
   if (error == EEXIST)
     return Error{Error::Kind::kUsage,
                  inQuotes(directory) + " already exists: remove it or choose another name"};
+  // Of no other place there would be more.
+  if (error == EMFILE || error == ENFILE || error == ENOMEM)
+    return Error{Error::Kind::kUnsupported,
+                 "cannot make the recording " + inQuotes(directory) + ": " + errnoText(error)};
   return ioError("making the recording " + inQuotes(directory), error);
 }
 

@@ -18,7 +18,8 @@ namespace stallprof {
 struct ControlMessage {
   enum class Kind : std::uint32_t {
     kReady = 1,  // recorder: prepared; `text`, `second`: the paths of event and activity memory
-    kRefused,    // recorder: cannot record; `text` says why, for a person
+    kRefused,    // recorder: cannot record; `text` says why, for a person; `flag`: the host lacks
+                 // what it takes, so that no other place for the recording would do
     kCommand,    // front: the held command is process `number`
     kArmed,      // recorder: opened what it needs on the command
     kUninstrumented,  // front: the command runs without the injection; `text` says why

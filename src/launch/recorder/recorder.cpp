@@ -112,7 +112,8 @@ bool Recorder::prepare() {
   plan_.manifest.recorderPid = static_cast<std::uint32_t>(::getpid());
   auto writer = Writer::create(plan_.directory, plan_.manifest);
   if (!writer.ok()) {
-    control_.send({ControlMessage::Kind::kRefused, 0, false, 0, writer.error().message});
+    const bool lacking = writer.error().kind == Error::Kind::kUnsupported;
+    control_.send({ControlMessage::Kind::kRefused, 0, lacking, 0, writer.error().message});
     return false;
   }
   writer_ = std::move(writer).value();
@@ -327,7 +328,8 @@ void runRecorder(RecorderPlan plan, Control control, const Witness& witness) {
   setSignalMask(kAllSignals);  // SIGXFSZ and SIGPIPE too: the writer sees EFBIG and EPIPE instead
   control = Control(keepOnly(control.takeSocket()));
   if (!witness.startCounting()) {
-    control.send({ControlMessage::Kind::kRefused, 0, false, 0, "cannot start the signal witness"});
+    control.send({ControlMessage::Kind::kRefused, 0, true, 0,
+                  "cannot start the signal witness: " + errnoText(errno)});
     ::_exit(1);
   }
   becomeBackground();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/recorder/recorder_process.h"
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,8 +49,8 @@ Result<RecorderProcess> RecorderProcess::start(RecorderPlan plan) {
     return RecorderProcess(std::move(ours), witness.value(), pid, *answer);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, answer || ours.closed() ? 0 : WNOHANG);  // it may hang on a dead disk
-  return answer ? Error{Error::Kind::kIo, answer->text}
-                : noRecorder("the recorder did not get ready");
+  if (!answer) return noRecorder("the recorder did not get ready");
+  return answer->flag ? noRecorder(answer->text) : Error{Error::Kind::kIo, answer->text};
 }
 
 void RecorderProcess::arm(pid_t command, Nanos limit) {
@@ -65,7 +66,9 @@ std::optional<ControlMessage> RecorderProcess::end(int code, bool signalled, Nan
 
 void RecorderProcess::discard(Nanos limit) {
   control_.send({Kind::kDiscard});
-  (void)control_.await(Kind::kClosed, Kind::kClosed, now() + limit);
+  const Nanos until = now() + limit;
+  (void)control_.await(Kind::kClosed, Kind::kClosed, until);
+  while (::waitpid(pid_, nullptr, WNOHANG) == 0 && now() < until) ::poll(nullptr, 0, 1);
 }
 
 }  // namespace stallprof

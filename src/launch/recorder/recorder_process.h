@@ -30,7 +30,7 @@ class RecorderProcess {
   // The command ended with `code`, or by it as a signal (`signalled`), at `at`. What the recorder
   // answers once the recording is complete; none at `limit`, or where it is dead.
   [[nodiscard]] std::optional<ControlMessage> end(int code, bool signalled, Nanos at, Nanos limit);
-  // The command never started: removes the recording, within `limit`.
+  // The command never started: removes the recording and reaps the recorder, within `limit`.
   void discard(Nanos limit);
 
   [[nodiscard]] Control& control() { return control_; }

@@ -17,6 +17,7 @@ static unsigned number_of(const char* name) {
   if (!strcmp(name, "process_vm_readv")) return SYS_process_vm_readv;
   if (!strcmp(name, "pidfd_open")) return SYS_pidfd_open;
   if (!strcmp(name, "close_range")) return SYS_close_range;
+  if (!strcmp(name, "clone3")) return SYS_clone3;
   return ~0u;
 }
 

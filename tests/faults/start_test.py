@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the fault matrix: what hinders us from starting must not hinder the command."""
+import os
+import resource
+import subprocess
+import unittest
+
+from faults import STALLPROF, Case, main, probe
+
+# A user that has no process here, so that what it may have is all for us.
+NOBODY_ELSE = 54321
+# Says whether somebody left it a child, without starting one itself.
+SCRIPT = "read children < /proc/$$/task/$$/children; echo \"[$children]\"; exit 7"
+
+
+class Start(Case):
+    def check_plain(self, done, case):
+        """The command ran as without us; if it was not recorded, one line says so."""
+        self.assertEqual((done.returncode, done.stdout), (7, b"[]\n"), (case, done.stderr))
+        lines = done.stderr.splitlines()
+        if b"unrecorded" in done.stderr:
+            self.assertEqual(len(lines), 1, (case, done.stderr))
+            self.assertFalse([n for n in os.listdir(self.dir) if n.endswith(".stallprof")], case)
+        else:
+            self.assertTrue(lines[0].startswith(b"stallprof: recording to"), (case, lines))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_row_39_at_any_limit_of_processes_the_command_runs(self):
+        os.chmod(self.dir, 0o777)
+        unrecorded = 0
+        for limit in range(1, 9):
+            def drop(limit=limit):
+                resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+                os.setgroups([])
+                os.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
+                os.setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
+            if subprocess.run(["test", "-x", STALLPROF], preexec_fn=drop).returncode != 0:
+                self.skipTest("the build tree is closed to other users")
+            words, _ = self.words("sh", "-c", SCRIPT)
+            done = self.run_words(words, preexec_fn=drop)
+            self.check_plain(done, limit)
+            unrecorded += b"unrecorded" in done.stderr
+            for name in os.listdir(self.dir):  # recorded ones
+                subprocess.run(["rm", "-r", self.path(name)], check=True)
+        self.assertIn(unrecorded, range(1, 8))
+
+    def test_row_39_without_threads_the_command_runs(self):
+        words, _ = self.words("sh", "-c", SCRIPT)
+        done = self.run_words([probe("deny"), "clone3", "--"] + words)
+        self.check_plain(done, "clone3")
+
+
+if __name__ == "__main__":
+    main()
