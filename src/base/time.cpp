@@ -19,4 +19,11 @@ Nanos realtimeNow() { return read(CLOCK_REALTIME); }
 Nanos boottimeNow() { return read(CLOCK_BOOTTIME); }
 Nanos processCpu() { return read(CLOCK_PROCESS_CPUTIME_ID); }
 
+Nanos cpuOf(pid_t pid) {
+  clockid_t clock{};
+  timespec t{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return Nanos(-1);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
 }  // namespace stallprof

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 
 namespace stallprof {
@@ -9,10 +11,11 @@ namespace stallprof {
 // name says otherwise; there is no raw integer for time outside the wire formats.
 using Nanos = std::chrono::nanoseconds;
 
-[[nodiscard]] Nanos now();          // CLOCK_MONOTONIC
-[[nodiscard]] Nanos realtimeNow();  // CLOCK_REALTIME, for naming and clock pairs only
-[[nodiscard]] Nanos boottimeNow();  // CLOCK_BOOTTIME: differs from now() by time suspended
-[[nodiscard]] Nanos processCpu();   // CPU time of this process so far
+[[nodiscard]] Nanos now();             // CLOCK_MONOTONIC
+[[nodiscard]] Nanos realtimeNow();     // CLOCK_REALTIME, for naming and clock pairs only
+[[nodiscard]] Nanos boottimeNow();     // CLOCK_BOOTTIME: differs from now() by time suspended
+[[nodiscard]] Nanos processCpu();      // CPU time of this process so far
+[[nodiscard]] Nanos cpuOf(pid_t pid);  // of another; negative: there is none
 
 [[nodiscard]] constexpr double seconds(Nanos t) { return static_cast<double>(t.count()) * 1e-9; }
 [[nodiscard]] constexpr Nanos fromSeconds(double s) {

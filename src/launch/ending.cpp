@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -23,6 +24,10 @@ namespace {
 
 // A report that nobody asked for must not hold up who waits for the command.
 constexpr Nanos kDefaultReportLimit = std::chrono::seconds(5);
+// One that used no CPU for so long waits for a disk that hangs, or for a pipe that nobody reads.
+constexpr Nanos kStalled = std::chrono::seconds(10);
+// A process that was killed is gone within this; one that hangs in the kernel may never be.
+constexpr Nanos kReapLimit = std::chrono::milliseconds(500);
 
 struct Report {
   std::vector<std::string> argv;  // as a user would type it
@@ -67,17 +72,38 @@ pid_t spawn(const std::vector<std::string>& argv) {
   ::_exit(127);
 }
 
+void endReport(pid_t pid) {
+  ::kill(pid, SIGKILL);  // our own child, not yet reaped
+  for (const Nanos until = now() + kReapLimit; now() < until; ::poll(nullptr, 0, 5))
+    if (::waitpid(pid, nullptr, WNOHANG) != 0) return;
+}
+
+// When a process last used CPU, as far as it was asked.
+class StallWatch {
+ public:
+  explicit StallWatch(pid_t pid) : pid_(pid) {}
+  bool stalled() {
+    const Nanos cpu = cpuOf(pid_), t = now();
+    if (cpu != std::exchange(cpu_, cpu)) since_ = t;
+    return t - since_ > kStalled;
+  }
+
+ private:
+  pid_t pid_;
+  Nanos cpu_{-1}, since_ = now();
+};
+
 // The report's exit code; none when it was stopped.
 std::optional<int> await(pid_t pid, std::optional<Nanos> deadline,
                          const std::function<bool()>& interrupted) {
+  StallWatch watch(pid);
   for (;;) {
     int status = 0;
     const pid_t done = ::waitpid(pid, &status, WNOHANG);
     if (done == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (done < 0 && errno != EINTR) return 127;
-    if ((deadline && now() > *deadline) || interrupted()) {
-      ::kill(pid, SIGKILL);  // our own child, not yet reaped
-      ::waitpid(pid, &status, 0);
+    if ((deadline && now() > *deadline) || watch.stalled() || interrupted()) {
+      endReport(pid);
       return std::nullopt;
     }
     ::poll(nullptr, 0, 10);

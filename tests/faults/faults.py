@@ -5,4 +5,4 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "launch"))
 
-from harness import DUMP, STALLPROF, Case, content, main, probe, until  # noqa: E402,F401
+from harness import DUMP, PATIENCE, STALLPROF, Case, content, main, probe, until  # noqa: E402,F401

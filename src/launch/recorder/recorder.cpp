@@ -43,13 +43,6 @@ constexpr Nanos kUsageEvery = std::chrono::seconds(1);
 // Without pidfd_open (before Linux 5.3), how often to ask whether an orphaned command still runs.
 constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
 
-Nanos cpuOf(pid_t pid) {
-  clockid_t clock{};
-  timespec t{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return Nanos(-1);
-  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
-}
-
 std::int64_t residentBytes() {
   const auto text = readFile("/proc/self/statm", 256);
   if (!text.ok()) return -1;

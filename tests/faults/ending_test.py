@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the fault matrix: nothing of ours outlives the command without end."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from faults import PATIENCE, STALLPROF, Case, content, main, until
+
+SCRIPT = "echo out; sleep 0.5; exit 3"
+
+
+def quietly(*words):
+    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+
+class Ending(Case):
+    def start(self, recording, report):
+        # To files: a report that hangs in the kernel keeps a pipe open, though we are gone.
+        with open(self.path("out"), "wb") as out, open(self.path("err"), "wb") as err:
+            run = subprocess.Popen([STALLPROF, "run", "-o", recording, "--report", report, "--", "sh", "-c",
+                                    SCRIPT], stdout=out, stderr=err, cwd=self.dir)
+        self.addCleanup(lambda: run.poll() is None and run.kill())
+        self.until_said("recording to")
+        return run
+
+    def until_said(self, words):
+        until(lambda: words in content(self.path("err")), words)
+
+    def check_end(self, run):
+        """The command's output and status, and how to make the report later."""
+        try:
+            run.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.fail("the front outlives the command")
+        said = content(self.path("err"))
+        self.assertEqual((run.returncode, content(self.path("out"))), (3, "out\n"), said)
+        self.assertIn("for the report: stallprof report", said)
+
+    def test_row_68_a_fifo_that_nobody_reads_as_report(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        self.check_end(self.start(self.path("r.stallprof"), "json=" + fifo))
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("fsfreeze") and shutil.which("mkfs.ext4"),
+                         "needs root, a loop device and fsfreeze")
+    def test_row_35_a_disk_that_hangs_before_the_report_and_sigterm(self):
+        image, place = self.path("image"), self.path("disk")
+        os.mkdir(place)
+        with open(image, "wb") as blank:
+            blank.truncate(8 << 20)
+        if quietly("mkfs.ext4", "-q", image) or quietly("mount", "-o", "loop", image, place):
+            self.skipTest("needs root, a loop device and fsfreeze")
+        self.addCleanup(quietly, "umount", "-l", place)
+        run = self.start(os.path.join(place, "r.stallprof"), "json=" + os.path.join(place, "out.json"))
+        self.addCleanup(quietly, "fsfreeze", "-u", place)
+        self.assertEqual(quietly("fsfreeze", "-f", place), 0)
+        self.until_said("the command ended with 3")
+        time.sleep(0.5)  # the report is about to be written
+        run.send_signal(signal.SIGTERM)
+        self.check_end(run)
+
+
+if __name__ == "__main__":
+    main()
