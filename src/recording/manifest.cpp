@@ -20,10 +20,10 @@ void hostFields(H& h, V&& v) {
 }
 template <class M, class V>
 void fields(M& m, V&& v) {
-  v("tool", m.toolVersion), v("command", m.command), v("directory", m.directory),
-      v("started_realtime_ns", m.startedRealtime), v("started_monotonic_ns", m.startedMonotonic),
-      v("front_pid", m.frontPid), v("recorder_pid", m.recorderPid), v("hz", m.hz),
-      v("budget", m.budget), v("map", m.maps);
+  v("tool", m.toolVersion), v("command", m.command), v("command_words_left_out", m.wordsLeftOut),
+      v("directory", m.directory), v("started_realtime_ns", m.startedRealtime),
+      v("started_monotonic_ns", m.startedMonotonic), v("front_pid", m.frontPid),
+      v("recorder_pid", m.recorderPid), v("hz", m.hz), v("budget", m.budget), v("map", m.maps);
 }
 
 json written(const std::string& text) { return toUtf8(text); }
@@ -106,9 +106,7 @@ Result<Manifest> fromObject(const json& object) {
   return manifest;
 }
 
-}  // namespace
-
-std::string manifestToJson(const Manifest& manifest) {
+std::string toText(const Manifest& manifest) {
   json object = {{"format", format::kName},
                  {"version", format::kVersion},
                  {"oldest_reader", format::kOldestReader},
@@ -122,6 +120,31 @@ std::string manifestToJson(const Manifest& manifest) {
   for (const auto& [name, value] : manifest.environment)
     object["environment"][toUtf8(name)] = written(value);
   return object.dump(1) + "\n";
+}
+
+// Keeps the first words of the command that fit in `bytes`; at least the program.
+void cutCommand(Manifest& manifest, std::size_t bytes) {
+  constexpr std::size_t kBesideWord = 8;  // quotes, comma, line and indent
+  std::size_t kept = 0;
+  for (std::size_t used = 0; kept < manifest.command.size(); ++kept) {
+    used += written(manifest.command[kept]).dump().size() + kBesideWord;
+    if (used > bytes && kept > 0) break;
+  }
+  manifest.wordsLeftOut += static_cast<std::uint32_t>(manifest.command.size() - kept);
+  manifest.command.resize(kept);
+}
+
+}  // namespace
+
+std::string manifestToJson(const Manifest& manifest) {
+  std::string text = toText(manifest);
+  if (text.size() <= format::kFrameLimit) return text;
+  Manifest cut = manifest;
+  cutCommand(cut, format::kFrameLimit / 2);
+  text = toText(cut);
+  if (text.size() <= format::kFrameLimit) return text;
+  cut.environment.clear();
+  return toText(cut);
 }
 
 Result<Manifest> manifestFromJson(const std::string& text) {

@@ -16,7 +16,8 @@ namespace stallprof {
 struct Manifest {
   std::string toolVersion;
   std::vector<Untrusted> command;
-  Untrusted directory;                                         // the command's working directory
+  std::uint32_t wordsLeftOut = 0;  // of the command's end: a manifest fits one frame
+  Untrusted directory;             // the command's working directory
   std::vector<std::pair<std::string, Untrusted>> environment;  // allowlisted names only
   Nanos startedRealtime{}, startedMonotonic{};
   std::uint32_t frontPid = 0, recorderPid = 0;
@@ -32,6 +33,8 @@ struct Manifest {
   } host;
 };
 
+// At most format::kFrameLimit bytes: what of the command does not fit is left out at its end, and
+// counted; where that does not do, the environment too.
 [[nodiscard]] std::string manifestToJson(const Manifest& manifest);
 [[nodiscard]] Result<Manifest> manifestFromJson(const std::string& json);
 

@@ -22,7 +22,9 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kManifestBytes = format::kFrameLimit;
+// The first writers kept commands whole: the kernel takes up to 6 MiB of them, of which an
+// unprintable byte is five here.
+constexpr std::size_t kManifestBytes = 32u << 20;
 
 // Regular files only, no links: opening a recording must not open what somebody points it at, nor
 // wait for a pipe's other end.
@@ -65,7 +67,10 @@ Result<Manifest> manifestIn(int directory) {
   if (!file.valid())
     return Error{Error::Kind::kDamaged, std::string("not a stallprof recording: ") +
                                             format::kManifestFile + ": " + errnoText(errno)};
-  std::string text(kManifestBytes, '\0');
+  struct stat status {};
+  ::fstat(file.get(), &status);
+  const auto bytes = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  std::string text(std::min(bytes, kManifestBytes), '\0');
   text.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
   auto manifest = manifestFromJson(text);
   if (!manifest.ok()) return std::move(manifest).error().within(format::kManifestFile);

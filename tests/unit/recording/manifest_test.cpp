@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/manifest.h"
 
+#include "recording/format/format.h"
 #include "sample_events.h"
 #include "tests/catch.h"
 
@@ -17,6 +18,22 @@ TEST_CASE("what is not UTF-8 in a manifest is escaped, not refused") {
   CHECK(read.value().command == std::vector{Untrusted("a\\xff\x1B"), Untrusted("")});
   CHECK(read.value().environment.at(0).second == Untrusted("\\x80"));
   CHECK(read.value().host.name == "h\\xc0");
+}
+
+TEST_CASE("a manifest fits a frame however long the command: what is left out is counted") {
+  Manifest manifest;
+  manifest.command.assign(20'000, Untrusted(std::string(100, '\xFF')));
+  manifest.command.front() = Untrusted("train");
+  const std::string json = manifestToJson(manifest);
+  CHECK(json.size() <= format::kFrameLimit);
+  const auto read = manifestFromJson(json);
+  REQUIRE(read.ok());
+  CHECK(read.value().command.at(0) == Untrusted("train"));
+  CHECK(read.value().command.size() > 900);
+  CHECK(read.value().command.size() + read.value().wordsLeftOut == 20'000);
+  CHECK(manifestToJson(read.value()) == json);
+  manifest.environment.assign(10, {"OMP_X", Untrusted(std::string(120'000, 'x'))});
+  CHECK(manifestToJson(manifest).size() <= format::kFrameLimit);
 }
 
 TEST_CASE("members that are missing or of another type are their defaults") {
