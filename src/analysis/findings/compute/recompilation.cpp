@@ -147,19 +147,18 @@ Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
 
 // By samples of the compiler's frames: after warm-up, whatever is compiled.
 Maybe<Finding> bySamples(const Evidence& e) {
-  const Share share = shareOfOverhead(e, OverheadKind::kCompilation);
   const double times = e.trainer.stacks.compilations;
-  if (share.low <= kNotable || times < kMinTimes) return {};
-  Finding f = sampledOverhead(e, OverheadKind::kCompilation, share, kTitle,
-                              "the training thread traces and compiles {} of the time");
-  f.confidence = std::min(f.confidence, Confidence::kMedium);
-  if (times < kManyTimes) f.confidence = lowered(f.confidence);
-  addEvidence(f, "at least {} times, after warm-up", {numberWord(times)});
+  if (times < kMinTimes) return {};
+  Maybe<Finding> f = sampledOverhead(e, OverheadKind::kCompilation, kNotable, kTitle,
+                                     "the training thread traces and compiles {} of the time");
+  if (!f) return {};
+  f->confidence = std::min(f->confidence, Confidence::kMedium);
+  if (times < kManyTimes) f->confidence = lowered(f->confidence);
+  addEvidence(*f, "at least {} times, after warm-up", {numberWord(times)});
   const auto hot = hottest(e, {Side::kTrainer, {}, OverheadKind::kCompilation, {}});
-  return withFewerShapes(
-      std::move(f), compilerOf(hot ? hot->rule : ""),
-      assuming("a tenth of the compiling is left, at best a fiftieth",
-               withoutOverhead(std::min(kMaxShare, share.value), 0.1, 0.5, 0.02)));
+  const Prediction gain = withoutOverhead(std::min(kMaxShare, f->shareRatio), 0.1, 0.5, 0.02);
+  return withFewerShapes(std::move(*f), compilerOf(hot ? hot->rule : ""),
+                         assuming("a tenth of the compiling is left, at best a fiftieth", gain));
 }
 
 Maybe<Finding> recompilation(const Evidence& e) {
