@@ -56,16 +56,20 @@ double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
 double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
   double all = 0;
   for (const auto& span : trace.spans)
-    if (span.data.phase == Phase::kPeriodic && span.data.thread == t.thread)
+    if (span.data.phase == Phase::kPeriodic && span.data.thread == t.thread &&
+        !isEvaluation(trace, span.data))
       all += overlapSeconds(span.at, span.end(), t);
   return all;
 }
 
-double evaluationSeconds(const TrainerFacts& t) {
-  double all = 0;
+double evaluationSeconds(const Trace& trace, const TrainerFacts& t) {
+  Intervals all;
   for (const Epoch& p : t.epochs)
-    if (p.evaluation) all += overlapSeconds(p.begin, p.end, t);
-  return all;
+    if (p.evaluation) all.push_back({p.begin, p.end});
+  for (const auto& span : trace.spans)
+    if (span.data.thread == t.thread && isEvaluation(trace, span.data))
+      all.push_back(intervalOf(span));
+  return seconds(lengthIn(joined(std::move(all)), t.windowInterval()));
 }
 
 double workersBusy(const TrainerFacts& t, int workers) {
@@ -118,7 +122,7 @@ void addShares(Evidence& e) {
   const Nanos cpu = t.cpu > Nanos{} ? t.cpu : t.processCpu;
   e.trainerBlockedKnown = cpu > Nanos{};
   e.trainerBlocked = std::max(0.0, 1 - share(cpu) - e.starved);
-  e.evaluation = std::min(e.periodic, evaluationSeconds(t) / e.window);
+  e.evaluation = std::min(e.periodic, evaluationSeconds(e.trace, t) / e.window);
   e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);
 }
 

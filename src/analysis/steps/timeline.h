@@ -86,6 +86,12 @@ struct TrainerTimeline {
   [[nodiscard]] bool nested(const EpochSpan& epoch) const;
 };
 
+// Of the hook (torch_modes.py): from the program's eval() of a module to its train().
+inline constexpr std::string_view kEvaluationSpan = "evaluation";
+[[nodiscard]] inline bool isEvaluation(const Trace& trace, const PhaseSpan& span) {
+  return span.phase == Phase::kPeriodic && trace.text(span.name) == kEvaluationSpan;
+}
+
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 
 }  // namespace stallprof

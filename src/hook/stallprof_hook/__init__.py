@@ -17,6 +17,7 @@ ADAPTERS = {
     'torchdata.stateful_dataloader.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
+    'torch.nn.modules.module': 'torch_modes',
     'torch.autograd.profiler': 'torch_profiler',
     'tensorflow.python.data.ops.iterator_ops': 'tf_data',
     'keras.src.backend.tensorflow.trainer': 'tf_keras',

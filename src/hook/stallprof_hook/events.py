@@ -41,6 +41,7 @@ class Nested:
         return at
 
 
+updates = [0]     # of models, in this process, as far as torch_optim knows
 _announced = {}   # framework -> pid it was announced in
 
 

@@ -41,6 +41,7 @@ def _check_loader():
 
 def _put_step(optimizer, at):
     put(events.OPTIMIZER_STEP, at, now() - at, _number_of(optimizer))
+    events.updates[0] += 1
     events.announce_rank()
 
 

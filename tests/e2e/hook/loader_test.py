@@ -547,5 +547,47 @@ class OtherEvents(Case):
         self.assertEqual({f.version for f in run.framework}, {run.own['torch']})
 
 
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Evaluation(unittest.TestCase):
+    """From eval() to train(), by the program's own code."""
+
+    HEAD = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+rule = torch.optim.SGD(model.parameters(), 0.1)
+def update():
+    model(torch.ones(3, 2)).mean().backward()
+    rule.step()
+"""
+
+    def spans(self, text, path=()):
+        run = Run([PYTHON, '-c', self.HEAD + text], path_after=path)
+        self.assertEqual((run.status, run.err), (0, ''))
+        return [(span.name, span.phase, span.file) for span in run.span]
+
+    def test_each_is_a_span(self):
+        self.assertEqual(self.spans("""
+model.eval()
+model.train()
+for _ in range(3):
+    update()
+    model.eval()
+    model.eval()
+    model(torch.ones(3, 2))
+    model.train()
+"""), [('evaluation', 7, '<string>')] * 4)
+
+    def test_with_an_update_it_is_none(self):
+        self.assertEqual(self.spans('model.eval()\nupdate()\nmodel.train()\n'), [])
+
+    def test_that_of_a_library_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(folder + '/site-packages')
+            with open(folder + '/site-packages/library.py', 'w') as file:
+                file.write('def evaluate(model): model.eval(); model.train()\n')
+            self.assertEqual(self.spans('import library\nlibrary.evaluate(model)\n',
+                                        (folder + '/site-packages',)), [])
+
+
 if __name__ == '__main__':
     unittest.main()

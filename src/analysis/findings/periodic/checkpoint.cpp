@@ -5,6 +5,7 @@
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/periodic/overhead.h"
 #include "analysis/findings/torch_version.h"
+#include "analysis/steps/timeline.h"
 
 namespace stallprof {
 namespace {
@@ -33,7 +34,9 @@ struct Saves {
 Saves savesIn(const Evidence& e) {
   Saves s;
   for (const auto& span : e.trace.spans) {
-    if (span.data.phase != Phase::kPeriodic || span.data.thread != e.trainer.thread) continue;
+    if (span.data.phase != Phase::kPeriodic || span.data.thread != e.trainer.thread ||
+        isEvaluation(e.trace, span.data))
+      continue;
     if (span.end() <= e.trainer.windowBegin || span.at >= e.trainer.windowEnd) continue;
     ++s.count;
     if (!s.longest || span.data.duration > s.longest->duration) s.longest = &span.data;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/periodic/overhead.h"
+#include "analysis/steps/timeline.h"
 
 namespace stallprof {
 namespace {
@@ -12,7 +13,25 @@ const AdviceDefinition kRarerEvaluation{
     "Evaluate half as often, or on a fixed part of the data, or in a job of its own from "
     "the checkpoints."};
 
-// By epochs that the hook saw; by what a library calls evaluation where samples are sure of more.
+// Of the program's own loop, from eval() to train().
+struct Evaluations {
+  std::int64_t count = 0;
+  const PhaseSpan* longest = nullptr;
+};
+Evaluations evaluationsIn(const Evidence& e) {
+  Evaluations found;
+  for (const auto& span : e.trace.spans) {
+    if (span.data.thread != e.trainer.thread || !isEvaluation(e.trace, span.data) ||
+        !intervalOf(span).overlaps(e.trainer.windowInterval()))
+      continue;
+    ++found.count;
+    if (!found.longest || span.data.duration > found.longest->duration) found.longest = &span.data;
+  }
+  return found;
+}
+
+// By epochs that the hook saw, or eval() and train() around them; by what a library calls
+// evaluation where samples are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
   const Share seen = shareOfOverhead(e, OverheadKind::kEvaluation);
   const double share = seen.low > std::max(kNotable, e.evaluation) ? seen.value : e.evaluation;
@@ -26,6 +45,14 @@ Maybe<Finding> evaluation(const Evidence& e) {
     addEvidence(f, "{}{} in {} steps",
                 {countWord(epochs), textWord(epochs == 1 ? " epoch" : " epochs"),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
+  const Evaluations own = evaluationsIn(e);
+  if (own.count > 0) {
+    addEvidence(f, "{} times from eval() to train(), {} each, in {} steps",
+                {countWord(own.count), timeWord(share * e.window / static_cast<double>(own.count)),
+                 countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
+    f.where.file = Untrusted(std::string(e.trace.text(own.longest->file)));
+    f.where.line = own.longest->line;
+  }
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
@@ -36,10 +63,12 @@ Maybe<Finding> evaluation(const Evidence& e) {
 
 extern const FindingDefinition kEvaluation(
     "periodic.evaluation", evaluation, offers(kRarerEvaluation),
-    {.cause = R"(Evaluation epochs take a large part of the time.)",
-     .rule = R"(epochs without an optimizer step, or what a library is known to call
-  evaluation, are over 5 % of the window.)",
+    {.cause = R"(Evaluation takes a large part of the time.)",
+     .rule = R"(epochs without an optimizer step, what a program does between eval() and train()
+  of a module without an update, or what a library is known to call evaluation, are over 5 % of
+  the window.)",
      .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
-     .wrong = R"(the window holds an unusual number of evaluations.)"});
+     .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode
+  makes the data to train on.)"});
 
 }  // namespace stallprof

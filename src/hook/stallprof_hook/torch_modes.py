@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Evaluation in a loop of the program's own: from its `model.eval()` to the `model.train()` of the same
+module, an interval of phase periodic, with the user's line.
+
+Not where a library calls eval(): its own evaluation is known by its functions, and others evaluate a
+model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile.
+"""
+import threading
+import weakref
+
+from . import events
+from .events import Around, Nested, now, put
+from .parts import Part, Parts
+
+PARTS = Parts('torch_modes', Part('evaluation', 'evaluation by loops of the program\'s own',
+                                  'Module.train(self, mode)'))
+EVALUATION = 'evaluation'   # analysis/steps/timeline.h
+
+_switching = Nested()   # by thread: a module hands the mode on to those it has
+_open = {}              # id(module) -> (weak reference, begin, updates until then, file, line)
+
+
+def _begin(args, kwargs):
+    return _switching.begin(threading.get_ident())
+
+
+def _end(token, args, result, succeeded):
+    at = _switching.end(token)
+    if at is None or not succeeded:
+        return
+    module = args[0]
+    key, training = id(module), module.__dict__.get('training')
+    if training is False and key not in _open:
+        file, line, library = events.user_call('torch')
+        if not library:
+            _open[key] = weakref.ref(module, lambda _: _open.pop(key, None)), at, events.updates[0], file, line
+    elif training is True and key in _open:
+        known, begin, updates, file, line = _open.pop(key)
+        if known() is module and updates == events.updates[0]:
+            put(events.PHASE_SPAN, begin, now() - begin, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
+
+
+def install(module):
+    """`module` is torch.nn.modules.module, just executed."""
+    PARTS.install(module, {'Module.train': lambda train: Around(train, _begin, _end)})
