@@ -9,6 +9,7 @@
 #include "analysis/blame/read_cpu.h"
 #include "analysis/describe/counted_reads.h"
 #include "analysis/describe/host_cpu.h"
+#include "analysis/describe/pool_use.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
 
@@ -255,6 +256,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureCaching(trace, trainer, makers, run);
   measureWaits(trace, makers, begin, end, run);
   measureFiles(trace, makers, begin, end, run);
+  run.pool = poolUse(trace, trainer);
   return run;
 }
 

@@ -27,6 +27,12 @@ struct RankBalance {
   double saved = 0;          // share of their time that evening out the ranks would save
 };
 
+// The training process's CPU samples in the window, of all its threads.
+struct PoolUse {
+  double samples = 0, spins = 0;  // in all; in loops of OpenMP and other locks
+  int spinning = 0;               // threads that spin: a tenth and more of what the most does
+};
+
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
 // Shares and rates are of the trainer's window. nullopt: not measured.
 struct RunFacts : CpuUse {
@@ -64,6 +70,7 @@ struct RunFacts : CpuUse {
   Maybe<double> faultSeconds;    // of CPU a minor page fault costs here, at most
   Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
   Maybe<double> laterMissRatio;  // of what later epochs read, from storage
+  Maybe<PoolUse> pool;           // null: no native samples
   RankBalance balance;           // of trainers that ran collectives
 };
 

@@ -70,6 +70,37 @@ TEST_CASE("host findings fire on their own numbers only") {
   CHECK(find(f.judge(), "host.noisy_neighbour"));
 }
 
+TEST_CASE(
+    "compute.oversubscribed needs threads that spin, more of them than cores, and no idle cores") {
+  Facts f = factsOf(Training{.workers = 0, .cores = 1});
+  f.run.throttledRatio = 0.4;
+  f.run.pool = PoolUse{.samples = 1000, .spins = 370, .spinning = 2};
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "compute.oversubscribed");
+  REQUIRE(found);
+  REQUIRE(found->advice.size() == 1);
+  CHECK(found->advice[0].id == "fewer_threads");
+  CHECK(found->advice[0].change.from == "2");
+  CHECK(found->advice[0].change.to == "1");
+  CHECK(found->advice[0].predicted.basis == Basis::kAssumed);
+  CHECK(*found->advice[0].predicted.high <= 1 / (1 - 0.37) + 1e-9);
+  f.run.cores = 2;  // a thread for each
+  CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+  f.run.siblings = 1;  // which another rank uses too
+  CHECK(find(f.judge(), "compute.oversubscribed"));
+  f.run.siblings = 0;
+  f.run.cores = 1;
+  f.run.pool->spins = 90;
+  CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+  f.run.pool->spins = 370;
+  f.run.throttledRatio = 0.0;
+  f.run.jobCpuRatio = 0.5;  // others of its cores are idle
+  CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+  f.run.throttledRatio = 0.4;
+  f.run.pool.reset();
+  CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+}
+
 TEST_CASE("others on cores of which enough are idle are no finding, and take no confidence") {
   Facts f = factsOf(Training{});
   f.run.jobCpuRatio = 0.3;

@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
+#include "analysis/describe/pool_use.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using namespace std::chrono_literals;
 using stallprof::test::traceOf;
 
 namespace {
@@ -52,6 +54,29 @@ TEST_CASE(
   std::string partly = kProgram;
   partly.replace(partly.find("state=full"), 10, "state=partial");
   CHECK_FALSE(analyze(traceOf(partly)).native->kernelRatio);
+}
+
+TEST_CASE("threads that spin are counted in the window of the training process alone") {
+  const Trace trace = traceOf(
+      "0 process process=1 pid=100 comm=\"solve\"\n0 process process=2 pid=101 comm=\"other\"\n"
+      "0 thread thread=1 process=1 tid=100\n0 thread thread=2 process=1 tid=102\n"
+      "0 thread thread=3 process=1 tid=103\n0 thread thread=4 process=2 tid=101\n"
+      "1s native thread=1 duration=2s file=\"/lib/libblas.so\" samples=60\n"
+      "1s native thread=1 duration=2s file=\"/lib/libgomp.so.1\" offset=64 samples=20\n"
+      "1s native thread=2 duration=2s file=\"/lib/libgomp.so.1\" offset=64 samples=19\n"
+      "1s native thread=3 duration=2s file=\"/lib/libgomp.so.1\" offset=64 samples=1\n"
+      "1s native thread=4 duration=2s file=\"/lib/libgomp.so.1\" offset=64 samples=50\n"
+      "8s native thread=3 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=70\n");
+  TrainerFacts facts;
+  facts.process = ProcessId{1};
+  facts.windowEnd = 5s;
+  const Maybe<PoolUse> use = poolUse(trace, facts);
+  REQUIRE(use);
+  CHECK(near(use->samples, 100));
+  CHECK(near(use->spins, 40));
+  CHECK(use->spinning == 2);
+  facts.process = ProcessId{3};
+  CHECK_FALSE(poolUse(trace, facts));
 }
 
 TEST_CASE("under a Python function the native one is named that most of its samples are of") {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// compute.oversubscribed: the step's own thread pool is wider than the cores it may use.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/facts/stack_facts.h"
+#include "analysis/facts/wording.h"
+#include "analysis/findings/build.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kSpins = 0.1;  // of the process's CPU, at the low end of its interval
+
+// What ranks of one job leave to each other.
+double coresOfRank(const Evidence& e) {
+  return e.run.cores / static_cast<double>(1 + e.run.siblings);
+}
+
+std::string fewerThreadsText(const AdviceContext& c) {
+  const std::string& to = c.advice.change.to;
+  return "Set OMP_NUM_THREADS=" + to + " in the environment, or call torch.set_num_threads(" + to +
+         ") before the first step: threads beyond the cores only wait for each other, on a CPU.";
+}
+
+const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
+
+// With no time spent in spin loops; likely half of it, as some of it is waiting that one thread
+// would do as work.
+Advice fewerThreads(const Evidence& e, double spins) {
+  const double lost = spins * e.compute;
+  const auto without = [&](double part) { return 1 / (1 - part * lost); };
+  const int threads = std::max(1, static_cast<int>(std::floor(coresOfRank(e))));
+  return adviceOf(
+      kFewerThreads,
+      {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->spinning), std::to_string(threads)},
+      assuming("none of the CPU that goes to spin loops is lost then",
+               {without(0.5), without(0), without(1)}),
+      "where the limit is raised, or ranks are fewer, raise it too");
+}
+
+Maybe<Finding> oversubscribedStep(const Evidence& e) {
+  const Maybe<PoolUse>& pool = e.run.pool;
+  const bool stopped = e.run.throttledRatio.value_or(0) > kNotable;
+  if (!pool || !(e.contended || stopped) || e.compute <= kNotable) return {};
+  if (pool->spinning < 2 || pool->spinning <= coresOfRank(e)) return {};
+  SampleSum all;
+  all.samples = all.squares = pool->samples;
+  const Share spins = shareOf(pool->spins, all);
+  if (spins.low <= kSpins) return {};
+  Finding f = findingOf(e, spins.value * e.compute,
+                        "The step's threads are more than its cores, and wait for each other");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "{} of the training process spin", {countWord(pool->spinning, "thread")});
+  addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
+  addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});
+  if (e.run.siblings > 0)
+    addEvidence(f, "{} of the job share them",
+                {countWord(static_cast<int>(e.run.siblings), "other recording")});
+  return withAdvice(f, {fewerThreads(e, spins.value)});
+}
+
+}  // namespace
+
+extern const FindingDefinition kOversubscribedStep(
+    "compute.oversubscribed", oversubscribedStep, offers(kFewerThreads),
+    within("host.cpu_throttled", "host.noisy_neighbour"),
+    {.cause =
+         R"(The training process computes with a pool of threads (OpenMP, BLAS) that is as wide as the
+  host, or as another limit, and may use fewer cores: a container's quota does not change what the
+  library counts, and ranks do not know of each other. Threads that run wait in loops for those that
+  do not, and use up the quota with it.)",
+     .rule = R"(spin loops take over 10 % of the training process's CPU samples (at the low end of
+  a 90 % interval), more threads do so than the cores that are left to it, and cores are short
+  (see contended) or the job is throttled for over 5 %.)",
+     .fixes =
+         R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
+- The limit raised to what the threads ask for.)",
+     .wrong = R"(others hold the cores only now and then. How much of the spinning is lost is not
+  measured: the gain is an assumption.)"});
+
+}  // namespace stallprof
