@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/blame/native_run.h"
 #include "analysis/blame/ranks.h"
 #include "analysis/blame/without_steps.h"
 #include "analysis/describe/counters.h"
@@ -77,10 +78,13 @@ TrainerInfo describeTrainer(const Trace& trace, const Judged& judged, bool only)
 }
 
 // Of a recording in which nobody steps.
-Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels) {
+Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
+                    const RuleTable& rules) {
   Judged judged;
   judged.facts = attributeWithoutSteps(trace, labels);
-  if (!judged.facts.loopAt.none()) roles.addTrainer({judged.facts.process, judged.facts.thread});
+  if (judged.facts.thread.none()) judged.facts = attributeNativeRun(trace, rules);
+  if (!judged.facts.loopAt.none() || judged.facts.native.seen)
+    roles.addTrainer({judged.facts.process, judged.facts.thread});
   judged.run = measureRun(trace, judged.facts, roles);
   if (judged.facts.stacks.seen()) judged.judgement = judge(trace, judged.facts, judged.run);
   return judged;
@@ -133,7 +137,8 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   out.run = describeRun(trace);
   out.coverage = describeCoverage(trace);
   Roles& roles = answer.roles = accumulator.rolesOf(trace);
-  const StackLabels labels(trace, options.rules ? *options.rules : RuleTable::builtIn());
+  const RuleTable& rules = options.rules ? *options.rules : RuleTable::builtIn();
+  const StackLabels labels(trace, rules);
   InferredSteps inferred;
   std::vector<Judged> trainers = judgeTrainers(trace, accumulator, roles, labels, inferred);
   for (const Judged& judged : trainers)
@@ -144,7 +149,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
       [](const Judged& a, const Judged& b) { return a.facts.window() < b.facts.window(); });
   const bool steps = longest != trainers.end();
   Judged unstepped;
-  if (!steps) unstepped = withoutSteps(trace, roles, labels);
+  if (!steps) unstepped = withoutSteps(trace, roles, labels, rules);
   Judged& chosen = steps ? *longest : unstepped;
   const TrainerFacts& facts = chosen.facts;
   const RunFacts& run = chosen.run;

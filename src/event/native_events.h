@@ -21,7 +21,8 @@ struct NativeSlice {
   std::uint64_t offset = 0;  // of one of the instructions, in the file; 0: places not distinguished
   std::uint32_t samples = 0;  // at least 1
   // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader that
-  // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address.
+  // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address; of
+  // "[kernel]" too: the system call, or "page_fault".
   StringId function;
   STALLPROF_EVENT(NATIVE_SLICE, "native", v("thread", s.thread), v("duration", s.duration),
                   v("stack", s.stack), v("file", s.file), v("build", s.build),

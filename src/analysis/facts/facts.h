@@ -168,6 +168,13 @@ struct WorkerFacts {
 
 enum class StepSource : std::uint8_t { kNone, kMarks, kNvtx, kHook, kOptimizer, kInferred };
 
+// Of a run without an interpreter and without steps (blame/native_run.h): shares of the window.
+struct NativeFacts {
+  bool seen = false;
+  double opening = 0, reading = 0;  // finding, opening and closing files; reading them
+  double named = 0;                 // data or compute by the names of the program's functions alone
+};
+
 struct TrainerFacts {
   ProcessId process;
   ThreadId thread;
@@ -189,6 +196,7 @@ struct TrainerFacts {
   double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks show it
   StackFacts stacks;        // of the window; empty where no Python stack was seen
   DeviceFacts device;       // of the window; not `seen` where the process used none
+  NativeFacts native;       // not `seen` where steps or an interpreter were
   std::vector<ThreadId> threads;  // of the trainer's process that make its data
   StepsJoined joined;
   StackId loopAt;  // without steps: a frame of the loop that the window is of; none: of no loop

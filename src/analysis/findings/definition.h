@@ -36,6 +36,11 @@ struct AdviceContext {
   const Finding& finding;
   const Advice& advice;
   const LoaderInfo* loader = nullptr;  // the one the finding points at, or the only one
+
+  // No function, framework or loader of Python's was seen: what they could do is no advice.
+  [[nodiscard]] bool withoutPython() const {
+    return analysis.functions.empty() && !analysis.run.framework && analysis.run.loaders.empty();
+  }
 };
 
 // What `stallprof explain ID` prints, plain text of at most 100 columns.

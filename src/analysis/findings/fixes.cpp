@@ -89,8 +89,16 @@ std::string morePrefetchText(const AdviceContext& c) {
          c.advice.change.to + atSetting(c) + ": more batches lie ready to ride out a slow one.";
 }
 
+std::string loadAheadText(const AdviceContext& c) {
+  return "Make batches ahead" + atLine(c.finding.where) +
+         ": in a thread with a queue of a few batches" +
+         (c.withoutPython() ? "" : ", or in processes (PyTorch's DataLoader)") +
+         ", so that the next one is made while this one is computed.";
+}
+
 }  // namespace
 
+extern const AdviceDefinition kLoadAhead{"load_ahead", {}, loadAheadText};
 extern const AdviceDefinition kMoreWorkers{"more_workers", {}, moreWorkersText};
 extern const AdviceDefinition kCacheInRam{"cache_in_ram", {}, cacheInRamText};
 extern const AdviceDefinition kMoreCores{"more_cores", {}, moreCoresText};
@@ -167,6 +175,13 @@ Advice offlinePreprocess(const Evidence& e) {
                                 "half of the CPU time of a batch, at most nine tenths, can be "
                                 "spent once before training"),
                   "a second copy of the data, often larger; only steps without randomness move");
+}
+
+Advice loadAhead(const Evidence& e) {
+  return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
+                  e.trace.stacks.empty()
+                      ? ""
+                      : "a thread of Python shares the interpreter's lock with the loop");
 }
 
 Advice moreCores(const Evidence& e) {

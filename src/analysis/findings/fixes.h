@@ -15,7 +15,7 @@ inline constexpr double kNoGain = 1.01;
 inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
-    kOfflinePreprocess, kMoreCores, kMorePrefetch, kCopyFewerBytes;
+    kOfflinePreprocess, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
 
 [[nodiscard]] Maybe<Advice> moreWorkers(const Evidence& e);
 // Down to none; worth 5 %, or null.
@@ -23,6 +23,8 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 [[nodiscard]] Maybe<Advice> cacheInRam(const Evidence& e);
 [[nodiscard]] Advice sequentialShards(const Evidence& e);
 [[nodiscard]] Advice offlinePreprocess(const Evidence& e);
+// Where the training thread makes its batches itself.
+[[nodiscard]] Advice loadAhead(const Evidence& e);
 [[nodiscard]] Advice moreCores(const Evidence& e);
 [[nodiscard]] Maybe<Advice> morePrefetch(const Evidence& e);
 

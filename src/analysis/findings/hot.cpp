@@ -57,6 +57,12 @@ Maybe<HotQuery> queryFor(Phase phase) {
 
 }  // namespace
 
+Confidence shareConfidence(const Evidence& e) {
+  const Share share = shareOf(e.wait * e.trainer.stacks.trainer.samples, e.trainer.stacks.trainer);
+  const Confidence c = share.high - share.low > 0.10 ? Confidence::kMedium : Confidence::kHigh;
+  return e.shared > 0.05 ? lowered(c) : c;
+}
+
 Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
   std::map<std::tuple<StringId, StringId>, HotFunction> functions;
   for (const FunctionSamples& f : e.trainer.stacks.functions) {  // most samples first

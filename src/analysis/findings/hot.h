@@ -25,6 +25,9 @@ struct HotQuery {
 
 // "PIL/Image.py:Image.resize called from train.py:31 __getitem__", "train.py:31 __getitem__".
 [[nodiscard]] std::string nameOf(const HotFunction& function);
+// How sure a share of time is that rests on samples of the trainer alone, with no model.
+[[nodiscard]] Confidence shareConfidence(const Evidence& e);
+
 void point(Finding& to, const HotFunction& function);
 
 // Gives a finding that has none the function where its phase's time goes, and the user's line.

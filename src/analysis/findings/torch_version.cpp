@@ -57,6 +57,7 @@ std::string ifNewEnough(Has has, Version since) {
 }
 
 std::string alsoCompile(const AdviceContext& c) {
+  if (c.withoutPython()) return "";
   const Has has = hasSince(c, kCompileSince);
   return has == Has::kNo ? "" : ", torch.compile" + ifNewEnough(has, kCompileSince);
 }

@@ -138,7 +138,9 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   const std::size_t steps = e.trainer.steps.size();
   if (steps == 0) {  // no model of a step: what is most of the time decides, or nothing does
     const bool clear = !findings.empty() && phaseName(findings[0]) == e.phaseOfHalf();
-    return clear && !silencedByOthers(e, findings) ? Maybe<NoVerdict>() : NoVerdict{};
+    if (!clear) return NoVerdict{};
+    if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
+    return {};
   }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
   if (unexplained(e) > kMaxUnexplained)

@@ -14,7 +14,8 @@ namespace stallprof {
 namespace {
 
 std::string trainersText(const Analysis& a) {
-  if (a.trainers.empty()) return a.breakdown.loop.known() ? "steps unknown" : "no trainer found";
+  const bool judged = a.breakdown.loop.known() || !a.verdict.withheld;
+  if (a.trainers.empty()) return judged ? "steps unknown" : "no trainer found";
   const bool ranks = std::all_of(a.trainers.begin(), a.trainers.end(),
                                  [](const TrainerInfo& t) { return t.rank.has_value(); });
   return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");

@@ -125,23 +125,29 @@ void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& ou
 }
 
 NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {
-  if (record.kernel) return {out.intern("[kernel]"), {}, 0, {}, false};
-  NativeMaps::Place place = mappedAt(record, now, out);
+  if (record.kernel) {
+    const NativeMaps::Place back = mappedAt(record.pid, record.userAddress, now, out);
+    const StringId call = calls_.nameOf(record.pid, record.userAddress, back, out);
+    return {out.intern("[kernel]"), {}, 0, call, false};
+  }
+  NativeMaps::Place place = mappedAt(record.pid, record.address, now, out);
   if (!place.madeAtRunTime) return place;
   const JitFunctions::Function function = jit_.find(record.pid, record.address, now);
   if (function.begin == 0) return place;
   return {out.intern("[jit]"), {}, function.begin, out.intern(function.name), true};
 }
 
-NativeMaps::Place NativeSampler::mappedAt(const PerfRecord& record, Nanos now, EventOut& out) {
-  if (const auto place = maps_.find(record.pid, record.address)) return *place;
-  Nanos& next = nextMapsRead_[record.pid];
+NativeMaps::Place NativeSampler::mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
+                                          EventOut& out) {
+  if (address == 0) return {};
+  if (const auto place = maps_.find(pid, address)) return *place;
+  Nanos& next = nextMapsRead_[pid];
   if (now < next) return {};
   next = now + kMapsEvery;
-  const std::string maps = contentOf(processPath(root_, record.pid, "maps"), kMapsFileBytes);
-  maps_.takeMaps(record.pid, maps, out);
-  jit_.takeMaps(record.pid, maps);
-  return maps_.find(record.pid, record.address).value_or(NativeMaps::Place{});
+  const std::string maps = contentOf(processPath(root_, pid, "maps"), kMapsFileBytes);
+  maps_.takeMaps(pid, maps, out);
+  jit_.takeMaps(pid, maps);
+  return maps_.find(pid, address).value_or(NativeMaps::Place{});
 }
 
 NativeSampler::Thread& NativeSampler::threadOf(const PerfRecord& record, Nanos now) {

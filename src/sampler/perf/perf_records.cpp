@@ -12,8 +12,9 @@ namespace {
 // Since Linux 5.12; older headers lack its name.
 constexpr std::uint16_t kBuildIdInside = 1u << 14;
 constexpr std::size_t kHeader = sizeof(perf_event_header);
-constexpr std::size_t kSampleId = 16;   // pid, tid, time: ends every record but a sample
-constexpr std::size_t kMapFields = 72;  // of MMAP2, up to its file name
+constexpr std::size_t kSampleId = 16;         // pid, tid, time: ends every record but a sample
+constexpr std::size_t kSampleRegisters = 32;  // in a sample: their layout, then one register
+constexpr std::size_t kMapFields = 72;        // of MMAP2, up to its file name
 constexpr std::size_t kMaxBuildId = 20;
 
 template <class T>
@@ -35,6 +36,9 @@ std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint1
   record.tid = valueAt<std::uint32_t>(bytes, 20);
   record.at = timeAt(bytes, 24);
   record.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+  if (bytes.size() >= kSampleRegisters + 16 &&
+      valueAt<std::uint64_t>(bytes, kSampleRegisters) == PERF_SAMPLE_REGS_ABI_64)
+    record.userAddress = valueAt<std::uint64_t>(bytes, kSampleRegisters + 8);
   return record;
 }
 

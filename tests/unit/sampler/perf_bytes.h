@@ -7,7 +7,7 @@
 #include <vector>
 
 // Records of a perf ring, byte by byte as linux/perf_event.h lays them out for events with
-// sample_type IP | TID | TIME and sample_id_all.
+// sample_type IP | TID | TIME (REGS_USER is up to the test) and sample_id_all.
 namespace stallprof::testing {
 
 class PerfBytes {

@@ -21,6 +21,18 @@ TEST_CASE("a sample says where which thread was, when, and on whose side") {
       readPerfRecord(PerfBytes::sample(0xffffffff81000000, 100, 103, 5'000, true).bytes());
   REQUIRE(kernel);
   CHECK(kernel->kernel);
+  CHECK(kernel->userAddress == 0);
+}
+
+TEST_CASE("a sample in the kernel says where the thread runs on outside, of 64-bit registers") {
+  const auto sample = [](std::uint64_t layout) {
+    PerfBytes bytes = PerfBytes::sample(0xffffffff81000000, 100, 103, 5'000, true);
+    return readPerfRecord(bytes.add(layout).add(std::uint64_t{0x7f0000401234}).bytes());
+  };
+  REQUIRE(sample(2));
+  CHECK(sample(2)->userAddress == 0x7f0000401234);
+  CHECK(sample(1)->userAddress == 0);
+  CHECK(sample(0)->userAddress == 0);
 }
 
 TEST_CASE("a mapping has its file, and the build id where the kernel gives it") {

@@ -37,6 +37,9 @@ double blockedBeside(const Evidence& e) {
 
 // This answer rests on the trainer's own time, not on the loader's model.
 Confidence ownTimeConfidence(const Evidence& e) {
+  if (e.trainer.native.seen)
+    return e.shared > 0.05 || 2 * e.trainer.native.named > e.compute ? Confidence::kLow
+                                                                     : Confidence::kMedium;
   Confidence c = Confidence::kHigh;
   if (e.trainer.windowSteps() < 100) c = lowered(c);
   if (e.shared > 0.05) c = lowered(c);
@@ -74,6 +77,9 @@ Maybe<Finding> cpuBound(const Evidence& e) {
                 {timeWord(e.compute * e.perStep), timeWord(e.perStep)}, ratioWord(e.compute));
   else
     addEvidence(f, "computes {} of the time", {ratioWord(e.compute)});
+  if (const double named = e.trainer.native.named; named > kLittleWait)
+    addEvidence(f, "{} of the time is data or compute by the names of functions alone",
+                {ratioWord(named)});
   addBlockedEvidence(f, e);
   if (e.device.timeline)
     addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});

@@ -27,7 +27,8 @@ Maybe<Finding> randomAccess(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kRandomAccess(
-    "extract.random_access", randomAccess, offers(kMoreWorkers, kSequentialShards, kCacheInRam),
+    "extract.random_access", randomAccess,
+    offers(kMoreWorkers, kSequentialShards, kCacheInRam, kLoadAhead),
     within("transform.in_process", "extract.storage_bandwidth", "extract.small_files"),
     {.cause =
          R"(The producers wait for many small reads at scattered places. A disk or network mount

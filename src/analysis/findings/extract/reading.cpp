@@ -2,7 +2,9 @@
 #include "analysis/findings/extract/reading.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "analysis/blame/read_cpu.h"
 
@@ -25,7 +27,14 @@ bool opensPerSample(const Evidence& e) {
   return e.run.opensPerSecond && *e.run.opensPerSecond > 0.5 * samplesPerSecond(e);
 }
 
+// Where no interpreter ran, the time in system calls says what reading costs.
+bool openingCostsMore(const Evidence& e) {
+  const NativeFacts& native = e.trainer.native;
+  return native.seen && native.opening > native.reading;
+}
+
 bool smallFilesSeen(const Evidence& e) {
+  if (openingCostsMore(e)) return true;
   const double size = meanFileSize(e);
   if (size > 0) return size < kSmallFile && (opensPerSample(e) || !e.run.opensPerSecond);
   if (!opensPerSample(e) || !e.run.readBytesPerSecond) return false;
@@ -41,10 +50,42 @@ bool scattered(const Evidence& e) {
          r.bytesPerReadCall.value_or(0) < kLargeRead;
 }
 
+bool ofSystem(std::string_view path) {
+  constexpr std::string_view kFolders[] = {"/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/"};
+  return !path.starts_with('/') ||
+         std::any_of(std::begin(kFolders), std::end(kFolders),
+                     [&](std::string_view folder) { return path.starts_with(folder); });
+}
+
+// The folder that most of the files lay in which the trainer was seen to read; "": none was.
+std::string folderOfReads(const Evidence& e) {
+  std::map<std::string_view, std::uint64_t> seen;
+  for (const auto& row : e.trace.files) {
+    const std::string_view path = e.trace.text(row.data.path);
+    if (row.data.process != e.trainer.process || ofSystem(path)) continue;
+    seen[path.substr(0, path.rfind('/'))] += row.data.waits + 1;
+  }
+  const auto most = std::max_element(seen.begin(), seen.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  return most == seen.end() ? std::string() : std::string(most->first);
+}
+
 // Most of the blocked reading is in sockets: no storage of this host is asked.
 bool readsFromSockets(const Evidence& e) {
   const BlockedReads b = blockedReads(e);
   return !b.few() && shareOf(b.sockets, b.all).low > kMajority;
+}
+
+// Of a program without an interpreter: how much of the time is in which calls, and on what.
+void addCallEvidence(Finding& f, const Evidence& e) {
+  const NativeFacts& native = e.trainer.native;
+  addEvidence(f, "the main thread opens and closes files {} of the time, and reads {}",
+              {ratioWord(native.opening), ratioWord(native.reading)});
+  if (e.run.bytesPerReadCall && e.run.readCallsPerSecond)
+    addEvidence(f, "{} read calls a second, of {} each",
+                {perSecondWord(*e.run.readCallsPerSecond), bytesWord(*e.run.bytesPerReadCall)});
+  const std::string folder = folderOfReads(e);
+  if (!folder.empty()) addEvidence(f, "files below {}", {textWord(escapeTerminal(folder, 120))});
 }
 
 void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
@@ -75,9 +116,13 @@ double samplesPerSecond(const Evidence& e) {
 }
 
 double meanFileSize(const Evidence& e) {
+  const std::string folder = e.trainer.native.seen ? folderOfReads(e) : "";
   double bytes = 0, files = 0;
   for (const auto& f : e.trace.files) {
-    if (f.data.size <= 0 || f.data.process == e.trainer.process) continue;
+    if (f.data.size <= 0) continue;
+    if (f.data.process == e.trainer.process &&
+        (folder.empty() || !e.trace.text(f.data.path).starts_with(folder)))
+      continue;
     bytes += static_cast<double>(f.data.size);
     files += 1;
   }
@@ -97,12 +142,22 @@ ReadPattern readPatternOf(const Evidence& e) {
 }
 
 bool readsInPattern(const Evidence& e, ReadPattern pattern) {
-  return e.loader && e.extract > kNotable && readPatternOf(e) == pattern && !readsFromSockets(e);
+  return (e.loader || e.trainer.native.seen) && e.extract > kNotable &&
+         readPatternOf(e) == pattern && !readsFromSockets(e);
+}
+
+Finding readingFinding(const Evidence& e, const char* title) {
+  Finding f = loaderFinding(e, e.extract, title);
+  if (e.trainer.native.seen) f.confidence = shareConfidence(e);
+  return f;
 }
 
 void addStorageEvidence(Finding& f, const Evidence& e) {
   const RunFacts& r = e.run;
-  addEvidence(f, "waits for storage {} of the time", {ratioWord(e.extract)});
+  if (e.trainer.native.seen)
+    addCallEvidence(f, e);
+  else
+    addEvidence(f, "waits for storage {} of the time", {ratioWord(e.extract)});
   const BatchDemand& b = e.gains.demand().batch;
   if (b.alone() > 0)
     addEvidence(f, "a batch is blocked {} of its {}", {timeWord(b.io), timeWord(b.alone())});
@@ -138,10 +193,11 @@ void offerConcurrency(Finding& f, const Evidence& e) {
 Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char* title,
                               void (*addOwnEvidence)(Finding&, const Evidence&)) {
   if (!readsInPattern(e, pattern)) return {};
-  Finding f = loaderFinding(e, e.extract, title);
+  Finding f = readingFinding(e, title);
   addStorageEvidence(f, e);
   addOwnEvidence(f, e);
   offerConcurrency(f, e);
+  if (e.trainer.native.seen) offer(f, loadAhead(e));
   return withAdvice(std::move(f), {sequentialShards(e), cacheInRam(e)});
 }
 

@@ -20,6 +20,8 @@ enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 // Mean size of the data files that producers held open or waited for; 0: too few were seen.
 [[nodiscard]] double meanFileSize(const Evidence& e);
 
+// Share and confidence of one about all that is blamed on reading.
+[[nodiscard]] Finding readingFinding(const Evidence& e, const char* title);
 void addStorageEvidence(Finding& f, const Evidence& e);
 // More workers, where storage is what is waited for: the cores are idle, more requests may be under
 // way.

@@ -6,7 +6,7 @@ namespace stallprof {
 namespace {
 
 void addOpens(Finding& f, const Evidence& e) {
-  if (e.run.opensPerSecond)
+  if (e.run.opensPerSecond && e.perStep > 0)
     addEvidence(f, "{} files opened a second, for {} samples a second",
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
   if (const double size = meanFileSize(e); size > 0)
@@ -21,7 +21,8 @@ Maybe<Finding> smallFiles(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kSmallFiles(
-    "extract.small_files", smallFiles, offers(kMoreWorkers, kSequentialShards, kCacheInRam),
+    "extract.small_files", smallFiles,
+    offers(kMoreWorkers, kSequentialShards, kCacheInRam, kLoadAhead),
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access"),
     {.cause =
          R"(One file a sample: opening, resolving and closing it costs more than its bytes. On
@@ -29,7 +30,8 @@ extern const FindingDefinition kSmallFiles(
   a row.)",
      .rule = R"(more than 5 % of the window is blamed on reading, and data files are under
   200 kB on average or more than one open for every two samples is counted with under
-  200 kB each.)",
+  200 kB each. In a program without an interpreter, when its main thread spends more time in
+  opening and closing files than in reading them.)",
      .fixes =
          R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
   faster where it was measured.

@@ -34,14 +34,14 @@ Advice fewerBytes(const Evidence& e) {
 Maybe<Finding> storageBandwidth(const Evidence& e) {
   if (!readsInPattern(e, ReadPattern::kBandwidth)) return {};
   const bool best = readsNearBest(e);
-  Finding f = loaderFinding(
-      e, e.extract,
-      best ? "Storage delivers no faster than this" : "Batches wait for reads from storage");
+  Finding f = readingFinding(
+      e, best ? "Storage delivers no faster than this" : "Batches wait for reads from storage");
   if (!best) f.confidence = lowered(f.confidence);
   addStorageEvidence(f, e);
   if (e.run.diskBusyRatio)
     addEvidence(f, "the device was busy {} of the time", {ratioWord(*e.run.diskBusyRatio)});
   if (e.run.diskBusyRatio.value_or(0) < kDeviceFull) offerConcurrency(f, e);
+  if (e.trainer.native.seen) offer(f, loadAhead(e));
   return withAdvice(f, {cacheInRam(e), fewerBytes(e), fasterStorage(e)});
 }
 
@@ -49,7 +49,7 @@ Maybe<Finding> storageBandwidth(const Evidence& e) {
 
 extern const FindingDefinition kStorageBandwidth(
     "extract.storage_bandwidth", storageBandwidth,
-    offers(kMoreWorkers, kCacheInRam, kFewerBytes, kFasterStorage),
+    offers(kMoreWorkers, kCacheInRam, kFewerBytes, kFasterStorage, kLoadAhead),
     within("transform.in_process", "extract.random_access", "extract.small_files"),
     {.cause =
          R"(The batches are late because whoever makes them is blocked reading, in reads so large

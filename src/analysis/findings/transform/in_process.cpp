@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // transform.in_process: the training process makes its batches itself.
-#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -8,24 +7,11 @@ namespace {
 
 constexpr const char* kInProcessTitle = "Batches are made in the training process, between steps";
 
-const AdviceDefinition kLoadAhead{
-    "load_ahead", {}, [](const AdviceContext& c) {
-      return "Make batches ahead" + atLine(c.finding.where) +
-             ": in a thread with a queue of a few batches, or in processes (PyTorch's DataLoader), "
-             "so that the next one is made while this one is computed.";
-    }};
-
-// By samples of the thread alone: no model says how sure that is.
-Confidence shareConfidence(const Evidence& e) {
-  const Share share = shareOf(e.wait * e.trainer.stacks.trainer.samples, e.trainer.stacks.trainer);
-  const Confidence c = share.high - share.low > 0.10 ? Confidence::kMedium : Confidence::kHigh;
-  return e.shared > 0.05 ? lowered(c) : c;
-}
-
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
   if (!e.trainer.withoutFetches() || !e.trainer.threads.empty() || e.wait <= kNotable) return {};
+  if (e.trainer.native.seen && e.extract > e.transform) return {};  // how it reads says more
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
   f.confidence = shareConfidence(e);
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
@@ -37,11 +23,7 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
     point(f, *line);
     addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
   }
-  return withAdvice(
-      f, {adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
-                   e.trace.stacks.empty()
-                       ? ""
-                       : "a thread of Python shares the interpreter's lock with the loop")});
+  return withAdvice(f, {loadAhead(e)});
 }
 
 Maybe<Finding> inProcess(const Evidence& e) {

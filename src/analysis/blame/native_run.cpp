@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/native_run.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analysis/blame/attribution.h"
+#include "analysis/blame/blame.h"
+#include "classify/native_work.h"
+
+namespace stallprof {
+namespace {
+
+using Is = NativeWork::Is;
+using Place = std::pair<StringId, StringId>;  // file, function as spelled
+
+constexpr double kReads = 0.10;  // of a pool's samples: its loops read files
+
+constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); }
+
+// What a thread's time was for: weights that sum to `all`.
+struct Use {
+  std::array<double, kPhaseNames.size()> phases{};
+  double open = 0, read = 0;  // of extract: finding and opening files; reading them
+  double named = 0;           // of compute and transform: by words of the program's names alone
+  double all = 0;
+
+  void add(Phase phase, double weight) {
+    phases[at(phase == Phase::kUnknown ? Phase::kOther : phase)] += weight;
+    all += weight;
+  }
+  void add(const Use& other, double weight) {
+    if (other.all <= 0) return add(Phase::kOther, weight);
+    const double scale = weight / other.all;
+    for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += scale * other.phases[i];
+    open += scale * other.open;
+    read += scale * other.read;
+    named += scale * other.named;
+    all += weight;
+  }
+};
+
+Nanos runOf(const Trace& trace, const ProcessLife& process) {
+  Nanos run{};
+  for (const ThreadId id : process.threads)
+    for (const auto& slice : trace.thread(id).slices) run += slice.data.run;
+  return run;
+}
+
+ThreadId mainThreadOf(const Trace& trace, const ProcessLife& process) {
+  for (const ThreadId id : process.threads)
+    if (trace.thread(id).tid == process.pid) return id;
+  return {};
+}
+
+const ProcessLife* busiestProcess(const Trace& trace) {
+  const ProcessLife* best = nullptr;
+  Nanos maximum{};
+  for (const ProcessLife& process : trace.processes) {
+    const Nanos run = runOf(trace, process);
+    if (run <= maximum || mainThreadOf(trace, process).none()) continue;
+    maximum = run;
+    best = &process;
+  }
+  return best;
+}
+
+class NativeRun {
+ public:
+  NativeRun(const Trace& trace, const RuleTable& rules, const ProcessLife& process,
+            const Interval& window)
+      : trace_(trace), rules_(rules), process_(process), window_(window) {
+    main_ = mainThreadOf(trace, process);
+    findPools();
+    judgePools();
+    for (const ThreadId id : process.threads)
+      if (id != main_) addThread(others_, trace.thread(id));
+  }
+
+  [[nodiscard]] bool sampled() const {
+    return std::any_of(process_.threads.begin(), process_.threads.end(),
+                       [&](ThreadId id) { return !trace_.thread(id).natives.empty(); });
+  }
+
+  // Of the main thread; `samples`: how many it rests on.
+  [[nodiscard]] Use mainUse(double& samples) const {
+    const ThreadLife& thread = trace_.thread(main_);
+    const Use onCpu = cpuUse(thread);
+    const Observed seen = observe(thread, window_);
+    Use use;
+    use.add(onCpu, seconds(seen.run + seen.queued));
+    samples = onCpu.all;
+    addBlocked(use, thread, seconds(window_.length() - seen.run - seen.queued), samples);
+    return use;
+  }
+
+ private:
+  template <class Visit>
+  void eachSample(const ThreadLife& thread, Visit&& visit) const {
+    for (const auto& row : thread.natives)
+      if (const Nanos middle = row.at + row.data.duration / 2; window_.contains(middle))
+        visit(Place{row.data.file, row.data.function}, double(row.data.samples));
+  }
+
+  const NativeWork& workAt(const Place& place) const {
+    const auto [found, fresh] = works_.try_emplace(place);
+    if (fresh)
+      found->second = nativeWork(rules_, trace_.text(place.first), trace_.text(place.second));
+    return found->second;
+  }
+
+  // The program's own functions that run on threads which wait in OpenMP's library.
+  void findPools() {
+    for (const ThreadId id : process_.threads) {
+      if (id == main_) continue;
+      std::set<Place> own;
+      bool pool = false;
+      eachSample(trace_.thread(id), [&](const Place& place, double) {
+        const Is is = workAt(place).is;
+        pool = pool || is == Is::kTeam;
+        if (is == Is::kOwn && !place.second.none()) own.insert(place);
+      });
+      if (!pool) continue;
+      pools_.push_back(id);
+      regions_.insert(own.begin(), own.end());
+    }
+  }
+
+  [[nodiscard]] bool region(const Place& place) const {
+    return workAt(place).is == Is::kRegion || regions_.contains(place);
+  }
+
+  // What the loops of its pools are for, as their own threads and the main one show it.
+  void judgePools() {
+    double reads = 0, all = 0;
+    for (const ThreadId id : pools_)
+      eachSample(trace_.thread(id), [&](const Place& place, double samples) {
+        const NativeWork& work = workAt(place);
+        if (work.is == Is::kTeam) return;
+        all += samples;
+        if (work.is == Is::kOpen || work.is == Is::kRead) reads += samples;
+      });
+    looped_ = reads <= kReads * all ? Phase::kCompute : Phase::kOther;
+    for (const ThreadId id : process_.threads)
+      eachSample(trace_.thread(id), [&](const Place& place, double samples) {
+        const bool computes = workAt(place).phase == Phase::kCompute;
+        if (region(place) || computes) team_.add(computes ? Phase::kCompute : looped_, samples);
+      });
+  }
+
+  [[nodiscard]] Use cpuUse(const ThreadLife& thread) const {
+    Use use;
+    eachSample(thread, [&](const Place& place, double samples) {
+      const NativeWork& work = workAt(place);
+      if (region(place)) return use.add(looped_, samples);
+      if (work.is == Is::kTeam) return use.add(team_, samples);
+      if (work.is == Is::kOpen) use.open += samples;
+      if (work.is == Is::kRead) use.read += samples;
+      if (work.byName) use.named += samples;
+      use.add(work.phase, samples);
+    });
+    return use;
+  }
+
+  // What another thread of the process did while it was not waiting for the others.
+  void addThread(Use& to, const ThreadLife& thread) {
+    const Observed seen = observe(thread, window_);
+    to.add(cpuUse(thread), seconds(seen.run + seen.queued));
+    to.read += seconds(seen.extract);
+    to.add(Phase::kExtract, seconds(seen.extract));
+  }
+
+  // Time blocked, by what the samples found it blocked in.
+  void addBlocked(Use& use, const ThreadLife& thread, double blocked, double& samples) const {
+    std::map<Wait, double> waits;
+    double all = 0;
+    for (const auto& slice : thread.slices) {
+      const Wait wait = slice.data.wait;
+      if (!window_.overlaps(intervalOf(slice)) || wait == Wait::kRunning || wait == Wait::kUnknown)
+        continue;
+      waits[wait] += slice.data.samples;
+      all += slice.data.samples;
+    }
+    if (blocked <= 0) return;
+    if (all <= 0) return use.add(Phase::kOther, blocked);
+    samples += all;
+    for (const auto& [wait, count] : waits) addWait(use, wait, blocked * count / all);
+  }
+
+  void addWait(Use& use, Wait wait, double time) const {
+    switch (wait) {
+      case Wait::kFileMeta:
+        use.open += time;
+        return use.add(Phase::kExtract, time);
+      case Wait::kFileRead:
+      case Wait::kPageFault:
+      case Wait::kSocket:
+        use.read += time;
+        return use.add(Phase::kExtract, time);
+      case Wait::kFutex:
+      case Wait::kPipe:
+      case Wait::kPoll:
+      case Wait::kSleep: {
+        // No more than the others worked: beyond that it waits for nobody that is seen.
+        const double worked = std::min(time, others_.all);
+        use.add(others_, worked);
+        return use.add(Phase::kOther, time - worked);
+      }
+      default:
+        return use.add(Phase::kOther, time);
+    }
+  }
+
+  const Trace& trace_;
+  const RuleTable& rules_;
+  const ProcessLife& process_;
+  const Interval window_;
+  ThreadId main_;
+  std::vector<ThreadId> pools_;
+  std::set<Place> regions_;
+  Phase looped_ = Phase::kOther;
+  Use team_, others_;
+  mutable std::map<Place, NativeWork> works_;
+};
+
+void give(const Use& use, double samples, TrainerFacts& facts) {
+  facts.split.other = facts.window();
+  PhaseSamples& gap = facts.stacks.gap;
+  gap.seconds = use.phases;
+  gap.time = use.all;
+  gap.all.samples = gap.all.squares = samples;
+  facts.stacks.trainer = gap.all;
+  facts.stacks.trainerTime = use.all;
+  facts.stacks.modelTime = use.phases[at(Phase::kCompute)];
+  facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all};
+}
+
+}  // namespace
+
+TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
+  TrainerFacts facts;
+  facts.windowBegin = trace.begin;
+  facts.windowEnd = trace.end;
+  const ProcessLife* process = busiestProcess(trace);
+  if (!process) return facts;
+  const ThreadLife& thread = trace.thread(mainThreadOf(trace, *process));
+  if (thread.slices.empty()) return facts;
+  const Interval window{std::max(trace.begin, thread.slices.front().at),
+                        std::min(trace.end, thread.slices.back().end())};
+  const NativeRun run(trace, rules, *process, window);
+  double samples = 0;
+  const Use use = run.mainUse(samples);
+  if (use.all <= 0 || !run.sampled()) return facts;
+  facts.process = process->id;
+  facts.thread = thread.id;
+  facts.windowBegin = window.begin;
+  facts.windowEnd = window.end;
+  give(use, samples, facts);
+  const Observed observed = observe(thread, window);
+  facts.cpu = observed.run;
+  facts.starved = observed.queued;
+  measureCounters(trace, facts);
+  return facts;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "classify/native_work.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "classify/native_class.h"
+#include "classify/rule_match.h"
+
+namespace stallprof {
+namespace {
+
+using Words = const std::string_view[];
+
+constexpr Words kOpenCalls = {"open",       "openat",     "openat2",    "close",      "stat",
+                              "lstat",      "fstat",      "newfstatat", "statx",      "access",
+                              "faccessat",  "faccessat2", "getdents",   "getdents64", "readlink",
+                              "readlinkat", "statfs"};
+constexpr Words kReadCalls = {"read",     "readv",   "pread64",        "preadv",
+                              "preadv2",  "lseek",   "readahead",      "io_getevents",
+                              "recvfrom", "recvmsg", "io_uring_enter", "recvmmsg"};
+constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", "pwritev2",
+                               "fsync",     "fdatasync", "rename",   "unlink",  "unlinkat",
+                               "ftruncate", "mkdir",     "msync"};
+
+// Words of functions that train, whatever else is in the name; and of those that make data.
+constexpr Words kComputes = {"forward", "backward",  "backprop",  "matmul", "gemm",    "gemv",
+                             "softmax", "attention", "layernorm", "conv2d", "adamw",   "adam",
+                             "sgd",     "gradient",  "gradients", "grad",   "rmsnorm", "gelu"};
+constexpr Words kTrains = {"train", "training", "optimizer", "optim", "update"};
+constexpr Words kTrained = {"step", "batch", "weights", "params", "parameters", "iteration"};
+constexpr Words kMakesData = {"dataloader", "loader",     "augment",   "augmentation", "decode",
+                              "tokenize",   "tokenizer",  "collate",   "dataset",      "parse",
+                              "parser",     "preprocess", "decompress"};
+constexpr Words kGets = {"make", "load", "next", "read", "fetch", "get", "prepare", "generate"};
+constexpr Words kGot = {"batch",  "batches", "sample",  "samples",  "image", "images",
+                        "record", "records", "example", "examples", "line",  "lines",
+                        "file",   "files",   "tokens",  "data"};
+
+bool among(std::string_view word, std::span<const std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "BatchLoader::nextBatch_2" as "batch", "loader", "next", "batch".
+std::vector<std::string> splitName(std::string_view name) {
+  std::vector<std::string> words;
+  bool open = false;
+  char before = 0;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool hump = std::isupper(byte) && std::islower(static_cast<unsigned char>(before));
+    before = c;
+    if (!std::isalpha(byte) && !(open && std::isdigit(byte))) {
+      open = false;
+      continue;
+    }
+    if (!open || hump) words.emplace_back();
+    open = true;
+    words.back() += static_cast<char>(std::tolower(byte));
+  }
+  return words;
+}
+
+NativeWork inKernel(std::string_view call) {
+  using Is = NativeWork::Is;
+  if (among(call, kOpenCalls)) return {Is::kOpen, Phase::kExtract};
+  if (among(call, kReadCalls)) return {Is::kRead, Phase::kExtract};
+  if (among(call, kWriteCalls)) return {Is::kPhase, Phase::kOther};
+  return {};
+}
+
+NativeWork byClass(NativeClass is) {
+  switch (is) {
+    case NativeClass::kDecode:
+    case NativeClass::kCompression:
+      return {NativeWork::Is::kPhase, Phase::kTransform};
+    case NativeClass::kTensor:
+      return {NativeWork::Is::kPhase, Phase::kCompute};
+    case NativeClass::kSpin:
+    case NativeClass::kParallel:
+      return {NativeWork::Is::kTeam};
+    default:
+      return {};
+  }
+}
+
+// "train._omp_fn.0" of GCC, ".omp_outlined." of clang.
+bool ofRegion(std::string_view symbol) {
+  return symbol.find("._omp_fn.") != std::string_view::npos ||
+         symbol.find("omp_outlined") != std::string_view::npos;
+}
+
+}  // namespace
+
+Phase phaseOfWords(std::string_view function) {
+  const std::vector<std::string> words = splitName(function);
+  const auto any = [&](std::span<const std::string_view> of) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return among(word, of); });
+  };
+  const bool computes = any(kComputes) || (any(kTrains) && any(kTrained));
+  const bool data = any(kMakesData) || (any(kGets) && any(kGot));
+  if (computes == data) return Phase::kUnknown;
+  return computes ? Phase::kCompute : Phase::kTransform;
+}
+
+NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string_view symbol) {
+  const std::string name = readableSymbol(symbol);
+  const NativeClass is = nativeClass(file, name);
+  if (is == NativeClass::kKernel) return inKernel(symbol);
+  if (is == NativeClass::kSpin || is == NativeClass::kParallel) return byClass(is);
+  if (const PhaseRule* rule = claim(table, {true, name, file}, Side::kTrainer)) {
+    if (rule->work) return {NativeWork::Is::kPhase, Phase::kCompute};
+    if (rule->phase) return {NativeWork::Is::kPhase, *rule->phase};
+  }
+  if (is != NativeClass::kProgram) return byClass(is);
+  const Phase phase = phaseOfWords(name);
+  if (ofRegion(symbol) && phase != Phase::kTransform) return {NativeWork::Is::kRegion};
+  if (phase == Phase::kUnknown) return {NativeWork::Is::kOwn};
+  return {NativeWork::Is::kPhase, phase, true};
+}
+
+}  // namespace stallprof

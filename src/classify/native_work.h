@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "classify/rule_table.h"
+
+namespace stallprof {
+
+// What CPU time in native code was for, by its place alone: of programs without an interpreter,
+// whose stacks are not seen.
+struct NativeWork {
+  enum class Is : std::uint8_t {
+    kUnknown,  // libc, memory: whoever called it
+    kOwn,      // the program's own code, or a library's that no rule knows
+    kPhase,    // `phase`, by a rule or by the words of the function's name
+    kOpen,     // finding, opening and closing files, in the kernel: extract
+    kRead,     // reading, in the kernel: extract
+    kRegion,   // a loop that OpenMP divides among threads, as its compiler named it
+    kTeam,     // handing out such loops, or spinning until the others have done theirs
+  };
+  Is is = Is::kUnknown;
+  Phase phase = Phase::kUnknown;
+  bool byName = false;  // only the words of the program's own function say so
+};
+
+// Of a place in `file` (a path as it was mapped) whose function is `symbol` as the file spells it.
+// A rule of the table decides, but of the program's own code only users' rules and those that name
+// functions; then names that OpenMP's compilers give; then the words of the name.
+[[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
+                                    std::string_view symbol);
+
+// What the words of a function's name say it does: "matmul_forward" and "AdamW::step" compute,
+// "load_batch" and "Tokenizer::encode" make data; kUnknown where they say nothing, or both.
+[[nodiscard]] Phase phaseOfWords(std::string_view function);
+
+}  // namespace stallprof

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/native_run.h"
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/catch.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+using stallprof::test::traceOf;
+
+namespace {
+
+const std::string kProgram =
+    "0 process process=1 pid=100 comm=\"train\" exe=\"/opt/train\"\n"
+    "0 thread thread=1 process=1 tid=100 name=\"train\"\n"
+    "0 thread thread=2 process=1 tid=101 name=\"train\"\n"
+    "0 source source=\"native_samples\" state=full\n";
+
+std::string native(int thread, const std::string& file, const std::string& function, int samples) {
+  return "0s native thread=" + std::to_string(thread) + " duration=10s file=\"" + file +
+         "\" offset=64 samples=" + std::to_string(samples) +
+         (function.empty() ? "" : " function=\"" + function + "\"") + "\n";
+}
+std::string slice(int thread, const std::string& run, const std::string& wait) {
+  return "0s slice thread=" + std::to_string(thread) + " duration=10s run=" + run +
+         " wait=" + wait + " samples=1000\n";
+}
+const std::string kEnd = "10s command_end exit_code=0\n";
+
+Breakdown::PhaseRatio phasesOf(const std::string& text) {
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  REQUIRE(a.breakdown.phase);
+  CHECK(a.breakdown.scope == "run");
+  return *a.breakdown.phase;
+}
+bool near(double a, double b) { return std::abs(a - b) <= 0.01; }
+
+}  // namespace
+
+TEST_CASE(
+    "a main thread that opens and reads files is reading; what it does besides is not known") {
+  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 400) +
+                           native(1, "[kernel]", "read", 200) +
+                           native(1, "/opt/train", "main", 400);
+  const auto phases = phasesOf(text);
+  CHECK(near(phases.extract, 0.6));
+  CHECK(near(phases.compute, 0));
+  CHECK(near(phases.other, 0.4));
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  CHECK(a.verdict.boundBy == "extract");
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "extract.small_files");
+}
+
+TEST_CASE("functions that run on an OpenMP pool's threads compute, and so does waiting for them") {
+  const auto phases = phasesOf(
+      slice(1, "10s", "running") + slice(2, "10s", "running") +
+      native(1, "/opt/train", "step", 600) + native(1, "/usr/lib/libgomp.so.1.0.0", "", 200) +
+      native(1, "/opt/train", "fill", 200) + native(2, "/opt/train", "step", 700) +
+      native(2, "/usr/lib/libgomp.so.1.0.0", "", 300));
+  CHECK(near(phases.compute, 0.8));
+  CHECK(near(phases.other, 0.2));
+}
+
+TEST_CASE("a pool whose threads read files is not known to compute") {
+  const auto phases =
+      phasesOf(slice(1, "10s", "running") + slice(2, "10s", "running") +
+               native(1, "/opt/train", "step", 800) + native(1, "[kernel]", "read", 200) +
+               native(2, "/opt/train", "step", 600) + native(2, "[kernel]", "openat", 200) +
+               native(2, "/usr/lib/libgomp.so.1.0.0", "", 200));
+  CHECK(near(phases.extract, 0.2));
+  CHECK(near(phases.compute, 0));
+}
+
+TEST_CASE("a function on two threads of the program's own is no pool's") {
+  const auto phases =
+      phasesOf(slice(1, "10s", "running") + slice(2, "10s", "running") +
+               native(1, "/opt/train", "step", 900) + native(2, "/opt/train", "step", 900));
+  CHECK(near(phases.other, 1));
+}
+
+TEST_CASE("waiting for threads of its own is what they do, and blocked on a file is reading") {
+  const std::string worker = slice(2, "10s", "running") +
+                             native(2, "/usr/lib/libjpeg.so.62", "decode_mcu", 900) +
+                             native(1, "/opt/train", "main", 100);
+  CHECK(near(phasesOf(slice(1, "1s", "futex") + worker).transform, 0.9));
+  CHECK(near(phasesOf(slice(1, "1s", "file_read") + worker).extract, 0.9));
+}
+
+TEST_CASE("no more of a wait is explained than the threads waited for have worked") {
+  const auto phases = phasesOf(slice(1, "1s", "sleep") + slice(2, "3s", "sleep") +
+                               native(2, "/usr/lib/libjpeg.so.62", "decode_mcu", 300) +
+                               native(1, "/opt/train", "main", 100));
+  CHECK(near(phases.transform, 0.3));
+  CHECK(near(phases.other, 0.7));
+}
+
+TEST_CASE("without native samples a program's CPU time is not divided") {
+  const Analysis a = analyze(traceOf(kProgram + slice(1, "10s", "running") + kEnd));
+  CHECK_FALSE(a.breakdown.phase);
+  CHECK(a.findings.empty());
+}

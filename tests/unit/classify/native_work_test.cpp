@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "classify/native_work.h"
+
+#include "tests/catch.h"
+
+using namespace stallprof;
+using Is = NativeWork::Is;
+
+namespace {
+
+NativeWork at(std::string_view file, std::string_view symbol) {
+  return nativeWork(RuleTable::builtIn(), file, symbol);
+}
+
+const std::string_view kProgram = "/opt/trainer", kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
+
+}  // namespace
+
+TEST_CASE("time in the kernel is by its system call") {
+  CHECK(at("[kernel]", "openat").is == Is::kOpen);
+  CHECK(at("[kernel]", "close").is == Is::kOpen);
+  CHECK(at("[kernel]", "pread64").is == Is::kRead);
+  CHECK(at("[kernel]", "pread64").phase == Phase::kExtract);
+  CHECK(at("[kernel]", "write").phase == Phase::kOther);
+  CHECK(at("[kernel]", "page_fault").is == Is::kUnknown);
+  CHECK(at("[kernel]", "").is == Is::kUnknown);
+}
+
+TEST_CASE(
+    "libraries of numerics compute, codecs transform, the C library does what it is called for") {
+  CHECK(at("/usr/lib/libopenblasp-r0.3.21.so", "dgemm_kernel_HASWELL").phase == Phase::kCompute);
+  CHECK(at("/usr/lib/libjpeg.so.62", "decode_mcu").phase == Phase::kTransform);
+  CHECK(at("/usr/lib/libz.so.1", "inflate_fast").phase == Phase::kTransform);
+  CHECK(at(kLibc, "read").phase == Phase::kExtract);
+  CHECK(at(kLibc, "____strtof_l_internal").phase == Phase::kTransform);
+  CHECK(at(kLibc, "__memmove_avx_unaligned_erms").is == Is::kUnknown);
+  CHECK(at("/usr/lib/x86_64-linux-gnu/libm.so.6", "__tanhf").phase != Phase::kTransform);
+}
+
+TEST_CASE("trainers without an interpreter are known by their symbols") {
+  CHECK(at("/usr/bin/fasttext", "_ZN8fasttext5Model6updateERKSt6vectorIiSaIiEES5_ifRNS0_5StateE")
+            .phase == Phase::kCompute);
+  CHECK(at("/usr/lib/libfasttext.so.0",
+           "_ZNK8fasttext10Dictionary8readWordERSiRNSt7__cxx1112basic_stringIcSt11char_"
+           "traitsIcESaIcEEE")
+            .phase == Phase::kTransform);
+}
+
+TEST_CASE("a loop that OpenMP divides is a region, as its compiler names it") {
+  CHECK(at(kProgram, "main._omp_fn.0").is == Is::kRegion);
+  CHECK(at(kProgram, "_Z4loopv.omp_outlined").is == Is::kRegion);
+  CHECK(at(kProgram, "_Z13augment_batchv._omp_fn.0").phase == Phase::kTransform);
+  CHECK(at("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0", "").is == Is::kTeam);
+}
+
+TEST_CASE("the program's own code is known by the words of its names, where they agree") {
+  CHECK(phaseOfWords("matmul_forward") == Phase::kCompute);
+  CHECK(phaseOfWords("nn::AdamW::step") == Phase::kCompute);
+  CHECK(phaseOfWords("trainStep") == Phase::kCompute);
+  CHECK(phaseOfWords("DataLoader::nextBatch") == Phase::kTransform);
+  CHECK(phaseOfWords("load_image") == Phase::kTransform);
+  CHECK(phaseOfWords("decoder_forward") == Phase::kCompute);  // a layer: no word of data
+  for (const std::string_view vague :
+       {"main", "run", "train", "loop", "step", "update", "process", "backward_dataset", ""})
+    CHECK(phaseOfWords(vague) == Phase::kUnknown);
+  CHECK(at(kProgram, "matmul_forward").byName);
+  CHECK(at(kProgram, "main").is == Is::kOwn);
+  CHECK(at(kProgram, "").is == Is::kOwn);
+}
