@@ -75,6 +75,7 @@ class NativeRun {
       : trace_(trace), rules_(rules), process_(process), window_(window) {
     main_ = mainThreadOf(trace, process);
     findPools();
+    if (!pools_.empty()) measureUnnamed();
     judgePools();
     for (const ThreadId id : process.threads)
       if (id != main_) addThread(others_, trace.thread(id));
@@ -121,7 +122,7 @@ class NativeRun {
       eachSample(trace_.thread(id), [&](const Place& place, double) {
         const Is is = workAt(place).is;
         pool = pool || is == Is::kTeam;
-        if (is == Is::kOwn && !place.second.none()) own.insert(place);
+        if (is == Is::kOwn) own.insert(place);
       });
       if (!pool) continue;
       pools_.push_back(id);
@@ -129,8 +130,30 @@ class NativeRun {
     }
   }
 
-  [[nodiscard]] bool region(const Place& place) const {
-    return workAt(place).is == Is::kRegion || regions_.contains(place);
+  [[nodiscard]] bool ofPool(const ThreadLife& thread) const {
+    return std::find(pools_.begin(), pools_.end(), thread.id) != pools_.end();
+  }
+
+  // How much of what a thread does at a place is such a loop. Without symbols a file is one place,
+  // and the threads of a pool have even parts of each loop: the main one has as much as another.
+  [[nodiscard]] double regionPart(const ThreadLife& thread, const Place& place) const {
+    if (workAt(place).is == Is::kRegion) return 1;
+    if (!regions_.contains(place)) return 0;
+    if (!place.second.none() || ofPool(thread)) return 1;
+    return unnamedPart_;
+  }
+
+  void measureUnnamed() {
+    double main = 0, pools = 0;
+    for (const ThreadId id : process_.threads) {
+      const ThreadLife& thread = trace_.thread(id);
+      double* const sum = id == main_ ? &main : ofPool(thread) ? &pools : nullptr;
+      if (sum == nullptr) continue;
+      eachSample(thread, [&](const Place& place, double samples) {
+        if (place.second.none() && regions_.contains(place)) *sum += samples;
+      });
+    }
+    if (main > 0) unnamedPart_ = std::min(1.0, pools / static_cast<double>(pools_.size()) / main);
   }
 
   // What the loops of its pools are for, as their own threads and the main one show it.
@@ -147,7 +170,9 @@ class NativeRun {
     for (const ThreadId id : process_.threads)
       eachSample(trace_.thread(id), [&](const Place& place, double samples) {
         const bool computes = workAt(place).phase == Phase::kCompute;
-        if (region(place) || computes) team_.add(computes ? Phase::kCompute : looped_, samples);
+        const double part = regionPart(trace_.thread(id), place);
+        if (computes) team_.add(Phase::kCompute, samples);
+        if (part > 0) team_.add(looped_, part * samples);
       });
   }
 
@@ -155,7 +180,11 @@ class NativeRun {
     Use use;
     eachSample(thread, [&](const Place& place, double samples) {
       const NativeWork& work = workAt(place);
-      if (region(place)) return use.add(looped_, samples);
+      if (const double part = regionPart(thread, place); part > 0) {
+        use.add(looped_, part * samples);
+        if (part < 1) use.add(Phase::kOther, (1 - part) * samples);
+        return;
+      }
       if (work.is == Is::kTeam) return use.add(team_, samples);
       if (work.is == Is::kOpen) use.open += samples;
       if (work.is == Is::kRead) use.read += samples;
@@ -221,6 +250,7 @@ class NativeRun {
   ThreadId main_;
   std::vector<ThreadId> pools_;
   std::set<Place> regions_;
+  double unnamedPart_ = 0;
   Phase looped_ = Phase::kOther;
   Use team_, others_;
   mutable std::map<Place, NativeWork> works_;

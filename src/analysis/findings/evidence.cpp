@@ -145,7 +145,8 @@ std::string_view Evidence::phaseOfHalf() const {
                                                         {"periodic", periodic}};
   for (const auto& [name, share] : phases)
     if (share > 0.5) return name;
-  return {};
+  if (!trainer.native.seen || extract + transform <= 0.5) return {};
+  return extract >= transform ? "extract" : "transform";
 }
 
 double coresForPipeline(const Evidence& e, double cores, double external) {

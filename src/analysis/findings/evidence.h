@@ -46,7 +46,9 @@ struct Evidence {
 
   [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }
-  // The phase that holds over half of the window; empty: none does.
+  // The phase that holds over half of the window; empty: none does. Of a program without an
+  // interpreter, where reading and what becomes of it are one function: the larger of the two,
+  // where they do together.
   [[nodiscard]] std::string_view phaseOfHalf() const;
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }

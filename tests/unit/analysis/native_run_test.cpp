@@ -54,12 +54,41 @@ TEST_CASE(
   CHECK(a.findings[0].id == "extract.small_files");
 }
 
+TEST_CASE("reading, and what becomes of what was read, hold up a program together") {
+  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 400) +
+                           native(1, "/opt/train", "load_batch", 150) +
+                           native(1, "/opt/train", "main", 450);
+  CHECK(near(phasesOf(text).transform, 0.15));
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  CHECK(a.verdict.boundBy == "extract");
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "extract.small_files");
+}
+
+TEST_CASE("less than half of a program's time is no verdict") {
+  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 450) +
+                           native(1, "/opt/train", "main", 550);
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  CHECK(a.verdict.boundBy == "unknown");
+  CHECK(a.findings.empty());
+}
+
 TEST_CASE("functions that run on an OpenMP pool's threads compute, and so does waiting for them") {
   const auto phases = phasesOf(
       slice(1, "10s", "running") + slice(2, "10s", "running") +
       native(1, "/opt/train", "step", 600) + native(1, "/usr/lib/libgomp.so.1.0.0", "", 200) +
       native(1, "/opt/train", "fill", 200) + native(2, "/opt/train", "step", 700) +
       native(2, "/usr/lib/libgomp.so.1.0.0", "", 300));
+  CHECK(near(phases.compute, 0.8));
+  CHECK(near(phases.other, 0.2));
+}
+
+TEST_CASE(
+    "of a program without symbols the main thread has as much of a loop as the pool's threads") {
+  const auto phases =
+      phasesOf(slice(1, "10s", "running") + slice(2, "10s", "running") +
+               native(1, "/opt/train", "", 800) + native(1, "/usr/lib/libgomp.so.1.0.0", "", 200) +
+               native(2, "/opt/train", "", 600) + native(2, "/usr/lib/libgomp.so.1.0.0", "", 400));
   CHECK(near(phases.compute, 0.8));
   CHECK(near(phases.other, 0.2));
 }
