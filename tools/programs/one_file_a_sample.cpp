@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr int kFiles = 3000, kFeatures = 4096, kBatch = 64;
+constexpr std::size_t kFiles = 3000, kFeatures = 4096, kBatch = 64;
 constexpr double kSeconds = 20;
 using Floats = std::vector<float>;
 
@@ -24,7 +24,7 @@ std::string makeFiles(std::mt19937& random) {
   char folder[] = "/tmp/samplesXXXXXX";
   if (mkdtemp(folder) == nullptr) std::exit(1);
   std::string bytes(kFeatures, '\0');
-  for (int i = 0; i < kFiles; ++i) {
+  for (std::size_t i = 0; i < kFiles; ++i) {
     for (char& byte : bytes) byte = static_cast<char>(random());
     std::ofstream(folder + ("/" + std::to_string(i))) << bytes;
   }
@@ -33,23 +33,23 @@ std::string makeFiles(std::mt19937& random) {
 
 void load_batch(const std::string& folder, std::mt19937& random, Floats& x) {
   std::vector<signed char> bytes(kFeatures);
-  for (int row = 0; row < kBatch; ++row) {
+  for (std::size_t row = 0; row < kBatch; ++row) {
     const std::string path = folder + "/" + std::to_string(random() % kFiles);
     const int file = open(path.c_str(), O_RDONLY);
-    if (read(file, bytes.data(), bytes.size()) != kFeatures) std::exit(1);
+    if (read(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(kFeatures)) std::exit(1);
     close(file);
-    for (int i = 0; i < kFeatures; ++i)
-      x[static_cast<std::size_t>(row * kFeatures + i)] = static_cast<float>(bytes[i]) / 128;
+    for (std::size_t i = 0; i < kFeatures; ++i)
+      x[row * kFeatures + i] = static_cast<float>(bytes[i]) / 128;
   }
 }
 
 void train_step(const Floats& x, Floats& w) {
-  for (int row = 0; row < kBatch; ++row) {
+  for (std::size_t row = 0; row < kBatch; ++row) {
     const float* sample = x.data() + row * kFeatures;
     float y = 0;
-    for (int i = 0; i < kFeatures; ++i) y += w[i] * sample[i];
+    for (std::size_t i = 0; i < kFeatures; ++i) y += w[i] * sample[i];
     const float gradient = std::tanh(y) * 1e-4F;
-    for (int i = 0; i < kFeatures; ++i) w[i] -= gradient * sample[i];
+    for (std::size_t i = 0; i < kFeatures; ++i) w[i] -= gradient * sample[i];
   }
 }
 
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   const bool without = argc > 1 && std::strcmp(argv[1], "--without") == 0;
   std::mt19937 random(1);
   const std::string folder = makeFiles(random);
-  Floats x(static_cast<std::size_t>(kBatch * kFeatures)), w(kFeatures, 0.01F);
+  Floats x(kBatch * kFeatures), w(kFeatures, 0.01F);
   load_batch(folder, random, x);
   train_step(x, w);  // caches and pages are warm from here on
   OwnClock clock(kSeconds);
