@@ -3,7 +3,10 @@
 took, and how much of its training loop went to data and to overheads. The rest is computing."""
 import contextlib
 import json
+import sys
 import time
+
+WITHOUT = "--without" in sys.argv   # the program without what holds it back: for its gain
 
 
 class OwnClock:
@@ -34,6 +37,14 @@ class OwnClock:
                 self.spans.append(("data", begin, time.monotonic()))
             self.begins.append(begin)
             yield batch
+
+    def steps(self, seconds=20):
+        """Numbers of steps, for so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.step()
+            yield len(self.begins) - 1
+        self.stop()
 
     def step(self):
         self.begins.append(time.monotonic())

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// compute.small_ops: a step is thousands of tiny operators, and PyTorch's machinery for each of
+// them takes longer than the operators do.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "analysis/facts/source_lines.h"
+#include "analysis/findings/loader_setting.h"
+#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/torch_version.h"
+#include "classify/frames.h"
+#include "classify/native_class.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMuchMachinery = 0.30;  // of the training thread's samples on a CPU
+constexpr double kSomeOfPlace = 0.10;    // of a place's: memory and Python there serve operators
+
+// What is done for each operator, however small: finding it, checking shapes, recording it for
+// backward and going through that record. Names as libtorch exports them (1.13 to 2.x); its kernels
+// have others, or none.
+constexpr std::array<std::string_view, 12> kMachinery = {
+    "torch::autograd::*", "at::TensorIterator*",
+    "at::OperandInfo::*", "at::_ops::*",
+    "at::redispatch::*",  "at::internal::Opaque*",
+    "at::impl::*",        "at::detail::*",
+    "at::TensorBase::*",  "c10::*",
+    "THPVariable*",       "torch::PythonArgs::*"};
+constexpr std::array<std::string_view, 2> kMachineryLibraries = {"libtorch_python*", "libc10.so*"};
+
+const AdviceDefinition kWholeTensors{
+    "whole_tensors", {}, [](const AdviceContext& c) {
+      const Has has = hasSince(c, kCompileSince);
+      return "Work on whole tensors" + atLine(c.finding.where) +
+             ": one operator for all elements instead of one for each, and no .item() or indexing "
+             "of "
+             "single elements in a loop (tolist() reads all at once)" +
+             (has == Has::kNo ? "."
+                              : "; torch.compile" + ifNewEnough(has, kCompileSince) +
+                                    " fuses what stays small, as do foreach and fused optimizers.");
+    }};
+
+template <std::size_t N>
+bool fitsOne(std::string_view text, const std::array<std::string_view, N>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view p) { return fitsPattern(text, p); });
+}
+
+// Samples of native code under one line of Python; those of which no line is known are one.
+struct NativePlace {
+  double all = 0, machinery = 0;
+  double support = 0;  // memory, and the interpreter
+  StackId stack;
+};
+
+class Machinery {
+ public:
+  explicit Machinery(const Evidence& e) : trace_(e.trace) {
+    for (const auto& row : trace_.thread(e.trainer.thread).natives) {
+      const Nanos middle = row.at + row.data.duration / 2;
+      if (middle < e.trainer.windowBegin || middle >= e.trainer.windowEnd) continue;
+      all_ += row.data.samples;
+      take(row.data);
+    }
+    for (const auto& [key, place] : places_) {
+      if (place.machinery < kSomeOfPlace * place.all) continue;
+      machinery_ += place.machinery + place.support;
+      consider(place);
+    }
+  }
+
+  [[nodiscard]] Share share() const {
+    SampleSum all;
+    all.samples = all.squares = all_;
+    return shareOf(machinery_, all);
+  }
+  [[nodiscard]] double samples() const { return all_; }
+  // The user's line that calls most of the operators, backward and the optimizer apart.
+  [[nodiscard]] StackId line() const { return line_; }
+
+ private:
+  void take(const NativeSlice& native) {
+    const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
+    NativePlace& place = places_[{frame.function, frame.file, frame.line}];
+    place.stack = native.stack;
+    place.all += native.samples;
+    const std::string symbol = readableSymbol(trace_.text(native.function));
+    const std::string_view file = trace_.text(native.file);
+    if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries)) {
+      place.machinery += native.samples;
+      return;
+    }
+    const NativeClass is = nativeClass(file, symbol);
+    if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
+      place.support += native.samples;
+  }
+
+  void consider(const NativePlace& place) {
+    StackId user = place.stack;
+    bool behind = false;
+    for (; !user.none(); user = trace_.stack(user).caller) {
+      const ModulePath module = modulePathOf(trace_.text(trace_.stack(user).file));
+      if (module.users) break;
+      behind = behind || module.path.starts_with("torch/autograd/") ||
+               module.path.starts_with("torch/optim/");
+    }
+    const double weight = place.machinery + place.support;
+    if (user.none() || behind) return;
+    const StackSeen& frame = trace_.stack(user);
+    double& sum = lines_[{frame.file, frame.line}];
+    sum += weight;
+    if (sum <= most_) return;
+    most_ = sum;
+    line_ = user;
+  }
+
+  const Trace& trace_;
+  std::map<std::tuple<StringId, StringId, std::uint32_t>, NativePlace> places_;
+  std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
+  double all_ = 0, machinery_ = 0, most_ = 0;
+  StackId line_;
+};
+
+Maybe<Finding> smallOps(const Evidence& e) {
+  const Machinery machinery(e);
+  const Share share = machinery.share();
+  if (machinery.samples() <= 0 || share.low <= kMuchMachinery) return {};
+  const double ofWindow = share.value * e.compute;
+  if (ofWindow <= kNotable) return {};
+  Finding f = findingOf(e, ofWindow, "The step is many tiny operators");
+  f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
+  addEvidence(f,
+              "of the training thread's CPU samples {} are in what PyTorch does for each operator, "
+              "not in its work: dispatch, autograd, memory",
+              {ratioWord(share.value)});
+  addIntervalEvidence(f, share, machinery.samples());
+  if (!machinery.line().none()) {
+    f.where = f.hot = lineOf(e.trace, machinery.line());
+    addEvidence(f, "most operators are called at {}", {textWord(nameOf(f.where))});
+  }
+  return withAdvice(f,
+                    {adviceOf(kWholeTensors, {"code", "operators", "one an element", "one for all"},
+                              assuming("half of it, at most nine tenths, can leave the step",
+                                       withoutOverhead(ofWindow, 0.5, 0.9, 0.1)))});
+}
+
+}  // namespace
+
+extern const FindingDefinition kSmallOps(
+    "compute.small_ops", smallOps, offers(kWholeTensors),
+    within("compute.launch_bound", "compute.python_overhead"),
+    {.cause = R"(A step is thousands of tiny operators: what PyTorch does for each of them, forward
+  and backward, takes longer than the operators themselves.)",
+     .rule = R"(over 30 % of the training thread's native samples (at the low end of a 90 %
+  interval) are in dispatching, shape checks, autograd's records and engine, and in memory and
+  Python at the lines where those are.)",
+     .fixes = R"(- Operators on whole tensors instead of a loop over elements.
+- Read values once (tolist()), not one by one (item()).
+- torch.compile, foreach and fused optimizers; larger batches.)",
+     .wrong = R"(a libtorch without symbols hides its machinery: then nothing is said. A small
+  model with small batches is no mistake; larger batches still make it faster.)"});
+
+}  // namespace stallprof

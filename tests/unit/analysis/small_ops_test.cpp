@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// compute.small_ops: what PyTorch does for each operator, by native samples of the training thread.
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/text_trace.h"
+
+using namespace stallprof;
+
+namespace {
+
+// main(): a loss by elements (1) and backward (2, 3).
+const std::string kFrames =
+    "0 stack stack=1 file=\"train.py\" function=\"weighted\" line=13\n"
+    "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
+    "0 stack stack=3 caller=2 file=\"/u/site-packages/torch/autograd/__init__.py\" "
+    "function=\"backward\" line=9\n";
+
+std::string native(int at, int stack, int samples, const std::string& library,
+                   const std::string& function) {
+  return std::to_string(at) + "ms native thread=1 duration=1ms stack=" + std::to_string(stack) +
+         " file=\"/u/lib/" + library + "\" samples=" + std::to_string(samples) + " function=\"" +
+         function + "\"\n";
+}
+
+// 200 updates of 50 ms, with those native samples in each.
+Analysis training(const std::string& natives) {
+  return analyze(test::traceOf(test::kTrainer + kFrames + "repeat 200 every 50ms\n" +
+                               "1000ms slice thread=1 duration=50ms run=50ms samples=5 "
+                               "wait=running\n" +
+                               natives +
+                               "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+const std::string kEngine = "torch::autograd::Engine::evaluate_function";
+
+}  // namespace
+
+TEST_CASE("an operator for each element is found by what surrounds it, at the line of the loop") {
+  const Analysis a = training(native(1001, 1, 1, "libtorch_python.so.1.13", "") +
+                              native(1003, 1, 1, "libc.so.6", "_int_malloc") +
+                              native(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                              native(1007, 3, 1, "libblas.so.3", "sgemm_"));
+  const Finding* f = test::find(a, "compute.small_ops");
+  REQUIRE(f != nullptr);
+  CHECK(std::abs(f->shareRatio - 0.75) < 0.02);
+  CHECK(f->where.line == 13);
+  CHECK(a.findings[0].id == "compute.small_ops");
+  CHECK(a.verdict.healthy != true);
+  REQUIRE(!f->advice.empty());
+  CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
+}
+
+TEST_CASE("large operators, memory and unnamed kernels are none") {
+  const Analysis a = training(native(1001, 1, 2, "libc.so.6", "_int_malloc") +
+                              native(1003, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                              native(1005, 3, 3, "libtorch_cpu.so.1.13", "") +
+                              native(1007, 3, 4, "libblas.so.3", "sgemm_"));
+  CHECK(test::find(a, "compute.small_ops") == nullptr);
+}
