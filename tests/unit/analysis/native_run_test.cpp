@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/native_run.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "analysis/analyze.h"
@@ -63,6 +64,23 @@ TEST_CASE("reading, and what becomes of what was read, hold up a program togethe
   CHECK(a.verdict.boundBy == "extract");
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "extract.small_files");
+}
+
+TEST_CASE(
+    "the folder is named that most files were read in, not that of a file open all the time") {
+  std::string files;
+  for (const std::string second : {"1s", "2s", "3s"}) {
+    files += second + " file process=1 path=\"/home/user/out.log\" size=90\n";
+    if (second != "3s")
+      files += second + " file process=1 path=\"/data/images/" + second + "\" size=4096\n";
+  }
+  const Analysis a =
+      analyze(traceOf(kProgram + slice(1, "10s", "running") + native(1, "[kernel]", "openat", 600) +
+                      native(1, "/opt/train", "main", 400) + files + kEnd));
+  REQUIRE_FALSE(a.findings.empty());
+  const auto& evidence = a.findings[0].evidence;
+  CHECK(std::any_of(evidence.begin(), evidence.end(),
+                    [](const auto& line) { return line.text == "files below /data/images"; }));
 }
 
 TEST_CASE("less than half of a program's time is no verdict") {

@@ -57,16 +57,17 @@ bool ofSystem(std::string_view path) {
                      [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
-// The folder that most of the files lay in which the trainer was seen to read; "": none was.
+// The folder that most files lay in which the trainer was seen to read; "": none was. Each file
+// counts once: what it writes its output to is open all the time.
 std::string folderOfReads(const Evidence& e) {
-  std::map<std::string_view, std::uint64_t> seen;
+  std::map<std::string_view, std::set<StringId>> seen;
   for (const auto& row : e.trace.files) {
     const std::string_view path = e.trace.text(row.data.path);
     if (row.data.process != e.trainer.process || ofSystem(path)) continue;
-    seen[path.substr(0, path.rfind('/'))] += row.data.waits + 1;
+    seen[path.substr(0, path.rfind('/'))].insert(row.data.path);
   }
-  const auto most = std::max_element(seen.begin(), seen.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(
+      seen.begin(), seen.end(), [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
   return most == seen.end() ? std::string() : std::string(most->first);
 }
 

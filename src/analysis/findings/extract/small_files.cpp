@@ -38,7 +38,7 @@ extern const FindingDefinition kSmallFiles(
 - Copy the files to local storage, or keep them in memory.
 - More workers, so that more opens are under way.)",
      .wrong = R"(the files are in the page cache: then opening is CPU time, and extract
-  stays small. Where opens cannot be counted, only file sizes speak; the evidence says
-  which.)"});
+  stays small, but in a program without an interpreter, where it counts. Where opens
+  cannot be counted, only file sizes speak; the evidence says which.)"});
 
 }  // namespace stallprof
