@@ -2,6 +2,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,22 @@ Fd openAt(int dir, const char* path, int flags, unsigned mode) {
   do fd = ::openat(dir, path, flags | O_CLOEXEC, mode);
   while (fd < 0 && errno == EINTR);
   return Fd(fd);
+}
+
+Fd openRegularAt(int dir, const char* path, int flags) {
+  const Fd place = openAt(dir, path, O_PATH | flags);
+  struct stat status {
+  }, opened{};
+  if (!place.valid() || ::fstat(place.get(), &status) != 0) return Fd();
+  errno = EINVAL;
+  if (!S_ISREG(status.st_mode)) return Fd();
+  const std::string itself = "/proc/self/fd/" + std::to_string(place.get());
+  Fd file = openAt(AT_FDCWD, itself.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (file.valid() || errno != ENOENT) return file;
+  file = openAt(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);  // no /proc here
+  if (!file.valid() || ::fstat(file.get(), &opened) != 0) return Fd();
+  errno = EINVAL;
+  return opened.st_dev == status.st_dev && opened.st_ino == status.st_ino ? std::move(file) : Fd();
 }
 
 bool writeAll(int fd, std::string_view bytes) {

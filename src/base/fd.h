@@ -35,6 +35,10 @@ class Fd {
 // Opens with O_CLOEXEC added; an invalid Fd carries its reason in errno.
 [[nodiscard]] Fd openAt(int dir, const char* path, int flags, unsigned mode = 0);
 
+// Opens a regular file to read it. What else is there (a device, a pipe: to open one may act, or
+// wait) is not opened: EINVAL. `flags`: O_NOFOLLOW.
+[[nodiscard]] Fd openRegularAt(int dir, const char* path, int flags = 0);
+
 // Writes all of `bytes`, retrying EINTR and short writes. False leaves errno set.
 [[nodiscard]] bool writeAll(int fd, std::string_view bytes);
 

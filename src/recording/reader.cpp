@@ -26,15 +26,9 @@ namespace {
 // unprintable byte is five here.
 constexpr std::size_t kManifestBytes = 32u << 20;
 
-// Regular files only, no links: opening a recording must not open what somebody points it at, nor
-// wait for a pipe's other end.
+// Regular files only, no links: opening a recording must not open what somebody points it at.
 Fd openRegular(int directory, const std::string& name) {
-  Fd file = openAt(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) return Fd();
-  if (S_ISREG(status.st_mode)) return file;
-  errno = EINVAL;
-  return Fd();
+  return openRegularAt(directory, name.c_str(), O_NOFOLLOW);
 }
 
 std::size_t readSome(int file, std::span<std::uint8_t> into) {

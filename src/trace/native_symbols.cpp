@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include <algorithm>
 #include <map>
@@ -24,9 +25,13 @@ using FileKey = std::pair<StringId, StringId>;     // path, build id
 using Places = std::map<std::uint64_t, StringId>;  // offset -> function
 
 Fd openRegular(const std::string& path, struct stat& status) {
-  if (path.empty() || path[0] != '/') return Fd();
-  Fd file = openAt(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return Fd();
+  // A file system without blocks is the kernel's own: what is read there may be taken away.
+  struct statfs system {};
+  if (path.empty() || path[0] != '/' || ::statfs(path.c_str(), &system) != 0 ||
+      system.f_blocks == 0)
+    return Fd();
+  Fd file = openRegularAt(AT_FDCWD, path.c_str());
+  if (file.valid() && ::fstat(file.get(), &status) != 0) return Fd();
   return file;
 }
 

@@ -6,13 +6,12 @@
 
 #include "base/fd.h"
 #include "launch/setup/child_environment.h"
-#include "recording/manifest.h"
+#include "recording/reader.h"
 
 namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kLargestManifest = 1u << 20;
 
 std::vector<std::string> entriesOf(const fs::path& directory) {
   std::vector<std::string> names;
@@ -35,9 +34,7 @@ std::string directoryOf(const std::string& pid) {
 }
 
 bool madeBy(const std::string& directory, pid_t pid) {
-  const auto json = readFile(directory + "/manifest.json", kLargestManifest);
-  if (!json.ok()) return false;
-  const auto manifest = manifestFromJson(json.value());
+  const auto manifest = readManifest(directory);
   return manifest.ok() && (manifest.value().frontPid == static_cast<std::uint32_t>(pid) ||
                            manifest.value().recorderPid == static_cast<std::uint32_t>(pid));
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "trace/native_symbols.h"
 
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -72,6 +74,23 @@ TEST_CASE("files that are gone, no files, or not where they were are left alone"
     Trace none = sampled(nowhere, "");
     CHECK(nameNativeSymbols(none).files == 0);
   }
+}
+
+TEST_CASE("row 73: what a recording names is opened only where it is a regular file of a disk") {
+  const TemporaryDirectory scratch;
+  REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+  const int opened = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  for (const std::string& path :
+       {scratch / "pipe", std::string("/dev/zero"), std::string("/proc/kallsyms")}) {
+    INFO(path);
+    if (!path.starts_with("/proc"))
+      REQUIRE(::inotify_add_watch(opened, path.c_str(), IN_OPEN) >= 0);
+    Trace trace = sampled(path, "abcdef");
+    CHECK(nameNativeSymbols(trace).missing == 1);
+  }
+  char event[4096];
+  CHECK(::read(opened, event, sizeof event) == -1);
+  ::close(opened);
 }
 
 TEST_CASE("what could not be named is said as a source of the trace") {
