@@ -35,6 +35,8 @@ constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
 // in all. The kernel takes 45 ms to close a tracepoint of the recorder, on a busy machine more.
 constexpr Nanos kRecorderLimit = std::chrono::milliseconds(80);
 
+constexpr char kUnrecorded[] = "; the command runs unrecorded";
+
 int fail(const std::string& line) {
   printLine(line);
   return kOwnFailure;
@@ -78,7 +80,7 @@ class Session {
 };
 
 int Session::unrecorded(const std::string& why) {
-  printLine(why + "; the command runs unrecorded");
+  printLine(why + kUnrecorded);
   return runUnrecorded(options_.command, &inherited_);
 }
 
@@ -218,6 +220,10 @@ int runSession(const LaunchOptions& options) {
     return runUnrecorded(options.command, nullptr);
   }
   auto recording = chooseRecording(options, environment);
+  if (!recording.ok() && recording.error().kind == Error::Kind::kUnsupported) {
+    printLine(recording.error().message + kUnrecorded);
+    return runUnrecorded(options.command, nullptr);
+  }
   if (!recording.ok()) return fail(recording.error().message);
   return Session(options, std::move(environment), std::move(recording).value()).run();
 }

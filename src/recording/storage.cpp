@@ -8,6 +8,26 @@
 #include <cerrno>
 
 namespace stallprof {
+namespace {
+
+// Mounts that keep no modes or owners (vfat, CIFS), and servers that squash root, refuse to change
+// them: who may read there is theirs to say.
+bool keepsNoModes(int error) { return error == EPERM || error == EACCES || error == EOPNOTSUPP; }
+
+// Whether what we make in `directory` gets the directory's owner, who is not us: the file system
+// gives owners as it likes. In a directory that somebody put in the place of ours, files would be
+// ours.
+bool ownersAreMapped(int directory, uid_t owner) {
+  constexpr char kTrial[] = ".owner";
+  const Fd file = openAt(directory, kTrial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!file.valid()) return false;
+  struct stat status {};
+  const bool mapped = ::fstat(file.get(), &status) == 0 && status.st_uid == owner;
+  ::unlinkat(directory, kTrial, 0);
+  return mapped;
+}
+
+}  // namespace
 
 int Storage::makeDirectory(const std::string& path, Fd& directory) {
   if (::mkdir(path.c_str(), 0700) != 0) return errno;
@@ -16,9 +36,10 @@ int Storage::makeDirectory(const std::string& path, Fd& directory) {
   if (!made.valid()) return errno;
   struct stat status {};
   if (::fstat(made.get(), &status) != 0) return errno;
-  if (status.st_uid != ::geteuid()) return EPERM;  // somebody put another in its place
+  if (status.st_uid != ::geteuid() && !ownersAreMapped(made.get(), status.st_uid)) return EPERM;
   const std::string itself = "/proc/self/fd/" + std::to_string(made.get());
-  if ((status.st_mode & 0777) != 0700 && ::chmod(itself.c_str(), 0700) != 0) return errno;
+  if ((status.st_mode & 0777) != 0700 && ::chmod(itself.c_str(), 0700) != 0 && !keepsNoModes(errno))
+    return errno;
   directory = openAt(made.get(), ".", O_RDONLY | O_DIRECTORY);
   return directory.valid() ? 0 : errno;
 }
@@ -26,7 +47,7 @@ int Storage::makeDirectory(const std::string& path, Fd& directory) {
 int Storage::makeFile(int directory, const std::string& name, Fd& file) {
   file = openAt(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!file.valid()) return errno;
-  return ::fchmod(file.get(), 0600) == 0 ? 0 : errno;
+  return ::fchmod(file.get(), 0600) == 0 || keepsNoModes(errno) ? 0 : errno;
 }
 
 int Storage::remove(int directory, const std::string& name) {

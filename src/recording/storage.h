@@ -11,7 +11,8 @@
 namespace stallprof {
 
 // What the writer asks of a file system; tests replace it to fail the Nth call. Every call returns
-// 0 or an errno. Files and directories belong to the user alone (0600, 0700) whatever the umask.
+// 0 or an errno. Files and directories belong to the user alone (0600, 0700) whatever the umask,
+// where the file system keeps owners and modes.
 class Storage {
  public:
   virtual ~Storage() = default;

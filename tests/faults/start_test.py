@@ -2,6 +2,7 @@
 """Rows of the fault matrix: what hinders us from starting must not hinder the command."""
 import os
 import resource
+import shutil
 import subprocess
 import unittest
 
@@ -48,6 +49,34 @@ class Start(Case):
         words, _ = self.words("sh", "-c", SCRIPT)
         done = self.run_words([probe("deny"), "clone3", "--"] + words)
         self.check_plain(done, "clone3")
+
+    def test_row_64_a_directory_that_squashes_owners_and_refuses_chmod(self):
+        words, recording = self.words("sh", "-c", "unset LD_PRELOAD; exit 4")
+        done = self.run_words(words, env=dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_SQUASH"]))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn(b"recording to", done.stderr)
+        self.assertIn("exit_code=4", self.events(recording, "command_end")[0])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs root to mount")
+    def test_row_65_in_a_working_directory_that_is_read_only_it_records_elsewhere(self):
+        here, there = self.path("here"), self.path("there")
+        os.mkdir(here)
+        os.mkdir(there)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", here]).returncode:
+            self.skipTest("needs root to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", here])
+        run = [STALLPROF, "run", "--report", "none", "--", "sh", "-c", "exit 4"]
+        done = self.run_words(run, cwd=here, env=dict(os.environ, TMPDIR=there))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        name = os.path.join(there, os.listdir(there)[0])
+        self.assertIn(("recording to '%s'" % name).encode(), done.stderr)
+        self.assertIn("exit_code=4", self.events(name, "command_end")[0])
+        done = self.run_words(run, cwd=here, env=dict(os.environ, TMPDIR=here))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertIn(b"the command runs unrecorded", done.stderr)
+        named = self.run_words(run[:2] + ["-o", "x"] + run[2:], cwd=here)  # who names a place names another
+        self.assertEqual((named.returncode, named.stderr.count(b"\n")), (125, 1), named.stderr)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "launch/setup/child_environment.h"
 #include "launch/setup/recording_name.h"
 
 namespace stallprof {
@@ -18,6 +19,20 @@ namespace {
 bool exists(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0;
+}
+
+constexpr char kTemporary[] = "/tmp";
+
+bool writable(const std::string& directory) {
+  return ::access(directory.c_str(), W_OK | X_OK) == 0;
+}
+
+// A name without a place is of the working directory; where that is read-only, of the one for
+// temporary files.
+std::string inUsualPlace(const std::string& name, const std::vector<std::string>& environment) {
+  if (name.find('/') != std::string::npos || writable(".")) return name;
+  const std::string_view wanted = valueOf(environment, "TMPDIR");
+  return (std::filesystem::path(wanted.empty() ? kTemporary : wanted) / name).string();
 }
 
 // Whether the reports' files can be written.
@@ -43,6 +58,7 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                ? recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment))
                : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
                                  environment);
+    name = inUsualPlace(name, environment);
     // Containers that share a directory may share pid and second.
     const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
     for (int i = 2; exists(name) && i < 100; ++i)
@@ -53,10 +69,12 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
     return Error{Error::Kind::kUsage,
                  inQuotes(name) + " exists; stallprof never overwrites: choose another with -o"};
   const auto parent = std::filesystem::path(name).parent_path().string();
-  const char* directory = parent.empty() ? "." : parent.c_str();
-  if (::access(directory, W_OK | X_OK) != 0)
-    return Error{Error::Kind::kIo, "cannot write the recording into " + inQuotes(directory) + ": " +
-                                       errnoText(errno) + "; choose another place with -o"};
+  const std::string directory = parent.empty() ? "." : parent;
+  if (!writable(directory))
+    return Error{options.output.empty() && options.name.empty() ? Error::Kind::kUnsupported
+                                                                : Error::Kind::kIo,
+                 "cannot write the recording into " + inQuotes(directory) + ": " +
+                     errnoText(errno) + "; choose another place with -o"};
   if (const Status fit = checkReports(options.reports); !fit.ok()) return fit.error();
   return name;
 }

@@ -10,7 +10,9 @@
 namespace stallprof {
 
 // The directory of a recording to be made, which does not exist; or why it, or a report that was
-// asked for, cannot be written: found out before anything starts.
+// asked for, cannot be written: found out before anything starts. Without a place that the user
+// named it is the working directory's, or TMPDIR's (/tmp) where that cannot be written;
+// kUnsupported: nor can that.
 [[nodiscard]] Result<std::string> chooseRecording(const LaunchOptions& options,
                                                   const std::vector<std::string>& environment);
 
