@@ -70,6 +70,7 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     for (const ReceivedSignal& signal : readSignals())
       judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
     watchRecorder();
+    reapOrphans();
     decide();
     if (const auto ended = commandEnded()) return *ended;
     // SIGCHLD wakes us for the command's end; a waiting verdict needs the witness asked again.
@@ -114,6 +115,18 @@ void Front::watchRecorder() {
     if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
     recorderAlive_ = false;
     return;
+  }
+}
+
+// As process 1 of a container we are given everybody's orphans, and nobody else reaps them. The
+// recorder's end is taken before; the command's stays for commandEnded().
+void Front::reapOrphans() const {
+  for (;;) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0 ||
+        info.si_pid == command_ || info.si_pid == recorder_.pid())
+      return;
+    ::waitpid(info.si_pid, nullptr, WNOHANG);
   }
 }
 

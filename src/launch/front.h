@@ -55,6 +55,7 @@ class Front {
   void decide();
   void pass(const SignalJudge::Verdict& verdict);
   void watchRecorder();
+  void reapOrphans() const;
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
 
   RecorderProcess recorder_;

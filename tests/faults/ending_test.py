@@ -62,6 +62,17 @@ class Ending(Case):
         run.send_signal(signal.SIGTERM)
         self.check_end(run)
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    def test_row_66_as_process_1_of_a_container_no_orphan_stays_a_zombie(self):
+        """Five that lose their parents and end: with a shell as process 1 none is left either."""
+        script = ("for i in 1 2 3 4 5; do sh -c 'sleep 0.1 & exit'; done; sleep 0.6; "
+                  "grep -lE '^[0-9]+ .*\\) Z ' /proc/[0-9]*/stat 2>/dev/null | wc -l")
+        words, _ = self.words("sh", "-c", script)
+        done = self.run_words(["unshare", "-p", "-f", "--mount-proc"] + words)
+        if b"unshare:" in done.stderr:
+            self.skipTest("needs root to unshare")
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, b"0"), done.stderr)
+
 
 if __name__ == "__main__":
     main()
