@@ -96,9 +96,13 @@ void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const Infe
     if (source.state != Coverage::kFull)
       out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
                     (source.why.empty() ? "" : ": " + source.why));
+  const bool hookLost = std::any_of(
+      coverage.sources.begin(), coverage.sources.end(),
+      [](const auto& source) { return source.name == "hook" && source.state != Coverage::kFull; });
   if (trace.frameworks.empty())
     out.push_back(std::string(steps ? "loader" : "loader, steps") +
-                  ": no process of the run loaded a framework the hook knows");
+                  (hookLost ? ": the hook did not report"
+                            : ": no process of the run loaded a framework the hook knows"));
   if (!inferred.why.empty()) out.push_back("steps: " + inferred.why);
   if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
 }

@@ -24,7 +24,7 @@
 #include "recording/memory/event_writer.h"
 
 static struct stallprof_event_writer writer;
-static __thread uint32_t threadId; /* gettid(), once asked */
+static __thread uint32_t threadId; /* as the recorder has it, once asked */
 
 /* The child of a fork shares the mapping but not its parent's slot. */
 static void forgetSlot(void) {
@@ -68,7 +68,7 @@ static int readValue(PyObject* object, struct stallprof_value* v, PyObject** kee
 
 static void store(uint16_t kind, uint64_t at, const struct stallprof_value* values,
                   uint16_t count) {
-  if (!threadId) threadId = (uint32_t)syscall(SYS_gettid);
+  if (!threadId) threadId = stallprof_thread_id();
   stallprof_writer_put(&writer, kind, at, threadId, values, count);
 }
 

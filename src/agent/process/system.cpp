@@ -44,7 +44,7 @@ std::uint64_t threadCpuNs() { return clockNs(CLOCK_THREAD_CPUTIME_ID); }
 std::uint32_t threadId() {
   const std::uint32_t generation = forkGeneration();
   if (cachedId.tid == 0 || cachedId.generation != generation)
-    cachedId = {static_cast<std::uint32_t>(syscall(SYS_gettid)), generation};
+    cachedId = {stallprof_thread_id(), generation};
   return cachedId.tid;
 }
 

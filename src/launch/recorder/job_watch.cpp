@@ -8,6 +8,7 @@
 #include "sampler/perf/counter_sampler.h"
 #include "sampler/perf/native_sampler.h"
 #include "sampler/proc/syscall_count.h"
+#include "sampler/processes/hook_reach.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
 #include "sampler/processes/task_events.h"
@@ -37,6 +38,7 @@ struct JobWatch::Parts {
         threads(kRoot, tree, options.hz),
         stacks(kRoot, tree),
         processes(kRoot, tree),
+        hook(kRoot, tree),
         host(kRoot, &tree),
         siblings(tree, host.allowedCpus()),
         cgroup(kRoot, job, &tree),
@@ -47,8 +49,8 @@ struct JobWatch::Parts {
         pauses(PauseSchedule::shareAsked(), static_cast<std::uint64_t>(now().count())) {
     // The tree first: the others follow what it found.
     for (Sampler* sampler :
-         std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &siblings, &host,
-                                         &cgroup, &calls, &counters, &gpus})
+         std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &hook, &siblings,
+                                         &host, &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
     loop.setJobCpu([this] { return tree.jobCpu(); });
     host.follow(siblings);
@@ -61,6 +63,7 @@ struct JobWatch::Parts {
   ThreadSampler threads;
   PythonSampler stacks;
   ProcessSampler processes;
+  HookReach hook;
   HostSampler host;
   SiblingRecorders siblings;
   CgroupSampler cgroup;
@@ -104,6 +107,8 @@ void JobWatch::arm(EventOut& out) {
   emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
   step(now(), out);
 }
+
+void JobWatch::expectHook(const std::string& events) { parts_->hook.expect(events); }
 
 bool JobWatch::paused() const { return parts_->pauses.paused(); }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "event/event_out.h"
 #include "launch/setup/options.h"
@@ -22,6 +23,8 @@ class JobWatch {
   JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt);
   ~JobWatch();
 
+  // The job has the hook, and this path of the event memory: says where it cannot reach it.
+  void expectHook(const std::string& events);
   // While the command is still held: opens the inherited task events on it, and samples it once.
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);

@@ -123,7 +123,7 @@ bool Recorder::prepare() {
 
 // Its path; empty: none.
 std::string Recorder::prepareMemory() {
-  auto memory = EventMemory::create();
+  auto memory = EventMemory::create(plan_.directory);
   if (!memory.ok()) {
     source("hook", Coverage::kAbsent, "no event memory: " + memory.error().message);
     return {};
@@ -231,6 +231,8 @@ void Recorder::watchCommand(pid_t command) {
   const Nanos attachedAt = plan_.attached ? plan_.manifest.startedMonotonic : Nanos(0);
   log_->write(LogLevel::kInfo, "the command is process " + std::to_string(command));
   watch_ = std::make_unique<JobWatch>(command, plan_.options, attachedAt);
+  if (memory_ && plan_.noHook.empty())
+    watch_->expectHook(memory_->path(plan_.manifest.recorderPid));
   watch_->arm(*log_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});

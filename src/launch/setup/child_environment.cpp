@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "recording/memory/ring.h"
 #include "sampler/proc/proc_text.h"
 
 namespace stallprof {
@@ -123,7 +124,8 @@ Result<std::vector<std::string>> wordsOfProcess(pid_t pid, const char* file) {
 
 bool isRecorded(const std::vector<std::string>& environment) {
   const std::string events(valueOf(environment, kEventsVariable));
-  return !events.empty() && ::access(events.c_str(), F_OK) == 0;
+  return !events.empty() &&
+         EventMemory::isOf(events, std::string(valueOf(environment, kRecordingVariable)));
 }
 
 Result<std::string> findHook() {

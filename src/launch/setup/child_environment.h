@@ -41,7 +41,8 @@ struct Injection {
                                        std::string_view name);
 // The words of a file of a process, each ended by a zero byte: "cmdline" or "environ".
 [[nodiscard]] Result<std::vector<std::string>> wordsOfProcess(pid_t pid, const char* file);
-// An outer stallprof records who has this environment, if its event memory can still be reached.
+// An outer stallprof records who has this environment, if its event memory can still be reached. An
+// environment that a launcher carried to another host names what is none, or another run's.
 [[nodiscard]] bool isRecorded(const std::vector<std::string>& environment);
 
 // Where the hook is: ../lib/stallprof/hook beside our binary's directory, in a prefix as in a build

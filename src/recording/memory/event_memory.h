@@ -5,8 +5,10 @@
  *
  * The recorder makes one memfd of STALLPROF_MEMORY_BYTES and names it in the job's environment as
  * STALLPROF_EVENTS=/proc/RECORDER/fd/N. A process of the job opens, maps and closes it, then claims
- * a slot: compare-and-swap of `owner` from 0 to its pid, then writes `startTicks` (0 if unknown).
- * A slot has one writer at a time (the hook writes under the GIL) and one reader, the recorder,
+ * a slot: compare-and-swap of `owner` from 0 to its pid, then writes `startTicks` (0 if unknown, or
+ * where another time namespace counts it otherwise). Who can open that path sees the recorder's
+ * /proc: there /proc/self has the pid that the recorder knows, whatever namespace the process is
+ * in. A slot has one writer at a time (the hook writes under the GIL) and one reader, the recorder,
  * which frees it (owner back to 0) when the owner is gone and all is drained. After fork the child
  * must forget its parent's slot and claim its own.
  *
@@ -29,19 +31,22 @@
 #define STALLPROF_MEMORY_SLOTS 512u
 #define STALLPROF_RING_BYTES 65536u /* a power of two */
 #define STALLPROF_MEMORY_VARIABLE "STALLPROF_EVENTS"
-#define STALLPROF_TEXT_LIMIT 1024u /* longer texts are cut by the writer */
+#define STALLPROF_RUN_VARIABLE "STALLPROF_RECORDING" /* the recording's directory */
+#define STALLPROF_TEXT_LIMIT 1024u                   /* longer texts are cut by the writer */
 
 struct stallprof_memory_header { /* one page */
   uint64_t magic;
   uint32_t version;
   uint32_t slots;
   uint32_t ring_bytes;
-  uint32_t closed; /* set by the recorder at its end: writers stop */
-  uint8_t reserved[4096 - 24];
+  uint32_t closed;                           /* set by the recorder at its end: writers stop */
+  uint64_t run;                              /* stallprof_run_name() of the recording; 0: any */
+  int64_t monotonic_offset, boottime_offset; /* of the recorder's time namespace, ns */
+  uint8_t reserved[4096 - 48];
 };
 
 struct stallprof_slot {
-  uint32_t owner; /* pid in the job's own pid namespace; 0: free */
+  uint32_t owner; /* pid, as the recorder's /proc has it; 0: free */
   uint32_t reserved0;
   uint64_t start_ticks;
   uint64_t head;    /* written by the owner, release */
@@ -59,9 +64,9 @@ struct stallprof_record {
   uint32_t size; /* bytes with this header; a multiple of 8 */
   uint16_t kind; /* event/kinds.h; 0: padding */
   uint16_t values;
-  uint32_t tid; /* of the writing thread, as gettid() gives it */
+  uint32_t tid; /* of the writing thread, as the recorder's /proc has it */
   uint32_t reserved;
-  uint64_t at; /* CLOCK_MONOTONIC, ns */
+  uint64_t at; /* CLOCK_MONOTONIC of the recorder's time namespace, ns */
 };
 
 #endif

@@ -27,6 +27,7 @@ struct stallprof_event_writer {
   struct stallprof_memory_header* memory; /* NULL: off */
   struct stallprof_slot* slot;            /* this process's; NULL: not claimed yet */
   uint32_t puts_to_skip;                  /* before a slot is searched for again */
+  int64_t clock_offset; /* own CLOCK_MONOTONIC less the recorder's, ns; set with the slot */
 };
 
 struct stallprof_value { /* of a record: an integer, or a text where `text` is not NULL */
@@ -34,15 +35,75 @@ struct stallprof_value { /* of a record: an integer, or a text where `text` is n
   const char* text;
 };
 
+/* What a run's memory and its environment have in common, so that an environment carried to another
+ * host or into another run is recognized: FNV-1a of the recording's directory. Never 0. */
+static inline uint64_t stallprof_run_name(const char* recording) {
+  uint64_t name = 14695981039346656037u;
+  for (; *recording; ++recording) name = (name ^ (unsigned char)*recording) * 1099511628211u;
+  return name ? name : 1;
+}
+
+/* Whether `memory` is of the run that this process's environment names. */
+static inline int stallprof_is_our_run(const struct stallprof_memory_header* memory,
+                                       const char* recording) {
+  return !memory->run || !recording || memory->run == stallprof_run_name(recording);
+}
+
+/* The number at the end of a link of /proc; `otherwise` where it cannot be read. */
+static inline uint32_t stallprof_number_of(const char* link, uint32_t otherwise) {
+  char text[64];
+  const ssize_t length = readlink(link, text, sizeof text - 1);
+  if (length <= 0) return otherwise;
+  text[length] = 0;
+  const char* last = strrchr(text, '/');
+  const uint32_t number = (uint32_t)strtoul(last ? last + 1 : text, NULL, 10);
+  return number ? number : otherwise;
+}
+
+/* This process and thread as the recorder knows them, in whatever pid namespace they are. */
+static inline uint32_t stallprof_process_id(void) {
+  return stallprof_number_of("/proc/self", (uint32_t)getpid());
+}
+static inline uint32_t stallprof_thread_id(void) {
+  return stallprof_number_of("/proc/thread-self", (uint32_t)syscall(SYS_gettid));
+}
+
+/* Offsets of this process's time namespace, ns: CLOCK_MONOTONIC, then CLOCK_BOOTTIME. Zeros where
+ * there is none, or only its children will have one. */
+static inline void stallprof_time_offsets(int64_t offsets[2]) {
+  char text[256], own[64], children[64];
+  offsets[0] = offsets[1] = 0;
+  const int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  const ssize_t a = readlink("/proc/self/ns/time", own, sizeof own);
+  const ssize_t b = readlink("/proc/self/ns/time_for_children", children, sizeof children);
+  if (got <= 0 || a != b || a <= 0 || memcmp(own, children, (size_t)a) != 0) return;
+  text[got] = 0;
+  char* p = text; /* two lines: a clock's name, seconds, nanoseconds */
+  for (int i = 0; i < 2; ++i) {
+    if (!(p = strchr(p, ' '))) return;
+    const int64_t seconds = strtoll(p, &p, 10);
+    offsets[i] = seconds * 1000000000 + strtoll(p, &p, 10);
+    if (!(p = strchr(p, '\n'))) return;
+    ++p;
+  }
+}
+
 /* Maps `bytes` of the recorder's memory named `path` (/proc/PID/fd/N). NULL: it is not that. */
 static inline void* stallprof_map_shared(const char* path, size_t bytes) {
-  if (strncmp(path, "/proc/", 6) != 0) return NULL; /* never open a device by mistake */
-  const int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return NULL;
   struct stat status;
   void* at = MAP_FAILED;
-  if (syscall(SYS_fstat, fd, &status) == 0 && /* fstat() itself is new in glibc 2.33 */
-      S_ISREG(status.st_mode) && (uint64_t)status.st_size >= bytes)
+  /* Never open a device by mistake, which the number may be of on another host. fstatat() and
+   * fstat() themselves are new in glibc 2.33. */
+  if (strncmp(path, "/proc/", 6) != 0 || syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0 ||
+      !S_ISREG(status.st_mode))
+    return NULL;
+  const int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return NULL;
+  if (syscall(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) &&
+      (uint64_t)status.st_size >= bytes)
     at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   return at == MAP_FAILED ? NULL : at;
@@ -70,7 +131,8 @@ static inline int stallprof_writer_open(struct stallprof_event_writer* writer, c
   if (!at) return 0;
   struct stallprof_memory_header* m = (struct stallprof_memory_header*)at;
   if (m->magic == STALLPROF_MEMORY_MAGIC && m->version == STALLPROF_MEMORY_VERSION &&
-      m->slots == STALLPROF_MEMORY_SLOTS && m->ring_bytes == STALLPROF_RING_BYTES && !m->closed)
+      m->slots == STALLPROF_MEMORY_SLOTS && m->ring_bytes == STALLPROF_RING_BYTES && !m->closed &&
+      stallprof_is_our_run(m, getenv(STALLPROF_RUN_VARIABLE)))
     writer->memory = m;
   else
     munmap(at, STALLPROF_MEMORY_BYTES);
@@ -83,15 +145,19 @@ static inline int stallprof_writer_is_open(const struct stallprof_event_writer* 
 }
 
 /* A free slot, now this process's; NULL: all are taken. */
-static inline struct stallprof_slot* stallprof_claim_slot(struct stallprof_memory_header* memory) {
-  struct stallprof_slot* slots = (struct stallprof_slot*)(memory + 1);
-  const uint32_t pid = (uint32_t)getpid();
+static inline struct stallprof_slot* stallprof_claim_slot(struct stallprof_event_writer* writer) {
+  struct stallprof_slot* slots = (struct stallprof_slot*)(writer->memory + 1);
+  const uint32_t pid = stallprof_process_id();
+  int64_t offsets[2];
+  stallprof_time_offsets(offsets);
+  writer->clock_offset = offsets[0] - writer->memory->monotonic_offset;
+  const int same_clock = !writer->clock_offset && offsets[1] == writer->memory->boottime_offset;
   for (uint32_t i = 0; i < STALLPROF_MEMORY_SLOTS; ++i) {
     struct stallprof_slot* s = &slots[(pid + i) % STALLPROF_MEMORY_SLOTS];
     uint32_t none = 0;
     if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->owner, &none, pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      s->start_ticks = stallprof_start_ticks();
+      s->start_ticks = same_clock ? stallprof_start_ticks() : 0;
       return s;
     }
   }
@@ -105,7 +171,7 @@ static inline struct stallprof_slot* stallprof_writer_slot(struct stallprof_even
     --writer->puts_to_skip;
     return NULL;
   }
-  struct stallprof_slot* slot = stallprof_claim_slot(writer->memory);
+  struct stallprof_slot* slot = stallprof_claim_slot(writer);
   if (!slot) writer->puts_to_skip = STALLPROF_SLOT_RETRY;
   __atomic_store_n(&writer->slot, slot, __ATOMIC_RELEASE);
   return slot;
@@ -187,7 +253,7 @@ static inline void stallprof_writer_put(struct stallprof_event_writer* writer, u
   record.kind = kind;
   record.values = count;
   record.tid = tid;
-  record.at = at;
+  record.at = at - (uint64_t)writer->clock_offset;
   if (slot && !stallprof_write_record(slot, record, values)) stallprof_writer_drop(writer);
 }
 

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "event/kind_table.h"
-#include "recording/memory/event_memory.h"
+#include "recording/memory/event_writer.h"
 #include "recording/memory/ring_record.h"
 #include "recording/memory/sealed_memory.h"
 
@@ -137,7 +137,7 @@ void MappedMemory::free(std::size_t index) {
 
 }  // namespace
 
-Result<std::unique_ptr<EventMemory>> EventMemory::create() {
+Result<std::unique_ptr<EventMemory>> EventMemory::create(const std::string& recording) {
   Result<SealedMemory> made = makeSealedMemory("stallprof-events", "the event memory",
                                                STALLPROF_MEMORY_BYTES, STALLPROF_MEMORY_BYTES);
   if (!made.ok()) return std::move(made).error();
@@ -146,8 +146,22 @@ Result<std::unique_ptr<EventMemory>> EventMemory::create() {
   header->version = STALLPROF_MEMORY_VERSION;
   header->slots = STALLPROF_MEMORY_SLOTS;
   header->ring_bytes = STALLPROF_RING_BYTES;
+  if (!recording.empty()) header->run = stallprof_run_name(recording.c_str());
+  std::int64_t offsets[2];
+  stallprof_time_offsets(offsets);
+  header->monotonic_offset = offsets[0];
+  header->boottime_offset = offsets[1];
   storeShared(header->magic, static_cast<std::uint64_t>(STALLPROF_MEMORY_MAGIC));
   return std::unique_ptr<EventMemory>(new MappedMemory(std::move(memory.fd), header));
+}
+
+bool EventMemory::isOf(const std::string& path, const std::string& recording) {
+  stallprof_event_writer writer{};
+  if (!stallprof_writer_open(&writer, path.c_str())) return false;
+  const bool ours =
+      stallprof_is_our_run(writer.memory, recording.empty() ? nullptr : recording.c_str());
+  ::munmap(writer.memory, STALLPROF_MEMORY_BYTES);
+  return ours;
 }
 
 }  // namespace stallprof

@@ -20,7 +20,11 @@ class EventMemory {
     std::function<bool(std::uint32_t pid, std::uint64_t startTicks)> ownerGone;
   };
 
-  [[nodiscard]] static Result<std::unique_ptr<EventMemory>> create();
+  // For the run whose recording is the directory `recording`; empty: for whoever has its path.
+  [[nodiscard]] static Result<std::unique_ptr<EventMemory>> create(
+      const std::string& recording = {});
+  // Whether `path` is the memory, still open, of the run whose recording is `recording`.
+  [[nodiscard]] static bool isOf(const std::string& path, const std::string& recording);
   virtual ~EventMemory() = default;
 
   // For the job's environment: "/proc/PID/fd/N" with `recorderPid`, the process that holds it.
