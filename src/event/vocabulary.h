@@ -124,13 +124,14 @@ enum class LossKind : std::uint8_t {
   kDeviceInvalid,   // device records with times that cannot be
   kDeviceDamaged,   // bytes in the activity memory that cannot be records
   kDeviceSlots,     // processes that use a device beyond the areas of the activity memory
+  kLivesFull,       // reader: records of processes and threads beyond those that a trace holds
 };
-inline constexpr std::array<std::string_view, 21> kLossNames = {
-    "ring_full",   "ring_slots",     "ring_damaged",    "tick_missed",    "threads_skipped",
-    "short_lived", "perf_lost",      "strings_full",    "disk_full",      "write_error",
-    "frame_torn",  "frame_damaged",  "segment_missing", "event_unknown",  "stacks_full",
-    "stacks_torn", "stacks_skipped", "device_dropped",  "device_invalid", "device_damaged",
-    "device_slots"};
+inline constexpr std::array<std::string_view, 22> kLossNames = {
+    "ring_full",    "ring_slots",     "ring_damaged",    "tick_missed",    "threads_skipped",
+    "short_lived",  "perf_lost",      "strings_full",    "disk_full",      "write_error",
+    "frame_torn",   "frame_damaged",  "segment_missing", "event_unknown",  "stacks_full",
+    "stacks_torn",  "stacks_skipped", "device_dropped",  "device_invalid", "device_damaged",
+    "device_slots", "lives_full"};
 
 // How an enum's values are spelled, and one out of range: from a newer version, or from damage.
 struct Spelling {

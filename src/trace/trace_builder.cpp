@@ -187,7 +187,7 @@ void TraceBuilder::keep(Nanos at, const P& payload) {
 
 void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
   ProcessLife* seen = life(p.process);
-  if (!seen) return void(++damaged_);
+  if (!seen) return lose(p.process);
   seen->seen = std::min(seen->seen, at);
   if (!p.parent.none()) seen->parent = p.parent;
   if (p.pid) seen->pid = p.pid;
@@ -200,12 +200,12 @@ void TraceBuilder::keep(Nanos at, const ProcessGone& p) {
   if (ProcessLife* gone = life(p.process))
     gone->gone = at;
   else
-    ++damaged_;
+    lose(p.process);
 }
 
 void TraceBuilder::keep(Nanos at, const ThreadSeen& t) {
   ThreadLife* seen = life(t.thread);
-  if (!seen) return void(++damaged_);
+  if (!seen) return lose(t.thread);
   seen->seen = std::min(seen->seen, at);
   if (!t.process.none()) seen->process = t.process;
   if (t.tid) seen->tid = t.tid;
@@ -216,19 +216,19 @@ void TraceBuilder::keep(Nanos at, const ThreadGone& t) {
   if (ThreadLife* gone = life(t.thread))
     gone->gone = at;
   else
-    ++damaged_;
+    lose(t.thread);
 }
 
 void TraceBuilder::keep(Nanos at, const ThreadSlice& s) {
   ThreadLife* of = life(s.thread);
-  if (!of) return void(++damaged_);
+  if (!of) return lose(s.thread);
   of->slices.push_back({at, s});
   coarsener_.addedSample(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
   ProcessLife* of = life(u.process);
-  if (!of) return void(++damaged_);
+  if (!of) return lose(u.process);
   of->usage.push_back({at, u});
   coarsener_.addedCounter(trace_);
 }
@@ -243,14 +243,14 @@ void TraceBuilder::keep(Nanos at, const StackSeen& s) {
 
 void TraceBuilder::keep(Nanos at, const StackSlice& s) {
   ThreadLife* of = life(s.thread);
-  if (!of) return void(++damaged_);
+  if (!of) return lose(s.thread);
   of->stacks.push_back({at, s});
   coarsener_.addedSample(trace_);
 }
 
 void TraceBuilder::keep(Nanos at, const NativeSlice& s) {
   ThreadLife* of = life(s.thread);
-  if (!of) return void(++damaged_);
+  if (!of) return lose(s.thread);
   of->natives.push_back({at, s});
   coarsener_.addedSample(trace_);
 }
@@ -315,6 +315,7 @@ void TraceBuilder::release(const RowsDone& done) {
 }
 
 Trace TraceBuilder::seal() {
+  if (beyond_) trace_.losses.push_back({trace_.end, {LossKind::kLivesFull, beyond_, {}}});
   if (damaged_) trace_.losses.push_back({trace_.end, {LossKind::kFrameDamaged, damaged_, {}}});
   coarsener_.finish(trace_);
   settle();

@@ -66,6 +66,11 @@ class TraceBuilder {
   void keep(Nanos at, const NativeSlice& payload);
   ProcessLife* life(ProcessId id);
   ThreadLife* life(ThreadId id);
+  // What is of that life is dropped, and counted as what it is.
+  template <class LifeId>
+  void lose(LifeId id) {
+    ++(id.value > kMaxLives ? beyond_ : damaged_);
+  }
   void cover(Nanos begin, Nanos end);
   void settle();
 
@@ -73,7 +78,7 @@ class TraceBuilder {
   Coarsener coarsener_;
   std::size_t program_ = 0, max_, next_;  // rows of what the program did
   bool covered_ = false;
-  std::uint64_t damaged_ = 0;
+  std::uint64_t damaged_ = 0, beyond_ = 0;
 };
 
 }  // namespace stallprof

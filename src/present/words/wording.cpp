@@ -58,6 +58,7 @@ std::string lossText(const std::string& name, std::uint64_t count) {
       {"tick_missed", "samples too late"},
       {"short_lived", "processes too short-lived to see"},
       {"perf_lost", "native samples or births of tasks"},
+      {"lives_full", "records of processes and threads past the first million"},
       {"ring_full", "events of the hook"}};
   const std::string number =
       countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));

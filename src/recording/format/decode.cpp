@@ -35,7 +35,7 @@ struct FieldReader {
   template <class Tag>
   void read(Id<Tag>& field) const {
     const std::uint64_t id = in.varint();
-    field.value = id <= format::kIdentityLimit ? static_cast<std::uint32_t>(id) : 0;
+    field.value = static_cast<std::uint32_t>(std::min<std::uint64_t>(id, format::kIdentityLimit));
   }
   void read(Nanos& field) const { field = Nanos(unzigzag(in.varint())); }
   void read(bool& field) const { field = in.varint() != 0; }

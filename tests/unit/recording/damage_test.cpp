@@ -271,8 +271,8 @@ TEST_CASE("values too large for their field saturate, unknown enumerators keep t
   CHECK(reading.all<SignalForwarded>()[0].forwarded);
   CHECK(reading.all<PhaseSpan>()[0].phase == Phase::kUnknown);
   CHECK(reading.all<PhaseSpan>()[0].source == SpanSource::kHook);
-  CHECK(reading.all<ThreadSeen>()[0].thread.none());
-  CHECK(reading.all<ThreadSeen>()[0].process.none());
+  CHECK(reading.all<ThreadSeen>()[0].thread.value == format::kIdentityLimit);
+  CHECK(reading.all<ThreadSeen>()[0].process.value == format::kIdentityLimit);
   CHECK(reading.all<ThreadSeen>()[0].tid == UINT32_MAX);
 }
 

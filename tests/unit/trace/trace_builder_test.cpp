@@ -63,9 +63,22 @@ TEST_CASE("a life is there for every id, announced or not, and none for a forged
   CHECK(trace.threads[0].id == ThreadId{1});
   CHECK(trace.thread(ThreadId{9}).slices.empty());
   CHECK(trace.process(ProcessId{}).pid == 0);
-  REQUIRE(trace.losses.size() == 1);
-  CHECK(trace.losses[0].data.kind == LossKind::kFrameDamaged);
-  CHECK(trace.losses[0].data.count == 1);
+}
+
+TEST_CASE(
+    "row 61: what is of lives beyond those that a trace holds is counted as that, not as damage") {
+  TraceBuilder builder;
+  const ThreadId beyond{TraceBuilder::kMaxLives + 1};
+  builder.take({5ns, slice(3, 10ns, 0ns)});
+  builder.take({6ns, slice(beyond.value, 10ns, 0ns)});
+  builder.take({7ns, ThreadGone{beyond}});
+  SECTION("alone") {}
+  SECTION("beside what is no life at all") { builder.take({8ns, ThreadGone{}}); }
+  const Trace trace = builder.seal();
+  CHECK(trace.threads.size() == 3);
+  REQUIRE(!trace.losses.empty());
+  CHECK(trace.losses[0].data.kind == LossKind::kLivesFull);
+  CHECK(trace.losses[0].data.count == 2);
 }
 
 TEST_CASE("times that cannot be are dropped and counted") {
