@@ -123,7 +123,9 @@ std::optional<int> Session::startRecorder() {
   auto recorder = RecorderProcess::start(std::move(plan));
   if (!recorder.ok()) {
     const Error& error = recorder.error();
-    return error.kind == Error::Kind::kIo ? fail(error.message) : unrecorded(error.message);
+    const bool chosen = !options_.output.empty() || !options_.name.empty();
+    return error.kind == Error::Kind::kIo && chosen ? fail(error.message)
+                                                    : unrecorded(error.message);
   }
   injection_.events = recorder.value().events();
   injection_.activity = recorder.value().activity();

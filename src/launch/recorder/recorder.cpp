@@ -320,6 +320,10 @@ void Recorder::discard() {
 }  // namespace
 
 void runRecorder(RecorderPlan plan, Control control, const Witness& witness) {
+  // No core of ours with the job's words in it. 1 and not 0: the kernel gives none to a program
+  // either.
+  const rlimit none{1, 1};
+  ::setrlimit(RLIMIT_CORE, &none);
   setSignalMask(kAllSignals);  // SIGXFSZ and SIGPIPE too: the writer sees EFBIG and EPIPE instead
   control = Control(keepOnly(control.takeSocket()));
   if (!witness.startCounting()) {

@@ -138,8 +138,8 @@ GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid,
     library.push_back({map.start, map.end});
     if (map.path == last) continue;
     last = map.path;
-    auto image = ElfImage::open(
-        openAt(AT_FDCWD, processPath(root, pid, "root" + map.path).c_str(), O_RDONLY));
+    auto image =
+        ElfImage::open(openRegularAt(AT_FDCWD, processPath(root, pid, "root" + map.path).c_str()));
     const auto bias = image ? image->bias(map.start, map.offset) : std::nullopt;
     if (!bias) continue;
     const auto range = [&](std::string_view name) {

@@ -24,6 +24,9 @@ constexpr Nanos kCheckEvery = std::chrono::seconds(1);
 // Searching all tasks waits this long for each that was read last time: at 5 us a task half a
 // percent of a core, however many there are.
 constexpr Nanos kPerTask = std::chrono::milliseconds(1);
+// Threads of one process, and processes, that are known by records from inside alone: what ended
+// before it was seen. A job may put any number there.
+constexpr std::size_t kMaxUnseen = 4096;
 constexpr Nanos kYoung = std::chrono::seconds(2);  // an exec is near: read at every sample
 
 }  // namespace
@@ -269,6 +272,8 @@ ProcessId ProcessTree::processOf(std::uint32_t pid, std::uint64_t startTicks) {
     return process.id;
   }
   // Gone before it was seen: its records still need a name.
+  if (unseen_ >= kMaxUnseen) return {};
+  ++unseen_;
   ProcessSeen seen;
   seen.process = exited_.add({ProcessId{nextProcess_++}, pid, startTicks, {}}).id;
   seen.pid = pid;
@@ -279,11 +284,18 @@ ProcessId ProcessTree::processOf(std::uint32_t pid, std::uint64_t startTicks) {
 }
 
 ThreadId ProcessTree::threadOf(ProcessId id, std::uint32_t tid) {
-  if (LiveProcess* process = live_.find(id)) return addThread(*process, tid, now_, {});
+  if (LiveProcess* process = live_.find(id)) {
+    const LiveThread* known = process->thread(tid);
+    if (known != nullptr) return known->id;
+    const bool there = ::access(threadPath(root_, process->pid, tid, "stat").c_str(), F_OK) == 0;
+    if (!there && process->threads.size() >= kMaxUnseen) return {};
+    return addThread(*process, tid, now_, {});
+  }
   ExitedProcesses::Life* exited = exited_.find(id);
   if (exited == nullptr) return {};
   for (const LiveThread& thread : exited->threads)
     if (thread.tid == tid) return thread.id;
+  if (exited->threads.size() >= kMaxUnseen) return {};
   exited->threads.push_back({ThreadId{nextThread_++}, tid, now_});
   announcer_.emit(now_, ThreadSeen{exited->threads.back().id, id, tid, {}});
   return exited->threads.back().id;

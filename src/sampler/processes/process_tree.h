@@ -56,7 +56,8 @@ class ProcessTree : public Sampler {
 
   // Names for records that come from inside the job (hook, agent): dead lives are found too. A pid
   // not seen yet is registered and announced through the EventOut of the last sample. startTicks 0:
-  // not known, the latest life of that pid.
+  // not known, the latest life of that pid. None, where a job has named thousands that nobody saw:
+  // the numbers are its own.
   ProcessId processOf(std::uint32_t pid, std::uint64_t startTicks);
   ThreadId threadOf(ProcessId process, std::uint32_t tid);
   // That life of the pid has ended (or cannot be found alive).
@@ -114,6 +115,7 @@ class ProcessTree : public Sampler {
   std::vector<ThreadChange> changes_;
   ChildSearch search_;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
+  std::size_t unseen_ = 0;  // processes that records alone have named
   bool begun_ = false, born_ = false, changesKept_ = false;
   Nanos earliest_ = Nanos::min();
   Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{}, pace_{};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * deny CALL... -- COMMAND...: runs the command with those system calls refused by seccomp (EPERM),
- * as a container's filter does. */
+ * deny [--unknown] CALL... -- COMMAND...: runs the command with those system calls refused by
+ * seccomp (EPERM), as a container's filter does; --unknown: as an old kernel does (ENOSYS). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -18,19 +18,27 @@ static unsigned number_of(const char* name) {
   if (!strcmp(name, "pidfd_open")) return SYS_pidfd_open;
   if (!strcmp(name, "close_range")) return SYS_close_range;
   if (!strcmp(name, "clone3")) return SYS_clone3;
+  if (!strcmp(name, "signalfd4")) return SYS_signalfd4;
+  if (!strcmp(name, "memfd_create")) return SYS_memfd_create;
+  if (!strcmp(name, "socketpair")) return SYS_socketpair;
   return ~0u;
 }
 
 int main(int argc, char** argv) {
   struct sock_filter program[64];
   unsigned short n = 0;
+  unsigned error = EPERM;
   int i = 1;
   program[n++] =
       (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  if (argc > 1 && !strcmp(argv[1], "--unknown")) {
+    error = ENOSYS;
+    ++i;
+  }
   for (; i < argc && strcmp(argv[i], "--") && n < 60; i++) {
     program[n++] =
         (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number_of(argv[i]), 0, 1);
-    program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
   }
   program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   struct sock_fprog filter = {n, program};

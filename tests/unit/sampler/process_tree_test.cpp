@@ -297,6 +297,22 @@ TEST_CASE("records of a process that was gone before anybody read it still have 
   CHECK(watch.tree.alive() == 1);
 }
 
+TEST_CASE("row 74: numbers that a job makes up name a bounded number of processes and threads") {
+  constexpr std::uint32_t kForged = 20'000, kFirst = 1'000'000;
+  Job watch({{100, 1, "sh"}});
+  const ProcessId own = watch.tree.processOf(100, 0);
+  for (std::uint32_t i = 0; i < kForged; ++i) {
+    const ProcessId made = watch.tree.processOf(kFirst + i, 4000);
+    (void)watch.tree.threadOf(made, kFirst + i);
+    (void)watch.tree.threadOf(own, kFirst + i);
+  }
+  CHECK(watch.list.all<ProcessSeen>().size() < 5'000);
+  CHECK(watch.list.all<ThreadSeen>().size() < 10'000);
+  CHECK(watch.tree.processOf(kFirst + kForged, 4000).none());
+  CHECK(watch.tree.threadOf(own, kFirst + kForged).none());
+  CHECK(watch.tree.processOf(100, 0) == own);
+}
+
 TEST_CASE("events name only what was announced before") {
   Threaded watch("sh", {110});
   watch.report(Kind::kFork, 201, 201, 100);

@@ -106,9 +106,9 @@ RuntimeLocator::File RuntimeLocator::examine(std::uint32_t pid, const Mapping& m
                   static_cast<unsigned long long>(mapping.end));
     path += range;
   }
-  Fd opened = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
+  Fd opened = openRegularAt(AT_FDCWD, path.c_str());
   if (!opened.valid() && readLink(processPath(root_, pid, "exe")).starts_with(mapping.path))
-    opened = openAt(AT_FDCWD, processPath(root_, pid, "exe").c_str(), O_RDONLY);
+    opened = openRegularAt(AT_FDCWD, processPath(root_, pid, "exe").c_str());
   const auto image = opened.valid() ? ElfImage::open(std::move(opened)) : std::nullopt;
   if (!image) return file;
   file.runtime = image->symbol("_PyRuntime", likely);

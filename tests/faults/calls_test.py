@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the fault matrix: system calls of ours that fail. The command's output and status are its own."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from faults import STALLPROF, Case, content, main, probe, until
+
+# What only we call: the command is a static program of two calls. Each fails with an error that it may have.
+CALLS = {"clone": "EAGAIN", "clone3": "EAGAIN", "socketpair": "EMFILE", "signalfd4": "EMFILE",
+         "memfd_create": "ENFILE", "pipe2": "EMFILE", "openat": "EMFILE", "mmap": "ENOMEM", "mkdir": "EIO",
+         "pwrite64": "EIO", "ftruncate": "EIO", "fdatasync": "EIO", "fallocate": "EIO", "fcntl": "EINVAL",
+         "perf_event_open": "EMFILE", "prctl": "EPERM", "setrlimit": "EPERM", "chdir": "EACCES"}
+# The loader's own calls come first: without its libraries a program of ours is none.
+LOADER = {"openat": 8, "mmap": 40}
+
+
+class Calls(Case):
+    def check(self, done, case):
+        self.assertEqual((done.returncode, done.stdout), (7, b"out\n"), (case, done.stderr))
+
+    def test_row_69_a_filter_that_does_not_know_our_calls(self):
+        for call in ("signalfd4", "memfd_create", "socketpair", "clone3", "pidfd_open", "perf_event_open"):
+            with self.subTest(call):
+                words, recording = self.words(probe("quiet"))
+                done = self.run_words([probe("deny"), "--unknown", call, "--"] + words)
+                self.check(done, call)
+                if b"unrecorded" in done.stderr:
+                    self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+                else:
+                    self.assertTrue(self.events(recording, "command_end"))
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_row_70_the_nth_call_of_a_kind_fails_once_or_for_ever(self):
+        hit = 0
+        for call, error in CALLS.items():
+            for nth in (1, 2, 3, 5):
+                for ever in ("", "+"):
+                    n = LOADER.get(call, 0) + nth
+                    log = self.path("trace")
+                    done = subprocess.run(
+                        ["strace", "-f", "-o", log, "-e", "trace=" + call, "-e", "signal=none", "-e",
+                         "inject=%s:error=%s:when=%d%s" % (call, error, n, ever),
+                         STALLPROF, "run", "--report", "none", "--", probe("quiet")],
+                        cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                    if b"strace:" in done.stderr:
+                        self.skipTest("needs strace that may trace")
+                    self.check(done, (call, n, ever))
+                    hit += "INJECTED" in content(log)
+        self.assertGreater(hit, len(CALLS))
+
+    def test_row_77_a_recorder_that_dies_leaves_no_core(self):
+        words, _ = self.words("sleep", "60")
+        front = subprocess.Popen(words, stderr=subprocess.PIPE)
+        self.addCleanup(front.wait)
+        self.addCleanup(front.terminate)
+        self.addCleanup(front.stderr.close)
+        self.assertIn(b"recording to", front.stderr.readline())
+        pids = content("/proc/%d/task/%d/children" % (front.pid, front.pid)).split()
+        recorder, command = until(lambda: len(pids) == 2 and pids, "both")
+        core = [line.split()[4:6] for line in content("/proc/%s/limits" % recorder).splitlines()
+                if line.startswith("Max core")]
+        self.assertEqual(core, [["1", "1"]])  # also where the kernel gives cores to a program
+        self.assertEqual([line for line in content("/proc/%s/limits" % command).splitlines() if "core" in line],
+                         [line for line in content("/proc/self/limits").splitlines() if "core" in line])
+
+
+if __name__ == "__main__":
+    main()
