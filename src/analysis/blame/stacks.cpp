@@ -9,6 +9,7 @@
 
 #include "analysis/blame/ranks.h"
 #include "analysis/blame/refine.h"
+#include "analysis/blame/unpacking.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/loop_lines.h"
@@ -66,6 +67,7 @@ class Gatherer {
         end_(end),
         threads_(threads),
         ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
+        unpacking_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
         warm_(warmOf(timeline, begin, end)),
         unseen_(timeline.fetches.empty() &&
@@ -141,7 +143,7 @@ class Gatherer {
     const ThreadId trainer = timeline_.who.thread;
     if (madeHere(piece)) return takeMaking(trainer, sample);
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-    SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    SampleLabel what = labelled(trainer, label, Side::kTrainer, sample);
     if (ofFetch(label)) return;
     const bool data =
         ownData_.claim(sample.stack->stack, label, what) || ofDataLine(label, sample, what);
@@ -186,6 +188,13 @@ class Gatherer {
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
       note(trainer, label, phase, what, sample, Side::kTrainer);
+  }
+
+  [[nodiscard]] SampleLabel labelled(ThreadId thread, const StackLabel& label, Side side,
+                                     const Sample& sample) {
+    const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    if (what.phase != Phase::kExtract || !unpacking_.counts(thread, side, sample)) return what;
+    return {Phase::kTransform, OverheadKind::kNone, "compression.native"};
   }
 
   // A collection of garbage in the middle of one does not end it.
@@ -270,7 +279,7 @@ class Gatherer {
 
   void takeMaking(ThreadId thread, const Sample& sample) {
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-    SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    SampleLabel what = labelled(thread, label, Side::kProducer, sample);
     // The hook says that a batch is made here, whatever else the stack is known for.
     if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
     add(facts_.making, what.phase, sample);
@@ -322,7 +331,7 @@ class Gatherer {
     const bool running = sample.wait == Wait::kRunning;
     if (!running && sample.stack->gil != Gil::kWaits) return;
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-    const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
+    const SampleLabel what = labelled(id, label, Side::kProducer, sample);
     if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
     if (running) add(facts_.makingRunning, what.phase, sample);
     note(id, label, what.phase, what, sample, Side::kProducer);
@@ -394,6 +403,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   const DataFunctions ownData_;
+  Unpacking unpacking_;
   LoopLines lines_;
   RankWaits ranks_;
   // Without steps: what is compiled until then is so for the first time.
