@@ -192,7 +192,11 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   Verdict v;
   if (e.window > 0 && !e.trainer.steps.empty()) v.auRatio = e.compute;
   rankFindings(findings);
-  const bool anyFix = std::any_of(findings.begin(), findings.end(), worthIt);
+  // Without steps no finding about the host says what the time itself is for.
+  const bool stepless = e.trainer.steps.empty();
+  const bool anyFix = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+    return worthIt(f) && !(stepless && phaseName(f) == "host");
+  });
   if (!anyFix && nothingToFix(e)) addHealthyFinding(e, findings);
   if (anyFix) noteTies(findings);
   v.withheld = withheld(e, findings, anyFix);

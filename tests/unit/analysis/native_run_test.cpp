@@ -111,6 +111,22 @@ TEST_CASE(
   CHECK(near(phases.other, 0.2));
 }
 
+TEST_CASE(
+    "a program that computes is said to compute beside busy neighbours, with low confidence") {
+  const std::string host =
+      "0 host busy=0s idle=0s job_cpu=0s allowed_cpus=2 allowed_busy=0s\n"
+      "10s host busy=20s idle=0s job_cpu=10s allowed_cpus=2 allowed_busy=20s\n";
+  const std::string text = slice(1, "10s", "running") + host +
+                           native(1, "/opt/train", "main._omp_fn.0", 950) +
+                           native(1, "/opt/train", "main", 50);
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  REQUIRE(a.findings.size() == 2);
+  CHECK(a.findings[0].id == "compute.cpu_bound");
+  CHECK(a.findings[0].confidence == Confidence::kLow);
+  CHECK(a.findings[1].id == "host.noisy_neighbour");
+  CHECK(a.verdict.boundBy == "compute");
+}
+
 TEST_CASE("a pool whose threads read files is not known to compute") {
   const auto phases =
       phasesOf(slice(1, "10s", "running") + slice(2, "10s", "running") +
