@@ -8,6 +8,7 @@ import numpy
 import torch
 
 from own_clock import WITHOUT, OwnClock
+from torch_training import update
 
 
 def make(path):
@@ -30,10 +31,7 @@ def main():
             with clock.during("data"):
                 at = step * 32 % 2048
                 batch = ready if WITHOUT else images[at:at + 32]
-            loss = model(torch.from_numpy(batch).float().flatten(1)).square().mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            update(optimizer, model(torch.from_numpy(batch).float().flatten(1)).square().mean())
     clock.print()
 
 

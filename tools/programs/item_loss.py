@@ -3,6 +3,7 @@
 import torch
 
 from own_clock import WITHOUT, OwnClock
+from torch_training import update
 
 
 def weighted(outputs, targets):
@@ -26,10 +27,7 @@ def main():
         with clock.during("data"):
             chosen = torch.randint(0, 4096, (64,))
             inputs, targets = every_input[chosen], every_target[chosen]
-        loss = weighted(model(inputs), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        update(optimizer, weighted(model(inputs), targets))
     clock.print()
 
 

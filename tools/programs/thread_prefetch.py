@@ -7,6 +7,7 @@ import threading
 import torch
 
 from own_clock import WITHOUT, OwnClock
+from torch_training import update
 
 
 def parse(line):
@@ -35,10 +36,7 @@ def main():
     for _ in clock.steps():
         with clock.during("data"):
             inputs = ready if WITHOUT else made.get()
-        loss = model(inputs).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        update(optimizer, model(inputs).square().mean())
     clock.print()
 
 

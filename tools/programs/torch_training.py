@@ -12,11 +12,15 @@ def classifier(convolution, pool, features, classes=10):
     return model, torch.optim.SGD(model.parameters(), 0.01)
 
 
+def update(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
 def train(loader, model, optimizer, epochs):
     clock = OwnClock()
     for _ in range(epochs):
         for inputs, labels in clock.batches(loader):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(inputs), torch.as_tensor(labels)).backward()
-            optimizer.step()
+            update(optimizer, torch.nn.functional.cross_entropy(model(inputs), torch.as_tensor(labels)))
     clock.print()

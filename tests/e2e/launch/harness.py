@@ -49,6 +49,13 @@ class Case(unittest.TestCase):
         how.setdefault("cwd", self.dir)
         return subprocess.run(words, timeout=PATIENCE, **how)
 
+    def run_as_process_1(self, words):
+        """In a pid namespace of its own; skips the test where that cannot be had."""
+        done = self.run_words(["unshare", "-p", "-f", "--mount-proc"] + words)
+        if b"unshare:" in done.stderr:
+            self.skipTest("needs root to unshare")
+        return done
+
     def dump(self, recording):
         """The recording as text; fails where it cannot be read."""
         done = subprocess.run([DUMP, recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
