@@ -186,8 +186,7 @@ namespace {
 // Where nobody steps: of the life of the process that uses devices most, since it was traced.
 double tracedShare(const Trace& trace, const TrainerFacts& trainer) {
   // Without steps no device is divided among them.
-  if (trainer.source != StepSource::kNone)
-    return shareOf(trainer.device.traced, trainer.window());
+  if (trainer.source != StepSource::kNone) return shareOf(trainer.device.traced, trainer.window());
   const DeviceTimeline timeline = readDevices(trace, {});
   if (timeline.covered.empty()) return 0;
   const Nanos begin = timeline.covered.front().begin;
