@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/blame/native_run.h"
 #include "analysis/blame/ranks.h"
-#include "analysis/blame/without_steps.h"
 #include "analysis/describe/counters.h"
 #include "analysis/describe/describe.h"
 #include "analysis/describe/device_describe.h"
@@ -16,6 +14,8 @@
 #include "analysis/device/launch_cadence.h"
 #include "analysis/steps/inferred_steps.h"
 #include "analysis/verdict/judge.h"
+#include "analysis/whole_run/native_run.h"
+#include "analysis/whole_run/without_steps.h"
 
 namespace stallprof {
 namespace {

@@ -22,38 +22,8 @@ namespace {
 
 using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
 
-// The samples for which `keep(sample)` holds, in runs: those that follow each other with the same
-// slice of the stack, wait and weight are one sample with their count, at the first one's instant.
-template <class Keep, class Visit>
-void eachRun(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep,
-             Visit&& visit) {
-  Sample run;
-  run.count = 0;
-  eachSample(trace, thread, begin, end, [&](const Sample& sample) {
-    if (!keep(sample)) return;
-    if (run.count > 0 && run.stack == sample.stack && run.wait == sample.wait &&
-        run.weight == sample.weight) {
-      ++run.count;
-      return;
-    }
-    if (run.count > 0) visit(run);
-    run = sample;
-  });
-  if (run.count > 0) visit(run);
-}
-
-// One by one, so that sums are the same to the last digit however samples are grouped.
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
-  const double weight = seconds(run.weight);
-  double& part = to.seconds[static_cast<std::size_t>(phase)];
-  double partSum = part, timeSum = to.time;
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    partSum += weight;
-    timeSum += weight;
-  }
-  part = partSum;
-  to.time = timeSum;
-  to.all.add(run.stack, run.count);  // whole numbers: exact
+  to.addEach(phase, run.stack, seconds(run.weight), run.count);
 }
 
 class Gatherer {
@@ -180,8 +150,10 @@ class Gatherer {
     const bool warmUp = what.overhead == OverheadKind::kCompilation && sample.at < warm_;
     if ((step || gap) && what.overhead != OverheadKind::kGc && !warmUp)
       addOverhead(what.overhead, sample);
-    if (step)
-      facts_.step.add(phase, sample.stack, seconds(sample.weight)), takeStep(label, sample, data);
+    if (step) {
+      facts_.step.add(phase, sample.stack, seconds(sample.weight));
+      takeStep(label, sample, data);
+    }
     if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
       facts_.modelTime += seconds(sample.weight);
     if (gap) facts_.gap.add(phase, sample.stack, seconds(sample.weight));
@@ -301,7 +273,9 @@ class Gatherer {
       if (ours.count(row.data.key) != 0)
         fetches_[row.data.thread].push_back(
             {row.at + row.data.fetchBegin, row.at + row.data.fetchEnd});
-    for (const auto& [thread, intervals] : fetches_) inspectWorker(thread, intervals);
+    for (const auto& worker : fetches_)
+      eachRunWithin(worker.first, worker.second,
+                    [&](const Sample& run) { takeMaking(worker.first, run); });
     for (std::size_t i = 0; i < timeline_.fetches.size(); ++i)
       if (!timeline_.epochs[timeline_.epochOf[i]].hasWorkers)
         fetches_[timeline_.who.thread].push_back(intervalOf(timeline_.fetches[i]));
@@ -335,10 +309,6 @@ class Gatherer {
     if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
     if (running) add(facts_.makingRunning, what.phase, sample);
     note(id, label, what.phase, what, sample, Side::kProducer);
-  }
-
-  void inspectWorker(ThreadId id, const Intervals& intervals) {
-    eachRunWithin(id, intervals, [&](const Sample& run) { takeMaking(id, run); });
   }
 
   // Of all Python threads of the processes that make batches.

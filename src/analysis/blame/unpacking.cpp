@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "classify/native_class.h"
-
 namespace stallprof {
 namespace {
 
@@ -12,16 +10,12 @@ constexpr double kEnoughNatives = 100;  // of a thread: fewer say too little of 
 
 }  // namespace
 
-double Unpacking::shareOf(const ThreadLife& thread, Side side) const {
+double Unpacking::shareOf(const ThreadLife& thread, Side side) {
   double natives = 0, unpacking = 0;
-  for (const auto& row : thread.natives) {
-    const Nanos middle = row.at + row.data.duration / 2;
-    if (middle < begin_ || middle >= end_) continue;
-    natives += row.data.samples;
-    const std::string symbol = readableSymbol(trace_.text(row.data.function));
-    if (nativeClass(trace_.text(row.data.file), symbol) == NativeClass::kCompression)
-      unpacking += row.data.samples;
-  }
+  eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
+    natives += native.samples;
+    if (classes_.of(native) == NativeClass::kCompression) unpacking += native.samples;
+  });
   if (natives < kEnoughNatives || unpacking <= 0) return 0;
   double running = 0, reading = 0, transforming = 0;
   eachSample(trace_, thread, begin_, end_, [&](const Sample& sample) {

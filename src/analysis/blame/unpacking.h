@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "analysis/facts/native_samples.h"
 #include "analysis/facts/stack_samples.h"
 #include "classify/stack_labels.h"
 
@@ -15,7 +16,7 @@ namespace stallprof {
 class Unpacking {
  public:
   Unpacking(const Trace& trace, const StackLabels& labels, Nanos begin, Nanos end)
-      : trace_(trace), labels_(labels), begin_(begin), end_(end) {}
+      : trace_(trace), labels_(labels), begin_(begin), end_(end), classes_(trace) {}
 
   // Whether this sample of `thread`, on a CPU in a call that reads, counts as unpacking: as many do
   // as are that part.
@@ -26,11 +27,12 @@ class Unpacking {
     double share = 0;  // of its reading, on a CPU
     double owed = 0;   // samples that the share still asks for
   };
-  [[nodiscard]] double shareOf(const ThreadLife& thread, Side side) const;
+  [[nodiscard]] double shareOf(const ThreadLife& thread, Side side);
 
   const Trace& trace_;
   const StackLabels& labels_;
   const Nanos begin_, end_;
+  NativeClasses classes_;
   std::map<ThreadId, Reading> readings_;
 };
 

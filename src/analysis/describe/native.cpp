@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/describe/stack_table.h"
+#include "analysis/facts/native_samples.h"
 #include "classify/frames.h"
 #include "classify/native_class.h"
 
@@ -130,30 +131,28 @@ class Places {
     const Role own = roles_.of(thread.id);
     const Role role = own == Role::kHelper ? roles_.of(thread.process) : own;
     const bool hasStacks = !thread.stacks.empty();
-    for (const auto& row : thread.natives) {
-      const Nanos middle = row.at + row.data.duration / 2;
-      if (middle < begin_ || middle >= end_ || row.data.samples == 0) continue;
-      const Leaf leaf{row.data.file, row.data.function};
-      const double samples = row.data.samples;
+    eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
+      const Leaf leaf{native.file, native.function};
+      const double samples = native.samples;
       LeafUse& use = leaves_[{role, leaf}];
       if (use.samples == 0) use.is = classOf(leaf);
       use.samples += samples;
       samples_ += samples;
       if (use.is == NativeClass::kKernel) kernel_ += samples;
       use.processes.insert(thread.process);
-      if (row.data.stack.none()) continue;
+      if (native.stack.none()) return;
       if (!hasStacks) {
         // A pool's thread, and the frame that submitted its work. It spins for nobody, and one that
         // makes batches does not work for the step that runs meanwhile.
-        if (use.is == NativeClass::kSpin || role == Role::kProducer) continue;
+        if (use.is == NativeClass::kSpin || role == Role::kProducer) return;
         pools_ += samples;
       }
-      const StackSeen& frame = trace_.stack(row.data.stack);
+      const StackSeen& frame = trace_.stack(native.stack);
       auto& [sum, any] = use.below[{frame.function, frame.file}];
       sum += samples;
-      any = row.data.stack;
-      byStack_[{sideOf(role), row.data.stack}][leaf] += samples;
-    }
+      any = native.stack;
+      byStack_[{sideOf(role), native.stack}][leaf] += samples;
+    });
   }
 
   void addFunctions(NativeInfo& info) const {

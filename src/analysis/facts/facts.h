@@ -168,7 +168,7 @@ struct WorkerFacts {
 
 enum class StepSource : std::uint8_t { kNone, kMarks, kNvtx, kHook, kOptimizer, kInferred };
 
-// Of a run without an interpreter and without steps (blame/native_run.h): shares of the window.
+// Of a run without an interpreter and without steps (whole_run/native_run.h): shares of the window.
 struct NativeFacts {
   bool seen = false;
   double opening = 0, reading = 0;  // finding, opening and closing files; reading them

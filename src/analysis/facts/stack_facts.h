@@ -56,6 +56,18 @@ struct PhaseSamples {
     time += weight;
     all.add(witness, count);
   }
+  // `count` samples of `weight` seconds each, one by one: sums are the same to the last digit
+  // however samples are grouped.
+  void addEach(Phase phase, const void* witness, double weight, std::uint32_t count) {
+    double partSum = seconds[static_cast<std::size_t>(phase)], timeSum = time;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      partSum += weight;
+      timeSum += weight;
+    }
+    seconds[static_cast<std::size_t>(phase)] = partSum;
+    time = timeSum;
+    all.add(witness, count);  // whole numbers: exact
+  }
   void join(const PhaseSamples& other) {
     for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += other.seconds[i];
     time += other.time;
@@ -90,8 +102,8 @@ struct StackFacts {
   double gilKnown = 0, gilWaits = 0;  // in steps: samples that know the lock, and wait for it
   double trainerTime = 0;             // the weight of all samples of it, seconds
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
-  double compilations =
-      0;  // runs of samples that compile, after warm-up; back to back they are one
+  // Runs of samples that compile, after warm-up; back to back they are one.
+  double compilations = 0;
   // Threads of the producing processes that want the interpreter's lock.
   SampleSum lockWanted;
   double lockWaits = 0;

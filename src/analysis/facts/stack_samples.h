@@ -107,4 +107,24 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
   }
 }
 
+// The samples for which `keep(sample)` holds, in runs: those that follow each other with the same
+// slice of the stack, wait and weight are one sample with their count, at the first one's instant.
+template <class Keep, class Visit>
+void eachRun(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos end, Keep&& keep,
+             Visit&& visit) {
+  Sample run;
+  run.count = 0;
+  eachSample(trace, thread, begin, end, [&](const Sample& sample) {
+    if (!keep(sample)) return;
+    if (run.count > 0 && run.stack == sample.stack && run.wait == sample.wait &&
+        run.weight == sample.weight) {
+      ++run.count;
+      return;
+    }
+    if (run.count > 0) visit(run);
+    run = sample;
+  });
+  if (run.count > 0) visit(run);
+}
+
 }  // namespace stallprof

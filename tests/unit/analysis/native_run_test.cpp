@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/native_run.h"
+#include "analysis/whole_run/native_run.h"
 
 #include <algorithm>
 #include <cmath>

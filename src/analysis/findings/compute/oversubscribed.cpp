@@ -5,7 +5,7 @@
 
 #include "analysis/facts/stack_facts.h"
 #include "analysis/facts/wording.h"
-#include "analysis/findings/build.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {
@@ -28,14 +28,12 @@ const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 // With no time spent in spin loops; likely half of it, as some of it is waiting that one thread
 // would do as work.
 Advice fewerThreads(const Evidence& e, double spins) {
-  const double lost = spins * e.compute;
-  const auto without = [&](double part) { return 1 / (1 - part * lost); };
   const int threads = std::max(1, static_cast<int>(std::floor(coresOfRank(e))));
   return adviceOf(
       kFewerThreads,
       {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->spinning), std::to_string(threads)},
       assuming("none of the CPU that goes to spin loops is lost then",
-               {without(0.5), without(0), without(1)}),
+               withoutOverhead(spins * e.compute, 0.5, 1, 0)),
       "where the limit is raised, or ranks are fewer, raise it too");
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/describe/stack_table.h"
-#include "analysis/findings/hot.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"
 
 namespace stallprof {
@@ -25,21 +25,12 @@ const AdviceDefinition kLessPython{
                   : ", or torch.compile the step" + ifNewEnough(has, kCompileSince) + ".");
     }};
 
-// Arithmetic: the time is the trainer's own, so what leaves it shortens the step. How much can
-// leave is not known: half, within a tenth and nine tenths.
-Prediction withLessPython(double share) {
-  const auto speedup = [&](double part) { return 1 / (1 - share * part); };
-  return assuming("half of it, at most nine tenths, can leave the step",
-                  {speedup(0.5), speedup(0.1), speedup(0.9)});
-}
-
 Maybe<Finding> pythonOverhead(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (s.gilKnown < kLockSeen * s.step.all.samples) return {};
   const Share share = shareOf(s.ownPython, s.trainer);
   if (share.low <= kMuchPython) return {};
-  Finding f = findingOf(e, share.value, "The training loop's own Python holds up the step");
-  f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  Finding f = overheadFinding(e, share.value, "The training loop's own Python holds up the step");
   if (share.high - share.value > 0.10) f.confidence = lowered(f.confidence);
   addEvidence(f,
               "the trainer's own lines run {} of the time with the interpreter's lock held: "
@@ -53,7 +44,7 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
                 {ratioWord(std::min(1.0, line->samples / s.ownPython)), textWord(nameOf(*line))});
   }
   return withAdvice(
-      f, {adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withLessPython(share.value))});
+      f, {adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withoutHalf(share.value))});
 }
 
 }  // namespace

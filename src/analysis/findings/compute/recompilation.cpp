@@ -7,13 +7,13 @@
 #include "analysis/facts/wording.h"
 #include "analysis/findings/hot.h"
 #include "analysis/findings/loader_setting.h"
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {
 
-constexpr double kMinTimes =
-    3;  // of one function, after its first: fewer may be a last small batch
+// Of one function, after its first: fewer may be a last small batch.
+constexpr double kMinTimes = 3;
 constexpr double kManyTimes = 10;   // as many are no chance
 constexpr double kMostly = 0.5;     // of the window: no step without it was seen
 constexpr double kMaxShare = 0.98;  // that can leave: what was compiled runs, too
@@ -22,13 +22,11 @@ std::string fewerShapesText(const AdviceContext& c) {
   const std::string& by = c.advice.change.name;
   const std::string shapes = "Give what is compiled" + atLine(c.finding.where) +
                              " few shapes: pad or cut batches to one of a few sizes and mask what "
-                             "is padding, and drop the "
-                             "last, smaller batch. ";
+                             "is padding, and drop the last, smaller batch. ";
   if (by == "tf.function")
     return shapes +
            "Or declare what changes (input_signature with None, reduce_retracing=True), pass "
-           "tensors "
-           "instead of Python numbers, and make the tf.function once, outside the loop.";
+           "tensors instead of Python numbers, and make the tf.function once, outside the loop.";
   if (by == "torch.compile")
     return shapes +
            "Or declare what changes (torch.compile(dynamic=True), torch._dynamo.mark_dynamic); "

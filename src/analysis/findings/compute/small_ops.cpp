@@ -6,12 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/facts/native_samples.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/findings/loader_setting.h"
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"
 #include "classify/frames.h"
-#include "classify/native_class.h"
 
 namespace stallprof {
 namespace {
@@ -36,8 +36,7 @@ const AdviceDefinition kWholeTensors{
       const Has has = hasSince(c, kCompileSince);
       return "Work on whole tensors" + atLine(c.finding.where) +
              ": one operator for all elements instead of one for each, and no .item() or indexing "
-             "of "
-             "single elements in a loop (tolist() reads all at once)" +
+             "of single elements in a loop (tolist() reads all at once)" +
              (has == Has::kNo ? "."
                               : "; torch.compile" + ifNewEnough(has, kCompileSince) +
                                     " fuses what stays small, as do foreach and fused optimizers.");
@@ -59,12 +58,8 @@ struct NativePlace {
 class Machinery {
  public:
   explicit Machinery(const Evidence& e) : trace_(e.trace) {
-    for (const auto& row : trace_.thread(e.trainer.thread).natives) {
-      const Nanos middle = row.at + row.data.duration / 2;
-      if (middle < e.trainer.windowBegin || middle >= e.trainer.windowEnd) continue;
-      all_ += row.data.samples;
-      take(row.data);
-    }
+    eachNative(trace_.thread(e.trainer.thread), e.trainer.windowInterval(),
+               [&](const NativeSlice& native) { take(native); });
     for (const auto& [key, place] : places_) {
       if (place.machinery < kSomeOfPlace * place.all) continue;
       machinery_ += place.machinery + place.support;
@@ -82,20 +77,31 @@ class Machinery {
   [[nodiscard]] StackId line() const { return line_; }
 
  private:
+  enum class Use : std::uint8_t { kOther, kOverhead, kSupport };
+
   void take(const NativeSlice& native) {
     const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
     NativePlace& place = places_[{frame.function, frame.file, frame.line}];
     place.stack = native.stack;
+    all_ += native.samples;
     place.all += native.samples;
+    const Use use = useOf(native);
+    if (use == Use::kOverhead) place.machinery += native.samples;
+    if (use == Use::kSupport) place.support += native.samples;
+  }
+
+  // A function is read once, however many samples it has.
+  Use useOf(const NativeSlice& native) {
+    const auto [at, isNew] = uses_.try_emplace({native.file, native.function}, Use::kOther);
+    if (!isNew) return at->second;
     const std::string symbol = readableSymbol(trace_.text(native.function));
     const std::string_view file = trace_.text(native.file);
-    if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries)) {
-      place.machinery += native.samples;
-      return;
-    }
     const NativeClass is = nativeClass(file, symbol);
-    if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
-      place.support += native.samples;
+    if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries))
+      at->second = Use::kOverhead;
+    else if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
+      at->second = Use::kSupport;
+    return at->second;
   }
 
   void consider(const NativePlace& place) {
@@ -120,6 +126,7 @@ class Machinery {
   const Trace& trace_;
   std::map<std::tuple<StringId, StringId, std::uint32_t>, NativePlace> places_;
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
+  std::map<std::pair<StringId, StringId>, Use> uses_;
   double all_ = 0, machinery_ = 0, most_ = 0;
   StackId line_;
 };
@@ -130,8 +137,7 @@ Maybe<Finding> smallOps(const Evidence& e) {
   if (machinery.samples() <= 0 || share.low <= kMuchMachinery) return {};
   const double ofWindow = share.value * e.compute;
   if (ofWindow <= kNotable) return {};
-  Finding f = findingOf(e, ofWindow, "The step is many tiny operators");
-  f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  Finding f = overheadFinding(e, ofWindow, "The step is many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
   addEvidence(f,
               "of the training thread's CPU samples {} are in what PyTorch does for each operator, "
@@ -144,8 +150,7 @@ Maybe<Finding> smallOps(const Evidence& e) {
   }
   return withAdvice(f,
                     {adviceOf(kWholeTensors, {"code", "operators", "one an element", "one for all"},
-                              assuming("half of it, at most nine tenths, can leave the step",
-                                       withoutOverhead(ofWindow, 0.5, 0.9, 0.1)))});
+                              withoutHalf(ofWindow))});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/loader_setting.h"
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"
 #include "analysis/steps/timeline.h"
 

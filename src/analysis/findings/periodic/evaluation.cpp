@@ -2,7 +2,7 @@
 // periodic.evaluation: evaluation takes a large part of the training time.
 #include <algorithm>
 
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/steps/timeline.h"
 
 namespace stallprof {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // periodic.gc: Python's garbage collector stops the training.
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {

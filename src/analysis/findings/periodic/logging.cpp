@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // periodic.logging: writing logs holds up the steps.
 #include "analysis/findings/loader_setting.h"
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {

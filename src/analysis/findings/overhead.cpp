@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/findings/periodic/overhead.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 
 Prediction withoutOverhead(double share, double likely, double minimum, double maximum) {
   const auto speedup = [&](double left) { return 1 / (1 - share * (1 - left)); };
   return {speedup(likely), speedup(minimum), speedup(maximum)};
+}
+
+Prediction withoutHalf(double share) {
+  return assuming("half of it, at most nine tenths, can leave the step",
+                  withoutOverhead(share, 0.5, 0.9, 0.1));
 }
 
 Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {

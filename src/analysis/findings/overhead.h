@@ -3,18 +3,20 @@
 
 #include "analysis/findings/hot.h"
 
-// What the findings about periodic work share: it returns every so many steps and holds up the
-// training meanwhile.
+// What findings share that are about the training thread's own time: work that could leave it.
 namespace stallprof {
 
 // The time is the trainer's own, so what leaves it shortens the run by as much; the arguments are
 // the shares of it that are left.
 [[nodiscard]] Prediction withoutOverhead(double share, double likely, double minimum,
                                          double maximum);
+// How much of it can leave is not known: half, within a tenth and nine tenths.
+[[nodiscard]] Prediction withoutHalf(double share);
 
 // Of the training thread's time.
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 
+// High with 100 steps in the window.
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);
 // The finding of a kind that takes more than `notable` of the training thread's time, by its
 // samples (at the low end of a 90 % interval): said by `pattern`, with how sure it is (a wide share

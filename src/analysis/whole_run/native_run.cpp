@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/native_run.h"
+#include "analysis/whole_run/native_run.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/blame.h"
+#include "analysis/facts/native_samples.h"
 #include "classify/native_work.h"
 
 namespace stallprof {
@@ -101,9 +102,9 @@ class NativeRun {
  private:
   template <class Visit>
   void eachSample(const ThreadLife& thread, Visit&& visit) const {
-    for (const auto& row : thread.natives)
-      if (const Nanos middle = row.at + row.data.duration / 2; window_.contains(middle))
-        visit(Place{row.data.file, row.data.function}, double(row.data.samples));
+    eachNative(thread, window_, [&](const NativeSlice& native) {
+      visit(Place{native.file, native.function}, double(native.samples));
+    });
   }
 
   const NativeWork& workAt(const Place& place) const {

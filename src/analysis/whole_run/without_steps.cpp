@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/without_steps.h"
+#include "analysis/whole_run/without_steps.h"
 
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/stacks.h"

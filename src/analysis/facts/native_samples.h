@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "base/interval.h"
+#include "classify/native_class.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// The kernel's samples of one thread whose middle is in `window`, in order: visit(slice). Slices of
+// no sample are left out.
+template <class Visit>
+void eachNative(const ThreadLife& thread, const Interval& window, Visit&& visit) {
+  for (const Timed<NativeSlice>& row : thread.natives)
+    if (row.data.samples > 0 && window.contains(row.at + row.data.duration / 2)) visit(row.data);
+}
+
+// What class of code samples are in. A function is read once, however many samples it has.
+class NativeClasses {
+ public:
+  explicit NativeClasses(const Trace& trace) : trace_(trace) {}
+  [[nodiscard]] NativeClass of(const NativeSlice& native) {
+    const auto [at, isNew] = known_.try_emplace({native.file, native.function});
+    if (isNew)
+      at->second =
+          nativeClass(trace_.text(native.file), readableSymbol(trace_.text(native.function)));
+    return at->second;
+  }
+
+ private:
+  const Trace& trace_;
+  std::map<std::pair<StringId, StringId>, NativeClass> known_;
+};
+
+}  // namespace stallprof
