@@ -175,6 +175,7 @@ def provenance(script):
 
 
 def write_page(name, text):
-    path = ROOT / "reports" / name
+    """A page under reports/; in the build's folder where changes are not committed, as no commit repeats it."""
+    path = (BUILD if commit().endswith("-dirty") else ROOT / "reports") / name
     path.write_text(text)
     print(f"wrote {path.relative_to(ROOT)}")
