@@ -9,6 +9,8 @@ import torch
 from own_clock import WITHOUT, OwnClock
 from torch_training import update
 
+WORDS = 256
+
 
 def parse(line):
     return [float(int(word) % 97) / 97 for word in line.split()]
@@ -17,7 +19,7 @@ def parse(line):
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    lines = [" ".join(str(random.randint(0, 999)) for _ in range(64)) for _ in range(2000)]
+    lines = [" ".join(str(random.randint(0, 999)) for _ in range(WORDS)) for _ in range(2000)]
 
     def batch():
         return torch.tensor([parse(random.choice(lines)) for _ in range(48)])
@@ -30,7 +32,7 @@ def main():
     for _ in range(0 if WITHOUT else 2):
         threading.Thread(target=work, daemon=True).start()
     layers = [layer for _ in range(30) for layer in (torch.nn.Linear(64, 64), torch.nn.ReLU())]
-    model = torch.nn.Sequential(*layers, torch.nn.Linear(64, 1))
+    model = torch.nn.Sequential(torch.nn.Linear(WORDS, 64), *layers, torch.nn.Linear(64, 1))
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     clock = OwnClock()
     for _ in clock.steps():

@@ -58,7 +58,10 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.trainer.join(part.trainer);
   all.ownPython += part.ownPython;
   all.gilKnown += part.gilKnown;
-  all.gilWaits += part.gilWaits;
+  all.stepIdle.join(part.stepIdle);
+  all.stepLockWaits += part.stepLockWaits;
+  all.lockBeside += part.lockBeside;
+  all.lockProducers += part.lockProducers;
   all.trainerTime += part.trainerTime;
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
   all.compilations += part.compilations;

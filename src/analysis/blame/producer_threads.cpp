@@ -12,6 +12,7 @@ namespace {
 constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is chance
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
+constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval: nobody is waited for
 
 // In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
@@ -35,13 +36,12 @@ class Finder {
     waits_ = joined(std::move(waits_));  // they may be compared with thousands of threads
     Nanos waiting{};
     for (const Interval& wait : waits_) waiting += wait.length();
-    if (seconds(waiting) < kMinWaiting * seconds(end_ - begin_)) return std::move(found_);
+    const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
     for (const ThreadId id : trace_.process(timeline_.who.process).threads) {
       if (id == timeline_.who.thread) continue;
-      Nanos meanwhile{};
-      for (const Interval& wait : waits_) meanwhile += worked(observe(trace_.thread(id), wait));
-      if (seconds(meanwhile) < kWorksMeanwhile * seconds(waiting) || computes(id)) continue;
+      if (waitedFor ? !works(id, waiting) : !waitsForRoom(id)) continue;
+      if (computes(id)) continue;
       found_.threads.push_back(id);
       inspectProducer(id, running);
     }
@@ -73,6 +73,22 @@ class Finder {
                      found_.graphWaits(label, sample.wait, sample.at))
                    waits_.push_back({sample.at - sample.weight, sample.at});
                });
+  }
+
+  [[nodiscard]] bool works(ThreadId id, Nanos waiting) const {
+    Nanos meanwhile{};
+    for (const Interval& wait : waits_) meanwhile += worked(observe(trace_.thread(id), wait));
+    return seconds(meanwhile) >= kWorksMeanwhile * seconds(waiting);
+  }
+
+  [[nodiscard]] bool waitsForRoom(ThreadId id) const {
+    double all = 0, inPut = 0;
+    eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+      ++all;
+      const PhaseRule* rule = labels_.of(sample.stack->stack, Side::kTrainer).rule;
+      inPut += sample.wait != Wait::kRunning && rule && rule->id == "python.queue_put";
+    });
+    return inPut > kWaitsForRoom * all;
   }
 
   [[nodiscard]] bool computes(ThreadId id) const {

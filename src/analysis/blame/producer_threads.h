@@ -16,8 +16,9 @@ namespace stallprof {
 //
 // They are those that work while the trainer's thread stands waiting for its process's threads: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
-// result (rule key `handover`), or blocked while its graph gets its next batch (GetNexts). One that
-// mostly computes by known rules, as a forest's threads do, is none.
+// result (rule key `handover`), or blocked while its graph gets its next batch (GetNexts). Where it
+// never waits, because they are ahead of it, those that wait for room in a queue themselves. One
+// that mostly computes by known rules, as a forest's threads do, is none.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.

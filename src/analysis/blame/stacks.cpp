@@ -52,6 +52,7 @@ class Gatherer {
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
     inspectLocks();
+    inspectHolders();
     for (auto& [key, function] : functions_) {
       function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
       facts_.functions.push_back(std::move(function.samples));
@@ -234,6 +235,9 @@ class Gatherer {
   void takeStep(const StackLabel& label, const Sample& sample, bool data) {
     if (sample.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
+    const bool waits = sample.stack->gil == Gil::kWaits;
+    if (waits || sample.wait != Wait::kRunning) facts_.stepIdle.add(sample.stack);
+    facts_.stepLockWaits += waits;
     facts_.ownPython += !data && ownPython(label, sample);
   }
 
@@ -321,6 +325,18 @@ class Gatherer {
       std::uint32_t threads = 0;
       for (const ThreadId thread : trace_.process(id).threads) threads += inspectLock(thread);
       facts_.lockThreads = std::max(facts_.lockThreads, threads);
+    }
+  }
+
+  // Who holds the lock that the trainer waits for.
+  void inspectHolders() {
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads) {
+      if (id == timeline_.who.thread) continue;
+      eachSlice(trace_.thread(id), begin_, end_, [&](const auto& row, std::uint32_t count) {
+        if (row.data.gil != Gil::kHolds) return;
+        facts_.lockBeside += count;
+        if (threads_.has(id)) facts_.lockProducers += count;
+      });
     }
   }
 

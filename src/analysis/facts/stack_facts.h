@@ -99,8 +99,14 @@ struct StackFacts {
   double modelTime = 0;  // of those: seconds of compute that a rule, or its line, knows to be so
   SampleSum trainer;     // all samples of it in the window, those without a stack too
   double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
-  double gilKnown = 0, gilWaits = 0;  // in steps: samples that know the lock, and wait for it
-  double trainerTime = 0;             // the weight of all samples of it, seconds
+  double gilKnown = 0;   // in steps: samples that know the lock
+  // In steps: samples without a core or blocked, and of those the ones that wait for the lock.
+  SampleSum stepIdle;
+  double stepLockWaits = 0;
+  // Samples of the trainer's process that hold the lock beside the trainer: of all its threads, and
+  // of those that make data.
+  double lockBeside = 0, lockProducers = 0;
+  double trainerTime = 0;                          // the weight of all samples of it, seconds
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
   // Runs of samples that compile, after warm-up; back to back they are one.
   double compilations = 0;

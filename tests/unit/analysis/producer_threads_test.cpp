@@ -222,3 +222,55 @@ TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {
   REQUIRE(idle.breakdown.blame.has_value());
   CHECK(near(idle.breakdown.blame->unknown, 0.8));
 }
+
+namespace {
+
+// 200 updates whose batches were ready: of each 100 ms the trainer is blocked for 30 ms in its own
+// call, waiting for the lock or not, while thread 2 holds it, which is then blocked in `ends`.
+std::string beside(const std::string& gil, const std::string& ends) {
+  return test::kTrainer +
+         "0 thread thread=2 process=1 tid=101 name=\"python3\"\n"
+         "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n"
+         "0 stack stack=2 file=\"train.py\" function=\"work\" line=40\n"
+         "0 stack stack=3 caller=2 file=\"train.py\" function=\"parse\" line=50\n"
+         "0 stack stack=4 caller=2 file=\"/usr/lib/python3.11/queue.py\" function=\"" +
+         ends +
+         "\" line=140\n"
+         "repeat 200 every 100ms\n"
+         "0ms slice thread=1 duration=30ms samples=3 wait=futex\n"
+         "10ms stack_slice thread=1 duration=20ms samples=3 stack=1 gil=" +
+         gil +
+         "\n"
+         "30ms slice thread=1 duration=70ms run=70ms samples=7 wait=running\n"
+         "40ms stack_slice thread=1 duration=60ms samples=7 stack=1 gil=released\n"
+         "95ms optimizer thread=1 duration=5ms optimizer=1\n"
+         "0ms slice thread=2 duration=30ms run=30ms samples=3 wait=running\n"
+         "10ms stack_slice thread=2 duration=20ms samples=3 stack=3 gil=holds\n"
+         "30ms slice thread=2 duration=70ms samples=7 wait=futex\n"
+         "40ms stack_slice thread=2 duration=60ms samples=7 stack=4 gil=released\n"
+         "end\n";
+}
+
+const Finding* ofTheLock(const Analysis& a) {
+  for (const Finding& f : a.findings)
+    if (f.id == "transform.gil_bound") return &f;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a step that waits for the lock which threads ahead of it hold is bound by the lock") {
+  const Analysis a = analyze(test::traceOf(beside("waits", "Queue.put")));
+  const Finding* lock = ofTheLock(a);
+  REQUIRE(lock != nullptr);
+  CHECK(lock->rank == 1);
+  CHECK(near(lock->shareRatio, 0.3));
+  CHECK(lock->hot.function.raw() == "parse");
+  CHECK(a.verdict.boundBy == "transform");
+}
+
+TEST_CASE(
+    "a step that is blocked in anything else is not, nor by a thread that takes from a queue") {
+  CHECK(ofTheLock(analyze(test::traceOf(beside("released", "Queue.put")))) == nullptr);
+  CHECK(ofTheLock(analyze(test::traceOf(beside("waits", "Queue.get")))) == nullptr);
+}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // transform.gil_bound: threads that make batches take turns at the interpreter's lock.
+#include <algorithm>
+
+#include "analysis/findings/overhead.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -8,6 +11,9 @@ namespace {
 // Two threads of pure Python wait half the time, n of them (n-1)/n; a pool that mostly works in C
 // waits a few percent.
 constexpr double kOftenWaiting = 0.25;
+constexpr double kMainShare = 0.5;
+
+constexpr char kOtherOrder[] = "results arrive in another order where threads become processes";
 
 const AdviceDefinition kReleaseTheLock{
     "release_the_lock",
@@ -15,8 +21,50 @@ const AdviceDefinition kReleaseTheLock{
     "a library that releases the lock while it works (Pillow, OpenCV, NumPy on large "
     "arrays do)."};
 
+// The scheduler knows exactly how long the trainer's thread was blocked, and samples why: those of
+// a thread that is blocked for less than a millisecond at a time miss half of it.
+Share lockShareOfStep(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const Share sampled = shareOf(s.stepLockWaits, s.trainer);
+  if (!e.trainerBlockedKnown) return sampled;
+  const double blocked = std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
+  const Share ofIdle = shareOf(s.stepLockWaits, s.stepIdle);
+  const Share counted{ofIdle.value * blocked, ofIdle.low * blocked, ofIdle.high * blocked};
+  return counted.value > sampled.value ? counted : sampled;
+}
+
+// Batches are ready in time, and yet the step is slow: what it takes of the lock comes after what
+// the threads that make them take.
+Maybe<Finding> besideTheStep(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  if (s.lockProducers <= kMainShare * s.lockBeside) return {};
+  const Share share = lockShareOfStep(e);
+  if (share.low <= kNotable) return {};
+  Finding f = overheadFinding(
+      e, share.value,
+      "The training step waits for Python's global lock, held by threads that make batches");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "the training thread waits {} of the time for the lock", {ratioWord(share.value)},
+              ratioWord(share.value));
+  addIntervalEvidence(f, share, s.stepIdle.samples);
+  addEvidence(f,
+              "{} of the process make batches, and hold it {} of the time that others than the "
+              "training thread do",
+              {countWord(static_cast<std::int64_t>(e.trainer.threads.size()), "thread"),
+               ratioWord(s.lockProducers / s.lockBeside)});
+  if (const auto line = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning})) {
+    point(f, *line);
+    addEvidence(f, "most of their work is in {}", {textWord(nameOf(*line))});
+  }
+  return withAdvice(f, {adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"},
+                                 assuming("half of the waiting leaves the step, at most all of it",
+                                          withoutOverhead(share.value, 0.5, 0.9, 0)),
+                                 kOtherOrder)});
+}
+
 Maybe<Finding> gilBound(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
+  if (auto beside = besideTheStep(e)) return beside;
   if (s.lockThreads < 2) return {};
   const Share waits = shareOf(s.lockWaits, s.lockWanted);
   if (waits.low <= kOftenWaiting || e.transform <= kNotable) return {};
@@ -34,9 +82,8 @@ Maybe<Finding> gilBound(const Evidence& e) {
     addEvidence(f, "most of the waiting in {}", {textWord(nameOf(*line))});
   }
   return withAdvice(
-      f,
-      {moreWorkers(e), adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"}, {},
-                                "results arrive in another order where threads become processes")});
+      f, {moreWorkers(e),
+          adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"}, {}, kOtherOrder)});
 }
 
 }  // namespace
@@ -49,7 +96,9 @@ const FindingDefinition kGilBound(
   one.)",
      .rule = R"(two or more Python threads of a process that makes batches want to run, and
   wait for the lock over 25 % of that time (at the low end of a 90 % interval); over 5 %
-  of the window is blamed on making batches. Pure Python on n threads waits (n-1)/n.)",
+  of the window is blamed on making batches. Pure Python on n threads waits (n-1)/n. Or the
+  training thread itself waits for the lock over 5 % of the window, and threads that make batches
+  hold it for most of what is held beside it: that batches are ready in time does not show it.)",
      .fixes = R"(- Processes instead of threads: num_workers.
 - Libraries that release the lock while they work.)",
      .wrong = R"(a free-threaded Python has no such lock. The threads that wait are not
