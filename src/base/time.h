@@ -21,6 +21,12 @@ using Nanos = std::chrono::nanoseconds;
 [[nodiscard]] constexpr Nanos fromSeconds(double s) {
   return Nanos(static_cast<Nanos::rep>(s * 1e9));
 }
+// part / whole; 0 where `whole` is not positive.
+[[nodiscard]] constexpr double fractionOf(Nanos part, Nanos whole) {
+  return whole > Nanos::zero()
+             ? static_cast<double>(part.count()) / static_cast<double>(whole.count())
+             : 0;
+}
 // Rounded towards zero.
 [[nodiscard]] constexpr Nanos scaled(Nanos t, double factor) {
   return Nanos(static_cast<Nanos::rep>(static_cast<double>(t.count()) * factor));

@@ -5,17 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "base/add_members.h"
-#include "classify/waits.h"
+#include "analysis/steps/roles.h"
 
 namespace stallprof {
 namespace {
-
-double fractionOf(Nanos part, Nanos whole) {
-  return whole > Nanos::zero()
-             ? static_cast<double>(part.count()) / static_cast<double>(whole.count())
-             : 0;
-}
 
 Interval fetchOf(const Timed<WorkerTask>& t) {
   return {t.at + t.data.fetchBegin, t.at + t.data.fetchEnd};
@@ -60,54 +53,6 @@ FetchSplit waitingForThreads(FetchSplit split) {
 }
 
 }  // namespace
-
-Observed& Observed::operator+=(const Observed& o) {
-  addMembers<&Observed::run, &Observed::queued, &Observed::extract, &Observed::transform,
-             &Observed::unknown, &Observed::blockedSamples>(*this, o);
-  return *this;
-}
-
-// How many of a slice's samples lie in (begin, end]. They are evenly spaced, the last at the
-// slice's end, so that adjacent intervals count each sample once.
-static std::uint32_t samplesIn(const Timed<ThreadSlice>& slice, const Interval& interval) {
-  if (slice.data.duration <= Nanos::zero()) return 0;
-  const auto after = [&](Nanos t) {  // samples later than t
-    const __int128 left = std::clamp(slice.end() - t, Nanos::zero(), slice.data.duration).count();
-    const __int128 whole = slice.data.duration.count();
-    return static_cast<std::uint32_t>((left * slice.data.samples + whole - 1) / whole);
-  };
-  return after(interval.begin) - after(interval.end);
-}
-
-// Adds the weight of `samples` of the slice to what they found the thread blocked in.
-static void weigh(Observed& seen, const ThreadSlice& slice, std::uint32_t samples) {
-  if (slice.wait == Wait::kRunning || slice.samples == 0 || slice.duration <= Nanos::zero()) return;
-  const Nanos weight = scaled(slice.duration, static_cast<double>(samples) / slice.samples);
-  const Phase phase = producerWait(slice.wait).phase;
-  (phase == Phase::kExtract     ? seen.extract
-   : phase == Phase::kTransform ? seen.transform
-                                : seen.unknown) += weight;
-  seen.blockedSamples += samples;
-}
-
-// `counts`: whether a slice's samples count for the interval at all.
-template <class Counts>
-static Observed observeSlices(const ThreadLife& thread, const Interval& interval, Counts counts) {
-  Observed seen;
-  divide(thread.slices, interval, [&](const Interval& piece, const Timed<ThreadSlice>* slice) {
-    if (!slice) return;
-    const ThreadSlice& s = slice->data;
-    const double share = fractionOf(piece.length(), s.duration);
-    seen.run += scaled(s.run, share);
-    seen.queued += scaled(s.queued, share);
-    if (counts(*slice)) weigh(seen, s, samplesIn(*slice, interval));
-  });
-  return seen;
-}
-
-Observed observe(const ThreadLife& thread, const Interval& interval) {
-  return observeSlices(thread, interval, [](const Timed<ThreadSlice>&) { return true; });
-}
 
 bool Producers::before(const Place& a, const Place& b) {
   return std::tie(a.key, a.batch) < std::tie(b.key, b.batch);
@@ -154,6 +99,7 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& timeline, const 
       worker.blockedAndQueued += std::max(Nanos::zero(), fetch.length() - task->data.cpu);
     }
     pool(worker);
+    worker.sending = sendingOf(worker);
   }
 
   self_.thread = timeline.who.thread;
@@ -189,7 +135,7 @@ void Producers::pool(Worker& worker) const {
   for (const Interval& fetch : worker.making) {
     worker.span.begin = std::min(worker.span.begin, fetch.begin);
     worker.span.end = std::max(worker.span.end, fetch.end);
-    worker.seen += observeSlices(thread, fetch, [](const Timed<ThreadSlice>&) { return false; });
+    worker.seen += observe(thread, fetch, [](const Timed<ThreadSlice>&) { return false; });
   }
   // Only a slice's last sample has an instant of its own; the others are taken as evenly spaced.
   // Where batches are made in less than two sampling periods, those would fall beside their fetch
@@ -198,7 +144,7 @@ void Producers::pool(Worker& worker) const {
   for (const Timed<ThreadSlice>& slice : thread.slices) {
     while (next != worker.making.end() && next->begin < slice.end()) ++next;
     if (next != worker.making.begin() && slice.end() <= std::prev(next)->end)
-      weigh(worker.seen, slice.data, slice.data.samples);
+      worker.seen.weigh(slice.data, slice.data.samples);
   }
 }
 
@@ -211,9 +157,8 @@ FetchSplit Producers::split(const Worker& worker, const Interval& fetch, Nanos c
   split.queued =
       scaled(rest, std::min(1.0, fractionOf(worker.seen.queued, worker.blockedAndQueued)));
   const Nanos blocked = rest - split.queued;
-  Observed seen =
-      observeSlices(trace_.thread(worker.thread), fetch,
-                    [&](const Timed<ThreadSlice>& s) { return worker.makesAt(s.end()); });
+  Observed seen = observe(trace_.thread(worker.thread), fetch,
+                          [&](const Timed<ThreadSlice>& s) { return worker.makesAt(s.end()); });
   if (seen.blockedSamples < kEnoughSamples) seen = worker.seen;
   const Nanos weights = seen.extract + seen.transform + seen.unknown;
   if (weights <= Nanos::zero()) {  // never seen blocked: too short for any sample
@@ -249,6 +194,53 @@ void Producers::nameByStacks(FetchSplit& split) const {
   split.queuedExtract = scaled(split.queued, reads);
 }
 
+// Its process's other threads send batches, but for what its fetches had of them as pools.
+Nanos Producers::sendingOf(const Worker& worker) const {
+  Nanos sending{};
+  for (const ThreadId id : trace_.process(trace_.thread(worker.thread).process).threads)
+    if (id != worker.thread) sending += observe(trace_.thread(id), worker.span).run;
+  const Nanos pinning = pinningOf(worker);
+  if (sending <= Nanos::zero() || pinning == Nanos::max()) return Nanos::max();
+  for (const Timed<WorkerTask>* task : worker.tasks)
+    sending -= std::max(Nanos::zero(), task->data.processCpu - task->data.cpu);
+  return pinning + std::max(Nanos::zero(), sending) / static_cast<Nanos::rep>(worker.tasks.size());
+}
+
+// Its part of the pin thread's CPU, a batch: the thread serves all workers alike.
+Nanos Producers::pinningOf(const Worker& worker) const {
+  const ProcessId trainer = timeline_.who.process;
+  if (std::none_of(trace_.loaders.begin(), trace_.loaders.end(), [&](const auto& row) {
+        return row.data.process == trainer && row.data.pinMemory;
+      }))
+    return Nanos::zero();
+  Nanos pinning{};
+  for (const ThreadId id : trace_.process(trainer).threads)
+    if (pinsBatches(trace_, trace_.thread(id)))
+      pinning += observe(trace_.thread(id), worker.span).run;
+  if (pinning <= Nanos::zero()) return Nanos::max();
+  const auto batches = std::count_if(places_.begin(), places_.end(), [&](const Place& place) {
+    const Worker& maker = workers_[place.worker];
+    return overlap(fetchOf(*maker.tasks[place.task]), worker.span) > Nanos::zero();
+  });
+  return pinning / std::max<std::ptrdiff_t>(batches, 1);
+}
+
+// A batch is made and not yet there. Sending it takes the feeder's CPU time; for the rest, while
+// the worker makes its next batches, the feeder waits for the interpreter's lock that those hold,
+// or for a core.
+void Producers::handOver(Blame& blame, const Worker& worker, std::size_t task,
+                         Interval handing) const {
+  Nanos load = handing.length();
+  handing.end -= std::min(load, worker.sending);
+  for (std::size_t i = task + 1; i < worker.making.size(); ++i) {
+    if (worker.making[i].begin >= handing.end) break;
+    const Nanos part = overlap(worker.making[i], handing);
+    addShare(blame, worker.splits[i], worker.making[i].length(), part);
+    load -= part;
+  }
+  blame.load += load;
+}
+
 const Producers::Place* Producers::find(const EpochSpan& epoch, const Timed<Fetch>& fetch) const {
   const Place wanted{epoch.key, fetch.data.batch};
   const auto after = std::upper_bound(places_.begin(), places_.end(), wanted, before);
@@ -266,6 +258,9 @@ Blame Producers::follow(const Place& place, const Interval& wait) const {
     return end - rest.end;
   };
   // Backwards from the owed batch: handing over, making, waiting for an index, the batch before...
+  const Nanos made = fetchOf(*worker.tasks[place.task]).end;
+  if (made < rest.end) handOver(blame, worker, place.task, {std::max(made, rest.begin), rest.end});
+  (void)takeFrom(made);
   for (std::size_t i = place.task + 1; i-- > 0 && !rest.empty();) {
     const Timed<WorkerTask>& task = *worker.tasks[i];
     const Interval fetch = fetchOf(task);

@@ -9,20 +9,10 @@
 #include "analysis/blame/read_cpu.h"
 #include "analysis/blame/refine.h"
 #include "analysis/facts/facts.h"
+#include "analysis/facts/observed.h"
 #include "analysis/steps/timeline.h"
 
 namespace stallprof {
-
-// What a thread's slices show of an interval. Sums of many slices are exact in run and queued;
-// `extract`, `transform` and `unknown` weigh what the samples found it blocked in: a sample is an
-// instant, so it counts where it fell, with the time between two samples as its weight.
-struct Observed {
-  Nanos run{}, queued{};
-  Nanos extract{}, transform{}, unknown{};
-  std::uint32_t blockedSamples = 0;
-  Observed& operator+=(const Observed& o);
-};
-[[nodiscard]] Observed observe(const ThreadLife& thread, const Interval& interval);
 
 // A fetch's wall time by what its producer did. Sums to the fetch.
 struct FetchSplit {
@@ -62,6 +52,8 @@ class Producers {
     Observed seen;                                // over all its fetches
     Interval span{Nanos::max(), {}};              // from the first to the last of them
     Nanos blockedAndQueued{};                     // their wall less their CPU
+    // CPU that its feeder, and the trainer's thread that pins, take a batch; max(): not known.
+    Nanos sending = Nanos::max();
     // Whether a sample at `t` fell into a fetch: later than its begin, up to its end.
     [[nodiscard]] bool makesAt(Nanos t) const;
   };
@@ -76,6 +68,9 @@ class Producers {
   [[nodiscard]] Nanos taking(const EpochSpan& epoch, const Place& place, std::int64_t batch) const;
   [[nodiscard]] const Place* find(const EpochSpan& epoch, const Timed<Fetch>& fetch) const;
   [[nodiscard]] FetchSplit split(const Worker& worker, const Interval& fetch, Nanos cpu) const;
+  [[nodiscard]] Nanos sendingOf(const Worker& worker) const;
+  [[nodiscard]] Nanos pinningOf(const Worker& worker) const;
+  void handOver(Blame& blame, const Worker& worker, std::size_t task, Interval handing) const;
   [[nodiscard]] Blame follow(const Place& place, const Interval& wait) const;
 
   void nameByStacks(FetchSplit& split) const;

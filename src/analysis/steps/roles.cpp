@@ -12,7 +12,6 @@ namespace {
 
 // Names PyTorch 2.x gives its own (torch/utils/data/_utils/worker.py, pin_memory.py).
 constexpr std::string_view kWorkerName = "pt_data_worker";
-constexpr std::string_view kPinName = "pt_data_pin";
 
 bool mainThread(const Trace& trace, ThreadId id) {
   const ThreadLife& thread = trace.thread(id);
@@ -145,11 +144,15 @@ Roles findRoles(const Trace& trace) {
   for (const ThreadLife& thread : trace.threads) {
     Role& role = roles.threads[thread.id.value - 1];
     if (role != Role::kHelper) continue;
-    if (trace.text(thread.name).starts_with(kPinName)) role = Role::kPin;
+    if (pinsBatches(trace, thread)) role = Role::kPin;
     if (roles.of(thread.process) == Role::kWorker && mainThread(trace, thread.id))
       role = Role::kWorker;
   }
   return roles;
+}
+
+bool pinsBatches(const Trace& trace, const ThreadLife& thread) {
+  return trace.text(thread.name).starts_with("pt_data_pin");
 }
 
 }  // namespace stallprof

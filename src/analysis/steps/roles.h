@@ -49,4 +49,7 @@ struct Roles {
 // its first batch was ready; the pin thread is known by name. All else helps.
 [[nodiscard]] Roles findRoles(const Trace& trace);
 
+// The thread of a trainer's process that pins batches, by the name that PyTorch 2 gives it.
+[[nodiscard]] bool pinsBatches(const Trace& trace, const ThreadLife& thread);
+
 }  // namespace stallprof

@@ -195,12 +195,17 @@ std::vector<std::string> captureParts(const Analysis& a) {
   return parts;
 }
 
+// The mean is of the window, as pace and shares are: what lies between steps counts. Where that is
+// not the mean of the steps alone, whose quantiles these are, it says so.
 std::string stepTimeText(const StepsInfo& steps) {
-  std::string text = !steps.time ? std::string(kNotMeasuredText)
-                                 : "p50 " + durationText(steps.time->p50) + "   p95 " +
-                                       durationText(steps.time->p95) + "   p99 " +
-                                       durationText(steps.time->p99) + "   mean " +
-                                       durationText(steps.time->mean);
+  std::string text = std::string(kNotMeasuredText);
+  if (steps.time) {
+    const Nanos mean = steps.windowCount > 0 ? steps.window / steps.windowCount : steps.time->mean;
+    const bool between = mean > steps.time->mean + steps.time->mean / 50;
+    text = "p50 " + durationText(steps.time->p50) + "   p95 " + durationText(steps.time->p95) +
+           "   p99 " + durationText(steps.time->p99) + "   mean " + durationText(mean) +
+           (between ? " with evaluation, saving and epoch ends" : "");
+  }
   if (steps.samplesPerSecond) text += "   " + rateText(*steps.samplesPerSecond, "samples");
   return text;
 }

@@ -101,6 +101,22 @@ TEST_CASE("before the owed batch the worker's other batches are to blame, before
   CHECK(blame.load == 10ms + 12ms + 28ms);
 }
 
+TEST_CASE("a batch that waits for the worker's next one to let its feeder go waits for that one") {
+  // Made at 1110 ms, there at 1200 ms; the next is made from 1120 on. Sending takes 20 ms of CPU.
+  const std::string batches =
+      kPass + task("1s", 0, "100ms") + task("1110ms", 1, "100ms") + fetch("1s", "200ms", 0);
+  const std::string feeder =
+      "0 thread thread=3 process=2 tid=103\n1010ms slice thread=3 duration=210ms run=40ms"
+      " samples=21 wait=futex\n";
+  const Blame blame = Blamed(batches + feeder).wait(0, 1110ms, 1200ms);
+  CHECK(blame.load == 20ms + 10ms);  // sent; before the next had its index
+  CHECK(blame.transform == 60ms);
+  CHECK(Blamed(batches).wait(0, 1110ms, 1200ms).load == 90ms);  // its feeder was not seen
+  // A thread that pins batches is between, and was not seen.
+  const std::string pinned = "0 loader process=1 loader=2 workers=1 pin_memory=1\n";
+  CHECK(Blamed(batches + feeder + pinned).wait(0, 1110ms, 1200ms).load == 90ms);
+}
+
 TEST_CASE("a batch owed by another worker is that worker's, whoever else was busy") {
   const Blamed blamed(
       kPass + "0 process process=3 parent=1 pid=103\n0 thread thread=3 process=3 tid=103\n" +

@@ -17,6 +17,12 @@ double coresOfRank(const Evidence& e) {
   return e.run.cores / static_cast<double>(1 + e.run.siblings);
 }
 
+// And its workers: the CPU that batches take, over time.
+double workersCores(const Evidence& e) {
+  return e.workers() > 0 && e.perStep > 0 ? e.gains.demand().batchCpu / e.perStep : 0;
+}
+double coresLeft(const Evidence& e) { return std::max(1.0, coresOfRank(e) - workersCores(e)); }
+
 std::string fewerThreadsText(const AdviceContext& c) {
   const std::string& to = c.advice.change.to;
   return "Set OMP_NUM_THREADS=" + to + " in the environment, or call torch.set_num_threads(" + to +
@@ -28,7 +34,7 @@ const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 // With no time spent in spin loops; likely half of it, as some of it is waiting that one thread
 // would do as work.
 Advice fewerThreads(const Evidence& e, double spins) {
-  const int threads = std::max(1, static_cast<int>(std::floor(coresOfRank(e))));
+  const int threads = std::max(1, static_cast<int>(std::floor(coresLeft(e))));
   return adviceOf(
       kFewerThreads,
       {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->spinning), std::to_string(threads)},
@@ -41,7 +47,7 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const Maybe<PoolUse>& pool = e.run.pool;
   const bool stopped = e.run.throttledRatio.value_or(0) > kNotable;
   if (!pool || !(e.contended || stopped) || e.compute <= kNotable) return {};
-  if (pool->spinning < 2 || pool->spinning <= coresOfRank(e)) return {};
+  if (pool->spinning < 2 || pool->spinning <= coresLeft(e)) return {};
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const Share spins = shareOf(pool->spins, all);
@@ -52,6 +58,8 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   addEvidence(f, "{} of the training process spin", {countWord(pool->spinning, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
   addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});
+  if (workersCores(e) > 0.1)
+    addEvidence(f, "the workers keep {} of them busy", {numberWord(workersCores(e))});
   if (e.run.siblings > 0)
     addEvidence(f, "{} of the job share them",
                 {countWord(static_cast<int>(e.run.siblings), "other recording")});
@@ -66,11 +74,11 @@ extern const FindingDefinition kOversubscribedStep(
     {.cause =
          R"(The training process computes with a pool of threads (OpenMP, BLAS) that is as wide as the
   host, or as another limit, and may use fewer cores: a container's quota does not change what the
-  library counts, and ranks do not know of each other. Threads that run wait in loops for those that
-  do not, and use up the quota with it.)",
+  library counts, and ranks and workers do not know of each other. Threads that run wait in loops
+  for those that do not, and use up the quota with it.)",
      .rule = R"(spin loops take over 10 % of the training process's CPU samples (at the low end of
-  a 90 % interval), more threads do so than the cores that are left to it, and cores are short
-  (see contended) or the job is throttled for over 5 %.)",
+  a 90 % interval), more threads do so than the cores that ranks and workers leave to it, and
+  cores are short (see contended) or the job is throttled for over 5 %.)",
      .fixes =
          R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
 - The limit raised to what the threads ask for.)",

@@ -10,14 +10,13 @@ namespace stallprof {
 namespace {
 
 constexpr double kPinThreadBusy = 0.90;  // of a core
-constexpr std::string_view kPinName = "pt_data_pin";
 
 // Of a core, by the busiest thread that pins batches for this trainer.
 double pinThreadBusy(const Evidence& e) {
   double busiest = 0;
   for (const ThreadId id : e.trace.process(e.trainer.process).threads) {
     const ThreadLife& thread = e.trace.thread(id);
-    if (!e.trace.text(thread.name).starts_with(kPinName) || e.window <= 0) continue;
+    if (!pinsBatches(e.trace, thread) || e.window <= 0) continue;
     const Observed seen = observe(thread, e.trainer.windowInterval());
     busiest = std::max(busiest, seconds(seen.run) / e.window);
   }
