@@ -101,6 +101,19 @@ TEST_CASE(
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
 }
 
+TEST_CASE("workers leave the step's threads the cores that batches do not take") {
+  const auto foundWith = [](double batchCpu) {
+    Facts f = factsOf(Training{.workers = 1, .cores = 2, .batchCpu = batchCpu});
+    f.run.throttledRatio = 0.4;
+    f.run.pool = PoolUse{.samples = 1000, .spins = 370, .spinning = 2};
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "compute.oversubscribed");
+    return found ? found->advice.at(0).change.to : std::string();
+  };
+  CHECK(foundWith(8) == "1");
+  CHECK(foundWith(0).empty());
+}
+
 TEST_CASE("others on cores of which enough are idle are no finding, and take no confidence") {
   Facts f = factsOf(Training{});
   f.run.jobCpuRatio = 0.3;
