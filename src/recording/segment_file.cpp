@@ -37,9 +37,21 @@ int SegmentFiles::open(std::string_view manifest) {
 int SegmentFiles::append(format::FrameType type, std::string_view payload) {
   if (!isOpen()) return EBADF;
   const std::uint64_t bytes = sizeof(format::FrameHeader) + payload.size();
+  if (!fits(bytes)) return kSizeLimit;
   if (const int error = storage_.reserve(file_->get(), size_, bytes + kReserve); error != 0)
     return error;
   return appendReserved(type, payload);
+}
+
+// With what the last words may take.
+bool SegmentFiles::fits(std::uint64_t bytes) const {
+  const std::uint64_t taken = static_cast<std::uint64_t>(bytesWritten_) + bytes + kReserve;
+  return taken <= maxBytes_;
+}
+
+bool SegmentFiles::mayOpen(std::string_view manifest, std::uint64_t bytes) const {
+  return fits(sizeof(format::SegmentHeader) + sizeof(format::FrameHeader) + manifest.size() +
+              bytes);
 }
 
 int SegmentFiles::appendReserved(format::FrameType type, std::string_view payload) {

@@ -13,12 +13,12 @@
 namespace stallprof {
 
 // The segment files of one recording, as far as bytes go: frames are appended whole or not at all.
-// Every call returns 0 or an errno.
+// Every call returns 0 or what storage.h names.
 class SegmentFiles {
  public:
-  // `storage` must outlive this.
-  SegmentFiles(Storage& storage, Fd directory)
-      : storage_(storage), directory_(std::move(directory)) {}
+  // `storage` must outlive this. All segments together stay within `maxBytes`.
+  SegmentFiles(Storage& storage, Fd directory, std::uint64_t maxBytes)
+      : storage_(storage), directory_(std::move(directory)), maxBytes_(maxBytes) {}
 
   // Starts the next segment: its header and its copy of the manifest. After an error there is no
   // open segment, and the number is tried again.
@@ -30,6 +30,14 @@ class SegmentFiles {
   // Releases what was kept and closes the segment.
   void close();
 
+  // Whether another segment may begin and hold `bytes` beside the manifest.
+  [[nodiscard]] bool mayOpen(std::string_view manifest, std::uint64_t bytes) const;
+  // Removes everything there, and the directory where it is still at `path`.
+  void removeAll(const std::string& path) {
+    file_.reset();
+    storage_.removeDirectory(directory_.get(), path);
+  }
+  [[nodiscard]] int directory() const { return directory_.get(); }
   [[nodiscard]] bool isOpen() const { return file_ != nullptr; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] std::int64_t bytesWritten() const { return bytesWritten_; }
@@ -37,8 +45,11 @@ class SegmentFiles {
   [[nodiscard]] std::shared_ptr<const Fd> file() const { return file_; }
 
  private:
+  [[nodiscard]] bool fits(std::uint64_t bytes) const;
+
   Storage& storage_;
   Fd directory_;
+  const std::uint64_t maxBytes_;
   std::shared_ptr<const Fd> file_;
   std::uint32_t number_ = 0, sequence_ = 0;
   std::uint64_t size_ = 0;

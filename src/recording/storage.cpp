@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "recording/storage.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+
+#include "base/text.h"
 
 namespace stallprof {
 namespace {
@@ -27,7 +32,29 @@ bool ownersAreMapped(int directory, uid_t owner) {
   return mapped;
 }
 
+// The part of a file system that is left to the job: a twentieth.
+constexpr std::uint64_t kLeftPart = 20;
+
+// Whether `size` bytes more would take of that part. Blocks that only root may use are not free.
+bool takesTheLast(int file, std::uint64_t size) {
+  struct statvfs disk {};
+  if (::fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return false;
+  const auto block = static_cast<std::uint64_t>(disk.f_frsize);
+  return disk.f_bavail <= disk.f_blocks / kLeftPart + size / block;
+}
+
 }  // namespace
+
+std::string troubleText(int error) {
+  if (error == kLastOfDisk)
+    return "less than 5 % of the file system is free, which the job may need";
+  if (error == kSizeLimit) return "the recording has reached --max-size";
+  return errnoText(error);
+}
+
+bool isFull(int error) {
+  return error == ENOSPC || error == EDQUOT || error == kLastOfDisk || error == kSizeLimit;
+}
 
 int Storage::makeDirectory(const std::string& path, Fd& directory) {
   if (::mkdir(path.c_str(), 0700) != 0) return errno;
@@ -54,6 +81,19 @@ int Storage::remove(int directory, const std::string& name) {
   return ::unlinkat(directory, name.c_str(), 0) == 0 ? 0 : errno;
 }
 
+int Storage::removeDirectory(int directory, const std::string& path) {
+  Fd again = openAt(directory, ".", O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(again.get()), &::closedir);
+  if (entries == nullptr) return errno;
+  (void)again.release();
+  while (const dirent* entry = ::readdir(entries.get())) ::unlinkat(directory, entry->d_name, 0);
+  struct stat ours {
+  }, there{};
+  if (::fstat(directory, &ours) != 0 || ::lstat(path.c_str(), &there) != 0) return errno;
+  if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino) return ENOENT;
+  return ::rmdir(path.c_str()) == 0 ? 0 : errno;
+}
+
 int Storage::write(int file, std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -67,6 +107,7 @@ int Storage::write(int file, std::string_view bytes, std::uint64_t offset) {
 }
 
 int Storage::reserve(int file, std::uint64_t offset, std::uint64_t size) {
+  if (takesTheLast(file, size)) return kLastOfDisk;
   if (::fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(size)) == 0)
     return 0;

@@ -10,9 +10,18 @@
 
 namespace stallprof {
 
+// Why nothing more is written where the file system would take it, beside the values of errno.
+inline constexpr int kLastOfDisk = -1;  // what is left of the file system is the job's
+inline constexpr int kSizeLimit = -2;   // the recording is as large as it may be
+
+// A sentence's worth for an errno or one of those.
+[[nodiscard]] std::string troubleText(int error);
+// There is no room now, though there may be later.
+[[nodiscard]] bool isFull(int error);
+
 // What the writer asks of a file system; tests replace it to fail the Nth call. Every call returns
-// 0 or an errno. Files and directories belong to the user alone (0600, 0700) whatever the umask,
-// where the file system keeps owners and modes.
+// 0, an errno, or one of the values above. Files and directories belong to the user alone (0600,
+// 0700) whatever the umask, where the file system keeps owners and modes.
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -20,10 +29,13 @@ class Storage {
   virtual int makeDirectory(const std::string& path, Fd& directory);
   virtual int makeFile(int directory, const std::string& name, Fd& file);
   virtual int remove(int directory, const std::string& name);
+  // Removes what is in `directory`, and it too where it is still at `path`. Nothing is followed.
+  virtual int removeDirectory(int directory, const std::string& path);
   // Writes all of `bytes` at `offset`; after an error any part may be there.
   virtual int write(int file, std::string_view bytes, std::uint64_t offset);
   // Makes sure that `size` bytes at `offset` can be written, without growing the file. 0 also where
-  // the file system cannot promise that.
+  // the file system cannot promise that. kLastOfDisk where less than 5 % of it would be free: the
+  // job's checkpoints need that more than we do.
   virtual int reserve(int file, std::uint64_t offset, std::uint64_t size);
   virtual int truncate(int file, std::uint64_t size);
   virtual int sync(int file);

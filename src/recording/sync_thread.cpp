@@ -33,7 +33,7 @@ SyncThread::~SyncThread() {
 void SyncThread::request(std::shared_ptr<const Fd> file) {
   {
     const std::lock_guard lock(mutex_);
-    next_ = std::move(file);
+    if (waiting_.empty() || waiting_.back() != file) waiting_.push_back(std::move(file));
   }
   wake_.notify_one();
 }
@@ -41,9 +41,10 @@ void SyncThread::request(std::shared_ptr<const Fd> file) {
 void SyncThread::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || next_ != nullptr; });
-    const auto file = std::exchange(next_, nullptr);
-    if (file == nullptr) return;
+    wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const auto file = std::move(waiting_.front());
+    waiting_.pop_front();
     lock.unlock();
     const int error = storage_.sync(file->get());
     // EINVAL: a file that cannot be synced (a pipe, some FUSE) is as good as synced.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -27,11 +28,10 @@ constexpr std::size_t kFrameBytes = 128u << 10;
 constexpr std::size_t kHeldBytes = 4u << 20;
 
 LossKind lossKind(int error) {
-  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  return full ? LossKind::kDiskFull : LossKind::kWriteError;
+  return isFull(error) || error == EFBIG ? LossKind::kDiskFull : LossKind::kWriteError;
 }
 // The file cannot go on, but another can: too large for a limit, or its content unknown after EIO.
-bool needsNewFile(int error) { return error != ENOSPC && error != EDQUOT; }
+bool needsNewFile(int error) { return !isFull(error); }
 
 // Under a file size limit segments stay below it, so that EFBIG is not met in the first place.
 std::size_t segmentLimit(std::size_t wanted) {
@@ -42,13 +42,16 @@ std::size_t segmentLimit(std::size_t wanted) {
 
 class DirectoryWriter final : public Writer {
  public:
-  DirectoryWriter(Storage& storage, Fd directory, std::string manifest, const Options& options)
-      : options_(options),
+  DirectoryWriter(Storage& storage, std::string path, Fd directory, std::string manifest,
+                  const Options& options)
+      : path_(std::move(path)),
+        options_(options),
         segmentBytes_(segmentLimit(options.segmentBytes)),
         frameBytes_(std::clamp<std::size_t>(segmentBytes_ / 4, 256, kFrameBytes)),
         manifest_(std::move(manifest)),
         encoder_(options.stringBytes, frameBytes_),
-        files_(storage, std::move(directory)),
+        files_(storage, std::move(directory),
+               options.maxBytes - std::min<std::uint64_t>(options.maxBytes, manifest_.size())),
         sync_(storage) {}
   ~DirectoryWriter() override = default;
 
@@ -58,6 +61,10 @@ class DirectoryWriter final : public Writer {
   void put(const Event& event) override;
   void tick(Nanos now) override;
   void close() override;
+  std::string directory() const override {
+    return "/proc/self/fd/" + std::to_string(files_.directory());
+  }
+  void discard() override;
   std::int64_t bytesWritten() const override { return files_.bytesWritten(); }
   int error() const override { return error_; }
 
@@ -66,7 +73,8 @@ class DirectoryWriter final : public Writer {
   void writeFrames();
   void rollWhenFull();
   void fail(int error);
-  void lastWords(std::initializer_list<Payload> words);
+  void lastWords(std::initializer_list<Event> words);
+  void endWithoutRoom();
   [[nodiscard]] Nanos heldSince() const;
   void resume();
   void drop(std::uint64_t events, Nanos since);
@@ -74,6 +82,7 @@ class DirectoryWriter final : public Writer {
   void reportStrings();
   void syncWhenDue();
 
+  const std::string path_;
   const Options options_;
   const std::size_t segmentBytes_, frameBytes_;
   const std::string manifest_;
@@ -85,8 +94,9 @@ class DirectoryWriter final : public Writer {
   Nanos lastSync_{}, retryAt_{};
   Nanos droppedSince_{};
   std::uint64_t dropped_ = 0;
-  int error_ = 0;         // why nothing is being written now; 0: all is well
-  bool saidWhy_ = false;  // once a pause: the space kept for last words is small
+  std::optional<Event> end_;  // how the command ended: said even where nothing else can be
+  int error_ = 0;             // why nothing is being written now; 0: all is well
+  bool saidWhy_ = false;      // once a pause: the space kept for last words is small
   bool unsynced_ = false, closed_ = false;
 };
 
@@ -94,6 +104,7 @@ void DirectoryWriter::put(const Event& event) {
   if (closed_) return;
   clock_ = std::max(clock_, event.at);
   encoder_.note(event);
+  if (std::holds_alternative<CommandEnd>(event.payload)) end_ = event;
   if (error_ != 0 && encoder_.bytes() >= kHeldBytes) return drop(1, event.at);
   if (!encoder_.pending()) begun_ = lastTick_;
   encoder_.encode(event);
@@ -130,6 +141,7 @@ void DirectoryWriter::writeFrames() {
 // Only between frames: what is encoded already belongs to the segment that is open.
 void DirectoryWriter::rollWhenFull() {
   if (encoder_.pending() || files_.size() + frameBytes_ <= segmentBytes_) return;
+  if (!files_.mayOpen(manifest_, frameBytes_)) return;  // the last one grows to the limit instead
   if (unsynced_) sync_.request(files_.file());
   encoder_.beginSegment();
   if (const int error = files_.open(manifest_); error != 0) fail(error);
@@ -138,7 +150,7 @@ void DirectoryWriter::rollWhenFull() {
 void DirectoryWriter::fail(int error) {
   error_ = error;
   retryAt_ = clock_ + options_.retryEvery;
-  if (!std::exchange(saidWhy_, true)) lastWords({Loss{lossKind(error), 0, {}}});
+  if (!std::exchange(saidWhy_, true)) lastWords({{clock_, Loss{lossKind(error), 0, {}}}});
   if (!needsNewFile(error)) return;
   // Frames of the old segment mean nothing in another: they are lost, and counted.
   files_.close();
@@ -149,13 +161,12 @@ void DirectoryWriter::fail(int error) {
 
 // What must still be said when the disk is full, in the space kept for it. Without strings: those
 // of this segment may be in frames that are not written.
-void DirectoryWriter::lastWords(std::initializer_list<Payload> words) {
+void DirectoryWriter::lastWords(std::initializer_list<Event> words) {
   std::string payload;
   Nanos previous{};
-  for (const Payload& word : words) {
-    const Nanos at = std::holds_alternative<Gap>(word) ? droppedSince_ : clock_;
-    encodeEvent(Event{at, word}, previous, {}, payload);
-    previous = at;
+  for (const Event& word : words) {
+    encodeEvent(word, previous, {}, payload);
+    previous = word.at;
   }
   (void)files_.appendReserved(format::FrameType::kEvents, payload);
 }
@@ -182,7 +193,7 @@ void DirectoryWriter::drop(std::uint64_t events, Nanos since) {
 }
 
 void DirectoryWriter::reportDropped(int error) {
-  const StringId why = encoder_.intern(errnoText(error));
+  const StringId why = encoder_.intern(troubleText(error));
   encoder_.encode(Event{droppedSince_, Gap{clock_ - droppedSince_, why}});
   encoder_.encode(Event{clock_, Loss{lossKind(error), dropped_, why}});
   encoder_.announceAll();
@@ -211,24 +222,36 @@ void DirectoryWriter::close() {
   if (std::exchange(closed_, true)) return;
   if (error_ != 0) resume();
   flush();
-  if (error_ != 0) {
-    if (const std::uint64_t lost = encoder_.events(); lost > 0) drop(lost, heldSince());
-    lastWords({Gap{clock_ - droppedSince_, {}}, Loss{lossKind(error_), dropped_, {}}});
-  }
+  if (error_ != 0) endWithoutRoom();
   (void)files_.appendReserved(format::FrameType::kEnd, {});
   if (files_.isOpen()) sync_.request(files_.file());
   files_.close();
+}
+
+void DirectoryWriter::discard() {
+  closed_ = true;
+  files_.removeAll(path_);
+}
+
+void DirectoryWriter::endWithoutRoom() {
+  if (const std::uint64_t lost = encoder_.events(); lost > 0) drop(lost, heldSince());
+  const Gap gap{clock_ - droppedSince_, {}};
+  if (!end_)
+    return lastWords({{droppedSince_, gap}, {clock_, Loss{lossKind(error_), dropped_, {}}}});
+  lastWords({{droppedSince_, gap}, {clock_, Loss{lossKind(error_), dropped_ - 1, {}}}, *end_});
 }
 
 Error refused(const std::string& directory, int error) {
   if (error == EEXIST)
     return Error{Error::Kind::kUsage,
                  inQuotes(directory) + " already exists: remove it or choose another name"};
-  // Of no other place there would be more.
-  if (error == EMFILE || error == ENFILE || error == ENOMEM)
+  // Of no other place there would be more; and a job in a queue shall not end for want of a disk
+  // that would do for itself.
+  if (error == EMFILE || error == ENFILE || error == ENOMEM || error == kLastOfDisk)
     return Error{Error::Kind::kUnsupported,
-                 "cannot make the recording " + inQuotes(directory) + ": " + errnoText(error)};
-  return ioError("making the recording " + inQuotes(directory), error);
+                 "cannot make the recording " + inQuotes(directory) + ": " + troubleText(error)};
+  return Error{Error::Kind::kIo,
+               "making the recording " + inQuotes(directory) + ": " + troubleText(error)};
 }
 
 int writeManifest(Storage& storage, int directory, const std::string& manifest) {
@@ -249,7 +272,8 @@ Result<std::unique_ptr<Writer>> createWriter(const std::string& directory, const
   Fd forWriter = openAt(made.get(), ".", O_RDONLY | O_DIRECTORY);
   int error = writeManifest(storage, made.get(), json);
   if (error == 0) {
-    auto writer = std::make_unique<DirectoryWriter>(storage, std::move(forWriter), json, options);
+    auto writer =
+        std::make_unique<DirectoryWriter>(storage, directory, std::move(forWriter), json, options);
     error = writer->start();
     if (error == 0) return std::unique_ptr<Writer>(std::move(writer));
   }

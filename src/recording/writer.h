@@ -21,6 +21,8 @@ class Writer : public EventOut {
     Nanos syncEvery = std::chrono::seconds(5);
     Nanos retryEvery = std::chrono::seconds(30);  // after ENOSPC; tests shorten it
     std::size_t segmentBytes = 64u << 20;
+    // Of manifest and segments together; at it nothing more is written, as on a full disk.
+    std::uint64_t maxBytes = ~0ull;
     std::size_t stringBytes = 32u << 20;  // interning budget; past it names are "(other)"
   };
 
@@ -38,8 +40,13 @@ class Writer : public EventOut {
   virtual void tick(Nanos now) = 0;
   // Flushes everything and marks a clean end. The recording is complete without it.
   virtual void close() = 0;
+  // The directory, wherever it is by now, as a path: for what else belongs into it.
+  [[nodiscard]] virtual std::string directory() const = 0;
+  // Closes it and removes all of it, wherever its directory is by now; what has been put in its
+  // place stays.
+  virtual void discard() = 0;
   [[nodiscard]] virtual std::int64_t bytesWritten() const = 0;
-  // The errno for which nothing is being written now; 0: all is well.
+  // Why nothing is being written now, as storage.h names it; 0: all is well.
   [[nodiscard]] virtual int error() const = 0;
 };
 

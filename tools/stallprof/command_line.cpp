@@ -170,4 +170,15 @@ std::optional<double> decimalNumber(const std::string& word, double minimum, dou
   return numberIn(word, minimum, maximum);
 }
 
+std::optional<std::uint64_t> byteSize(const std::string& word, std::uint64_t minimum) {
+  constexpr std::string_view kUnits = "kMG";
+  const std::size_t unit = word.empty() ? std::string_view::npos : kUnits.find(word.back());
+  const bool plain = unit == std::string_view::npos;
+  double bytes = plain ? 1 : 1000;
+  for (std::size_t i = 0; !plain && i < unit; ++i) bytes *= 1000;
+  const auto count = decimalNumber(plain ? word : word.substr(0, word.size() - 1),
+                                   static_cast<double>(minimum) / bytes, 1e18 / bytes);
+  return count ? std::optional(static_cast<std::uint64_t>(*count * bytes)) : std::nullopt;
+}
+
 }  // namespace stallprof

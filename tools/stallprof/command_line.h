@@ -62,5 +62,7 @@ struct SplitWords {
                                                   unsigned maximum);
 [[nodiscard]] std::optional<double> decimalNumber(const std::string& word, double minimum,
                                                   double maximum);
+// "500M": bytes, in thousands (k), millions (M) or milliards (G); at least `minimum`.
+[[nodiscard]] std::optional<std::uint64_t> byteSize(const std::string& word, std::uint64_t minimum);
 
 }  // namespace stallprof

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kFormats = {"text", "json", "md", "html"};
 
+// A recording of a few seconds has some 100 kB beside its copies of the manifest.
+constexpr std::uint64_t kMinSize = 1'000'000;
+
 }  // namespace
 
 void LaunchCommand::declareRecording(CLI::App& app) {
@@ -39,6 +42,15 @@ void LaunchCommand::declareRecording(CLI::App& app) {
               const auto budget = decimalNumber(text, 0.1, 25);
               options_.budget = budget.value_or(options_.budget);
               return budget ? "" : "--budget takes percent from 0.1 to 25, not " + inQuotes(text);
+            });
+  addParsed(app, "--max-size",
+            "most bytes that the recording takes, its log of 1 MB aside: a number with k, M or G, "
+            "1M at least (default no limit; the last 5 % of a file system are left free)",
+            [this](const std::string& text) -> std::string {
+              const auto size = byteSize(text, kMinSize);
+              options_.maxBytes = size.value_or(options_.maxBytes);
+              return size ? ""
+                          : "--max-size takes a size such as 500M or 2G, not " + inQuotes(text);
             });
   addText(app, "--price", options_.price,
           "price of an hour on this machine: the report gives costs")

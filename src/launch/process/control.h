@@ -25,7 +25,8 @@ struct ControlMessage {
     kUninstrumented,  // front: the command runs without the injection; `text` says why
     kSignal,          // front: signal `number` reached it; `flag`: passed on to the command
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)
-    kClosed,          // recorder: the recording is complete; `wide` bytes of it; `number` outlived
+    kClosed,          // recorder: the recording is complete; `wide` bytes of it; `number` outlived;
+                      // `text`: why it lacks its end
     kDiscard,         // front: the command never started; remove the recording
     kProgress,        // recorder: `text` says how the run goes
   };

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <optional>
 
 #include "launch/process/background.h"
@@ -23,6 +22,7 @@
 #include "launch/recorder/recorder_log.h"
 #include "recording/activity/activity.h"
 #include "recording/memory/ring.h"
+#include "recording/storage.h"
 #include "recording/writer.h"
 #include "sampler/proc/proc_file.h"
 
@@ -103,7 +103,9 @@ class Recorder {
 
 bool Recorder::prepare() {
   plan_.manifest.recorderPid = static_cast<std::uint32_t>(::getpid());
-  auto writer = Writer::create(plan_.directory, plan_.manifest);
+  Writer::Options limits;
+  if (plan_.options.maxBytes > 0) limits.maxBytes = plan_.options.maxBytes;
+  auto writer = Writer::create(plan_.directory, plan_.manifest, limits);
   if (!writer.ok()) {
     const bool lacking = writer.error().kind == Error::Kind::kUnsupported;
     control_.send({ControlMessage::Kind::kRefused, 0, lacking, 0, writer.error().message});
@@ -304,16 +306,15 @@ void Recorder::finish() {
   if (activity_) activity_->close();
   writer_->close();
   log_->end(end_);
+  const int trouble = writer_->error();
   control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived), false,
-                 writer_->bytesWritten()});
+                 writer_->bytesWritten(), trouble == 0 ? "" : troubleText(trouble)});
 }
 
 void Recorder::discard() {
   if (memory_) memory_->close();
   if (activity_) activity_->close();
-  writer_->close();
-  std::error_code error;
-  std::filesystem::remove_all(plan_.directory, error);  // made by us, minutes old, 0700
+  writer_->discard();
   control_.send({ControlMessage::Kind::kClosed});
 }
 

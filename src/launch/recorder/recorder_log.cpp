@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "recording/storage.h"
 
 namespace stallprof {
 namespace {
@@ -22,7 +23,7 @@ std::string_view onOff(bool value) { return value ? "on" : "off"; }
 }  // namespace
 
 RecorderLog::RecorderLog(Writer& writer, const RecorderPlan& plan) : writer_(writer) {
-  log_.open(plan.directory, plan.options.logLevel);
+  log_.open(writer.directory(), plan.options.logLevel);
   writeStart(plan);
 }
 
@@ -108,7 +109,7 @@ void RecorderLog::update(Nanos now, const RecorderUsage& usage) {
   const int error = writer_.error();
   if (error != error_)
     log_.write(LogLevel::kError, error == 0 ? "the recording is written again"
-                                            : "cannot write the recording: " + errnoText(error));
+                                            : "cannot write the recording: " + troubleText(error));
   error_ = error;
 }
 

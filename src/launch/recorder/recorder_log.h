@@ -17,7 +17,7 @@ namespace stallprof {
 // adds the start, the end, and once a second what it is at. One thread.
 class RecorderLog final : public EventOut {
  public:
-  // `writer` must outlive this. Opens the log in the recording's directory.
+  // `writer` must outlive this. Opens the log in its directory.
   RecorderLog(Writer& writer, const RecorderPlan& plan);
 
   StringId intern(std::string_view text) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct LaunchOptions {
   std::vector<Report> reports;       // the default text report is one of them, unless `none`
   unsigned hz = 100;                 // samples a second of each thread, 1 to 1000
   double budget = 1;                 // percent of the job's CPU, 0.1 to 25 (sampler/governor.h)
+  std::uint64_t maxBytes = 0;        // of the recording without its log; 0: no limit
   bool python = true;                // read Python stacks; run: put the hook in
   bool native = true;                // sample native code, where perf events are permitted
   bool counters = false;             // count the CPUs' own events

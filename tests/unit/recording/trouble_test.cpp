@@ -311,11 +311,70 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
   CHECK(reading.summary.lostBytes == 0);
 }
 
+TEST_CASE("row 63: the last 5 % of a file system are left to the job") {
+  const TemporaryDirectory directory;
+  const SmallDisk disk(directory / "disk", "8m");
+  if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
+  Storage storage;
+  auto writer = makeWriter(directory / "disk/a", storage);
+  for (int at = 1; at < 200; ++at) {
+    emitCalls(*writer, seconds(at), 10'000);
+    writer->tick(seconds(at + 1));
+  }
+  CHECK(writer->error() == kLastOfDisk);
+  const std::filesystem::space_info space = std::filesystem::space(directory / "disk");
+  CHECK(space.available >= space.capacity / 20);
+  CHECK(space.available < space.capacity / 10);
+  writer->emit(seconds(200), CommandEnd{4, -1, 0});
+  writer->close();
+  const auto reading = readAll(directory / "disk/a");
+  CHECK(reading.summary.cleanEnd);
+  REQUIRE(reading.all<CommandEnd>().size() == 1);
+  CHECK(reading.all<CommandEnd>()[0].exitCode == 4);
+  CHECK(reading.all<SyscallCount>().size() + lossCount(reading, LossKind::kDiskFull) ==
+        199 * 10'000);
+
+  testing::spit(
+      directory / "disk/ballast",
+      std::string(std::filesystem::space(directory / "disk").available - space.capacity / 25, 'x'));
+  auto none = createWriter(directory / "disk/b", testing::sampleManifest(), {}, storage);
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.error().kind == Error::Kind::kUnsupported);  // the command runs unrecorded
+  CHECK_FALSE(std::filesystem::exists(directory / "disk/b"));
+}
+
+TEST_CASE("row 63: a recording stays within the size that it may have, its end included") {
+  for (const std::uint64_t limit : {64u << 10, 300u << 10, 512u << 10, 520u << 10}) {
+    const TemporaryDirectory directory;
+    Storage storage;
+    Writer::Options options;
+    options.segmentBytes = 256 << 10;
+    options.maxBytes = limit;
+    auto writer = makeWriter(directory / "a", storage, options);
+    for (int at = 1; at < 150; ++at) {
+      emitCalls(*writer, seconds(at), 1000);
+      writer->tick(seconds(at + 1));
+    }
+    CHECK(writer->error() == kSizeLimit);
+    writer->emit(seconds(200), CommandEnd{4, -1, 0});
+    writer->close();
+    std::uint64_t taken = 0;
+    for (const auto& file : std::filesystem::directory_iterator(directory / "a"))
+      taken += file.file_size();
+    CHECK(taken <= limit);
+    CHECK(taken > limit / 2);
+    const auto reading = readAll(directory / "a");
+    CHECK(reading.summary.cleanEnd);
+    CHECK(reading.all<CommandEnd>().size() == 1);
+    CHECK(reading.all<SyscallCount>().size() + lossCount(reading, LossKind::kDiskFull) == 149'000);
+  }
+}
+
 TEST_CASE("space freed by somebody else is used again") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");
   if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
-  testing::spit(directory / "disk/ballast", std::string(960 << 10, 'x'));
+  testing::spit(directory / "disk/ballast", std::string(880 << 10, 'x'));
   Storage storage;
   auto writer = makeWriter(directory / "disk/a", storage);
   for (int at = 1; at < 10; ++at) {
@@ -409,6 +468,28 @@ TEST_CASE("a writer takes no name that is there already, nor follows a link") {
   const auto nested = Writer::create(directory / "no/such/a", testing::sampleManifest());
   REQUIRE_FALSE(nested.ok());
   CHECK(nested.error().message.find("No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("row 76: what is discarded is what was made, not what lies at its path by now") {
+  for (const bool link : {false, true}) {
+    const TemporaryDirectory directory;
+    std::filesystem::create_directory(directory / "theirs");
+    testing::spit(directory / "theirs/file", "kept");
+    auto writer = std::move(Writer::create(directory / "a", testing::sampleManifest())).value();
+    testing::spit(directory / "a/log", "ours");
+    std::filesystem::rename(directory / "a", directory / "b");
+    if (link)
+      std::filesystem::create_symlink(directory / "theirs", directory / "a");
+    else
+      std::filesystem::rename(directory / "theirs", directory / "a");
+    writer->discard();
+    CHECK(testing::slurp(directory / "a/file") == "kept");
+    CHECK(std::filesystem::is_empty(directory / "b"));
+  }
+  const TemporaryDirectory directory;
+  auto writer = std::move(Writer::create(directory / "a", testing::sampleManifest())).value();
+  writer->discard();
+  CHECK_FALSE(std::filesystem::exists(directory / "a"));
 }
 
 TEST_CASE("a recording goes on when its directory is renamed or removed under it") {
