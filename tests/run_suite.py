@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs one Python test file. usage: run_suite.py FILE
+"""Runs one Python test file. usage: run_suite.py FILE [CLASS.TEST...]
 
 Prints a line `SKIPPED NAME: reason` for each test that did not run, which scripts/run_tests counts.
 Exit status: 0 all passed, 1 a failure, 77 where no test ran (what ctest reports as skipped)."""
@@ -22,8 +22,8 @@ class Result(unittest.TextTestResult):
         self.passed += 1
 
 
-def load(path):
-    """The file's tests. Its folder is on the path, for the helpers beside it, and that of programs.py."""
+def load(path, names):
+    """The file's tests, or those named. Its folder is on the path, for the helpers beside it, and that of programs.py."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[0:1] = [os.path.dirname(path), os.path.join(here, "e2e")]
     name = os.path.splitext(os.path.basename(path))[0]
@@ -31,12 +31,13 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    return unittest.defaultTestLoader.loadTestsFromModule(module)
+    loader = unittest.defaultTestLoader
+    return loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
 
 
 def main():
     path = os.path.abspath(sys.argv[1])
-    suite = load(path)
+    suite = load(path, sys.argv[2:])
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
     for test, reason in result.skipped:
         print("SKIPPED %s: %s" % (".".join(test.id().split(".")[1:]), reason))
