@@ -77,6 +77,23 @@ TrainerInfo describeTrainer(const Trace& trace, const Judged& judged, bool only)
   return info;
 }
 
+// A trainer that came when another of its rank had gone is a further attempt at the same. Without
+// ranks the command says so.
+void numberAttempts(const Trace& trace, const std::vector<Judged>& trainers,
+                    std::vector<TrainerInfo>& infos) {
+  for (std::size_t i = 1; i < trainers.size(); ++i) {
+    const ProcessLife& life = trace.process(trainers[i].facts.process);
+    for (std::size_t j = 0; j < i; ++j) {
+      const ProcessLife& before = trace.process(trainers[j].facts.process);
+      const bool same = infos[i].rank || infos[j].rank
+                            ? infos[i].rank == infos[j].rank
+                            : !life.command.none() && life.command == before.command;
+      if (same && before.gone <= life.seen)
+        infos[i].attempt = std::max(infos[i].attempt, infos[j].attempt + 1);
+    }
+  }
+}
+
 // Of a recording in which nobody steps.
 Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
                     const RuleTable& rules) {
@@ -147,6 +164,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   std::vector<Judged> trainers = judgeTrainers(trace, accumulator, roles, labels, inferred);
   for (const Judged& judged : trainers)
     out.trainers.push_back(describeTrainer(trace, judged, trainers.size() == 1));
+  numberAttempts(trace, trainers, out.trainers);
 
   const auto longest = std::max_element(
       trainers.begin(), trainers.end(),
@@ -181,7 +199,8 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   out.verdict = judgement.verdict;
   out.ceilings = std::move(judgement.ceilings);
   out.findings = std::move(judgement.findings);
-  out.caveats = std::move(judgement.caveats);
+  out.caveats = remarksOf(trace);
+  out.caveats.insert(out.caveats.end(), judgement.caveats.begin(), judgement.caveats.end());
   out.notAProblem = std::move(judgement.notAProblem);
   out.notMeasured = std::move(judgement.notMeasured);
   addNative(trace, roles, facts, out);

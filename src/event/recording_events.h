@@ -28,7 +28,7 @@ struct Loss {
   STALLPROF_EVENT(LOSS, "loss", v("kind", s.kind), v("count", s.count), v("detail", s.detail))
 };
 
-// Nothing was recorded from `at` for `duration`: disk full, recorder stopped, host suspended.
+// Nothing was recorded from `at` for `duration`; 0: what befell the clocks (host slept, clock set).
 struct Gap {
   Nanos duration{};
   StringId why;

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "base/text.h"
@@ -50,6 +52,44 @@ int runUnrecorded(const std::vector<std::string>& command, const Inherited* inhe
   return execFailureStatus(error);
 }
 
+// What is left to do where no memory can be had, which may be found out anywhere: to run the
+// command unrecorded or, where it runs already, to end as it does. Nothing here allocates.
+struct LastResort {
+  std::vector<char*> command;  // a null at its end
+  const Inherited* inherited = nullptr;
+  pid_t front = 0, recorder = 0, held = 0;
+  bool started = false;  // `held` was let go
+};
+LastResort lastResort;
+
+void say(std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); }
+
+[[noreturn]] void withoutMemory() {
+  if (::getpid() != lastResort.front) ::_exit(1);  // the recorder, or the command's process
+  if (!lastResort.started) {
+    for (const pid_t child : {lastResort.recorder, lastResort.held})
+      if (child > 0 && ::kill(child, SIGKILL) == 0) ::waitpid(child, nullptr, 0);
+    if (lastResort.inherited != nullptr) lastResort.inherited->restore();
+    say("stallprof: no memory; the command runs unrecorded\n");
+    ::execvp(lastResort.command[0], lastResort.command.data());
+    ::_exit(execFailureStatus(errno));
+  }
+  say("stallprof: no memory; the recording goes on without a report\n");
+  int status = 0;
+  while (::waitpid(lastResort.held, &status, 0) < 0 && errno == EINTR) {
+  }
+  endAs(WEXITSTATUS(status), WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  ::_exit(kOwnFailure);
+}
+
+void prepareForNoMemory(const std::vector<std::string>& command) {
+  for (const std::string& word : command)
+    lastResort.command.push_back(const_cast<char*>(word.c_str()));
+  lastResort.command.push_back(nullptr);
+  lastResort.front = ::getpid();
+  std::set_new_handler(&withoutMemory);
+}
+
 // One run, in the order in which it happens.
 class Session {
  public:
@@ -57,7 +97,9 @@ class Session {
       : options_(options),
         environment_(std::move(environment)),
         recording_(std::move(recording)),
-        inherited_(Inherited::take()) {}
+        inherited_(Inherited::take()) {
+    lastResort.inherited = &inherited_;
+  }
 
   int run();
 
@@ -130,6 +172,7 @@ std::optional<int> Session::startRecorder() {
   injection_.events = recorder.value().events();
   injection_.activity = recorder.value().activity();
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
+  lastResort.recorder = recorder.value().pid();
   front_.emplace(std::move(recorder).value(), std::move(signals));
   return std::nullopt;
 }
@@ -145,9 +188,11 @@ std::optional<int> Session::startCommand() {
     return unrecorded(held.error().message);
   }
   HeldCommand& command = held.value();
+  lastResort.held = command.pid();
   front_->begin(command.pid());
   recorder.arm(command.pid(), kArmLimit);
   started_ = now();
+  lastResort.started = true;
   const HeldCommand::Started started = command.release();
   if (started.error != 0) {
     front_->reap();
@@ -186,6 +231,7 @@ void Session::printEnd(const CommandStatus& status,
   } else if (closed->number > 0) {
     text += "; " + std::to_string(closed->number) + " of its processes still run, unrecorded now";
   }
+  if (closed && !closed->text.empty()) text += "; its end is not recorded: " + closed->text;
   printLine(text);
 }
 
@@ -215,6 +261,7 @@ int Session::run() {
 }  // namespace
 
 int runSession(const LaunchOptions& options) {
+  prepareForNoMemory(options.command);
   auto environment = currentEnvironment();
   if (valueOf(environment, kDisableVariable) == "1") return runUnrecorded(options.command, nullptr);
   if (isRecorded(environment)) {

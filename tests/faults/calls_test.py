@@ -12,6 +12,8 @@ CALLS = {"clone": "EAGAIN", "clone3": "EAGAIN", "socketpair": "EMFILE", "signalf
          "memfd_create": "ENFILE", "pipe2": "EMFILE", "openat": "EMFILE", "mmap": "ENOMEM", "mkdir": "EIO",
          "pwrite64": "EIO", "ftruncate": "EIO", "fdatasync": "EIO", "fallocate": "EIO", "fcntl": "EINVAL",
          "perf_event_open": "EMFILE", "prctl": "EPERM", "setrlimit": "EPERM", "chdir": "EACCES"}
+# Allocations of the program's start and of its command line.
+READ_BY = 1500
 # The loader's own calls come first: without its libraries a program of ours is none.
 LOADER = {"openat": 8, "mmap": 40}
 
@@ -49,6 +51,24 @@ class Calls(Case):
                     self.check(done, (call, n, ever))
                     hit += "INJECTED" in content(log)
         self.assertGreater(hit, len(CALLS))
+
+    def test_row_41_the_nth_allocation_fails_once_or_for_ever(self):
+        """Of front and recorder, which count on from the fork each on its own. The command allocates nothing."""
+        unrecorded = died = 0
+        for ever in (False, True):
+            for nth in sorted({int(1.45 ** i) for i in range(6, 28)}):
+                words, _ = self.words(probe("quiet"))
+                env = dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_ALLOC"], STALLPROF_FAIL_AT=str(nth))
+                if ever:
+                    env["STALLPROF_FAIL_EVER"] = "1"
+                done = self.run_words(words, env=env)
+                if done.returncode == 7 or b"out" in done.stdout:
+                    self.check(done, (nth, ever))
+                else:  # before the command line was read: not a word of it is known
+                    self.assertLess(nth, READ_BY, (nth, ever, done.stderr))
+                unrecorded += b"unrecorded" in done.stderr
+                died += b"recorder died" in done.stderr
+        self.assertGreater(unrecorded + died, 3)
 
     def test_row_77_a_recorder_that_dies_leaves_no_core(self):
         words, _ = self.words("sleep", "60")

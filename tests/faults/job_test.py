@@ -12,7 +12,7 @@ import textwrap
 import time
 import unittest
 
-from faults import STALLPROF, Case, content, main, probe, until
+from faults import STALLPROF, Case, children, content, main, probe, until
 
 PYTHON = os.path.realpath(sys.executable)
 # Reports from inside, as an adapter does.
@@ -25,10 +25,6 @@ PUTS = textwrap.dedent("""
             time.sleep(0.001)
     print("end")
     """)
-
-
-def children(pid):
-    return [int(p) for p in content("/proc/%d/task/%d/children" % (pid, pid)).split()]
 
 
 class Job(Case):

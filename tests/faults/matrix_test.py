@@ -54,12 +54,19 @@ class Matrix(unittest.TestCase):
         named = [row for row, *_ in rows()]
         self.assertEqual(sorted({int(row) for row in named}), list(range(1, ROWS + 1)))
         without = [row for row, test, _ in rows() if test in ("open", "needs")]
+        tested = {row for row, test, _ in rows() if test != "soak"}
+        self.assertEqual([row for row, test, _ in rows() if test == "soak" and row not in tested], [])
         self.assertEqual([row for row in without if named.count(row) > 1], [])
 
     def test_every_test_named_is_there(self):
         registered = suites()
+        with open(os.path.join(os.path.dirname(TESTS), "scripts", "soak")) as text:
+            soak = text.read()
         for row, test, case in rows():
             if test in ("open", "needs"):
+                continue
+            if test == "soak":
+                self.assertIn(re.sub(r"^yama[123]$", "yama{scope}", case) + '": Part(', soak)
                 continue
             with self.subTest(row=row, case=case):
                 if test.startswith("unit_"):

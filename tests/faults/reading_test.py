@@ -4,11 +4,69 @@ import json
 import os
 import random
 import re
+import shutil
+import struct
+import subprocess
+import sys
 import threading
 
 from faults import DUMP, STALLPROF, Case, main
 
 LARGEST_FRAME = 1 << 20  # src/recording/format/format.h
+SYNC, EVENTS = 0xF5A55AF6, 2
+MB = 1 << 20
+# Of CRC-32C, a byte at a time.
+TABLE = []
+for byte in range(256):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    TABLE.append(byte)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def frames(segment):
+    """Sequence, type and payload of each frame behind the header of 32 bytes."""
+    at, found = 32, []
+    while at < len(segment):
+        _, length, sequence, kind, _, _ = struct.unpack_from("<6I", segment, at)
+        found.append((sequence, kind, segment[at + 24:at + 24 + length]))
+        at += 24 + length
+    return found
+
+
+def framed(parts):
+    """The same with checksums that hold: what is in them is believed as far as checksums go."""
+    out = b""
+    for sequence, kind, payload in parts:
+        header = struct.pack("<5I", SYNC, len(payload), sequence, kind, crc32c(payload))
+        out += header + struct.pack("<I", crc32c(header)) + payload
+    return out
+
+
+def hostile(payload, chance):
+    """Numbers that cannot be: ends of their ranges, bytes of others, pieces over and over."""
+    changed = bytearray(payload)
+    for _ in range(chance.randrange(1, 12)):
+        at = chance.randrange(len(changed))
+        how = chance.randrange(4)
+        if how == 0:
+            changed[at] = chance.randrange(256)
+        elif how == 1:
+            changed[at:at + 1] = chance.choice([b"\xff" * 9 + b"\x01", b"\xfe" * 9 + b"\x01", b"\x80" * 9 + b"\x01"])
+        elif how == 2:
+            del changed[at:at + chance.randrange(1, 9)]
+        else:
+            piece = changed[at:at + chance.randrange(1, 400)]
+            changed[at:at] = piece * chance.randrange(1, 20)
+        if not changed:
+            changed = bytearray(b"\0")
+    return bytes(changed[:LARGEST_FRAME])
 
 
 class Reading(Case):
@@ -36,6 +94,32 @@ class Reading(Case):
         seen = len(set(re.findall(r"^\S+ process process=(\d+) ", text, re.M)))
         lost = sum(map(int, re.findall(r"^\S+ loss kind=(?:perf_lost|short_lived)\b.*\bcount=(\d+)", text, re.M)))
         self.assertGreaterEqual(seen + lost, 9990)
+
+    def test_row_53_hostile_numbers_cost_no_more_than_64_MB_and_four_times_the_file(self):
+        script = "import threading\nfor i in range(20): threading.Thread(target=sum, args=(range(10**6),)).start()"
+        words, recording = self.words(sys.executable, "-c", script)
+        self.assertEqual(self.run_words(words).returncode, 0)
+        name = next(n for n in os.listdir(recording) if n.endswith(".seg"))
+        with open(os.path.join(recording, name), "rb") as file:
+            segment = file.read()
+        parts, chance = frames(segment), random.Random(53)
+        self.assertEqual(framed(parts), segment[32:])
+        copy = self.path("hostile.stallprof")
+        shutil.copytree(recording, copy)
+        forms = ["text", "json", "md", "html"]
+        for attempt in range(24):
+            bad = [(n, kind, hostile(payload, chance) if kind == EVENTS and chance.random() < 0.7 else payload)
+                   for n, kind, payload in parts]
+            with open(os.path.join(copy, name), "wb") as file:
+                size = file.write(segment[:32] + framed(bad))
+            command = [STALLPROF, "report", copy, "--format", forms[attempt % 4]]
+            if attempt % 6 == 5:
+                command = [STALLPROF, "export", copy, "-f", "chrome", "--force", "-o", self.path("trace.json")]
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = status
+            self.assertIn(os.WEXITSTATUS(status) if os.WIFEXITED(status) else -status, (0, 1), attempt)
+            self.assertLess(used.ru_maxrss * 1024, 64 * MB + 4 * size, attempt)
 
     def test_row_54_a_recording_that_is_cut_and_grows_while_it_is_read(self):
         words, recording = self.words("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done")

@@ -10,6 +10,7 @@
 #include "analysis/blame/refine.h"
 #include "analysis/facts/loader_origin.h"
 #include "base/stats.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -101,6 +102,16 @@ double meanOf(const TrainerFacts& trainer, const std::vector<double>& times) {
   return static_cast<double>(sum.count()) / static_cast<double>(count);
 }
 
+// Bytes of /dev/shm, where it was full at some time; else 0.
+std::int64_t sharedMemoryFilled(const Trace& trace) {
+  constexpr double kFull = 0.95;
+  for (const auto& row : trace.host)
+    if (row.data.shmTotal > 0 &&
+        static_cast<double>(row.data.shmUsed) >= kFull * static_cast<double>(row.data.shmTotal))
+      return row.data.shmTotal;
+  return 0;
+}
+
 StepTimes timesOf(const TrainerFacts& trainer) {
   const std::vector<double> times = plainTimes(trainer);
   const auto nanos = [](double v) { return Nanos(static_cast<Nanos::rep>(v)); };
@@ -109,6 +120,28 @@ StepTimes timesOf(const TrainerFacts& trainer) {
 }
 
 }  // namespace
+
+std::vector<std::string> remarksOf(const Trace& trace) {
+  constexpr std::size_t kMaxClocks = 3;
+  std::vector<std::string> remarks;
+  std::int64_t first = -1, last = -1;
+  for (const auto& row : trace.cgroups) {
+    if (row.data.oomKills < 0) continue;
+    if (first < 0) first = row.data.oomKills;
+    last = row.data.oomKills;
+  }
+  if (last > first)
+    remarks.push_back("The control group of the run had no memory left: the kernel killed " +
+                      countOf(last - first, "process") + " of it.");
+  if (const std::int64_t full = sharedMemoryFilled(trace); full > 0)
+    remarks.push_back("/dev/shm was full (" + bytesText(static_cast<double>(full)) +
+                      "): whoever writes more to it is killed by SIGBUS, as workers that hand over "
+                      "batches.");
+  for (const auto& row : trace.gaps)
+    if (row.data.duration == Nanos{} && !row.data.why.none() && remarks.size() < kMaxClocks)
+      remarks.push_back("During the run: " + toUtf8(trace.text(row.data.why)) + ".");
+  return remarks;
+}
 
 RunInfo describeRun(const Trace& trace) {
   RunInfo run;

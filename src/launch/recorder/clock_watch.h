@@ -6,7 +6,8 @@
 namespace stallprof {
 
 // The recorder's view of time itself: ties the clocks together every 10 s, and notices what no
-// sampler can: that the host slept, or that the recorder was stopped. Pure but for its output.
+// sampler can: that the host slept, that somebody set its clock, or that the recorder was stopped.
+// Pure but for its output.
 class ClockWatch {
  public:
   struct Clocks {
@@ -19,12 +20,15 @@ class ClockWatch {
   // Reads of the two clocks lie this far apart without any sleep.
   static constexpr Nanos kSuspended = std::chrono::milliseconds(100);
 
+  // NTP slews a clock by 0.5 ms a second at the most; a leap second is smeared, or is one.
+  static constexpr Nanos kSet = std::chrono::milliseconds(500);
+
   // Call at every wake-up; `planned` is when the loop meant to wake up at the latest.
   void sample(const Clocks& clocks, Nanos planned, EventOut& out);
 
  private:
   bool begun_ = false;
-  Nanos nextPair_{}, lastSample_{}, asleep_{};
+  Nanos nextPair_{}, lastSample_{}, asleep_{}, epoch_{};
 };
 
 }  // namespace stallprof

@@ -28,7 +28,7 @@ void addBase(T CgroupUsage::*field, CgroupUsage& usage, const CgroupUsage& base)
 
 CgroupUsage CgroupSampler::none() {
   CgroupUsage usage;
-  usage.periods = usage.throttledPeriods = 0;
+  usage.periods = usage.throttledPeriods = usage.oomKills = 0;
   usage.throttled = usage.cpu = Nanos::zero();
   return usage;
 }
@@ -80,6 +80,16 @@ void CgroupSampler::reportSource(Nanos now, EventOut& out) const {
 void CgroupSampler::sample(Nanos now, EventOut& out) {
   findGroups();
   if (!std::exchange(reported_, true)) reportSource(now, out);
+  measure(now, out);
+}
+
+// The command is gone, and with it what says of which group it was. What killed it is in the
+// figures of the groups known so far.
+void CgroupSampler::finish(Nanos now, EventOut& out) {
+  groups_.empty() ? sample(now, out) : measure(now, out);
+}
+
+void CgroupSampler::measure(Nanos now, EventOut& out) {
   CgroupUsage tightest;
   const std::string* found = nullptr;
   for (const auto& [key, group] : groups_) {
@@ -95,6 +105,7 @@ void CgroupSampler::sample(Nanos now, EventOut& out) {
   const auto sums = [&](auto change) {
     change(&CgroupUsage::periods);
     change(&CgroupUsage::throttledPeriods);
+    change(&CgroupUsage::oomKills);
     change(&CgroupUsage::throttled);
     change(&CgroupUsage::cpu);
   };

@@ -23,6 +23,7 @@ class CgroupSampler : public Sampler {
 
   [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
   void sample(Nanos now, EventOut& out) override;
+  void finish(Nanos now, EventOut& out) override;
 
  private:
   struct Group {
@@ -31,6 +32,7 @@ class CgroupSampler : public Sampler {
   };
   [[nodiscard]] std::string groupOf(pid_t pid);  // key of groups_; "" where it is gone
   void findGroups();
+  void measure(Nanos now, EventOut& out);
   void reportSource(Nanos now, EventOut& out) const;
 
   [[nodiscard]] static CgroupUsage none();  // all sums 0

@@ -100,6 +100,7 @@ std::optional<ProcStat> parseStat(std::string_view text) {
   stat.childrenSystemTicks = number(17);
   stat.threads = number(20);
   stat.startTicks = static_cast<std::uint64_t>(std::max<std::int64_t>(number(22), 0));
+  if (words.size() >= 21) stat.virtualBytes = number(23);
   if (words.size() >= 26)
     stat.stack = static_cast<std::uint64_t>(std::max<std::int64_t>(number(28), 0));
   return stat;

@@ -49,8 +49,9 @@ struct ProcStat {
   std::int64_t userTicks = -1, systemTicks = -1;                  // of the process
   std::int64_t childrenUserTicks = -1, childrenSystemTicks = -1;  // of children waited for
   std::int64_t threads = -1;
-  std::uint64_t startTicks = 0;  // since boot
-  std::uint64_t stack = 0;       // bottom of the stack: another one after each exec; 0: hidden
+  std::uint64_t startTicks = 0;    // since boot
+  std::int64_t virtualBytes = -1;  // 0: it has no memory any more, or never had any
+  std::uint64_t stack = 0;         // bottom of the stack: another one after each exec; 0: hidden
 };
 [[nodiscard]] std::optional<ProcStat> parseStat(std::string_view text);
 

@@ -17,6 +17,8 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kStatusBytes = 8192;
+constexpr std::size_t kWordsBytes = 64u << 10;         // of a command line: options come first
+constexpr std::size_t kEnvironmentBytes = 256u << 10;  // ours is put at the end
 
 std::string linkOf(const std::string& path) {
   std::array<char, 256> target{};
@@ -43,10 +45,26 @@ bool same(std::string_view theirs, std::string_view ours, std::string_view key) 
   return own[0] == id && own[1] == id && own[2] == id;
 }
 
-bool isPython(const LiveProcess& process) {
+bool isNamed(const LiveProcess& process, std::string_view name) {
   const std::size_t slash = process.exe.rfind('/');
-  return process.comm.starts_with("python") ||
-         (slash != std::string::npos && process.exe.compare(slash + 1, 6, "python") == 0);
+  return process.comm.starts_with(name) ||
+         (slash != std::string::npos && process.exe.compare(slash + 1, name.size(), name) == 0);
+}
+
+// The option of the interpreter that keeps it from loading the hook, "-I" among "-sIc"; 0: none.
+char isolatingOption(const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.size() < 2 || word[0] != '-' || word == "--") return 0;
+    if (word[1] == '-') continue;  // --help-env and such
+    const std::size_t own = std::min(word.find_first_of("cmWX"), word.size());
+    const std::size_t found = word.find_first_of("EIS");
+    if (found < own) return word[found];
+    if (own == word.size()) continue;
+    if (word[own] == 'c' || word[own] == 'm') return 0;  // what follows is the program's
+    if (own + 1 == word.size()) ++i;                     // -W and -X: the next word is its value
+  }
+  return 0;
 }
 
 }  // namespace
@@ -77,18 +95,35 @@ std::string HookReach::whyNot(std::uint32_t pid) const {
                                                         : "has a /proc of its own, or none";
 }
 
+std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
+  if (isNamed(process, "pypy")) return "is PyPy: the hook is made for CPython";
+  const auto words =
+      parseCommandLine(contentOf(processPath(root_, process.pid, "cmdline"), kWordsBytes));
+  if (const char option = isolatingOption(words); option != 0)
+    return std::string("was started with -") + option + ": it loads no hook";
+  const std::string environment =
+      contentOf(processPath(root_, process.pid, "environ"), kEnvironmentBytes);
+  // One that says nothing of PATH was written over by the program itself (setproctitle), or is too
+  // long to be all there.
+  const bool whole = environment.size() < kEnvironmentBytes &&
+                     ('\0' + environment).find(std::string_view("\0PATH=", 6)) != std::string::npos;
+  if (!whole || environment.find("=" + events_) != std::string::npos) return {};
+  return "was started without the environment of the run, as by sudo: it loads no hook";
+}
+
 void HookReach::sample(Nanos now, EventOut& out) {
   if (events_.empty() || said_) return;
   for (const LiveProcess& process : tree_.processes()) {
-    if (!isPython(process)) continue;
+    if (!isNamed(process, "python") && !isNamed(process, "pypy")) continue;
     const std::string program = process.comm + '\n' + process.exe;
     if (std::exchange(asked_[process.id.value], program) == program) continue;
-    const std::string why = whyNot(process.pid);
+    std::string why = whyNot(process.pid);
+    if (!why.empty()) why += ": the hook cannot hand over what it sees there";
+    if (why.empty()) why = whyNotLoaded(process);
     if (why.empty()) continue;
     said_ = true;
     return emitSource(out, now, "hook", Coverage::kPartial,
-                      "process " + std::to_string(process.pid) + " (" + process.comm + ") " + why +
-                          ": the hook cannot hand over what it sees there");
+                      "process " + std::to_string(process.pid) + " (" + process.comm + ") " + why);
   }
 }
 

@@ -9,10 +9,12 @@
 
 namespace stallprof {
 
-// Says, as the source "hook", which Python of the job the hook cannot report from: the event memory
-// is opened as /proc/RECORDER/fd/N, which the kernel refuses to another user, to another user
-// namespace and to whoever has less capabilities, and which another /proc does not have. The hook
-// itself can only be silent there.
+// Says, as the source "hook", which Python of the job the hook cannot report from. Either it is not
+// loaded: the program was started without the run's environment (sudo, env -i), with -E, -I or -S,
+// or is no interpreter that it fits. Or it cannot hand over: the event memory is opened as
+// /proc/RECORDER/fd/N, which the kernel refuses to another user, to another user namespace and to
+// whoever has less capabilities, and which another /proc does not have. The hook itself can only be
+// silent there.
 class HookReach : public Sampler {
  public:
   // `root` is "/" or a fixture. `tree` must outlive this.
@@ -23,12 +25,14 @@ class HookReach : public Sampler {
   [[nodiscard]] Nanos period() const override;  // 250 ms; a new program is asked about once
   void sample(Nanos now, EventOut& out) override;
 
-  // Why process `pid` cannot open the event memory, for a person; empty: it can, or is gone.
+  // Why nothing comes of process `pid`, for a person; empty: it can, or is gone.
   [[nodiscard]] std::string whyNot(std::uint32_t pid) const;
 
  private:
   std::string root_, events_;
   const ProcessTree& tree_;
+  [[nodiscard]] std::string whyNotLoaded(const LiveProcess& process) const;
+
   std::unordered_map<std::uint32_t, std::string> asked_;  // ProcessId -> the program it ran then
   bool said_ = false;
 };

@@ -6,10 +6,37 @@
 
 namespace stallprof {
 
-const LiveThread* LiveProcess::thread(std::uint32_t tid) const {
+std::size_t LiveProcess::indexOf(std::uint32_t tid) const {
+  if (!byTid_.empty()) {
+    const auto found = byTid_.find(tid);
+    return found == byTid_.end() ? threads.size() : found->second;
+  }
   const auto found = std::find_if(threads.begin(), threads.end(),
                                   [&](const LiveThread& t) { return t.tid == tid; });
-  return found == threads.end() ? nullptr : &*found;
+  return static_cast<std::size_t>(found - threads.begin());
+}
+
+const LiveThread* LiveProcess::thread(std::uint32_t tid) const {
+  const std::size_t index = indexOf(tid);
+  return index == threads.size() ? nullptr : &threads[index];
+}
+
+void LiveProcess::add(const LiveThread& thread) {
+  threads.push_back(thread);
+  if (threads.size() <= kFew) return;
+  for (std::size_t i = byTid_.empty() ? 0 : threads.size() - 1; i < threads.size(); ++i)
+    byTid_[threads[i].tid] = static_cast<std::uint32_t>(i);
+}
+
+bool LiveProcess::remove(std::uint32_t tid) {
+  const std::size_t index = indexOf(tid);
+  if (index == threads.size()) return false;
+  threads[index] = threads.back();
+  threads.pop_back();
+  if (byTid_.empty()) return true;
+  byTid_.erase(tid);
+  if (index < threads.size()) byTid_[threads[index].tid] = static_cast<std::uint32_t>(index);
+  return true;
 }
 
 LiveProcess* LiveProcesses::find(std::uint32_t pid) {

@@ -13,16 +13,26 @@
 
 namespace stallprof {
 
-// A process of the job that is alive. `threads` is in order of discovery.
+// A process of the job that is alive.
 struct LiveProcess {
   ProcessId id, parent;
   std::uint32_t pid = 0;
   std::uint64_t startTicks = 0;
   std::string comm, exe;
   Nanos since{};
-  std::vector<LiveThread> threads;
+  std::vector<LiveThread> threads;  // changed by add and remove alone
 
   [[nodiscard]] const LiveThread* thread(std::uint32_t tid) const;
+  void add(const LiveThread& thread);
+  // Moves the last one into its place. False: it is not there.
+  bool remove(std::uint32_t tid);
+
+ private:
+  // Above this many an index pays: 100,000 that end one by one would be searched for each time.
+  static constexpr std::size_t kFew = 64;
+  [[nodiscard]] std::size_t indexOf(std::uint32_t tid) const;  // threads.size(): none
+
+  std::unordered_map<std::uint32_t, std::uint32_t> byTid_;  // empty up to kFew
 };
 
 // What the ProcessTree keeps beside a LiveProcess.
@@ -30,7 +40,7 @@ struct ProcessWatch {
   Fd taskDir;                // fstat's st_nlink - 2 is the number of threads
   std::uint64_t links = 0;   // at the last sample; 0: list the threads
   std::int64_t unheard = 0;  // threads beyond those of the events, at the last sample
-  Nanos nextList{};
+  Nanos nextList{}, execAt{};
   std::uint64_t stack = 0;  // of the image that was announced
   bool suspect = false, announced = false;
 };

@@ -71,7 +71,7 @@ LiveProcess& ProcessTree::add(const ProcStat& stat, Nanos since) {
 ThreadId ProcessTree::addThread(LiveProcess& process, std::uint32_t tid, Nanos since,
                                 std::string_view name) {
   if (const LiveThread* known = process.thread(tid)) return known->id;
-  process.threads.push_back({ThreadId{nextThread_++}, tid, since});
+  process.add({ThreadId{nextThread_++}, tid, since});
   if (changesKept_) changes_.push_back({process.threads.back(), process.id, process.pid, true, {}});
   if (live_.watchOf(process).announced)
     announcer_.announceThread(process, process.threads.back(), name);
@@ -100,7 +100,7 @@ void ProcessTree::removeThread(LiveProcess& process, std::uint32_t tid, Nanos at
   if (ProcessWatch& watch = live_.watchOf(process); !watch.announced)
     announcer_.announce(process, watch, now_);
   end(process, *found, at);
-  process.threads.erase(process.threads.begin() + (found - process.threads.data()));
+  process.remove(tid);
 }
 
 // ---- announcing ---------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ bool ProcessTree::mustList(const LiveProcess& process, ProcessWatch& watch, bool
   struct stat status {};
   const bool there = watch.taskDir.valid() && ::fstat(watch.taskDir.get(), &status) == 0;
   bool moved = !there || status.st_nlink != watch.links;
-  if (there && follows()) {
+  if (there && hears()) {
     const auto known = static_cast<std::int64_t>(process.threads.size());
     const std::int64_t unheard = static_cast<std::int64_t>(status.st_nlink) - 2 - known;
     moved = all && unheard != 0 && unheard == watch.unheard;
@@ -163,7 +163,7 @@ void ProcessTree::checkProcess(std::size_t index, bool all) {
     if (watch.taskDir.valid()) fds_.take();
   }
   const bool list = mustList(process, watch, all);
-  const bool young = !follows() && now_ - process.since < kYoung;
+  const bool young = !hears() && now_ - process.since < kYoung;
   if (!all && !young && !list && !watch.suspect) return;
 
   const auto stat = quickStatOf(root_, process.pid);
@@ -197,7 +197,7 @@ void ProcessTree::findChildren() {
 }
 
 void ProcessTree::scanThreads() {
-  const bool follow = follows();
+  const bool follow = hears();
   const bool all = now_ >= nextCheck_;
   if (all) nextCheck_ = now_ + kCheckEvery;
   if (!follow || all)
@@ -249,6 +249,14 @@ void ProcessTree::sample(Nanos now, EventOut& out) {
   announcer_.setOut(out);
   if (!begun_) begin(out);
   takeEvents();
+  if (!silenced_.empty() && !std::exchange(silencedSaid_, true)) {
+    emitSource(out, now_, "task_events", Coverage::kPartial,
+               silenced_ +
+                   " took other rights, as sudo does: the kernel does not report it and "
+                   "what it starts, which are searched for in /proc");
+    born_ = true;
+    nextScan_ = now_;
+  }
   scanThreads();
   announceNew();
 }

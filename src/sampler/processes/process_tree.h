@@ -97,6 +97,9 @@ class ProcessTree : public Sampler {
   void scanThreads();
   void checkProcesses(bool all);
   [[nodiscard]] bool mustList(const LiveProcess& process, ProcessWatch& watch, bool all) const;
+  [[nodiscard]] bool wasSilenced(const LiveProcess& process, Nanos at);
+  // Every birth and death of all of them is reported.
+  [[nodiscard]] bool hears() const { return follows() && silenced_.empty(); }
   [[nodiscard]] bool follows() const { return events_ != nullptr && events_->opened(); }
   void checkProcess(std::size_t index, bool all);
   void findChildren();
@@ -115,6 +118,8 @@ class ProcessTree : public Sampler {
   std::vector<ThreadChange> changes_;
   ChildSearch search_;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
+  std::string silenced_;  // the first process that the kernel stopped reporting, as words
+  bool silencedSaid_ = false;
   std::size_t unseen_ = 0;  // processes that records alone have named
   bool begun_ = false, born_ = false, changesKept_ = false;
   Nanos earliest_ = Nanos::min();

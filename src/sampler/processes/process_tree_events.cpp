@@ -2,6 +2,7 @@
 // The part of the tree that takes the kernel's events of births, execs and deaths.
 #include <algorithm>
 
+#include "sampler/processes/process_image.h"
 #include "sampler/processes/process_tree.h"
 
 namespace stallprof {
@@ -53,9 +54,25 @@ void ProcessTree::takeExit(const TaskEvent& event) {
   if (event.at < process->since) return;  // of an earlier life of this pid
   const bool known = process->thread(event.tid) != nullptr;
   if (!known && event.tid != event.pid) earlyExits_.add(event.tid);
+  if (known && process->threads.size() == 1 && wasSilenced(*process, event.at)) return;
   if (known && process->threads.size() == 1) return remove(*process, event.at);
   removeThread(*process, event.tid, event.at);
   live_.watchOf(*process).suspect = true;  // threads that were never announced may be what is left
+}
+
+// From a program that gets other rights by its exec (sudo, any set-user-ID one) the kernel takes
+// our events away as if it had ended, and reports nothing of what it starts. By its memory it
+// lives.
+bool ProcessTree::wasSilenced(const LiveProcess& process, Nanos at) {
+  constexpr Nanos kAfterExec = std::chrono::milliseconds(50);  // usually 0.1
+  const Nanos exec = live_.watchOf(process).execAt;
+  if (exec == Nanos(0) || at - exec > kAfterExec) return false;
+  const auto stat = quickStatOf(root_, process.pid);
+  const bool lives = stat && stat->state != 'Z' && stat->state != 'X' && stat->virtualBytes > 0 &&
+                     (process.startTicks == 0 || stat->startTicks == process.startTicks);
+  if (lives && silenced_.empty())
+    silenced_ = "process " + std::to_string(process.pid) + " (" + process.comm + ")";
+  return lives;
 }
 
 void ProcessTree::takeName(const TaskEvent& event) {
@@ -70,6 +87,7 @@ void ProcessTree::takeName(const TaskEvent& event) {
   }
   if (event.tid == event.pid) process->comm = event.comm;
   ProcessWatch& watch = live_.watchOf(*process);
+  if (exec) watch.execAt = event.at;
   if (!watch.announced) {  // will be, with its latest name
     if (exec) process->exe.clear();
     return;

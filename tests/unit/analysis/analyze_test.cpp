@@ -59,6 +59,25 @@ TEST_CASE("of several trainers each has its entry, and the one of the longest wi
   CHECK(analysis.steps.window == analysis.trainers[1].steps.window);
 }
 
+TEST_CASE("row 21: a trainer of the same rank after another has gone is a further attempt") {
+  const auto began = [](int id, const std::string& at, int rank) {
+    const std::string number = std::to_string(id);
+    return at + " process process=" + number + " pid=" + number + "00\n" +  //
+           at + " thread thread=" + number + " process=" + number + " tid=" + number + "00\n" + at +
+           " framework process=" + number +
+           " name=\"torch\" version=\"2.1\" rank=" + std::to_string(rank) + "\n";
+  };
+  const Analysis analysis = analyze(traceOf(
+      began(1, "0", 0) + began(2, "0", 1) + steps(1, 30, "1000ms") + steps(2, 30, "1000ms") +
+      "5s process_gone process=1\n5s process_gone process=2\n" + began(3, "6s", 0) +
+      began(4, "6s", 1) + steps(3, 30, "7000ms") + steps(4, 30, "7000ms")));
+  REQUIRE(analysis.trainers.size() == 4);
+  CHECK(analysis.trainers[0].attempt == 1);
+  CHECK(analysis.trainers[1].attempt == 1);
+  CHECK(analysis.trainers[2].attempt == 2);
+  CHECK(analysis.trainers[3].attempt == 2);
+}
+
 TEST_CASE("the same trace gives the same answer") {
   const Trace trace = traceOf(kTrainer + steps(1, 100, "1000ms"));
   const Analysis a = analyze(trace), b = analyze(trace);

@@ -29,6 +29,21 @@ TrainerFacts stepsOf(std::initializer_list<int> lengths) {
 
 }  // namespace
 
+TEST_CASE("what befell a run from outside is said") {
+  const std::string begun = "manifest started=1s\n2s cgroup oom_kills=3\n3s cgroup oom_kills=3\n";
+  CHECK(remarksOf(traceOf(begun)).empty());
+  CHECK(remarksOf(traceOf(begun + "4s cgroup oom_kills=4\n")) ==
+        std::vector<std::string>{"The control group of the run had no memory left: the kernel "
+                                 "killed 1 process of it."});
+  CHECK(remarksOf(traceOf(begun + "4s host shm_used=90 shm_total=100\n")).empty());
+  const auto full = remarksOf(traceOf(begun + "4s host shm_used=999 shm_total=1000\n"));
+  REQUIRE(full.size() == 1);
+  CHECK(full[0].starts_with("/dev/shm was full (1 kB)"));
+  CHECK(remarksOf(traceOf(begun + "4s gap duration=2s why=\"recorder stopped\"\n"
+                                  "5s gap why=\"clock set: the wall clock moved by +9.0 s\"\n")) ==
+        std::vector<std::string>{"During the run: clock set: the wall clock moved by +9.0 s."});
+}
+
 TEST_CASE("a run says how it ended: by code, by signal, unknown, or not yet") {
   const std::string begun = "manifest started=1s\nmanifest command=\"a\"\n2s host\n";
   SECTION("by code") {

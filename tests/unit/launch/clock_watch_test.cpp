@@ -28,7 +28,7 @@ struct List : EventOut {
 };
 
 ClockWatch::Clocks at(Nanos monotonic, Nanos asleep = Nanos(0)) {
-  return {monotonic, monotonic + secs(1'000'000), monotonic + asleep};
+  return {monotonic, monotonic + asleep + secs(1'000'000), monotonic + asleep};
 }
 
 }  // namespace
@@ -61,6 +61,29 @@ TEST_CASE("a long planned sleep is no gap") {
   watch.sample(at(secs(1)), secs(1), out);
   watch.sample(at(secs(6)), secs(6), out);
   CHECK(out.of<Gap>().empty());
+}
+
+TEST_CASE("row 45: a wall clock that is set is said, slewing is not, and no time is of it") {
+  ClockWatch watch;
+  List out;
+  Nanos set{};
+  for (Nanos t{}; t < secs(8); t += milliseconds(500)) {
+    if (t == secs(2)) set += secs(3600);
+    if (t == secs(4)) set -= secs(7200);
+    set += Nanos(250'000);  // NTP, as fast as it may
+    ClockWatch::Clocks clocks = at(t);
+    clocks.realtime += set;
+    watch.sample(clocks, t, out);
+  }
+  const auto gaps = out.of<Gap>();
+  REQUIRE(gaps.size() == 2);
+  CHECK(gaps[0].first == secs(2));
+  CHECK(gaps[0].second.duration == Nanos(0));
+  CHECK(out.strings.at(gaps[0].second.why) == "clock set: the wall clock moved by +3600.0 s");
+  CHECK(out.strings.at(gaps[1].second.why) == "clock set: the wall clock moved by -7200.0 s");
+  const auto pairs = out.of<ClockPair>();
+  REQUIRE(pairs.size() == 3);
+  CHECK(pairs[1].second.realtime - pairs[0].second.realtime > secs(3600));
 }
 
 TEST_CASE("a suspended host is a gap without length on the monotonic clock, and a new pair") {

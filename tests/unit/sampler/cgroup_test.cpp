@@ -153,6 +153,24 @@ TEST_CASE("a process that moves to a group with a quota is followed, and no sum 
   CHECK(rows[2].throttled - rows[1].throttled == std::chrono::microseconds(100));
 }
 
+TEST_CASE("row 10: the group of a command that is gone says that it was killed for memory") {
+  Machine machine;
+  v2Mount(machine);
+  const std::string top = "sys/fs/cgroup/";
+  machine.file(top + "memory.stat", "file 1\n");
+  machine.file(top + "memory.events", "oom_kill 2\n");
+  machine.file("proc/7/cgroup", "0::/\n");
+  EventList list;
+  CgroupSampler sampler(machine.root(), 7, nullptr);
+  sampler.sample(Nanos(1), list);
+  machine.file(top + "memory.events", "oom_kill 3\n");
+  machine.file("proc/7/cgroup", "");
+  sampler.finish(Nanos(2), list);
+  const auto rows = list.all<CgroupUsage>();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1].oomKills - rows[0].oomKills == 1);
+}
+
 TEST_CASE("no control groups: absent, and the affinity decides") {
   Machine machine;
   machine.file("proc/7/status", "Cpus_allowed_list:\t3\n");

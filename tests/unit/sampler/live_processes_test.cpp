@@ -42,6 +42,20 @@ TEST_CASE("a process has the threads that were added to it") {
   CHECK(one.thread(102) == nullptr);
 }
 
+TEST_CASE("threads that are many are found and removed as few are") {
+  LiveProcess made = process(1, 1);
+  for (std::uint32_t tid = 2; tid <= 1000; ++tid) made.add({ThreadId{tid}, tid, {}});
+  for (std::uint32_t tid = 3; tid <= 1000; tid += 3) REQUIRE(made.remove(tid));
+  CHECK_FALSE(made.remove(3));
+  CHECK_FALSE(made.remove(1001));
+  CHECK(made.threads.size() == 667);
+  for (std::uint32_t tid = 1; tid <= 1000; ++tid) {
+    const LiveThread* found = made.thread(tid);
+    REQUIRE((found != nullptr) == (tid % 3 != 0));
+    if (found != nullptr) REQUIRE(found->id == ThreadId{tid});
+  }
+}
+
 TEST_CASE("an exit before its birth is known once") {
   EarlyExits exits;
   exits.add(7);

@@ -213,6 +213,36 @@ TEST_CASE("task events: a process that /proc still shows after its exit is not b
   }
 }
 
+TEST_CASE("row 78: a program that takes other rights is not taken for one that has ended") {
+  Job watch({{100, 1, "sh"}, {201, 100, "sudo", 1001}});
+  watch.report(Kind::kExec, 201, 201, 0, "sudo");
+  watch.report(Kind::kExit, 201, 201, 100);
+  CHECK(watch.pids() == Pids{100, 201});
+  watch.process({202, 201, "python3", 1002});
+  watch.lastPid(203);
+  watch.sample(ms(1100));
+  CHECK(watch.pids() == Pids{100, 201, 202});
+  CHECK(watch.list.source("task_events").first == Coverage::kPartial);
+  watch.report(Kind::kExec, 202, 202, 0, "python3");
+  watch.end(202);
+  watch.report(Kind::kExit, 202, 202, 201);
+  CHECK(watch.pids() == Pids{100, 201});
+}
+
+TEST_CASE("row 62: 100,000 threads of one process come and go") {
+  constexpr std::uint32_t kThreads = 100'000;
+  Job watch({{100, 1, "python3"}});
+  for (std::uint32_t tid = 1001; tid <= 1000 + kThreads; ++tid)
+    watch.report(Kind::kFork, 100, tid, 100);
+  REQUIRE(watch.tree.processes().size() == 1);
+  CHECK(watch.tree.processes()[0].threads.size() == kThreads + 1);
+  for (std::uint32_t tid = 1001; tid <= 1000 + kThreads; ++tid)  // the oldest first
+    watch.report(Kind::kExit, 100, tid, 100);
+  CHECK(watch.tree.processes()[0].threads.size() == 1);
+  CHECK(watch.list.all<ThreadSeen>().size() == kThreads + 1);
+  CHECK(watch.list.all<ThreadGone>().size() == kThreads);
+}
+
 TEST_CASE("children of a process with very many threads are found among all processes") {
   Machine machine;
   const Machine::Task task{100, 1, "python3"};
