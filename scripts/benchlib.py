@@ -72,10 +72,10 @@ def host_queued():
     return int(some.rsplit("total=", 1)[1]) / 1e6
 
 
-def execute(command, environment=None):
+def execute(command, environment=None, folder=ROOT):
     busy, queued, began = host_cpu(), host_queued(), time.monotonic()
     with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment, cwd=folder)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - began
@@ -86,13 +86,13 @@ def execute(command, environment=None):
     return Run(wall, cpu, host_queued() - queued, external, text, child.returncode)
 
 
-def execute_profiled(command, *options, keep=None, settled=4, environment=None):
-    """The command under `stallprof run`; its report as JSON. `keep`: where to leave the recording.
-    `settled`: after so many seconds what is spent is what lasts."""
+def execute_profiled(command, *options, keep=None, settled=4, environment=None, folder=ROOT):
+    """The command under `stallprof run` in `folder`; its report as JSON. `keep`: where to leave the
+    recording. `settled`: after so many seconds what is spent is what lasts."""
     with tempfile.TemporaryDirectory(prefix="bench.") as scratch:
         recording = str(keep or f"{scratch}/r.stallprof")
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
-                       *options, "--", *command], environment)
+                       *options, "--", *command], environment, folder)
         run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
         run.costs = recorder_costs(recording, settled)
         report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
