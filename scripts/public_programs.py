@@ -61,7 +61,7 @@ TORCH = ("torch", "torchvision")
 PROGRAMS = [
     Program(
         "mnist", "pytorch/examples", "77f55b9", "mnist", ["python", "main.py", "--epochs", "1"], "images",
-        {"transform.in_process"}, r"main\.py:\d+", "60,000 digits are decoded one by one between steps", TORCH,
+        {"transform.in_process"}, r"main\.py:\d+", "digits are decoded one by one between steps", TORCH,
         lambda here: public_data.mnist(here.parent / "data"),
         trained("main.py", ("for batch_idx, (data, target)", "data"), ("test(model, device", "periodic"))),
     Program(

@@ -18,6 +18,7 @@ remains."""
 import ast
 import atexit
 import builtins
+import gc
 import importlib.machinery
 import json
 import os
@@ -36,9 +37,19 @@ class Probe:
     def __init__(self, out):
         self.out, self.process, self.thread = out, os.getpid(), threading.get_ident()
         self.began, self.depth, self.intervals, self.ends = time.perf_counter(), 0, [], []
+        self.collecting = None
+        gc.callbacks.append(self.collect)
 
     def __call__(self, phase):
         return Timer(self, phase)
+
+    def collect(self, at, _):
+        """Garbage collection is periodic, too: Python says when it begins and ends."""
+        if at == "start":
+            outermost = self.depth == 0 and threading.get_ident() == self.thread
+            self.collecting = time.perf_counter() if outermost else None
+        elif self.collecting:
+            self.intervals.append(("periodic", self.collecting, time.perf_counter()))
 
     def iterate(self, iterable, phase):
         iterator = None
