@@ -21,6 +21,10 @@ constexpr Words kOpenCalls = {"open",       "openat",     "openat2",    "close",
 constexpr Words kReadCalls = {"read",     "readv",   "pread64",        "preadv",
                               "preadv2",  "lseek",   "readahead",      "io_getevents",
                               "recvfrom", "recvmsg", "io_uring_enter", "recvmmsg"};
+// Of libc.
+constexpr Words kDrawCalls = {"rand",      "rand_r",    "random",    "random_r", "drand48",
+                              "drand48_r", "erand48",   "erand48_r", "lrand48",  "lrand48_r",
+                              "nrand48",   "nrand48_r", "mrand48"};
 constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", "pwritev2",
                                "fsync",     "fdatasync", "rename",   "unlink",  "unlinkat",
                                "ftruncate", "mkdir",     "msync"};
@@ -86,6 +90,18 @@ NativeWork byClass(NativeClass is) {
   }
 }
 
+// "__random" of libc; the engines and distributions of C++, which lie in the program's own file.
+bool drawsByName(std::string_view name, bool runtime) {
+  if (runtime) {
+    name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+    return among(name, kDrawCalls);
+  }
+  if (!name.starts_with("std::")) return false;
+  return name.find("_engine") != std::string_view::npos ||
+         name.find("_distribution") != std::string_view::npos ||
+         name.find("generate_canonical") != std::string_view::npos;
+}
+
 // "train._omp_fn.0" of GCC, ".omp_outlined." of clang.
 bool ofRegion(std::string_view symbol) {
   return symbol.find("._omp_fn.") != std::string_view::npos ||
@@ -115,6 +131,9 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
     if (rule->work) return {NativeWork::Is::kPhase, Phase::kCompute};
     if (rule->phase) return {NativeWork::Is::kPhase, *rule->phase};
   }
+  const bool runtime = is == NativeClass::kRuntime;
+  if ((runtime || is == NativeClass::kProgram) && drawsByName(name, runtime))
+    return {NativeWork::Is::kDraws};
   if (is != NativeClass::kProgram) return byClass(is);
   const Phase phase = phaseOfWords(name);
   if (ofRegion(symbol) && phase != Phase::kTransform) return {NativeWork::Is::kRegion};

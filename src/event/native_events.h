@@ -24,9 +24,18 @@ struct NativeSlice {
   // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address; of
   // "[kernel]" too: the system call, or "page_fault".
   StringId function;
+  // Who called the library that this is in, of a program without an interpreter: another file's
+  // code, the call's place in it; none: not known.
+  StringId callerFile, callerBuild;
+  std::uint64_t callerOffset = 0;
+  StringId callerFunction{};  // filled in by a reader, as `function`
+  bool draws = false;  // filled in by a reader: the code around `offset` draws random numbers
   STALLPROF_EVENT(NATIVE_SLICE, "native", v("thread", s.thread), v("duration", s.duration),
                   v("stack", s.stack), v("file", s.file), v("build", s.build),
-                  v("offset", s.offset), v("samples", s.samples), v("function", s.function))
+                  v("offset", s.offset), v("samples", s.samples), v("function", s.function),
+                  v("caller_file", s.callerFile), v("caller_build", s.callerBuild),
+                  v("caller_offset", s.callerOffset), v("caller_function", s.callerFunction),
+                  v("draws", s.draws))
 };
 // 99 a second: not in step with whatever samples a hundred times a second, ours or the job's.
 inline constexpr Nanos kNativePeriod{10'101'010};

@@ -19,6 +19,10 @@ class ElfSymbols {
   // Nothing where it is no such file.
   [[nodiscard]] static std::optional<ElfSymbols> open(Fd file);
 
+  // Up to `limit` bytes of the file.
+  [[nodiscard]] std::string content(std::uint64_t offset, std::size_t limit) const {
+    return file_.content(offset, limit);
+  }
   // In hex; empty when it has none.
   [[nodiscard]] const std::string& buildId() const { return buildId_; }
 

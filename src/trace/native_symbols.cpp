@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trace/elf_symbols.h"
+#include "trace/random_code.h"
 
 namespace stallprof {
 namespace {
@@ -21,8 +22,12 @@ constexpr std::size_t kMaxFiles = 2048, kMaxPlaces = 1u << 20;
 // All names of a trace together; a file that is mapped may have been made to hold only long ones.
 constexpr std::size_t kMaxText = 256u << 20;
 
-using FileKey = std::pair<StringId, StringId>;     // path, build id
-using Places = std::map<std::uint64_t, StringId>;  // offset -> function
+using FileKey = std::pair<StringId, StringId>;  // path, build id
+struct Named {
+  StringId function;
+  bool draws = false;
+};
+using Places = std::map<std::uint64_t, Named>;  // by offset
 
 Fd openRegular(const std::string& path, struct stat& status) {
   // A file system without blocks is the kernel's own: what is read there may be taken away.
@@ -68,14 +73,17 @@ class Namer {
 
  private:
   void gather() {
-    std::size_t count = 0;
     for (const ThreadLife& thread : trace_.threads)
       for (const auto& row : thread.natives) {
         const NativeSlice& s = row.data;
-        if (s.offset == 0 || !s.function.none() || count >= kMaxPlaces) continue;
-        if (files_.size() >= kMaxFiles && !files_.contains({s.file, s.build})) continue;
-        count += files_[{s.file, s.build}].emplace(s.offset, StringId{}).second;
+        if (s.function.none()) gather({s.file, s.build}, s.offset);
+        if (s.callerFunction.none()) gather({s.callerFile, s.callerBuild}, s.callerOffset);
       }
+  }
+  void gather(const FileKey& key, std::uint64_t offset) {
+    if (offset == 0 || count_ >= kMaxPlaces) return;
+    if (files_.size() >= kMaxFiles && !files_.contains(key)) return;
+    count_ += files_[key].emplace(offset, Named{}).second;
   }
 
   void nameFile(const FileKey& key, Places& places) {
@@ -95,9 +103,11 @@ class Namer {
     const auto debug = debugFileOf(elf->buildId(), debugRoot_);
     const auto functions = elf->functionsAt(offsets, debug ? &*debug : nullptr);
     std::size_t i = 0;
-    for (auto& [offset, function] : places) {
+    for (auto& [offset, named] : places) {
       const std::string& name = functions[i++];
-      if (trace_.strings.bytes() < kMaxText) function = trace_.strings.intern(name);
+      if (trace_.strings.bytes() < kMaxText) named.function = trace_.strings.intern(name);
+      const std::uint64_t from = offset - std::min(offset, kDrawsNear);
+      named.draws = drawsRandomNumbers(elf->content(from, 2 * kDrawsNear));
     }
   }
 
@@ -117,16 +127,27 @@ class Namer {
   [[nodiscard]] Nanos started() const { return trace_.manifest.startedRealtime; }
 
   void give(NativeSlice& slice) const {
-    if (!slice.function.none()) return;
-    const auto file = files_.find({slice.file, slice.build});
-    if (file == files_.end()) return;
-    const auto place = file->second.find(slice.offset);
-    if (place != file->second.end()) slice.function = place->second;
+    if (slice.function.none())
+      if (const Named* named = find({slice.file, slice.build}, slice.offset)) {
+        slice.function = named->function;
+        slice.draws = named->draws;
+      }
+    if (slice.callerFunction.none())
+      if (const Named* named = find({slice.callerFile, slice.callerBuild}, slice.callerOffset))
+        slice.callerFunction = named->function;
+  }
+
+  [[nodiscard]] const Named* find(const FileKey& key, std::uint64_t offset) const {
+    const auto file = files_.find(key);
+    if (file == files_.end()) return nullptr;
+    const auto place = file->second.find(offset);
+    return place == file->second.end() ? nullptr : &place->second;
   }
 
   Trace& trace_;
   const std::string& debugRoot_;
   std::map<FileKey, Places> files_;
+  std::size_t count_ = 0;
   SymbolSummary summary_;
 };
 

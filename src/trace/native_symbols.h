@@ -13,8 +13,9 @@ struct SymbolSummary {
   std::size_t changed = 0;  // of another build than the one that ran
 };
 
-// Names the functions of a trace's native samples from the symbols of the files they fell into, as
-// they lie on this host, and of their debugging symbols (/usr/lib/debug/.build-id) where installed.
+// Names the functions of a trace's native samples and of their callers, from the symbols of the
+// files they fell into, as they lie on this host, and of their debugging symbols
+// (/usr/lib/debug/.build-id) where installed. Says of which places the code draws random numbers.
 // A file is believed where its build id is the recorded one; where none was recorded, where it has
 // not changed since the run began. Only regular files are opened. What cannot be named stays as it
 // is, and is said as the source "native_symbols". `debugRoot` is for tests.

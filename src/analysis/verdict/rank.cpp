@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
 constexpr double kMaxUnexplained = 0.15;             // above: no verdict
+constexpr double kLittleBeside = 1.0 / 3;            // of what computes
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
 const Prediction* firstPrediction(const Finding& f) {
@@ -132,6 +133,16 @@ void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
   numberRanks(findings);
 }
 
+// Without steps what most of the time is for comes first, and what little could be gained beside it
+// follows.
+bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
+  return e.trainer.steps.empty() && e.phaseOfHalf() == "compute" &&
+         std::none_of(findings.begin(), findings.end(), [&](const Finding& f) {
+           return worthIt(f) && phaseName(f) != "host" &&
+                  (phaseName(f) == "compute" || gainOf(f) > kLittleBeside * e.compute);
+         });
+}
+
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
@@ -197,7 +208,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   const bool anyFix = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
     return worthIt(f) && !(stepless && phaseName(f) == "host");
   });
-  if (!anyFix && nothingToFix(e)) addHealthyFinding(e, findings);
+  if ((!anyFix || mostlyComputes(e, findings)) && nothingToFix(e)) addHealthyFinding(e, findings);
   if (anyFix) noteTies(findings);
   v.withheld = withheld(e, findings, anyFix);
   if (v.withheld) {

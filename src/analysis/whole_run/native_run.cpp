@@ -18,7 +18,17 @@ namespace {
 using Is = NativeWork::Is;
 using Place = std::pair<StringId, StringId>;  // file, function as spelled
 
+// Where a sample was, for what it was for: code that only does what its caller wants is its
+// caller's.
+struct Spot {
+  Place place;
+  bool draws = false;  // random numbers are drawn there
+};
+
 constexpr double kReads = 0.10;  // of a pool's samples: its loops read files
+
+// A loop that calls for random numbers is not longer; instructions on both sides of the call.
+constexpr std::uint64_t kNearCall = 64;
 
 constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); }
 
@@ -75,6 +85,7 @@ class NativeRun {
             const Interval& window)
       : trace_(trace), rules_(rules), process_(process), window_(window) {
     main_ = mainThreadOf(trace, process);
+    findDraws();
     findPools();
     if (!pools_.empty()) measureUnnamed();
     judgePools();
@@ -102,9 +113,33 @@ class NativeRun {
  private:
   template <class Visit>
   void eachSample(const ThreadLife& thread, Visit&& visit) const {
-    eachNative(thread, window_, [&](const NativeSlice& native) {
-      visit(Place{native.file, native.function}, double(native.samples));
-    });
+    eachNative(thread, window_,
+               [&](const NativeSlice& native) { visit(spotOf(native), double(native.samples)); });
+  }
+
+  [[nodiscard]] Spot spotOf(const NativeSlice& native) const {
+    const Place leaf{native.file, native.function};
+    const Is is = workAt(leaf).is;
+    if (is == Is::kOwn) return {leaf, native.draws || nearDraw(native)};
+    if (is != Is::kUnknown && is != Is::kDraws) return {leaf};
+    const Place caller{native.callerFile, native.callerFunction};
+    if (caller.first.none() || workAt(caller).is == Is::kUnknown) return {leaf};
+    return {caller, is == Is::kDraws};
+  }
+
+  // Calls of libc for random numbers.
+  void findDraws() {
+    for (const ThreadId id : process_.threads)
+      eachNative(trace_.thread(id), window_, [&](const NativeSlice& native) {
+        if (!native.callerFile.none() && workAt({native.file, native.function}).is == Is::kDraws)
+          draws_[native.callerFile].insert(native.callerOffset);
+      });
+  }
+  [[nodiscard]] bool nearDraw(const NativeSlice& native) const {
+    const auto calls = draws_.find(native.file);
+    if (calls == draws_.end() || native.offset == 0) return false;
+    const auto call = calls->second.lower_bound(native.offset - std::min(native.offset, kNearCall));
+    return call != calls->second.end() && *call <= native.offset + kNearCall;
   }
 
   const NativeWork& workAt(const Place& place) const {
@@ -120,10 +155,10 @@ class NativeRun {
       if (id == main_) continue;
       std::set<Place> own;
       bool pool = false;
-      eachSample(trace_.thread(id), [&](const Place& place, double) {
-        const Is is = workAt(place).is;
+      eachSample(trace_.thread(id), [&](const Spot& spot, double) {
+        const Is is = workAt(spot.place).is;
         pool = pool || is == Is::kTeam;
-        if (is == Is::kOwn) own.insert(place);
+        if (is == Is::kOwn) own.insert(spot.place);
       });
       if (!pool) continue;
       pools_.push_back(id);
@@ -150,7 +185,8 @@ class NativeRun {
       const ThreadLife& thread = trace_.thread(id);
       double* const sum = id == main_ ? &main : ofPool(thread) ? &pools : nullptr;
       if (sum == nullptr) continue;
-      eachSample(thread, [&](const Place& place, double samples) {
+      eachSample(thread, [&](const Spot& spot, double samples) {
+        const Place& place = spot.place;
         if (place.second.none() && regions_.contains(place)) *sum += samples;
       });
     }
@@ -161,17 +197,17 @@ class NativeRun {
   void judgePools() {
     double reads = 0, all = 0;
     for (const ThreadId id : pools_)
-      eachSample(trace_.thread(id), [&](const Place& place, double samples) {
-        const NativeWork& work = workAt(place);
+      eachSample(trace_.thread(id), [&](const Spot& spot, double samples) {
+        const NativeWork& work = workAt(spot.place);
         if (work.is == Is::kTeam) return;
         all += samples;
         if (work.is == Is::kOpen || work.is == Is::kRead) reads += samples;
       });
     looped_ = reads <= kReads * all ? Phase::kCompute : Phase::kOther;
     for (const ThreadId id : process_.threads)
-      eachSample(trace_.thread(id), [&](const Place& place, double samples) {
-        const bool computes = workAt(place).phase == Phase::kCompute;
-        const double part = regionPart(trace_.thread(id), place);
+      eachSample(trace_.thread(id), [&](const Spot& spot, double samples) {
+        const bool computes = workAt(spot.place).phase == Phase::kCompute;
+        const double part = regionPart(trace_.thread(id), spot.place);
         if (computes) team_.add(Phase::kCompute, samples);
         if (part > 0) team_.add(looped_, part * samples);
       });
@@ -179,14 +215,16 @@ class NativeRun {
 
   [[nodiscard]] Use cpuUse(const ThreadLife& thread) const {
     Use use;
-    eachSample(thread, [&](const Place& place, double samples) {
-      const NativeWork& work = workAt(place);
-      if (const double part = regionPart(thread, place); part > 0) {
+    eachSample(thread, [&](const Spot& spot, double samples) {
+      const NativeWork& work = workAt(spot.place);
+      if (const double part = regionPart(thread, spot.place); part > 0) {
         use.add(looped_, part * samples);
         if (part < 1) use.add(Phase::kOther, (1 - part) * samples);
         return;
       }
       if (work.is == Is::kTeam) return use.add(team_, samples);
+      if (work.is == Is::kDraws || (work.is == Is::kOwn && spot.draws))
+        return use.add(Phase::kTransform, samples);
       if (work.is == Is::kOpen) use.open += samples;
       if (work.is == Is::kRead) use.read += samples;
       if (work.byName) use.named += samples;
@@ -251,6 +289,7 @@ class NativeRun {
   ThreadId main_;
   std::vector<ThreadId> pools_;
   std::set<Place> regions_;
+  std::map<StringId, std::set<std::uint64_t>> draws_;  // places of calls, by file
   double unnamedPart_ = 0;
   Phase looped_ = Phase::kOther;
   Use team_, others_;

@@ -7,20 +7,26 @@ std::size_t NativePlaces::Hash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t part :
        {std::uint64_t{key.thread} << 32 | key.stack, std::uint64_t{key.file} << 32 | key.build,
-        key.block, std::uint64_t{key.function}}) {
+        key.block, std::uint64_t{key.function}, key.caller,
+        std::uint64_t{key.callerFile} << 32 | key.callerBuild}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15ull;  // golden ratio, as Fibonacci hashing has it
     hash ^= hash >> 29;
   }
   return hash;
 }
 
-void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now) {
+void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now,
+                       const NativeMaps::Place& caller) {
   if (rows_.empty()) begin_ = now;
-  Key key{thread.value,      stack.value,          place.file.value,
-          place.build.value, place.function.value, place.offset / kNeighbours};
+  Key key{thread.value,         stack.value,       place.file.value,   place.build.value,
+          place.function.value, caller.file.value, caller.build.value, place.offset / kNeighbours,
+          caller.offset};
   std::uint64_t offset = place.offset;
   // A few rows more than kMaxRows: one for each file and frame at most.
-  if (rows_.size() >= kMaxRows && !rows_.contains(key)) key.block = offset = 0;
+  if (rows_.size() >= kMaxRows && !rows_.contains(key)) {
+    key.block = key.caller = offset = 0;
+    key.callerFile = key.callerBuild = 0;
+  }
   Row& row = rows_[key];
   if (row.samples++ == 0) row.offset = offset;
 }
@@ -30,7 +36,8 @@ void NativePlaces::flush(Nanos now, EventOut& out, bool all) {
   for (const auto& [key, row] : rows_)
     out.emit(begin_,
              NativeSlice{ThreadId{key.thread}, now - begin_, StackId{key.stack}, StringId{key.file},
-                         StringId{key.build}, row.offset, row.samples, StringId{key.function}});
+                         StringId{key.build}, row.offset, row.samples, StringId{key.function},
+                         StringId{key.callerFile}, StringId{key.callerBuild}, key.caller});
   rows_.clear();
 }
 

@@ -9,8 +9,8 @@
 
 namespace stallprof {
 
-// Samples summed until they are reported: one NativeSlice for each thread, Python frame and place,
-// or function where that is known already.
+// Samples summed until they are reported: one NativeSlice for each thread, Python frame, place
+// (or function where that is known already) and caller.
 class NativePlaces {
  public:
   // How long they are summed: what a killed recorder loses at most.
@@ -21,14 +21,16 @@ class NativePlaces {
   // Places within one: most functions begin at a multiple of it (gcc and clang from -O2 on).
   static constexpr std::uint64_t kNeighbours = 16;
 
-  void add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now);
+  void add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now,
+           const NativeMaps::Place& caller = {});
   // Reports what there is when the window is over, or always with `all`.
   void flush(Nanos now, EventOut& out, bool all);
 
  private:
   struct Key {
     std::uint32_t thread = 0, stack = 0, file = 0, build = 0, function = 0;
-    std::uint64_t block = 0;
+    std::uint32_t callerFile = 0, callerBuild = 0;
+    std::uint64_t block = 0, caller = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {

@@ -10,8 +10,8 @@ namespace stallprof {
 namespace {
 
 constexpr Nanos kSecond = std::chrono::seconds(1);
-// While nothing of the job runs; and at most, however slow the pace: a ring holds 5 s of samples.
-// How often new threads are searched for, where each has an event of its own.
+// While nothing of the job runs; and at most, however slow the pace: a ring holds 500 ms of
+// samples. How often new threads are searched for, where each has an event of its own.
 constexpr Nanos kFollowEvery = std::chrono::milliseconds(50);
 constexpr Nanos kCalm = std::chrono::milliseconds(40), kLongest = std::chrono::milliseconds(250);
 // Reading maps holds up the process's own mapping calls for some 100 us.
@@ -121,7 +121,16 @@ void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& ou
   const NativeMaps::Place place = placeOf(record, now, out);
   Thread& thread = threadOf(record, now);
   if (thread.id.none()) return;
-  places_.add(thread.id, stackAt(thread, record, place), place, now);
+  places_.add(thread.id, stackAt(thread, record, place), place, now,
+              callerOf(thread, record, place));
+}
+
+// Of programs without an interpreter: where there is one, its stacks say who called.
+NativeMaps::Place NativeSampler::callerOf(const Thread& thread, const PerfRecord& record,
+                                          const NativeMaps::Place& place) {
+  if (record.kernel || thread.samples.at > Nanos{}) return {};
+  if (stacks_ != nullptr && stacks_->lastSample(record.pid, record.pid).at > Nanos{}) return {};
+  return callers_.callerOf(record.pid, record.stack, place.file, maps_);
 }
 
 NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {

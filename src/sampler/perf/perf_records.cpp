@@ -14,6 +14,8 @@ constexpr std::uint16_t kBuildIdInside = 1u << 14;
 constexpr std::size_t kHeader = sizeof(perf_event_header);
 constexpr std::size_t kSampleId = 16;         // pid, tid, time: ends every record but a sample
 constexpr std::size_t kSampleRegisters = 32;  // in a sample: their layout, then one register
+constexpr std::size_t kSampleStack = 48;      // behind the register: bytes, then the stack
+constexpr std::size_t kMaxStack = 512;        // words
 constexpr std::size_t kMapFields = 72;        // of MMAP2, up to its file name
 constexpr std::size_t kMaxBuildId = 20;
 
@@ -28,6 +30,18 @@ Nanos timeAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
   return Nanos(valueAt<std::int64_t>(bytes, offset));
 }
 
+// As many words as the kernel could copy: it says so behind the room it left for them.
+std::vector<std::uint64_t> stackOf(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < kSampleStack + 8) return {};
+  const auto room = valueAt<std::uint64_t>(bytes, kSampleStack);
+  const std::size_t begin = kSampleStack + 8, rest = bytes.size() - begin;
+  if (room == 0 || rest < 8 || room > rest - 8) return {};
+  const auto copied = valueAt<std::uint64_t>(bytes, begin + room);
+  std::vector<std::uint64_t> words(std::min<std::uint64_t>(std::min(room, copied) / 8, kMaxStack));
+  std::memcpy(words.data(), bytes.data() + begin, words.size() * 8);
+  return words;
+}
+
 std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
   if (bytes.size() < kHeader + 24) return std::nullopt;
   PerfRecord record;
@@ -37,8 +51,10 @@ std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint1
   record.at = timeAt(bytes, 24);
   record.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   if (bytes.size() >= kSampleRegisters + 16 &&
-      valueAt<std::uint64_t>(bytes, kSampleRegisters) == PERF_SAMPLE_REGS_ABI_64)
+      valueAt<std::uint64_t>(bytes, kSampleRegisters) == PERF_SAMPLE_REGS_ABI_64) {
     record.userAddress = valueAt<std::uint64_t>(bytes, kSampleRegisters + 8);
+    record.stack = stackOf(bytes);
+  }
   return record;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 
@@ -14,7 +15,7 @@ namespace stallprof {
 // depends on the kind.
 struct PerfRecord {
   enum class Kind : std::uint8_t {
-    kSample,  // pid, tid, address, kernel, userAddress
+    kSample,  // pid, tid, address, kernel, userAddress, stack
     kMap,     // pid, address, bytes, offset, path, build: an executable mapping appeared
     kFork,    // pid, tid, parentPid, parentTid; pid == parentPid: a thread
     kExec,    // pid, tid: all mappings are gone
@@ -27,13 +28,14 @@ struct PerfRecord {
   std::uint64_t address = 0, bytes = 0, offset = 0, count = 0;
   std::uint64_t userAddress = 0;  // where the thread runs on outside the kernel; 0: not known
   bool kernel = false;
-  std::string path;   // may hold any byte
-  std::string build;  // the build id in hex; empty: the kernel did not give it
+  std::vector<std::uint64_t> stack;  // of the thread outside the kernel, from its top
+  std::string path;                  // may hold any byte
+  std::string build;                 // the build id in hex; empty: the kernel did not give it
 };
 
 // The record at the begin of `bytes`, which is all of it. Nothing for kinds we do not ask about and
 // for records too short for what they claim. Written for events with sample_type IP | TID | TIME
-// | REGS_USER, of the registers the instruction pointer, and sample_id_all.
+// | REGS_USER | STACK_USER, of the registers the instruction pointer, and sample_id_all.
 [[nodiscard]] std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes);
 
 // Bytes as lower-case hex digits.

@@ -24,6 +24,12 @@ std::string native(int thread, const std::string& file, const std::string& funct
          "\" offset=64 samples=" + std::to_string(samples) +
          (function.empty() ? "" : " function=\"" + function + "\"") + "\n";
 }
+// A sample of libc at a call of the program.
+std::string called(const std::string& function, const std::string& caller, int samples) {
+  return "0s native thread=1 duration=10s file=\"/lib/libc.so.6\" offset=64 samples=" +
+         std::to_string(samples) + " function=\"" + function +
+         "\" caller_file=\"/opt/train\" caller_offset=1000 caller_function=\"" + caller + "\"\n";
+}
 std::string slice(int thread, const std::string& run, const std::string& wait) {
   return "0s slice thread=" + std::to_string(thread) + " duration=10s run=" + run +
          " wait=" + wait + " samples=1000\n";
@@ -125,6 +131,44 @@ TEST_CASE(
   CHECK(a.findings[0].confidence == Confidence::kLow);
   CHECK(a.findings[1].id == "host.noisy_neighbour");
   CHECK(a.verdict.boundBy == "compute");
+}
+
+TEST_CASE("what libc does is for the function that called it") {
+  const auto phases = phasesOf(slice(1, "10s", "running") + called("__memmove", "forward", 500) +
+                               called("malloc", "load_batch", 300) + called("malloc", "main", 200));
+  CHECK(near(phases.compute, 0.5));
+  CHECK(near(phases.transform, 0.3));
+  CHECK(near(phases.other, 0.2));
+}
+
+TEST_CASE("code that draws random numbers, where nothing says that it trains, makes data") {
+  const std::string own = "0s native thread=1 duration=10s file=\"/opt/train\" function=\"main\" ";
+  const auto phases =
+      phasesOf(slice(1, "10s", "running") + called("__random", "main", 200) +
+               called("__random", "forward", 100) + own + "offset=1040 samples=150\n" +  // near
+               own + "offset=1080 samples=250\n" + own + "offset=9000 samples=300 draws=1\n");
+  CHECK(near(phases.transform, 0.65));
+  CHECK(near(phases.compute, 0.1));
+  CHECK(near(phases.other, 0.25));
+}
+
+TEST_CASE("a loop that OpenMP divides computes, random numbers or not") {
+  const auto phases = phasesOf(
+      slice(1, "10s", "running") + called("__random", "main._omp_fn.0", 500) +
+      "0s native thread=1 duration=10s file=\"/opt/train\" function=\"main._omp_fn.0\" offset=1010 "
+      "samples=500 draws=1\n");
+  CHECK(near(phases.compute, 1));
+}
+
+TEST_CASE("a program that mostly computes is bound by that, whatever could be gained beside it") {
+  const Analysis a = analyze(traceOf(kProgram + slice(1, "10s", "running") +
+                                     native(1, "/opt/train", "main._omp_fn.0", 880) +
+                                     native(1, "/opt/train", "load_batch", 120) + kEnd));
+  REQUIRE(a.findings.size() == 2);
+  CHECK(a.findings[0].id == "compute.cpu_bound");
+  CHECK(a.findings[1].id == "transform.in_process");
+  CHECK(a.verdict.boundBy == "compute");
+  CHECK(a.verdict.healthy == Maybe<bool>(false));
 }
 
 TEST_CASE("a pool whose threads read files is not known to compute") {

@@ -46,6 +46,16 @@ TEST_CASE("trainers without an interpreter are known by their symbols") {
             .phase == Phase::kTransform);
 }
 
+TEST_CASE("random numbers are known by libc's functions, and by C++'s engines and distributions") {
+  CHECK(at(kLibc, "__random_r").is == Is::kDraws);
+  CHECK(at(kLibc, "rand").is == Is::kDraws);
+  CHECK(at(kLibc, "__rand_shuffle").is == Is::kUnknown);
+  CHECK(at(kProgram, "_ZNSt23mersenne_twister_engineImLm32ELm624EE11_M_gen_randEv").is ==
+        Is::kDraws);
+  CHECK(at(kProgram, "_ZNSt19normal_distributionIfEclEv").is == Is::kDraws);
+  CHECK(at(kProgram, "random_forest").is == Is::kOwn);
+}
+
 TEST_CASE("a loop that OpenMP divides is a region, as its compiler names it") {
   CHECK(at(kProgram, "main._omp_fn.0").is == Is::kRegion);
   CHECK(at(kProgram, "_Z4loopv.omp_outlined").is == Is::kRegion);

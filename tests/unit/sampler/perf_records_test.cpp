@@ -35,6 +35,20 @@ TEST_CASE("a sample in the kernel says where the thread runs on outside, of 64-b
   CHECK(sample(0)->userAddress == 0);
 }
 
+TEST_CASE("a sample has the words of the stack that the kernel could copy") {
+  const auto sample = [](std::uint64_t room, std::uint64_t copied) {
+    PerfBytes bytes = PerfBytes::sample(0x401234, 100, 103, 5'000);
+    bytes.add(std::uint64_t{2}).add(std::uint64_t{0x401234}).add(room);
+    for (std::uint64_t word = 1; word <= 4; ++word) bytes.add(word);
+    return readPerfRecord(bytes.add(copied).bytes())->stack;
+  };
+  CHECK(sample(32, 24) == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(sample(32, 64).size() == 4);
+  CHECK(sample(0, 0).empty());
+  CHECK(sample(40, 40).empty());  // more than the record has
+  CHECK(sample(~std::uint64_t{0}, 8).empty());
+}
+
 TEST_CASE("a mapping has its file, and the build id where the kernel gives it") {
   const std::vector<std::uint8_t> build = {0xab, 0x00, 0x5f};
   const auto reported = readPerfRecord(

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "trace/random_code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace stallprof {
+namespace {
+
+// Of 32 bits, in the order of their standards and papers: std::minstd_rand (48271) and minstd_rand0
+// (16807); std::mt19937 (twist and tempering); C's example of rand() and glibc's TYPE_0; Numerical
+// Recipes; Philox 4x32. 16807 and 48271 have high zeros, so other values rarely hold their bytes.
+constexpr std::uint32_t kShort[] = {48271,      16807,   0x9908b0df, 0x9d2c5680, 0xefc60000,
+                                    1103515245, 1664525, 0xd2511f53, 0xcd9e8d57};
+// Of 64 bits: Knuth's MMIX and PCG; xorshift64*; SplitMix64 (its two multipliers); std::mt19937_64;
+// drand48 and Java.
+constexpr std::uint64_t kLong[] = {6364136223846793005u, 0x2545f4914f6cdd1d, 0xbf58476d1ce4e5b9,
+                                   0x94d049bb133111eb,   0xb5026f5aa96619e9, 0x71d67fffeda60000,
+                                   0x5deece66d};
+
+template <class T>
+bool holds(std::string_view code, T value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  return code.find(std::string_view(bytes, sizeof value)) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool drawsRandomNumbers(std::string_view code) {
+  const auto inside = [&](auto value) { return holds(code, value); };
+  return std::any_of(std::begin(kShort), std::end(kShort), inside) ||
+         std::any_of(std::begin(kLong), std::end(kLong), inside);
+}
+
+}  // namespace stallprof
