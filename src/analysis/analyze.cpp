@@ -182,6 +182,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
     out.breakdown.loop.function = {};
   }
   out.functions = functionTable(trace, facts);
+  out.lines = lineTable(trace, facts);
   out.resources = measureResources(trace, facts, roles, run);
   out.device = describeDevice(trace, facts);
   out.run.host.gpus = deviceNames(trace);

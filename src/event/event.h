@@ -29,7 +29,7 @@ using Payload =
                  OptimizerStep, PhaseSpan, ClockPair, SourceState, Loss, Gap, CommandEnd,
                  RecorderUsage, SignalForwarded, StackSeen, StackSlice, DeviceSeen, DeviceTrace,
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
-                 DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples>;
+                 DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns>;
 
 // `at`: when it happened, or when the interval it covers began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

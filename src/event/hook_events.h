@@ -114,6 +114,18 @@ struct SlowSamples {
                   v("slow", s.slow), v("median", s.median), v("excess", s.excess))
 };
 
+// Turns of a loop of the program's own, exact, each to the begin of the next: `turns` within
+// [at, at + duration). Where the loop was left and entered again the time between is in a turn.
+struct LoopTurns {
+  ThreadId thread;
+  Nanos duration{};
+  std::uint32_t turns = 1;
+  std::uint32_t line = 0, last = 0;  // of the loop: its first and its last
+  StringId file;
+  STALLPROF_EVENT(LOOP_TURNS, "turns", v("thread", s.thread), v("duration", s.duration),
+                  v("turns", s.turns), v("line", s.line), v("last", s.last), v("file", s.file))
+};
+
 struct OptimizerStep {
   ThreadId thread;
   Nanos duration{};

@@ -21,6 +21,7 @@
 #include "hook/around.h"
 #include "hook/batches.h"
 #include "hook/jitted.h"
+#include "hook/loops.h"
 #include "recording/memory/event_writer.h"
 
 static struct stallprof_event_writer writer;
@@ -83,6 +84,15 @@ static struct stallprof_value textOf(const char* text) {
   const size_t length = strlen(text);
   return (struct stallprof_value){
       length > STALLPROF_TEXT_LIMIT ? STALLPROF_TEXT_LIMIT : (uint64_t)length, text};
+}
+
+void putNumbersAndText(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count,
+                       const char* text) {
+  if (count >= kMaxValues || !stallprof_writer_is_open(&writer)) return;
+  struct stallprof_value values[kMaxValues];
+  for (uint16_t i = 0; i < count; ++i) values[i] = (struct stallprof_value){numbers[i], NULL};
+  values[count] = textOf(text);
+  store(kind, at, values, (uint16_t)(count + 1));
 }
 
 void putSource(const char* source, const char* why) {
@@ -184,7 +194,7 @@ static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__stallprof_events(void) {
   PyObject* m = PyModule_Create(&module);
   if (m && (addAround(m) != 0 || addEpoch(m) != 0 || addTasks(m) != 0 || addSamples(m) != 0 ||
-            addJitted(m) != 0)) {
+            addJitted(m) != 0 || addLoops(m) != 0)) {
     Py_DECREF(m);
     return NULL;
   }

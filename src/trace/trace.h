@@ -90,6 +90,7 @@ struct Trace {
   Table<WorkerTask> tasks;
   Table<SlowSamples> slowSamples;
   Table<OptimizerStep> optimizerSteps;
+  Table<LoopTurns> turns;
   Table<PhaseSpan> spans;
   Table<DeviceSeen> devices;
   Table<DeviceTrace> deviceTraces;

@@ -72,6 +72,8 @@ constexpr auto kTableOf<SlowSamples> = &Trace::slowSamples;
 template <>
 constexpr auto kTableOf<OptimizerStep> = &Trace::optimizerSteps;
 template <>
+constexpr auto kTableOf<LoopTurns> = &Trace::turns;
+template <>
 constexpr auto kTableOf<PhaseSpan> = &Trace::spans;
 template <>
 constexpr auto kTableOf<DeviceSeen> = &Trace::devices;

@@ -317,7 +317,8 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.frameworks), all.addAll(trace.loaders), all.addAll(trace.iterators);
   all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks),
       all.addAll(trace.slowSamples);
-  all.addAll(trace.optimizerSteps), all.addAll(trace.spans), all.addAll(trace.clocks);
+  all.addAll(trace.optimizerSteps), all.addAll(trace.turns), all.addAll(trace.spans),
+      all.addAll(trace.clocks);
   all.addAll(trace.sources), all.addAll(trace.losses), all.addAll(trace.gaps);
   all.addAll(trace.pauses);
   all.addAll(trace.ends), all.addAll(trace.recorder), all.addAll(trace.signals);

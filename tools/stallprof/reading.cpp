@@ -11,6 +11,7 @@
 #include "trace/load.h"
 #include "trace/native_symbols.h"
 #include "trace/range_map.h"
+#include "trace/source_text.h"
 
 namespace stallprof {
 namespace {
@@ -23,6 +24,12 @@ constexpr std::size_t kLargestRules = 1u << 20;
 Error about(const std::string& path, Error error) {
   if (error.message.find(path) != std::string::npos) return error;
   return std::move(error).within(inQuotes(path));
+}
+
+void quoteLines(const Manifest& run, Analysis& analysis) {
+  for (LineInfo& l : analysis.lines)
+    l.text = Untrusted(
+        sourceLineAt(l.where.file.raw(), run.directory.raw(), l.where.line, run.startedRealtime));
 }
 
 }  // namespace
@@ -44,6 +51,7 @@ Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHou
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);
   reading.analyzed = analyzeWithFacts(reading.trace, facts, {&rules});
+  quoteLines(reading.trace.manifest, reading.analyzed.analysis);
   advise(reading.analyzed.analysis, {path, pricePerHour});
   return reading;
 }

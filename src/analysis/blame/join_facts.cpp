@@ -50,6 +50,16 @@ void joinFunctions(const Trace& trace, std::vector<FunctionSamples>& all,
   largestFirst(all, [](const FunctionSamples& f) { return f.samples; });
 }
 
+void joinLines(const Trace& trace, std::vector<LoopLineSamples>& all,
+               std::vector<LoopLineSamples>&& part) {
+  const auto keyOf = [&](const LoopLineSamples& l) {
+    const StackSeen& frame = trace.stack(l.frame);
+    return std::tuple(frame.file, frame.function, frame.line);
+  };
+  joinBy(all, std::move(part), keyOf,
+         [](LoopLineSamples& to, const LoopLineSamples& from) { to.samples.join(from.samples); });
+}
+
 void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.making.join(part.making), all.makingRunning.join(part.makingRunning);
   all.makingLocked.join(part.makingLocked), all.makingVague.join(part.makingVague);
@@ -69,6 +79,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.lockWaits += part.lockWaits;
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);
   joinFunctions(trace, all.functions, std::move(part.functions));
+  joinLines(trace, all.lines, std::move(part.lines));
   append(all.collectives, std::move(part.collectives));
 }
 

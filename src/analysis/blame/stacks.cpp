@@ -43,8 +43,9 @@ class Gatherer {
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
     // A loader's fetches are exact, and an optimizer's steps order samples in time.
-    if (timeline.fetches.empty() && timeline.updates.empty())
-      lines_ = LoopLines(trace, labels, trace.thread(timeline.who.thread), begin, end);
+    if (!timeline.fetches.empty()) return;
+    shown_ = LoopLines(trace, labels, trace.thread(timeline.who.thread), begin, end);
+    if (timeline.updates.empty()) lines_ = shown_;
   }
 
   StackFacts gather(const Timeline& pieces) {
@@ -57,6 +58,7 @@ class Gatherer {
       function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
       facts_.functions.push_back(std::move(function.samples));
     }
+    for (auto& [number, line] : ofLine_) facts_.lines.push_back(std::move(line));
     std::stable_sort(facts_.functions.begin(), facts_.functions.end(),
                      [](const auto& a, const auto& b) { return a.samples > b.samples; });
     return std::move(facts_);
@@ -158,6 +160,11 @@ class Gatherer {
     if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
       facts_.modelTime += seconds(sample.weight);
     if (gap) facts_.gap.add(phase, sample.stack, seconds(sample.weight));
+    if (const StackId frame = shown_.frameOf(sample.stack->stack); !frame.none()) {
+      LoopLineSamples& line = ofLine_[trace_.stack(frame).line];
+      if (line.frame.none()) line.frame = frame;
+      line.samples.add(phase, sample.stack, seconds(sample.weight));
+    }
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
       note(trainer, label, phase, what, sample, Side::kTrainer);
@@ -390,7 +397,8 @@ class Gatherer {
   const ProducerThreads& threads_;
   const DataFunctions ownData_;
   Unpacking unpacking_;
-  LoopLines lines_;
+  LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
+  std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;
   // Without steps: what is compiled until then is so for the first time.
   const Nanos warm_;

@@ -11,9 +11,28 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kMaxOfPhase = 5;
+constexpr double kMinLineShare = 0.005;
 constexpr double kMinRowShare = 0.02;  // of a phase's samples: below, a line of noise
 
 }  // namespace
+
+std::vector<LineInfo> lineTable(const Trace& trace, const TrainerFacts& facts) {
+  std::vector<LineInfo> table;
+  const double all = facts.stacks.trainerTime;
+  for (const LoopLineSamples& l : facts.stacks.lines) {
+    if (all <= 0 || l.samples.time < kMinLineShare * all) continue;
+    const auto& phases = l.samples.seconds;
+    const auto most = std::max_element(phases.begin(), phases.end()) - phases.begin();
+    table.push_back({lineOf(trace, l.frame), static_cast<Phase>(most), l.samples.time / all});
+  }
+  std::stable_sort(table.begin(), table.end(),
+                   [](const LineInfo& a, const LineInfo& b) { return a.ratio > b.ratio; });
+  if (table.size() > kMaxLines) table.resize(kMaxLines);
+  std::stable_sort(table.begin(), table.end(), [](const LineInfo& a, const LineInfo& b) {
+    return a.where.line < b.where.line;
+  });
+  return table;
+}
 
 std::vector<FunctionInfo> functionTable(const Trace& trace, const TrainerFacts& facts) {
   struct OfPhase {

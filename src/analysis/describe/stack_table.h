@@ -13,4 +13,8 @@ namespace stallprof {
 [[nodiscard]] std::vector<FunctionInfo> functionTable(const Trace& trace,
                                                       const TrainerFacts& facts);
 
+// The lines of the loop with a share worth a row, by number: at most kMaxLines.
+inline constexpr std::size_t kMaxLines = 16;
+[[nodiscard]] std::vector<LineInfo> lineTable(const Trace& trace, const TrainerFacts& facts);
+
 }  // namespace stallprof

@@ -233,6 +233,14 @@ struct FunctionInfo {
   NativeLeaf native;  // as in Finding
 };
 
+// A line of the loop that a trainer without a known loader is in, with all that it calls.
+struct LineInfo {
+  SourceLine where;
+  Phase phase = Phase::kUnknown;  // that most of its time is of
+  double ratio = 0;               // of the trainer's samples in the window (or the loop)
+  Untrusted text{};               // the line as the file has it; empty: not read
+};
+
 // What the job's CPU time was spent in, by the kernel's samples of all its processes in the window
 // (or the run). Ratios are of the samples.
 struct NativeInfo {
@@ -352,6 +360,7 @@ struct Analysis {
   std::vector<std::string> notMeasured;
   Maybe<Cost> cost;
   std::vector<FunctionInfo> functions;  // by phase, then by share
+  std::vector<LineInfo> lines;          // by line; empty: no loop, or its loader is known
   Maybe<DeviceInfo> device;             // null where no device was seen
   Maybe<NativeInfo> native;             // null where no native sample was taken
   Maybe<CountersInfo> counters;         // null where no counter of the CPUs was read

@@ -90,6 +90,13 @@ struct FunctionSamples {
   std::uint32_t processes = 0;  // how many had it
 };
 
+// One line of the loop that the trainer's thread was in, by the samples of it and of what it
+// called.
+struct LoopLineSamples {
+  StackId frame;  // of the loop's function, at the line
+  PhaseSamples samples;
+};
+
 struct StackFacts {
   // Making batches: the workers in their fetches, or the trainer in its own.
   PhaseSamples making, makingRunning, makingLocked, makingVague;  // all; on a CPU; blocked in
@@ -115,6 +122,7 @@ struct StackFacts {
   double lockWaits = 0;
   std::uint32_t lockThreads = 0;           // most in one process
   std::vector<FunctionSamples> functions;  // most samples first
+  std::vector<LoopLineSamples> lines;      // of a loop without a known loader, by line
   std::vector<Interval> collectives;       // of its steps: the time of samples in a collective
 
   [[nodiscard]] bool seen() const {

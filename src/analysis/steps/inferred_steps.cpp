@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/facts/source_lines.h"
+#include "analysis/steps/exact_loops.h"
 #include "analysis/steps/recurrence.h"
 
 namespace stallprof {
@@ -142,6 +143,9 @@ InferredSteps inferSteps(const Trace& trace, const StackLabels& labels, const Ro
   steps.who.process = trace.thread(steps.who.thread).process;
   if (steps.who.thread.none() || roles.of(steps.who.process) == Role::kWorker) return steps;
   const Recurrences all = findRecurrences(trace, trace.thread(steps.who.thread), labels);
+  if (InferredSteps exact = stepsOfTurns(trace, labels, steps.who, all);
+      !exact.iterations.empty() || !exact.why.empty())
+    return exact;
   const Candidate best = Chooser(trace, labels, all).choose(steps.why);
   if (!best.loop) return steps;
   steps.iterations = best.loop->iterations;

@@ -101,8 +101,10 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     const StackSeen& seen = trace.stacks[i].data;
     if (!seen.caller.none() && seen.caller.value <= i) lines_[i] = lines_[seen.caller.value - 1];
     if (seen.caller == at.caller && seen.function == at.function && seen.file == at.file &&
-        seen.line >= loop->first && seen.line <= loop->last)
+        seen.line >= loop->first && seen.line <= loop->last) {
       lines_[i].number = seen.line;
+      lines_[i].frame = seen.stack;
+    }
   }
   std::map<std::uint32_t, LineSamples> lines;
   double work = 0;

@@ -44,6 +44,10 @@ class LoopLines {
   [[nodiscard]] Is of(StackId stack) const {
     return stack.none() || stack.value > lines_.size() ? Is::kUnknown : lines_[stack.value - 1].is;
   }
+  // The frame of the loop's function, at its line, that the stack is in; none: outside the loop.
+  [[nodiscard]] StackId frameOf(StackId stack) const {
+    return stack.none() || stack.value > lines_.size() ? StackId{} : lines_[stack.value - 1].frame;
+  }
   // The line lies behind the first that computes: waiting there is for a result of the model's.
   [[nodiscard]] bool behind(StackId stack) const {
     return !stack.none() && stack.value <= lines_.size() && lines_[stack.value - 1].behind;
@@ -52,6 +56,7 @@ class LoopLines {
  private:
   struct Line {
     std::uint32_t number = 0;  // 0: not in the loop
+    StackId frame;
     Is is = Is::kUnknown;
     bool behind = false;
   };

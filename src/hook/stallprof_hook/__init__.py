@@ -44,6 +44,9 @@ ADAPTERS = {
     'ray.data.iterator': 'other_loaders',
 }
 
+if sys.version_info >= (3, 12):
+    ADAPTERS['numpy'] = 'loops'
+
 
 class Watcher:
     """A meta path finder that finds nothing itself: it marks the specs of watched modules."""

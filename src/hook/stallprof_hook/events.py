@@ -105,7 +105,7 @@ def user_call(*frameworks):
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(skip):
-            if not _installed(file):
+            if not is_installed(file):
                 return file, frame.f_lineno, library
             library = _package(file) or library
             outside = outside or (file, frame.f_lineno)
@@ -122,7 +122,7 @@ def _package(file):
     return ''
 
 
-def _installed(file):
+def is_installed(file):
     """In a library's place, or a script that an installer made beside the interpreter."""
     folder = os.path.dirname(file)
     return ('/site-packages' in folder or '/dist-packages' in folder or file.startswith('<frozen ')

@@ -133,6 +133,27 @@ void phaseTable(Html& html, const Analysis& a) {
     }
 }
 
+void lineTable(Html& html, const Analysis& a) {
+  if (a.lines.empty()) return;
+  html.add("h3", "By line of the loop");
+  const HtmlTable table(
+      html, {textColumn("phase"), numberColumn("share"), textColumn("line"), textColumn("source")});
+  for (std::size_t i = 0; i < a.lines.size(); ++i) {
+    const LineInfo& l = a.lines[i];
+    const auto row = html.open("tr");
+    {
+      const auto name = html.open("th", {{"scope", "row"}});
+      dot(html, hueOf(l.phase));
+      html.text(std::string(nameOf(l.phase)));
+    }
+    cell(html, "r", [&] {
+      figure(html, "lines." + std::to_string(i) + ".ratio", l.ratio, percentText(l.ratio));
+    });
+    cell(html, "", [&] { html.add("code", shortened(lineText(l.where), 200)); });
+    cell(html, "", [&] { html.add("code", shortened(l.text.raw(), 120)); });
+  }
+}
+
 }  // namespace
 
 void timeSection(Html& html, const Analysis& a) {
@@ -150,6 +171,7 @@ void timeSection(Html& html, const Analysis& a) {
   bars(html, a.breakdown);
   legend(html, a.breakdown);
   phaseTable(html, a);
+  lineTable(html, a);
   if (a.breakdown.hiddenWaitRatio.value_or(0) >= 0.005)
     html.add("p", {{"class", "note"}},
              percentText(*a.breakdown.hiddenWaitRatio) +

@@ -352,6 +352,15 @@ constexpr auto fieldsOf(const FunctionInfo*) {
       field("samples", &F::samples), field("processes", &F::processes));
 }
 
+constexpr auto fieldsOf(const LineInfo*) {
+  using L = LineInfo;
+  return fieldList(field("where", [](const L& l) { return place(l.where); }),
+                   field("phase", &L::phase, {.text = "of most of its time", .words = kPhases}),
+                   field("ratio", &L::ratio, {"of the trainer's samples"}),
+                   field("text", [](const L& l) { return textOrNull(l.text); },
+                         {"null where the file is not on this host as it ran"}));
+}
+
 constexpr auto fieldsOf(const TrainerInfo*) {
   using T = TrainerInfo;
   return fieldList(field("pid", &T::pid), field("rank", &T::rank, {.minimum = kNoMinimum}),

@@ -148,6 +148,10 @@ constexpr auto fieldsOf(const Analysis*) {
       field("cost", &A::cost, {.text = "only where a price was given", .optional = true}),
       field("functions", [](const A& a) { return a.functions.empty() ? nullptr : &a.functions; },
             {"Where a phase's time went, by function; null where no Python stacks were seen."}),
+      field("lines", [](const A& a) { return a.lines.empty() ? nullptr : &a.lines; },
+            {.text = "The lines of the loop that a trainer without a known loader is in, with all "
+                     "that they call; only where one was seen.",
+             .optional = true}),
       field("device", &A::device,
             {.text = "The devices that the trainer used, in its window; only where one was seen.",
              .optional = true}),

@@ -116,6 +116,10 @@ std::string padded(std::string_view text, std::size_t columns) {
   return out;
 }
 
+std::string rightAligned(const std::string& text, std::size_t columns) {
+  return std::string(columns - std::min(columns, text.size()), ' ') + text;
+}
+
 std::vector<std::string> fold(std::string_view text, std::size_t columns, std::size_t lines) {
   std::vector<std::string> out;
   columns = std::max<std::size_t>(columns, 8);

@@ -21,6 +21,8 @@ enum class Tone { kPlain, kHeading, kQuiet, kGood, kBad };
 
 // `text` padded with spaces to `columns`; cut where it is longer.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t columns);
+// Spaces before it; never cut.
+[[nodiscard]] std::string rightAligned(const std::string& text, std::size_t columns);
 
 // Lines of a field that no text of ours reaches: what a program's names may take of a page.
 inline constexpr std::size_t kMaxFieldLines = 24;

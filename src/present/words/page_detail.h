@@ -12,7 +12,8 @@ namespace stallprof {
 // beside names of the job's that fill a page are fields cut to `fieldLines`.
 struct Detail {
   std::size_t rows = 8, unfolded = 3, evidence = 5, evidenceOfOthers = 4, diffLines = 6, advice = 3,
-              epochs = 4, listed = 24, functions = 8, natives = 8, fieldLines = kMaxFieldLines;
+              epochs = 4, listed = 24, functions = 8, lines = 8, natives = 8,
+              fieldLines = kMaxFieldLines;
 };
 
 // Taken in this order, one at a time, until the page fits into kTextLines: what says least about
@@ -34,6 +35,7 @@ inline constexpr Reduction kReductions[] = {
     {&Detail::unfolded, 2},
     {&Detail::rows, 5},
     {&Detail::functions, 6},
+    {&Detail::lines, 6},
     {&Detail::epochs, 2},
     {&Detail::evidenceOfOthers, 1},
     {&Detail::functions, 4},
@@ -41,6 +43,7 @@ inline constexpr Reduction kReductions[] = {
     {&Detail::rows, 3},
     {&Detail::unfolded, 1},
     {&Detail::functions, 3},
+    {&Detail::lines, 4},
     {&Detail::evidence, 3},
     {&Detail::listed, 8},
     {&Detail::epochs, 1},
@@ -50,11 +53,13 @@ inline constexpr Reduction kReductions[] = {
     {&Detail::rows, 1},
     {&Detail::evidence, 2},
     {&Detail::functions, 1},
+    {&Detail::lines, 2},
     {&Detail::natives, 0},
     {&Detail::listed, 6},
     {&Detail::evidence, 1},
     {&Detail::diffLines, 0},
     {&Detail::functions, 0},
+    {&Detail::lines, 0},
     {&Detail::listed, 3},
     {&Detail::fieldLines, 4},
     {&Detail::fieldLines, 2},

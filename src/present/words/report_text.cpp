@@ -23,10 +23,6 @@ constexpr std::size_t kMaxTitleLines =
     12;  // ours take 4 in the narrowest column; the rest is not ours
 constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none
 
-std::string rightAligned(const std::string& text, std::size_t columns) {
-  return std::string(columns - std::min(columns, text.size()), ' ') + text;
-}
-
 std::string barOf(const std::vector<ShareRow>& shares) {
   const std::vector<int> columns = apportioned(ratiosOf(shares), static_cast<int>(kBar));
   std::string bar;
@@ -135,6 +131,14 @@ void functions(Page& page, const Analysis& a, const Detail& detail) {
   page.line("FUNCTIONS   share of the phase's samples, innermost Python frame", Tone::kHeading);
   for (const std::string& line : lines)
     page.field("  " + line.substr(0, 18), 20, line.substr(18), Tone::kPlain);
+  page.blank();
+}
+
+void loopRows(Page& page, const Analysis& a, const Detail& detail) {
+  const std::vector<std::string> rows = loopLines(a, detail.lines);
+  if (rows.empty()) return;
+  page.line("LINES OF THE LOOP   share of the trainer's time, with what they call", Tone::kHeading);
+  for (const std::string& row : rows) page.line(cut(row, page.width()));
   page.blank();
 }
 
@@ -339,6 +343,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   stepTime(page, a);
   phases(page, a);
   devices(page, a);
+  loopRows(page, a, detail);
   functions(page, a, detail);
   natives(page, a, detail);
   const std::vector<FindingRow> rows = findingRows(a);

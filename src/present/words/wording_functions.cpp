@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "present/words/wording_functions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analysis/describe/stack_table.h"
+#include "base/units.h"
+#include "classify/frames.h"
 #include "present/words/page.h"
 
 namespace stallprof {
@@ -29,7 +33,30 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
   return text;
 }
 
+// Without folders: all are of one file, which the report names elsewhere.
+std::string shortPlace(const SourceLine& line) {
+  return escapeTerminal(baseName(line.file.raw())) + ":" + std::to_string(line.line);
+}
+
 }  // namespace
+
+std::vector<std::string> loopLines(const Analysis& a, std::size_t maximum) {
+  std::vector<double> ratios;
+  for (const LineInfo& l : a.lines) ratios.push_back(l.ratio);
+  std::sort(ratios.begin(), ratios.end(), std::greater<>());
+  const double least = ratios.size() > maximum && maximum > 0 ? ratios[maximum - 1] : 0;
+  std::size_t place = 0;
+  for (const LineInfo& l : a.lines) place = std::max(place, columnsOf(shortPlace(l.where)));
+  std::vector<std::string> lines;
+  for (const LineInfo& l : a.lines) {
+    if (l.ratio < least || lines.size() == maximum) continue;
+    const double parts[] = {l.ratio, 1 - l.ratio};
+    const std::string percent = tenthTexts(parts)[0];
+    lines.push_back("  " + padded(shortPlace(l.where), place) + rightAligned(percent, 8) + "  " +
+                    padded(std::string(nameOf(l.phase)), 11) + escapeTerminal(l.text.raw()));
+  }
+  return lines;
+}
 
 std::vector<std::string> functionLines(const Analysis& a, std::size_t maximum) {
   std::vector<std::string> lines;

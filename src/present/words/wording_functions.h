@@ -13,4 +13,8 @@ namespace stallprof {
 // most `maximum` lines.
 [[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis, std::size_t maximum);
 
+// The lines of the loop, "train.py:41    72.0 %  transform  x = augment(batch)", by number; those
+// with most time where there are more than `maximum`.
+[[nodiscard]] std::vector<std::string> loopLines(const Analysis& analysis, std::size_t maximum);
+
 }  // namespace stallprof

@@ -26,6 +26,7 @@ KINDS = {
     36: ('optimizer', 'duration optimizer steps'),
     37: ('span', 'duration phase source name:s file:s line'),
     38: ('slow', 'duration index file:s samples slow median excess'),
+    39: ('turns', 'duration turns line last file:s'),
     61: ('source', 'source:s state why:s'),
 }
 UNSIGNED = {'key'}

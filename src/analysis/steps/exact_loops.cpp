@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/exact_loops.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/facts/source_lines.h"
+#include "analysis/facts/stack_samples.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMuchWork = 0.5;     // of that loop which has most
+constexpr double kLittleMore = 0.10;  // outside of a loop, of what is in one around it
+constexpr double kSomeMarks = 0.03;   // seconds of samples: fewer may be one odd call
+constexpr double kAsLong = 0.50;      // of the time of a loop beside it
+constexpr std::size_t kManyTurns = 100;
+// Turns that the hook has summed are taken as equal, up to as many altogether.
+constexpr std::size_t kMaxTurns = 1u << 22;
+
+struct ExactLoop {
+  StringId file;
+  std::uint32_t line = 0, last = 0;
+  std::vector<const Timed<LoopTurns>*> rows;
+  std::size_t turns = 0;
+  StackId place;             // a frame of its function, at the first of its lines that was seen
+  std::vector<bool> inside;  // of each stack, index = StackId - 1
+  double seconds = 0, work = 0, data = 0, updates = 0;  // in it; of that by what rules know
+  std::map<const ExactLoop*, double> shared;            // seconds in both
+
+  [[nodiscard]] bool holds(StackId stack) const {
+    return !stack.none() && stack.value <= inside.size() && inside[stack.value - 1];
+  }
+  [[nodiscard]] Nanos begin() const { return rows.front()->at; }
+  [[nodiscard]] Nanos end() const { return rows.back()->end(); }
+};
+
+std::vector<ExactLoop> loopsOf(const Trace& trace, ThreadId thread) {
+  std::map<std::tuple<StringId, std::uint32_t, std::uint32_t>, ExactLoop> known;
+  for (const Timed<LoopTurns>& row : trace.turns) {
+    const LoopTurns& t = row.data;
+    if (t.thread != thread || t.turns == 0 || t.duration <= Nanos{}) continue;
+    ExactLoop& loop = known[{t.file, t.line, t.last}];
+    loop.file = t.file;
+    loop.line = t.line;
+    loop.last = t.last;
+    loop.turns += t.turns;
+    loop.rows.push_back(&row);
+  }
+  std::vector<ExactLoop> loops;
+  for (auto& [key, loop] : known)
+    if (loop.turns >= kMinInferred) loops.push_back(std::move(loop));
+  return loops;
+}
+
+// A caller's id is smaller than its callee's, so that it is marked already.
+void markStacks(const Trace& trace, ExactLoop& loop) {
+  loop.inside.resize(trace.stacks.size());
+  std::uint32_t top = 0;
+  for (std::size_t i = 0; i < loop.inside.size(); ++i) {
+    const StackSeen& seen = trace.stacks[i].data;
+    const bool own = seen.file == loop.file && seen.line >= loop.line && seen.line <= loop.last;
+    loop.inside[i] = own || (!seen.caller.none() && seen.caller.value <= i &&
+                             loop.inside[seen.caller.value - 1]);
+    if (!own || (!loop.place.none() && seen.line >= top)) continue;
+    loop.place = seen.stack;
+    top = seen.line;
+  }
+}
+
+void weighLoops(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
+                std::vector<ExactLoop>& loops) {
+  eachSample(trace, thread, trace.begin, trace.end, [&](const Sample& sample) {
+    const StackId stack = sample.stack->stack;
+    const double weight = seconds(sample.weight);
+    const StackLabel& label = labels.of(stack, Side::kTrainer);
+    const bool works = label.rule && (namesModel(*label.rule) || namesFramework(*label.rule));
+    const bool makes =
+        label.rule && !label.rule->work &&
+        (label.rule->phase == Phase::kExtract || label.rule->phase == Phase::kTransform);
+    for (ExactLoop& loop : loops) {
+      if (!loop.holds(stack)) continue;
+      loop.seconds += weight;
+      if (works) loop.work += weight;
+      if (makes) loop.data += weight;
+      if (!label.update.none()) loop.updates += weight;
+      for (const ExactLoop& other : loops)
+        if (other.holds(stack)) loop.shared[&other] += weight;
+    }
+  });
+}
+
+// Those among which the step's loop is, by time.
+std::vector<const ExactLoop*> candidatesOf(const std::vector<ExactLoop>& loops, double all) {
+  double updates = 0, work = 0;
+  for (const ExactLoop& loop : loops) {
+    updates = std::max(updates, loop.updates);
+    work = std::max(work, loop.work);
+  }
+  std::vector<const ExactLoop*> fit;
+  for (const ExactLoop& loop : loops)
+    if (loop.seconds >= kMinTime * all && !loop.place.none() &&
+        (updates > 0 ? loop.updates > 0 : loop.work >= kMuchWork * work))
+      fit.push_back(&loop);
+  std::stable_sort(fit.begin(), fit.end(),
+                   [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
+  return fit;
+}
+
+double sharedBy(const ExactLoop& a, const ExactLoop& b) {
+  const auto both = a.shared.find(&b);
+  return both == a.shared.end() ? 0 : both->second;
+}
+
+// The innermost that holds what a step holds; null: it is not known which.
+const ExactLoop* chooseFrom(const std::vector<const ExactLoop*>& fit) {
+  const ExactLoop& outer = *fit.front();
+  if (fit.size() == 1) return &outer;
+  const bool updated = outer.updates > 0;
+  const auto marks = [&](const ExactLoop& loop) { return updated ? loop.updates : loop.data; };
+  if (marks(outer) < kSomeMarks) return nullptr;
+  const ExactLoop* best = nullptr;
+  for (const ExactLoop* loop : fit) {
+    const double both = loop == &outer ? outer.seconds : sharedBy(outer, *loop);
+    if (both <= 0 && loop->seconds >= kAsLong * outer.seconds) return nullptr;
+    const bool whole = updated || both >= (1 - kLittleMore) * outer.seconds;
+    if (whole && both > 0 && marks(*loop) >= (1 - kLittleMore) * marks(outer) &&
+        (!best || loop->turns > best->turns))
+      best = loop;
+  }
+  return best;
+}
+
+std::vector<Interval> iterationsOf(const ExactLoop& loop) {
+  std::vector<Interval> iterations;
+  Nanos from = Nanos::min();
+  for (const Timed<LoopTurns>* row : loop.rows) {
+    const Nanos begin = std::max(row->at, from);
+    const std::size_t room = kMaxTurns - std::min(kMaxTurns, iterations.size());
+    const auto parts = static_cast<Nanos::rep>(room > row->data.turns ? row->data.turns : 1);
+    for (Nanos::rep i = 0; i < parts; ++i)
+      if (const Interval turn{begin + (row->end() - begin) * i / parts,
+                              begin + (row->end() - begin) * (i + 1) / parts};
+          turn.end > turn.begin)
+        iterations.push_back(turn);
+    from = std::max(from, row->end());
+  }
+  return iterations;
+}
+
+}  // namespace
+
+InferredSteps stepsOfTurns(const Trace& trace, const StackLabels& labels, TrainerIdentity who,
+                           const Recurrences& all) {
+  InferredSteps steps;
+  steps.who = who;
+  std::vector<ExactLoop> loops = loopsOf(trace, who.thread);
+  for (ExactLoop& loop : loops) markStacks(trace, loop);
+  weighLoops(trace, labels, trace.thread(who.thread), loops);
+  const std::vector<const ExactLoop*> fit = candidatesOf(loops, all.seconds);
+  if (fit.empty()) return steps;
+  const ExactLoop* const chosen = chooseFrom(fit);
+  const auto name = [&](const ExactLoop& loop) { return nameOf(lineOf(trace, loop.place)); };
+  if (!chosen) {
+    steps.why = "more than one loop may be the training loop: at " + name(*fit[0]) + " and at " +
+                name(*fit[1]) +
+                "; a rule with `update = true` for the function that updates the model (--rules) "
+                "shows which";
+    return steps;
+  }
+  const ExactLoop& best = *chosen;
+  steps.iterations = iterationsOf(best);
+  steps.line = best.place;
+  steps.sure = (best.updates > 0 || best.work > 0) && best.turns >= kManyTurns;
+  steps.why = "one is a turn of the loop at " + name(best) + ", each timed by the interpreter";
+  return steps;
+}
+
+}  // namespace stallprof
