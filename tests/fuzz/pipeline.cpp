@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// A recording whose one segment is the input, all the way: read, analysed, advised, in each form of
+// the report.
+#include <cstdint>
+#include <cstdlib>
+
+#include "advise/advise.h"
+#include "analysis/analyze.h"
+#include "present/formats.h"
+#include "present/html/picture.h"
+#include "tests/fuzz/input_files.h"
+#include "trace/load.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stallprof;
+  static const testing::InputDirectory directory;
+  if (size == 0) return 0;
+  directory.write("events-000001.seg", testing::segmentOf(data, size));
+  TraceReader reader(recordingEvents(directory.path));
+  FactsAccumulator facts;
+  const Result<Trace> trace = facts.read(reader);
+  if (!trace.ok()) return 0;
+  Analyzed analyzed = analyzeWithFacts(trace.value(), facts, {});
+  advise(analyzed.analysis, {directory.path, 2.5});
+  const Picture picture = draw(trace.value(), analyzed);
+  PresentOptions options;
+  options.picture = &picture;
+  for (const ReportFormat& format : reportFormats())
+    if (format.write(analyzed.analysis, options).empty()) std::abort();
+  return 0;
+}
