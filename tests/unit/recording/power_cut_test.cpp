@@ -6,6 +6,7 @@
 #include <mutex>
 #include <random>
 
+#include "recording/reader.h"
 #include "recording/writer_storage.h"
 #include "sample_events.h"
 #include "temporary_directory.h"
@@ -14,7 +15,6 @@
 namespace stallprof {
 namespace {
 
-using testing::readAll;
 using testing::TemporaryDirectory;
 
 using std::chrono::seconds;
@@ -97,20 +97,23 @@ void restore(const Disk& disk, const std::string& directory, std::mt19937_64* ch
 
 std::vector<std::int64_t> countsOf(const std::string& directory) {
   std::vector<std::int64_t> counts;
-  for (const SyscallCount& call : readAll(directory).all<SyscallCount>())
-    counts.push_back(call.count);
+  Strings strings;
+  const auto read = readRecording(directory, strings, [&](const Event& event) {
+    if (const auto* call = std::get_if<SyscallCount>(&event.payload)) counts.push_back(call->count);
+  });
+  REQUIRE(read.ok());
   return counts;
 }
 
 // A run of some minutes in a few small segments, synced now and then.
 void record(const std::string& directory, ForgettingStorage& storage) {
   Writer::Options options;
-  options.segmentBytes = 16 << 10;
+  options.segmentBytes = 8 << 10;
   auto writer =
       std::move(createWriter(directory, testing::sampleManifest(), options, storage)).value();
   std::int64_t count = 0;
   for (int at = 1; at < 240; ++at) {
-    for (int i = 0; i < 60; ++i)
+    for (int i = 0; i < 15; ++i)
       writer->emit(seconds(at) + Nanos(i), SyscallCount{writer->intern("read"), ++count});
     writer->tick(seconds(at));
   }
