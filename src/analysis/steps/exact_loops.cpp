@@ -161,7 +161,12 @@ InferredSteps stepsOfTurns(const Trace& trace, const StackLabels& labels, Traine
   const std::vector<const ExactLoop*> fit = candidatesOf(loops, all.seconds);
   if (fit.empty()) return steps;
   const ExactLoop* const chosen = chooseFrom(fit);
-  const auto name = [&](const ExactLoop& loop) { return nameOf(lineOf(trace, loop.place)); };
+  // Its first line, which samples need not have seen: it alone distinguishes nested loops.
+  const auto name = [&](const ExactLoop& loop) {
+    SourceLine line = lineOf(trace, loop.place);
+    line.line = loop.line;
+    return nameOf(line);
+  };
   if (!chosen) {
     steps.why = "more than one loop may be the training loop: at " + name(*fit[0]) + " and at " +
                 name(*fit[1]) +

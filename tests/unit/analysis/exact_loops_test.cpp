@@ -107,6 +107,8 @@ TEST_CASE("which of two loops that both compute has the steps is not known") {
   const auto steps = stepsIn(samples({5, 5, 3}) + turns(20, 24, "10ms", 1, 300, 10000) +
                              turns(22, 23, "1ms", 1, 3000, 1000));
   CHECK(steps.iterations.empty());
+  CHECK(steps.why.find("train.py:20") != std::string::npos);
+  CHECK(steps.why.find("train.py:22") != std::string::npos);
 }
 
 TEST_CASE("few turns, and a loop that holds little of the time, are no steps") {
