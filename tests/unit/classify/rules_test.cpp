@@ -192,6 +192,13 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
       Answer{"periodic", "xgboost.evaluate"});
 }
 
+TEST_CASE("environments of reinforcement learning make data") {
+  CHECK(training({kSite + "gymnasium/vector/sync_vector_env.py SyncVectorEnv.step",
+                  kSite + "gymnasium/wrappers/common.py RecordEpisodeStatistics.step",
+                  kSite + "gymnasium/envs/classic_control/cartpole.py CartPoleEnv.step"}) ==
+        Answer{"transform", "environment"});
+}
+
 TEST_CASE("sound and video") {
   CHECK(making({kSite + "soundfile.py SoundFile._open"}) == Answer{"extract", "soundfile.open"});
   CHECK(making({kSite + "soundfile.py SoundFile._cdata_io"}) == Answer{"transform", "soundfile"});
