@@ -8,6 +8,7 @@
 #include "analysis/describe/describe.h"
 #include "analysis/describe/device_describe.h"
 #include "analysis/describe/native.h"
+#include "analysis/describe/overrides.h"
 #include "analysis/describe/resources.h"
 #include "analysis/describe/slowdown.h"
 #include "analysis/describe/stack_table.h"
@@ -156,6 +157,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   Analyzed answer;
   Analysis& out = answer.analysis;
   out.run = describeRun(trace);
+  describeOverrides(trace, out.run);
   out.coverage = describeCoverage(trace);
   Roles& roles = answer.roles = accumulator.rolesOf(trace);
   const RuleTable& rules = options.rules ? *options.rules : RuleTable::builtIn();
@@ -200,7 +202,10 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
   out.verdict = judgement.verdict;
   out.ceilings = std::move(judgement.ceilings);
   out.findings = std::move(judgement.findings);
-  out.caveats = remarksOf(trace);
+  measureCeiling(out);
+  out.caveats = overrideCaveats(trace, out.run);
+  const std::vector<std::string> remarks = remarksOf(trace);
+  out.caveats.insert(out.caveats.end(), remarks.begin(), remarks.end());
   out.caveats.insert(out.caveats.end(), judgement.caveats.begin(), judgement.caveats.end());
   out.notAProblem = std::move(judgement.notAProblem);
   out.notMeasured = std::move(judgement.notMeasured);

@@ -29,7 +29,8 @@ using Payload =
                  OptimizerStep, PhaseSpan, ClockPair, SourceState, Loss, Gap, CommandEnd,
                  RecorderUsage, SignalForwarded, StackSeen, StackSlice, DeviceSeen, DeviceTrace,
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
-                 DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns>;
+                 DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns,
+                 SettingChanged>;
 
 // `at`: when it happened, or when the interval it covers began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

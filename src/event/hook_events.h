@@ -36,6 +36,16 @@ struct LoaderSeen {
                   v("library", s.package))
 };
 
+// A setting of the job was changed from outside (`run --set`), before it took effect.
+struct SettingChanged {
+  ProcessId process;
+  StringId name, from, to;  // an argument of the loader; its values as Python writes them
+  StringId file;            // the line that makes the loader
+  std::uint32_t line = 0;
+  STALLPROF_EVENT(SETTING_CHANGED, "setting", v("process", s.process), v("name", s.name),
+                  v("from", s.from), v("to", s.to), v("file", s.file), v("line", s.line))
+};
+
 // iter(loader): an epoch begins. `at` + `duration` covers the making of the iterator: where workers
 // are started. `pass` counts from 1 within the process; `key` is equal in the pass's workers.
 // With persistent workers (`reused`) each pass has a key of its own, and its workers say

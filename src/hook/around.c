@@ -155,9 +155,15 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
   PyObject* token = begin(self, args, kwargs);
   if (!token && PyErr_Occurred() && !swallowed(self)) return NULL;
-  int hasEnd = self->end || (self->calls && self->calls->end),
-      useArgs = token && !hasEnd && PyTuple_Check(token);
-  PyObject* result = PyObject_Call(self->original, useArgs ? token : args, kwargs);
+  int hasEnd = self->end || (self->calls && self->calls->end), makesArgs = token && !hasEnd;
+  PyObject *useArgs = args, *useKwargs = kwargs; /* borrowed */
+  if (makesArgs && PyTuple_Check(token)) {
+    useArgs = token;
+  } else if (makesArgs && PyList_Check(token) && PyList_Size(token) == 2) {
+    useArgs = PyList_GetItem(token, 0);
+    useKwargs = PyList_GetItem(token, 1);
+  }
+  PyObject* result = PyObject_Call(self->original, useArgs, useKwargs);
   if (token && token != Py_None && hasEnd) result = finish(self, token, args, result);
   Py_XDECREF(token);
   return result;

@@ -8,7 +8,8 @@
  *   token = begin(args, kwargs)           None: not interested, `end` is not called
  *   begin is None: the token is the first argument, the instance of a method
  *   end(token, args, result, succeeded)   result None when the original raised
- *   without an `end`, what `begin` returns (a tuple) are the arguments of the call
+ *   without an `end`, what `begin` returns are the arguments of the call: a tuple in the place of
+ *   args, or a list of a tuple and a dict in the place of both
  *
  * An error of `begin` or `end` is swallowed if it is ours. One that a signal handler raised while
  * they ran (KeyboardInterrupt, or raised in a file that is not ours) goes on to the program. */

@@ -79,7 +79,10 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     ::poll(ready, 2, judge_.waiting() ? 1 : -1);
     if (ready[1].revents == 0) continue;
     while (const auto message = control.receive())
-      if (message->kind == ControlMessage::Kind::kProgress) progress(message->text);
+      if (message->kind == ControlMessage::Kind::kProgress)
+        progress(message->text);
+      else if (message->kind == ControlMessage::Kind::kEnough)
+        endCommand();
   }
 }
 
@@ -105,6 +108,12 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
   if (verdict.received.signal == SIGTERM) terminated_ = true;
   recorder_.control().send(
       {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
+}
+
+// As the user asked for; the command is not reaped yet.
+void Front::endCommand() {
+  enough_ = true;
+  ::kill(command_, SIGTERM);
 }
 
 void Front::watchRecorder() {
@@ -139,6 +148,7 @@ std::optional<CommandStatus> Front::commandEnded() const {
   (info.si_code == CLD_EXITED ? status.code : status.signal) = info.si_status;
   status.at = now();
   status.terminated = terminated_;
+  status.enough = enough_;
   return status;
 }
 

@@ -19,10 +19,12 @@ struct CommandStatus {
   int code = -1, signal = -1;  // one of them is -1
   Nanos at{};
   bool terminated = false;  // SIGTERM was passed on: whoever sent it is waiting
+  bool enough = false;      // it was sent SIGTERM by us, after the steps that it was to make
 };
 
 // The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
-// never acts on the command in any other way. One thread, no allocation that matters.
+// never acts on the command in any other way, unless it was asked to end it after some steps. One
+// thread, no allocation that matters.
 class Front {
  public:
   // `signals`: a signalfd of every signal that is blocked here.
@@ -54,6 +56,7 @@ class Front {
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
   void decide();
   void pass(const SignalJudge::Verdict& verdict);
+  void endCommand();
   void watchRecorder();
   void reapOrphans() const;
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
@@ -63,7 +66,7 @@ class Front {
   Fd signals_;
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
-  bool recorderAlive_ = true, recorderStopped_ = false, terminated_ = false;
+  bool recorderAlive_ = true, recorderStopped_ = false, terminated_ = false, enough_ = false;
 };
 
 }  // namespace stallprof

@@ -38,10 +38,17 @@ constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
 constexpr Nanos kRecorderLimit = std::chrono::milliseconds(80);
 
 constexpr char kUnrecorded[] = "; the command runs unrecorded";
+constexpr char kNotChanged[] =
+    "; nothing was started, as what --set and the like ask for could not be done";
 
 int fail(const std::string& line) {
   printLine(line);
   return kOwnFailure;
+}
+
+// Ended by the signal that we sent, or by what a shell makes of it.
+bool asAsked(const CommandStatus& status) {
+  return status.enough && (status.signal == SIGTERM || status.code == 128 + SIGTERM);
 }
 
 // Reached only when exec failed.
@@ -111,6 +118,7 @@ class Session {
   void finishRecording(const CommandStatus& status);
   void printEnd(const CommandStatus& status, const std::optional<ControlMessage>& closed) const;
   int unrecorded(const std::string& why);
+  [[nodiscard]] int statusOf(const CommandStatus& status) const;
 
   const LaunchOptions& options_;
   std::vector<std::string> environment_;
@@ -119,9 +127,11 @@ class Session {
   Injection injection_;
   std::optional<Front> front_;
   Nanos started_{};
+  std::string notApplied_;  // what was to be changed in the command and was not; empty: nothing
 };
 
 int Session::unrecorded(const std::string& why) {
+  if (options_.overrides.any()) return fail(why + kNotChanged);
   printLine(why + kUnrecorded);
   return runUnrecorded(options_.command, &inherited_);
 }
@@ -157,6 +167,8 @@ std::optional<int> Session::startRecorder() {
   } else {
     plan.noHook = hook.error().message;
   }
+  if (options_.overrides.needHook() && !plan.noHook.empty())
+    return fail("the hook cannot be used: " + plan.noHook + kNotChanged);
   planAgent(plan);
   injection_.recording = plan.directory;
 
@@ -174,13 +186,16 @@ std::optional<int> Session::startRecorder() {
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
   lastResort.recorder = recorder.value().pid();
   front_.emplace(std::move(recorder).value(), std::move(signals));
-  return std::nullopt;
+  if (!options_.overrides.needHook() || !injection_.events.empty()) return std::nullopt;
+  front_->recorder().discard(kFinishLimit);
+  return fail(std::string("the hook has no event memory") + kNotChanged);
 }
 
 std::optional<int> Session::startCommand() {
   front_->beforeFork();
-  auto held = HeldCommand::fork(
-      {options_.command, withInjection(environment_, injection_), environment_}, inherited_);
+  auto held = HeldCommand::fork({options_.command, withInjection(environment_, injection_),
+                                 environment_, options_.overrides.any()},
+                                inherited_);
   RecorderProcess& recorder = front_->recorder();
   if (!held.ok()) {
     recorder.discard(kFinishLimit);
@@ -242,6 +257,17 @@ void Session::finishRecording(const CommandStatus& status) {
                              status.terminated ? kFinishLimitInHurry : kFinishLimit);
   front_->reap();
   printEnd(status, closed);
+  if (options_.overrides.needHook() && !(closed && closed->flag))
+    notApplied_ =
+        "the command ended, and what was to be changed in it was not: it made no such loader";
+}
+
+// The command's own; where it was to be changed, was not and ended well, a failure of ours.
+int Session::statusOf(const CommandStatus& status) const {
+  const int code = asAsked(status) ? 0 : status.code;
+  if (notApplied_.empty() || code != 0) return code;
+  printLine(notApplied_);
+  return kOwnFailure;
 }
 
 int Session::run() {
@@ -251,25 +277,31 @@ int Session::run() {
   printLine("recording to " + inQuotes(recording_));
   const CommandStatus status = front_->waitForCommand(printLine);
   finishRecording(status);
+  if (status.enough) printLine("it was sent TERM after the steps that were asked for");
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_, status.terminated, [this] { return front_->interrupted(); }});
   while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);
-  if (status.signal > 0) endAs(0, status.signal);
-  return status.code;
+  if (status.signal > 0 && !asAsked(status)) endAs(0, status.signal);
+  return statusOf(status);
 }
 
 }  // namespace
 
 int runSession(const LaunchOptions& options) {
-  prepareForNoMemory(options.command);
-  auto environment = currentEnvironment();
-  if (valueOf(environment, kDisableVariable) == "1") return runUnrecorded(options.command, nullptr);
+  if (!options.overrides.any()) prepareForNoMemory(options.command);
+  auto environment = withOverrides(currentEnvironment(), options.overrides);
+  const bool changed = options.overrides.any();
+  if (valueOf(environment, kDisableVariable) == "1")
+    return changed ? fail(std::string(kDisableVariable) + "=1 is set" + kNotChanged)
+                   : runUnrecorded(options.command, nullptr);
+  if (changed && isRecorded(environment))
+    return fail(std::string("inside another stallprof run") + kNotChanged);
   if (isRecorded(environment)) {
     printLine("inside another stallprof run: the command runs plainly, that run records it");
     return runUnrecorded(options.command, nullptr);
   }
   auto recording = chooseRecording(options, environment);
-  if (!recording.ok() && recording.error().kind == Error::Kind::kUnsupported) {
+  if (!recording.ok() && !changed && recording.error().kind == Error::Kind::kUnsupported) {
     printLine(recording.error().message + kUnrecorded);
     return runUnrecorded(options.command, nullptr);
   }

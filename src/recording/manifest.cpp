@@ -23,7 +23,8 @@ void fields(M& m, V&& v) {
   v("tool", m.toolVersion), v("command", m.command), v("command_words_left_out", m.wordsLeftOut),
       v("directory", m.directory), v("started_realtime_ns", m.startedRealtime),
       v("started_monotonic_ns", m.startedMonotonic), v("front_pid", m.frontPid),
-      v("recorder_pid", m.recorderPid), v("hz", m.hz), v("budget", m.budget), v("map", m.maps);
+      v("recorder_pid", m.recorderPid), v("hz", m.hz), v("budget", m.budget), v("map", m.maps),
+      v("overrides", m.overrides);
 }
 
 json written(const std::string& text) { return toUtf8(text); }

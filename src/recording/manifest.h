@@ -21,9 +21,10 @@ struct Manifest {
   std::vector<std::pair<std::string, Untrusted>> environment;  // allowlisted names only
   Nanos startedRealtime{}, startedMonotonic{};
   std::uint32_t frontPid = 0, recorderPid = 0;
-  double hz = 0;                // asked for; what was had is an event
-  double budget = 0;            // --budget, in percent; 0: not known
-  std::vector<Untrusted> maps;  // what ranges mean, in the words of --map
+  double hz = 0;                     // asked for; what was had is an event
+  double budget = 0;                 // --budget, in percent; 0: not known
+  std::vector<Untrusted> maps;       // what ranges mean, in the words of --map
+  std::vector<Untrusted> overrides;  // what was changed in the command, as options of `run`
   struct Host {
     std::string name, kernel, cpuModel, bootId;
     std::int32_t coresOnline = 0;

@@ -84,6 +84,7 @@ struct Trace {
   Table<SyscallCount> syscalls;
   Table<FrameworkSeen> frameworks;
   Table<LoaderSeen> loaders;
+  Table<SettingChanged> settings;
   Table<IteratorBegin> iterators;
   Table<Fetch> fetches;
   Table<WorkerBegin> workers;

@@ -60,6 +60,8 @@ constexpr auto kTableOf<FrameworkSeen> = &Trace::frameworks;
 template <>
 constexpr auto kTableOf<LoaderSeen> = &Trace::loaders;
 template <>
+constexpr auto kTableOf<SettingChanged> = &Trace::settings;
+template <>
 constexpr auto kTableOf<IteratorBegin> = &Trace::iterators;
 template <>
 constexpr auto kTableOf<Fetch> = &Trace::fetches;

@@ -27,6 +27,7 @@ class RunCommand final : public LaunchCommand {
               "a line on stderr now and then: auto (default: each minute where stderr is no "
               "terminal), off, or seconds between two",
               [this](const std::string& text) { return takeProgress(text); });
+    declareOverrides(app);
     declareOutput(app);
     const auto none = [&app](const char* name, bool& value, const char* help) {
       app.add_flag_callback(
@@ -49,6 +50,7 @@ class RunCommand final : public LaunchCommand {
   std::string check() override {
     std::string why = LaunchCommand::check();
     if (why.empty() && options_.command.empty()) why = "no command to run";
+    if (why.empty()) why = checkOverrides();
     options_.nvtx = options_.nvtx || options_.gpu || !map_.empty();
     return why;
   }
@@ -57,6 +59,62 @@ class RunCommand final : public LaunchCommand {
   int usageStatus() const override { return 125; }  // as `env`: our own failure, nothing started
 
  private:
+  void declareOverrides(CLI::App& app) {
+    Overrides& overrides = options_.overrides;
+    const auto count = [&app](const std::string& name, unsigned& into, const char* help) {
+      addParsed(app, name, help, [name, &into](const std::string& text) -> std::string {
+        const auto number = wholeNumber(text, 1, 1000000000);
+        into = number.value_or(0);
+        return number ? "" : name + " takes a whole number from 1, not " + inQuotes(text);
+      });
+    };
+    addRepeated(app, "--set", set_,
+                "NAME=VALUE, any number of times: another argument for the program's PyTorch "
+                "DataLoader, its code unchanged: num_workers, prefetch_factor, persistent_workers, "
+                "pin_memory, in_order");
+    addText(app, "--loader", overrides.loaderAt,
+            "FILE:LINE of the loader that --set changes, as the report names it (default: each "
+            "that the program makes)");
+    count("--threads", overrides.threads,
+          "threads of each native pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, OpenCV");
+    app.add_flag(
+        "--replay{10}", replay_,
+        "keep so many batches (--replay=N, at least 10; default 10) and give them again and "
+        "again: the pace with data always ready");
+    app.add_flag("--drain{20}", drain_,
+                 "run the loader alone for so many seconds (--drain=SECONDS; default 20), then end "
+                 "the program: the pace of its data");
+    count("--steps", overrides.steps, "send the command TERM after so many steps");
+    count("--for", overrides.seconds, "send the command TERM so many seconds after its first step");
+    addRepeated(app, "--env", overrides.env,
+                "NAME=VALUE, any number of times: a variable for the command's environment");
+  }
+
+  std::string checkOverrides() {
+    Overrides& overrides = options_.overrides;
+    for (const std::string& word : set_) {
+      auto setting = parseLoaderSetting(word);
+      if (!setting.ok()) return setting.error().message;
+      const std::string name = setting.value().first;
+      std::erase_if(overrides.loader, [&](const auto& other) { return other.first == name; });
+      overrides.loader.push_back(std::move(setting).value());
+    }
+    for (const std::string& word : overrides.env)
+      if (const Status fit = checkVariable(word); !fit.ok()) return fit.error().message;
+    if (!replay_.empty()) overrides.replay = wholeNumber(replay_, 10, 1000000).value_or(0);
+    if (!replay_.empty() && overrides.replay == 0)
+      return "--replay takes a number of batches from 10, not " + inQuotes(replay_);
+    if (!drain_.empty()) overrides.drain = wholeNumber(drain_, 1, 86400).value_or(0);
+    if (!drain_.empty() && overrides.drain == 0)
+      return "--drain takes seconds, not " + inQuotes(drain_);
+    if (overrides.replay > 0 && overrides.drain > 0) return "--replay or --drain, not both";
+    if (overrides.needHook() && !options_.python)
+      return "--set, --replay and --drain need the hook: not --no-python";
+    if (!overrides.loaderAt.empty() && !overrides.needHook())
+      return "--loader names the loader that --set, --replay or --drain is for: give one of them";
+    return "";
+  }
+
   std::string takeProgress(const std::string& text) {
     const auto every = wholeNumber(text, 1, 86400);
     if (!every && text != "auto" && text != "off")
@@ -65,6 +123,9 @@ class RunCommand final : public LaunchCommand {
     if (text == "auto") options_.progressEvery = usualProgress();
     return "";
   }
+
+  std::vector<std::string> set_;
+  std::string replay_, drain_;
 };
 
 }  // namespace

@@ -65,6 +65,14 @@ struct RunInfo {
   std::int64_t processes = 0;
   Maybe<std::string> framework;  // "torch 1.13.1"
   std::vector<LoaderInfo> loaders;
+  // What was changed from outside: as options of `run`; and what the hook changed, as Python writes
+  // it.
+  struct Setting {
+    std::string name, from, to;
+    SourceLine where;  // the loader's
+  };
+  std::vector<Untrusted> overrides;
+  std::vector<Setting> settings;
 };
 
 // What sampling cost this job: the time of its steps with it by that without

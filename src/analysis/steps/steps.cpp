@@ -149,6 +149,27 @@ std::size_t warmupSteps(const std::vector<StepSpan>& steps) {
   return std::min(std::max(kSteps, byTime), steps.size() * 3 / 10);
 }
 
+namespace {
+
+// When a loader began to give its first batches again (`run --replay`); Nanos::min(): none did.
+Nanos replayBegin(const Trace& trace) {
+  for (const auto& row : trace.settings)
+    if (trace.text(row.data.name) == "replay") return row.at;
+  return Nanos::min();
+}
+
+// Steps before a replay are none of it, and its first ones warm up as a run's do.
+std::size_t warmupOf(const StepPlan& plan) {
+  if (plan.replayed == Nanos::min()) return warmupSteps(plan.steps);
+  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const StepSpan& step) {
+    return step.begin >= plan.replayed;
+  });
+  return static_cast<std::size_t>(first - plan.steps.begin()) +
+         warmupSteps({first, plan.steps.end()});
+}
+
+}  // namespace
+
 StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
   findEvaluation(timeline);
   countEpochs(timeline);
@@ -172,7 +193,8 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
     plan.window = {trace.begin, trace.end};
     return plan;
   }
-  plan.warmup = warmupSteps(plan.steps);
+  plan.replayed = replayBegin(trace);
+  plan.warmup = std::min(warmupOf(plan), plan.steps.size() - 1);
   plan.window = {plan.steps[plan.warmup].begin, plan.steps.back().end};
   return plan;
 }
@@ -183,8 +205,9 @@ void keepPart(const TrainerTimeline& timeline, Nanos end, StepPlan& plan) {
   std::erase_if(plan.steps, [&](const StepSpan& step) {
     return step.begin < timeline.before.windowEnd || step.begin >= end;
   });
-  plan.warmup = timeline.before.steps > 0 ? 0 : warmupSteps(plan.steps);
+  plan.warmup = timeline.before.steps > 0 ? 0 : warmupOf(plan);
   if (plan.steps.empty()) return;
+  plan.warmup = std::min(plan.warmup, plan.steps.size() - 1);
   plan.window.begin =
       timeline.before.steps > 0 ? timeline.before.windowEnd : plan.steps[plan.warmup].begin;
   plan.window.end = goesOn ? end : plan.steps.back().end;

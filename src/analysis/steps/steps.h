@@ -18,6 +18,7 @@ struct StepPlan {
   StepSource source = StepSource::kNone;
   std::vector<StepSpan> steps;  // by time
   std::size_t warmup = 0;
+  Nanos replayed = Nanos::min();  // when a replay began (`run --replay`); min(): none
   Interval window;
   bool annotated = false;  // by the program, which also says what is compute
 };

@@ -9,7 +9,7 @@ hard to distinguish from one of theirs, and a lazily opened data set must not be
 import sys
 import weakref
 
-from . import _stallprof_events as native, events
+from . import _stallprof_events as native, events, torch_replay, torch_settings
 from .events import Around, mix, now, put, stamp
 from .parts import Part, Parts, path_of
 
@@ -74,6 +74,7 @@ def _announce_loader(loader):
     events.announce('torch')
     batching, size = _batching(loader)
     file, line, library = events.user_call('torch', 'torchdata')
+    torch_replay.loader_made(number, _loaders[key][0], file, line)
     put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
         type(loader.dataset).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
@@ -145,6 +146,7 @@ def _pass_begun(token, args, result, succeeded):
         del iterator.__dict__['_stallprof']
         return
     state.base = state.key = epoch_key(iterator._base_seed, None, queue, state.number)
+    torch_settings.iterator_made(iterator, args[1] if len(args) > 1 else None)
     if queue is None:
         PARTS.complete('in_process', iterator)
     else:
@@ -176,6 +178,20 @@ def _put_epoch(state, at, cpu, reused):
     end, cpu_end = stamp()
     put(events.ITERATOR_BEGIN, at, state.loader, state.number, state.key, end - at, cpu_end - cpu,
         reused)
+
+
+def _replayed(loader):
+    """An epoch of batches that are kept (torch_replay), where the loader's are; else None."""
+    number = _number_of(loader)
+    kept = torch_replay.kept_of(number)
+    if kept is None:
+        return None
+    state = _Epoch(number)
+    at, cpu = stamp()
+    state.begin()
+    state.key = epoch_key(0, None, None, state.number)
+    _put_epoch(state, at, cpu, True)
+    return torch_replay.Again(kept, state)
 
 
 def epoch_key(seed, parent, queue, number):
@@ -220,9 +236,10 @@ def install_classes(module, parts, loader, one, many):
     def begun(made):
         return Around(made, _pass_begins, _pass_begun)
     parts.install(module, {
-        loader + '.__init__': lambda made: Around(made, None, _loader_made),
+        loader + '.__init__': lambda made: Around(torch_settings.around(made), None, _loader_made),
         one + '.__init__': begun, many + '.__init__': begun,
         many + '._reset': lambda reset: Around(reset, _reset_begins, _reset_done),
-        path_of(_NEXT): native.around_next,
+        path_of(_NEXT): lambda following: torch_replay.around_next(native.around_next(following)),
         many + '._try_put_index': native.around_put_index,
         many + '._get_data': native.around_get_data})
+    torch_replay.install(getattr(module, loader), _replayed)

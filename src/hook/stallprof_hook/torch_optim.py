@@ -4,7 +4,7 @@ where torch wraps it itself. A step that calls its base class's step is one step
 import sys
 import weakref
 
-from . import events
+from . import events, overrides
 from .events import Around, Nested, now, put
 from .parts import ABSENT, Part, Parts, report
 
@@ -58,6 +58,7 @@ def _make_hooks(is_compiling):
         if open_step is not None and _within(sys._getframe(1)):
             open_step[1] += 1
         else:  # none, or one left behind by a step that raised
+            overrides.check_first_step()
             begun[id(optimizer)] = [now(), 0]
         return None
 
@@ -109,6 +110,7 @@ _stepping = Nested()   # by id(optimizer)
 
 
 def _step_begins(args, kwargs):
+    overrides.check_first_step()
     return _stepping.begin(id(args[0]))
 
 

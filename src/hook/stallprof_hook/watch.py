@@ -66,7 +66,10 @@ def _adapt(watcher, module):
     if adapter is not None:
         ours = _ours(adapter)
         ours.install(module)
-        _ours('torch_compile').leave_out(ours)
+        leave_out = _ours('torch_compile').leave_out
+        leave_out(ours)
+        if __package__ + '.overrides' in sys.modules:
+            leave_out(_ours('overrides'))
     if not _waiting:
         _remove(watcher)
 

@@ -26,9 +26,10 @@ struct ControlMessage {
     kSignal,          // front: signal `number` reached it; `flag`: passed on to the command
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)
     kClosed,          // recorder: the recording is complete; `wide` bytes of it; `number` outlived;
-                      // `text`: why it lacks its end
-    kDiscard,         // front: the command never started; remove the recording
-    kProgress,        // recorder: `text` says how the run goes
+              // `text`: why it lacks its end; `flag`: the hook applied what it was to change
+    kDiscard,   // front: the command never started; remove the recording
+    kProgress,  // recorder: `text` says how the run goes
+    kEnough,    // recorder: the command has made the steps that it was to make
   };
   Kind kind = Kind::kReady;
   std::int32_t number = 0;

@@ -69,6 +69,7 @@ Manifest makeManifest(const LaunchOptions& options, const std::vector<std::strin
   manifest.hz = options.hz;
   manifest.budget = options.budget;
   manifest.maps = options.maps;
+  manifest.overrides = wordsOf(options.overrides);
   manifest.frontPid = static_cast<std::uint32_t>(::getpid());
   manifest.host = factsOfHost();
   return manifest;

@@ -13,13 +13,24 @@ constexpr std::size_t kMaxGaps = 16384, kMaxThreads = 4096;
 
 }  // namespace
 
+StringId Progress::intern(std::string_view text) {
+  const StringId id = out_.intern(text);
+  if (awaited_.contains(text)) names_[id.value] = text;
+  return id;
+}
+
 void Progress::put(const Event& event) {
   out_.put(event);
   ++taken_;
   if (const auto* loader = std::get_if<LoaderSeen>(&event.payload))
     workers_ = std::max(workers_, static_cast<unsigned>(std::clamp(loader->workers, 0, 256)));
-  else if (std::holds_alternative<Range>(event.payload) ||
-           std::holds_alternative<PhaseSpan>(event.payload))
+  else if (const auto* setting = std::get_if<SettingChanged>(&event.payload)) {
+    if (const auto name = names_.find(setting->name.value); name != names_.end()) {
+      if (name->second == kReplaySetting) seen_.clear();
+      awaited_.erase(name->second);
+    }
+  } else if (std::holds_alternative<Range>(event.payload) ||
+             std::holds_alternative<PhaseSpan>(event.payload))
     ranges_ = true;
   else if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
     if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
@@ -33,6 +44,7 @@ void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint3
   Seen& seen = seen_[{kind, thread.value}];
   if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
     seen.gaps.push_back((at - seen.last) / count);
+  if (seen.first < Nanos(0)) seen.first = at;
   seen.last = at;
   seen.ends[seen.calls++ % kPaceSteps] = at;
   seen.wait += wait;
@@ -41,7 +53,7 @@ void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint3
   if (from_ < Nanos(0)) from_ = at;
 }
 
-StepPace Progress::pace() const {
+const Progress::Seen* Progress::busiest() const {
   const Seen* busiest = nullptr;
   Kind kind = Kind::kBatch;
   for (const auto& [key, seen] : seen_) {
@@ -49,6 +61,16 @@ StepPace Progress::pace() const {
     busiest = &seen;
     kind = key.first;
   }
+  return busiest;
+}
+
+Progress::Made Progress::made() const {
+  const Seen* most = busiest();
+  return most == nullptr ? Made{} : Made{most->total, most->first};
+}
+
+StepPace Progress::pace() const {
+  const Seen* busiest = this->busiest();
   StepPace pace{{}, workers_, ranges_};
   if (busiest == nullptr || busiest->calls < kPaceSteps) return pace;
   const auto [first, last] = std::minmax_element(busiest->ends.begin(), busiest->ends.end());

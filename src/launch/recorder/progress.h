@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "event/event_out.h"
+#include "launch/setup/overrides.h"
 #include "sampler/pause_schedule.h"
 
 namespace stallprof {
@@ -18,9 +20,11 @@ namespace stallprof {
 // and then about a run whose stderr is a log. One thread.
 class Progress : public EventOut {
  public:
-  explicit Progress(EventOut& out) : out_(out) {}
+  // `awaited`: names of settings that the hook is to change.
+  explicit Progress(EventOut& out, const std::vector<std::string>& awaited = {})
+      : out_(out), awaited_(awaited.begin(), awaited.end()) {}
 
-  StringId intern(std::string_view text) override { return out_.intern(text); }
+  StringId intern(std::string_view text) override;
   void put(const Event& event) override;
 
   // Of the time since the last line: "412 batches, 3.14 a second, p50 318 ms, 34 % of the time
@@ -30,6 +34,15 @@ class Progress : public EventOut {
   // Of the thread with most batches, or steps of an optimizer: the mean of its last ones, burst or
   // not. Known after kPaceSteps.
   [[nodiscard]] StepPace pace() const;
+  // Of the thread with most batches or steps: how many, and when the first was; none: -1. Where
+  // batches are given again (`--replay`) since that began.
+  struct Made {
+    std::uint64_t steps = 0;
+    Nanos first{-1};
+  };
+  [[nodiscard]] Made made() const;
+  // The hook reported that it changed each of the awaited settings.
+  [[nodiscard]] bool changed() const { return awaited_.empty(); }
   // Events that came by.
   [[nodiscard]] std::uint64_t taken() const { return taken_; }
 
@@ -38,7 +51,7 @@ class Progress : public EventOut {
   struct Seen {
     std::uint64_t total = 0, since = 0;  // ever; since the last line
     std::uint64_t calls = 0;             // of several steps or one
-    Nanos wait{}, last{-1};
+    Nanos wait{}, first{-1}, last{-1};
     std::vector<Nanos> gaps;               // from one to the next
     std::array<Nanos, kPaceSteps> ends{};  // when the last ones came
   };
@@ -46,12 +59,15 @@ class Progress : public EventOut {
   enum class Kind : std::uint8_t { kBatch, kOptimizer };
   // `count` batches or steps in one: more than one in a call that is many steps.
   void note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count);
+  [[nodiscard]] const Seen* busiest() const;
 
   EventOut& out_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;
   std::uint64_t taken_ = 0;
   unsigned workers_ = 0;
   bool ranges_ = false;
+  std::set<std::string, std::less<>> awaited_;  // not reported yet
+  std::map<std::uint32_t, std::string> names_;  // of those, as they were interned
   Nanos from_{-1};
 };
 

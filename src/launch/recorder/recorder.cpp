@@ -78,6 +78,7 @@ class Recorder {
   void discard();
   void source(std::string_view name, Coverage state, std::string_view why);
   void drain(Nanos now);
+  void endCommand(Nanos now);
   [[nodiscard]] Nanos nextDue() const;
   [[nodiscard]] bool commandGone() const;
 
@@ -96,7 +97,7 @@ class Recorder {
   Nanos drained_{}, nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
   bool messagesPending_ = true;  // something may wait at the control socket
   bool orphaned_ = false;        // the log says that the front is gone
-  bool done_ = false, discard_ = false;
+  bool done_ = false, discard_ = false, enough_ = false;
   CommandEnd end_;
   Nanos endedAt_{};
 };
@@ -113,7 +114,7 @@ bool Recorder::prepare() {
   }
   writer_ = std::move(writer).value();
   log_ = std::make_unique<RecorderLog>(*writer_, plan_);
-  progress_ = std::make_unique<Progress>(*log_);
+  progress_ = std::make_unique<Progress>(*log_, namesOf(plan_.options.overrides));
   nextProgress_ = now() + plan_.options.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
   if (!plan_.attached) ready.text = prepareMemory();
@@ -260,11 +261,23 @@ void Recorder::drain(Nanos t) {
   if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
   if (activity_ && watch_) activity_->drain(t, identities_, *log_);
   if (watch_) watch_->notePace(t, progress_->pace());
+  endCommand(t);
   writer_->tick(t);
   const auto came = static_cast<Nanos::rep>(progress_->taken() - before);
   const bool few = !activity_ && came * kFewEach < t - std::exchange(drained_, t);
   const Nanos every = few && watch_ && watch_->paused() ? kDrainPaused : kDrainEvery;
   nextDrain_ = t + (commandFd_.valid() ? every : std::min(every, kAskEvery));
+}
+
+// Once the steps have been made that the user asked for.
+void Recorder::endCommand(Nanos t) {
+  const Overrides& asked = plan_.options.overrides;
+  if (!asked.ends() || enough_) return;
+  const Progress::Made made = progress_->made();
+  enough_ = (asked.steps > 0 && made.steps >= asked.steps) ||
+            (asked.seconds > 0 && made.first >= Nanos(0) &&
+             t - made.first >= std::chrono::seconds(asked.seconds));
+  if (enough_) control_.send({ControlMessage::Kind::kEnough});
 }
 
 void Recorder::reportProgress(Nanos t) {
@@ -296,7 +309,7 @@ void Recorder::finish() {
   const Nanos t = now();
   if (watch_) {
     watch_->finish(t, *log_);
-    if (memory_) memory_->drain(t, identities_, *log_);
+    if (memory_) memory_->drain(t, identities_, *progress_);
     if (activity_) activity_->finish(t, identities_, *log_);
     end_.outlived = watch_->outlived();
   }
@@ -307,8 +320,9 @@ void Recorder::finish() {
   writer_->close();
   log_->end(end_);
   const int trouble = writer_->error();
-  control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived), false,
-                 writer_->bytesWritten(), trouble == 0 ? "" : troubleText(trouble)});
+  control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived),
+                 progress_->changed(), writer_->bytesWritten(),
+                 trouble == 0 ? "" : troubleText(trouble)});
 }
 
 void Recorder::discard() {

@@ -23,6 +23,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 // Between fork and exec: system calls only.
+// `untouched` null: with `environment` or not at all.
 [[noreturn]] void becomeCommand(char* const* argv, char* const* environment, char* const* untouched,
                                 const Inherited& inherited, int go, int outcome) {
   char word = 0;
@@ -33,7 +34,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   inherited.restore();
   ::execvpe(argv[0], argv, environment);
   Outcome result{errno, 0};
-  if (result.error == E2BIG) {  // what we add did not fit: the command goes without it
+  if (result.error == E2BIG &&
+      untouched != nullptr) {  // what we add did not fit: the command goes without it
     result = {0, 1};
     (void)!::write(outcome, &result, sizeof result);
     ::execvpe(argv[0], argv, untouched);
@@ -59,8 +61,8 @@ Result<HeldCommand> HeldCommand::fork(const Plan& plan, const Inherited& inherit
   if (command.pid_ < 0) return ioError("forking the command", errno);
   if (command.pid_ == 0) {
     ::close(goWrite.release());  // else the child would hold its own pipe open
-    becomeCommand(argv.data(), environment.data(), untouched.data(), inherited, goRead.get(),
-                  outcomeWrite.get());
+    becomeCommand(argv.data(), environment.data(), plan.only ? nullptr : untouched.data(),
+                  inherited, goRead.get(), outcomeWrite.get());
   }
   command.go_ = std::move(goWrite);
   command.outcome_ = std::move(outcomeRead);

@@ -20,6 +20,7 @@ class HeldCommand {
     std::vector<std::string> argv;
     std::vector<std::string> environment;  // with the injection
     std::vector<std::string> untouched;    // as our caller gave it
+    bool only = false;                     // with what is injected, or not at all
   };
   struct Started {
     int error = 0;           // exec's errno; 0: the command runs

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "launch/setup/log.h"
+#include "launch/setup/overrides.h"
 
 namespace stallprof {
 
@@ -36,6 +37,7 @@ struct LaunchOptions {
   LogLevel logLevel = LogLevel::kInfo;
   std::vector<Untrusted> maps;  // what NVTX ranges mean, in the words of --map
   std::string colour = "auto";  // of the reports: auto, always or never
+  Overrides overrides;          // what is changed in the command; of attach nothing
 };
 
 }  // namespace stallprof

@@ -135,7 +135,7 @@ void addValue(Family& family, const Labels& labels, const char* by, const T& val
     for (const auto& [name, ratio] : *value.items) labelled(name, ratio);
   } else if constexpr (std::is_same_v<T, Nanos> || std::is_arithmetic_v<T>) {
     family.add(labels, value);
-  } else if constexpr (!report::kIsValue<T> && !report::kIsList<T>) {
+  } else if constexpr (!report::kIsValue<T> && !report::kIsList<T> && !std::is_pointer_v<T>) {
     report::forEach(report::fieldsOf(static_cast<const T*>(nullptr)), [&](const auto& f) {
       if constexpr (kIsNumber<decltype(f), T>) labelled(f.name, std::invoke(f.get, value));
     });

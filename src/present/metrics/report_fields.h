@@ -91,17 +91,32 @@ constexpr auto fieldsOf(const RunInfo::Host*) {
                    field("cores_usable", &Host::coresUsable),
                    field("memory_bytes", &Host::memoryBytes), field("gpus", &Host::gpus));
 }
+constexpr auto fieldsOf(const RunInfo::Setting*) {
+  using S = RunInfo::Setting;
+  return fieldList(field("name", &S::name), field("from", &S::from), field("to", &S::to),
+                   field("where", [](const S& s) { return fileLine(s.where); }));
+}
 constexpr auto fieldsOf(const RunInfo*) {
-  return fieldList(field("command", &RunInfo::command),
-                   field("started_at", [](const RunInfo& r) { return TextOrNull{r.startedAt}; },
-                         {"RFC 3339, UTC"}),
-                   field("wall_ns", &RunInfo::wall,
-                         metric("Wall time of the command.", "whole run", Worse::kHigher)),
-                   group("exit", field("code", &RunInfo::exitCode, {.minimum = kNoMinimum}),
-                         field("signal", &RunInfo::exitSignal, {.minimum = kNoMinimum})),
-                   field("host", &RunInfo::host),
-                   field("processes", &RunInfo::processes, {.label = "processes"}),
-                   field("framework", &RunInfo::framework), field("loaders", &RunInfo::loaders));
+  return fieldList(
+      field("command", &RunInfo::command),
+      field("started_at", [](const RunInfo& r) { return TextOrNull{r.startedAt}; },
+            {"RFC 3339, UTC"}),
+      field("wall_ns", &RunInfo::wall,
+            metric("Wall time of the command.", "whole run", Worse::kHigher)),
+      group("exit", field("code", &RunInfo::exitCode, {.minimum = kNoMinimum}),
+            field("signal", &RunInfo::exitSignal, {.minimum = kNoMinimum})),
+      field("host", &RunInfo::host),
+      field("processes", &RunInfo::processes, {.label = "processes"}),
+      field("framework", &RunInfo::framework), field("loaders", &RunInfo::loaders),
+      field("overrides",
+            [](const RunInfo& r) { return r.overrides.empty() ? nullptr : &r.overrides; },
+            {.text = "What was changed in the command from outside, as options of "
+                     "stallprof run; only where something was.",
+             .optional = true}),
+      field("settings", [](const RunInfo& r) { return r.settings.empty() ? nullptr : &r.settings; },
+            {.text = "Arguments of loaders that were changed so, as Python writes "
+                     "their values; only where some were.",
+             .optional = true}));
 }
 
 constexpr auto fieldsOf(const CoverageInfo::Source*) {

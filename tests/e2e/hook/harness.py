@@ -27,6 +27,7 @@ KINDS = {
     37: ('span', 'duration phase source name:s file:s line'),
     38: ('slow', 'duration index file:s samples slow median excess'),
     39: ('turns', 'duration turns line last file:s'),
+    50: ('setting', 'name:s before:s after:s file:s line'),
     61: ('source', 'source:s state why:s'),
 }
 UNSIGNED = {'key'}

@@ -79,3 +79,24 @@ TEST_CASE("the pace of steps is known after some, of the thread that has most, b
   progress.emit(9s, Range{});
   CHECK(progress.pace().ranges);
 }
+
+TEST_CASE("settings are changed when the hook has reported each of them") {
+  class Names : public Counter {
+   public:
+    StringId intern(std::string_view text) override {
+      return StringId{static_cast<std::uint32_t>(text.size())};
+    }
+  } out;
+  Progress progress(out, {"num_workers", "in_order"});
+  const auto report = [&](std::string_view name) {
+    SettingChanged setting;
+    setting.name = progress.intern(name);
+    progress.emit(1s, setting);
+    return progress.changed();
+  };
+  CHECK_FALSE(report("pin_memory"));
+  CHECK_FALSE(report("num_workers"));
+  CHECK_FALSE(report("num_workers"));
+  CHECK(report("in_order"));
+  CHECK(Progress(out).changed());
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/describe/overrides.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+// Ranks make the same loader each; a list longer than this names a loader made again and again.
+constexpr std::size_t kMaxSettings = 32;
+
+bool same(const RunInfo::Setting& a, const RunInfo::Setting& b) {
+  return a.name == b.name && a.from == b.from && a.to == b.to && a.where.file == b.where.file &&
+         a.where.line == b.where.line;
+}
+
+bool changes(const RunInfo& run, std::string_view name) {
+  return std::any_of(run.settings.begin(), run.settings.end(),
+                     [&](const RunInfo::Setting& s) { return s.name == name && s.from != s.to; });
+}
+
+bool askedFor(const RunInfo& run, std::string_view option) {
+  return std::any_of(run.overrides.begin(), run.overrides.end(),
+                     [&](const Untrusted& word) { return word.raw().starts_with(option); });
+}
+
+// "num_workers 0 -> 2 at train.py:30"
+std::string settingText(const RunInfo::Setting& s) {
+  std::string text = escapeTerminal(s.name, 60) + " " + escapeTerminal(s.from, 60) + " -> " +
+                     escapeTerminal(s.to, 60);
+  if (s.where.file.empty()) return text;
+  const std::string file = std::filesystem::path(s.where.file.raw()).filename().string();
+  return text + " at " + escapeTerminal(file, 100) + ":" + std::to_string(s.where.line);
+}
+
+}  // namespace
+
+void describeOverrides(const Trace& trace, RunInfo& run) {
+  run.overrides = trace.manifest.overrides;
+  for (const auto& row : trace.settings) {
+    const std::string_view name = trace.text(row.data.name);
+    if (name == "replay" || name == "drain") continue;  // of no loader's arguments
+    RunInfo::Setting setting{
+        toUtf8(trace.text(row.data.name)),
+        toUtf8(trace.text(row.data.from)),
+        toUtf8(trace.text(row.data.to)),
+        {Untrusted(std::string(trace.text(row.data.file))), Untrusted(), row.data.line}};
+    const bool known = std::any_of(run.settings.begin(), run.settings.end(),
+                                   [&](const auto& other) { return same(other, setting); });
+    if (!known && run.settings.size() < kMaxSettings) run.settings.push_back(std::move(setting));
+  }
+}
+
+void measureCeiling(Analysis& a) {
+  const bool replay = askedFor(a.run, "--replay="), drain = askedFor(a.run, "--drain=");
+  if ((!replay && !drain) || !a.steps.ratePerSecond) return;
+  const bool reads = a.breakdown.phase && a.breakdown.phase->extract > a.breakdown.phase->transform;
+  a.ceilings = {{replay  ? "compute"
+                 : reads ? "extract"
+                         : "transform",
+                 *a.steps.ratePerSecond, 0, replay ? "data always ready" : "the loader alone",
+                 "measured"}};
+}
+
+std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run) {
+  if (run.overrides.empty()) return {};
+  std::vector<std::string> out;
+  std::string asked, done;
+  for (const Untrusted& word : run.overrides) asked += " " + quoteShell(word.raw());
+  for (const auto& setting : run.settings)
+    done += (done.empty() ? "" : ", ") + settingText(setting);
+  out.push_back("Changed from outside for this run:" + escapeTerminal(asked, 400) +
+                (done.empty() ? "." : " (" + done + ")."));
+  const bool iterable = std::any_of(trace.loaders.begin(), trace.loaders.end(),
+                                    [](const auto& row) { return row.data.iterable; });
+  if (changes(run, "num_workers"))
+    out.push_back(
+        "PyTorch gives each worker a seed of its own: what a data set draws at random differs with "
+        "num_workers.");
+  if (changes(run, "persistent_workers"))
+    out.push_back(
+        "Workers that persist take one seed, not one an epoch: from the second epoch on PyTorch "
+        "draws another order of samples.");
+  if (changes(run, "num_workers") && iterable)
+    out.push_back(
+        "A data set is iterable: each worker goes through all of it, unless it divides itself by "
+        "get_worker_info(). Compare the batches of an epoch.");
+  if (askedFor(run, "--replay="))
+    out.push_back(
+        "Batches were given again and again: the pace is that of the training with data always "
+        "ready, its losses mean nothing, and idle workers leave it more CPU than it will have.");
+  if (askedFor(run, "--drain="))
+    out.push_back("The loader ran alone: the pace is that of its data; nothing was trained.");
+  if (changes(run, "in_order"))
+    out.push_back("With in_order=False batches come as they are ready: their order varies.");
+  return out;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""What `stallprof run --set` and the like ask to be changed in the job (src/launch/setup/overrides.h).
+
+What cannot be applied ends the program before its first step, with one line: a run without the change
+would be taken for one with it. Without the variable nothing here does anything.
+"""
+import os
+import sys
+
+from . import events
+from .events import now, put
+
+SETTING_CHANGED = 50
+_FAILED = 125   # the exit status of stallprof's own failures
+
+
+def _read():
+    lines = os.environ.get('STALLPROF_OVERRIDES', '').split('\n')
+    return dict(line.split('=', 1) for line in lines if '=' in line)
+
+
+asked = _read()
+loader_at = asked.pop('loader', '')
+threads, replay, drain = (int(asked.pop(name, 0)) for name in ('threads', 'replay', 'drain'))
+ends = asked.pop('ends', '') == '1'     # the run ends after some steps, or seconds of them
+loader = {name: {'true': True, 'false': False}.get(value) if not value.isdigit() else int(value)
+          for name, value in asked.items()}
+
+_applied = set()    # of `loader`, in this process or one that forked it
+_others = []        # lines that made a loader which was not the one
+_checked = [0]      # the pid in which the first step was checked
+_any = bool(loader or threads)
+
+
+def refuse(what, why):
+    """Ends the program. An exception might be caught, and the training go on without the change."""
+    _flush()
+    os.write(2, ('stallprof: %s cannot be applied: %s\n' % (what, why)).encode(errors='replace'))
+    os._exit(_FAILED)
+
+
+def leave():
+    """Ends the program when it has shown what was asked for."""
+    _flush()
+    os._exit(0)
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # closed, or the program's own
+            pass
+
+
+def is_meant(file, line):
+    """Whether the loader that this line makes is to be changed."""
+    if not loader_at:
+        return True
+    wanted, _, number = loader_at.rpartition(':')
+    if number == str(line) and (file == wanted or file.endswith('/' + wanted.lstrip('./'))
+                                or os.path.realpath(wanted) == os.path.realpath(file)):
+        return True
+    if len(_others) < 8:
+        _others.append('%s:%d' % (file, line))
+    return False
+
+
+def changed(name, before, after, file, line):
+    _applied.add(name)
+    put(SETTING_CHANGED, now(), name, repr(before), repr(after), file, line)
+
+
+def check_first_step():
+    """Called before a model's first update in a process: all that was asked for has happened by then."""
+    if not _any or _checked[0] == os.getpid():
+        return
+    _checked[0] = os.getpid()
+    lacking = [name for name in loader if name not in _applied]
+    if lacking:
+        where = ' at ' + loader_at if loader_at else ''
+        seen = '; loaders were made at ' + ', '.join(_others) if _others else ''
+        refuse('--set ' + lacking[0], 'the program trains, and has made no DataLoader of PyTorch%s%s' % (where, seen))
+    torch = sys.modules.get('torch')
+    if threads and torch is not None and torch.get_num_threads() != threads:
+        refuse('--threads %d' % threads, 'the program itself sets %d (torch.set_num_threads)' % torch.get_num_threads())
+
+
+def around_put(original):
+    """For the adapters whose steps are reported when they are done."""
+    def checked(kind, *fields):
+        if kind == events.OPTIMIZER_STEP:
+            check_first_step()
+        original(kind, *fields)
+    return checked

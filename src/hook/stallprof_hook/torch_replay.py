@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""`run --replay` and `run --drain`: a training whose batches are always ready, and its loader alone.
+
+Replay: the first batches of a loader are kept as the training gets them. Then its iterators give those
+again, as many an epoch as before; workers have nothing left to do. What the loss is does not matter any
+more. Drain: the first next() goes through the loader as fast as it can, then the program ends.
+"""
+import copy
+import sys
+
+from . import events, overrides
+from .events import now, put, stamp
+from .parts import PARTIAL, report
+
+LEAST = 10              # batches: fewer are one shape, one data-dependent path
+_MEMORY_SHARE = 4       # of what is available, a fourth at most
+_meant = {}             # number of a loader -> (weak reference, file, line, _Kept)
+_drained = []
+
+
+class _Kept:
+    """The batches of one loader."""
+
+    def __init__(self):
+        self.batches, self.bytes, self.full = [], 0, False
+        self.length = None      # of an epoch; None: not known
+        self.turn, self.given, self.clones = 0, [], True
+
+    def keep(self, batch, file, line):
+        self.batches.append(_copied(batch, True))
+        self.bytes += _bytes(batch)
+        bound = _available() // _MEMORY_SHARE
+        if self.bytes > bound and len(self.batches) < LEAST:
+            overrides.refuse('--replay', '%d batches take %.0f MB, more than a quarter of the memory that is '
+                             'available' % (len(self.batches), self.bytes / 1e6))
+        if len(self.batches) >= overrides.replay or self.bytes > bound:
+            self.full = True
+            overrides.changed('replay', '', len(self.batches), file, line)
+
+    def next(self):
+        """A batch of containers of its own. In the first round tensors are, too: a program that changes
+        them in place would go on with what it made of them."""
+        count = len(self.batches)
+        if self.turn == count:
+            self.clones = any(tensor._version != version for tensor, version in self.given)
+            self.given = []
+            if self.clones:
+                report('torch_replay.copies', PARTIAL, 'the program changes its batches in place: --replay copies '
+                                                       'each before it is given again, and next() takes that long')
+        batch = _copied(self.batches[self.turn % count], self.clones)
+        if self.turn < count:
+            self.given += [(tensor, tensor._version) for tensor in _tensors(batch)]
+        self.turn += 1
+        return batch
+
+
+def _is_tensor(part):
+    tensor = sys.modules['torch'].Tensor
+    return isinstance(part, tensor)
+
+
+def _copied(part, clones):
+    if _is_tensor(part):
+        return part.clone() if clones and not part.requires_grad else part
+    if isinstance(part, dict) or hasattr(part, 'data') and hasattr(part, 'keys'):   # UserDict of transformers
+        whole = copy.copy(part)
+        for key in list(whole.keys()):
+            whole[key] = _copied(whole[key], clones)
+        return whole
+    if type(part) is list:
+        return [_copied(item, clones) for item in part]
+    if isinstance(part, tuple):
+        items = [_copied(item, clones) for item in part]
+        return type(part)(*items) if hasattr(part, '_fields') else type(part)(items)
+    return part
+
+
+def _tensors(part):
+    if _is_tensor(part):
+        yield part
+    elif hasattr(part, 'keys') and hasattr(part, 'values'):
+        for item in part.values():
+            yield from _tensors(item)
+    elif isinstance(part, (list, tuple)):
+        for item in part:
+            yield from _tensors(item)
+
+
+def _bytes(part):
+    return sum(tensor.numel() * tensor.element_size() for tensor in _tensors(part))
+
+
+def _available():
+    with open('/proc/meminfo') as file:
+        for line in file:
+            if line.startswith('MemAvailable:'):
+                return int(line.split()[1]) * 1024
+    return 1 << 30
+
+
+# ---- loaders and iterators ------------------------------------------------------------------------
+
+def loader_made(number, reference, file, line):
+    if (overrides.replay or overrides.drain) and overrides.is_meant(file, line):
+        _meant[number] = reference, file, line, _Kept()
+
+
+def _length(iterator, loader):
+    """Batches of an epoch; None: an iterable data set that does not say."""
+    try:
+        return len(loader) if iterator._dataset_kind == 1 else len(iterator)
+    except TypeError:
+        if not overrides.ends:
+            overrides.refuse('--replay', 'the data set has no length, so that an epoch would not end; --for SECONDS '
+                                         'ends the run')
+        return None
+
+
+class Again:
+    """An epoch of batches that are kept."""
+
+    def __init__(self, kept, state):
+        self._kept, self._state, self._left = kept, state, kept.length
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        if self._kept.length is None:
+            raise TypeError('the data set has no length')
+        return self._kept.length
+
+    def __next__(self):
+        return _give(self._state, self._kept, self._take())
+
+    def _take(self):
+        if self._left is not None:
+            self._left -= 1
+        return self._left is None or self._left >= 0
+
+
+def _give(state, kept, more):
+    at, cpu = stamp()
+    batch = kept.next() if more else None
+    end, cpu_end = stamp()
+    put(events.FETCH, at, state.loader, state.number, end - at, cpu_end - cpu, -1, -1, -1, not more, -1, -1)
+    if not more:
+        raise StopIteration
+    return batch
+
+
+def around_next(following):
+    """In the place of the iterators' __next__; `following` itself where nothing was asked for."""
+    if not overrides.replay and not overrides.drain:
+        return following
+
+    def __next__(self):
+        state = self.__dict__.get('_stallprof')
+        reference, file, line, kept = _meant.get(getattr(state, 'loader', None), (None,) * 4)
+        if kept is None:
+            return following(self)
+        if overrides.drain:
+            _drain(self, following, reference(), file, line)
+        given = self.__dict__.get('_stallprof_given', 0)
+        self.__dict__['_stallprof_given'] = given + 1
+        if kept.full:
+            return _give(state, kept, kept.length is None or given < kept.length)
+        batch = following(self)
+        if kept.length is None:
+            kept.length = _length(self, reference())
+        kept.keep(batch, file, line)
+        return batch
+    return __next__
+
+
+def kept_of(number):
+    """Of a loader by its number, once there are enough; else None."""
+    kept = _meant.get(number, (None,) * 4)[3]
+    return kept if kept is not None and kept.full else None
+
+
+def install(kind, replayed):
+    """Epochs that begin when a loader's batches are kept: no workers are started for them."""
+    if not overrides.replay:
+        return
+    original = kind.__iter__
+
+    def __iter__(self):
+        again = replayed(self)
+        return original(self) if again is None else again
+    kind.__iter__ = __iter__
+
+
+def _drain(iterator, following, loader, file, line):
+    if _drained:
+        return
+    _drained.append(True)
+    overrides.changed('drain', '', overrides.drain, file, line)
+    end = now() + int(overrides.drain * 1e9)
+    while now() < end:
+        try:
+            following(iterator)
+        except StopIteration:
+            iterator = None   # its workers end before others are started, as where a loop is left
+            iterator = iter(loader)
+    if hasattr(iterator, '_shutdown_workers'):
+        iterator._shutdown_workers()
+    overrides.leave()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/text.h"
+
+namespace stallprof {
+
+// How the hook is given its part of what is below: lines of NAME=VALUE.
+inline constexpr char kOverridesVariable[] = "STALLPROF_OVERRIDES";
+
+// What `run` changes in the command from outside; nothing, unless it was asked for. What cannot be
+// applied is an error, never left out: the run would be taken for one with the change.
+struct Overrides {
+  // Of PyTorch's loaders, by the names of DataLoader's arguments, each once; values as
+  // parseLoaderSetting() makes them.
+  std::vector<std::pair<std::string, std::string>> loader;
+  std::string loaderAt;          // FILE:LINE of the one that is changed; empty: each that is made
+  unsigned threads = 0;          // of each pool of native threads; 0: as the program has it
+  std::vector<std::string> env;  // NAME=VALUE
+  unsigned replay = 0;           // batches that are given again and again; 0: the loader's own
+  unsigned drain = 0;            // seconds of the loader alone; 0: the training
+  // The command is sent TERM after so many steps, or so many seconds after its first; 0: never. Of
+  // a replay since it began.
+  unsigned steps = 0, seconds = 0;
+
+  [[nodiscard]] bool any() const { return needHook() || threads > 0 || !env.empty() || ends(); }
+  // The hook has to do it.
+  [[nodiscard]] bool needHook() const { return !loader.empty() || replay > 0 || drain > 0; }
+  [[nodiscard]] bool ends() const { return steps > 0 || seconds > 0; }
+};
+// What the hook reports when a replay, or the loader alone, begins.
+inline constexpr std::string_view kReplaySetting = "replay", kDrainSetting = "drain";
+
+// "num_workers=4" as a name and the value that the hook expects: a whole number, "true" or "false".
+// The Error says which names there are, and which values that one takes.
+[[nodiscard]] Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view word);
+// The Error says what is wrong with a word of `--env`.
+[[nodiscard]] Status checkVariable(std::string_view word);
+
+// `environment` with what the command's is to have: variables, thread pools, the hook's part.
+[[nodiscard]] std::vector<std::string> withOverrides(const std::vector<std::string>& environment,
+                                                     const Overrides& overrides);
+
+// What the hook reports of when it has changed it.
+[[nodiscard]] std::vector<std::string> namesOf(const Overrides& overrides);
+
+// As options of `run`, for the manifest: secrets masked.
+[[nodiscard]] std::vector<Untrusted> wordsOf(const Overrides& overrides);
+
+}  // namespace stallprof

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Batches given again, and a loader alone: what the program gets, and what is reported of it."""
+import json
+import textwrap
+import unittest
+
+from harness import Run
+from settings_test import HEAD, PYTHON, TORCH
+
+PROGRAM = HEAD + textwrap.dedent('''
+    import sys
+    made = []
+    class Counted(Numbers):
+        def __getitem__(self, i):
+            made.append(i)
+            return torch.tensor([float(i)])
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([torch.tensor([float(i)]) for i in range(100)])
+    def epochs(loader, count=2):
+        seen = [[batch.flatten().tolist() for batch in loader] for _ in range(count)]
+        print(json.dumps([seen, len(made)]))
+    ''')
+
+
+def program(text, *asked):
+    return Run([PYTHON, '-c', PROGRAM + textwrap.dedent(text)],
+               environment={'STALLPROF_OVERRIDES': ''.join(s + '\n' for s in asked)})
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Replay(unittest.TestCase):
+    def check(self, run):
+        """Epochs are as long as ever, of the first ten batches; each has its event."""
+        self.assertEqual(run.status, 0, run.err)
+        seen, made = json.loads(run.out)
+        first = seen[0][:10]
+        self.assertEqual([len(epoch) for epoch in seen], [20, 20])
+        self.assertEqual(seen[0][10:], first)
+        self.assertEqual(seen[1], first * 2)
+        self.assertEqual([f.end for f in run.fetch], [*[0] * 20, 1] * 2)
+        self.assertEqual([f.pass_ for f in run.fetch], [1] * 21 + [2] * 21)
+        replay, = run.setting
+        self.assertEqual((replay.name, replay.after), ('replay', '10'))
+        return made
+
+    def test_without_workers_the_data_set_is_asked_no_more(self):
+        made = self.check(program('epochs(DataLoader(Counted(), batch_size=2))', 'replay=10'))
+        self.assertEqual(made, 20)
+
+    def test_with_workers_none_are_started_again(self):
+        run = program('epochs(DataLoader(Numbers(), batch_size=2, num_workers=2, shuffle=True))', 'replay=10')
+        self.check(run)
+        self.assertEqual(len(run.worker), 2)
+
+    def test_workers_that_persist_do_no_harm(self):
+        self.check(program('epochs(DataLoader(Numbers(), batch_size=2, num_workers=2, persistent_workers=True))',
+                           'replay=10'))
+
+    def test_epochs_shorter_than_what_is_kept_fill_it_together(self):
+        run = program('epochs(DataLoader(Counted(), batch_size=8), 4)', 'replay=10')
+        seen, made = json.loads(run.out)
+        self.assertEqual(([len(epoch) for epoch in seen], made), ([5, 5, 5, 5], 80))
+
+    def test_batches_changed_in_place_come_as_they_were(self):
+        run = program('''
+            seen = []
+            for batch in DataLoader([{'x': torch.tensor([float(i)]), 'y': i} for i in range(60)], batch_size=2):
+                seen.append([batch['x'].flatten().tolist(), batch.pop('y').tolist()])
+                batch['x'].mul_(0)
+            print(json.dumps(seen))''', 'replay=10')
+        self.assertEqual(run.status, 0, run.err)
+        seen = json.loads(run.out)
+        self.assertEqual(seen, [[[2.0 * i, 2.0 * i + 1], [2 * i, 2 * i + 1]] for i in range(10)] * 3)
+        source, = run.source
+        self.assertEqual((source.source, source.state), ('hook.torch_replay.copies', 1))
+
+    def test_a_data_set_without_a_length_needs_an_end(self):
+        text = '''
+            for count, batch in enumerate(DataLoader(Stream(), batch_size=2)):
+                if count == 200: break
+            print(count)'''
+        run = program(text, 'replay=10')
+        self.assertEqual(run.status, 125)
+        self.assertIn('no length', run.err)
+        self.assertEqual(program(text, 'replay=10', 'ends=1').out.strip(), '200')
+
+    def test_a_subclass_of_the_program_replays_too(self):
+        run = program('''
+            class Mine(DataLoader):
+                def __iter__(self):
+                    for batch in super().__iter__(): yield batch
+            epochs(Mine(Counted(), batch_size=2))''', 'replay=10')
+        self.assertEqual(self.check(run), 20)
+
+
+@unittest.skipUnless(TORCH, 'no torch for ' + PYTHON)
+class Drain(unittest.TestCase):
+    def test_the_loader_runs_alone_and_the_program_ends(self):
+        for workers in 0, 2:
+            run = program('''
+                import time
+                class Slow(Numbers):
+                    def __getitem__(self, i):
+                        time.sleep(0.004)
+                        return torch.tensor([float(i)])
+                train(DataLoader(Slow(), batch_size=4, num_workers=%d))
+                print('not reached')''' % workers, 'drain=1')
+            self.assertEqual((run.status, run.out), (0, ''), run.err)
+            self.assertEqual(run.optimizer, [])
+            self.assertGreater(run.fetch[-1].at - run.fetch[0].at, 0.9e9)
+            self.assertEqual(run.setting[0].name, 'drain')
+            self.assertGreater(len({f.pass_ for f in run.fetch}), 1)   # epoch after epoch
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
