@@ -166,7 +166,9 @@ PROGRAMS = [
         "word2vec", "tmikolov/word2vec", "20c129a", "",
         ["word2vec", "-train", "text", "-output", "vectors", "-size", "100", "-threads", "2", "-iter", "4"], "text, C",
         {"compute.cpu_bound"}, "", "vectors of 100, five negative samples a word", (), public_data.corpus,
-        traced={"data": ("ReadWord", "ReadWordIndex", "LearnVocabFromTrainFile", "SearchVocab")}),
+        traced={"data": ("ReadWord", "ReadWordIndex", "LearnVocabFromTrainFile", "SearchVocab")},
+        note="all of its training is one function, TrainModelThread, in threads of its own without OpenMP: whose it is stays "
+             "unknown"),
     Program(
         "lightgbm", "microsoft/LightGBM", "bae0b7b", "examples/binary_classification",
         ["../../lightgbm", "config=train.conf", "num_trees=60"], "boosting, C++", {"compute.cpu_bound"}, "",
