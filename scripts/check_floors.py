@@ -18,11 +18,12 @@ HEAVY = {
                    "src/present/metrics/report_schema.cpp",
                    "src/present/metrics/report_read.cpp",
                    "src/trace/kineto_read.cpp", "src/gate/run_read.cpp",
-                   "src/gate/output_json.cpp", "tools/", "tests/"),
+                   "src/gate/output_json.cpp", "src/experiment/trials_file.cpp", "tools/", "tests/"),
     r"CLI/": ("tools/",),
     r"spdlog/": ("src/launch/setup/log.cpp",),
     r"perfmon/": ("src/sampler/perf/perf.cpp",),
-    r"fmt/": ("src/present/", "src/gate/", "src/advise/", "src/analysis/", "tools/"),
+    r"fmt/": ("src/present/", "src/gate/", "src/advise/", "src/analysis/", "src/experiment/",
+              "tools/"),
     r"toml": ("src/settings/toml_file.cpp",),
 }
 

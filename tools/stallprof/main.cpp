@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   if (verb == "manual") return runVerb({"manual", "", "", makeManual}, words);  // for the build
   if (const Verb* found = findVerb(verb)) return runVerb(*found, words);
 
-  const std::set<std::string> planned = {"verify", "merge"};
+  const std::set<std::string> planned = {"merge"};
   const char* what = planned.count(verb) != 0
                          ? "is not built yet in this version"
                          : "is not a command of stallprof; see stallprof --help";

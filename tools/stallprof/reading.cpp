@@ -7,6 +7,7 @@
 #include "analysis/blame/facts_accumulator.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "experiment/trials_file.h"
 #include "present/metrics/report_json.h"
 #include "trace/load.h"
 #include "trace/native_symbols.h"
@@ -32,6 +33,17 @@ void quoteLines(const Manifest& run, Analysis& analysis) {
         sourceLineAt(l.where.file.raw(), run.directory.raw(), l.where.line, run.startedRealtime));
 }
 
+// What trials of the recording measured (`stallprof verify`), where there were some.
+void addTrials(const std::string& path, Analysis& analysis) {
+  const auto text = readFile(path + "/" + kTrialsFile, kLargestReport);
+  if (!text.ok()) return;
+  const auto trials = parseTrials(text.value());
+  if (!trials.ok()) return;
+  applyTrials(trials.value(), analysis);
+  for (const std::string& note : trials.value().notes)
+    analysis.caveats.push_back(escapeTerminal(note, 400));
+}
+
 }  // namespace
 
 Result<RuleTable> readRules(const std::string& file) {
@@ -53,6 +65,7 @@ Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHou
   reading.analyzed = analyzeWithFacts(reading.trace, facts, {&rules});
   quoteLines(reading.trace.manifest, reading.analyzed.analysis);
   advise(reading.analyzed.analysis, {path, pricePerHour});
+  addTrials(path, reading.analyzed.analysis);
   return reading;
 }
 

@@ -14,6 +14,8 @@ const std::vector<Verb>& verbs() {
       {"compare", "BASE... -- HEAD...", "two sets of runs side by side", makeCompare},
       {"gate", "BASE... -- HEAD...", "whether a change may pass: exit status 1 on a regression",
        makeGate},
+      {"verify", "RECORDING", "try the fixes of a report on its command: measured gains",
+       makeVerify},
       {"export", "-f FORMAT RECORDING", "a recording for other tools", makeExport},
       {"import", "FILE -o RECORDING", "a trace of PyTorch's profiler as a recording", makeImport},
       {"explain", "ID", "what a finding means, how it is found, when it is wrong", makeExplain},

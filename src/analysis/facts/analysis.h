@@ -211,8 +211,10 @@ struct Advice {
   } change;
   std::string diff;  // "- old\n+ new" lines; may be empty
   Prediction predicted;
-  Maybe<double> measured;
+  Maybe<double> measured;  // by trials (`stallprof verify`): old / new step time; null: not tried
   std::string risk, verifyCommand;
+  Maybe<double> measuredLow{}, measuredHigh{};  // bounds of `measured`
+  std::string outcome{};  // of the trials: gain, no_gain, slower or undecided; empty: not tried
 };
 
 struct Finding {

@@ -15,10 +15,16 @@ constexpr double kMaxUnexplained = 0.15;             // above: no verdict
 constexpr double kLittleBeside = 1.0 / 3;            // of what computes
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
-const Prediction* firstPrediction(const Finding& f) {
+// Of an advice: as a trial measured it, where one did.
+Prediction gainKnown(const Advice& a) {
+  if (!a.measured) return a.predicted;
+  return {a.measured, a.measuredLow, a.measuredHigh, Basis::kReplayed, {}};
+}
+
+Maybe<Prediction> firstPrediction(const Finding& f) {
   for (const Advice& a : f.advice)
-    if (a.predicted.speedup && *a.predicted.speedup > 0) return &a.predicted;
-  return nullptr;
+    if (const Prediction p = gainKnown(a); p.speedup && *p.speedup > 0) return p;
+  return {};
 }
 
 // The phase as the id has it: findings of the host are `other` by time.
@@ -174,12 +180,12 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
 }  // namespace
 
 double gainOf(const Finding& f) {
-  const Prediction* p = firstPrediction(f);
+  const Maybe<Prediction> p = firstPrediction(f);
   return p ? std::max(0.0, 1 - 1 / *p->speedup) : f.shareRatio;
 }
 
 bool surelyFixed(const Finding& f) {
-  const Prediction* p = firstPrediction(f);
+  const Maybe<Prediction> p = firstPrediction(f);
   return p && replayedFix(*p);
 }
 
@@ -187,8 +193,9 @@ double scoreOf(const Finding& f) {
   return gainOf(f) * kWeights[static_cast<std::size_t>(f.confidence)];
 }
 
-void rankFindings(std::vector<Finding>& findings) {
-  capUncertainConfidence(findings);
+namespace {
+
+void sortFindings(std::vector<Finding>& findings) {
   // Two that one fix cures score alike: then the one that explains more of the time goes first.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (!rivals(a, b)) return surelyFixed(a);
@@ -197,6 +204,44 @@ void rankFindings(std::vector<Finding>& findings) {
   });
   for (Finding& f : findings) f.within = parentOf(f, findings);
   numberRanks(findings);
+}
+
+// The phase of rank 1, unless another's gain is as large.
+std::string boundBy(const std::vector<Finding>& findings, bool anyFix) {
+  const std::string first = phaseName(findings[0]);
+  const bool mixed = findings.size() > 1 && anyFix && phaseName(findings[1]) != first &&
+                     rivals(findings[0], findings[1]) &&
+                     gainOf(findings[1]) >= kTied * gainOf(findings[0]);
+  return mixed ? "mixed" : first;
+}
+
+}  // namespace
+
+void rankFindings(std::vector<Finding>& findings) {
+  capUncertainConfidence(findings);
+  sortFindings(findings);
+}
+
+void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
+  const auto order = [](const Advice& a) {
+    return !a.measured ? 1 : *a.measured >= kWorthIt ? 0 : 2;
+  };
+  for (Finding& f : findings)
+    std::stable_sort(f.advice.begin(), f.advice.end(), [&](const Advice& a, const Advice& b) {
+      return order(a) != order(b) ? order(a) < order(b)
+                                  : order(a) == 0 && *a.measured > *b.measured;
+    });
+  // A finding whose first fix has not been tried is no surer than before.
+  for (Finding& f : findings)
+    if (!f.advice.empty() && f.advice[0].measured && f.advice[0].outcome != "undecided")
+      f.confidence = Confidence::kVerified;
+  // What ranks first in a healthy run is no fix.
+  if (findings.empty() || verdict.healthy.value_or(false)) return;
+  sortFindings(findings);
+  verdict.tied = tiedRanks(findings);
+  if (verdict.withheld) return;
+  verdict.boundBy = boundBy(findings, worthIt(findings[0]));
+  verdict.confidence = findings[0].confidence;
 }
 
 Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
@@ -222,10 +267,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   }
   v.tied = tiedRanks(findings);
   v.confidence = findings[0].confidence;
-  v.boundBy = phaseName(findings[0]);
-  if (findings.size() > 1 && anyFix && phaseName(findings[1]) != v.boundBy &&
-      rivals(findings[0], findings[1]) && gainOf(findings[1]) >= kTied * gainOf(findings[0]))
-    v.boundBy = "mixed";
+  v.boundBy = boundBy(findings, anyFix);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;
 }

@@ -19,6 +19,11 @@ namespace stallprof {
 // Sorts by that, then by score; numbers the ranks, and names the parent of findings that overlap.
 void rankFindings(std::vector<Finding>& findings);
 
+// The same once fixes have been measured: what was measured counts in the place of what was
+// predicted, in a finding first what gained and last what did not. Bound by, ties and confidence
+// follow; whether the run is healthy stays.
+void rankVerified(std::vector<Finding>& findings, Verdict& verdict);
+
 // Bound by what, healthy or not, how sure; why there is no verdict, where there is none; which
 // findings are tied. Adds the healthy finding first where nothing gains 5 %.
 [[nodiscard]] Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings);

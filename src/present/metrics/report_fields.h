@@ -335,6 +335,12 @@ constexpr auto fieldsOf(const Advice*) {
   return fieldList(field("id", &Advice::id), field("text", &Advice::text),
                    field("change", &Advice::change), field("diff", &Advice::diff),
                    field("predicted", &Advice::predicted), field("measured", &Advice::measured),
+                   field("measured_low", &Advice::measuredLow, {.optional = true}),
+                   field("measured_high", &Advice::measuredHigh, {.optional = true}),
+                   field("outcome", [](const Advice& a) { return TextOrNull{a.outcome}; },
+                         {.text = "of its trials; only where it was tried",
+                          .words = "gain|no_gain|slower|undecided",
+                          .optional = true}),
                    field("risk", &Advice::risk), field("verify_command", &Advice::verifyCommand));
 }
 constexpr auto fieldsOf(const Finding*) {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "experiment/trial.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/verdict/rank.h"
+#include "base/stats.h"
+#include "gate/rank_test.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLoaderArguments = {
+    "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order"};
+
+const LoaderInfo* loaderAt(const Analysis& a, const SourceLine& where) {
+  for (const LoaderInfo& loader : a.run.loaders)
+    if (loader.where.file == where.file && loader.where.line == where.line) return &loader;
+  return a.run.loaders.size() == 1 ? &a.run.loaders[0] : nullptr;
+}
+
+std::vector<std::string> placeOf(const Analysis& a, const LoaderInfo& loader) {
+  if (loader.where.file.empty() || a.run.loaders.size() < 2) return {};
+  return {"--loader", loader.where.file.raw() + ":" + std::to_string(loader.where.line)};
+}
+
+// Empty: the change is none that `run` can make.
+std::vector<std::string> optionsOf(const Analysis& a, const Finding& f, const Advice& advice) {
+  const Advice::Change& change = advice.change;
+  if (change.to.empty()) return {};
+  if (change.kind == "env" && change.name.find('/') == std::string::npos) {
+    if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
+    return {"--env", change.name + "=" + change.to};
+  }
+  const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=
+                     kLoaderArguments.end();
+  const LoaderInfo* loader = loaderAt(a, f.where);
+  if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
+  if (!loader->kind.starts_with("torch.")) return {};
+  std::vector<std::string> options = {"--set", change.name + "=" + change.to};
+  // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
+  if (change.name == "num_workers" && loader->workers == 0 && change.to != "0")
+    options.insert(options.end(), {"--set", "persistent_workers=true"});
+  const std::vector<std::string> place = placeOf(a, *loader);
+  options.insert(options.end(), place.begin(), place.end());
+  return options;
+}
+
+std::vector<double> logarithms(std::span<const double> seconds) {
+  std::vector<double> logs;
+  for (const double s : seconds) logs.push_back(std::log(s));
+  return logs;
+}
+
+std::string times(double v) { return fmt::format("{:.2f}x", v); }
+
+}  // namespace
+
+std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum) {
+  std::vector<Trial> trials;
+  for (const Finding& f : analysis.findings)
+    for (const Advice& advice : f.advice) {
+      Trial trial{f.id,
+                  advice.id,
+                  optionsOf(analysis, f, advice),
+                  advice.predicted,
+                  {},
+                  {},
+                  {},
+                  {},
+                  {},
+                  TrialVerdict::kUndecided,
+                  {}};
+      const bool known = std::any_of(trials.begin(), trials.end(), [&](const Trial& other) {
+        return other.options == trial.options;
+      });
+      if (!trial.options.empty() && !known) trials.push_back(std::move(trial));
+    }
+  const auto worth = [](const Trial& t) { return t.predicted.speedup.value_or(0); };
+  std::stable_sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
+    const bool first = a.predicted.basis == Basis::kReplayed && worth(a) > 0,
+               second = b.predicted.basis == Basis::kReplayed && worth(b) > 0;
+    return first != second ? first : worth(a) > worth(b);
+  });
+  if (trials.size() > maximum) trials.resize(maximum);
+  return trials;
+}
+
+void judgeTrial(Trial& trial, double alpha) {
+  if (trial.verdict == TrialVerdict::kFailed) return;
+  trial.verdict = TrialVerdict::kUndecided;
+  if (trial.base.empty() || trial.fix.empty()) return;
+  trial.speedup = median(trial.base) / median(trial.fix);
+  const auto test = rankTest(logarithms(trial.base), logarithms(trial.fix), alpha);
+  if (!test) return;
+  trial.speedup = std::exp(-test->size);
+  trial.low = std::exp(-test->high);
+  trial.high = std::exp(-test->low);
+  if (test->better < alpha && *trial.speedup >= kWorthTrying)
+    trial.verdict = TrialVerdict::kGain;
+  else if (test->worse < alpha && *trial.speedup <= 1 / kWorthTrying)
+    trial.verdict = TrialVerdict::kSlower;
+  else if (*trial.high < kWorthTrying)
+    trial.verdict = TrialVerdict::kNoGain;
+}
+
+Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
+  // The loader of a finding is the one that the steps are of.
+  for (const Finding& f : a.findings)
+    if (const LoaderInfo* loader = loaderAt(a, f.where); loader != nullptr)
+      if (loader->kind.starts_with("torch.")) return placeOf(a, *loader);
+  return {};
+}
+
+namespace {
+
+// Measured ceilings take the place of the model's, of the same stage.
+void addCeiling(Analysis& a, const char* stage, double step, double base, std::string limitedBy) {
+  std::erase_if(a.ceilings, [&](const Ceiling& c) { return c.stage == stage; });
+  a.ceilings.push_back({stage, 1 / step, base / step - 1, std::move(limitedBy), "measured"});
+  std::stable_sort(a.ceilings.begin(), a.ceilings.end(), [](const Ceiling& x, const Ceiling& y) {
+    return x.stepsPerSecond < y.stepsPerSecond;
+  });
+}
+
+void applyCeilings(const Trials& trials, Analysis& a) {
+  if (trials.trials.empty() || trials.trials[0].base.empty()) return;
+  const double base = median(trials.trials[0].base);
+  if (trials.drainStep) {
+    const bool reads =
+        a.breakdown.blame && a.breakdown.blame->extract > a.breakdown.blame->transform;
+    addCeiling(a, reads ? "extract" : "transform", *trials.drainStep, base, "the loader alone");
+  }
+  if (!trials.replayStep) return;
+  addCeiling(a, "compute", *trials.replayStep, base, "data always ready");
+  a.verdict.stallRatio = std::max(0.0, 1 - *trials.replayStep / base);
+}
+
+}  // namespace
+
+void applyTrials(const Trials& trials, Analysis& analysis) {
+  bool any = false;
+  for (const Trial& trial : trials.trials)
+    for (Finding& f : analysis.findings)
+      for (Advice& advice : f.advice) {
+        // Another advice may make the same change: what was measured is true of it, too.
+        const bool same = (f.id == trial.finding && advice.id == trial.advice) ||
+                          optionsOf(analysis, f, advice) == trial.options;
+        if (!same || !trial.speedup || trial.verdict == TrialVerdict::kFailed) continue;
+        advice.measured = trial.speedup;
+        advice.measuredLow = trial.low;
+        advice.measuredHigh = trial.high;
+        advice.outcome = std::string(nameOf(trial.verdict));
+        any = true;
+      }
+  applyCeilings(trials, analysis);
+  if (any) rankVerified(analysis.findings, analysis.verdict);
+}
+
+std::string outcomeText(const Trial& trial) {
+  if (trial.verdict == TrialVerdict::kFailed) return "failed: " + trial.why;
+  if (!trial.speedup) return "not measured";
+  std::string text = times(*trial.speedup);
+  if (trial.low && trial.high) text += " (" + times(*trial.low) + " - " + times(*trial.high) + ")";
+  text += fmt::format(", {} and {} runs", trial.base.size(), trial.fix.size());
+  if (trial.verdict == TrialVerdict::kNoGain) return "no gain: " + text;
+  if (trial.verdict == TrialVerdict::kSlower) return "slower: " + text;
+  return trial.verdict == TrialVerdict::kGain ? text : "not decided: " + text;
+}
+
+}  // namespace stallprof

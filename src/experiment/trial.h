@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/facts/analysis.h"
+
+// A fix tried by measurement: runs of the user's command as it is and with the fix made from
+// outside, and what they say.
+namespace stallprof {
+
+enum class TrialVerdict : std::uint8_t {
+  kUndecided,  // too few runs, or too much noise, for any of the others
+  kGain,
+  kNoGain,  // surely less than kWorthTrying
+  kSlower,
+  kFailed,  // a run with the fix gave no steps
+};
+[[nodiscard]] constexpr std::string_view nameOf(TrialVerdict verdict) {
+  constexpr std::string_view kNames[] = {"undecided", "gain", "no_gain", "slower", "failed"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+// The least gain that counts, as the gate's floor.
+inline constexpr double kWorthTrying = 1.03;
+
+struct Trial {
+  std::string finding, advice;       // their ids: one advice is tried once
+  std::vector<std::string> options;  // of `stallprof run`, that make the change
+  Prediction predicted;
+  std::vector<double> base, fix;     // seconds a step of each run's window, in order
+  Maybe<double> speedup, low, high;  // base by fix: Hodges and Lehmann's, bounds at the alpha used
+  TrialVerdict verdict = TrialVerdict::kUndecided;
+  std::string why;  // one clause, where it failed or is not decided
+};
+
+// What is known of the trials of a recording: kept beside it, shown by its reports.
+struct Trials {
+  bool inPlace = false;      // on the user's own files
+  double windowSeconds = 0;  // of steps in each run
+  std::vector<Trial> trials;
+  // Seconds a step of the command with its data always ready, and of its loader alone.
+  Maybe<double> replayStep, drainStep;
+  std::vector<std::string> notes;  // ready to print
+};
+
+// The fixes of a report that `run` can make, best first, at most so many; the same change once.
+[[nodiscard]] std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum);
+
+// Judges by the order of the runs (gate/rank_test.h), one-sided at `alpha`.
+void judgeTrial(Trial& trial, double alpha);
+
+// Puts measured beside predicted gains into `analysis`, and ranks again: a fix that was measured
+// counts by its measurement.
+void applyTrials(const Trials& trials, Analysis& analysis);
+
+// "--loader", FILE:LINE of the training's loader; nothing where there is one, null where PyTorch
+// made none.
+[[nodiscard]] Maybe<std::vector<std::string>> loaderOptions(const Analysis& analysis);
+
+// "1.62x (1.55x - 1.70x), 4 runs each"; what was found where there is no gain.
+[[nodiscard]] std::string outcomeText(const Trial& trial);
+
+}  // namespace stallprof

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "experiment/trials_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace stallprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json numberOrNull(const Maybe<double>& v) { return v ? Json(*v) : Json(); }
+
+Maybe<double> numberOf(const Json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_number() ? Maybe<double>(at->get<double>()) : std::nullopt;
+}
+
+std::string textOf(const Json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+template <class T, class Is>
+std::vector<T> listOf(const Json& object, const char* name, Is is) {
+  std::vector<T> out;
+  const auto at = object.find(name);
+  if (at == object.end() || !at->is_array()) return out;
+  for (const Json& item : *at)
+    if (is(item)) out.push_back(item.get<T>());
+  return out;
+}
+
+std::vector<double> numbersOf(const Json& object, const char* name) {
+  return listOf<double>(object, name, [](const Json& item) { return item.is_number(); });
+}
+std::vector<std::string> textsOf(const Json& object, const char* name) {
+  return listOf<std::string>(object, name, [](const Json& item) { return item.is_string(); });
+}
+
+Json written(const std::vector<std::string>& texts) {
+  Json out = Json::array();
+  for (const std::string& text : texts) out.push_back(toUtf8(text));
+  return out;
+}
+
+Json written(const Trial& t) {
+  return {{"finding", t.finding},
+          {"advice", t.advice},
+          {"options", written(t.options)},
+          {"predicted",
+           {{"speedup", numberOrNull(t.predicted.speedup)},
+            {"low", numberOrNull(t.predicted.low)},
+            {"high", numberOrNull(t.predicted.high)},
+            {"basis", nameOf(t.predicted.basis)}}},
+          {"base_step_s", t.base},
+          {"fix_step_s", t.fix},
+          {"speedup", numberOrNull(t.speedup)},
+          {"low", numberOrNull(t.low)},
+          {"high", numberOrNull(t.high)},
+          {"verdict", nameOf(t.verdict)},
+          {"why", toUtf8(t.why)}};
+}
+
+Trial trialFrom(const Json& object) {
+  Trial t;
+  t.finding = textOf(object, "finding");
+  t.advice = textOf(object, "advice");
+  t.options = textsOf(object, "options");
+  if (const auto at = object.find("predicted"); at != object.end() && at->is_object()) {
+    t.predicted.speedup = numberOf(*at, "speedup");
+    t.predicted.low = numberOf(*at, "low");
+    t.predicted.high = numberOf(*at, "high");
+    if (textOf(*at, "basis") == nameOf(Basis::kAssumed)) t.predicted.basis = Basis::kAssumed;
+  }
+  t.base = numbersOf(object, "base_step_s");
+  t.fix = numbersOf(object, "fix_step_s");
+  t.speedup = numberOf(object, "speedup");
+  t.low = numberOf(object, "low");
+  t.high = numberOf(object, "high");
+  const std::string verdict = textOf(object, "verdict");
+  for (const TrialVerdict known :
+       {TrialVerdict::kGain, TrialVerdict::kNoGain, TrialVerdict::kSlower, TrialVerdict::kFailed})
+    if (verdict == nameOf(known)) t.verdict = known;
+  t.why = textOf(object, "why");
+  return t;
+}
+
+}  // namespace
+
+std::string trialsJson(const Trials& trials) {
+  Json out = {{"schema", kTrialsSchema},
+              {"in_place", trials.inPlace},
+              {"window_s", trials.windowSeconds},
+              {"replay_step_s", numberOrNull(trials.replayStep)},
+              {"drain_step_s", numberOrNull(trials.drainStep)},
+              {"trials", Json::array()},
+              {"notes", written(trials.notes)}};
+  for (const Trial& trial : trials.trials) out["trials"].push_back(written(trial));
+  return out.dump(1) + "\n";
+}
+
+Result<Trials> parseTrials(const std::string& json) {
+  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || textOf(object, "schema") != kTrialsSchema)
+    return Error{Error::Kind::kDamaged, std::string("no trials of schema ") + kTrialsSchema};
+  Trials trials;
+  trials.inPlace = object.value("in_place", Json()) == Json(true);
+  trials.windowSeconds = numberOf(object, "window_s").value_or(0);
+  trials.replayStep = numberOf(object, "replay_step_s");
+  trials.drainStep = numberOf(object, "drain_step_s");
+  trials.notes = textsOf(object, "notes");
+  if (const auto at = object.find("trials"); at != object.end() && at->is_array())
+    for (const Json& item : *at)
+      if (item.is_object()) trials.trials.push_back(trialFrom(item));
+  return trials;
+}
+
+}  // namespace stallprof

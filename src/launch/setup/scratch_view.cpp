@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "launch/setup/scratch_view.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "sampler/proc/mounts.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kOurs[] = "stallprof";  // source of our mounts
+// Kernel interfaces: no file of the user's is in them.
+constexpr std::array<std::string_view, 20> kNoFiles = {
+    "proc",      "sysfs",       "devtmpfs",   "devpts", "cgroup", "cgroup2",  "mqueue",
+    "debugfs",   "tracefs",     "securityfs", "pstore", "bpf",    "configfs", "fusectl",
+    "hugetlbfs", "binfmt_misc", "rpc_pipefs", "nsfs",   "autofs", "efivarfs"};
+// Of the root directory: what a distribution owns, and the kernel's. Read-only, or as it is.
+constexpr std::array<std::string_view, 14> kSystem = {
+    "proc", "sys", "dev",   "run",   "boot",   "usr", "bin",
+    "sbin", "lib", "lib32", "lib64", "libx32", "etc", "lost+found"};
+
+bool holdsFiles(const Mount& mount) {
+  return std::find(kNoFiles.begin(), kNoFiles.end(), mount.fsType) == kNoFiles.end();
+}
+
+bool isBelow(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+// Below the kernel's own directories: control groups would be hidden by a copy. Shared memory is
+// written to by any program.
+bool ofSystem(std::string_view point) {
+  return point != "/dev/shm" && (isBelow(point, "/proc") || isBelow(point, "/sys") ||
+                                 isBelow(point, "/dev") || isBelow(point, "/run"));
+}
+
+Error refused(const std::string& what, int error) {
+  return {Error::Kind::kUnsupported, what + ": " + errnoText(error)};
+}
+
+Status writeProc(const char* file, const std::string& text) {
+  const Fd fd = openAt(AT_FDCWD, file, O_WRONLY);
+  if (!fd.valid() || ::write(fd.get(), text.data(), text.size()) < 0) return refused(file, errno);
+  return Done{};
+}
+
+// Its own mounts; where root may not, as the same user in a user namespace.
+Status separateMounts() {
+  const auto user = std::to_string(::geteuid()), group = std::to_string(::getegid());
+  if (::unshare(CLONE_NEWNS) != 0) {
+    if (errno != EPERM) return refused("a mount namespace", errno);
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused("a user namespace", errno);
+    (void)writeProc("/proc/self/setgroups", "deny");
+    if (auto mapped = writeProc("/proc/self/uid_map", user + " " + user + " 1"); !mapped.ok())
+      return mapped;
+    if (auto mapped = writeProc("/proc/self/gid_map", group + " " + group + " 1"); !mapped.ok())
+      return mapped;
+  }
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return refused("mounts of its own", errno);
+  return Done{};
+}
+
+std::vector<Mount> mountsWithFiles() {
+  const auto text = readFile("/proc/self/mountinfo", 16u << 20);
+  std::vector<Mount> mounts;
+  if (!text.ok()) return mounts;
+  for (Mount& mount : Mounts::parse(text.value()))
+    if (holdsFiles(mount)) mounts.push_back(std::move(mount));
+  return mounts;
+}
+
+// Where copies are to lie: mounts, and of the root directory's those that are not the system's.
+// Parents come before what they hold.
+std::vector<std::string> placesOfCopies(const std::vector<Mount>& mounts,
+                                        const std::string& directory) {
+  std::vector<std::string> places;
+  std::error_code error;
+  for (fs::directory_iterator entry("/", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool ours = std::find(kSystem.begin(), kSystem.end(), name) == kSystem.end();
+    if (ours && entry->is_directory(error) && !entry->is_symlink(error))
+      places.push_back("/" + name);
+  }
+  for (const Mount& mount : mounts)
+    if (mount.point != "/" && !ofSystem(mount.point)) places.push_back(mount.point);
+  const bool copied = std::any_of(places.begin(), places.end(), [&](const std::string& place) {
+    return isBelow(directory, place);
+  });
+  if (copied) places.push_back(directory);
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::erase_if(places, [](const std::string& place) {
+    struct stat info {};
+    return ::lstat(place.c_str(), &info) != 0 || !S_ISDIR(info.st_mode);
+  });
+  return places;
+}
+
+// 0, or the errno.
+int makeReadOnly(const std::string& point) {
+  struct statvfs info {};
+  if (::statvfs(point.c_str(), &info) != 0) return EINVAL;  // hidden below another mount
+  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY;
+  constexpr std::array<std::pair<unsigned long, unsigned long>, 6> kKept = {
+      {{ST_NOSUID, MS_NOSUID},
+       {ST_NODEV, MS_NODEV},
+       {ST_NOEXEC, MS_NOEXEC},
+       {ST_NOATIME, MS_NOATIME},
+       {ST_NODIRATIME, MS_NODIRATIME},
+       {ST_RELATIME, MS_RELATIME}}};
+  for (const auto& [has, keep] : kKept)
+    if ((info.f_flag & has) != 0) flags |= keep;
+  return ::mount("none", point.c_str(), nullptr, flags, nullptr) == 0 ? 0 : errno;
+}
+
+std::string descriptorPath(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
+class Copies {
+ public:
+  // `upper`: a directory in memory, for what is written.
+  explicit Copies(std::string upper) : upper_(std::move(upper)) {}
+
+  // 0, or the errno: then the place stays as it is.
+  int add(const std::string& place, int lower) {
+    const std::string own = upper_ + "/" + std::to_string(count_++);
+    const std::string up = own + "/up", work = own + "/work";
+    struct stat info {};
+    if (::fstat(lower, &info) != 0 || ::mkdir(own.c_str(), 0755) != 0 ||
+        ::mkdir(up.c_str(), info.st_mode & 07777) != 0 || ::mkdir(work.c_str(), 0700) != 0)
+      return errno;
+    (void)::chmod(up.c_str(), info.st_mode & 07777);
+    (void)!::chown(up.c_str(), info.st_uid, info.st_gid);
+    const std::string options =
+        "lowerdir=/proc/self/fd/" + std::to_string(lower) + ",upperdir=" + up + ",workdir=" + work;
+    for (const char* more : {",userxattr", ""})
+      if (::mount(kOurs, place.c_str(), "overlay", 0, (options + more).c_str()) == 0) return 0;
+    return errno;
+  }
+
+ private:
+  std::string upper_;
+  unsigned count_ = 0;
+};
+
+struct Place {
+  std::string path;
+  Fd before;  // of what is there outside of the view
+};
+
+// Copies, in the order of `places`. What has none is seen as it was.
+Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
+  // The memory is mounted where the trials' own directory is: it is put back there in the end.
+  const Fd kept = openAt(AT_FDCWD, view.kept.c_str(), O_PATH | O_DIRECTORY);
+  if (!kept.valid()) return refused(inQuotes(view.kept), errno);
+  if (::mount(kOurs, view.kept.c_str(), "tmpfs", 0, "mode=0700") != 0)
+    return refused("memory for what is written", errno);
+  const Fd memory = openAt(AT_FDCWD, view.kept.c_str(), O_PATH | O_DIRECTORY);
+  Copies copies(descriptorPath(memory));
+  std::vector<std::string> copied;
+  for (const Place& place : places) {
+    const int error = copies.add(place.path, place.before.get());
+    if (error == 0) {
+      copied.push_back(place.path);
+      continue;
+    }
+    const auto within = [&](const std::string& path) {
+      return std::any_of(copied.begin(), copied.end(),
+                         [&](const std::string& other) { return isBelow(path, other); });
+    };
+    const bool needed = isBelow(view.directory, place.path);
+    if (needed && !within(view.directory))
+      return refused("a copy-on-write view of " + inQuotes(place.path), error);
+    if (!needed && within(place.path))
+      (void)::mount(descriptorPath(place.before).c_str(), place.path.c_str(), nullptr,
+                    MS_BIND | MS_REC, nullptr);
+  }
+  if (::mount(descriptorPath(kept).c_str(), view.kept.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return refused(inQuotes(view.kept), errno);
+  return Done{};
+}
+
+// All that is no copy. Of mounts at one point the last is seen; one that a copy hides cannot be
+// reached (EINVAL: no mount is there), and so not written to.
+Status makeRestReadOnly(const ScratchView& view) {
+  std::map<std::string, std::string> sourceAt;
+  for (const Mount& mount : mountsWithFiles()) sourceAt[mount.point] = mount.source;
+  for (const auto& [point, source] : sourceAt) {
+    if (source == kOurs || point == view.kept) continue;
+    if (const int error = makeReadOnly(point); error != 0 && error != EINVAL)
+      return refused("making " + inQuotes(point) + " read-only", error);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Status enterScratchView(const ScratchView& view) {
+  if (auto own = separateMounts(); !own.ok()) return own;
+  std::vector<Place> places;
+  // The working directory has a copy of its own: as an ordinary user one below a directory of
+  // another's could not be written to (the copy of that would have to be the other's, too).
+  for (const std::string& path : placesOfCopies(mountsWithFiles(), view.directory)) {
+    Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY);
+    if (before.valid()) places.push_back({path, std::move(before)});
+  }
+  if (std::none_of(places.begin(), places.end(),
+                   [&](const Place& place) { return isBelow(view.directory, place.path); }))
+    return Error{Error::Kind::kUnsupported,
+                 inQuotes(view.directory) + " is a directory of the system"};
+  if (auto copied = makeCopies(view, places); !copied.ok()) return copied;
+  if (auto rest = makeRestReadOnly(view); !rest.ok()) return rest;
+  if (::chdir(view.directory.c_str()) != 0) return refused(inQuotes(view.directory), errno);
+  return Done{};
+}
+
+}  // namespace stallprof

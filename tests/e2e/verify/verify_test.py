@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""`verify` on a real training: the measured gain beside the predicted one, and no file of the user's touched."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from programs import run
+
+STALLPROF = os.environ["STALLPROF"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+TORCH = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def files_below(*places):
+    """Every path below, with its content and times."""
+    found = {}
+    for place in places:
+        for folder, _, names in os.walk(place):
+            for name in names:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    found[path] = file.read(), os.stat(path).st_mtime_ns, os.stat(path).st_mode
+            found[folder] = os.stat(folder).st_mode
+    return found
+
+
+def can_view():
+    words = ["unshare", "-Um" if os.geteuid() else "-m", "true"]
+    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(TORCH, "no torch")
+class Verify(unittest.TestCase):
+    def setUp(self):
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="stallprof-verify-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.work, self.shared = os.path.join(self.dir, "work"), os.path.join(self.dir, "shared")
+        os.mkdir(self.work)
+        os.mkdir(self.shared)
+        shutil.copy(os.path.join(HERE, "train.py"), self.work)
+        for name in "old.txt", "log.txt":
+            with open(os.path.join(self.work, name), "w") as file:
+                file.write("the user's\n")
+        self.recording = os.path.join(self.dir, "r.stallprof")
+
+    def stallprof(self, *words, status=0):
+        return run([STALLPROF, *words], status, cwd=self.work)
+
+    def record(self, *options):
+        """Somewhere else: the training writes where it runs."""
+        self.stallprof("run", "--report", "none", "-o", self.recording, *options, "--steps", "60", "--",
+                       sys.executable, "train.py", self.shared)
+        for name in "old.txt", "log.txt":
+            with open(os.path.join(self.work, name), "w") as file:
+                file.write("the user's\n")
+
+    def report(self):
+        return json.loads(self.stallprof("report", "--format", "json", self.recording).stdout)
+
+    @unittest.skipUnless(can_view(), "no mount namespace can be had")
+    def test_a_gain_is_measured_and_the_users_files_stay_as_they_were(self):
+        self.record()
+        before = files_below(self.work, self.shared)
+        predicted = self.report()["findings"][0]["advice"][0]
+        self.assertIsNone(predicted["measured"])
+        said = self.stallprof("verify", "--trials", "1", "--steps", "40", "--most", "4", self.recording)
+        self.assertEqual(files_below(self.work, self.shared), before)
+        shm = [name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify")]
+        for name in shm:
+            os.remove(os.path.join("/dev/shm", name))
+        self.assertEqual(shm, ["stallprof-verify-0.pt"])    # of the recorded run alone
+        self.assertRegex(said.stdout, r"predicted .*x\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
+        report = self.report()
+        finding = report["findings"][0]
+        advice = finding["advice"][0]
+        self.assertEqual((finding["confidence"], advice["outcome"], advice["change"]["name"]),
+                         ("verified", "gain", "num_workers"))
+        self.assertEqual(advice["predicted"], predicted["predicted"])
+        # A sample sleeps 16 ms a batch beside 12 ms of training.
+        self.assertGreater(advice["measured"], 1.3)
+        self.assertLess(advice["measured"], 2.5)
+        measured = {c["stage"]: c for c in report["ceilings"] if c["basis"] == "measured"}
+        self.assertIn("compute", measured)
+        self.assertGreater(report["verdict"]["stall_ratio"], 0.3)
+        text = self.stallprof("report", self.recording).stdout
+        self.assertIn("[measured %.2fx]" % advice["measured"], " ".join(text.split()))
+        self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
+
+    def test_what_cannot_be_tried_is_refused_with_its_reason(self):
+        self.record("--replay")
+        self.assertIn("recording of --replay", self.stallprof("verify", self.recording, status=2).stderr)
+        self.assertIn("whole number", self.stallprof("verify", "--runs", "2", self.recording, status=2).stderr)
+        self.assertIn("no such", self.stallprof("verify", "no.stallprof", status=1).stderr.lower())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

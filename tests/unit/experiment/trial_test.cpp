@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "experiment/trial.h"
+
+#include "experiment/trials_file.h"
+#include "tests/catch.h"
+
+using namespace stallprof;
+
+namespace {
+
+Advice adviceOf(std::string id, Advice::Change change, Maybe<double> speedup,
+                Basis basis = Basis::kReplayed) {
+  Advice advice;
+  advice.id = std::move(id);
+  advice.change = std::move(change);
+  advice.predicted.speedup = speedup;
+  advice.predicted.basis = basis;
+  return advice;
+}
+
+// A loader without workers, and findings of which three changes can be made from outside.
+Analysis analysisOf() {
+  Analysis a;
+  LoaderInfo loader;
+  loader.kind = "torch.DataLoader";
+  loader.where = {Untrusted("/home/u/train.py"), {}, 30};
+  a.run.loaders = {loader};
+  Finding first, second;
+  first.id = "transform.in_process";
+  first.phase = Phase::kTransform;
+  first.where = loader.where;
+  first.confidence = Confidence::kMedium;
+  first.advice = {adviceOf("workers", {"loader_arg", "num_workers", "0", "2"}, 1.6),
+                  adviceOf("batch", {"loader_arg", "batch_size", "8", "64"}, 1.2),
+                  adviceOf("code", {"code", "decode", "", ""}, 1.1)};
+  second.id = "compute.oversubscribed";
+  second.phase = Phase::kCompute;
+  second.confidence = Confidence::kMedium;
+  second.advice = {adviceOf("threads", {"env", "OMP_NUM_THREADS", "8", "2"}, 1.9, Basis::kAssumed),
+                   adviceOf("malloc", {"env", "MALLOC_ARENA_MAX", "", "2"}, 1.2)};
+  a.findings = {first, second};
+  a.verdict.boundBy = "transform";
+  a.verdict.withheld.reset();
+  a.verdict.healthy = false;
+  return a;
+}
+
+Trial measured(std::vector<double> base, std::vector<double> fix, double alpha = 0.025) {
+  Trial trial;
+  trial.base = std::move(base);
+  trial.fix = std::move(fix);
+  judgeTrial(trial, alpha);
+  return trial;
+}
+
+}  // namespace
+
+TEST_CASE("trials are the fixes that can be made from outside, replayed ones first") {
+  const auto trials = trialsOf(analysisOf(), 9);
+  REQUIRE(trials.size() == 3);
+  CHECK(trials[0].options ==
+        std::vector<std::string>{"--set", "num_workers=2", "--set", "persistent_workers=true"});
+  CHECK(trials[1].options == std::vector<std::string>{"--env", "MALLOC_ARENA_MAX=2"});
+  CHECK(trials[2].options == std::vector<std::string>{"--threads", "2"});
+  CHECK(trialsOf(analysisOf(), 1).size() == 1);
+}
+
+TEST_CASE("of several loaders the one of the finding is named, and of no other kind any") {
+  Analysis a = analysisOf();
+  a.run.loaders.push_back(a.run.loaders[0]);
+  a.run.loaders[1].where.line = 40;
+  const auto options = trialsOf(a, 1)[0].options;
+  CHECK(options.back() == "/home/u/train.py:30");
+  for (LoaderInfo& loader : a.run.loaders) loader.kind = "tf.data";
+  CHECK(trialsOf(a, 9).size() == 2);
+}
+
+TEST_CASE("a fix gains where every run with it is faster, by more than the floor") {
+  const Trial gain = measured({1.00, 1.02, 0.98, 1.01}, {0.50, 0.51, 0.52, 0.49});
+  CHECK(gain.verdict == TrialVerdict::kGain);
+  CHECK(*gain.speedup == Approx(1.98).epsilon(0.02));
+  CHECK((*gain.low < *gain.speedup && *gain.speedup < *gain.high));
+  CHECK(measured({1, 1.01, 1.02, 1.03}, {1.0, 1.01, 1.015, 1.02}).verdict ==
+        TrialVerdict::kUndecided);
+  CHECK(measured({1, 1.002, 1.001, 1.003}, {1.0, 1.001, 1.002, 1.003}).verdict ==
+        TrialVerdict::kNoGain);
+  CHECK(measured({1, 1.01, 1.02, 1.03}, {1.2, 1.21, 1.22, 1.23}).verdict == TrialVerdict::kSlower);
+}
+
+TEST_CASE("too few runs decide nothing") {
+  const Trial few = measured({1, 1, 1}, {0.5, 0.5, 0.5});
+  CHECK(few.verdict == TrialVerdict::kUndecided);
+  CHECK(*few.speedup == Approx(2));
+  CHECK_FALSE(few.low);
+}
+
+TEST_CASE("what was measured stands beside what was predicted, and ranks") {
+  Analysis a = analysisOf();
+  Trials trials;
+  trials.trials = trialsOf(a, 3);
+  trials.trials[0].base = {1.000, 1.001, 1.002, 1.003};
+  trials.trials[0].fix = {1.000, 1.001, 1.002, 1.003};
+  trials.trials[2].base = trials.trials[0].base;
+  trials.trials[2].fix = {0.50, 0.51, 0.52, 0.53};
+  for (Trial& trial : trials.trials) judgeTrial(trial, 0.025);
+  applyTrials(trials, a);
+  REQUIRE(a.findings[0].id == "compute.oversubscribed");
+  CHECK(a.findings[0].rank == 1);
+  CHECK(a.findings[0].confidence == Confidence::kVerified);
+  CHECK(*a.findings[0].advice[0].measured == Approx(1.94).epsilon(0.02));
+  CHECK(a.findings[0].advice[0].outcome == "gain");
+  CHECK(a.verdict.boundBy == "compute");
+  const Finding& other = a.findings[1];
+  REQUIRE(other.advice.back().id == "workers");  // after what has not been tried
+  CHECK(*other.advice.back().measured == Approx(1));
+  CHECK(*other.advice.back().predicted.speedup == Approx(1.6));
+  CHECK_FALSE(other.advice[0].measured);
+}
+
+TEST_CASE("trials are read as they were written, and damage is none of them") {
+  Trials trials;
+  trials.notes = {"a note"};
+  trials.windowSeconds = 20;
+  trials.trials = trialsOf(analysisOf(), 3);
+  trials.trials[0].base = {1, 1, 1, 1};
+  trials.trials[0].fix = {0.5, 0.5, 0.5, 0.5};
+  judgeTrial(trials.trials[0], 0.025);
+  trials.trials[1].verdict = TrialVerdict::kFailed;
+  trials.trials[1].why = "ended with 1";
+  const auto read = parseTrials(trialsJson(trials));
+  REQUIRE(read.ok());
+  CHECK(trialsJson(read.value()) == trialsJson(trials));
+  CHECK(outcomeText(read.value().trials[1]) == "failed: ended with 1");
+  CHECK_FALSE(parseTrials("{}").ok());
+  CHECK_FALSE(parseTrials("[1").ok());
+  CHECK(parseTrials(R"({"schema": "stallprof.trials/1", "trials": [3, {"base_step_s": "x"}]})")
+            .value()
+            .trials.size() == 1);
+}

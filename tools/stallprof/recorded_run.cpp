@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/recorded_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kLargestLog = 1u << 20;  // more of one is not read for its last line
+// What a command left running, and does not end by TERM, ends by KILL.
+constexpr Nanos kGrace = std::chrono::seconds(5);
+
+Error notRun(const std::string& what) { return {Error::Kind::kUsage, what}; }
+
+std::vector<std::string> wordsOf(const RecordedRun& run) {
+  std::vector<std::string> words = {"stallprof",  "run", "--report", "none",
+                                    "--progress", "off", "-o",       run.recording};
+  words.insert(words.end(), run.options.begin(), run.options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), run.command.begin(), run.command.end());
+  return words;
+}
+
+[[noreturn]] void failChild(const std::string& what) {
+  std::fprintf(stderr, "stallprof: %s\n", what.c_str());
+  std::fflush(nullptr);
+  ::_exit(125);
+}
+
+// In the child. All runs are recorded alike, whatever configuration stands in their directories.
+[[noreturn]] void becomeRun(const RecordedRun& run) {
+  ::setenv("STALLPROF_CONFIG", "none", 1);
+  for (const std::string& word : run.environment) {
+    const std::size_t equals = word.find('=');
+    ::setenv(word.substr(0, equals).c_str(), word.c_str() + equals + 1, 1);
+  }
+  const std::vector<std::string> words = wordsOf(run);
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv("/proc/self/exe", argv.data());
+  failChild("cannot start a run: " + errnoText(errno));
+}
+
+void redirect(int log) {
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+}
+
+// Sends `signal` to every child; false where there is none.
+bool signalChildren(int signal) {
+  const auto text = readFile("/proc/thread-self/children", 1u << 20);
+  if (!text.ok()) return false;
+  std::istringstream pids(text.value());
+  bool any = false;
+  for (pid_t pid = 0; pids >> pid; any = true) ::kill(pid, signal);
+  return any;
+}
+
+// All that the command left is a child by now, as this process takes in orphans.
+void endOrphans() {
+  const Nanos until = now() + kGrace;
+  while (signalChildren(now() < until ? SIGTERM : SIGKILL)) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    ::poll(nullptr, 0, 20);
+  }
+}
+
+// In the child: the view is this process's, the run and all it starts are below it.
+[[noreturn]] void runInView(const RecordedRun& run) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (const Status entered = enterScratchView(*run.view); !entered.ok())
+    failChild("no view of the files for a trial: " + entered.error().message);
+  const pid_t inside = ::fork();
+  if (inside < 0) failChild("cannot start a run: " + errnoText(errno));
+  if (inside == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    becomeRun(run);
+  }
+  int status = 0;
+  for (pid_t ended = 0; ended != inside;) {
+    ended = ::waitpid(-1, &status, 0);
+    if (ended < 0 && errno != EINTR) ::_exit(125);
+  }
+  endOrphans();
+  ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+int waitFor(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<int> runRecorded(const RecordedRun& run) {
+  const Fd log = openAt(AT_FDCWD, run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (!log.valid()) return notRun("cannot write " + inQuotes(run.log) + ": " + errnoText(errno));
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return notRun("cannot start a run: " + errnoText(errno));
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // `run` passes it on
+    redirect(log.get());
+    if (!run.directory.empty() && ::chdir(run.directory.c_str()) != 0)
+      failChild(inQuotes(run.directory) + ": " + errnoText(errno));
+    if (run.view != nullptr) runInView(run);
+    becomeRun(run);
+  }
+  const int status = waitFor(child);
+  std::error_code ignored;
+  if (fs::exists(run.recording, ignored)) return status;
+  const std::string said = lastLine(run.log);
+  return notRun(fs::path(run.recording).stem().string() + " could not be recorded" +
+                (said.empty() ? "" : ": " + said));
+}
+
+Status tryScratchView(const ScratchView& view) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return notRun("a pipe: " + errnoText(errno));
+  const Fd read(ends[0]);
+  Fd write(ends[1]);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return notRun("cannot start a process: " + errnoText(errno));
+  if (child == 0) {
+    const Status entered = enterScratchView(view);
+    if (!entered.ok()) (void)writeAll(write.get(), entered.error().message);
+    ::_exit(entered.ok() ? 0 : 1);
+  }
+  write.reset();
+  std::string why(1000, '\0');
+  const ssize_t got = ::read(read.get(), why.data(), why.size());
+  why.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (waitFor(child) == 0) return Done{};
+  return Error{Error::Kind::kUnsupported, why.empty() ? "it cannot be had" : why};
+}
+
+std::string lastLine(const std::string& file) {
+  const auto text = readFile(file, kLargestLog);
+  if (!text.ok()) return "";
+  std::string_view all = text.value();
+  while (!all.empty() && all.back() == '\n') all.remove_suffix(1);
+  const std::size_t begin = all.rfind('\n');
+  return escapeTerminal(begin == std::string_view::npos ? all : all.substr(begin + 1), 400);
+}
+
+std::string endOf(int status) {
+  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
+  return "ended with " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace stallprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launch/setup/scratch_view.h"
+
+namespace stallprof {
+
+// One command under `stallprof run`, in a process of its own, without a report.
+struct RecordedRun {
+  std::string recording, log;            // absolute; what the command prints goes to the log
+  std::vector<std::string> command;      // at least one word
+  std::string directory;                 // where it runs; empty: here
+  std::vector<std::string> options;      // of `run`, beside those that every such run has
+  std::vector<std::string> environment;  // more NAME=VALUE
+  const ScratchView* view = nullptr;     // null: on the user's own files
+};
+
+// Runs it to its end; the status as waitpid() gives it. Whatever kills this process ends the
+// command. In a view what the command left running is ended, too. The Error (kUsage) is for what
+// could not be run at all, or not be recorded.
+[[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
+
+// Whether a view can be had: why not.
+[[nodiscard]] Status tryScratchView(const ScratchView& view);
+
+// "ended with 0", "was ended by signal 9"
+[[nodiscard]] std::string endOf(int status);
+// The last line of a log, escaped; "": none.
+[[nodiscard]] std::string lastLine(const std::string& log);
+
+}  // namespace stallprof

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/verify_runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "gate/interim.h"
+#include "stallprof/reading.h"
+#include "stallprof/recorded_run.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One-sided, of a fix that is the same as the base to be called a gain; shared by the judgements.
+constexpr double kAlpha = 0.05;
+// Above this the report itself calls the host noisy (host.noisy_neighbour).
+constexpr double kNoisy = 0.05;
+
+class Runs {
+ public:
+  Runs(const VerifyPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
+
+  Status round(std::size_t number);
+  void measureCeilings();
+  void judge(double alpha);
+  [[nodiscard]] bool decided() const;
+
+ private:
+  static constexpr std::size_t kBase = static_cast<std::size_t>(-1);
+  // Seconds a step; the Error says why there are none.
+  Result<double> run(const std::string& name, const std::vector<std::string>& options);
+  Status run(std::size_t which, std::size_t number);
+  [[nodiscard]] bool open(const Trial& trial) const {
+    return trial.verdict == TrialVerdict::kUndecided;
+  }
+
+  const VerifyPlan& plan_;
+  Trials& trials_;
+  std::vector<double> base_;
+};
+
+Result<double> Runs::run(const std::string& name, const std::vector<std::string>& options) {
+  RecordedRun run;
+  run.recording = (fs::path(plan_.place) / (name + ".stallprof")).string();
+  run.log = (fs::path(plan_.place) / (name + ".log")).string();
+  run.command = plan_.command;
+  run.directory = plan_.directory;
+  run.options = plan_.base;
+  run.options.insert(run.options.end(), options.begin(), options.end());
+  run.environment = offlineTrackers();
+  run.view = plan_.view;
+  const Nanos began = now();
+  const auto status = runRecorded(run);
+  if (!status.ok()) return status.error();
+  const auto analysis = readAnalysis(run.recording, {});
+  if (!analysis.ok()) return analysis.error();
+  const Maybe<double> rate = analysis.value().steps.ratePerSecond;
+  if (!rate || *rate <= 0 || analysis.value().steps.windowCount < 2) {
+    const std::string said = lastLine(run.log);
+    return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
+                                          (said.empty() ? "" : ": " + said)};
+  }
+  const double external = analysis.value().resources.externalCpuRatio.value_or(0);
+  if (external > kNoisy)
+    trials_.notes.push_back("Others used " + percentText(external) + " of the CPUs during " + name +
+                            ".");
+  std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
+               name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
+               countText(analysis.value().steps.windowCount).c_str(), seconds(now() - began));
+  return 1 / *rate;
+}
+
+Status Runs::run(std::size_t which, std::size_t number) {
+  const std::string name = which == kBase ? "base" : "fix" + std::to_string(which + 1);
+  std::vector<std::string> options = plan_.window;
+  if (which != kBase) {
+    const auto& fix = trials_.trials[which].options;
+    options.insert(options.end(), fix.begin(), fix.end());
+  }
+  const auto step = run(name + "-" + std::to_string(number), options);
+  if (step.ok()) {
+    (which == kBase ? base_ : trials_.trials[which].fix).push_back(step.value());
+    return Done{};
+  }
+  if (which == kBase) return step.error();
+  trials_.trials[which].verdict = TrialVerdict::kFailed;
+  trials_.trials[which].why = step.error().message;
+  return Done{};
+}
+
+// Once each: they say how far apart the two are, which is far more than runs differ.
+void Runs::measureCeilings() {
+  std::vector<std::string> replay = plan_.window, drain = plan_.loader;
+  replay.insert(replay.end(), plan_.loader.begin(), plan_.loader.end());
+  replay.emplace_back("--replay");
+  drain.push_back("--drain=" + std::to_string(plan_.drainSeconds));
+  const auto take = [&](const std::string& name, const std::vector<std::string>& options,
+                        Maybe<double>& into) {
+    const auto step = run(name, options);
+    if (step.ok())
+      into = step.value();
+    else
+      trials_.notes.push_back("No ceiling by " + name + ": " + step.error().message + ".");
+  };
+  take("replay", replay, trials_.replayStep);
+  take("drain", drain, trials_.drainStep);
+}
+
+Status Runs::round(std::size_t number) {
+  std::vector<std::size_t> order = {kBase};
+  for (std::size_t i = 0; i < trials_.trials.size(); ++i)
+    if (open(trials_.trials[i])) order.push_back(i);
+  if (number % 2 == 0) std::reverse(order.begin(), order.end());
+  for (const std::size_t which : order)
+    if (const Status ran = run(which, number); !ran.ok()) return ran;
+  for (Trial& trial : trials_.trials)
+    if (open(trial)) trial.base = base_;
+  return Done{};
+}
+
+void Runs::judge(double alpha) {
+  for (Trial& trial : trials_.trials)
+    if (open(trial)) judgeTrial(trial, alpha);
+}
+
+bool Runs::decided() const {
+  return std::none_of(trials_.trials.begin(), trials_.trials.end(),
+                      [&](const Trial& trial) { return open(trial); });
+}
+
+}  // namespace
+
+const std::vector<std::string>& offlineTrackers() {
+  static const std::vector<std::string> kVariables = {
+      "WANDB_MODE=offline",     "COMET_START_ONLINE=0", "NEPTUNE_MODE=offline",
+      "CLEARML_OFFLINE_MODE=1", "SWANLAB_MODE=local",   "MLFLOW_TRACKING_URI=file:mlruns"};
+  return kVariables;
+}
+
+Status runTrials(const VerifyPlan& plan, Trials& trials,
+                 const std::function<void(const Trials&)>& keep) {
+  const auto interims = interimsOf(plan.runs, plan.maximum, plan.runs);
+  const double alpha = kAlpha / static_cast<double>(interims.size());
+  Runs runs(plan, trials);
+  for (std::size_t number = 1; number <= interims.back() && !runs.decided(); ++number) {
+    if (const Status ran = runs.round(number); !ran.ok()) return ran;
+    if (number == 1 && plan.ceilings) runs.measureCeilings();
+    const bool judged = std::find(interims.begin(), interims.end(), number) != interims.end();
+    // What is shown meanwhile is no judgement: nothing is decided between the planned ones.
+    if (judged) runs.judge(alpha);
+    keep(trials);
+  }
+  return Done{};
+}
+
+}  // namespace stallprof

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/trial.h"
+#include "launch/setup/scratch_view.h"
+
+namespace stallprof {
+
+// How the trials of a recording are run.
+struct VerifyPlan {
+  std::vector<std::string> command;
+  std::string directory;              // where the recorded run ran
+  std::string place;                  // a directory for what is made, there and absolute
+  std::vector<std::string> base;      // options of `run` in all of them
+  std::vector<std::string> window;    // options of `run` that end each run
+  std::size_t runs = 4, maximum = 6;  // a side: for the first judgement, at most
+  bool ceilings = false;              // of a loader that can be replayed
+  std::vector<std::string> loader;    // options of `run` that name it; empty: the only one
+  unsigned drainSeconds = 10;
+  const ScratchView* view = nullptr;  // null: on the user's own files
+};
+
+// Runs the command as it is and with each fix by turns (base 1 2, 2 1 base, ...), so that whatever
+// drifts on the host falls on all of them. Judges after `runs` a side, and after `maximum`: what is
+// decided is run no more. A line a run on stderr. `keep` is called with what is known after each
+// round. The Error (kUsage) is for a command that gives no steps as it is.
+[[nodiscard]] Status runTrials(const VerifyPlan& plan, Trials& trials,
+                               const std::function<void(const Trials&)>& keep);
+
+// Variables that keep experiment trackers from the network, as NAME=VALUE.
+[[nodiscard]] const std::vector<std::string>& offlineTrackers();
+
+}  // namespace stallprof
