@@ -62,9 +62,11 @@ constexpr Offers offers(const Definitions&... each) {
 // Where a finding is among the others.
 struct FindingPlace {
   std::array<std::string_view, 4> within{};  // whose time may hold its time, widest first
-  bool healthy = false;  // the answer of a run where no other finding has a fix worth 5 %
+  bool healthy = false;   // the answer of a run where no other finding has a fix worth 5 %
+  bool byOthers = false;  // what other programs of the host do to it: below a quarter a caveat
 };
 inline constexpr FindingPlace kHealthyAnswer{{}, true};
+inline constexpr FindingPlace kByOthers{{}, false, true};
 template <typename... Ids>
 constexpr FindingPlace within(const Ids&... ids) {
   return {{ids...}};
@@ -79,7 +81,7 @@ struct FindingDefinition {
   Rule rule;
   Offers advice;  // all that the rule may offer
   std::array<std::string_view, 4> within;
-  bool healthy;
+  bool healthy, byOthers;
   ExplainPage page;
 
   constexpr FindingDefinition(std::string_view itsId, Rule itsRule, const Offers& itsAdvice,
@@ -89,6 +91,7 @@ struct FindingDefinition {
         advice(itsAdvice),
         within(place.within),
         healthy(place.healthy),
+        byOthers(place.byOthers),
         page(itsPage) {}
   constexpr FindingDefinition(std::string_view itsId, Rule itsRule, const Offers& itsAdvice,
                               const ExplainPage& itsPage)

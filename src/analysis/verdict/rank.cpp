@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
 constexpr double kMaxUnexplained = 0.15;             // above: no verdict
 constexpr double kLittleBeside = 1.0 / 3;            // of what computes
+constexpr double kOthersCount = 0.25;                // of the window: below it is a caveat
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
 // Of an advice: as a trial measured it, where one did.
@@ -55,18 +56,33 @@ void numberRanks(std::vector<Finding>& findings) {
 // Only gains of one kind can be said to be near each other.
 bool rivals(const Finding& a, const Finding& b) { return surelyFixed(a) == surelyFixed(b); }
 
+// What other programs of the host do is the run's own problem from a quarter of its time on;
+// without steps it never says what the time itself is for.
+// `stepless`: of a run without steps, where nothing about the host says what the time is for.
+bool isCaveat(const Finding& f, bool stepless) {
+  const FindingDefinition* definition = findingDefinition(f.id);
+  return definition && definition->byOthers && (f.shareRatio < kOthersCount || stepless);
+}
+
+void putCaveatsLast(std::vector<Finding>& findings, bool stepless) {
+  std::stable_partition(findings.begin(), findings.end(),
+                        [&](const Finding& f) { return !isCaveat(f, stepless); });
+  numberRanks(findings);
+}
+
 // Ranks of the findings whose score is within 10 % of the first's, it included; empty: only it.
-std::vector<int> tiedRanks(const std::vector<Finding>& findings) {
+std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) {
   std::vector<int> tied;
   const double first = findings.empty() ? 0 : scoreOf(findings[0]);
   if (first <= 0) return tied;
   for (const Finding& f : findings)
-    if (rivals(f, findings[0]) && scoreOf(f) >= kTied * first) tied.push_back(f.rank);
+    if (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first)
+      tied.push_back(f.rank);
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
 
-void noteTies(std::vector<Finding>& findings) {
-  for (const int rank : tiedRanks(findings))
+void noteTies(std::vector<Finding>& findings, bool stepless) {
+  for (const int rank : tiedRanks(findings, stepless))
     if (rank > 1)
       addEvidence(findings[static_cast<std::size_t>(rank) - 1],
                   "a tie: its gain is within 10 % of rank 1's");
@@ -164,7 +180,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
     return NoVerdict{Why::kUnexplained, unexplained(e), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
   const NoVerdict unclear{Why::kUnclear, 0, 0};
-  if (findings.empty()) return unclear;
+  if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
   // Waiting that no rule explains is not health: better no verdict than "all is well".
   if (!anyFix && e.steadyWait() > kMaxUnexplained) return unclear;
   // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
@@ -207,10 +223,10 @@ void sortFindings(std::vector<Finding>& findings) {
 }
 
 // The phase of rank 1, unless another's gain is as large.
-std::string boundBy(const std::vector<Finding>& findings, bool anyFix) {
+std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool stepless) {
   const std::string first = phaseName(findings[0]);
   const bool mixed = findings.size() > 1 && anyFix && phaseName(findings[1]) != first &&
-                     rivals(findings[0], findings[1]) &&
+                     !isCaveat(findings[1], stepless) && rivals(findings[0], findings[1]) &&
                      gainOf(findings[1]) >= kTied * gainOf(findings[0]);
   return mixed ? "mixed" : first;
 }
@@ -238,9 +254,10 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   // What ranks first in a healthy run is no fix.
   if (findings.empty() || verdict.healthy.value_or(false)) return;
   sortFindings(findings);
-  verdict.tied = tiedRanks(findings);
+  putCaveatsLast(findings, false);  // what is tried has steps
+  verdict.tied = tiedRanks(findings, false);
   if (verdict.withheld) return;
-  verdict.boundBy = boundBy(findings, worthIt(findings[0]));
+  verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);
   verdict.confidence = findings[0].confidence;
 }
 
@@ -248,13 +265,13 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   Verdict v;
   if (e.window > 0 && !e.trainer.steps.empty()) v.auRatio = e.compute;
   rankFindings(findings);
-  // Without steps no finding about the host says what the time itself is for.
   const bool stepless = e.trainer.steps.empty();
+  putCaveatsLast(findings, stepless);
   const bool anyFix = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-    return worthIt(f) && !(stepless && phaseName(f) == "host");
+    return worthIt(f) && !isCaveat(f, stepless);
   });
   if ((!anyFix || mostlyComputes(e, findings)) && nothingToFix(e)) addHealthyFinding(e, findings);
-  if (anyFix) noteTies(findings);
+  if (anyFix) noteTies(findings, stepless);
   v.withheld = withheld(e, findings, anyFix);
   if (v.withheld) {
     if (e.trainer.steps.size() < kMinSteps)
@@ -262,12 +279,12 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     else if (v.withheld->why == NoVerdict::Why::kUnclear && !anyFix && !findings.empty() &&
              e.steadyWait() > kMaxUnexplained)
       findings[0].confidence = Confidence::kLow;
-    v.tied = tiedRanks(findings);
+    v.tied = tiedRanks(findings, stepless);
     return v;
   }
-  v.tied = tiedRanks(findings);
+  v.tied = tiedRanks(findings, stepless);
   v.confidence = findings[0].confidence;
-  v.boundBy = boundBy(findings, anyFix);
+  v.boundBy = boundBy(findings, anyFix, stepless);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;
 }

@@ -189,3 +189,36 @@ TEST_CASE("no fix of 5 %: compute.cpu_bound first, and healthy") {
   CHECK(verdictOf(j.evidence, strong).healthy == Maybe<bool>(false));
   CHECK(strong[0].id == "load.worker_startup");
 }
+
+TEST_CASE("what others do below a quarter of the time is a caveat: no fix, no tie, never mixed") {
+  Judged j{Training{}};
+  Finding pressure = made("host.memory_pressure", Phase::kOther, 2, Confidence::kHigh);
+  pressure.shareRatio = 0.2;
+  pressure.advice[0].predicted = {};
+  std::vector<Finding> alone = {pressure};
+  const Verdict healthy = verdictOf(j.evidence, alone);
+  CHECK(healthy.healthy == Maybe<bool>(true));
+  CHECK(healthy.boundBy == "compute");
+  CHECK(alone[0].id == "compute.cpu_bound");
+  CHECK(alone[1].id == "host.memory_pressure");
+  std::vector<Finding> beside = {pressure,
+                                 assumed("load.ipc", Phase::kLoad, 1 / 0.81, Confidence::kHigh)};
+  const Verdict bound = verdictOf(j.evidence, beside);
+  CHECK(bound.boundBy == "load");
+  CHECK(bound.tied.empty());
+  CHECK(beside[0].id == "load.ipc");
+  CHECK(beside[1].rank == 2);
+}
+
+TEST_CASE("what others do from a quarter on comes first where it costs most, and is no health") {
+  Judged j{Training{}};
+  Finding pressure = made("host.memory_pressure", Phase::kOther, 2, Confidence::kHigh);
+  pressure.advice[0].predicted = {};
+  std::vector<Finding> list = {pressure};
+  const Verdict v = verdictOf(j.evidence, list);
+  CHECK(v.boundBy == "host");
+  CHECK(v.healthy == Maybe<bool>(false));
+  Finding limit = made("host.cpu_throttled", Phase::kOther, 1.2, Confidence::kHigh);
+  std::vector<Finding> own = {limit};  // the job's own limit is no matter of others
+  CHECK(verdictOf(j.evidence, own).boundBy == "host");
+}

@@ -29,12 +29,13 @@ Maybe<Finding> memoryPressure(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kMemoryPressure(
-    "host.memory_pressure", memoryPressure, offers(kFreeMemory),
+    "host.memory_pressure", memoryPressure, offers(kFreeMemory), kByOthers,
     {.cause =
          R"(The host is short of memory: pages are swapped or reclaimed while the job runs, and
   anything may stall.)",
      .rule = R"(tasks waited for memory over 5 % of the window (PSI), or over 10 pages a
-  second were swapped.)",
+  second were swapped. Below a quarter of the window it comes after all other findings, and a run
+  may be healthy beside it.)",
      .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
 - More memory, or another host.)",
      .wrong = R"(PSI counts the whole host: the pressure may be another job's. Its cost

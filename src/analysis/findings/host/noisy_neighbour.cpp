@@ -33,7 +33,7 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kNoisyNeighbour(
-    "host.noisy_neighbour", noisyNeighbour, offers(kQuietHost),
+    "host.noisy_neighbour", noisyNeighbour, offers(kQuietHost), kByOthers,
     {.cause =
          R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
      .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, and
