@@ -16,10 +16,11 @@ struct DeviceSeen {
   std::int32_t ordinal = -1;  // in that process, or the library's own index
   std::int32_t multiprocessors = -1, majorCapability = -1, minorCapability = -1;
   std::int64_t memoryBytes = -1;
+  std::int32_t node = -1;  // of the host's memory that it is attached to, where the host says
   STALLPROF_EVENT(DEVICE_SEEN, "device", v("device", s.device), v("name", s.name),
                   v("process", s.process), v("ordinal", s.ordinal), v("sms", s.multiprocessors),
                   v("major", s.majorCapability), v("minor", s.minorCapability),
-                  v("memory", s.memoryBytes))
+                  v("memory", s.memoryBytes), v("node", s.node))
 };
 
 // An interval in which what a process did on its devices was traced: all that happened within is

@@ -34,12 +34,13 @@ struct ProcessUsage {
   std::int64_t minorFaults = -1, majorFaults = -1;
   std::int64_t residentBytes = -1, sharedBytes = -1;  // statm: RSS and its file+shmem part
   std::int32_t threads = -1;
+  std::int32_t node = -1;  // of memory, of the CPU on which its first thread last ran
   STALLPROF_EVENT(PROCESS_USAGE, "usage", v("process", s.process), v("cpu", s.cpu),
                   v("user", s.user), v("system", s.system), v("rchar", s.readChars),
                   v("wchar", s.writeChars), v("syscr", s.readCalls), v("syscw", s.writeCalls),
                   v("read_bytes", s.readBytes), v("write_bytes", s.writeBytes),
                   v("minflt", s.minorFaults), v("majflt", s.majorFaults), v("rss", s.residentBytes),
-                  v("shared", s.sharedBytes), v("threads", s.threads))
+                  v("shared", s.sharedBytes), v("threads", s.threads), v("node", s.node))
 };
 
 // Once a second for the host. CPU times are of all CPUs together.
@@ -58,6 +59,7 @@ struct HostUsage {
   // Other recorders of the same job on this host, and the CPU of what they record, on those CPUs.
   std::int64_t siblings = -1;
   Nanos siblingCpu{-1};
+  std::int32_t nodes = -1;  // of memory (NUMA), that have CPUs
   STALLPROF_EVENT(HOST_USAGE, "host", v("busy", s.busy), v("idle", s.idle), v("iowait", s.ioWait),
                   v("steal", s.steal), v("job_cpu", s.jobCpu), v("mem_total", s.memoryTotal),
                   v("mem_available", s.memoryAvailable), v("page_cache", s.pageCache),
@@ -67,7 +69,7 @@ struct HostUsage {
                   v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans),
                   v("allowed_cpus", s.allowedCpus), v("allowed_busy", s.allowedBusy),
                   v("allowed_steal", s.allowedSteal), v("beside_busy", s.besideBusy),
-                  v("siblings", s.siblings), v("sibling_cpu", s.siblingCpu))
+                  v("siblings", s.siblings), v("sibling_cpu", s.siblingCpu), v("nodes", s.nodes))
 };
 
 struct DiskUsage {

@@ -43,22 +43,16 @@ std::map<StringId, DeviceSeen> devicesSeen(const Trace& trace) {
   return seen;
 }
 
-// The devices of the trainer: those it worked on; else those it opened or holds memory on.
+void addOnce(std::vector<StringId>& ids, StringId id) {
+  if (!id.none() && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+}
+
+// The devices of the trainer: those it used, else those it opened: a process opens every one.
 std::vector<StringId> devicesOf(const Trace& trace, const TrainerFacts& trainer) {
-  std::vector<StringId> ids;
-  const auto add = [&](StringId id) {
-    if (!id.none() && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-  };
-  for (const DeviceBusy& busy : trainer.device.devices) add(busy.device);
+  std::vector<StringId> ids = devicesUsed(trace, trainer);
   if (!ids.empty()) return ids;
-  for (const auto& row : trace.deviceSpans)
-    if (row.data.process == trainer.process) add(row.data.device);
-  for (const auto& row : trace.deviceProcesses)
-    if (row.data.process == trainer.process) add(row.data.device);
-  if (!ids.empty()) return ids;
-  // What was only opened: a process opens every device there is.
-  for (const DeviceGauge& gauge : trainer.device.gauges) add(gauge.device);
-  for (const auto& row : trace.devices) add(row.data.device);
+  for (const DeviceGauge& gauge : trainer.device.gauges) addOnce(ids, gauge.device);
+  for (const auto& row : trace.devices) addOnce(ids, row.data.device);
   return ids;
 }
 
@@ -142,6 +136,17 @@ void addCopies(const DeviceFacts& facts, DeviceInfo& out) {
 }
 
 }  // namespace
+
+std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer) {
+  std::vector<StringId> ids;
+  for (const DeviceBusy& busy : trainer.device.devices) addOnce(ids, busy.device);
+  if (!ids.empty()) return ids;
+  for (const auto& row : trace.deviceSpans)
+    if (row.data.process == trainer.process) addOnce(ids, row.data.device);
+  for (const auto& row : trace.deviceProcesses)
+    if (row.data.process == trainer.process) addOnce(ids, row.data.device);
+  return ids;
+}
 
 Maybe<DeviceInfo> describeDevice(const Trace& trace, const TrainerFacts& trainer) {
   const DeviceFacts& facts = trainer.device;

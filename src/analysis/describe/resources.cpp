@@ -9,6 +9,7 @@
 #include "analysis/blame/read_cpu.h"
 #include "analysis/describe/counted_reads.h"
 #include "analysis/describe/host_cpu.h"
+#include "analysis/describe/numa.h"
 #include "analysis/describe/pool_use.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
@@ -244,6 +245,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
   RunFacts run;
   measureCpu(trace, trainer, run);
+  run.numa = measureNuma(trace, trainer);
   run.faultSeconds = faultSeconds(trace);
   measureDisk(trace, begin, end, run);
   const Keep makers = producers(trace, trainer, roles);

@@ -97,6 +97,19 @@ struct CoverageInfo {
   Maybe<Slowdown> slowdown;   // null: no pause could be compared
 };
 
+// On which nodes of the host's memory (NUMA) the job's CPU time was spent, in the trainer's window.
+// Each second of a process counts for the node on which its first thread was last in it.
+struct NumaUse {
+  std::int64_t nodes = 0;                       // that have CPUs, two and more
+  Maybe<std::int32_t> trainerNode, deviceNode;  // where it was most; of the device it uses
+  Maybe<double> trainerNodeRatio;   // of the CPU of the trainer's process: on `trainerNode`
+  Maybe<double> deviceRemoteRatio;  // of the same: on another node than the device
+  Maybe<double> workerRemoteRatio;  // of the workers' CPU: on another node than the trainer then
+  // Of the window: by how much longer the trainer received batches from other nodes than those from
+  // its own. Null where it did not have enough of both.
+  Maybe<double> handoverCostRatio;
+};
+
 // Whose CPU time it was in the trainer's window (src/analysis/describe/README.md defines each
 // share). nullopt: not measured.
 struct CpuUse {
@@ -106,6 +119,7 @@ struct CpuUse {
   Maybe<double> jobCpuRatio, externalCpuRatio, siblingCpuRatio;
   Maybe<double> stealRatio;      // of the CPUs that the job may run on, taken by the hypervisor
   Maybe<double> throttledRatio;  // of the time in which the group's tasks could have run
+  Maybe<NumaUse> numa;           // null: the host has one node, or does not say
 };
 
 struct Resources : CpuUse {

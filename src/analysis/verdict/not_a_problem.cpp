@@ -24,6 +24,36 @@ class List {
   std::vector<std::string>& to_;
 };
 
+constexpr double kWorthSaying = 0.05;  // of the window, or of the usable cores
+
+// Work on another node of memory is a fact of the run; it is named here where it takes time, or
+// where what it would slow takes time and nothing shows how much of that is the way.
+void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& lines) {
+  constexpr double kOften = 0.25;  // of the CPU time
+  const double workers = numa.workerRemoteRatio.value_or(0), load = e.ownLoad + e.loadBlame;
+  const double trainer = numa.deviceRemoteRatio.value_or(0);
+  const double copies = std::max(e.device.copies, e.device.blocking);
+  const std::string compare =
+      " takes of it is not known; a run that is bound to one node "
+      "(numactl --cpunodebind) would show it.";
+  if (workers > kOften && numa.handoverCostRatio.value_or(0) > kWorthSaying)
+    lines.push_back("Workers spent " + percent(workers) +
+                    " of their CPU time on another NUMA node than the trainer: receiving those "
+                    "batches took " +
+                    percent(*numa.handoverCostRatio) +
+                    " of the time more than batches from its own node.");
+  else if (workers > kOften && !numa.handoverCostRatio && load > kWorthSaying)
+    lines.push_back("Workers spent " + percent(workers) +
+                    " of their CPU time on another NUMA node than the trainer, and moving batches "
+                    "takes " +
+                    percent(load) + " of the time: what the way between the nodes" + compare);
+  if (trainer > kOften && copies > kWorthSaying)
+    lines.push_back(
+        "The trainer spent " + percent(trainer) +
+        " of its CPU time on another NUMA node than its device, and copies to it take " +
+        percent(copies) + " of the time: what the way between the nodes" + compare);
+}
+
 }  // namespace
 
 std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Finding>& findings) {
@@ -61,7 +91,7 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
 }
 
 std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& findings) {
-  constexpr double kWorthSaying = 0.05, kBusyBeside = 0.25;
+  constexpr double kBusyBeside = 0.25;
   std::vector<std::string> lines;
   List list(findings, lines);
   const RunFacts& r = e.run;
@@ -90,6 +120,7 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
     lines.push_back("The cores that this run may use changed between " +
                     number(r.coresRange->first) + " and " + number(r.coresRange->second) +
                     " while it ran; figures are of the mean, " + number(r.cores) + ".");
+  if (r.numa) addNodes(e, *r.numa, lines);
   return lines;
 }
 

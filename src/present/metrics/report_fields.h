@@ -158,6 +158,22 @@ constexpr auto fieldsOf(const CoverageInfo*) {
                   {.text = "pauses compared with the time around them"})));
 }
 
+constexpr auto fieldsOf(const NumaUse*) {
+  using N = NumaUse;
+  return fieldList(
+      field("nodes", &N::nodes, {"that have CPUs"}),
+      field("trainer_node", &N::trainerNode, {"where the trainer was most"}),
+      field("trainer_node_ratio", &N::trainerNodeRatio,
+            {"of the CPU of the trainer's process, on that node"}),
+      field("worker_remote_ratio", &N::workerRemoteRatio,
+            {"of the workers' CPU, on another node than the trainer was on then"}),
+      field("device_node", &N::deviceNode, {"that the trainer's device is attached to"}),
+      field("device_remote_ratio", &N::deviceRemoteRatio,
+            {"of the CPU of the trainer's process, on another node than that"}),
+      field("handover_cost_ratio", &N::handoverCostRatio,
+            {"of the window: what receiving batches from other nodes took longer than from its "
+             "own; null: it did not have enough of both"}));
+}
 constexpr auto fieldsOf(const Resources*) {
   using R = Resources;
   constexpr Worse kUp = Worse::kHigher, kDown = Worse::kLower;
@@ -176,6 +192,10 @@ constexpr auto fieldsOf(const Resources*) {
       field("throttled_ratio", &R::throttledRatio,
             metric("Time stopped by a CPU quota, of that in which tasks could have run.",
                    "throttled")),
+      field("numa", &R::numa,
+            {.text = "On which nodes of memory the job's CPU time was spent; only on a host that "
+                     "has several.",
+             .optional = true}),
       field("role_cpu_ratio", [](const R& r) { return NamedRatios{&r.roleCpuRatio}; },
             {.text = "CPU by role, of the usable cores.", .by = "role", .exported = true}),
       field("gpu_busy_ratio", &R::gpuBusyRatio,

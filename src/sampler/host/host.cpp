@@ -57,7 +57,7 @@ void readPressure(const std::string& root, HostUsage& usage) {
 }  // namespace
 
 HostSampler::HostSampler(std::string root, const ProcessTree* tree)
-    : root_(std::move(root)), tree_(tree), allowed_(root_) {}
+    : root_(std::move(root)), tree_(tree), allowed_(root_), nodes_(root_) {}
 
 HostUsage HostSampler::readHost() {
   HostUsage usage;
@@ -71,6 +71,7 @@ HostUsage HostSampler::readHost() {
     usage.siblings = siblings_->count();
     usage.siblingCpu = usage.siblings < 0 ? Nanos(-1) : siblings_->cpu();
   }
+  usage.nodes = nodes_.count();
   readMemory(root_, usage);
   readPressure(root_, usage);
   if (tree_ != nullptr) usage.jobCpu = tree_->jobCpu();

@@ -6,6 +6,7 @@
 
 #include "sampler/host/allowed_cpus.h"
 #include "sampler/host/sibling_recorders.h"
+#include "sampler/proc/numa_nodes.h"
 #include "sampler/proc/sampler.h"
 #include "sampler/processes/process_tree.h"
 
@@ -35,6 +36,7 @@ class HostSampler : public Sampler {
   std::string root_;
   const ProcessTree* tree_;
   AllowedCpus allowed_;
+  NumaNodes nodes_;
   const SiblingRecorders* siblings_ = nullptr;
   std::unordered_map<std::string, bool> whole_;
   bool reported_ = false;

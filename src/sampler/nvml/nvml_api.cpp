@@ -112,6 +112,7 @@ Result<Api> load(const std::string& name) {
   find(library, api.name, "nvmlDeviceGetName");
   find(library, api.capability, "nvmlDeviceGetCudaComputeCapability");
   find(library, api.attributes, "nvmlDeviceGetAttributes_v2");
+  find(library, api.pciInfo, "nvmlDeviceGetPciInfo_v3");
   find(library, api.migMode, "nvmlDeviceGetMigMode");
   find(library, api.migCount, "nvmlDeviceGetMaxMigDeviceCount");
   find(library, api.migHandle, "nvmlDeviceGetMigDeviceHandleByIndex");

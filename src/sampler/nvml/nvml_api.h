@@ -99,6 +99,12 @@ struct Attributes {
   std::uint32_t gpuSlices, computeSlices;
   std::uint64_t memoryMib;
 };
+// Of nvmlDeviceGetPciInfo_v3. The two texts are the address in words.
+struct PciInfo {
+  char legacyAddress[16];
+  std::uint32_t domain, bus, device, deviceId, subsystemId;
+  char address[32];
+};
 struct GpmMetric {
   std::uint32_t id;
   std::int32_t code;
@@ -118,7 +124,7 @@ struct GpmSupport {
 
 static_assert(sizeof(MemoryV2) == 40 && sizeof(Sample) == 16 && sizeof(FieldValue) == 40);
 static_assert(sizeof(ProcessInfo) == 24 && sizeof(ProcessInfoR535) == 32);
-static_assert(sizeof(ProcessSample) == 32 && sizeof(Attributes) == 40);
+static_assert(sizeof(ProcessSample) == 32 && sizeof(Attributes) == 40 && sizeof(PciInfo) == 68);
 static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetrics, metrics) == 24);
 
 inline constexpr std::uint32_t kMemoryV2 = sizeof(MemoryV2) | 2u << 24;
@@ -157,6 +163,7 @@ struct Api {
   int (*name)(Device, char*, unsigned);
   int (*capability)(Device, int*, int*);
   int (*attributes)(Device, Attributes*);
+  int (*pciInfo)(Device, PciInfo*);
   int (*migMode)(Device, unsigned*, unsigned*);
   int (*migCount)(Device, unsigned*);
   int (*migHandle)(Device, unsigned, Device*);

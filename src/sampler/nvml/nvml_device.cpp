@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 namespace stallprof {
@@ -22,6 +23,14 @@ std::string text(nvml::Device device, int (*function)(nvml::Device, char*, unsig
   if (function == nullptr || function(device, buffer, sizeof buffer) != nvml::kSuccess) return {};
   buffer[sizeof buffer - 1] = '\0';
   return buffer;
+}
+
+std::string pciAddress(const nvml::Api& api, nvml::Device device) {
+  nvml::PciInfo info{};
+  if (api.pciInfo == nullptr || api.pciInfo(device, &info) != nvml::kSuccess) return {};
+  char address[32];
+  std::snprintf(address, sizeof address, "%04x:%02x:%02x.0", info.domain, info.bus, info.device);
+  return address;
 }
 
 // See ProcessInfoR535.
@@ -62,6 +71,7 @@ NvmlSeen NvmlDevice::identity(int ordinal, bool instance) const {
   nvml::Memory memory{};
   if (api_.memory != nullptr && api_.memory(handle_, &memory) == nvml::kSuccess)
     seen.memoryBytes = static_cast<std::int64_t>(memory.total);
+  seen.pci = pciAddress(api_, handle_);
   return seen;
 }
 

@@ -16,6 +16,7 @@ struct NvmlSeen {
   std::string uuid, name;
   std::int32_t ordinal = -1, multiprocessors = -1, majorCapability = -1, minorCapability = -1;
   std::int64_t memoryBytes = -1;
+  std::string pci;        // "0000:65:00.0", as sysfs spells its address; empty: not known
   bool instance = false;  // a MIG instance of a board, not a board
 };
 

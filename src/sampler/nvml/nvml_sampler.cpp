@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
 
 namespace stallprof {
 namespace {
@@ -74,6 +75,14 @@ void NvmlSampler::finish(Nanos now, EventOut& out) {
   refused_ = true;
 }
 
+// -1 in the file too: a host of one node, or firmware that does not say.
+std::int32_t NvmlSampler::nodeOf(const NvmlSeen& seen) const {
+  if (seen.pci.empty()) return -1;
+  const std::string folder = "sys/bus/pci/devices/" + seen.pci;
+  return static_cast<std::int32_t>(
+      parseNumber(contentOf(under(root_, folder + "/numa_node"), 64)).value_or(-1));
+}
+
 void NvmlSampler::take(EventOut& out) {
   auto [found, dropped] = thread_->take();
   for (const NvmlSeen& seen : found.devices) {
@@ -86,7 +95,8 @@ void NvmlSampler::take(EventOut& out) {
                                seen.multiprocessors,
                                seen.majorCapability,
                                seen.minorCapability,
-                               seen.memoryBytes});
+                               seen.memoryBytes,
+                               nodeOf(seen)});
   }
   for (NvmlFindings::Usage& sample : found.usages) {
     sample.usage.device = devices_.at(sample.device);

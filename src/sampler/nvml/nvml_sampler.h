@@ -29,6 +29,7 @@ class NvmlSampler : public Sampler {
  private:
   void start(Nanos now, EventOut& out);
   void take(EventOut& out);
+  [[nodiscard]] std::int32_t nodeOf(const NvmlSeen& seen) const;
   void reportHang(Nanos now, EventOut& out);
   void reportProcesses(const NvmlFindings::Processes& found, EventOut& out);
   [[nodiscard]] ProcessId processOf(std::uint32_t pid);

@@ -143,6 +143,8 @@ NvmlWatch::Watched* NvmlWatch::keep(nvml::Device handle, int ordinal, bool insta
     hidden_.push_back("device " + std::to_string(ordinal) + ": it does not give its UUID");
     return nullptr;
   }
+  for (const Watched& board : watched_)  // an instance has its board's place
+    if (instance && seen.pci.empty() && board.seen.ordinal == ordinal) seen.pci = board.seen.pci;
   auto known = std::find_if(watched_.begin(), watched_.end(),
                             [&](const Watched& w) { return w.seen.uuid == seen.uuid; });
   if (known == watched_.end()) {

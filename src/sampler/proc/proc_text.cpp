@@ -84,7 +84,7 @@ std::optional<ProcStat> parseStat(std::string_view text) {
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
     return std::nullopt;
   // words[i] is field i + 3 of proc(5).
-  const auto words = splitWords(text.substr(close + 1), 26);
+  const auto words = splitWords(text.substr(close + 1), 37);
   if (words.size() < 20 || words[0].size() != 1) return std::nullopt;
   const auto number = [&](std::size_t field) { return parseNumber(words[field - 3]).value_or(-1); };
   ProcStat stat;
@@ -103,6 +103,7 @@ std::optional<ProcStat> parseStat(std::string_view text) {
   if (words.size() >= 21) stat.virtualBytes = number(23);
   if (words.size() >= 26)
     stat.stack = static_cast<std::uint64_t>(std::max<std::int64_t>(number(28), 0));
+  if (words.size() >= 37) stat.cpu = number(39);
   return stat;
 }
 

@@ -52,6 +52,7 @@ struct ProcStat {
   std::uint64_t startTicks = 0;    // since boot
   std::int64_t virtualBytes = -1;  // 0: it has no memory any more, or never had any
   std::uint64_t stack = 0;         // bottom of the stack: another one after each exec; 0: hidden
+  std::int64_t cpu = -1;           // the first thread ran on it last; -1: cut off
 };
 [[nodiscard]] std::optional<ProcStat> parseStat(std::string_view text);
 

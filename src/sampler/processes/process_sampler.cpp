@@ -23,7 +23,7 @@ Nanos ticks(std::int64_t count) { return count < 0 ? Nanos{-1} : tickLength() * 
 }  // namespace
 
 ProcessSampler::ProcessSampler(std::string root, ProcessTree& tree)
-    : root_(std::move(root)), tree_(tree), fds_(keptFdLimit(0.09)) {}
+    : root_(std::move(root)), tree_(tree), nodes_(root_), fds_(keptFdLimit(0.09)) {}
 
 void ProcessSampler::readIo(const LiveProcess& process, Files& files, ProcessUsage& usage) {
   char buffer[512];
@@ -49,6 +49,7 @@ ProcessUsage ProcessSampler::read(const LiveProcess& process, Files& files) {
   usage.minorFaults = stat->minorFaults;
   usage.majorFaults = stat->majorFaults;
   usage.threads = static_cast<std::int32_t>(stat->threads);
+  usage.node = nodes_.of(stat->cpu);
   waitedFor = std::max(ticks(stat->childrenUserTicks), Nanos::zero()) +
               std::max(ticks(stat->childrenSystemTicks), Nanos::zero());
   usage.cpu = isLive(root_) ? processClock(process.pid) : Nanos{-1};

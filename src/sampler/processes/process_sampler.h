@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "sampler/proc/numa_nodes.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/sampler.h"
 #include "sampler/processes/process_tree.h"
@@ -30,6 +31,7 @@ class ProcessSampler : public Sampler {
 
   std::string root_;
   ProcessTree& tree_;
+  NumaNodes nodes_;
   FdBudget fds_;
   std::unordered_map<ProcessId, Files> files_;
   bool reported_ = false;

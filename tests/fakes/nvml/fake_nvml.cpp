@@ -127,6 +127,11 @@ struct MemoryV2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
 };
+struct PciInfo {
+  char legacy[16];
+  unsigned domain, bus, device, deviceId, subsystemId;
+  char address[32];
+};
 struct Value {
   unsigned long long bits;
 };
@@ -190,6 +195,14 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   if (const int code = enter("nvmlDeviceGetCudaComputeCapability", device); code != 0) return code;
   *major = 9;
   *minor = 0;
+  return 0;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* out) {
+  const std::lock_guard lock(mutex);
+  if (const int code = enter("nvmlDeviceGetPciInfo_v3", device); code != 0) return code;
+  if (valueOf(device, "pci_bus") < 0) return kNotSupported;
+  *out = PciInfo{};
+  out->bus = static_cast<unsigned>(valueOf(device, "pci_bus"));
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void* device, Memory* out) {

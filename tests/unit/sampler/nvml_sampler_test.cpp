@@ -84,7 +84,8 @@ TEST_CASE("devices, their use and their processes become events, the job's by id
   Machine machine;
   machine.process({.pid = 42});
   machine.link("proc/self/ns/pid", "pid:[4026531836]");
-  FakeNvml fake(hopper() + "process 42 1048576\nprocess 77 4096\n");
+  machine.file("sys/bus/pci/devices/0000:65:00.0/numa_node", "1\n");
+  FakeNvml fake(hopper() + "value pci_bus 101\nprocess 42 1048576\nprocess 77 4096\n");
   const Named named(FakeNvml::library());
   EventList list;
   ProcessTree tree(machine.root(), 42);
@@ -95,6 +96,7 @@ TEST_CASE("devices, their use and their processes become events, the job's by id
   CHECK(list.text(devices[0].device) == "GPU-a");
   CHECK(list.text(devices[0].name) == "NVIDIA H100 80GB HBM3");
   CHECK(devices[0].process.none());
+  CHECK(devices[0].node == 1);
   CHECK(list.all<DeviceUsage>()[0].device == devices[0].device);
   CHECK(list.all<DeviceUsage>()[0].clockMhz == 1755);
   const auto processes = list.all<DeviceProcess>();

@@ -92,3 +92,32 @@ TEST_CASE("the job's CPU survives the death of a process") {
   CHECK(tree.alive() == 1);
   CHECK(tree.jobCpu() == before);
 }
+
+TEST_CASE("a process is on the node of the CPU that its first thread ran on last") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  machine.file("sys/devices/system/node/online", "0-1\n");
+  machine.file("sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
+  machine.file("sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
+  CHECK(Sampled(machine).usage.node == -1);  // a stat file that is cut before the CPU
+  machine.file(
+      "proc/100/stat",
+      "100 (python3) S 1 100 100 0 -1 4194560 11 0 3 0 250 50 100 20 20 0 1 0 1000 1000000 "
+      "200 18446744073709551615 1 1 140000 0 0 0 0 0 0 0 0 0 17 6 0 0 0 0 0\n");
+  CHECK(Sampled(machine).usage.node == 1);
+}
+
+TEST_CASE("nodes of memory alone are no nodes of CPUs") {
+  Machine machine;
+  CHECK(NumaNodes(machine.root()).count() == -1);
+  CHECK(NumaNodes(machine.root()).of(0) == -1);
+  machine.file("sys/devices/system/node/online", "0,8,252\n");
+  machine.file("sys/devices/system/node/node0/cpulist", "0-79\n");
+  machine.file("sys/devices/system/node/node8/cpulist", "80-159\n");
+  machine.file("sys/devices/system/node/node252/cpulist", "\n");
+  NumaNodes nodes(machine.root());
+  CHECK(nodes.count() == 2);
+  CHECK(nodes.of(79) == 0);
+  CHECK(nodes.of(80) == 8);
+  CHECK(nodes.of(160) == -1);
+}
