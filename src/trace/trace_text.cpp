@@ -314,7 +314,8 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.host), all.addAll(trace.disks), all.addAll(trace.networks);
   all.addAll(trace.cgroups), all.addAll(trace.files), all.addAll(trace.syscalls);
   all.addAll(trace.counters);
-  all.addAll(trace.frameworks), all.addAll(trace.loaders), all.addAll(trace.iterators);
+  all.addAll(trace.frameworks), all.addAll(trace.settings), all.addAll(trace.loaders);
+  all.addAll(trace.iterators);
   all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks),
       all.addAll(trace.slowSamples);
   all.addAll(trace.optimizerSteps), all.addAll(trace.turns), all.addAll(trace.spans),
