@@ -4,13 +4,13 @@ nothing which cannot be applied is left out in silence."""
 import json
 import os
 import subprocess
-import sys
 import unittest
 
 from harness import STALLPROF, Case, main
 
 TRAIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook", "train.py")
-TORCH = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
+TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
 VARIABLES = "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"
 
 
@@ -40,7 +40,7 @@ class Overrides(Case):
     def test_variables_and_threads_are_the_commands(self):
         code = "import json, os; print(json.dumps(dict(os.environ)))"
         done, recording = self.run_with(("--threads", "3", "--env", "COLOUR=a=b", "--env", "API_TOKEN=hunter2"),
-                                        sys.executable, "-c", code)
+                                        PYTHON, "-c", code)
         self.assertEqual(done.returncode, 0, done.stderr)
         got = json.loads(done.stdout)
         self.assertEqual([got[name] for name in VARIABLES], ["3"] * 4)
@@ -51,7 +51,7 @@ class Overrides(Case):
 
     def test_without_an_option_the_command_gets_none_of_it(self):
         code = "import json, os; print(json.dumps(dict(os.environ)))"
-        done, _ = self.run_with((), sys.executable, "-c", code,
+        done, _ = self.run_with((), PYTHON, "-c", code,
                                 env=dict(os.environ, STALLPROF_OVERRIDES="num_workers=2"))
         self.assertNotIn("STALLPROF_OVERRIDES", json.loads(done.stdout))
 
@@ -69,9 +69,9 @@ class Overrides(Case):
         self.refused((), *inner, part="inside another stallprof run")
         self.assertFalse(os.path.exists(marker))
 
-    @unittest.skipUnless(TORCH, "no torch")
+    @unittest.skipUnless(TORCH, "no torch for " + PYTHON)
     def test_the_report_says_what_was_changed(self):
-        done, recording = self.run_with(("--set", "num_workers=2", "--loader", "train.py:62"), sys.executable, TRAIN,
+        done, recording = self.run_with(("--set", "num_workers=2", "--loader", "train.py:62"), PYTHON, TRAIN,
                                         "--epochs", "4")
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(subprocess.check_output([STALLPROF, "report", "--format", "json", recording]))

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -12,7 +11,8 @@ from programs import run
 
 STALLPROF = os.environ["STALLPROF"]
 HERE = os.path.dirname(os.path.abspath(__file__))
-TORCH = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
+TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def files_below(*places):
@@ -33,7 +33,7 @@ def can_view():
     return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
 
 
-@unittest.skipUnless(TORCH, "no torch")
+@unittest.skipUnless(TORCH, "no torch for " + PYTHON)
 class Verify(unittest.TestCase):
     def setUp(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="stallprof-verify-"))
@@ -53,7 +53,7 @@ class Verify(unittest.TestCase):
     def record(self, *options):
         """Somewhere else: the training writes where it runs."""
         self.stallprof("run", "--report", "none", "-o", self.recording, *options, "--steps", "60", "--",
-                       sys.executable, "train.py", self.shared)
+                       PYTHON, "train.py", self.shared)
         for name in "old.txt", "log.txt":
             with open(os.path.join(self.work, name), "w") as file:
                 file.write("the user's\n")
