@@ -130,13 +130,16 @@ class Job(Case):
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
     def test_row_20_a_pid_used_again_is_another_process(self):
-        script = ("i=0; while [ $i -lt 40 ]; do echo 299 > /proc/sys/kernel/ns_last_pid; sleep 0.02; "
-                  "i=$((i+1)); done; exit 4")
+        # Threads that start meanwhile, the recorder's too, may take the number: those are counted out.
+        script = ("i=0; n=0; while [ $i -lt 40 ]; do echo 299 > /proc/sys/kernel/ns_last_pid; sleep 0.02 & "
+                  "[ $! = 300 ] && n=$((n+1)); wait; i=$((i+1)); done; echo $n; exit 4")
         words, recording = self.words("sh", "-c", script)
         done = self.run_as_process_1(words)
         self.assertEqual(done.returncode, 4, done.stderr)
         lives = [re.search(r" process=(\d+) .*pid=300\b", e) for e in self.events(recording, "process")]
-        self.assertEqual(len({life[1] for life in lives if life}), 40)
+        again = int(done.stdout)
+        self.assertGreater(again, 20)
+        self.assertEqual(len({life[1] for life in lives if life}), again)
 
     def test_row_24_children_by_vfork_posix_spawn_and_clone_parent(self):
         script = textwrap.dedent("""
