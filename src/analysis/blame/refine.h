@@ -10,9 +10,6 @@ namespace stallprof {
 // data; false: there is none.
 bool addPhase(Split& split, Blame& blame, Phase phase, Nanos time);
 
-// So many samples are enough for a share of them: below, it is off by 9 points (one sigma).
-inline constexpr double kEnoughWorkerSamples = 30;
-
 // How a fetch's exact times split further, by the samples of all fetches together. Without enough
 // samples it changes nothing.
 struct FetchShares {

@@ -11,6 +11,7 @@
 #include "analysis/blame/refine.h"
 #include "analysis/blame/unpacking.h"
 #include "analysis/facts/hook_parts.h"
+#include "analysis/facts/lock_samples.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/loop_lines.h"
 #include "analysis/steps/own_phases.h"
@@ -52,8 +53,8 @@ class Gatherer {
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
-    inspectLocks();
-    inspectHolders();
+    addLockSamples(facts_, trace_, producing(), timeline_.who.thread, threads_.threads,
+                   {begin_, end_});
     for (auto& [key, function] : functions_) {
       function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
       facts_.functions.push_back(std::move(function.samples));
@@ -322,40 +323,13 @@ class Gatherer {
     note(id, label, what.phase, what, sample, Side::kProducer);
   }
 
-  // Of all Python threads of the processes that make batches.
-  void inspectLocks() {
-    std::set<ProcessId> producing;
+  // Processes that make batches; the trainer's where none is known.
+  [[nodiscard]] std::set<ProcessId> producing() const {
+    std::set<ProcessId> processes;
     for (const auto& [thread, intervals] : fetches_)
-      producing.insert(trace_.thread(thread).process);
-    if (producing.empty()) producing.insert(trace_.thread(timeline_.who.thread).process);
-    for (const ProcessId id : producing) {
-      std::uint32_t threads = 0;
-      for (const ThreadId thread : trace_.process(id).threads) threads += inspectLock(thread);
-      facts_.lockThreads = std::max(facts_.lockThreads, threads);
-    }
-  }
-
-  // Who holds the lock that the trainer waits for.
-  void inspectHolders() {
-    for (const ThreadId id : trace_.process(timeline_.who.process).threads) {
-      if (id == timeline_.who.thread) continue;
-      eachSlice(trace_.thread(id), begin_, end_, [&](const auto& row, std::uint32_t count) {
-        if (row.data.gil != Gil::kHolds) return;
-        facts_.lockBeside += count;
-        if (threads_.has(id)) facts_.lockProducers += count;
-      });
-    }
-  }
-
-  bool inspectLock(ThreadId id) {
-    double wanted = 0;
-    eachSlice(trace_.thread(id), begin_, end_, [&](const auto& row, std::uint32_t count) {
-      if (row.data.gil != Gil::kHolds && row.data.gil != Gil::kWaits) return;
-      wanted += count;
-      facts_.lockWanted.add(&row.data, count);
-      if (row.data.gil == Gil::kWaits) facts_.lockWaits += count;
-    });
-    return wanted >= kEnoughWorkerSamples;
+      processes.insert(trace_.thread(thread).process);
+    if (processes.empty()) processes.insert(timeline_.who.process);
+    return processes;
   }
 
   Function& functionOf(const StackLabel& label, Phase phase, const SampleLabel& what, Side side) {

@@ -15,6 +15,9 @@
 // share of many of them is a share of time; times come from the hook and the scheduler.
 namespace stallprof {
 
+// So many samples are enough for a share of them: below, it is off by 9 points (one sigma).
+inline constexpr double kEnoughWorkerSamples = 30;
+
 // A number of samples. Samples in a row that saw the same are one witness, not many, so the number
 // that counts for a confidence interval is Kish's effective size: the square of the sum of weights
 // over the sum of their squares, each run of equal samples weighing its length.

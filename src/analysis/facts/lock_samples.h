@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "analysis/facts/stack_facts.h"
+#include "base/interval.h"
+#include "trace/trace.h"
+
+namespace stallprof {
+
+// What samples in `within` say of the interpreter's lock: of all Python threads of the processes
+// that make batches (`producing`) how often those that want it wait, and who holds it beside the
+// trainer's thread in its process, of which `makers` make data.
+void addLockSamples(StackFacts& facts, const Trace& trace, const std::set<ProcessId>& producing,
+                    ThreadId trainer, const std::vector<ThreadId>& makers, const Interval& within);
+
+}  // namespace stallprof
