@@ -59,7 +59,7 @@ class Gatherer {
       function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
       facts_.functions.push_back(std::move(function.samples));
     }
-    for (auto& [number, line] : ofLine_) facts_.lines.push_back(std::move(line));
+    for (const auto& [number, line] : ofLine_) facts_.lines.push_back(line);
     std::stable_sort(facts_.functions.begin(), facts_.functions.end(),
                      [](const auto& a, const auto& b) { return a.samples > b.samples; });
     return std::move(facts_);
