@@ -10,7 +10,7 @@ namespace stallprof {
 namespace {
 
 // The same order in every run of the same records.
-constexpr auto largestFirst = [](const auto* a, const auto* b) {
+constexpr auto kLargestFirst = [](const auto* a, const auto* b) {
   return a->total.time != b->total.time ? a->total.time > b->total.time : a->key < b->key;
 };
 
@@ -89,7 +89,7 @@ void ActivityProcess::emitSpansOf(std::uint32_t ordinal, ActivityDeviceState& de
 
 void ActivityProcess::emitUses(std::int64_t until, const Sink& sink) {
   works_.settle(until, [&](std::int64_t second, auto& used) {
-    std::sort(used.begin(), used.end(), largestFirst);
+    std::sort(used.begin(), used.end(), kLargestFirst);
     std::map<std::uint64_t, WorkTotal> others;
     std::map<std::uint32_t, std::size_t> named;  // by device
     const auto emit = [&](const WorkOf& work, const WorkTotal& total, StringId name) {
@@ -128,7 +128,7 @@ void ActivityProcess::emitUses(std::int64_t until, const Sink& sink) {
 
 void ActivityProcess::emitCalls(std::int64_t until, const Sink& sink) {
   calls_.settle(until, [&](std::int64_t second, auto& used) {
-    std::sort(used.begin(), used.end(), largestFirst);
+    std::sort(used.begin(), used.end(), kLargestFirst);
     std::map<DeviceCallKind, CallTotal> others;
     const auto emit = [&](DeviceCallKind kind, const CallTotal& total, ThreadId by, StringId name) {
       DeviceCallUse use;

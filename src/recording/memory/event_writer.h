@@ -151,13 +151,13 @@ static inline struct stallprof_slot* stallprof_claim_slot(struct stallprof_event
   int64_t offsets[2];
   stallprof_time_offsets(offsets);
   writer->clock_offset = offsets[0] - writer->memory->monotonic_offset;
-  const int same_clock = !writer->clock_offset && offsets[1] == writer->memory->boottime_offset;
+  const int comparable = !writer->clock_offset && offsets[1] == writer->memory->boottime_offset;
   for (uint32_t i = 0; i < STALLPROF_MEMORY_SLOTS; ++i) {
     struct stallprof_slot* s = &slots[(pid + i) % STALLPROF_MEMORY_SLOTS];
     uint32_t none = 0;
     if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->owner, &none, pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      s->start_ticks = same_clock ? stallprof_start_ticks() : 0;
+      s->start_ticks = comparable ? stallprof_start_ticks() : 0;
       return s;
     }
   }
@@ -199,8 +199,8 @@ static inline uint8_t* stallprof_reserve(struct stallprof_slot* slot, uint32_t s
                                          uint64_t* head) {
   const uint64_t used = *head - __atomic_load_n(&slot->tail, __ATOMIC_ACQUIRE);
   const uint32_t at = (uint32_t)(*head % STALLPROF_RING_BYTES);
-  const uint32_t to_end = STALLPROF_RING_BYTES - at;
-  const uint32_t padding = size > to_end ? to_end : 0;
+  const uint32_t rest = STALLPROF_RING_BYTES - at;
+  const uint32_t padding = size > rest ? rest : 0;
   /* `tail` lies in memory that the job can write to: it is checked, not trusted. */
   if (used > STALLPROF_RING_BYTES || (uint64_t)size + padding > STALLPROF_RING_BYTES - used)
     return NULL;
