@@ -59,7 +59,7 @@ Prediction assuming(std::string what, Prediction p) {
 }
 
 bool replayedFix(const Prediction& p) {
-  return p.basis == Basis::kReplayed && p.speedup && *p.speedup >= kWorthIt - 1e-12;
+  return p.basis == Basis::kReplayed && p.speedup && p.low.value_or(*p.speedup) >= kWorthIt - 1e-12;
 }
 
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,

@@ -32,7 +32,7 @@ inline constexpr double kTied = 0.90;
                                        std::string assumes);
 // A speedup below this is no fix.
 inline constexpr double kWorthIt = 1.05;
-// Worth it, by a replay of what was measured.
+// Worth it even at the low end of the interval, by a replay of what was measured.
 [[nodiscard]] bool replayedFix(const Prediction& p);
 // Inserts by gain and by how easily the change is tried, replayed fixes first; the first is what
 // the finding is ranked by.

@@ -16,10 +16,11 @@ constexpr double kLittleBeside = 1.0 / 3;            // of what computes
 constexpr double kOthersCount = 0.25;                // of the window: below it is a caveat
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
-// Of an advice: as a trial measured it, where one did.
+// Of an advice: as a trial measured it, where one did. What was measured is known without its
+// interval, too.
 Prediction gainKnown(const Advice& a) {
   if (!a.measured) return a.predicted;
-  return {a.measured, a.measuredLow, a.measuredHigh, Basis::kReplayed, {}};
+  return {a.measured, {}, {}, Basis::kReplayed, {}};
 }
 
 Maybe<Prediction> firstPrediction(const Finding& f) {

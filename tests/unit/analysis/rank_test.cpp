@@ -76,6 +76,18 @@ TEST_CASE("a replayed gain below 5 % is no fix: a larger assumed one goes first"
   CHECK(list[0].id == "extract.storage_bandwidth");
 }
 
+TEST_CASE(
+    "a replayed gain whose interval begins below 5 % is no sure fix: a larger assumed one goes "
+    "first") {
+  std::vector<Finding> list = {
+      made("load.worker_startup", Phase::kLoad, 1.1, Confidence::kMedium),
+      assumed("transform.cpu_saturated", Phase::kTransform, 1.5, Confidence::kMedium)};
+  list[0].advice[0].predicted.low = 1.02;
+  list[0].advice[0].predicted.high = 1.2;
+  rankFindings(list);
+  CHECK(list[0].id == "transform.cpu_saturated");
+}
+
 TEST_CASE("a replayed and an assumed gain are neither tied nor mixed") {
   Judged j{Training{}};
   std::vector<Finding> list = {
