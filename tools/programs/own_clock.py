@@ -7,6 +7,8 @@ import sys
 import time
 
 WITHOUT = "--without" in sys.argv   # the program without what holds it back: for its gain
+# Of a program with a loader: without which of its possible causes (loader_causes.py).
+CAUSE = sys.argv[sys.argv.index("--without-cause") + 1] if "--without-cause" in sys.argv else None
 
 
 class OwnClock:
@@ -22,6 +24,9 @@ class OwnClock:
 
     def batches(self, loader):
         """Goes through a loader: what a loop waits for it is `data`, each batch a step."""
+        if CAUSE:
+            import loader_causes
+            loader = loader_causes.without(CAUSE, loader)
         with self.during("data"):
             iterator = iter(loader)
         while True:
@@ -74,4 +79,5 @@ class OwnClock:
             share[name] += max(0.0, min(end, last) - max(begin, first)) / (last - first)
         if len(share) == 2:
             share["compute"] = 1 - sum(share.values())
-        print(json.dumps({"steps": len(self.begins), "seconds": last - first, "share": share}), flush=True)
+        print(json.dumps({"steps": len(self.begins), "timed": len(self.begins) - warm, "seconds": last - first,
+                          "share": share}), flush=True)

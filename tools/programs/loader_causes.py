@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Takes one possible cause of a slow loader away, so that what it costs is measured and not argued."""
+import torch
+from torch.utils.data import IterableDataset
+
+MADE = 8   # samples and batches that are made before they are repeated
+loaders = {}   # by identity: what replaces a loader, for all of its epochs
+
+
+class OnceMade:
+    """A dataset that makes a few samples in each process, and hands those out from then on."""
+
+    def __init__(self, dataset):
+        self.dataset, self.made = dataset, []
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, index):
+        if len(self.made) < MADE:
+            self.made.append(self.dataset[index])
+        return self.made[index % len(self.made)]
+
+
+class Repeated:
+    """A loader whose batches are those of its beginning, from memory; each epoch as long as the first."""
+
+    def __init__(self, loader):
+        self.batches = []
+        self.count = 0
+        for batch in loader:
+            self.count += 1
+            if len(self.batches) < MADE:
+                self.batches.append(batch)
+
+    def __iter__(self):
+        return (self.batches[i % len(self.batches)] for i in range(self.count))
+
+
+def possible(loader):
+    """Which of them a loader can be without."""
+    causes = ["batches", "threads"]
+    if not isinstance(loader.dataset, IterableDataset):   # how many samples a stream has only its end says
+        causes.append("samples")
+    if loader.num_workers > 0 and not loader.persistent_workers:
+        causes.append("startup")
+    return causes
+
+
+def without(cause, loader):
+    if id(loader) in loaders:
+        return loaders[id(loader)]
+    if cause not in possible(loader):
+        raise SystemExit(0)
+    replaced = loader
+    if cause == "threads":
+        torch.set_num_threads(1)
+    elif cause == "startup":   # the class refuses both assignments once it is made
+        object.__setattr__(loader, "persistent_workers", True)
+    elif cause == "samples":
+        object.__setattr__(loader, "dataset", OnceMade(loader.dataset))
+    else:
+        replaced = Repeated(loader)
+    loaders[id(loader)] = replaced
+    return replaced
