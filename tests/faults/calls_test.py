@@ -54,11 +54,12 @@ class Calls(Case):
 
     def test_row_41_the_nth_allocation_fails_once_or_for_ever(self):
         """Of front and recorder, which count on from the fork each on its own. The command allocates nothing."""
-        unrecorded = died = 0
+        log, failed = self.path("failed"), 0
         for ever in (False, True):
             for nth in sorted({int(1.45 ** i) for i in range(6, 28)}):
                 words, _ = self.words(probe("quiet"))
-                env = dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_ALLOC"], STALLPROF_FAIL_AT=str(nth))
+                env = dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_ALLOC"], STALLPROF_FAIL_AT=str(nth),
+                           STALLPROF_FAIL_LOG=log)
                 if ever:
                     env["STALLPROF_FAIL_EVER"] = "1"
                 done = self.run_words(words, env=env)
@@ -66,9 +67,10 @@ class Calls(Case):
                     self.check(done, (nth, ever))
                 else:  # before the command line was read: not a word of it is known
                     self.assertLess(nth, READ_BY, (nth, ever, done.stderr))
-                unrecorded += b"unrecorded" in done.stderr
-                died += b"recorder died" in done.stderr
-        self.assertGreater(unrecorded + died, 3)
+                failed += os.path.exists(log)
+                if os.path.exists(log):
+                    os.unlink(log)
+        self.assertGreater(failed, 20)  # of 44 tries: how many allocations there are is up to the recorder
 
     def test_row_77_a_recorder_that_dies_leaves_no_core(self):
         words, _ = self.words("sleep", "60")

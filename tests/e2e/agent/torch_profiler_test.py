@@ -51,7 +51,9 @@ def has_torch():
 class TorchProfiler(unittest.TestCase):
     def run_program(self, order, script=''):
         memory = EventMemory()
-        env = dict(os.environ, PYTHONPATH=HOOK, STALLPROF_EVENTS=memory.path, FAKE_CUPTI=script)
+        # 15: everything, never in windows, which a loaded host has time for.
+        env = dict(os.environ, PYTHONPATH=HOOK, STALLPROF_EVENTS=memory.path, FAKE_CUPTI=script,
+                   STALLPROF_AGENT_ON='15')
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [FAKES + '/agent_drain', '--out', folder, '--agent', AGENT, '--',
