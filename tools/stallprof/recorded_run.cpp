@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "base/fd.h"
@@ -85,22 +86,60 @@ void endOrphans() {
   }
 }
 
+// In a child: it ends by TERM when its parent does, however that ended.
+void endWith(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(125);  // it was gone already
+}
+
+// What asks a process to end, and the end of a child.
+sigset_t awaited() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD})
+    ::sigaddset(&signals, signal);
+  return signals;
+}
+
+// The status of `inside`. Once this process is to end, by TERM of its dead parent or as part of a
+// group, the run gets TERM and, after a grace, all that is left KILL: a command that does not end
+// by TERM would go on for ever, with nobody to know of it.
+int waitInside(pid_t inside) {
+  const sigset_t signals = awaited();
+  const timespec tick = {0, 100'000'000};
+  std::optional<Nanos> killedAt;
+  for (;;) {
+    int status = 0;
+    for (pid_t ended = 1; ended > 0;) {
+      ended = ::waitpid(-1, &status, WNOHANG);
+      if (ended == inside) return status;
+    }
+    const int signal = ::sigtimedwait(&signals, nullptr, &tick);
+    if (signal > 0 && signal != SIGCHLD && !killedAt) {
+      ::kill(inside, SIGTERM);
+      killedAt = now() + kGrace;
+    }
+    if (killedAt && now() >= *killedAt) signalChildren(SIGKILL);
+  }
+}
+
 // In the child: the view is this process's, the run and all it starts are below it.
 [[noreturn]] void runInView(const RecordedRun& run) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const sigset_t signals = awaited();
+  sigset_t before;
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
   if (const Status entered = enterScratchView(*run.view); !entered.ok())
     failChild("no view of the files for a trial: " + entered.error().message);
+  const pid_t self = ::getpid();
   const pid_t inside = ::fork();
   if (inside < 0) failChild("cannot start a run: " + errnoText(errno));
   if (inside == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    endWith(self);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
     becomeRun(run);
   }
-  int status = 0;
-  for (pid_t ended = 0; ended != inside;) {
-    ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno != EINTR) ::_exit(125);
-  }
+  const int status = waitInside(inside);
   endOrphans();
   ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -118,10 +157,11 @@ Result<int> runRecorded(const RecordedRun& run) {
   const Fd log = openAt(AT_FDCWD, run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!log.valid()) return notRun("cannot write " + inQuotes(run.log) + ": " + errnoText(errno));
   std::fflush(nullptr);
+  const pid_t self = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return notRun("cannot start a run: " + errnoText(errno));
   if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // `run` passes it on
+    endWith(self);  // `run` passes it on
     redirect(log.get());
     if (!run.directory.empty() && ::chdir(run.directory.c_str()) != 0)
       failChild(inQuotes(run.directory) + ": " + errnoText(errno));

@@ -20,8 +20,8 @@ struct RecordedRun {
 };
 
 // Runs it to its end; the status as waitpid() gives it. Whatever kills this process ends the
-// command. In a view what the command left running is ended, too. The Error (kUsage) is for what
-// could not be run at all, or not be recorded.
+// command by TERM, in a view after 5 s by KILL. In a view what the command left running is ended,
+// too. The Error (kUsage) is for what could not be run at all, or not be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 
 // Whether a view can be had: why not.

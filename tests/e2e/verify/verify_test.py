@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from programs import run
@@ -66,6 +67,8 @@ class Verify(unittest.TestCase):
         self.record()
         before = files_below(self.work, self.shared)
         predicted = self.report()["findings"][0]["advice"][0]
+        self.assertEqual(predicted["verify_command"],
+                         "stallprof verify --fix %s %s" % (predicted["id"], self.recording))
         self.assertIsNone(predicted["measured"])
         said = self.stallprof("verify", "--trials", "1", "--steps", "40", "--most", "4", self.recording)
         self.assertEqual(files_below(self.work, self.shared), before)
@@ -87,8 +90,64 @@ class Verify(unittest.TestCase):
         self.assertIn("compute", measured)
         self.assertGreater(report["verdict"]["stall_ratio"], 0.3)
         text = self.stallprof("report", self.recording).stdout
-        self.assertIn("[measured %.2fx]" % advice["measured"], " ".join(text.split()))
+        self.assertRegex(" ".join(text.split()), r"\[predicted [\d.]+x[^\]]*, measured %.2fx \(" % advice["measured"])
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
+
+    def processes(self):
+        """Those that were started for the test's directory, or have a view of it."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as words, open("/proc/%s/mountinfo" % pid) as mounts:
+                    ours = self.dir.encode() in words.read() or self.dir in mounts.read()
+            except OSError:
+                continue
+            if ours and int(pid) != os.getpid():
+                found.append(int(pid))
+        return found
+
+    def wait_for(self, holds, what, seconds=30):
+        until = time.monotonic() + seconds
+        while not holds():
+            self.assertLess(time.monotonic(), until, "%s; processes: %s" % (what, self.processes()))
+            time.sleep(0.02)
+
+    def killed(self, at, *more):
+        """verify killed at an instant, with the files and processes that it leaves."""
+        words = [STALLPROF, "verify", "--force", "--trials", "1", self.recording, "--",
+                 PYTHON, "train.py", self.shared, *more]
+        verify = subprocess.Popen(words, cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.wait_for(at, "verify does not come so far")
+        finally:
+            verify.kill()
+            verify.wait()
+        self.wait_for(lambda: not self.processes(), "left behind")
+
+    @unittest.skipUnless(can_view(), "no mount namespace can be had")
+    def test_killed_at_any_instant_it_leaves_no_process_no_mount_and_the_files_as_they_were(self):
+        self.record()
+        trials = os.path.join(self.recording, "trials")
+        before, shm = files_below(self.work, self.shared), os.listdir("/dev/shm")
+
+        def size(name):
+            try:
+                return os.path.getsize(os.path.join(trials, name))
+            except OSError:
+                return -1
+
+        def starts():
+            return size("base-1.log") >= 0
+
+        def trains():
+            return size("base-1.stallprof/events-000001.seg") > 40000
+
+        instants = [(starts,), (trains,), (trains, "stubborn")]
+        for at, *more in instants:
+            self.killed(at, *more)
+            self.assertEqual(files_below(self.work, self.shared), before)
+            self.assertEqual(sorted(os.listdir("/dev/shm")), sorted(shm))
+            shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
 
     def test_what_cannot_be_tried_is_refused_with_its_reason(self):
         self.record("--replay")
