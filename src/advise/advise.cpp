@@ -3,23 +3,13 @@
 
 #include "advise/change.h"
 #include "advise/cost.h"
+#include "advise/outside.h"
 #include "analysis/verdict/registry.h"
 
 namespace stallprof {
-namespace {
-
-const LoaderInfo* loaderOf(const Analysis& a, const Finding& f) {
-  for (const LoaderInfo& l : a.run.loaders)
-    if (!f.where.file.empty() && l.where.file == f.where.file && l.where.line == f.where.line)
-      return &l;
-  return a.run.loaders.size() == 1 ? &a.run.loaders[0] : nullptr;
-}
-
-}  // namespace
-
 void advise(Analysis& analysis, const AdviseOptions& options) {
   for (Finding& f : analysis.findings) {
-    const LoaderInfo* loader = loaderOf(analysis, f);
+    const LoaderInfo* loader = loaderAt(analysis, f.where);
     const FindingDefinition* definition = findingDefinition(f.id);
     for (Advice& advice : f.advice) {
       const AdviceContext c{analysis, f, advice, loader};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "advise/change.h"
 
+#include "advise/outside.h"
 #include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
@@ -59,6 +60,8 @@ std::string diffOf(const AdviceContext& c) {
 
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
   if (c.analysis.run.command.empty()) return {};
+  if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty())
+    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording);
   std::string line;
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())

@@ -4,51 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "advise/outside.h"
 #include "analysis/verdict/rank.h"
 #include "base/stats.h"
 #include "gate/rank_test.h"
+#include "present/words/wording.h"
 
 namespace stallprof {
 namespace {
-
-constexpr std::array<std::string_view, 5> kLoaderArguments = {
-    "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order"};
-
-const LoaderInfo* loaderAt(const Analysis& a, const SourceLine& where) {
-  for (const LoaderInfo& loader : a.run.loaders)
-    if (loader.where.file == where.file && loader.where.line == where.line) return &loader;
-  return a.run.loaders.size() == 1 ? &a.run.loaders[0] : nullptr;
-}
-
-std::vector<std::string> placeOf(const Analysis& a, const LoaderInfo& loader) {
-  if (loader.where.file.empty() || a.run.loaders.size() < 2) return {};
-  return {"--loader", loader.where.file.raw() + ":" + std::to_string(loader.where.line)};
-}
-
-// Empty: the change is none that `run` can make.
-std::vector<std::string> optionsOf(const Analysis& a, const Finding& f, const Advice& advice) {
-  const Advice::Change& change = advice.change;
-  if (change.to.empty()) return {};
-  if (change.kind == "env" && change.name.find('/') == std::string::npos) {
-    if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
-    return {"--env", change.name + "=" + change.to};
-  }
-  const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=
-                     kLoaderArguments.end();
-  const LoaderInfo* loader = loaderAt(a, f.where);
-  if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
-  if (!loader->kind.starts_with("torch.")) return {};
-  std::vector<std::string> options = {"--set", change.name + "=" + change.to};
-  // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
-  if (change.name == "num_workers" && loader->workers == 0 && change.to != "0")
-    options.insert(options.end(), {"--set", "persistent_workers=true"});
-  const std::vector<std::string> place = placeOf(a, *loader);
-  options.insert(options.end(), place.begin(), place.end());
-  return options;
-}
 
 std::vector<double> logarithms(std::span<const double> seconds) {
   std::vector<double> logs;
@@ -56,17 +21,17 @@ std::vector<double> logarithms(std::span<const double> seconds) {
   return logs;
 }
 
-std::string times(double v) { return fmt::format("{:.2f}x", v); }
-
 }  // namespace
 
-std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum) {
+std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum,
+                            const std::string& onlyAdvice) {
   std::vector<Trial> trials;
   for (const Finding& f : analysis.findings)
     for (const Advice& advice : f.advice) {
+      if (!onlyAdvice.empty() && advice.id != onlyAdvice) continue;
       Trial trial{f.id,
                   advice.id,
-                  optionsOf(analysis, f, advice),
+                  outsideOptions(analysis, f, advice),
                   advice.predicted,
                   {},
                   {},
@@ -112,7 +77,7 @@ Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
   // The loader of a finding is the one that the steps are of.
   for (const Finding& f : a.findings)
     if (const LoaderInfo* loader = loaderAt(a, f.where); loader != nullptr)
-      if (loader->kind.starts_with("torch.")) return placeOf(a, *loader);
+      if (loader->kind.starts_with("torch.")) return loaderPlace(a, *loader);
   return {};
 }
 
@@ -140,6 +105,13 @@ void applyCeilings(const Trials& trials, Analysis& a) {
   a.verdict.stallRatio = std::max(0.0, 1 - *trials.replayStep / base);
 }
 
+void addMeasured(const Trial& trial, Advice& advice) {
+  advice.measured = trial.speedup;
+  advice.measuredLow = trial.low;
+  advice.measuredHigh = trial.high;
+  advice.outcome = std::string(nameOf(trial.verdict));
+}
+
 }  // namespace
 
 void applyTrials(const Trials& trials, Analysis& analysis) {
@@ -149,12 +121,9 @@ void applyTrials(const Trials& trials, Analysis& analysis) {
       for (Advice& advice : f.advice) {
         // Another advice may make the same change: what was measured is true of it, too.
         const bool same = (f.id == trial.finding && advice.id == trial.advice) ||
-                          optionsOf(analysis, f, advice) == trial.options;
+                          outsideOptions(analysis, f, advice) == trial.options;
         if (!same || !trial.speedup || trial.verdict == TrialVerdict::kFailed) continue;
-        advice.measured = trial.speedup;
-        advice.measuredLow = trial.low;
-        advice.measuredHigh = trial.high;
-        advice.outcome = std::string(nameOf(trial.verdict));
+        addMeasured(trial, advice);
         any = true;
       }
   applyCeilings(trials, analysis);
@@ -164,12 +133,10 @@ void applyTrials(const Trials& trials, Analysis& analysis) {
 std::string outcomeText(const Trial& trial) {
   if (trial.verdict == TrialVerdict::kFailed) return "failed: " + trial.why;
   if (!trial.speedup) return "not measured";
-  std::string text = times(*trial.speedup);
-  if (trial.low && trial.high) text += " (" + times(*trial.low) + " - " + times(*trial.high) + ")";
-  text += fmt::format(", {} and {} runs", trial.base.size(), trial.fix.size());
-  if (trial.verdict == TrialVerdict::kNoGain) return "no gain: " + text;
-  if (trial.verdict == TrialVerdict::kSlower) return "slower: " + text;
-  return trial.verdict == TrialVerdict::kGain ? text : "not decided: " + text;
+  Advice advice;
+  addMeasured(trial, advice);
+  return measuredText(advice) +
+         fmt::format(", {} and {} runs", trial.base.size(), trial.fix.size());
 }
 
 }  // namespace stallprof

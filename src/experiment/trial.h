@@ -48,7 +48,9 @@ struct Trials {
 };
 
 // The fixes of a report that `run` can make, best first, at most so many; the same change once.
-[[nodiscard]] std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum);
+// With `onlyAdvice` those of that id alone.
+[[nodiscard]] std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum,
+                                          const std::string& onlyAdvice = {});
 
 // Judges by the order of the runs (gate/rank_test.h), one-sided at `alpha`.
 void judgeTrial(Trial& trial, double alpha);

@@ -40,6 +40,10 @@ void addTrials(const std::string& path, Analysis& analysis) {
   const auto trials = parseTrials(text.value());
   if (!trials.ok()) return;
   applyTrials(trials.value(), analysis);
+  for (const Trial& trial : trials.value().trials)
+    if (trial.verdict == TrialVerdict::kFailed)
+      analysis.caveats.push_back("The fix " + trial.advice + " of " + trial.finding +
+                                 " was tried and " + escapeTerminal(outcomeText(trial), 400) + ".");
   for (const std::string& note : trials.value().notes)
     analysis.caveats.push_back(escapeTerminal(note, 400));
 }

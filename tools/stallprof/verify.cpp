@@ -46,6 +46,7 @@ class VerifyCommand final : public Command {
         "Exit status: 0 all were decided, 2 usage, 3 nothing could be tried, 4 not all decided.");
     addText(app, "recording", recording_, "the recording's directory, NAME.stallprof")->required();
     number(app, "--trials", trials_, 1, 16, "fixes to try, best first (default 2)");
+    addText(app, "--fix", fix_, "try the changes of this advice alone (its id in the JSON report)");
     number(app, "--steps", steps_, 10, 1000000000, "steps of each run, warm-up included");
     number(app, "--for", seconds_, 2, 86400,
            "seconds of steps of each run, warm-up included (default 20, or 40 steps if longer)");
@@ -74,12 +75,13 @@ class VerifyCommand final : public Command {
     const Analysis& analysis = read.value().analyzed.analysis;
     const Manifest& manifest = read.value().trace.manifest;
     if (const std::string why = takeCommand(manifest); !why.empty()) return fail(why, kWrongWords);
-    result_.trials = trialsOf(analysis, trials_);
+    result_.trials = trialsOf(analysis, trials_, fix_);
     if (result_.trials.empty())
-      return fail(
-          "no fix of this report can be made from outside: nothing to try (stallprof report " +
-              quoteShell(recording_) + ")",
-          kNotTried);
+      return fail((fix_.empty() ? std::string("no fix of this report")
+                                : "no change of this report by the name " + inQuotes(fix_)) +
+                      " can be made from outside: nothing to try (stallprof report " +
+                      quoteShell(recording_) + ")",
+                  kNotTried);
     if (const Status made = makePlace(); !made.ok()) return fail(made.error().message, kNotTried);
     return tryAll(analysis);
   }
@@ -234,7 +236,7 @@ class VerifyCommand final : public Command {
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
-  std::string recording_;
+  std::string recording_, fix_;
   std::vector<std::string> command_;
   unsigned trials_ = 2, steps_ = 0, seconds_ = 0, runs_ = 4, maximum_ = 0;
   bool inPlace_ = false, force_ = false;

@@ -38,6 +38,8 @@ class Runs {
   // Seconds a step; the Error says why there are none.
   Result<double> run(const std::string& name, const std::vector<std::string>& options);
   Status run(std::size_t which, std::size_t number);
+  // One note of all runs, kept up to date: `ratio` of the CPUs was used by others during this one.
+  void noteOthers(double ratio);
   [[nodiscard]] bool open(const Trial& trial) const {
     return trial.verdict == TrialVerdict::kUndecided;
   }
@@ -45,7 +47,24 @@ class Runs {
   const VerifyPlan& plan_;
   Trials& trials_;
   std::vector<double> base_;
+  std::int64_t runs_ = 0, noisyRuns_ = 0;
+  double noise_ = 0;  // the most of any run
+  Maybe<std::size_t> noiseNote_;
 };
+
+void Runs::noteOthers(double ratio) {
+  ++runs_;
+  noisyRuns_ += ratio > kNoisy ? 1 : 0;
+  noise_ = std::max(noise_, ratio);
+  if (noisyRuns_ == 0) return;
+  if (!noiseNote_) {
+    noiseNote_ = trials_.notes.size();
+    trials_.notes.emplace_back();
+  }
+  trials_.notes[*noiseNote_] = "Other programs used more than " + percentText(kNoisy) +
+                               " of the CPUs during " + countText(noisyRuns_) + " of " +
+                               countText(runs_) + " runs, " + percentText(noise_) + " at most.";
+}
 
 Result<double> Runs::run(const std::string& name, const std::vector<std::string>& options) {
   RecordedRun run;
@@ -68,10 +87,7 @@ Result<double> Runs::run(const std::string& name, const std::vector<std::string>
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said)};
   }
-  const double external = analysis.value().resources.externalCpuRatio.value_or(0);
-  if (external > kNoisy)
-    trials_.notes.push_back("Others used " + percentText(external) + " of the CPUs during " + name +
-                            ".");
+  noteOthers(analysis.value().resources.externalCpuRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
                countText(analysis.value().steps.windowCount).c_str(), seconds(now() - began));

@@ -18,16 +18,15 @@ std::string pathOf(const Finding& f, const char* field, const Analysis& a) {
 }
 
 // In a drawing of 200 by 16.
-void intervalDrawing(Html& html, const Prediction& p, double maximum, double low, double middle,
-                     double high) {
+void intervalDrawing(Html& html, const std::string& title, const char* hue, double low,
+                     double middle, double high) {
   const auto svg = html.open(
       "svg", {{"viewBox", "0 0 200 16"}, {"role", "img"}, {"preserveAspectRatio", "none"}});
-  html.add("title",
-           "predicted " + gainText(p) + ", on a scale from 1x to " + numberText(maximum) + "x");
+  html.add("title", title);
   html.empty("line", {{"class", "grid"}, {"x1", "0"}, {"x2", "200"}, {"y1", "8"}, {"y2", "8"}});
   for (const char* end : {"0.5", "199.5"})
     html.empty("line", {{"class", "range"}, {"x1", end}, {"x2", end}, {"y1", "3"}, {"y2", "13"}});
-  html.empty("rect", {{"class", "fill first"},
+  html.empty("rect", {{"class", hue},
                       {"x", drawn(low)},
                       {"y", "5"},
                       {"width", drawn(std::max(high - low, 1.5))},
@@ -41,22 +40,42 @@ void intervalDrawing(Html& html, const Prediction& p, double maximum, double low
                       {"height", "12"}});
 }
 
-// The interval of a replay on an axis from 1x, no gain, to `most`.
-void interval(Html& html, const Prediction& p, double maximum) {
-  if (!p.low || !p.high || !p.speedup || !(maximum > 1)) return;
+// An interval on an axis from 1x, no gain, to `maximum`; false: there is none.
+bool interval(Html& html, const std::string& what, const char* hue, const Prediction& p,
+              double maximum) {
+  if (!p.low || !p.high || !p.speedup || !(maximum > 1)) return false;
   const auto place = [&](double speedup) {
     return std::clamp((speedup - 1) / (maximum - 1), 0.0, 1.0) * 200;
   };
-  intervalDrawing(html, p, maximum, place(*p.low), place(*p.speedup), place(*p.high));
+  intervalDrawing(html, what + gainText(p) + ", on a scale from 1x to " + numberText(maximum) + "x",
+                  hue, place(*p.low), place(*p.speedup), place(*p.high));
+  return true;
+}
+
+void axisEnds(Html& html, double maximum) {
   const auto ends = html.open("div", {{"class", "ends"}, {"aria-hidden", "true"}});
   html.add("span", "1x");
   html.add("span", numberText(maximum) + "x");
 }
 
+// The advice whose gain stands beside the finding: the first that could be predicted.
+const Advice& drawnAdvice(const Finding& f) {
+  static const Advice kNone;
+  const auto at = std::find_if(f.advice.begin(), f.advice.end(),
+                               [](const Advice& one) { return one.predicted.speedup.has_value(); });
+  return at == f.advice.end() ? kNone : *at;
+}
+
+// What its trials measured, to be drawn as a prediction is.
+Prediction measuredOf(const Advice& advice) {
+  return {advice.measured, advice.measuredLow, advice.measuredHigh, Basis::kReplayed, {}};
+}
+
 double maxGain(const Analysis& a) {
   double maximum = 1;
   for (const Finding& f : a.findings)
-    if (const Prediction p = predictionOf(f); p.high) maximum = std::max(maximum, *p.high);
+    for (const Prediction& p : {predictionOf(f), measuredOf(drawnAdvice(f))})
+      maximum = std::max(maximum, p.high.value_or(1));
   return std::max(nextRound(maximum), 2.0);
 }
 
@@ -75,7 +94,14 @@ void diff(Html& html, const std::string& text) {
   }
 }
 
-void adviceBody(Html& html, const Advice& advice) {
+void adviceBody(Html& html, const Analysis& a, const Finding& f, std::size_t index) {
+  const Advice& advice = f.advice[index];
+  if (advice.measured) {
+    const auto tried = html.open("p");
+    html.text("Tried: measured ");
+    measuredFigure(html, a, f, index);
+    html.text(", predicted " + gainAndBasis(advice.predicted) + ".");
+  }
   if (!advice.diff.empty()) diff(html, advice.diff);
   if (!advice.verifyCommand.empty()) {
     html.add("h4", "Check it");
@@ -86,7 +112,7 @@ void adviceBody(Html& html, const Advice& advice) {
     html.add("p", {{"class", "quiet"}}, "Risk: " + advice.risk.substr(0, kLongestText));
 }
 
-void advices(Html& html, const Finding& f) {
+void advices(Html& html, const Analysis& a, const Finding& f) {
   for (std::size_t i = 0; i < std::min(f.advice.size(), kMaxAdvice); ++i) {
     const Advice& advice = f.advice[i];
     const std::string gain = gainAndBasis(advice.predicted);
@@ -94,7 +120,7 @@ void advices(Html& html, const Finding& f) {
     if (i == 0) {
       html.add("h4", "Change");
       html.add("p", text);
-      adviceBody(html, advice);
+      adviceBody(html, a, f, i);
       continue;
     }
     const auto details = html.open("details");
@@ -102,8 +128,10 @@ void advices(Html& html, const Finding& f) {
       const auto summary = html.open("summary");
       html.text("Or: " + text);
       if (gain != "not predicted") html.add("span", {{"class", "quiet"}}, "  " + gain);
+      if (advice.measured)
+        html.add("span", {{"class", "quiet"}}, "  measured " + measuredText(advice));
     }
-    adviceBody(html, advice);
+    adviceBody(html, a, f, i);
   }
 }
 
@@ -135,14 +163,23 @@ void gain(Html& html, const Finding& f, const Analysis& a, double maximum) {
     return;
   }
   html.text("if fixed, as fast");
-  const auto at = std::find_if(f.advice.begin(), f.advice.end(),
-                               [](const Advice& one) { return one.predicted.speedup.has_value(); });
+  const Advice& advice = drawnAdvice(f);
+  const auto index = static_cast<std::size_t>(&advice - f.advice.data());
   {
     const auto big = html.open("span", {{"class", "big"}});
-    gainFigure(html, a, f, static_cast<std::size_t>(at - f.advice.begin()));
+    gainFigure(html, a, f, index);
   }
   if (!p.assumes.empty()) html.add("div", "assuming that " + p.assumes);
-  interval(html, p, maximum);
+  bool drawn = interval(html, "predicted ", "fill first", p, maximum);
+  if (advice.measured) {
+    html.text("measured");
+    {
+      const auto big = html.open("span", {{"class", "big"}});
+      measuredFigure(html, a, f, index);
+    }
+    drawn |= interval(html, "measured ", "fill second", measuredOf(advice), maximum);
+  }
+  if (drawn) axisEnds(html, maximum);
 }
 
 void finding(Html& html, const FindingRow& row, const Analysis& a, double maximum) {
@@ -177,7 +214,7 @@ void finding(Html& html, const FindingRow& row, const Analysis& a, double maximu
     html.add("h4", "Where");
     html.add("code", where);
   }
-  advices(html, f);
+  advices(html, a, f);
 }
 
 void minors(Html& html, const std::vector<const FindingRow*>& rows, std::size_t total,
@@ -212,6 +249,11 @@ void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t ind
       shownSpeedup(p), gainText(p));
 }
 
+void measuredFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index) {
+  figure(html, pathOf(f, "advice.", a) + std::to_string(index) + ".measured",
+         f.advice[index].measured, measuredText(f.advice[index]));
+}
+
 void findingsSection(Html& html, const Analysis& a) {
   const auto section = html.open("section", {{"id", "findings"}});
   html.add("h2", "What holds it back");
@@ -227,6 +269,7 @@ void findingsSection(Html& html, const Analysis& a) {
       "again with that one thing changed, with its 90 % interval, or, \"up to\", what a stated "
       "assumption allows; replayed fixes come first. Gains do not add up: fix one, "
       "measure, read the report again." +
+          std::string(anyMeasured(a) ? " What was tried counts by its measurement." : "") +
           (ties.empty() ? "" : " Findings " + ties + "."));
   const double maximum = maxGain(a);
   std::vector<const FindingRow*> small;

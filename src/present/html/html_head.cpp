@@ -88,9 +88,15 @@ void tiles(Html& html, const Analysis& a) {
         a.steps.count > 0 ? countOf(a.steps.count, "step") : "");
     return;
   }
+  const Finding& first = a.findings[0];
+  const std::string predicted = gainText(predictionOf(first));
+  if (!first.advice.empty() && first.advice[0].measured)
+    return tile(
+        html, "Gain of the first fix, measured", [&] { html.text(measuredText(first.advice[0])); },
+        "predicted " + predicted);
   tile(
-      html, "Gain if the first is fixed", [&] { html.text(gainText(predictionOf(a.findings[0]))); },
-      std::string(nameOf(a.findings[0].confidence)) + " confidence");
+      html, "Gain if the first is fixed", [&] { html.text(predicted); },
+      std::string(nameOf(first.confidence)) + " confidence");
 }
 
 void whatRan(Html& html, const Analysis& a, const PresentOptions& options) {

@@ -11,6 +11,9 @@ namespace stallprof {
 // The gain of advice `index` of a finding, with the path of its number in the JSON report.
 void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index);
 
+// What its trials measured, likewise.
+void measuredFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index);
+
 void headSection(Html& html, const Analysis& a);
 void verdictSection(Html& html, const Analysis& a, const PresentOptions& options);
 void timeSection(Html& html, const Analysis& a);

@@ -72,7 +72,13 @@ void changes(Html& html, const Analysis& a) {
       const auto row = html.open("tr");
       html.add("td", std::to_string(a.findings[f].rank));
       html.add("td", shortened(advice.text, 700));
-      cell(html, "r", [&] { gainFigure(html, a, a.findings[f], i); });
+      cell(html, "r", [&] {
+        gainFigure(html, a, a.findings[f], i);
+        if (!advice.measured) return;
+        html.empty("br");
+        html.text("measured ");
+        measuredFigure(html, a, a.findings[f], i);
+      });
       html.add("td", {{"class", "r wide"}},
                a.steps.ratePerSecond ? paceText(*a.steps.ratePerSecond, advice.predicted)
                                      : kNotMeasuredText);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "present/words/report_markdown.h"
 
+#include <utility>
+
 #include "base/units.h"
 #include "present/words/wording.h"
 #include "present/words/wording_device.h"
@@ -74,6 +76,22 @@ void findingSection(std::string& out, const Finding& f) {
   }
 }
 
+// What `stallprof verify` tried, measured beside predicted.
+void triedTable(std::string& out, const Analysis& a) {
+  bool any = false;
+  for (const Finding& f : a.findings)
+    for (const Advice& advice : f.advice) {
+      const std::string measured = measuredText(advice);
+      if (measured.empty()) continue;
+      if (!std::exchange(any, true)) {
+        out += "\n";
+        header(out, {"finding", "change that was tried", "predicted", "measured"});
+      }
+      cells(out, {code(f.id), code(advice.id), escapeMarkdown(gainAndBasis(advice.predicted)),
+                  measured});
+    }
+}
+
 void findings(std::string& out, const Analysis& a) {
   out += "\n## Bottlenecks\n\n";
   const std::vector<FindingRow> rows = findingRows(a);
@@ -85,6 +103,7 @@ void findings(std::string& out, const Analysis& a) {
   for (const FindingRow& r : rows)
     cells(out, {std::to_string(r.finding->rank), code(r.finding->id),
                 escapeMarkdown(r.finding->title), escapeMarkdown(r.share), r.gain, r.confidence});
+  triedTable(out, a);
   if (const std::string ties = tieText(a); !ties.empty()) out += "\n" + escapeMarkdown(ties) + "\n";
   for (const FindingRow& r : rows)
     if (!r.minor) findingSection(out, *r.finding);

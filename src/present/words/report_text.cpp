@@ -212,7 +212,8 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
       ++shown;
       table.finding(page, r);
     } else {
-      rest.push_back(r.finding->id + " " + r.share);
+      const bool tried = r.finding->confidence == Confidence::kVerified;
+      rest.push_back(r.finding->id + " " + r.share + (tried ? " (" + r.gain + ")" : ""));
     }
   }
   if (!rest.empty()) {

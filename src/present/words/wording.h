@@ -20,9 +20,9 @@ struct ShareRow {
 struct FindingRow {
   const Finding* finding = nullptr;
   std::string share;       // "38 %", or "24 % (in 1)" inside another finding
-  std::string gain;        // "1.42x - 1.61x", "up to 1.61x"
+  std::string gain;        // "1.42x - 1.61x", "up to 1.61x", "1.50x measured"
   std::string confidence;  // "high"
-  bool minor = false;      // predicted below 3 %: named, not unfolded
+  bool minor = false;      // predicted below 3 % and not tried: named, not unfolded
 };
 
 // The words of the command, quoted for a shell.
@@ -60,6 +60,11 @@ struct FindingRow {
 [[nodiscard]] std::string gainText(const Prediction& predicted);
 // The number that stands for it: of an assumed one the largest.
 [[nodiscard]] Maybe<double> shownSpeedup(const Prediction& predicted);
+// What trials of the change measured: "1.62x (1.55x - 1.70x)", and what they say where that is no
+// gain
+// ("no gain: 1.00x ..."); "": it was not tried.
+[[nodiscard]] std::string measuredText(const Advice& advice);
+[[nodiscard]] bool anyMeasured(const Analysis& a);
 // "Fixing it is predicted to make the run ... as fast.", or could, assuming what; "" where nothing
 // is predicted.
 [[nodiscard]] std::string fixText(const Finding& finding);

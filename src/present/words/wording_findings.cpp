@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -17,6 +18,11 @@ constexpr const char* kNoGainText = "not predicted";
 
 std::string times(double v) { return fmt::format("{:.2f}x", v); }
 bool usable(const Maybe<double>& v) { return v && std::isfinite(*v) && *v < 1e4; }
+
+bool tried(const Finding& f) {
+  return std::any_of(f.advice.begin(), f.advice.end(),
+                     [](const Advice& advice) { return usable(advice.measured); });
+}
 
 std::string rankOf(const Analysis& a, const std::string& id) {
   for (const Finding& f : a.findings)
@@ -49,7 +55,25 @@ std::string gainAndBasis(const Prediction& predicted) {
                                                           : gain + ", if " + predicted.assumes;
 }
 
+std::string measuredText(const Advice& advice) {
+  if (!usable(advice.measured)) return {};
+  std::string text = times(*advice.measured);
+  if (usable(advice.measuredLow) && usable(advice.measuredHigh))
+    text += " (" + times(*advice.measuredLow) + " - " + times(*advice.measuredHigh) + ")";
+  if (advice.outcome == "no_gain") return "no gain: " + text;
+  if (advice.outcome == "slower") return "slower: " + text;
+  return advice.outcome == "undecided" ? "not decided: " + text : text;
+}
+
+bool anyMeasured(const Analysis& a) {
+  return std::any_of(a.findings.begin(), a.findings.end(), tried);
+}
+
 std::string fixText(const Finding& finding) {
+  if (!finding.advice.empty() && finding.advice[0].outcome == "gain")
+    return "Fixing it made the run " + measuredText(finding.advice[0]) +
+           " as fast when it was tried (predicted: " + gainAndBasis(finding.advice[0].predicted) +
+           ").";
   const Prediction predicted = predictionOf(finding);
   const std::string gain = gainText(predicted);
   if (gain == kNoGainText) return {};
@@ -73,6 +97,10 @@ std::vector<FindingRow> findingRows(const Analysis& a) {
     const Prediction best = predictionOf(f);
     row.gain = gainText(best);
     row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
+    // What was tried is always shown, and by its measurement where that is of the first advice.
+    if (!f.advice.empty() && usable(f.advice[0].measured))
+      row.gain = times(*f.advice[0].measured) + " measured";
+    row.minor = row.minor && !tried(f);
     // The answer of a healthy run is not a thing to fix: it has no gain and is always shown.
     if (a.verdict.healthy.value_or(false) && f.rank == 1) {
       row.minor = false;
@@ -94,8 +122,9 @@ std::string tieText(const Analysis& a) {
 std::string adviceText(const Advice& advice) {
   std::string text = advice.text;
   const std::string gain = gainAndBasis(advice.predicted);
+  const std::string measured = measuredText(advice);
+  if (!measured.empty()) return text + "   [predicted " + gain + ", measured " + measured + "]";
   if (gain != kNoGainText) text += "   [" + gain + "]";
-  if (advice.measured) text += fmt::format("   [measured {:.2f}x]", *advice.measured);
   return text;
 }
 

@@ -94,8 +94,18 @@ TEST_CASE("each loader argument changes in the diff, and nothing else does") {
         "+ DataLoader(..., batch_size=32, num_workers=4, persistent_workers=True)");
 }
 
-TEST_CASE("the verify line runs the command again, quoted, and compares") {
+TEST_CASE("a change that a run can be given from outside is tried by verify") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  CHECK(advised(a).verifyCommand == "stallprof verify --fix more_workers runs/before.stallprof");
+  a.run.loaders[0].kind = "tf.data";
+  CHECK(advised(a).verifyCommand.starts_with("stallprof run -o after.stallprof"));
+  Analysis threads =
+      one("transform.oversubscribed", "single_thread_workers", {"env", "OMP_NUM_THREADS", "", "1"});
+  CHECK(advised(threads).verifyCommand.starts_with("stallprof verify --fix single_thread_workers"));
+}
+
+TEST_CASE("the verify line of other changes runs the command again, quoted, and compares") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "batch_size", "8", "32"});
   const std::string line = advised(a).verifyCommand;
   CHECK(line.starts_with("stallprof run -o after.stallprof -- python "));
   CHECK(holds(line, quoteShell("my train.py").c_str()));
@@ -103,10 +113,11 @@ TEST_CASE("the verify line runs the command again, quoted, and compares") {
   CHECK(line.ends_with(" && stallprof compare runs/before.stallprof -- after.stallprof"));
 }
 
-TEST_CASE("an environment change is part of the verify line") {
+TEST_CASE("an environment change is part of the line that runs the program") {
   Analysis a =
       one("transform.oversubscribed", "single_thread_workers", {"env", "OMP_NUM_THREADS", "", "1"});
-  const Advice& w = advised(a);
+  advise(a);
+  const Advice& w = a.findings[0].advice[0];
   CHECK(w.verifyCommand.starts_with("OMP_NUM_THREADS=1 stallprof run "));
   CHECK(w.diff == "+ export OMP_NUM_THREADS=1");
 }
@@ -114,6 +125,7 @@ TEST_CASE("an environment change is part of the verify line") {
 TEST_CASE("bytes from the job are escaped in the text and quoted in the command") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   a.run.loaders[0].where.file = a.findings[0].where.file = Untrusted("t\x1b[31m.py");
+  a.run.loaders[0].kind = "its own";
   a.run.command = {Untrusted("python"), Untrusted("a\nb; rm -rf x")};
   const Advice& w = advised(a);
   CHECK(w.text.find('\x1b') == std::string::npos);

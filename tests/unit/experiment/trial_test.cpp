@@ -63,6 +63,8 @@ TEST_CASE("trials are the fixes that can be made from outside, replayed ones fir
   CHECK(trials[1].options == std::vector<std::string>{"--env", "MALLOC_ARENA_MAX=2"});
   CHECK(trials[2].options == std::vector<std::string>{"--threads", "2"});
   CHECK(trialsOf(analysisOf(), 1).size() == 1);
+  REQUIRE(trialsOf(analysisOf(), 9, "threads").size() == 1);
+  CHECK(trialsOf(analysisOf(), 9, "threads")[0].advice == "threads");
 }
 
 TEST_CASE("of several loaders the one of the finding is named, and of no other kind any") {

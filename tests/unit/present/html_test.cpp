@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "present/html/html_parts.h"
 #include "present/html/report_html.h"
+#include "present/words/report_markdown.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
 
@@ -115,6 +116,31 @@ TEST_CASE("a page shows the most of an assumed gain with what it assumes, and no
   CHECK(contains(page(), "up to 2.00x"));
   CHECK(contains(page(), "assuming that half of it goes"));
   CHECK(!contains(page(), "on a scale from 1x"));
+}
+
+TEST_CASE("a page and a Markdown report show what was measured beside what was predicted") {
+  Analysis a = samples::inputBound();
+  CHECK(!contains(reportHtml(a, {}), "measured 1.62x"));
+  CHECK(!contains(reportMarkdown(a, {}), "change that was tried"));
+  Advice& gained = a.findings[0].advice[0];
+  gained.predicted = {1.5, 1.4, 1.6, Basis::kReplayed, {}};
+  gained.measured = 1.62;
+  gained.measuredLow = 1.55;
+  gained.measuredHigh = 1.7;
+  gained.outcome = "gain";
+  Advice& failed = a.findings[1].advice[0];
+  failed.measured = 1.0;
+  failed.outcome = "no_gain";
+  const std::string page = reportHtml(a, {}), markdown = reportMarkdown(a, {});
+  CHECK(contains(page,
+                 "data-path=\"findings.0.advice.0.measured\" data-value=\"1.62\">"
+                 "1.62x (1.55x - 1.70x)<"));
+  CHECK(contains(page, "measured 1.62x, on a scale from 1x") ==
+        contains(page, "predicted 1.50x, on a scale from 1x"));
+  CHECK(contains(page, ", predicted 1.40x - 1.60x."));
+  CHECK(contains(page, "no gain: 1.00x"));
+  CHECK(contains(markdown, "| 1.40x - 1.60x | 1.62x (1.55x - 1.70x) |"));
+  CHECK(contains(markdown, "| no gain: 1.00x |"));
 }
 
 TEST_CASE("a hostile analysis stays bounded, and none of its bytes is a control") {

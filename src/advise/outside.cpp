@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "advise/outside.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace stallprof {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLoaderArguments = {
+    "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order"};
+
+}  // namespace
+
+const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where) {
+  const auto& loaders = analysis.run.loaders;
+  for (const LoaderInfo& loader : loaders)
+    if (!where.file.empty() && loader.where.file == where.file && loader.where.line == where.line)
+      return &loader;
+  return loaders.size() == 1 ? &loaders[0] : nullptr;
+}
+
+std::vector<std::string> loaderPlace(const Analysis& analysis, const LoaderInfo& loader) {
+  if (loader.where.file.empty() || analysis.run.loaders.size() < 2) return {};
+  return {"--loader", loader.where.file.raw() + ":" + std::to_string(loader.where.line)};
+}
+
+std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding& finding,
+                                        const Advice& advice) {
+  const Advice::Change& change = advice.change;
+  if (change.to.empty()) return {};
+  if (change.kind == "env" && change.name.find('/') == std::string::npos) {
+    if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
+    return {"--env", change.name + "=" + change.to};
+  }
+  const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=
+                     kLoaderArguments.end();
+  const LoaderInfo* loader = loaderAt(analysis, finding.where);
+  if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
+  if (!loader->kind.starts_with("torch.")) return {};
+  std::vector<std::string> options = {"--set", change.name + "=" + change.to};
+  // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
+  if (change.name == "num_workers" && loader->workers == 0 && change.to != "0")
+    options.insert(options.end(), {"--set", "persistent_workers=true"});
+  const std::vector<std::string> place = loaderPlace(analysis, *loader);
+  options.insert(options.end(), place.begin(), place.end());
+  return options;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/facts/analysis.h"
+
+// Changes that `stallprof run` can make to a program from outside, its code as it is.
+namespace stallprof {
+
+// The loader that a finding points at, or the only one; null: neither.
+[[nodiscard]] const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where);
+
+// "--loader", FILE:LINE; nothing where the program made one loader only.
+[[nodiscard]] std::vector<std::string> loaderPlace(const Analysis& analysis,
+                                                   const LoaderInfo& loader);
+
+// Options of `run` that make the change; empty: it is none that `run` can make.
+[[nodiscard]] std::vector<std::string> outsideOptions(const Analysis& analysis,
+                                                      const Finding& finding, const Advice& advice);
+
+}  // namespace stallprof
