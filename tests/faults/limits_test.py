@@ -11,10 +11,9 @@ import sys
 import textwrap
 import unittest
 
-from faults import PATIENCE, STALLPROF, Case, children, content, main, until
+from faults import NOBODY_ELSE, PATIENCE, STALLPROF, Case, children, content, main, ordinary, until
 
 PYTHON = os.path.realpath(sys.executable)
-NOBODY_ELSE = 54321  # has no process here
 EVERYBODYS_PYTHON = "/usr/bin/python3"
 GROUPS = "/sys/fs/cgroup"
 # Of control groups v1 and v2: the file of a limit, and how it is written.
@@ -134,15 +133,11 @@ class Limits(Case):
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_row_40_without_locked_memory_left_it_records_what_needs_none(self):
         os.chmod(self.dir, 0o777)
+        become = ordinary(self, NOBODY_ELSE, STALLPROF, EVERYBODYS_PYTHON)
 
         def drop():
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
-            os.setgroups([])
-            os.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
-            os.setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
-        both = ["test", "-x", STALLPROF, "-a", "-x", EVERYBODYS_PYTHON]
-        if subprocess.run(both, preexec_fn=drop).returncode != 0:
-            self.skipTest("the build tree is closed to other users")
+            become()
         # Takes all that perf_event_mlock_kb gives this user, in rings of its own.
         hold = textwrap.dedent("""
             import ctypes, mmap, struct, sys

@@ -14,11 +14,10 @@ import textwrap
 import unittest
 import zipfile
 
-from faults import PATIENCE, STALLPROF, Case, children, content, main, probe, until
+from faults import NOBODY, PATIENCE, STALLPROF, Case, children, content, main, ordinary, probe, until
 
 PYTHON = os.path.realpath(sys.executable)
 EVERYBODYS_PYTHON = "/usr/bin/python3"
-NOBODY = 65534
 PUT = ("from stallprof_hook import events\n"
        "if events.ready(): events.put(events.FRAMEWORK_SEEN, events.now(), 'from_inside', 'v')\n")
 WAIT = "import time; time.sleep(0.8)"
@@ -168,14 +167,7 @@ class Programs(Case):
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_row_79_a_process_that_may_not_be_read_is_recorded_as_far_as_it_may(self):
         os.chmod(self.dir, 0o777)
-
-        def drop():
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-        both = ["test", "-x", STALLPROF, "-a", "-x", EVERYBODYS_PYTHON]
-        if subprocess.run(both, preexec_fn=drop).returncode != 0:
-            self.skipTest("the build tree is closed to other users")
+        drop = ordinary(self, NOBODY, STALLPROF, EVERYBODYS_PYTHON)
         words, recording = self.words(EVERYBODYS_PYTHON, "-c", "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); " + WAIT
                                       + "; print('end')")
         done = self.run_words(words, preexec_fn=drop)

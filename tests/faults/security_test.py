@@ -6,15 +6,7 @@ import stat
 import subprocess
 import unittest
 
-from faults import STALLPROF, Case, main, until
-
-NOBODY = 65534
-
-
-def as_nobody():
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
+from faults import NOBODY, STALLPROF, Case, main, ordinary, until
 
 
 class Files(Case):
@@ -69,7 +61,7 @@ class Files(Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_in_a_sticky_directory_a_name_that_another_took_is_left_to_them(self):
-        taken = self.path("taken.stallprof")
+        taken, as_nobody = self.path("taken.stallprof"), ordinary(self, NOBODY)
         subprocess.run(["mkdir", taken], check=True, preexec_fn=as_nobody)
         done = self.run_in("--name", "taken", "--report", "none")
         self.assertEqual(done.returncode, 4, done.stderr)

@@ -6,10 +6,8 @@ import shutil
 import subprocess
 import unittest
 
-from faults import STALLPROF, Case, main, probe
+from faults import NOBODY_ELSE, STALLPROF, Case, main, ordinary, probe
 
-# A user that has no process here, so that what it may have is all for us.
-NOBODY_ELSE = 54321
 # Says whether somebody left it a child, without starting one itself.
 SCRIPT = "read children < /proc/$$/task/$$/children; echo \"[$children]\"; exit 7"
 
@@ -28,15 +26,11 @@ class Start(Case):
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_row_39_at_any_limit_of_processes_the_command_runs(self):
         os.chmod(self.dir, 0o777)
-        unrecorded = 0
+        unrecorded, become = 0, ordinary(self, NOBODY_ELSE, STALLPROF)
         for limit in range(1, 9):
             def drop(limit=limit):
                 resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-                os.setgroups([])
-                os.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
-                os.setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
-            if subprocess.run(["test", "-x", STALLPROF], preexec_fn=drop).returncode != 0:
-                self.skipTest("the build tree is closed to other users")
+                become()
             words, _ = self.words("sh", "-c", SCRIPT)
             done = self.run_words(words, preexec_fn=drop)
             self.check_plain(done, limit)

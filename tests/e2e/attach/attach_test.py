@@ -13,10 +13,9 @@ import tempfile
 import unittest
 
 import programs
-from programs import PATIENCE
+from programs import NOBODY, PATIENCE, ordinary
 
 STALLPROF, DUMP = os.environ["STALLPROF"], os.environ["DUMP"]
-NOBODY = 65534
 # With "burned" it has used two seconds of CPU before the recording begins. Then one thread works (with
 # "busy"), one rests, a child sleeps. Ends when its stdin does, with 7.
 TARGET = """
@@ -40,12 +39,6 @@ child.kill()
 child.wait()
 sys.exit(7)
 """
-
-
-def drop():
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
 def number(path, absent):
@@ -232,9 +225,7 @@ class Attach(unittest.TestCase):
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_an_ordinary_user_sees_his_own(self):
         python = "/usr/bin/python3"  # who runs this test may have one of his own
-        for program in (STALLPROF, python):
-            if subprocess.run(["test", "-x", program], preexec_fn=drop, check=False).returncode != 0:
-                self.skipTest(program + " is closed to other users")
+        drop = ordinary(self, NOBODY, STALLPROF, python)
         job, _ = self.target("busy", python=python, preexec_fn=drop)
         watch = self.attach(job.pid, preexec_fn=drop)
         self.until(lambda: self.events("slice"))
@@ -249,8 +240,7 @@ class Attach(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_what_an_ordinary_user_lacks_of_anothers_is_said(self):
-        if subprocess.run(["test", "-x", STALLPROF], preexec_fn=drop, check=False).returncode != 0:
-            self.skipTest("the build tree is closed to other users")
+        drop = ordinary(self, NOBODY, STALLPROF)
         job, _ = self.target("busy")
         watch = self.attach(job.pid, preexec_fn=drop)
         self.until(lambda: self.events("slice"))  # run and wait times are everybody's to read

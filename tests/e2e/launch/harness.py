@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from programs import PATIENCE, until  # noqa: F401 (the suites take it from here)
+from programs import NOBODY, NOBODY_ELSE, PATIENCE, ordinary, until  # noqa: F401 (the suites take it from here)
 
 STALLPROF = os.environ["STALLPROF"]
 DUMP = os.environ["STALLPROF_DUMP"]

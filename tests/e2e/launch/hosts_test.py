@@ -6,9 +6,7 @@ import subprocess
 import time
 import unittest
 
-from harness import STALLPROF, Case, main, probe
-
-NOBODY = 65534
+from harness import NOBODY, STALLPROF, Case, main, ordinary, probe
 
 
 class Hosts(Case):
@@ -22,13 +20,8 @@ class Hosts(Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_an_ordinary_user_records_the_job(self):
-        def drop():
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
+        drop = ordinary(self, NOBODY, STALLPROF)
         words, recording = self.words("sh", "-c", "sleep 0.3; exit 4")
-        if subprocess.run(["test", "-x", STALLPROF], preexec_fn=drop).returncode != 0:
-            self.skipTest("the build tree is closed to other users")
         done = self.run_words(words, preexec_fn=drop)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(os.stat(recording).st_uid, NOBODY)
