@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
@@ -57,16 +57,23 @@ class ExitedProcesses {
 // thread may be born on one and die on another. Bounded; cleared when it is full.
 class EarlyExits {
  public:
-  void add(std::uint32_t tid) {
-    if (tids_.size() >= kMax) tids_.clear();
-    tids_.insert(tid);
+  void add(std::uint32_t tid, Nanos at) {
+    if (exits_.size() >= kMax) exits_.clear();
+    exits_[tid] = at;
   }
-  // Whether it was there.
-  bool take(std::uint32_t tid) { return tids_.erase(tid) > 0; }
+  // Whether who was born then is over. An exit before that birth was of an earlier life of the
+  // number, whose end was found in /proc before its event was read.
+  bool take(std::uint32_t tid, Nanos born) {
+    const auto exit = exits_.find(tid);
+    if (exit == exits_.end()) return false;
+    const bool over = exit->second >= born;
+    exits_.erase(exit);
+    return over;
+  }
 
  private:
   static constexpr std::size_t kMax = 4096;
-  std::unordered_set<std::uint32_t> tids_;
+  std::unordered_map<std::uint32_t, Nanos> exits_;
 };
 
 }  // namespace stallprof

@@ -20,7 +20,7 @@ void ProcessTree::take(const TaskEvent& event) {
 
 void ProcessTree::takeFork(const TaskEvent& event) {
   // Its exit came first (other CPU's ring): nothing can be read of it any more, but it was there.
-  const bool over = earlyExits_.take(event.tid);
+  const bool over = earlyExits_.take(event.tid, event.at);
   if (event.pid == event.parentPid) {
     LiveProcess* process = live_.find(event.pid);
     if (process == nullptr) return;
@@ -48,16 +48,23 @@ void ProcessTree::takeFork(const TaskEvent& event) {
 void ProcessTree::takeExit(const TaskEvent& event) {
   LiveProcess* process = live_.find(event.pid);
   if (process == nullptr) {
-    earlyExits_.add(event.tid);
+    earlyExits_.add(event.tid, event.at);
     return;
   }
   if (event.at < process->since) return;  // of an earlier life of this pid
   const bool known = process->thread(event.tid) != nullptr;
-  if (!known && event.tid != event.pid) earlyExits_.add(event.tid);
+  if (!known && event.tid != event.pid) earlyExits_.add(event.tid, event.at);
   if (known && process->threads.size() == 1 && wasSilenced(*process, event.at)) return;
   if (known && process->threads.size() == 1) return remove(*process, event.at);
   removeThread(*process, event.tid, event.at);
   live_.watchOf(*process).suspect = true;  // threads that were never announced may be what is left
+}
+
+// Whether who has the number now, since that tick, is still this process. One whose start was not
+// read before it ended was born when its fork was reported; its successor starts a tick later.
+bool ProcessTree::isLifeOf(const LiveProcess& process, std::uint64_t startTicks) const {
+  if (process.startTicks != 0) return startTicks == process.startTicks;
+  return !isLive(root_) || bornAt(startTicks) <= process.since + tickLength() / 2;
 }
 
 // From a program that gets other rights by its exec (sudo, any set-user-ID one) the kernel takes
@@ -69,7 +76,7 @@ bool ProcessTree::wasSilenced(const LiveProcess& process, Nanos at) {
   if (exec == Nanos(0) || at - exec > kAfterExec) return false;
   const auto stat = quickStatOf(root_, process.pid);
   const bool lives = stat && stat->state != 'Z' && stat->state != 'X' && stat->virtualBytes > 0 &&
-                     (process.startTicks == 0 || stat->startTicks == process.startTicks);
+                     isLifeOf(process, stat->startTicks);
   if (lives && silenced_.empty())
     silenced_ = "process " + std::to_string(process.pid) + " (" + process.comm + ")";
   return lives;

@@ -58,9 +58,12 @@ TEST_CASE("threads that are many are found and removed as few are") {
 
 TEST_CASE("an exit before its birth is known once") {
   EarlyExits exits;
-  exits.add(7);
-  CHECK(exits.take(7));
-  CHECK_FALSE(exits.take(7));
+  const Nanos at = std::chrono::seconds(5);
+  exits.add(7, at);
+  CHECK(exits.take(7, at - Nanos(1)));
+  CHECK_FALSE(exits.take(7, at - Nanos(1)));
+  exits.add(7, at);
+  CHECK_FALSE(exits.take(7, at + Nanos(1)));  // the next of that number
 }
 
 TEST_CASE("a process is announced at its birth with its threads, later at the time of its exec") {

@@ -229,6 +229,17 @@ TEST_CASE("row 78: a program that takes other rights is not taken for one that h
   CHECK(watch.pids() == Pids{100, 201});
 }
 
+TEST_CASE(
+    "row 20: an exit read after /proc has shown it says nothing of the number's next process") {
+  Job watch({{100, 1, "sh"}, {201, 100, "first", 1001}});
+  watch.end(201);
+  watch.sample(ms(1100));
+  watch.report(Kind::kExit, 201, 201, 100);
+  watch.clock += ms(20);
+  watch.report(Kind::kFork, 201, 201, 100);
+  CHECK(watch.pids() == Pids{100, 201});
+}
+
 TEST_CASE("row 62: 100,000 threads of one process come and go") {
   constexpr std::uint32_t kThreads = 100'000;
   Job watch({{100, 1, "python3"}});
