@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "launch/process/inherited.h"
 
@@ -30,6 +32,15 @@ ReceivedSignal describe(const signalfd_siginfo& info) {
 // A child's news, not a message: only a SIGCHLD that a user sent is one.
 bool isChildNews(const signalfd_siginfo& info) {
   return info.ssi_signo == SIGCHLD && info.ssi_code > 0;
+}
+
+// Sent to that process, and not taken by it yet; none where /proc does not say.
+SignalMask pendingSignals(pid_t pid) {
+  const auto status = readFile("/proc/" + std::to_string(pid) + "/status");
+  static constexpr std::string_view kKey = "\nShdPnd:\t";  // in hexadecimal
+  const std::size_t at = status.ok() ? status.value().find(kKey) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtoull(status.value().c_str() + at + kKey.size(), nullptr, 16);
 }
 
 void deliver(pid_t command, const ReceivedSignal& signal) {
@@ -73,7 +84,8 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     reapOrphans();
     decide();
     if (const auto ended = commandEnded()) return *ended;
-    // SIGCHLD wakes us for the command's end; a waiting verdict needs the witness asked again.
+    // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
+    // needs the witness asked again.
     pollfd ready[2] = {{signals_.get(), POLLIN, 0},
                        {control.closed() ? -1 : control.fd(), POLLIN, 0}};
     ::poll(ready, 2, judge_.waiting() ? 1 : -1);
@@ -96,10 +108,16 @@ std::vector<ReceivedSignal> Front::readSignals() {
   return received;
 }
 
+// What is pending at the recorder is read first: what it takes in between has been counted.
+WitnessCounts Front::witnessCounts() const {
+  const SignalMask pending = judge_.due(now()) ? pendingSignals(recorder_.pid()) : 0;
+  WitnessCounts counts = recorder_.witness().counts(recorderAlive_);
+  counts.pending = pending;
+  return counts;
+}
+
 void Front::decide() {
-  if (!judge_.waiting()) return;
-  const WitnessCounts counts = recorder_.witness().counts(recorderAlive_ && !recorderStopped_);
-  for (const SignalJudge::Verdict& verdict : judge_.decide(counts, now())) pass(verdict);
+  for (const SignalJudge::Verdict& verdict : judge_.decide(witnessCounts(), now())) pass(verdict);
 }
 
 void Front::pass(const SignalJudge::Verdict& verdict) {
@@ -119,12 +137,7 @@ void Front::endCommand() {
 void Front::watchRecorder() {
   int status = 0;
   if (!recorderAlive_) return;
-  while (::waitpid(recorder_.pid(), &status, WNOHANG | WUNTRACED | WCONTINUED) == recorder_.pid()) {
-    recorderStopped_ = WIFSTOPPED(status);
-    if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
-    recorderAlive_ = false;
-    return;
-  }
+  if (::waitpid(recorder_.pid(), &status, WNOHANG) == recorder_.pid()) recorderAlive_ = false;
 }
 
 // As process 1 of a container we are given everybody's orphans, and nobody else reaps them. The

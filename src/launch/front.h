@@ -54,6 +54,7 @@ class Front {
 
  private:
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
+  [[nodiscard]] WitnessCounts witnessCounts() const;
   void decide();
   void pass(const SignalJudge::Verdict& verdict);
   void endCommand();
@@ -66,7 +67,7 @@ class Front {
   Fd signals_;
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
-  bool recorderAlive_ = true, recorderStopped_ = false, terminated_ = false, enough_ = false;
+  bool recorderAlive_ = true, terminated_ = false, enough_ = false;
 };
 
 }  // namespace stallprof

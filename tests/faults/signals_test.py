@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from faults import Case, content, main, probe, until
+from faults import Case, children, content, main, probe, until
 
 DELIVERIES = int(os.environ.get("STALLPROF_DELIVERIES", "40"))
 # The judge takes what one sender does within 20 ms for one signal: an attempt that took longer, on a host
@@ -34,6 +34,25 @@ class Signals(Case):
                 sent += 1
                 surplus += content(log).count("15 0") - before - 1
         self.assertEqual(surplus, 0, "of %d" % DELIVERIES)
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_row_05_a_signal_to_the_group_while_one_of_ours_stands_still_comes_once(self):
+        """Longer than the judge's window, as on a host that has no CPU for it."""
+        log = self.path("log")
+        words, _ = self.words(probe("counter"), log)
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
+        until(lambda: "ready" in content(log), "the command")
+        recorder = children(front.pid)[0]
+        for sent, still in enumerate((front.pid, recorder) * 3, 1):
+            os.kill(still, signal.SIGSTOP)
+            until(lambda: "T (stopped)" in content("/proc/%d/status" % still), "its stop")
+            os.killpg(front.pid, signal.SIGTERM)
+            time.sleep(0.1)
+            os.kill(still, signal.SIGCONT)
+            time.sleep(APART)
+            self.assertEqual(content(log).count("15 0"), sent, "the front" if still == front.pid else "the recorder")
         os.kill(front.pid, signal.SIGUSR2)
         self.assertEqual(front.wait(60), 0)
 

@@ -27,9 +27,10 @@ struct ControlMessage {
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)
     kClosed,          // recorder: the recording is complete; `wide` bytes of it; `number` outlived;
               // `text`: why it lacks its end; `flag`: the hook applied what it was to change
-    kDiscard,   // front: the command never started; remove the recording
-    kProgress,  // recorder: `text` says how the run goes
-    kEnough,    // recorder: the command has made the steps that it was to make
+    kDiscard,    // front: the command never started; remove the recording
+    kProgress,   // recorder: `text` says how the run goes
+    kEnough,     // recorder: the command has made the steps that it was to make
+    kWitnessed,  // recorder: a signal reached it; the Witness has the counts
   };
   Kind kind = Kind::kReady;
   std::int32_t number = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/process/signal_judge.h"
 
+#include <algorithm>
 #include <csignal>
 
 namespace stallprof {
@@ -10,6 +11,11 @@ namespace {
 // command without us; another user's signal is meant for it. It doubles a signal sent to the group.
 bool forwardUnwitnessed(const ReceivedSignal& signal) {
   return !signal.fromKernel && !signal.senderInGroup;
+}
+
+// Whether the witness has counted more; `seen` may be one ahead.
+bool unseen(std::uint32_t count, std::uint32_t seen) {
+  return static_cast<std::int32_t>(count - seen) > 0;
 }
 
 }  // namespace
@@ -31,16 +37,35 @@ bool SignalJudge::repeated(const Waiting& waiting) const {
 
 bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts) {
   const auto n = static_cast<std::size_t>(waiting.received.signal);
-  if (counts.count[n] == seen_[n]) return repeated(waiting);
-  if (counts.last[n] < waiting.at - kWindow) {  // an old one, sent to the witness alone
-    seen_[n] = counts.count[n];
-    return false;
-  }
+  const bool pending =
+      counts.count[n] == seen_[n] && (counts.pending & signalBit(waiting.received.signal)) != 0;
+  if (!pending && !unseen(counts.count[n], seen_[n])) return repeated(waiting);
   // Standard signals merge while they wait, so one of ours may stand for several of the witness's;
   // real-time signals queue one by one.
-  seen_[n] = waiting.received.signal >= SIGRTMIN ? seen_[n] + 1 : counts.count[n];
+  const bool one = pending || waiting.received.signal >= SIGRTMIN;
+  seen_[n] = one ? seen_[n] + 1 : counts.count[n];
+  noticed_[n] = Nanos(0);
   reached_[n] = {waiting.received.sender, waiting.at};
   return true;
+}
+
+// What was sent to the witness alone says nothing of a later signal to the front alone.
+void SignalJudge::forgetUnmatched(const WitnessCounts& counts, Nanos now) {
+  unmatched_ = false;
+  for (std::size_t n = 1; counts.alive && n < kSignals; ++n) {
+    if (unseen(counts.count[n], seen_[n])) {
+      if (noticed_[n] == Nanos(0)) noticed_[n] = now;
+      unmatched_ = unmatched_ || now - noticed_[n] <= kWindow;
+      if (now - noticed_[n] <= kWindow) continue;
+      seen_[n] = counts.count[n];
+    }
+    noticed_[n] = Nanos(0);
+  }
+}
+
+bool SignalJudge::due(Nanos now) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [&](const Waiting& waiting) { return now >= waiting.at + kWindow; });
 }
 
 std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& counts, Nanos now) {
@@ -57,6 +82,7 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
       still.push_back(waiting);
   }
   waiting_ = std::move(still);
+  forgetUnmatched(counts, now);
   return verdicts;
 }
 

@@ -6,16 +6,17 @@
 #include <vector>
 
 #include "base/time.h"
+#include "launch/process/inherited.h"
 
 namespace stallprof {
 
 inline constexpr int kSignals = 65;  // 1..64; index 0 is unused
 
-// How often each signal reached the witness so far, and when last (CLOCK_MONOTONIC).
+// How often each signal reached the witness so far.
 struct WitnessCounts {
   std::array<std::uint32_t, kSignals> count{};
-  std::array<Nanos, kSignals> last{};
-  bool alive = false;  // false: dead or stopped, what it counts means nothing
+  SignalMask pending = 0;  // sent to it and not counted yet: it stands still. Asked for when due
+  bool alive = false;      // false: dead, what it counts means nothing
 };
 
 struct ReceivedSignal {
@@ -32,8 +33,11 @@ struct ReceivedSignal {
 // A signal sent to the process group, or to every pid of a job step, reaches the command by itself;
 // one sent to the front's pid does not. Both are the same here. The witness, a process of the same
 // group and session, distinguishes them: what it gets too within the window was sent to all. Who
-// sends a standard signal to the front and to all within kRepeat has sent it once. Pure: no clock,
-// no descriptor.
+// sends a standard signal to the front and to all within kRepeat has sent it once.
+//
+// A signal has no time of arrival, and a host without CPU for one of the two delays what it reads.
+// So what the witness counted stands until the front, awake, has waited a window for its own; and
+// what is pending at the witness is as good as counted. Pure: no clock, no descriptor.
 class SignalJudge {
  public:
   // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.
@@ -50,9 +54,12 @@ class SignalJudge {
   // Signals the witness had before the command existed say nothing about the command.
   void begin(const WitnessCounts& counts) { seen_ = counts.count; }
   void receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command);
-  // What is decided by now, in order of arrival.
+  // What is decided by now, in order of arrival. Called whenever the witness has counted, too.
   [[nodiscard]] std::vector<Verdict> decide(const WitnessCounts& counts, Nanos now);
-  [[nodiscard]] bool waiting() const { return !waiting_.empty(); }
+  // Something will be decided by time alone.
+  [[nodiscard]] bool waiting() const { return !waiting_.empty() || unmatched_; }
+  // A window is over: the next call of decide() may pass a signal on.
+  [[nodiscard]] bool due(Nanos now) const;
 
  private:
   struct Waiting {
@@ -65,9 +72,12 @@ class SignalJudge {
   };
   [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
   [[nodiscard]] bool repeated(const Waiting& waiting) const;
+  void forgetUnmatched(const WitnessCounts& counts, Nanos now);
 
-  std::array<std::uint32_t, kSignals> seen_{};
-  std::array<Reached, kSignals> reached_{};  // the last of each that the command had by itself
+  std::array<std::uint32_t, kSignals> seen_{};  // one ahead of a count that is pending
+  std::array<Nanos, kSignals> noticed_{};       // a count without one of ours, when first; 0: none
+  bool unmatched_ = false;                      // there is one
+  std::array<Reached, kSignals> reached_{};     // the last of each that the command had by itself
   std::vector<Waiting> waiting_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/process/witness.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -30,19 +31,19 @@ void* Witness::countForever(void* argument) {
     ::poll(&ready, 1, -1);
     signalfd_siginfo info[8];
     const ssize_t bytes = ::read(counting.signals, info, sizeof info);
-    const std::int64_t at = now().count();
     for (ssize_t i = 0; i * static_cast<ssize_t>(sizeof *info) < bytes; ++i) {
       const std::uint32_t signal = info[i].ssi_signo;
       if (signal >= kSignals) continue;
-      page.last[signal].store(at, std::memory_order_relaxed);
       page.count[signal].fetch_add(1, std::memory_order_release);
     }
+    counting.control.send({ControlMessage::Kind::kWitnessed});
   }
 }
 
-bool Witness::startCounting() const {
+bool Witness::startCounting(const Control& control) const {
   static Counting counting;  // one witness a process, as long as the process
-  counting = {page_, openSignalFd(kAllSignals)};
+  counting = {page_, openSignalFd(kAllSignals),
+              Control(Fd(::fcntl(control.fd(), F_DUPFD_CLOEXEC, 0)))};
   if (counting.signals < 0) return false;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -57,10 +58,8 @@ bool Witness::startCounting() const {
 WitnessCounts Witness::counts(bool alive) const {
   WitnessCounts counts;
   counts.alive = alive;
-  for (std::size_t i = 1; i < kSignals; ++i) {
+  for (std::size_t i = 1; i < kSignals; ++i)
     counts.count[i] = page_->count[i].load(std::memory_order_acquire);
-    counts.last[i] = Nanos(page_->last[i].load(std::memory_order_relaxed));
-  }
   return counts;
 }
 

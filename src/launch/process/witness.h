@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "launch/process/control.h"
 #include "launch/process/signal_judge.h"
 
 namespace stallprof {
@@ -16,19 +17,20 @@ class Witness {
   [[nodiscard]] static Result<Witness> create();
 
   // In the recorder, with every signal blocked: counts in a thread of its own, whatever the
-  // recorder is busy with, until the process ends. False with errno.
-  [[nodiscard]] bool startCounting() const;
+  // recorder is busy with, until the process ends, and wakes the front by kWitnessed. False with
+  // errno.
+  [[nodiscard]] bool startCounting(const Control& control) const;
   // In the front.
   [[nodiscard]] WitnessCounts counts(bool alive) const;
 
  private:
   struct Page {
     std::atomic<std::uint32_t> count[kSignals];
-    std::atomic<std::int64_t> last[kSignals];
   };
   struct Counting {
-    Page* page;
-    int signals;  // a signalfd
+    Page* page = nullptr;
+    int signals = -1;  // a signalfd
+    Control control;   // with a descriptor of its own
   };
   static void* countForever(void* counting);
   explicit Witness(Page* page) : page_(page) {}

@@ -341,7 +341,7 @@ void runRecorder(RecorderPlan plan, Control control, const Witness& witness) {
   ::setrlimit(RLIMIT_CORE, &none);
   setSignalMask(kAllSignals);  // SIGXFSZ and SIGPIPE too: the writer sees EFBIG and EPIPE instead
   control = Control(keepOnly(control.takeSocket()));
-  if (!witness.startCounting()) {
+  if (!witness.startCounting(control)) {
     control.send({ControlMessage::Kind::kRefused, 0, true, 0,
                   "cannot start the signal witness: " + errnoText(errno)});
     ::_exit(1);

@@ -26,10 +26,7 @@ struct World {
     received.sender = sender;
     judge.receive(received, time, kCommand);
   }
-  void toWitness(int signal) {
-    ++witness.count[static_cast<std::size_t>(signal)];
-    witness.last[static_cast<std::size_t>(signal)] = time;
-  }
+  void toWitness(int signal) { ++witness.count[static_cast<std::size_t>(signal)]; }
   // Decides every millisecond until `wait` has passed; how many were passed on to the command.
   int forwardedWithin(Nanos wait) {
     int forwarded = 0;
@@ -67,8 +64,28 @@ TEST_CASE("a signal to the whole group is not passed on, whoever sees it first")
 TEST_CASE("what the witness had before does not speak of a later signal to the front alone") {
   World world;
   world.toWitness(SIGTERM);
-  SECTION("long before") { world.time += milliseconds(200); }
+  SECTION("long before") { CHECK(world.forwardedWithin(milliseconds(200)) == 0); }
   SECTION("before the command existed") { world.judge.begin(world.witness); }
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("a signal to the group while front or witness stands still comes once") {
+  World world;
+  SECTION("the front") {
+    world.toWitness(SIGTERM);
+    world.time += milliseconds(500);
+    world.toFront(SIGTERM);
+  }
+  SECTION("the witness, at which it is pending") {
+    world.toFront(SIGTERM);
+    world.witness.pending = signalBit(SIGTERM);
+    CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+    world.witness.pending = 0;
+    world.toWitness(SIGTERM);
+  }
+  CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+  CHECK_FALSE(world.judge.waiting());
   world.toFront(SIGTERM);
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
