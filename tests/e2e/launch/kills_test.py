@@ -77,23 +77,37 @@ class Kills(Case):
         with ThreadPoolExecutor(2) as two:  # side by side: they sleep, mostly
             said = list(two.map(killed, [random.uniform(0, 0.1) for _ in range(KILLS)]))
         # The instants were spread over the run: most kills hit a recorder at work.
-        self.assertGreater(sum(b"recorder died" in err for err in said), KILLS / 4)
+        at_work = sum(b"recorder died" in err for err in said)
+        print("figures: %d of %d kills met the recorder at work" % (at_work, KILLS))
+        self.assertGreater(at_work, KILLS / 4)
         self.assertLess(sum(b"unrecorded" in err for err in said), KILLS * 3 / 4)
+
+    def front_killed(self, done):
+        """False where the command, and so the front, had ended before its kill: on a host that stood still."""
+        front, recording = self.start("sh", "-c", "sleep 0.3; echo ok > %s" % done,
+                                      stdout=subprocess.DEVNULL)
+        self.assertIn(b"recording to", front.stderr.readline())  # the command runs from here on
+        time.sleep(random.uniform(0, 0.2))
+        front.kill()
+        status = front.wait(60)
+        until(lambda: os.path.exists(done), "the command's own end")
+        text = until(lambda: "clean_end" in self.dump(recording) and self.dump(recording),
+                     "the recorder's end")
+        self.assertEqual(len([l for l in text.splitlines() if " command_end" in l]), 1)
+        self.assertIn(status, (0, -signal.SIGKILL))
+        return status != 0
 
     def test_random_kills_of_the_front_leave_the_command_and_its_recording(self):
         random.seed(2)
-        for i in range(KILLS // 10 if KILLS <= 200 else KILLS):
-            done = self.path("done%d" % i)
-            front, recording = self.start("sh", "-c", "sleep 0.3; echo ok > %s" % done,
-                                          stdout=subprocess.DEVNULL)
-            self.assertIn(b"recording to", front.stderr.readline())  # the command runs from here on
-            time.sleep(random.uniform(0, 0.2))
-            front.kill()
-            self.assertEqual(front.wait(60), -signal.SIGKILL)
-            until(lambda: os.path.exists(done), "the command's own end")
-            text = until(lambda: "clean_end" in self.dump(recording) and self.dump(recording),
-                         "the recorder's end")
-            self.assertEqual(len([l for l in text.splitlines() if " command_end" in l]), 1)
+        wanted = KILLS // 10 if KILLS <= 200 else KILLS
+        killed = late = 0
+        while killed < wanted:
+            if self.front_killed(self.path("done%d" % (killed + late))):
+                killed += 1
+            else:
+                late += 1
+                self.assertLess(late, wanted, "no kill meets the front")
+        print("figures: %d kills of the front, %d more came after its end" % (killed, late))
 
     def test_after_the_recorders_death_signals_still_come_once(self):
         log = self.path("log")
