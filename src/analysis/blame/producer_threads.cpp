@@ -69,8 +69,7 @@ class Finder {
                  while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
                  if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
                  const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-                 if (waitsForThreads(label, sample.wait) ||
-                     found_.graphWaits(label, sample.wait, sample.at))
+                 if (waitsForThreads(label) || found_.graphWaits(label, sample.wait, sample.at))
                    waits_.push_back({sample.at - sample.weight, sample.at});
                });
   }
@@ -121,9 +120,7 @@ class Finder {
 
 }  // namespace
 
-bool waitsForThreads(const StackLabel& label, Wait wait) {
-  return wait != Wait::kRunning && label.rule && label.rule->handover;
-}
+bool waitsForThreads(const StackLabel& label) { return label.rule && label.rule->handover; }
 
 bool ProducerThreads::graphWaits(const StackLabel& label, Wait wait, Nanos at) const {
   return wait != Wait::kRunning && ofModel(label) && getNexts.at(at);

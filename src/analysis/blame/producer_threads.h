@@ -16,9 +16,10 @@ namespace stallprof {
 //
 // They are those that work while the trainer's thread stands waiting for its process's threads: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
-// result (rule key `handover`), or blocked while its graph gets its next batch (GetNexts). Where it
-// never waits, because they are ahead of it, those that wait for room in a queue themselves. One
-// that mostly computes by known rules, as a forest's threads do, is none.
+// result (rule key `handover`; running there, too, as a woken thread does), or blocked while its
+// graph gets its next batch (GetNexts). Where it never waits, because they are ahead of it, those
+// that wait for room in a queue themselves. One that mostly computes by known rules, as a forest's
+// threads do, is none.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.
@@ -49,7 +50,8 @@ struct ProducerThreads {
                                                   const TrainerTimeline& timeline, Nanos begin,
                                                   Nanos end);
 
-// The trainer's thread, blocked at this sample, waits for threads of its own process.
-[[nodiscard]] bool waitsForThreads(const StackLabel& label, Wait wait);
+// The trainer's thread is in a call that hands over what threads of its own process made: blocked
+// for one, or on its way into or out of waiting, as behind the interpreter's lock.
+[[nodiscard]] bool waitsForThreads(const StackLabel& label);
 
 }  // namespace stallprof

@@ -144,9 +144,8 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
-    const bool waits =
-        (step || gap) && ((threads_.found() && waitsForThreads(label, sample.wait)) ||
-                          threads_.graphWaits(label, sample.wait, sample.at));
+    const bool waits = (step || gap) && ((threads_.found() && waitsForThreads(label)) ||
+                                         threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);
     if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
       phase = Phase::kOther;

@@ -29,9 +29,11 @@ const std::string kThreads =
     "line=9\n";
 
 // 200 updates, one every 100 ms: 60 ms in the queue's get, 40 ms of work.
-std::string trainer() {
+std::string trainer(const std::string& wait = "futex") {
   return "repeat 200 every 100ms\n"
-         "0ms slice thread=1 duration=60ms samples=6 wait=futex\n"
+         "0ms slice thread=1 duration=60ms samples=6 wait=" +
+         wait +
+         "\n"
          "10ms stack_slice thread=1 duration=50ms samples=6 stack=3\n"
          "60ms slice thread=1 duration=40ms run=40ms samples=4 wait=running\n"
          "70ms stack_slice thread=1 duration=30ms samples=4 stack=4\n"
@@ -67,6 +69,14 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
     named = named || (f.role == "producer" && f.phase == Phase::kTransform &&
                       f.hot.function.raw() == "Image.resize");
   CHECK(named);
+}
+
+TEST_CASE("in a queue's get a thread that runs, or waits to, is still waiting for its batch") {
+  const Analysis a =
+      analyze(test::traceOf(kThreads + trainer("running") + other("60ms", "running", 6)));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near(a.breakdown.blame->transform, 0.6));
+  CHECK(near(a.breakdown.ratio->compute, 0.4));
 }
 
 TEST_CASE("while that thread is blocked on a file, the trainer waits for extraction") {
