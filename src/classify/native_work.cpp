@@ -25,6 +25,21 @@ constexpr Words kReadCalls = {"read",     "readv",   "pread64",        "preadv",
 constexpr Words kDrawCalls = {"rand",      "rand_r",    "random",    "random_r", "drand48",
                               "drand48_r", "erand48",   "erand48_r", "lrand48",  "lrand48_r",
                               "nrand48",   "nrand48_r", "mrand48"};
+// Of libc, as they begin: text, and files read through a buffer.
+constexpr Words kTextCalls = {
+    "strcmp",  "strncmp",   "strcasecmp",  "strlen",         "strnlen",       "strchr",  "strrchr",
+    "strstr",  "strtok",    "strto",       "strspn",         "strcspn",       "strpbrk", "memchr",
+    "getc",    "fgetc",     "fgets",       "getline",        "getdelim",      "fread",   "ungetc",
+    "uflow",   "underflow", "file_xsgetn", "file_underflow", "default_uflow", "sscanf",  "fscanf",
+    "vfscanf", "vsscanf",   "isspace",     "tolower",        "toupper",       "atoi",    "atof"};
+// Of libstdc++ and libc++.
+constexpr Words kTextClasses = {"std::istream",
+                                "std::basic_istream",
+                                "std::getline",
+                                "std::num_get",
+                                "std::basic_filebuf::underflow",
+                                "std::basic_filebuf::xsgetn",
+                                "std::__basic_file::xsgetn"};
 constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", "pwritev2",
                                "fsync",     "fdatasync", "rename",   "unlink",  "unlinkat",
                                "ftruncate", "mkdir",     "msync"};
@@ -39,9 +54,9 @@ constexpr Words kMakesData = {"dataloader", "loader",     "augment",   "augmenta
                               "tokenize",   "tokenizer",  "collate",   "dataset",      "parse",
                               "parser",     "preprocess", "decompress"};
 constexpr Words kGets = {"make", "load", "next", "read", "fetch", "get", "prepare", "generate"};
-constexpr Words kGot = {"batch",  "batches", "sample",  "samples",  "image", "images",
-                        "record", "records", "example", "examples", "line",  "lines",
-                        "file",   "files",   "tokens",  "data"};
+constexpr Words kGot = {"batch",   "batches", "sample",   "samples", "image", "images", "record",
+                        "records", "example", "examples", "line",    "lines", "file",   "files",
+                        "tokens",  "token",   "word",     "words",   "data"};
 
 bool among(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -90,6 +105,19 @@ NativeWork byClass(NativeClass is) {
   }
 }
 
+bool beginsAmong(std::string_view name, std::span<const std::string_view> begins) {
+  return std::any_of(begins.begin(), begins.end(),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+// "__strcmp_evex" and "_IO_file_xsgetn" of libc.
+bool handlesText(std::string_view name) {
+  if (name.starts_with("std::")) return beginsAmong(name, kTextClasses);
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  if (name.starts_with("IO_")) name.remove_prefix(3);
+  return beginsAmong(name, kTextCalls);
+}
+
 // "__random" of libc; the engines and distributions of C++, which lie in the program's own file.
 bool drawsByName(std::string_view name, bool runtime) {
   if (runtime) {
@@ -133,7 +161,8 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   }
   const bool runtime = is == NativeClass::kRuntime;
   if ((runtime || is == NativeClass::kProgram) && drawsByName(name, runtime))
-    return {NativeWork::Is::kDraws};
+    return {NativeWork::Is::kMakes};
+  if (runtime && handlesText(name)) return {NativeWork::Is::kMakes};
   if (is != NativeClass::kProgram) return byClass(is);
   const Phase phase = phaseOfWords(name);
   if (ofRegion(symbol) && phase != Phase::kTransform) return {NativeWork::Is::kRegion};

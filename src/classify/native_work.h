@@ -14,7 +14,8 @@ struct NativeWork {
     kUnknown,  // libc, memory: whoever called it
     kOwn,      // the program's own code, or a library's that no rule knows
     kPhase,    // `phase`, by a rule or by the words of the function's name
-    kDraws,    // random numbers: data, where no name and no loop says otherwise
+    kMakes,    // random numbers, text, buffered reading: data, where no name and no loop says
+               // otherwise
     kOpen,     // finding, opening and closing files, in the kernel: extract
     kRead,     // reading, in the kernel: extract
     kRegion,   // a loop that OpenMP divides among threads, as its compiler named it
@@ -28,7 +29,8 @@ struct NativeWork {
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` as the file spells it.
 // A rule of the table decides, but of the program's own code only users' rules and those that name
 // functions; then names that OpenMP's compilers give; then the words of the name. Who draws random
-// numbers where nothing says that it trains makes data: samples, an order, noise.
+// numbers or has libc read and compare text where nothing says that it trains makes data: samples,
+// an order, noise, words.
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
 

@@ -30,12 +30,15 @@ struct NativeSlice {
   std::uint64_t callerOffset = 0;
   StringId callerFunction{};  // filled in by a reader, as `function`
   bool draws = false;  // filled in by a reader: the code around `offset` draws random numbers
+  // Filled in by a reader, of a program without an interpreter: the loop that `offset` lies in, and
+  // the one that the call lies in.
+  LoopCode loop{}, callerLoop{};
   STALLPROF_EVENT(NATIVE_SLICE, "native", v("thread", s.thread), v("duration", s.duration),
                   v("stack", s.stack), v("file", s.file), v("build", s.build),
                   v("offset", s.offset), v("samples", s.samples), v("function", s.function),
                   v("caller_file", s.callerFile), v("caller_build", s.callerBuild),
                   v("caller_offset", s.callerOffset), v("caller_function", s.callerFunction),
-                  v("draws", s.draws))
+                  v("draws", s.draws), v("loop", s.loop), v("caller_loop", s.callerLoop))
 };
 // 99 a second: not in step with whatever samples a hundred times a second, ours or the job's.
 inline constexpr Nanos kNativePeriod{10'101'010};

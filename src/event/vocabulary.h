@@ -70,6 +70,16 @@ enum class Gil : std::uint8_t {
 inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds", "waits",
                                                               "released"};
 
+// What the loop does that a place in a program's machine code lies in (trace/loop_code.h).
+enum class LoopCode : std::uint8_t {
+  kUnknown,   // in no loop, or in one that shows none of these, or several
+  kProducts,  // sums products of floating-point numbers in registers
+  kUpdates,   // adds such products to numbers in memory
+  kBytes,     // handles single bytes, and no floating-point numbers
+};
+inline constexpr std::array<std::string_view, 4> kLoopCodeNames = {"unknown", "products", "updates",
+                                                                   "bytes"};
+
 // What a device was given to do. Order is on disk.
 enum class DeviceWorkKind : std::uint8_t {
   kKernel,
@@ -144,6 +154,7 @@ constexpr Spelling spellingOf(SpanSource) { return {kSpanSourceNames, "unknown"}
 constexpr Spelling spellingOf(Coverage) { return {kCoverageNames}; }
 constexpr Spelling spellingOf(FrameKind) { return {kFrameKindNames, "other"}; }
 constexpr Spelling spellingOf(Gil) { return {kGilNames}; }
+constexpr Spelling spellingOf(LoopCode) { return {kLoopCodeNames}; }
 constexpr Spelling spellingOf(DeviceWorkKind) { return {kDeviceWorkKindNames, "other"}; }
 constexpr Spelling spellingOf(HostMemory) { return {kHostMemoryNames}; }
 constexpr Spelling spellingOf(DeviceCallKind) { return {kDeviceCallKindNames}; }

@@ -23,6 +23,8 @@ class ElfSymbols {
   [[nodiscard]] std::string content(std::uint64_t offset, std::size_t limit) const {
     return file_.content(offset, limit);
   }
+  // EM_X86_64, ...
+  [[nodiscard]] std::uint16_t machine() const { return file_.machine(); }
   // In hex; empty when it has none.
   [[nodiscard]] const std::string& buildId() const { return buildId_; }
 

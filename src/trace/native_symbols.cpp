@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trace/elf_symbols.h"
+#include "trace/loop_code.h"
 #include "trace/random_code.h"
 
 namespace stallprof {
@@ -21,11 +22,14 @@ namespace {
 constexpr std::size_t kMaxFiles = 2048, kMaxPlaces = 1u << 20;
 // All names of a trace together; a file that is mapped may have been made to hold only long ones.
 constexpr std::size_t kMaxText = 256u << 20;
+// Whose loops are judged: 10 us each, and up to 1 ms where a file was made for it.
+constexpr std::size_t kMaxLoops = 16384;
 
 using FileKey = std::pair<StringId, StringId>;  // path, build id
 struct Named {
   StringId function;
-  bool draws = false;
+  bool draws = false, call = false;
+  LoopCode loop{};
 };
 using Places = std::map<std::uint64_t, Named>;  // by offset
 
@@ -76,14 +80,40 @@ class Namer {
     for (const ThreadLife& thread : trace_.threads)
       for (const auto& row : thread.natives) {
         const NativeSlice& s = row.data;
-        if (s.function.none()) gather({s.file, s.build}, s.offset);
-        if (s.callerFunction.none()) gather({s.callerFile, s.callerBuild}, s.callerOffset);
+        if (s.function.none()) gather({s.file, s.build}, s.offset, false);
+        if (s.callerFunction.none()) gather({s.callerFile, s.callerBuild}, s.callerOffset, true);
       }
   }
-  void gather(const FileKey& key, std::uint64_t offset) {
+  void gather(const FileKey& key, std::uint64_t offset, bool call) {
     if (offset == 0 || count_ >= kMaxPlaces) return;
     if (files_.size() >= kMaxFiles && !files_.contains(key)) return;
-    count_ += files_[key].emplace(offset, Named{}).second;
+    const auto [place, fresh] = files_[key].emplace(offset, Named{});
+    count_ += fresh;
+    place->second.call = call;
+  }
+
+  // Where an interpreter ran its stacks say what native code is for.
+  [[nodiscard]] bool interpreted() const {
+    return std::any_of(trace_.threads.begin(), trace_.threads.end(),
+                       [](const ThreadLife& thread) { return !thread.stacks.empty(); });
+  }
+
+  void judgeLoops(const ElfSymbols& elf, Places& places) {
+    if (elf.machine() != EM_X86_64 || interpreted()) return;
+    std::string code;
+    std::uint64_t end = 0;
+    std::optional<LoopCodes> loops;
+    for (auto& [offset, named] : places) {
+      if (loops_++ >= kMaxLoops) return;
+      if (!loops || offset + LoopCodes::kReach > end) {
+        const std::uint64_t begin = offset - std::min(offset, LoopCodes::kReach);
+        code = elf.content(begin, 4 * LoopCodes::kReach);
+        end = begin + 4 * LoopCodes::kReach;
+        loops.emplace(code, begin);
+      }
+      // A call's place lies within it; what follows it is an instruction's begin.
+      named.loop = loops->at(named.call ? offset + 1 : offset);
+    }
   }
 
   void nameFile(const FileKey& key, Places& places) {
@@ -109,6 +139,7 @@ class Namer {
       const std::uint64_t from = offset - std::min(offset, kDrawsNear);
       named.draws = drawsRandomNumbers(elf->content(from, 2 * kDrawsNear));
     }
+    judgeLoops(*elf, places);
   }
 
   void emit() {
@@ -131,10 +162,13 @@ class Namer {
       if (const Named* named = find({slice.file, slice.build}, slice.offset)) {
         slice.function = named->function;
         slice.draws = named->draws;
+        slice.loop = named->loop;
       }
     if (slice.callerFunction.none())
-      if (const Named* named = find({slice.callerFile, slice.callerBuild}, slice.callerOffset))
+      if (const Named* named = find({slice.callerFile, slice.callerBuild}, slice.callerOffset)) {
         slice.callerFunction = named->function;
+        slice.callerLoop = named->loop;
+      }
   }
 
   [[nodiscard]] const Named* find(const FileKey& key, std::uint64_t offset) const {
@@ -147,7 +181,7 @@ class Namer {
   Trace& trace_;
   const std::string& debugRoot_;
   std::map<FileKey, Places> files_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, loops_ = 0;
   SymbolSummary summary_;
 };
 

@@ -15,7 +15,8 @@ struct SymbolSummary {
 
 // Names the functions of a trace's native samples and of their callers, from the symbols of the
 // files they fell into, as they lie on this host, and of their debugging symbols
-// (/usr/lib/debug/.build-id) where installed. Says of which places the code draws random numbers.
+// (/usr/lib/debug/.build-id) where installed. Says of which places the code draws random numbers
+// and, of programs without an interpreter, what the loop around it does.
 // A file is believed where its build id is the recorded one; where none was recorded, where it has
 // not changed since the run began. Only regular files are opened. What cannot be named stays as it
 // is, and is said as the source "native_symbols". `debugRoot` is for tests.

@@ -29,6 +29,7 @@ std::span<const std::string_view> namesOf(SpanSource) { return kSpanSourceNames;
 std::span<const std::string_view> namesOf(Coverage) { return kCoverageNames; }
 std::span<const std::string_view> namesOf(FrameKind) { return kFrameKindNames; }
 std::span<const std::string_view> namesOf(Gil) { return kGilNames; }
+std::span<const std::string_view> namesOf(LoopCode) { return kLoopCodeNames; }
 std::span<const std::string_view> namesOf(DeviceWorkKind) { return kDeviceWorkKindNames; }
 std::span<const std::string_view> namesOf(HostMemory) { return kHostMemoryNames; }
 std::span<const std::string_view> namesOf(DeviceCallKind) { return kDeviceCallKindNames; }

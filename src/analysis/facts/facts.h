@@ -172,7 +172,7 @@ enum class StepSource : std::uint8_t { kNone, kMarks, kNvtx, kHook, kOptimizer, 
 struct NativeFacts {
   bool seen = false;
   double opening = 0, reading = 0;  // finding, opening and closing files; reading them
-  double named = 0;                 // data or compute by the names of the program's functions alone
+  double named = 0;                 // data or compute by its functions' names or loops alone
 };
 
 struct TrainerFacts {

@@ -22,13 +22,20 @@ using Place = std::pair<StringId, StringId>;  // file, function as spelled
 // caller's.
 struct Spot {
   Place place;
-  bool draws = false;  // random numbers are drawn there
+  bool makes = false;  // random numbers are drawn there, or text is handled
+  LoopCode loop{};
 };
 
 constexpr double kReads = 0.10;  // of a pool's samples: its loops read files
 
-// A loop that calls for random numbers is not longer; instructions on both sides of the call.
+// A loop that calls for random numbers or text is not longer; instructions on both sides of the
+// call.
 constexpr std::uint64_t kNearCall = 64;
+// Of samples in code that nothing names: that many add to numbers in memory where a program trains.
+// Filters of audio and pictures only sum products in registers.
+constexpr double kTrains = 0.02;
+// Of a function's samples: where as many are known, its others are for the same.
+constexpr double kKnown = 0.5;
 
 constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); }
 
@@ -36,7 +43,7 @@ constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); 
 struct Use {
   std::array<double, kPhaseNames.size()> phases{};
   double open = 0, read = 0;  // of extract: finding and opening files; reading them
-  double named = 0;           // of compute and transform: by words of the program's names alone
+  double named = 0;           // of compute and transform: by names or loops of its own code alone
   double all = 0;
 
   void add(Phase phase, double weight) {
@@ -85,7 +92,8 @@ class NativeRun {
             const Interval& window)
       : trace_(trace), rules_(rules), process_(process), window_(window) {
     main_ = mainThreadOf(trace, process);
-    findDraws();
+    findCalls();
+    judgeCode();
     findPools();
     if (!pools_.empty()) measureUnnamed();
     judgePools();
@@ -120,26 +128,73 @@ class NativeRun {
   [[nodiscard]] Spot spotOf(const NativeSlice& native) const {
     const Place leaf{native.file, native.function};
     const Is is = workAt(leaf).is;
-    if (is == Is::kOwn) return {leaf, native.draws || nearDraw(native)};
-    if (is != Is::kUnknown && is != Is::kDraws) return {leaf};
+    if (is == Is::kOwn) return {leaf, native.draws || nearCall(native), native.loop};
+    if (is != Is::kUnknown && is != Is::kMakes) return {leaf};
     const Place caller{native.callerFile, native.callerFunction};
     if (caller.first.none() || workAt(caller).is == Is::kUnknown) return {leaf};
-    return {caller, is == Is::kDraws};
+    if (is == Is::kMakes) return {caller, true};
+    return {caller, false, native.callerLoop};
   }
 
-  // Calls of libc for random numbers.
-  void findDraws() {
+  // Calls of libc for random numbers and text.
+  void findCalls() {
     for (const ThreadId id : process_.threads)
       eachNative(trace_.thread(id), window_, [&](const NativeSlice& native) {
-        if (!native.callerFile.none() && workAt({native.file, native.function}).is == Is::kDraws)
-          draws_[native.callerFile].insert(native.callerOffset);
+        if (!native.callerFile.none() && workAt({native.file, native.function}).is == Is::kMakes)
+          calls_[native.callerFile].insert(native.callerOffset);
       });
   }
-  [[nodiscard]] bool nearDraw(const NativeSlice& native) const {
-    const auto calls = draws_.find(native.file);
-    if (calls == draws_.end() || native.offset == 0) return false;
+  [[nodiscard]] bool nearCall(const NativeSlice& native) const {
+    const auto calls = calls_.find(native.file);
+    if (calls == calls_.end() || native.offset == 0) return false;
     const auto call = calls->second.lower_bound(native.offset - std::min(native.offset, kNearCall));
     return call != calls->second.end() && *call <= native.offset + kNearCall;
+  }
+
+  // What code is for that neither a rule nor a name knows, by its loop.
+  [[nodiscard]] Phase phaseOfCode(const Spot& spot) const {
+    const bool sums = spot.loop == LoopCode::kProducts || spot.loop == LoopCode::kUpdates;
+    if (sums && trains_) return Phase::kCompute;
+    return spot.makes || spot.loop == LoopCode::kBytes ? Phase::kTransform : Phase::kUnknown;
+  }
+
+  // Whether the program trains in loops of its own, and what its functions do.
+  void judgeCode() {
+    double own = 0, updates = 0;
+    const auto eachOwn = [&](auto&& visit) {
+      for (const ThreadId id : process_.threads)
+        eachSample(trace_.thread(id), [&](const Spot& spot, double samples) {
+          if (workAt(spot.place).is == Is::kOwn) visit(spot, samples);
+        });
+    };
+    eachOwn([&](const Spot& spot, double samples) {
+      own += samples;
+      if (spot.loop == LoopCode::kUpdates) updates += samples;
+    });
+    trains_ = updates > kTrains * own;
+    eachOwn([&](const Spot& spot, double samples) {
+      const Phase phase = phaseOfCode(spot);
+      const bool byLoop = phase == Phase::kCompute || !spot.makes;
+      functions_[spot.place].add(byLoop ? phase : Phase::kUnknown, samples);
+    });
+  }
+
+  // Own code whose loop shows nothing: for what the rest of its function is for.
+  void addOwn(Use& use, const Spot& spot, double samples) const {
+    const Phase phase = phaseOfCode(spot);
+    if (phase != Phase::kUnknown) {
+      if (phase == Phase::kCompute || !spot.makes) use.named += samples;
+      return use.add(phase, samples);
+    }
+    const auto found = functions_.find(spot.place);
+    if (found == functions_.end() || spot.place.second.none())
+      return use.add(Phase::kOther, samples);
+    Use known = found->second;
+    const double unknown = std::exchange(known.phases[at(Phase::kOther)], 0);
+    if (unknown > (1 - kKnown) * known.all) return use.add(Phase::kOther, samples);
+    known.all -= unknown;
+    known.named = known.all;
+    use.add(known, samples);
   }
 
   const NativeWork& workAt(const Place& place) const {
@@ -223,8 +278,8 @@ class NativeRun {
         return;
       }
       if (work.is == Is::kTeam) return use.add(team_, samples);
-      if (work.is == Is::kDraws || (work.is == Is::kOwn && spot.draws))
-        return use.add(Phase::kTransform, samples);
+      if (work.is == Is::kMakes) return use.add(Phase::kTransform, samples);
+      if (work.is == Is::kOwn) return addOwn(use, spot, samples);
       if (work.is == Is::kOpen) use.open += samples;
       if (work.is == Is::kRead) use.read += samples;
       if (work.byName) use.named += samples;
@@ -289,7 +344,9 @@ class NativeRun {
   ThreadId main_;
   std::vector<ThreadId> pools_;
   std::set<Place> regions_;
-  std::map<StringId, std::set<std::uint64_t>> draws_;  // places of calls, by file
+  std::map<StringId, std::set<std::uint64_t>> calls_;  // their places, by file
+  std::map<Place, Use> functions_;                     // of own code, by its loops
+  bool trains_ = false;
   double unnamedPart_ = 0;
   Phase looped_ = Phase::kOther;
   Use team_, others_;

@@ -209,3 +209,44 @@ TEST_CASE("without native samples a program's CPU time is not divided") {
   CHECK_FALSE(a.breakdown.phase);
   CHECK(a.findings.empty());
 }
+
+TEST_CASE(
+    "threads that sum products and add them to memory train, whatever their functions' names") {
+  const auto own = [](int thread, const std::string& rest) {
+    return "0s native thread=" + std::to_string(thread) +
+           " duration=10s file=\"/opt/train\" function=\"worker\" " + rest + "\n";
+  };
+  const std::string loops = own(2, "offset=1000 samples=400 loop=products draws=1") +
+                            own(2, "offset=2000 samples=300 loop=updates") +
+                            own(2, "offset=3000 samples=200 loop=bytes");
+  const std::string waits = slice(1, "0s", "futex") + slice(2, "10s", "running");
+  SECTION("and code between such loops is for what the function is for") {
+    const auto phases = phasesOf(waits + loops + own(2, "offset=5000 samples=100"));
+    CHECK(near(phases.compute, 0.7 + 0.1 * 7 / 9));
+    CHECK(near(phases.transform, 0.2 + 0.1 * 2 / 9));
+    const Analysis a = analyze(traceOf(kProgram + waits + loops + kEnd));
+    REQUIRE_FALSE(a.findings.empty());
+    CHECK(a.findings[0].id == "compute.cpu_bound");
+    CHECK(a.findings[0].confidence == Confidence::kLow);
+  }
+  SECTION("but not where more of the function is unknown than known") {
+    const auto phases = phasesOf(waits + loops + own(2, "offset=5000 samples=1100"));
+    CHECK(near(phases.other, 0.55));
+  }
+  SECTION("sums of products alone may filter sound: they are not known to train") {
+    const auto phases = phasesOf(waits + own(2, "offset=1000 samples=800 loop=products") +
+                                 own(2, "offset=3000 samples=200 loop=bytes"));
+    CHECK(near(phases.compute, 0));
+    CHECK(near(phases.transform, 0.2));
+  }
+}
+
+TEST_CASE("code beside calls of libc that compare text makes data, and the calls do") {
+  const auto phases = phasesOf(
+      slice(1, "10s", "running") + called("__strcmp_evex", "worker", 300) +
+      "0s native thread=1 duration=10s file=\"/opt/train\" function=\"worker\" offset=1040 "
+      "samples=200\n0s native thread=1 duration=10s file=\"/opt/train\" function=\"main\" "
+      "offset=9000 samples=500\n");
+  CHECK(near(phases.transform, 0.5));
+  CHECK(near(phases.other, 0.5));
+}

@@ -47,12 +47,12 @@ TEST_CASE("trainers without an interpreter are known by their symbols") {
 }
 
 TEST_CASE("random numbers are known by libc's functions, and by C++'s engines and distributions") {
-  CHECK(at(kLibc, "__random_r").is == Is::kDraws);
-  CHECK(at(kLibc, "rand").is == Is::kDraws);
+  CHECK(at(kLibc, "__random_r").is == Is::kMakes);
+  CHECK(at(kLibc, "rand").is == Is::kMakes);
   CHECK(at(kLibc, "__rand_shuffle").is == Is::kUnknown);
   CHECK(at(kProgram, "_ZNSt23mersenne_twister_engineImLm32ELm624EE11_M_gen_randEv").is ==
-        Is::kDraws);
-  CHECK(at(kProgram, "_ZNSt19normal_distributionIfEclEv").is == Is::kDraws);
+        Is::kMakes);
+  CHECK(at(kProgram, "_ZNSt19normal_distributionIfEclEv").is == Is::kMakes);
   CHECK(at(kProgram, "random_forest").is == Is::kOwn);
 }
 
@@ -76,4 +76,14 @@ TEST_CASE("the program's own code is known by the words of its names, where they
   CHECK(at(kProgram, "matmul_forward").byName);
   CHECK(at(kProgram, "main").is == Is::kOwn);
   CHECK(at(kProgram, "").is == Is::kOwn);
+}
+
+TEST_CASE("who has libc compare text handles it, and functions that read words make data") {
+  CHECK(at(kLibc, "__strcmp_evex").is == Is::kMakes);
+  CHECK(at(kLibc, "__strchr_avx2").is == Is::kMakes);
+  CHECK(at(kLibc, "memcpy").is == Is::kUnknown);
+  CHECK(at("/usr/lib/libstdc++.so.6", "_ZNSi4readEPcl").is == Is::kMakes);
+  CHECK(at("/usr/lib/libstdc++.so.6", "_ZNSo5writeEPKcl").is == Is::kUnknown);
+  CHECK(at(kProgram, "ReadWord").phase == Phase::kTransform);
+  CHECK(at(kProgram, "strcmp").is == Is::kOwn);
 }

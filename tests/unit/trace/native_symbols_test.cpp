@@ -113,3 +113,24 @@ TEST_CASE("installed debugging symbols name what the file itself does not") {
   nameNativeSymbols(trace, scratch.path());
   CHECK(nameIn(trace) == "work");
 }
+
+TEST_CASE("code is judged by its loop in a program without an interpreter, from its file") {
+  const TemporaryDirectory scratch;
+  const std::string file = scratch / "trainer";
+  std::string bytes = library();
+  bytes.resize(0x1010, '\x90');
+  bytes += std::string(
+               "\xf3\x0f\x10\x0c\x87\xf3\x0f\x59\x0c\x86\xf3\x0f\x58\xc1\x48\xff\xc0\x48\x39\xd0") +
+           "\x7c\xea\xc3";  // sums products
+  write(file, bytes);
+  const auto loopIn = [](const Trace& trace) {
+    return trace.threads.at(0).natives.at(0).data.loop;
+  };
+  Trace native = sampled(file, "abcdef");
+  nameNativeSymbols(native);
+  CHECK(loopIn(native) == LoopCode::kProducts);
+  Trace python = sampled(file, "abcdef");
+  python.threads.at(0).stacks.push_back({Nanos{}, StackSlice{}});
+  nameNativeSymbols(python);
+  CHECK(loopIn(python) == LoopCode::kUnknown);
+}

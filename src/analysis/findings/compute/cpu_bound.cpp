@@ -51,6 +51,8 @@ Confidence ownTimeConfidence(const Evidence& e) {
 }
 
 void addBlockedEvidence(Finding& f, const Evidence& e) {
+  // What the main thread of a program without an interpreter waited for is in its phases.
+  if (e.trainer.native.seen && e.trainerBlocked > kLittleWait) return;
   if (e.loader)
     addEvidence(f, "waits for data {} of the time", {ratioWord(e.wait)});
   else if (e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait)
@@ -78,7 +80,7 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   else
     addEvidence(f, "computes {} of the time", {ratioWord(e.compute)});
   if (const double named = e.trainer.native.named; named > kLittleWait)
-    addEvidence(f, "{} of the time is data or compute by the names of functions alone",
+    addEvidence(f, "{} of the time is data or compute by its functions' names or loops alone",
                 {ratioWord(named)});
   addBlockedEvidence(f, e);
   if (e.device.timeline)
@@ -89,7 +91,8 @@ Maybe<Finding> cpuBound(const Evidence& e) {
                 {busy, textWord(busy.text == "1" ? " core" : " cores")});
   }
   // Without a loader a blocked thread is to be checked first; one that works has no wait.
-  const bool works = !e.loader && e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait;
+  const bool works = !e.loader && e.trainerBlockedKnown &&
+                     (e.trainerBlocked <= kLittleWait || e.trainer.native.seen);
   return withAdvice(
       f, {adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});
 }
