@@ -149,7 +149,7 @@ PROGRAMS = [
         "higgs_numpy", "dmlc/xgboost", "379b29f", "demo/kaggle-higgs", ["python", "higgs-numpy.py"], "boosting",
         {"compute.cpu_bound", "periodic.evaluation"}, "", "rounds of trees, each evaluated on the training data", ("numpy", "xgboost"),
         lambda here: public_data.higgs(here / "data"),
-        [rule("xgboost/training.py", "bst.update(dtrain, iteration=i, obj=obj)", "step", "train"),
+        [rule("xgboost/training.py", "bst.update(dtrain", "step", "train"),
          rule("xgboost/training.py", "if cb_container.after_iteration", "periodic", "train")]),
     Program(
         "fasttext", "facebookresearch/fastText", "1142dc4", "",

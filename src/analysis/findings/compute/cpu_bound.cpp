@@ -109,6 +109,8 @@ extern const FindingDefinition kCpuBound(
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
      .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
   its work is then seen only as the trainer's waiting, and compute also holds what the device
-  spends idle. A loop that reads its data without a loader counts as compute, too.)"});
+  spends idle. A loop that reads its data without a loader counts as compute, too. In a
+  program without an interpreter that filters and mixes sound in code of its own, names and
+  OpenMP aside, such loops do what training does: its confidence is low.)"});
 
 }  // namespace stallprof
