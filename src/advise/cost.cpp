@@ -4,25 +4,50 @@
 #include <algorithm>
 
 #include "base/stats.h"
+#include "base/time.h"
 
 namespace stallprof {
 
-Cost costOf(const Analysis& analysis, double pricePerHour) {
-  Cost cost;
-  cost.pricePerHour = std::max(0.0, pricePerHour);
-  std::vector<double> hours;
-  for (const EpochInfo& e : analysis.epochs)
-    if (e.wall > Nanos{}) hours.push_back(seconds(e.wall) / 3600);
-  if (hours.empty()) return cost;
-  cost.perEpoch = cost.pricePerHour * median(hours);
-  if (analysis.verdict.healthy == Maybe<bool>(true)) cost.wastedPerEpoch = 0;
-  if (analysis.verdict.healthy != Maybe<bool>(false) || analysis.findings.empty()) return cost;
-  for (const Advice& a : analysis.findings[0].advice)
-    if (a.predicted.speedup) {  // the first that is predicted, as the report has it
-      if (*a.predicted.speedup > 1 && a.predicted.basis == Basis::kReplayed)
-        cost.wastedPerEpoch = *cost.perEpoch * (1 - 1 / *a.predicted.speedup);
+namespace {
+
+// Of the first-ranked fix: new by old time. Null: none is known; 1: there is nothing to fix.
+Maybe<double> remaining(const Analysis& a, bool& measured) {
+  if (!a.findings.empty() && !a.findings[0].advice.empty()) {
+    const Advice& first = a.findings[0].advice[0];
+    measured = first.outcome == "gain" && first.measured && *first.measured > 0;
+    if (measured) return 1 / *first.measured;
+  }
+  if (a.verdict.healthy == Maybe<bool>(true)) return 1;
+  if (a.verdict.healthy != Maybe<bool>(false) || a.findings.empty()) return {};
+  for (const Advice& advice : a.findings[0].advice)
+    if (advice.predicted.speedup && !advice.measured) {  // the first, as the report has it
+      const bool replayed = advice.predicted.basis == Basis::kReplayed;
+      if (*advice.predicted.speedup > 1 && replayed) return 1 / *advice.predicted.speedup;
       break;
     }
+  return {};
+}
+
+}  // namespace
+
+Cost costOf(const Analysis& analysis, Maybe<double> pricePerHour, Maybe<double> epochs) {
+  Cost cost;
+  if (pricePerHour) cost.pricePerHour = std::max(0.0, *pricePerHour);
+  std::vector<double> walls;
+  for (const EpochInfo& e : analysis.epochs)
+    if (e.wall > Nanos{}) walls.push_back(seconds(e.wall));
+  if (walls.empty()) return cost;
+  const double epoch = median(walls);
+  const Maybe<double> rest = remaining(analysis, cost.measured);
+  if (cost.pricePerHour) cost.perEpoch = *cost.pricePerHour * epoch / 3600;
+  if (cost.perEpoch && rest) cost.wastedPerEpoch = *cost.perEpoch * (1 - *rest);
+  // Further than clocks of integer nanoseconds reach, nobody trains.
+  if (!epochs || *epochs <= 0 || *epochs * epoch > 1e9) return cost;
+  cost.epochs = epochs;
+  cost.time = fromSeconds(*epochs * epoch);
+  if (rest) cost.timeFixed = fromSeconds(*epochs * epoch * *rest);
+  if (cost.perEpoch) cost.money = *epochs * *cost.perEpoch;
+  if (cost.wastedPerEpoch) cost.saved = *epochs * *cost.wastedPerEpoch;
   return cost;
 }
 

@@ -107,7 +107,7 @@ class ExportCommand final : public Command {
     if (request_.format == "folded" || request_.format == "speedscope")
       return exportStacks(request_, table.value(), maps.value());
     const Result<Reading> reading =
-        readRecording(request_.recording, std::nullopt, table.value(), maps.value(),
+        readRecording(request_.recording, table.value(), maps.value(),
                       request_.amount == "full" ? TraceBounds::none() : TraceBounds());
     if (!reading.ok()) return fail(reading.error().message, 1);
     return exportReading(request_, reading.value());

@@ -57,9 +57,8 @@ Result<RuleTable> readRules(const std::string& file) {
   return RuleTable::withUsers(text.value(), file);
 }
 
-Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
-                              const RuleTable& rules, const std::vector<Untrusted>& maps,
-                              const TraceBounds& bounds) {
+Result<Reading> readRecording(const std::string& path, const RuleTable& rules,
+                              const std::vector<Untrusted>& maps, const TraceBounds& bounds) {
   TraceReader reader(recordingEvents(path, maps), bounds);
   FactsAccumulator facts(rules);
   Result<Trace> trace = facts.read(reader);
@@ -68,7 +67,7 @@ Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHou
   (void)nameNativeSymbols(reading.trace);
   reading.analyzed = analyzeWithFacts(reading.trace, facts, {&rules});
   quoteLines(reading.trace.manifest, reading.analyzed.analysis);
-  advise(reading.analyzed.analysis, {path, pricePerHour});
+  advise(reading.analyzed.analysis, {path, {}});
   addTrials(path, reading.analyzed.analysis);
   return reading;
 }
@@ -82,9 +81,8 @@ Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words) {
   return maps;
 }
 
-Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,
-                              const RuleTable& rules) {
-  Result<Reading> reading = readRecording(path, pricePerHour, rules);
+Result<Analysis> readAnalysis(const std::string& path, const RuleTable& rules) {
+  Result<Reading> reading = readRecording(path, rules);
   if (!reading.ok()) return reading.error();
   return std::move(reading.value().analyzed.analysis);
 }
@@ -96,7 +94,7 @@ Result<std::string> readReport(const std::string& path) {
     if (!json.ok()) return about(path, json.error());
     return json;
   }
-  const Result<Analysis> analysis = readAnalysis(path, {});
+  const Result<Analysis> analysis = readAnalysis(path);
   if (!analysis.ok()) return analysis.error();
   return reportJson(analysis.value());
 }

@@ -20,7 +20,7 @@ struct Reading {
   Trace trace;
   Analyzed analyzed;
 };
-[[nodiscard]] Result<Reading> readRecording(const std::string& path, Maybe<double> pricePerHour,
+[[nodiscard]] Result<Reading> readRecording(const std::string& path,
                                             const RuleTable& rules = RuleTable::builtIn(),
                                             const std::vector<Untrusted>& maps = {},
                                             const TraceBounds& bounds = {});
@@ -33,7 +33,7 @@ inline constexpr char kMapHelp[] =
 
 // The whole answer from the recording at `path`, advice written out. The Error's message names the
 // path.
-[[nodiscard]] Result<Analysis> readAnalysis(const std::string& path, Maybe<double> pricePerHour,
+[[nodiscard]] Result<Analysis> readAnalysis(const std::string& path,
                                             const RuleTable& rules = RuleTable::builtIn());
 
 // The report of a run in JSON: of a recording made now, of a file as it stands.

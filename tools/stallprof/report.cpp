@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 
+#include "advise/cost.h"
+#include "base/text.h"
 #include "present/formats.h"
 #include "present/html/picture.h"
 #include "stallprof/command_line.h"
@@ -20,6 +22,12 @@ class ReportCommand final : public Command {
     addText(app, "-o,--output", file_, "write to this file instead of stdout");
     app.add_flag("--force", force_, kForceHelp);
     addNumber(app, "--price", price_, "price of an hour on this machine: gives costs");
+    addParsed(app, "--epochs", "epochs of a whole training: gives its time, and cost",
+              [this](const std::string& text) -> std::string {
+                const auto value = wholeNumber(text, 1, 1000000000);
+                if (value) epochs_ = *value;
+                return value ? "" : "--epochs takes a whole number, not " + inQuotes(text);
+              });
     addText(app, "--rules", rules_,
             "phase rules of your own, in TOML; see src/classify/rules/README.md");
     addRepeated(app, "--map", map_, kMapHelp);
@@ -38,9 +46,10 @@ class ReportCommand final : public Command {
     if (!table.ok()) return fail(table.error().message, 2);
     const auto maps = readMaps(map_);
     if (!maps.ok()) return fail(maps.error().message, 2);
-    Result<Reading> read =
-        readRecording(recording_, options.pricePerHour, table.value(), maps.value());
+    Result<Reading> read = readRecording(recording_, table.value(), maps.value());
     if (!read.ok()) return fail(read.error().message, 1);
+    if (price_ || epochs_)
+      read.value().analyzed.analysis.cost = costOf(read.value().analyzed.analysis, price_, epochs_);
     Picture picture;
     if (format_ == "html") {
       picture = draw(read.value().trace, read.value().analyzed);
@@ -63,7 +72,7 @@ class ReportCommand final : public Command {
   }
 
   std::string recording_, format_ = "text", file_, rules_, colour_ = "auto";
-  std::optional<double> price_;
+  std::optional<double> price_, epochs_;
   bool force_ = false;
   std::vector<std::string> map_;
 };

@@ -70,7 +70,7 @@ class VerifyCommand final : public Command {
   }
 
   int run() override {
-    Result<Reading> read = readRecording(recording_, {});
+    Result<Reading> read = readRecording(recording_);
     if (!read.ok()) return fail(read.error().message, 1);
     const Analysis& analysis = read.value().analyzed.analysis;
     const Manifest& manifest = read.value().trace.manifest;

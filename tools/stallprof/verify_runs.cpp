@@ -79,7 +79,7 @@ Result<double> Runs::run(const std::string& name, const std::vector<std::string>
   const Nanos began = now();
   const auto status = runRecorded(run);
   if (!status.ok()) return status.error();
-  const auto analysis = readAnalysis(run.recording, {});
+  const auto analysis = readAnalysis(run.recording);
   if (!analysis.ok()) return analysis.error();
   const Maybe<double> rate = analysis.value().steps.ratePerSecond;
   if (!rate || *rate <= 0 || analysis.value().steps.windowCount < 2) {

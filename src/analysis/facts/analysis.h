@@ -362,10 +362,15 @@ struct TrainerInfo {
   Verdict verdict;
 };
 
-// Money: `--price`. Not part of the schema's core; printed and given as an additive object.
+// Time and money in the user's words: `--price`, `--epochs`. Not part of the schema's core; printed
+// and given as an additive object.
 struct Cost {
-  double pricePerHour = 0;
-  Maybe<double> perEpoch, wastedPerEpoch;
+  Maybe<double> pricePerHour;
+  Maybe<double> perEpoch, wastedPerEpoch;  // money
+  Maybe<double> epochs{};                  // of a whole training; the rest is of those
+  Maybe<Nanos> time{}, timeFixed{};        // as it is, and with the first fix
+  Maybe<double> money{}, saved{};
+  bool measured = false;  // the gain of the first fix is one that trials measured
 };
 
 struct Analysis {

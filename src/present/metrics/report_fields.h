@@ -410,9 +410,15 @@ constexpr auto fieldsOf(const TrainerInfo*) {
 }
 
 constexpr auto fieldsOf(const Cost*) {
-  return fieldList(field("price_per_hour", &Cost::pricePerHour),
-                   field("per_epoch", &Cost::perEpoch),
-                   field("wasted_per_epoch", &Cost::wastedPerEpoch));
+  return fieldList(
+      field("price_per_hour", &Cost::pricePerHour), field("per_epoch", &Cost::perEpoch),
+      field("wasted_per_epoch", &Cost::wastedPerEpoch),
+      field("epochs", &Cost::epochs, {.text = "of a whole training; what follows is of those"}),
+      field("total_ns", &Cost::time),
+      field("total_fixed_ns", &Cost::timeFixed, {.text = "with the first fix"}),
+      field("total", &Cost::money, {.text = "money"}),
+      field("total_saved", &Cost::saved, {.text = "money"}),
+      field("measured", &Cost::measured, {"the gain of the first fix is one that was measured"}));
 }
 
 }  // namespace stallprof::report

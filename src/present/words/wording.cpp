@@ -259,7 +259,19 @@ std::string trainerText(const TrainerInfo& t) {
 
 std::string costText(const Cost& cost) {
   const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
-  std::string text = "at " + money(cost.pricePerHour) + " an hour: ";
+  std::string text;
+  if (cost.epochs) {
+    text = numberText(*cost.epochs) + " epochs: " + durationText(*cost.time);
+    if (cost.timeFixed && *cost.timeFixed != *cost.time)
+      text += ", " + durationText(*cost.timeFixed) + " with the first fix" +
+              (cost.measured ? ", as measured" : ", as predicted");
+  }
+  if (!cost.pricePerHour) return text.empty() ? "time of an epoch not measured" : text;
+  text += (text.empty() ? "at " : "; at ") + money(*cost.pricePerHour) + " an hour: ";
+  if (cost.money) {
+    text += money(*cost.money);
+    return cost.saved ? text + ", " + money(*cost.saved) + " of it saved by the first fix" : text;
+  }
   text += cost.perEpoch ? money(*cost.perEpoch) + " per epoch" : "cost per epoch not measured";
   if (cost.wastedPerEpoch)
     text += ", " + money(*cost.wastedPerEpoch) + " of it saved by the first fix";

@@ -233,6 +233,9 @@ class Report(Base):
         value = json.loads(call("report", self.recording, "--format", "json", "--price",
                                 "2.5").stdout)
         self.assertEqual(value["cost"]["price_per_hour"], 2.5)
+        whole = json.loads(call("report", self.recording, "--format", "json", "--epochs", "90").stdout)
+        self.assertIsNone(whole["cost"]["price_per_hour"])
+        self.fails(2, "whole number", "report", "--epochs", "0", self.recording)
 
 
 class Explain(Base):

@@ -174,6 +174,25 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   CHECK_FALSE(costOf(a, 8).perEpoch.has_value());
 }
 
+TEST_CASE("a whole training costs its epochs, and a measured gain counts before a predicted one") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  a.epochs.push_back({0, fromSeconds(3600), 100, {}, {}});
+  a.verdict.healthy = false;
+  const Cost predicted = costOf(a, {}, 10);
+  CHECK(predicted.time == Maybe<Nanos>(fromSeconds(36000)));
+  CHECK(predicted.timeFixed == Maybe<Nanos>(fromSeconds(18000)));
+  CHECK_FALSE(predicted.money.has_value());
+  a.findings[0].advice[0].measured = 1.25;
+  a.findings[0].advice[0].outcome = "gain";
+  const Cost measured = costOf(a, 2, 10);
+  CHECK(measured.measured);
+  CHECK(std::abs(seconds(*measured.timeFixed) - 28800) < 1);
+  CHECK(std::abs(*measured.money - 20) < 1e-6);
+  CHECK(std::abs(*measured.saved - 4) < 1e-6);
+  a.findings[0].advice[0].outcome = "no_gain";  // its prediction counts no more
+  CHECK_FALSE(costOf(a, 2, 10).timeFixed.has_value());
+}
+
 TEST_CASE("torch.compile and async_save are named where the version that ran has them") {
   struct Row {
     const char *finding, *id, *name;
