@@ -76,7 +76,7 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
       verdicts.push_back({waiting.received, forwardUnwitnessed(waiting.received)});
     else if (witnessed(waiting, counts))
       verdicts.push_back({waiting.received, false});
-    else if (now >= waiting.at + kWindow)
+    else if (now >= waiting.at + (counts.taking ? kTaking : kWindow))
       verdicts.push_back({waiting.received, true});
     else
       still.push_back(waiting);

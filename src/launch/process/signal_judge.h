@@ -16,6 +16,7 @@ inline constexpr int kSignals = 65;  // 1..64; index 0 is unused
 struct WitnessCounts {
   std::array<std::uint32_t, kSignals> count{};
   SignalMask pending = 0;  // sent to it and not counted yet: it stands still. Asked for when due
+  bool taking = false;     // it stands still between taking a signal and counting it
   bool alive = false;      // false: dead, what it counts means nothing
 };
 
@@ -42,6 +43,8 @@ class SignalJudge {
  public:
   // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.
   static constexpr Nanos kWindow = std::chrono::milliseconds(50);
+  // How long a signal waits for a witness that is taking one.
+  static constexpr Nanos kTaking = std::chrono::milliseconds(500);
   // `timeout` signals its child and then its group: microseconds apart, or a few turns of others on
   // a busy CPU.
   static constexpr Nanos kRepeat = std::chrono::milliseconds(20);

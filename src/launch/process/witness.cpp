@@ -30,12 +30,14 @@ void* Witness::countForever(void* argument) {
     pollfd ready{counting.signals, POLLIN, 0};
     ::poll(&ready, 1, -1);
     signalfd_siginfo info[8];
+    page.taking.store(true);
     const ssize_t bytes = ::read(counting.signals, info, sizeof info);
     for (ssize_t i = 0; i * static_cast<ssize_t>(sizeof *info) < bytes; ++i) {
       const std::uint32_t signal = info[i].ssi_signo;
       if (signal >= kSignals) continue;
       page.count[signal].fetch_add(1, std::memory_order_release);
     }
+    page.taking.store(false);
     counting.control.send({ControlMessage::Kind::kWitnessed});
   }
 }
@@ -58,6 +60,7 @@ bool Witness::startCounting(const Control& control) const {
 WitnessCounts Witness::counts(bool alive) const {
   WitnessCounts counts;
   counts.alive = alive;
+  counts.taking = page_->taking.load();  // before the counts: what was taken by then is in them
   for (std::size_t i = 1; i < kSignals; ++i)
     counts.count[i] = page_->count[i].load(std::memory_order_acquire);
   return counts;

@@ -20,12 +20,13 @@ class Witness {
   // recorder is busy with, until the process ends, and wakes the front by kWitnessed. False with
   // errno.
   [[nodiscard]] bool startCounting(const Control& control) const;
-  // In the front.
+  // In the front. What is pending at the recorder is asked for before.
   [[nodiscard]] WitnessCounts counts(bool alive) const;
 
  private:
   struct Page {
     std::atomic<std::uint32_t> count[kSignals];
+    std::atomic<bool> taking;  // from before a signal is taken until it is counted
   };
   struct Counting {
     Page* page = nullptr;

@@ -90,6 +90,19 @@ TEST_CASE("a signal to the group while front or witness stands still comes once"
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
 
+TEST_CASE("a witness that is taking a signal is waited for, not without end") {
+  World world;
+  world.witness.taking = true;
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(400)) == 0);
+  SECTION("it counts one") {
+    world.witness.taking = false;
+    world.toWitness(SIGTERM);
+    CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+  }
+  SECTION("it hangs") { CHECK(world.forwardedWithin(milliseconds(200)) == 1); }
+}
+
 TEST_CASE("a group signal followed by one to the front alone gives one forward") {
   World world;
   world.toFront(SIGUSR1);
