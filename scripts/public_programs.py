@@ -91,8 +91,7 @@ PROGRAMS = [
         {"compute.python_overhead", "compute.small_ops"}, r"reinforce\.py:\d+", "a network of 4 x 128 x 2, one state at a time",
         ("torch", "gymnasium"), None,
         [rule("reinforce.py", "optimizer.step()", "step"), rule("reinforce.py", "state, reward, ", "data"),
-         rule("reinforce.py", "state, _ = env.reset", "data")],
-        note="measured before stepping environments was counted as data"),
+         rule("reinforce.py", "state, _ = env.reset", "data")]),
     Program(
         "gat", "pytorch/examples", "77f55b9", "gat", ["python", "main.py", "--epochs", "25", "--num-heads", "2", "--hidden-dim", "16"], "graph",
         {"periodic.evaluation"}, r"main\.py:\d+", "two evaluations of the whole graph after each step", ("torch", "requests"),
@@ -114,9 +113,7 @@ PROGRAMS = [
         {"compute.python_overhead", "compute.small_ops"}, r"ppo\.py:\d+",
         "a network of 64 units, four states at a time", ("torch", "gymnasium", "tyro", "tensorboard"), None,
         [rule("ppo.py", "optimizer.step()", "step"), rule("ppo.py", "next_obs, reward, ", "data"),
-         rule("ppo.py", "writer.add_scalar", "periodic")],
-        note="measured before stepping environments was counted as data, and before the probe timed collections of garbage, "
-             "which are the report's periodic time (15 % of its native samples are the collector's)"),
+         rule("ppo.py", "writer.add_scalar", "periodic")]),
     Program(
         "autoencoder", "Lightning-AI/pytorch-lightning", "7f0c343", "examples/pytorch/basics",
         ["python", "autoencoder.py", "--trainer.max_epochs=1", "--trainer.accelerator=cpu"], "images",
@@ -156,8 +153,8 @@ PROGRAMS = [
         ["fasttext", "supervised", "-input", "train.txt", "-output", "model", "-thread", "2", "-epoch", "25", "-dim", "50"], "text, C++",
         {"transform.in_process", "compute.cpu_bound"}, "", "reading and hashing words, and vectors of 50", (),
         public_data.labelled, traced={"data": ("Dictionary::getLine", "Dictionary::readFromFile")},
-        note="code of the program whose names say neither data nor compute is `other`; perf, which has its chains of calls, "
-             "finds half of that below the reading of lines"),
+        note="page faults, memory and instances of the standard library's templates without a known caller are `other`; perf counts "
+             "as compute all that is not below the reading of lines"),
     Program(
         "llm.c", "karpathy/llm.c", "f1e2ace", "", ["train_gpt2"], "text, C", {"compute.cpu_bound", "periodic.evaluation"}, "",
         "its own time of each step; validation and sampling are what lies between", (), public_data.gpt2,
@@ -166,9 +163,7 @@ PROGRAMS = [
         "word2vec", "tmikolov/word2vec", "20c129a", "",
         ["word2vec", "-train", "text", "-output", "vectors", "-size", "100", "-threads", "2", "-iter", "4"], "text, C",
         {"compute.cpu_bound"}, "", "vectors of 100, five negative samples a word", (), public_data.corpus,
-        traced={"data": ("ReadWord", "ReadWordIndex", "LearnVocabFromTrainFile", "SearchVocab")},
-        note="all of its training is one function, TrainModelThread, in threads of its own without OpenMP: whose it is stays "
-             "unknown"),
+        traced={"data": ("ReadWord", "ReadWordIndex", "LearnVocabFromTrainFile", "SearchVocab")}),
     Program(
         "lightgbm", "microsoft/LightGBM", "bae0b7b", "examples/binary_classification",
         ["../../lightgbm", "config=train.conf", "num_trees=60"], "boosting, C++", {"compute.cpu_bound"}, "",
