@@ -147,8 +147,8 @@ def table(folder, rows=400_000, columns=28):
 
 
 
-def higgs(folder, rows=60_000, columns=30):
-    """training.csv as Kaggle's: an id, features, a weight, a letter; a quarter of its rows."""
+def higgs(folder, rows=250_000, columns=30):
+    """training.csv as Kaggle's: an id, features, a weight, a letter; as many rows."""
     import numpy
     rng = numpy.random.default_rng(SEED)
     x = rng.standard_normal((rows, columns))
