@@ -76,7 +76,7 @@ class Verify(unittest.TestCase):
         for name in shm:
             os.remove(os.path.join("/dev/shm", name))
         self.assertEqual(shm, ["stallprof-verify-0.pt"])    # of the recorded run alone
-        self.assertRegex(said.stdout, r"predicted .*x\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
+        self.assertRegex(said.stdout, r"predicted .*\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
         report = self.report()
         finding = report["findings"][0]
         advice = finding["advice"][0]
@@ -90,7 +90,7 @@ class Verify(unittest.TestCase):
         self.assertIn("compute", measured)
         self.assertGreater(report["verdict"]["stall_ratio"], 0.3)
         text = self.stallprof("report", self.recording).stdout
-        self.assertRegex(" ".join(text.split()), r"\[predicted [\d.]+x[^\]]*, measured %.2fx \(" % advice["measured"])
+        self.assertRegex(" ".join(text.split()), r"\[predicted [^\]]*, measured %.2fx \(" % advice["measured"])
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
 
     def processes(self):
