@@ -110,11 +110,13 @@ bool beginsAmong(std::string_view name, std::span<const std::string_view> begins
                      [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-// "__strcmp_evex" and "_IO_file_xsgetn" of libc.
+// "__strcmp_evex", "__GI_strlen" and "_IO_file_xsgetn" of libc.
 bool handlesText(std::string_view name) {
   if (name.starts_with("std::")) return beginsAmong(name, kTextClasses);
-  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
-  if (name.starts_with("IO_")) name.remove_prefix(3);
+  for (const std::string_view before : {"GI_", "IO_", ""}) {
+    name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+    if (name.starts_with(before)) name.remove_prefix(before.size());
+  }
   return beginsAmong(name, kTextCalls);
 }
 

@@ -227,7 +227,7 @@ class VerifyCommand final : public Command {
     std::string text;
     for (const Trial& trial : result_.trials) {
       text += fmt::format("{}\n  {}\n", trial.finding, changeText(trial));
-      text += "  predicted " + gainText(trial.predicted) + "\n";
+      text += "  " + predictedText(trial.predicted) + "\n";
       text += "  measured  " + outcomeText(trial) + "\n\n";
     }
     text += ceilingsText();

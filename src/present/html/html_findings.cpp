@@ -100,7 +100,7 @@ void adviceBody(Html& html, const Analysis& a, const Finding& f, std::size_t ind
     const auto tried = html.open("p");
     html.text("Tried: measured ");
     measuredFigure(html, a, f, index);
-    html.text(", predicted " + gainAndBasis(advice.predicted) + ".");
+    html.text(", " + predictedText(advice.predicted) + ".");
   }
   if (!advice.diff.empty()) diff(html, advice.diff);
   if (!advice.verifyCommand.empty()) {

@@ -93,7 +93,7 @@ void tiles(Html& html, const Analysis& a) {
   if (!first.advice.empty() && first.advice[0].measured)
     return tile(
         html, "Gain of the first fix, measured", [&] { html.text(measuredText(first.advice[0])); },
-        "predicted " + predicted);
+        predictedText(predictionOf(first)));
   tile(
       html, "Gain if the first is fixed", [&] { html.text(predicted); },
       std::string(nameOf(first.confidence)) + " confidence");

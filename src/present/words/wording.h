@@ -70,6 +70,8 @@ struct FindingRow {
 [[nodiscard]] std::string fixText(const Finding& finding);
 // "1.42x - 1.61x", or "up to 1.61x, if ..."
 [[nodiscard]] std::string gainAndBasis(const Prediction& predicted);
+// The same after "predicted ", or "not predicted".
+[[nodiscard]] std::string predictedText(const Prediction& predicted);
 [[nodiscard]] std::vector<FindingRow> findingRows(const Analysis& a);
 [[nodiscard]] std::string tieText(const Analysis& a);  // empty: no ties
 [[nodiscard]] std::string adviceText(const Advice& advice);

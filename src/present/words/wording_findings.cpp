@@ -55,6 +55,11 @@ std::string gainAndBasis(const Prediction& predicted) {
                                                           : gain + ", if " + predicted.assumes;
 }
 
+std::string predictedText(const Prediction& predicted) {
+  const std::string gain = gainAndBasis(predicted);
+  return gain == kNoGainText ? gain : "predicted " + gain;
+}
+
 std::string measuredText(const Advice& advice) {
   if (!usable(advice.measured)) return {};
   std::string text = times(*advice.measured);
@@ -72,8 +77,7 @@ bool anyMeasured(const Analysis& a) {
 std::string fixText(const Finding& finding) {
   if (!finding.advice.empty() && finding.advice[0].outcome == "gain")
     return "Fixing it made the run " + measuredText(finding.advice[0]) +
-           " as fast when it was tried (predicted: " + gainAndBasis(finding.advice[0].predicted) +
-           ").";
+           " as fast when it was tried (" + predictedText(finding.advice[0].predicted) + ").";
   const Prediction predicted = predictionOf(finding);
   const std::string gain = gainText(predicted);
   if (gain == kNoGainText) return {};
@@ -123,7 +127,8 @@ std::string adviceText(const Advice& advice) {
   std::string text = advice.text;
   const std::string gain = gainAndBasis(advice.predicted);
   const std::string measured = measuredText(advice);
-  if (!measured.empty()) return text + "   [predicted " + gain + ", measured " + measured + "]";
+  if (!measured.empty())
+    return text + "   [" + predictedText(advice.predicted) + ", measured " + measured + "]";
   if (gain != kNoGainText) text += "   [" + gain + "]";
   return text;
 }

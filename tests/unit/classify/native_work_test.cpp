@@ -33,6 +33,11 @@ TEST_CASE(
   CHECK(at("/usr/lib/libz.so.1", "inflate_fast").phase == Phase::kTransform);
   CHECK(at(kLibc, "read").phase == Phase::kExtract);
   CHECK(at(kLibc, "____strtof_l_internal").phase == Phase::kTransform);
+  CHECK(at(kLibc, "__GI_____strtod_l_internal").phase ==
+        Phase::kTransform);  // of its debug symbols
+  CHECK(at(kLibc, "str_to_mpn.part.0.constprop.0").phase == Phase::kTransform);
+  CHECK(at(kLibc, "__GI_strlen").is == Is::kMakes);
+  CHECK(at(kLibc, "__GI__IO_file_xsgetn").is == Is::kMakes);
   CHECK(at(kLibc, "__memmove_avx_unaligned_erms").is == Is::kUnknown);
   CHECK(at("/usr/lib/x86_64-linux-gnu/libm.so.6", "__tanhf").phase != Phase::kTransform);
 }
