@@ -8,17 +8,16 @@ loaders = {}   # by identity: what replaces a loader, for all of its epochs
 
 
 class OnceMade:
-    """A dataset that makes a few samples in each process, and hands those out from then on."""
+    """A dataset of a few samples, made before any worker starts, that hands those out."""
 
     def __init__(self, dataset):
-        self.dataset, self.made = dataset, []
+        self.count = len(dataset)
+        self.made = [dataset[index] for index in range(min(MADE, self.count))]
 
     def __len__(self):
-        return len(self.dataset)
+        return self.count
 
     def __getitem__(self, index):
-        if len(self.made) < MADE:
-            self.made.append(self.dataset[index])
         return self.made[index % len(self.made)]
 
 
