@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "advise/change.h"
 
+#include <algorithm>
+
 #include "advise/outside.h"
 #include "analysis/findings/loader_setting.h"
 
@@ -60,8 +62,15 @@ std::string diffOf(const AdviceContext& c) {
 
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
   if (c.analysis.run.command.empty()) return {};
-  if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty())
-    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording);
+  if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty()) {
+    const auto& command = c.analysis.run.command;
+    const bool masked =  // secrets are not recorded: the user knows them
+        std::any_of(command.begin(), command.end(), [](const Untrusted& word) {
+          return word.raw().find("***") != std::string::npos;
+        });
+    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
+           (masked ? " -- COMMAND" : "");
+  }
   std::string line;
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())

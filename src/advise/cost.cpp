@@ -16,11 +16,13 @@ Maybe<double> remaining(const Analysis& a, bool& measured) {
     const Advice& first = a.findings[0].advice[0];
     measured = first.outcome == "gain" && first.measured && *first.measured > 0;
     if (measured) return 1 / *first.measured;
+    if (first.measured)
+      return {};  // it was tried: what was predicted of it, or of another, counts no more
   }
   if (a.verdict.healthy == Maybe<bool>(true)) return 1;
   if (a.verdict.healthy != Maybe<bool>(false) || a.findings.empty()) return {};
   for (const Advice& advice : a.findings[0].advice)
-    if (advice.predicted.speedup && !advice.measured) {  // the first, as the report has it
+    if (advice.predicted.speedup) {  // the first, as the report has it
       const bool replayed = advice.predicted.basis == Basis::kReplayed;
       if (*advice.predicted.speedup > 1 && replayed) return 1 / *advice.predicted.speedup;
       break;
@@ -33,11 +35,11 @@ Maybe<double> remaining(const Analysis& a, bool& measured) {
 Cost costOf(const Analysis& analysis, Maybe<double> pricePerHour, Maybe<double> epochs) {
   Cost cost;
   if (pricePerHour) cost.pricePerHour = std::max(0.0, *pricePerHour);
-  std::vector<double> walls;
+  std::vector<double> periods;
   for (const EpochInfo& e : analysis.epochs)
-    if (e.wall > Nanos{}) walls.push_back(seconds(e.wall));
-  if (walls.empty()) return cost;
-  const double epoch = median(walls);
+    if (e.period && *e.period > Nanos{}) periods.push_back(seconds(*e.period));
+  if (periods.empty()) return cost;
+  const double epoch = median(periods);
   const Maybe<double> rest = remaining(analysis, cost.measured);
   if (cost.pricePerHour) cost.perEpoch = *cost.pricePerHour * epoch / 3600;
   if (cost.perEpoch && rest) cost.wastedPerEpoch = *cost.perEpoch * (1 - *rest);

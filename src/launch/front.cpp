@@ -78,11 +78,13 @@ void Front::begin(pid_t command) {
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   Control& control = recorder_.control();
   for (;;) {
+    // One time for all of a turn: what comes while we have no CPU is read in the next.
+    const Nanos at = now();
     for (const ReceivedSignal& signal : readSignals())
-      judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
+      judge_.receive(signal, at, static_cast<std::uint32_t>(command_));
     watchRecorder();
     reapOrphans();
-    decide();
+    decide(at);
     if (const auto ended = commandEnded()) return *ended;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
     // needs the witness asked again.
@@ -109,15 +111,15 @@ std::vector<ReceivedSignal> Front::readSignals() {
 }
 
 // What is pending at the recorder is read first: what it takes in between has been counted.
-WitnessCounts Front::witnessCounts() const {
-  const SignalMask pending = judge_.due(now()) ? pendingSignals(recorder_.pid()) : 0;
+WitnessCounts Front::witnessCounts(Nanos at) const {
+  const SignalMask pending = judge_.due(at) ? pendingSignals(recorder_.pid()) : 0;
   WitnessCounts counts = recorder_.witness().counts(recorderAlive_);
   counts.pending = pending;
   return counts;
 }
 
-void Front::decide() {
-  for (const SignalJudge::Verdict& verdict : judge_.decide(witnessCounts(), now())) pass(verdict);
+void Front::decide(Nanos at) {
+  for (const SignalJudge::Verdict& verdict : judge_.decide(witnessCounts(at), at)) pass(verdict);
 }
 
 void Front::pass(const SignalJudge::Verdict& verdict) {

@@ -54,8 +54,8 @@ class Front {
 
  private:
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
-  [[nodiscard]] WitnessCounts witnessCounts() const;
-  void decide();
+  [[nodiscard]] WitnessCounts witnessCounts(Nanos at) const;
+  void decide(Nanos at);
   void pass(const SignalJudge::Verdict& verdict);
   void endCommand();
   void watchRecorder();

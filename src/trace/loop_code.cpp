@@ -66,7 +66,7 @@ class Sums {
       const Held& what = held_[at(i.first)];
       const std::uint64_t to = i.memoryStream();
       const bool inPlace = what.from == to || what.orFrom == to;
-      updates_ = updates_ || (i.is == Is::kMove && what.sum && inPlace);
+      if (i.is == Is::kMove && what.sum && inPlace) (what.since != 0 ? updates_ : products_) = true;
     } else if (i.first != Instruction::kNone) {
       held_[at(i.first)] = resultOf(i);
     }
@@ -116,13 +116,19 @@ const Instruction* LoopCodes::decoded(std::uint64_t offset) {
   return found->second.length > 0 ? &found->second : nullptr;
 }
 
+bool LoopCodes::take(std::uint64_t steps) {
+  const bool enough = steps <= steps_;
+  steps_ = enough ? steps_ - steps : 0;
+  return enough;
+}
+
 LoopCodes::Body LoopCodes::loopAround(std::uint64_t offset, Edges& left) {
   Body body;
   Edges taken;
   std::map<std::uint64_t, unsigned> met;
   std::uint64_t next = offset;
   for (std::size_t steps = 0; steps < kMaxWalk; ++steps) {
-    const Instruction* i = decoded(next);
+    const Instruction* i = take(1) ? decoded(next) : nullptr;
     if (i == nullptr || i->is == Instruction::Is::kEnd) return {};
     const unsigned times = ++met[next];
     if (times == 1) body.push_back(*i);
@@ -154,9 +160,10 @@ bool LoopCodes::draws(const Body& body) const {
 }
 
 // Nothing where it calls, which may be anything, or converts or draws what it sums.
-LoopCode LoopCodes::sumsIn(const Body& body) const {
-  if (body.empty() || any(body, Instruction::Is::kCall) || any(body, Instruction::Is::kConvert) ||
-      draws(body))
+LoopCode LoopCodes::sumsIn(const Body& body) {
+  // Three rounds, and every 16 bytes for each of the generators' constants.
+  if (body.empty() || !take(4 * body.size() + kReach / 16) || any(body, Instruction::Is::kCall) ||
+      any(body, Instruction::Is::kConvert) || draws(body))
     return LoopCode::kUnknown;
   return Sums(body).found();
 }
@@ -164,10 +171,10 @@ LoopCode LoopCodes::sumsIn(const Body& body) const {
 LoopCode LoopCodes::codeOf(const Body& body) {
   LoopCode sums = LoopCode::kUnknown;
   unsigned additions = 0;
-  bool bytes = false, floats = false;
+  bool bytes = false, numbers = false;
   for (const Instruction& i : body) {
     bytes = bytes || i.byte;
-    floats = floats || i.floats();
+    numbers = numbers || i.floats() || i.integers;
     if ((i.is != Instruction::Is::kAdd && i.is != Instruction::Is::kFused) ||
         ++additions > kMaxSums)
       continue;
@@ -176,7 +183,7 @@ LoopCode LoopCodes::codeOf(const Body& body) {
     if (fresh) known->second = sumsIn(loopAround(i.at, left));
     if (known->second != LoopCode::kUnknown && sums != LoopCode::kUpdates) sums = known->second;
   }
-  if (bytes && floats) return LoopCode::kUnknown;
+  if (bytes && numbers) return LoopCode::kUnknown;
   return bytes ? LoopCode::kBytes : sums;
 }
 

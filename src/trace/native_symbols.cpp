@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMaxFiles = 2048, kMaxPlaces = 1u << 20;
 // All names of a trace together; a file that is mapped may have been made to hold only long ones.
 constexpr std::size_t kMaxText = 256u << 20;
-// Whose loops are judged: 10 us each, and up to 1 ms where a file was made for it.
+// Whose loops are judged: 10 us each, and LoopCodes::kMaxSteps together.
 constexpr std::size_t kMaxLoops = 16384;
 
 using FileKey = std::pair<StringId, StringId>;  // path, build id
@@ -109,11 +109,13 @@ class Namer {
         const std::uint64_t begin = offset - std::min(offset, LoopCodes::kReach);
         code = elf.content(begin, 4 * LoopCodes::kReach);
         end = begin + 4 * LoopCodes::kReach;
-        loops.emplace(code, begin);
+        if (loops) steps_ = loops->stepsLeft();
+        loops.emplace(code, begin, steps_);
       }
       // A call's place lies within it; what follows it is an instruction's begin.
       named.loop = loops->at(named.call ? offset + 1 : offset);
     }
+    if (loops) steps_ = loops->stepsLeft();
   }
 
   void nameFile(const FileKey& key, Places& places) {
@@ -182,6 +184,7 @@ class Namer {
   const std::string& debugRoot_;
   std::map<FileKey, Places> files_;
   std::size_t count_ = 0, loops_ = 0;
+  std::uint64_t steps_ = LoopCodes::kMaxSteps;
   SymbolSummary summary_;
 };
 

@@ -178,8 +178,9 @@ class Decoder {
     if (cut_) return;
     displacement_ = static_cast<std::uint64_t>(bytes > 0 ? number(begin, bytes) : 0);
     instruction_.memory = key(base, index, scale, displacement_);
-    const bool indexed = index != 30 && index != 4;  // 4: no index
-    instruction_.fixed = relativeMemory_ || (!indexed && (base == 4 || base == 5 || base == 30));
+    instruction_.indexed = index != 30 && index != 4;  // 4: no index
+    instruction_.fixed =
+        relativeMemory_ || (!instruction_.indexed && (base == 4 || base == 5 || base == 30));
   }
 
   [[nodiscard]] std::size_t immediateBytes() const {
@@ -245,6 +246,7 @@ class Decoder {
     if (e_.map == 1) {
       if (o >= 0x80 && o <= 0x8F) to(Is::kBranch);
       if (o == 0x0B) instruction_.is = Is::kEnd;
+      instruction_.integers = o == 0xAF;
       return readsByte(o == 0xB6 || o == 0xBE);
     }
     if (e_.map != 0) return;
@@ -255,6 +257,7 @@ class Decoder {
     if (o == 0xE8 || callsBy) instruction_.is = Is::kCall;
     if (jumpsBy || o == 0xC2 || o == 0xC3 || o == 0xCA || o == 0xCB || o == 0xCC || o == 0xF4)
       instruction_.is = Is::kEnd;
+    instruction_.integers = (o == 0xF6 || o == 0xF7) && (low_ == 4 || low_ == 5);
     // mov, cmp, add... between an 8-bit register or number and memory
     const bool arithmetic = o < 0x40 && ((o & 7) == 0 || (o & 7) == 2);
     readsByte(arithmetic || o == 0x8A || o == 0x80 || o == 0x84 || (o == 0xF6 && low_ < 2));

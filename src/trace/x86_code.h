@@ -34,12 +34,15 @@ struct Instruction {
   std::int8_t first = kNone, second = kNone, third = kNone;
   std::uint64_t memory = 0;  // where the operand lies, by base, index, scale, displacement; 0: none
   bool fixed = false;        // in the thread's frame, or at an address of its own
+  bool indexed = false;      // by a register beside the base
   bool store = false;        // to `memory`
   bool byte = false;         // reads a single byte from memory, not from the frame
+  bool integers = false;     // multiplies two integers, neither of which is a constant
 
   [[nodiscard]] bool floats() const { return is >= Is::kAdd; }
-  // The row of numbers that `memory` is one of: an unrolled loop has displacements.
-  [[nodiscard]] std::uint64_t memoryStream() const { return fixed ? memory : memory >> 32 << 32; }
+  // The row of numbers that `memory` is one of: an unrolled loop has displacements. Without an
+  // index they may be members of a structure instead, each of which is a row of its own.
+  [[nodiscard]] std::uint64_t memoryStream() const { return indexed ? memory >> 32 << 32 : memory; }
 };
 
 // The instruction at the front of `code`, which lies at `at`. Opcode maps of Intel's manual, volume

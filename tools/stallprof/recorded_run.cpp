@@ -113,6 +113,7 @@ int waitInside(pid_t inside) {
     for (pid_t ended = 1; ended > 0;) {
       ended = ::waitpid(-1, &status, WNOHANG);
       if (ended == inside) return status;
+      if (ended < 0 && errno == ECHILD) return 125 << 8;  // nobody is left to wait for
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
     if (signal > 0 && signal != SIGCHLD && !killedAt) {
@@ -154,6 +155,7 @@ int waitFor(pid_t child) {
 }  // namespace
 
 Result<int> runRecorded(const RecordedRun& run) {
+  ::signal(SIGCHLD, SIG_DFL);  // ignored by who started us, no status would be left for us
   const Fd log = openAt(AT_FDCWD, run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!log.valid()) return notRun("cannot write " + inQuotes(run.log) + ": " + errnoText(errno));
   std::fflush(nullptr);

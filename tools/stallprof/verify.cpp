@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/fd.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "experiment/trials_file.h"
@@ -135,30 +136,64 @@ class VerifyCommand final : public Command {
     return "";
   }
 
-  // The view is tried before anything is made.
+  // The view is tried before any earlier trials go. One fix more has a place of its own beside
+  // theirs.
   Status makePlace() {
     std::error_code error;
-    const fs::path place = fs::absolute(recording_, error) / kTrialsDirectory;
-    if (fs::exists(place, error)) {
-      if (!force_)
-        return Error{Error::Kind::kUsage, "the recording has trials; --force replaces them"};
-      fs::remove_all(place, error);  // of the recording, made by us
-    }
-    if (!fs::create_directory(place, error))
+    const fs::path all = fs::absolute(recording_, error) / kTrialsDirectory;
+    const bool more = !fix_.empty() && fs::exists(all, error);
+    const fs::path place = more ? all / fix_ : all;
+    if (fs::exists(place, error) && !force_)
+      return Error{Error::Kind::kUsage,
+                   std::string(more ? "that fix was tried" : "the recording has trials") +
+                       "; --force replaces " +
+                       (more ? "what it gave" : "them, --fix adds to them")};
+    if (more) takeEarlier();
+    const bool made = fs::create_directory(place, error);
+    if (!made && error)
       return Error{Error::Kind::kIo,
                    "cannot make " + inQuotes(place.string()) + ": " + error.message()};
     plan_.place = fs::canonical(place, error).string();
+    if (const Status had = makeView(); !had.ok()) {
+      if (made) fs::remove(place, error);
+      return had;
+    }
+    std::vector<fs::path> old;  // of the recording, made by us
+    for (const auto& entry : fs::directory_iterator(place, error)) old.push_back(entry.path());
+    for (const fs::path& path : old) fs::remove_all(path, error);
+    return Done{};
+  }
+
+  Status makeView() {
     view_ = {plan_.directory, plan_.place};
     if (inPlace_) return Done{};
     const Status had = tryScratchView(view_);
-    if (had.ok()) {
-      plan_.view = &view_;
-      return had;
-    }
-    fs::remove(place, error);
+    if (had.ok()) plan_.view = &view_;
+    if (had.ok()) return had;
     return Error{Error::Kind::kUnsupported,
                  "a copy-on-write view of your files cannot be had here (" + had.error().message +
                      "): a trial would write to them. --in-place runs it all the same"};
+  }
+
+  void takeEarlier() {
+    const auto text = readFile(recording_ + "/" + kTrialsFile);
+    if (!text.ok()) return;
+    if (auto trials = parseTrials(text.value()); trials.ok()) earlier_ = std::move(trials.value());
+  }
+
+  // The earlier trials of other changes, and these.
+  [[nodiscard]] Trials withEarlier(Trials trials) const {
+    const auto same = [&](const Trial& earlier) {
+      return std::any_of(trials.trials.begin(), trials.trials.end(),
+                         [&](const Trial& t) { return t.options == earlier.options; });
+    };
+    std::vector<Trial> kept;
+    for (const Trial& trial : earlier_.trials)
+      if (!same(trial)) kept.push_back(trial);
+    trials.trials.insert(trials.trials.begin(), kept.begin(), kept.end());
+    if (!trials.replayStep) trials.replayStep = earlier_.replayStep;
+    if (!trials.drainStep) trials.drainStep = earlier_.drainStep;
+    return trials;
   }
 
   void planWindow(const Analysis& analysis) {
@@ -198,10 +233,10 @@ class VerifyCommand final : public Command {
       std::fprintf(stderr, "stallprof: fix%zu: %s (%s, predicted %s)\n", i + 1,
                    changeText(result_.trials[i]).c_str(), result_.trials[i].finding.c_str(),
                    gainText(result_.trials[i].predicted).c_str());
-    const std::string file = (fs::path(plan_.place).parent_path() / kTrialsFile).string();
+    const std::string file = recording_ + "/" + kTrialsFile;
     Status kept = Done{};
     const Status ran = runTrials(plan_, result_, [&](const Trials& trials) {
-      if (const Status written = writeOutput(file, trialsJson(trials)); !written.ok())
+      if (const Status written = writeOutput(file, trialsJson(withEarlier(trials))); !written.ok())
         kept = written;
     });
     if (!ran.ok()) return fail(ran.error().message, kNotTried);
@@ -242,7 +277,7 @@ class VerifyCommand final : public Command {
   bool inPlace_ = false, force_ = false;
   VerifyPlan plan_;
   ScratchView view_;
-  Trials result_;
+  Trials result_, earlier_;
 };
 
 }  // namespace

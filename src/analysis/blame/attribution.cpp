@@ -153,6 +153,7 @@ std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timelin
     Epoch epoch;
     epoch.epoch = span.epoch;
     epoch.evaluation = span.evaluation;
+    epoch.whole = span.ended;
     epoch.begin = timeline.madeAhead(span) ? span.begin : span.iterator;
     epoch.end = span.end;
     Nanos ready = span.iteratorEnd;

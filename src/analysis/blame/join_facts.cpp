@@ -150,6 +150,7 @@ void joinEpochs(std::vector<Epoch>& all, std::vector<Epoch>&& part) {
       [](Epoch& to, const Epoch& from) {
         to.end = std::max(to.end, from.end);
         to.evaluation = from.evaluation;
+        to.whole = from.whole;
         to.steps += from.steps;
         to.wait += from.wait;
       });

@@ -305,6 +305,11 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     info.wall = epoch.end - epoch.begin;
     info.steps = static_cast<std::int64_t>(epoch.steps);
     if (info.wall > Nanos{}) info.dataWaitRatio = seconds(epoch.wait) / seconds(info.wall);
+    if (epoch.whole) info.period = info.wall;
+    if (!epochs.empty()) {
+      epochs.back().period = epoch.begin - begins.back();
+      info.period.reset();
+    }
     epochs.push_back(info);
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);

@@ -151,6 +151,9 @@ struct EpochInfo {
   Nanos wall{};
   std::int64_t steps = 0;
   Maybe<double> dataWaitRatio, cacheHitRatio;
+  // To the begin of the next, evaluation and all; of an only one its `wall`. Null: it was cut off,
+  // or what follows it is not known.
+  Maybe<Nanos> period{};
 };
 
 struct Breakdown {

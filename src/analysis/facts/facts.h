@@ -126,6 +126,7 @@ struct Epoch {
   std::uint64_t steps = 0;
   Nanos wait{};
   bool evaluation = false;
+  bool whole = false;  // it went through all of its batches
 };
 
 // Of a run too long to be held step by step (facts_accumulator.h): the sums of the window's steps,

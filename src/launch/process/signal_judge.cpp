@@ -49,6 +49,12 @@ bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts)
   return true;
 }
 
+// One more may have merged with the one that is pending at the witness: it does not show.
+bool SignalJudge::maybeMerged(const Waiting& waiting, const WitnessCounts& counts) const {
+  const auto n = static_cast<std::size_t>(waiting.received.signal);
+  return (counts.pending & signalBit(waiting.received.signal)) != 0 && counts.count[n] != seen_[n];
+}
+
 // What was sent to the witness alone says nothing of a later signal to the front alone.
 void SignalJudge::forgetUnmatched(const WitnessCounts& counts, Nanos now) {
   unmatched_ = false;
@@ -77,7 +83,8 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
     else if (witnessed(waiting, counts))
       verdicts.push_back({waiting.received, false});
     else if (now >= waiting.at + (counts.taking ? kTaking : kWindow))
-      verdicts.push_back({waiting.received, true});
+      verdicts.push_back({waiting.received,
+                          !maybeMerged(waiting, counts) || forwardUnwitnessed(waiting.received)});
     else
       still.push_back(waiting);
   }

@@ -75,6 +75,7 @@ class SignalJudge {
   };
   [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
   [[nodiscard]] bool repeated(const Waiting& waiting) const;
+  [[nodiscard]] bool maybeMerged(const Waiting& waiting, const WitnessCounts& counts) const;
   void forgetUnmatched(const WitnessCounts& counts, Nanos now);
 
   std::array<std::uint32_t, kSignals> seen_{};  // one ahead of a count that is pending

@@ -46,7 +46,7 @@ bool Witness::startCounting(const Control& control) const {
   static Counting counting;  // one witness a process, as long as the process
   counting = {page_, openSignalFd(kAllSignals),
               Control(Fd(::fcntl(control.fd(), F_DUPFD_CLOEXEC, 0)))};
-  if (counting.signals < 0) return false;
+  if (counting.signals < 0 || counting.control.fd() < 0) return false;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 64 * 1024);  // it holds one small buffer

@@ -274,10 +274,10 @@ void Recorder::endCommand(Nanos t) {
   const Overrides& asked = plan_.options.overrides;
   if (!asked.ends() || enough_) return;
   const Progress::Made made = progress_->made();
-  enough_ = (asked.steps > 0 && made.steps >= asked.steps) ||
-            (asked.seconds > 0 && made.first >= Nanos(0) &&
-             t - made.first >= std::chrono::seconds(asked.seconds));
-  if (enough_) control_.send({ControlMessage::Kind::kEnough});
+  const bool enough = (asked.steps > 0 && made.steps >= asked.steps) ||
+                      (asked.seconds > 0 && made.first >= Nanos(0) &&
+                       t - made.first >= std::chrono::seconds(asked.seconds));
+  enough_ = enough && control_.send({ControlMessage::Kind::kEnough});  // else the next time
 }
 
 void Recorder::reportProgress(Nanos t) {

@@ -266,7 +266,7 @@ std::string costText(const Cost& cost) {
       text += ", " + durationText(*cost.timeFixed) + " with the first fix" +
               (cost.measured ? ", as measured" : ", as predicted");
   }
-  if (!cost.pricePerHour) return text.empty() ? "time of an epoch not measured" : text;
+  if (!cost.pricePerHour) return text.empty() ? "no whole epoch was recorded" : text;
   text += (text.empty() ? "at " : "; at ") + money(*cost.pricePerHour) + " an hour: ";
   if (cost.money) {
     text += money(*cost.money);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -59,7 +60,8 @@ class EarlyExits {
  public:
   void add(std::uint32_t tid, Nanos at) {
     if (exits_.size() >= kMax) exits_.clear();
-    exits_[tid] = at;
+    Nanos& last = exits_[tid];  // their order is not that of their times
+    last = std::max(last, at);
   }
   // Whether who was born then is over. An exit before that birth was of an earlier life of the
   // number, whose end was found in /proc before its event was read.

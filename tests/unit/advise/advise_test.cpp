@@ -156,7 +156,7 @@ TEST_CASE("no command, no verify line; no loader, no diff") {
 TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   for (const double hours : {0.5, 1.0, 4.0})
-    a.epochs.push_back({0, fromSeconds(hours * 3600), 100, {}, {}});
+    a.epochs.push_back({0, {}, 100, {}, {}, fromSeconds(hours * 3600)});
   a.verdict.healthy = false;
   advise(a, {"b", 8.0});
   REQUIRE(a.cost);
@@ -176,7 +176,8 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
 
 TEST_CASE("a whole training costs its epochs, and a measured gain counts before a predicted one") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
-  a.epochs.push_back({0, fromSeconds(3600), 100, {}, {}});
+  a.epochs.push_back({0, fromSeconds(3500), 100, {}, {}, fromSeconds(3600)});
+  a.epochs.push_back({1, fromSeconds(60), 2, {}, {}, {}});  // cut off
   a.verdict.healthy = false;
   const Cost predicted = costOf(a, {}, 10);
   CHECK(predicted.time == Maybe<Nanos>(fromSeconds(36000)));

@@ -418,6 +418,21 @@ TEST_CASE("epochs are the training passes, the cold one apart from the warm, wor
   CHECK(epochs[1].index == 1);
   CHECK(epochs[1].wall == 4s);
   CHECK(epochs[1].steps == 5);
+  CHECK(epochs[0].period == Maybe<Nanos>(4900ms));  // with the evaluation between
+  CHECK(epochs[1].period == Maybe<Nanos>(4100ms));
+  CHECK_FALSE(epochs[2].period.has_value());  // what follows the last is not known
+}
+
+TEST_CASE("an only epoch takes as long as it was, where it was not cut off") {
+  const Trace trace = traceOf(kTrainer);
+  TrainerFacts facts = trainer(false);
+  facts.epochs = {epoch(9s, 13s, 1s)};
+  const auto period = [&] {
+    return measureEpochs(trace, facts, findRoles(trace), RunFacts{}).at(0).period;
+  };
+  CHECK_FALSE(period().has_value());
+  facts.epochs[0].whole = true;
+  CHECK(period() == Maybe<Nanos>(4s));
 }
 
 TEST_CASE("a window of no length measures nothing and divides by nothing") {

@@ -90,6 +90,22 @@ TEST_CASE("a signal to the group while front or witness stands still comes once"
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
 
+TEST_CASE("of two from the terminal while the witness stands still neither is passed on") {
+  World world;
+  ReceivedSignal typed;
+  typed.signal = SIGINT;
+  typed.fromKernel = true;
+  world.judge.receive(typed, world.time, kCommand);
+  world.witness.pending = signalBit(SIGINT);
+  CHECK(world.forwardedWithin(milliseconds(200)) == 0);
+  world.judge.receive(typed, world.time, kCommand);  // merges with the first at the witness
+  CHECK(world.forwardedWithin(milliseconds(200)) == 0);
+  world.witness.pending = 0;
+  world.toWitness(SIGINT);
+  CHECK(world.forwardedWithin(milliseconds(200)) == 0);
+  CHECK_FALSE(world.judge.waiting());
+}
+
 TEST_CASE("a witness that is taking a signal is waited for, not without end") {
   World world;
   world.witness.taking = true;

@@ -70,7 +70,11 @@ TEST_CASE(
       kEnd + "\x7c\xe3"s;
   const std::string calls =
       "\xe8\xfb\xff\xff\xff\xf3\x0f\x59\xca\xf3\x0f\x58\xc1\x48\xff\xc9\x75\xee"s;
-  for (const std::string& code : {scale, pixels, noise, calls}) {
+  // movss (%rax),%xmm0; mulss %xmm2,%xmm0; addss 8(%rax),%xmm0; movss %xmm0,12(%rax); add $16,%rax
+  const std::string members =
+      "\xf3\x0f\x10\x00\xf3\x0f\x59\xc2\xf3\x0f\x58\x40\x08\xf3\x0f\x11\x40\x0c\x48\x83\xc0\x10"
+      "\x48\x39\xd0\x7c\xe5"s;
+  for (const std::string& code : {scale, pixels, noise, calls, members}) {
     INFO(code.size());
     CHECK(at(code + "\xc3"s) == LoopCode::kUnknown);
   }
@@ -80,6 +84,26 @@ TEST_CASE("a loop over bytes without floating-point numbers handles bytes") {
   // movsbl (%rdi,%rax),%ecx; imul $257,%ebx; add %ecx,%ebx
   const std::string hash = "\x0f\xbe\x0c\x07\x69\xdb\x01\x01\x00\x00\x01\xcb"s + kEnd + "\x7c\xec"s;
   CHECK(at(hash + "\xc3"s) == LoopCode::kBytes);
+  // movsbl (%rdi,%rax),%ecx; movsbl (%rsi,%rax),%ebx; imul %ebx,%ecx; add %ecx,%ebp: numbers of a
+  // byte
+  const std::string quantized =
+      "\x0f\xbe\x0c\x07\x0f\xbe\x1c\x06\x0f\xaf\xcb\x01\xcd"s + kEnd + "\x7c\xeb"s;
+  CHECK(at(quantized + "\xc3"s) == LoopCode::kUnknown);
+}
+
+TEST_CASE("what two rows of memory add up to is no update by itself") {
+  // movss (%rdi,%rax,4),%xmm0; subss (%rsi,%rax,4),%xmm0; movss %xmm0,(%rdi,%rax,4)
+  const std::string mean =
+      "\xf3\x0f\x10\x04\x87\xf3\x0f\x5c\x04\x86\xf3\x0f\x11\x04\x87"s + kEnd + "\x7c\xe9"s;
+  CHECK(at(mean + "\xc3"s) == LoopCode::kProducts);
+}
+
+TEST_CASE("once the steps of a recording are used up all is unknown") {
+  const std::string code = kDot + "\x7c\xea\xc3"s;
+  CHECK(LoopCodes(code, 0, 5).at(0) == LoopCode::kUnknown);
+  LoopCodes loops(code, 0);
+  CHECK(loops.at(0) == LoopCode::kProducts);
+  CHECK(loops.stepsLeft() < LoopCodes::kMaxSteps);
 }
 
 TEST_CASE("code in no loop, cut, or made to be walked forever is unknown") {
