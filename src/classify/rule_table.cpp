@@ -68,6 +68,7 @@ class FileReader : TomlFile {
     if (key == "scope") return readSide(node, key, rule.scope);
     if (key == "context") return readSide(node, key, rule.context);
     if (key == "waits") return take(node, key, rule.waits);
+    if (key == "fetches") return take(node, key, rule.fetches);
     if (key == "update") return take(node, key, rule.update);
     if (key == "arrays") return take(node, key, rule.arrays);
     if (key == "handover") return take(node, key, rule.handover);

@@ -48,6 +48,7 @@ struct PhaseRule {
   Covers covers = Covers::kNothing;
   bool waits = false;     // claims also the time blocked on a file or socket, which is else extract
   bool handover = false;  // here a thread takes what another of its process hands over
+  bool fetches = false;   // gets the next batch of a loader, which a hook times exactly
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
   bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are

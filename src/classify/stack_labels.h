@@ -17,6 +17,7 @@ struct StackLabel {
   StackId python;                   // the innermost Python frame; differs where `hot` is native
   StackId user;                     // the innermost frame of the user's own code; may be none
   StackId update;                   // the outermost frame that updates a model; may be none
+  bool fetches = false;             // a frame of it gets a loader's next batch
   Side side = Side::kTrainer;       // for whom it works at its innermost frame
   // What of the frames further in the rule covers.
   PhaseRule::Covers covered = PhaseRule::Covers::kNothing;

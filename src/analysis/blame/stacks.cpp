@@ -118,19 +118,21 @@ class Gatherer {
     if (madeHere(piece)) return takeMaking(trainer, sample);
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
     SampleLabel what = labelled(trainer, label, Side::kTrainer, sample);
-    if (ofFetch(label)) return;
-    const bool data =
-        ownData_.claim(sample.stack->stack, label, what) || ofDataLine(label, sample, what);
-    if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
-    if (!data && ofUnknownLine(label, sample, what))
-      what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
-    countCompilation(what, sample);
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     // What the program annotated itself is not split by samples.
     const bool open = phased && !piece->annotated;
     const bool step = open && piece->phase == Phase::kCompute;
     const bool gap = !piece || (open && piece->phase == Phase::kOther);
+    // A sample's instant is a little earlier than its stack was read: it fell beside its fetch,
+    // which the hook has to the nanosecond, and may stand for a long time where samples are few.
+    if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
+    const bool data =
+        ownData_.claim(sample.stack->stack, label, what) || ofDataLine(label, sample, what);
+    if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
+    if (!data && ofUnknownLine(label, sample, what))
+      what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
+    countCompilation(what, sample);
     Phase phase = what.phase;
     const bool unclear =
         phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync;
@@ -212,12 +214,6 @@ class Gatherer {
     return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
            lines_.of(stack) != LoopLines::Is::kCompute &&
            (sample.wait == Wait::kRunning || !lines_.behind(stack));
-  }
-
-  // It asks tf.data for its next batch, and the hook records every such fetch to the nanosecond. A
-  // sample's instant is a little earlier than its stack was read, so that it fell beside one.
-  [[nodiscard]] bool ofFetch(const StackLabel& label) const {
-    return !timeline_.fetches.empty() && label.rule && label.rule->id == "tfdata.next";
   }
 
   [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {

@@ -167,12 +167,19 @@ TEST_CASE("a TensorFlow that cannot be sampled is not said to compute while it w
 
 TEST_CASE("samples that fell beside the fetch they are of make no step load") {
   // Each fetch is 40 ms; the samples' stacks were read 10 ms after the instants they are kept with.
+  const bool torch = GENERATE(false, true);
+  const std::string next =
+      torch ? "torch/utils/data/dataloader.py\" function=\"_BaseDataLoaderIter.__next__\" line=9\n"
+            : "tensorflow/python/data/ops/iterator_ops.py\" "
+              "function=\"OwnedIterator._next_internal\" line=9\n";
+  const std::string loader =
+      torch ? "kind=\"torch.DataLoader\" workers=2\n" : "kind=\"tf.data\" workers=0\n";
   const Analysis a =
-      analyze(test::traceOf(kThreads +
-                            "0 stack stack=8 caller=4 "
-                            "file=\"/u/site-packages/tensorflow/python/data/ops/iterator_ops.py\" "
-                            "function=\"OwnedIterator._next_internal\" line=9\n"
-                            "0 loader process=1 loader=1 kind=\"tf.data\" workers=0\n"
+      analyze(test::traceOf(kThreads + "0 stack stack=9 caller=4 file=\"/u/site-packages/" + next +
+                            "0 stack stack=8 caller=9 file=\"/usr/lib/python3.11/selectors.py\" "
+                            "function=\"_PollLikeSelector.select\" line=415\n"
+                            "0 loader process=1 loader=1 " +
+                            loader +
                             "0 iterator thread=1 loader=1 epoch=1\n"
                             "repeat 200 every 100ms\n"
                             "10ms fetch thread=1 loader=1 epoch=1 duration=40ms cpu=0 batch=0+1*i\n"
