@@ -143,12 +143,13 @@ class VerifyCommand final : public Command {
     const fs::path all = fs::absolute(recording_, error) / kTrialsDirectory;
     const bool more = !fix_.empty() && fs::exists(all, error);
     const fs::path place = more ? all / fix_ : all;
-    if (fs::exists(place, error) && !force_)
+    if (!more && fs::exists(place, error) && !force_)
       return Error{Error::Kind::kUsage,
-                   std::string(more ? "that fix was tried" : "the recording has trials") +
-                       "; --force replaces " +
-                       (more ? "what it gave" : "them, --fix adds to them")};
+                   "the recording has trials; --force replaces them, --fix adds to them"};
     if (more) takeEarlier();
+    const std::size_t both = earlier_.trials.size() + result_.trials.size();
+    if (withEarlier(result_).trials.size() < both && !force_)
+      return Error{Error::Kind::kUsage, "that fix was tried; --force replaces what it gave"};
     const bool made = fs::create_directory(place, error);
     if (!made && error)
       return Error{Error::Kind::kIo,

@@ -151,8 +151,7 @@ struct EpochInfo {
   Nanos wall{};
   std::int64_t steps = 0;
   Maybe<double> dataWaitRatio, cacheHitRatio;
-  // To the begin of the next, evaluation and all; of an only one its `wall`. Null: it was cut off,
-  // or what follows it is not known.
+  // To the begin of the next; of an only one, if it is whole, its `wall`. Null: not known.
   Maybe<Nanos> period{};
 };
 

@@ -60,9 +60,8 @@ struct FindingRow {
 [[nodiscard]] std::string gainText(const Prediction& predicted);
 // The number that stands for it: of an assumed one the largest.
 [[nodiscard]] Maybe<double> shownSpeedup(const Prediction& predicted);
-// What trials of the change measured: "1.62x (1.55x - 1.70x)", and what they say where that is no
-// gain
-// ("no gain: 1.00x ..."); "": it was not tried.
+// What trials of the change measured: "1.62x (1.55x - 1.70x)", "no gain: 1.00x ..." where that is
+// what they say; "": it was not tried.
 [[nodiscard]] std::string measuredText(const Advice& advice);
 [[nodiscard]] bool anyMeasured(const Analysis& a);
 // "Fixing it is predicted to make the run ... as fast.", or could, assuming what; "" where nothing

@@ -92,6 +92,8 @@ class Verify(unittest.TestCase):
         text = self.stallprof("report", self.recording).stdout
         self.assertRegex(" ".join(text.split()), r"\[(not )?predicted[^\]]*, measured %.2fx \(" % advice["measured"])
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
+        again = self.stallprof("verify", "--fix", advice["id"], self.recording, status=3)
+        self.assertIn("that fix was tried", again.stderr)
 
     def processes(self):
         """Those that were started for the test's directory, or have a view of it."""
