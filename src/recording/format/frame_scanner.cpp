@@ -9,14 +9,15 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kWindow = format::kFrameLimit + (64u << 10);
+// Read at once where no frame is longer: most segments of a short run are less than this.
+constexpr std::size_t kChunk = 64u << 10;
 
 }  // namespace
 
 // At least `wanted` bytes from here on, fewer at the end of the segment.
 std::span<const std::uint8_t> FrameScanner::ahead(std::size_t wanted) {
   if (end_ - begin_ < wanted && !ended_) {
-    window_.resize(kWindow);
+    if (window_.size() < wanted) window_.resize(std::max(wanted, kChunk));
     std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
@@ -64,15 +65,15 @@ std::optional<FrameScanner::Frame> FrameScanner::next(Skipped& skipped) {
 // Passes over at least one byte, up to the next place where a frame may begin.
 bool FrameScanner::skipToSync(Skipped& skipped) {
   const auto sync = format::bytesOf(format::kSync);
-  const auto bytes = ahead(kWindow / 2);
+  const auto bytes = ahead(kChunk);
   if (bytes.empty()) return false;
   const auto found =
       std::search(bytes.begin() + 1, bytes.end(), sync.begin(), sync.end(),
                   [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
   std::size_t passed = static_cast<std::size_t>(found - bytes.begin());
   // A sync word may begin in the last three bytes of what is here.
-  if (found == bytes.end() && bytes.size() >= kWindow / 2) passed -= sync.size() - 1;
-  if (found == bytes.end() && bytes.size() < kWindow / 2) skipped.torn = true;
+  if (found == bytes.end() && bytes.size() >= kChunk) passed -= sync.size() - 1;
+  if (found == bytes.end() && bytes.size() < kChunk) skipped.torn = true;
   consume(passed);
   skipped.bytes += static_cast<std::int64_t>(passed);
   return true;

@@ -11,7 +11,8 @@
 namespace stallprof {
 
 // Finds the whole frames of one segment in its bytes, and what lies between them. Reads through
-// `read` (a file, or a test's bytes) a window at a time; nothing is believed without its checksum.
+// `read` (a file, or a test's bytes) a window at a time, which is as large as the longest frame
+// met; nothing is believed without its checksum.
 class FrameScanner {
  public:
   // Fills the span from the current position; fewer bytes only at the end. Must outlive this.
