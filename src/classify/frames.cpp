@@ -46,22 +46,12 @@ std::string_view lastPart(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-}  // namespace
-
-ModulePath modulePathOf(std::string_view file) {
-  if (file.starts_with(kFrozen) && file.ends_with('>')) return {frozenPath(file), false};
-  // NumPy makes its dispatchers with exec, under this name (numpy/core/overrides.py).
-  if (file == "<__array_function__ internals>") return {"numpy/core/overrides.py", false};
-  std::size_t after = afterPackages(file);
-  if (after == std::string_view::npos) after = afterStandardLibrary(file);
-  if (after == std::string_view::npos) return {std::string(file), true};
-  return {std::string(file.substr(after)), false};
-}
-
-// Greedy with one way back, so linear in practice and never exponential.
-bool fitsPattern(std::string_view text, std::string_view pattern) {
+// Whether the pattern fits all of the text; with `open`, its beginning. Greedy with one way back,
+// so linear in practice and never exponential.
+bool fitsGlob(std::string_view text, std::string_view pattern, bool open) {
   std::size_t t = 0, p = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
+    if (open && p == pattern.size()) return true;
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       mark = t;
@@ -77,16 +67,46 @@ bool fitsPattern(std::string_view text, std::string_view pattern) {
   return p == pattern.size();
 }
 
+// Whether it fits what is behind a `boundary`, as "*/" and the pattern would all of the text. Not
+// put together for that: a frame is asked of all patterns.
+bool fitsBehind(std::string_view text, char boundary, std::string_view pattern, bool open) {
+  const std::string_view head = pattern.substr(0, pattern.find('*'));
+  for (std::size_t at = text.find(boundary); at != std::string_view::npos;
+       at = text.find(boundary, at + 1)) {
+    const std::string_view behind = text.substr(at + 1);
+    if (!behind.starts_with(head)) continue;
+    if (fitsGlob(behind, pattern, open)) return true;
+    if (head.size() < pattern.size()) return false;  // its * takes what is before a later place
+  }
+  return false;
+}
+
+}  // namespace
+
+ModulePath modulePathOf(std::string_view file) {
+  if (file.starts_with(kFrozen) && file.ends_with('>')) return {frozenPath(file), false};
+  // NumPy makes its dispatchers with exec, under this name (numpy/core/overrides.py).
+  if (file == "<__array_function__ internals>") return {"numpy/core/overrides.py", false};
+  std::size_t after = afterPackages(file);
+  if (after == std::string_view::npos) after = afterStandardLibrary(file);
+  if (after == std::string_view::npos) return {std::string(file), true};
+  return {std::string(file.substr(after)), false};
+}
+
+bool fitsPattern(std::string_view text, std::string_view pattern) {
+  return fitsGlob(text, pattern, false);
+}
+
 bool fitsModule(const ModulePath& module, std::string_view pattern) {
-  const std::string below = std::string(pattern) + (pattern.ends_with('/') ? "*" : "");
-  if (fitsPattern(module.path, below)) return true;
-  return module.users && fitsPattern(module.path, "*/" + below);
+  const bool below = pattern.ends_with('/');
+  if (fitsGlob(module.path, pattern, below)) return true;
+  return module.users && fitsBehind(module.path, '/', pattern, below);
 }
 
 bool fitsFunction(std::string_view function, std::string_view pattern) {
   if (fitsPattern(function, pattern)) return true;
   const bool qualified = function.find('.') != std::string_view::npos;
-  if (qualified) return fitsPattern(function, "*." + std::string(pattern));
+  if (qualified) return fitsBehind(function, '.', pattern, false);
   // All of a class, "NpzFile.*": without the class's name nothing is left to match.
   const std::string_view last = lastPart(pattern);
   return last != pattern && last != "*" && fitsPattern(function, last);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "classify/frames.h"
 
+#include "base/splitmix64.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -49,6 +50,28 @@ TEST_CASE("a module pattern fits a whole installed path, or the end of the user'
   CHECK(fitsModule(own, "mine/"));
   CHECK(!fitsModule(own, "ine/codec.py"));
   CHECK(!fitsModule({"vendored/PIL/Image.py", false}, "PIL/"));
+}
+
+// fitsModule and fitsFunction put no pattern together; what they answer is as if they had.
+TEST_CASE("a pattern fits behind any boundary as one with a star before it would") {
+  std::uint64_t random = 0;
+  const auto word = [&](std::string_view letters, std::size_t most) {
+    std::string out;
+    for (std::size_t left = splitmix64(++random) % (most + 1); left > 0; --left)
+      out += letters[splitmix64(++random) % letters.size()];
+    return out;
+  };
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string path = word("ab/", 9), module = word("aab/*", 6);
+    const std::string below = module + (module.ends_with('/') ? "*" : "");
+    const bool whole = fitsPattern(path, below), end = whole || fitsPattern(path, "*/" + below);
+    if (fitsModule({path, false}, module) != whole || fitsModule({path, true}, module) != end)
+      FAIL(path << " and " << module);
+    const std::string function = word("ab", 4) + "." + word("ab.", 6), name = word("aab.*", 6);
+    if (fitsFunction(function, name) !=
+        (fitsPattern(function, name) || fitsPattern(function, "*." + name)))
+      FAIL(function << " and " << name);
+  }
 }
 
 TEST_CASE("functions fit by qualified name, and by their last part where no more is known") {

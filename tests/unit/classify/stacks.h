@@ -6,7 +6,7 @@
 
 #include "classify/stack_labels.h"
 #include "tests/catch.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 // Stacks as a reader can check them: one frame a line, outermost first, "FILE FUNCTION".
 namespace stallprof::test {
