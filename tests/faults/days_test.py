@@ -22,7 +22,7 @@ import os, subprocess, sys, threading, time
 end = time.monotonic() + float(sys.argv[1])
 def read():
     while time.monotonic() < end:
-        with open(sys.executable, "rb") as file: file.read()
+        with open(sys.executable, "rb") as file: file.read(1 << 16)
         time.sleep(0.02)
 for _ in range(8): threading.Thread(target=read, daemon=True).start()
 while time.monotonic() < end:
