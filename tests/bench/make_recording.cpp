@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "recording/writer.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 namespace {
 

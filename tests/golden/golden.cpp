@@ -12,7 +12,7 @@
 #include "analysis/analyze.h"
 #include "base/fd.h"
 #include "present/formats.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 namespace {
 

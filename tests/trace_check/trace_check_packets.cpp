@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "present/timeline/perfetto_proto.h"
+#include "tests/trace_check/perfetto_fields.h"
 #include "tests/trace_check/trace_check_lanes.h"
 
 namespace stallprof {

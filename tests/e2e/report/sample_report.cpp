@@ -8,8 +8,8 @@
 #include "base/fd.h"
 #include "present/formats.h"
 #include "present/html/picture.h"
+#include "tests/text_form/trace_form.h"
 #include "tests/unit/present/sample_analysis.h"
-#include "trace/trace_text.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tests/catch.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 // Traces as a reader can check them by hand: the text form of trace_text.h.
 namespace stallprof::test {

@@ -13,8 +13,8 @@
 
 #include "present/timeline/chrome_trace.h"
 #include "tests/catch.h"
+#include "tests/text_form/trace_form.h"
 #include "tests/trace_check/trace_check.h"
-#include "trace/trace_text.h"
 
 // Recordings and helpers shared by the tests of the timeline exports.
 namespace stallprof::samples {

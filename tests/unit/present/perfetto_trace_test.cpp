@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "present/timeline/perfetto_trace.h"
 
-#include "present/timeline/perfetto_proto.h"
+#include "tests/trace_check/perfetto_fields.h"
 #include "tests/unit/present/export_sample.h"
 
 using namespace stallprof;

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "tests/catch.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 namespace stallprof {
 namespace {

@@ -2,7 +2,7 @@
 #include "present/timeline/stack_export.h"
 
 #include "tests/catch.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 using namespace stallprof;
 

@@ -11,8 +11,8 @@
 #include "present/words/report_text.h"
 #include "present/words/wording.h"
 #include "tests/catch.h"
+#include "tests/text_form/trace_form.h"
 #include "tests/unit/present/sample_analysis.h"
-#include "trace/trace_text.h"
 
 namespace stallprof {
 namespace {

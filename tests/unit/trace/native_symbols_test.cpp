@@ -9,8 +9,8 @@
 
 #include "small_elf.h"
 #include "tests/catch.h"
+#include "tests/text_form/trace_form.h"
 #include "tests/unit/recording/temporary_directory.h"
-#include "trace/trace_text.h"
 
 using namespace stallprof;
 using stallprof::testing::SmallElf;

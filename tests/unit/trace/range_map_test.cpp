@@ -2,7 +2,7 @@
 #include "trace/range_map.h"
 
 #include "tests/catch.h"
-#include "trace/trace_text.h"
+#include "tests/text_form/trace_form.h"
 
 namespace stallprof {
 namespace {

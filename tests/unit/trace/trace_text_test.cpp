@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "trace/trace_text.h"
-
 #include "tests/catch.h"
+#include "tests/text_form/trace_form.h"
 #include "tests/unit/recording/sample_events.h"
 
 using namespace stallprof;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/text_value.h"
+#include "tests/text_form/text_words.h"
 
 #include <array>
 #include <cstdint>
@@ -125,25 +125,6 @@ std::optional<Wide> parseNumber(std::string_view text, bool time, std::int64_t r
   const Wide value = *start + *step * round;
   if (value > kGreatest || value < -kGreatest) return std::nullopt;
   return value;
-}
-
-std::string quoteText(std::string_view bytes) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string text = "\"";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text.push_back('\\');
-      text.push_back(c);
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      text.push_back(c);
-    } else {
-      text.append("\\x");
-      text.push_back(kHex[byte >> 4]);
-      text.push_back(kHex[byte & 15]);
-    }
-  }
-  return text + "\"";
 }
 
 }  // namespace stallprof

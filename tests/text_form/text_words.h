@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-// Words and values of the text form of a trace (trace_text.h is its grammar).
+// Words and values of the text form of a trace (trace_form.h is its grammar).
 namespace stallprof {
 
 using Wide = __int128;  // holds every 64-bit value, signed or not, and sums of them
@@ -23,8 +23,5 @@ struct TextWord {
 // A whole number, or with `time` a duration in ns or with a unit; `A+B*i` grows with `round`.
 // Nothing: not such a number, or over 64 bits.
 [[nodiscard]] std::optional<Wide> parseNumber(std::string_view text, bool time, std::int64_t round);
-
-// In quotes, printable ASCII only.
-[[nodiscard]] std::string quoteText(std::string_view bytes);
 
 }  // namespace stallprof

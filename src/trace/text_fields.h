@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "event/event.h"
+
+// The fields of an event without their types: each kind lists them once (`fields`), and what is
+// done with them is then one function for all kinds, and not one of each.
+namespace stallprof::text {
+
+inline std::span<const std::string_view> namesOf(Wait) { return kWaitNames; }
+inline std::span<const std::string_view> namesOf(Phase) { return kPhaseNames; }
+inline std::span<const std::string_view> namesOf(SpanSource) { return kSpanSourceNames; }
+inline std::span<const std::string_view> namesOf(Coverage) { return kCoverageNames; }
+inline std::span<const std::string_view> namesOf(FrameKind) { return kFrameKindNames; }
+inline std::span<const std::string_view> namesOf(Gil) { return kGilNames; }
+inline std::span<const std::string_view> namesOf(LoopCode) { return kLoopCodeNames; }
+inline std::span<const std::string_view> namesOf(DeviceWorkKind) { return kDeviceWorkKindNames; }
+inline std::span<const std::string_view> namesOf(HostMemory) { return kHostMemoryNames; }
+inline std::span<const std::string_view> namesOf(DeviceCallKind) { return kDeviceCallKindNames; }
+inline std::span<const std::string_view> namesOf(LossKind) { return kLossNames; }
+
+struct Field {
+  enum class Type : std::uint8_t { kNumber, kText, kTime, kBool, kEnum };
+  const char* name;
+  void* at;  // in the payload
+  Type type = Type::kNumber;
+  std::uint8_t size;                             // bytes: 1, 2, 4 or 8
+  bool negative;                                 // it may be
+  std::span<const std::string_view> names = {};  // of an enum's values
+};
+
+template <class T>
+Field numberField(const char* name, T& field, Field::Type type) {
+  static_assert(sizeof(T) <= 8);
+  return {name, &field, type, sizeof(T), std::is_signed_v<T>};
+}
+inline Field fieldOf(const char* name, StringId& field) {
+  return numberField(name, field.value, Field::Type::kText);
+}
+template <class Tag>
+Field fieldOf(const char* name, Id<Tag>& field) {
+  return numberField(name, field.value, Field::Type::kNumber);
+}
+inline Field fieldOf(const char* name, Nanos& field) {
+  static_assert(sizeof(Nanos) == sizeof(Nanos::rep));
+  return {name, &field, Field::Type::kTime, sizeof(Nanos), true};
+}
+inline Field fieldOf(const char* name, bool& field) {
+  return {name, &field, Field::Type::kBool, sizeof(bool), false};
+}
+template <class T>
+requires std::is_integral_v<T> Field fieldOf(const char* name, T& field) {
+  return numberField(name, field, Field::Type::kNumber);
+}
+template <class T>
+requires std::is_enum_v<T> Field fieldOf(const char* name, T& field) {
+  return {name, &field, Field::Type::kEnum, sizeof(T), false, namesOf(T{})};
+}
+
+template <class P>
+std::vector<Field> fieldsOf(P& payload) {
+  std::vector<Field> fields;
+  P::fields(payload,
+            [&](const char* name, auto& field) { fields.push_back(fieldOf(name, field)); });
+  return fields;
+}
+
+// In quotes, printable ASCII only.
+[[nodiscard]] std::string quoted(std::string_view bytes);
+
+}  // namespace stallprof::text
