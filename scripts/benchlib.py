@@ -11,6 +11,7 @@ import random
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -29,6 +30,25 @@ def python_with_torch():
         if probe.returncode == 0:
             return python
     raise SystemExit("no python3 with torch here; run scripts/setup")
+
+
+def libraries(file):
+    """What a program of Python imports that is neither the standard library's nor beside it."""
+    names = re.findall(r"^(?:import|from) (\w+)", file.read_text(), re.M)
+    return [name for name in dict.fromkeys(names)
+            if name not in sys.stdlib_module_names and not (file.parent / f"{name}.py").exists()]
+
+
+def python_for(file, pythons):
+    """The first that has all of its libraries, and their versions in a line; None, None: none has."""
+    probe = ("import importlib, platform, sys\n"
+             "have = [(n, getattr(importlib.import_module(n), '__version__', '').split('+')[0]) for n in sys.argv[1:]]\n"
+             "print(', '.join(' '.join(p).strip() for p in have) + '; Python ' + platform.python_version())")
+    for python in pythons:
+        found = subprocess.run([python, "-c", probe, *libraries(file)], capture_output=True, text=True)
+        if found.returncode == 0:
+            return python, found.stdout.splitlines()[-1]
+    return None, None
 
 
 @dataclasses.dataclass
@@ -178,4 +198,4 @@ def write_page(name, text):
     """A page under reports/; in the build's folder where changes are not committed, as no commit repeats it."""
     path = (BUILD if commit().endswith("-dirty") else ROOT / "reports") / name
     path.write_text(text)
-    print(f"wrote {path.relative_to(ROOT)}")
+    print(f"wrote {os.path.relpath(path, ROOT)}")

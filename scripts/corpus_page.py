@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""The page of scores of the corpus, reports/accuracy.md, from its rows."""
+
+import collections
+
+import corpus_scores as scores
+
+HEAD = ("| program | severity | libraries | label: gain | other gains | first finding | bound by | data | compute | overheads | "
+        "predicted, measured | |\n" + "|---" * 12 + "|")
+METHOD = """Small real programs (`tests/corpus`), each with causes that an option takes away, at three severities: without the
+cause that it is about a program is meant to be about 1.15, 1.5 and 3 times as fast. What the label of a row is, is measured
+and not argued: the program runs without each of its causes, with no recorder, on the same host; the cause whose removal
+gains most is the label, several where the best are within 10 %, none where nothing gains 10 % (`healthy`). A program lists
+only which findings and which phase a right report would name for each of its causes. `right` of those asked; a report that
+gives no verdict is not asked, and counted apart. *Blamed*: a healthy program has a cause named, a tied one another than
+those tied. Predictions are those that a report has from replaying its measured times, each tried by the program with that setting
+or without that cause. The rules: a loop that waits over 10 % for data lacks workers; a loader with fewer workers than
+cores lacks them; what has the largest share of the time is the cause, and more workers gain what ceilings say with no
+core shared. A third of the programs is sealed, by a hash of their names: no threshold is set on them. Shares are the
+report's and, after the comma, the program's own timers'; more than 5 points apart is in bold. A row that misses stays.
+"""
+
+
+def counted(pair):
+    right, asked = pair
+    if asked == 0:
+        return "-"
+    low, high = scores.wilson(right, asked)
+    return f"{right} of {asked} ({right / asked:.0%}; {low:.0%} to {high:.0%})"
+
+
+def table(head, lines):
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def score_table(groups):
+    """A column for each group of rows that has any."""
+    groups = {name: rows for name, rows in groups.items() if rows}
+    columns = [scores.scores(rows) for rows in groups.values()]
+    lines = [["rows", *(str(len(rows)) for rows in groups.values())]]
+    lines += [[name, *(counted(column[name]) for column in columns)] for name in columns[0]]
+    return table(["", *groups], lines)
+
+
+def percent(value):
+    return "-" if value is None else f"{value:.1%}"
+
+
+def prediction_line(name, rows, by="speedup"):
+    s = scores.prediction_scores(rows, by)
+    return [name, str(s["count"]), percent(s["median"]), percent(s["p90"]), counted((s["within"], s["bounded"]))]
+
+
+def by_kind(rows):
+    kinds = collections.defaultdict(list)
+    for row in rows:
+        kinds[row["kind"]].append(row)
+    return dict(sorted(kinds.items()))
+
+
+def prediction_table(rows):
+    lines = [prediction_line(kind, some) for kind, some in by_kind(rows).items() if scores.errors(some)]
+    lines += [prediction_line("all", rows)]
+    workers = [{**row, "predictions": [p for p in row["predictions"] if p["naive"]]} for row in rows]
+    lines += [prediction_line("numbers of workers", workers), prediction_line("those, without contention", workers, "naive")]
+    return table(["replayed predictions", "tried", "median error", "90th percentile", "in their 90 % interval"], lines)
+
+
+def rule_table(rows):
+    own = scores.scores(rows)
+    lines = [["this report", counted(own["top-1 phase"]), counted(own["top-1 cause"])]]
+    for name, rule in scores.RULES.items():
+        found = scores.rule_scores(rows, rule)
+        lines.append([name, counted(found["top-1 phase"]), counted(found["top-1 cause"])])
+    return table(["from the same data", "top-1 phase", "top-1 cause"], lines)
+
+
+def confusion(rows):
+    """Phases of labels against phases that were named; a row counts once, where it is right there."""
+    counts = collections.Counter()
+    for row in rows:
+        causes = scores.label(row["gains"])
+        true = scores.allowed(row, "phases", causes) or {"healthy"}
+        answer = scores.said(row)
+        named = {answer} if answer in ("none", "healthy") else scores.phase_said(row)
+        both = sorted(true & named)
+        counts[(both or sorted(true))[0], (both or sorted(named))[0]] += 1
+    names = sorted({true for true, _ in counts} | {named for _, named in counts})
+    lines = [[true, *(str(counts[true, named] or "") for named in names)]
+             for true in names if any(counts[true, n] for n in names)]
+    return table(["label, down; named, across", *names], lines)
+
+
+def shares(row):
+    """Cells of data, compute and overheads."""
+    seen, own = row["report"]["phases"], row["own"]
+    parts = {"data": scores.DATA, "compute": ("compute", "sync", "comm"), "periodic": ("periodic",)}
+    for name, phases in parts.items():
+        part = sum(seen[phase] for phase in phases)
+        if own.get(name) is None:
+            yield percent(part)
+        else:
+            text = f"{percent(part)}, {percent(own[name])}"
+            yield text if abs(part - own[name]) <= 0.05 else f"**{text}**"
+
+
+def outcome(row):
+    verdict = scores.verdict_of(row)
+    if verdict["cause"] is None:
+        return "no verdict"
+    return {(True, True): "ok", (True, False): "cause ok", (False, True): "phase ok"}.get(
+        (verdict["cause"], verdict["phase"]), "MISSED")
+
+
+def line(row):
+    causes, gains, report = scores.label(row["gains"]), row["gains"], row["report"]
+    first = report["findings"][0] if report["findings"] else None
+    tried = "; ".join(f"{p['change']}: {p['speedup']:.2f}x" + (f" ({p['low']:.2f} to {p['high']:.2f})" if p["low"] else "") +
+                      f", {p['measured']:.2f}x" for p in row["predictions"])
+    named = " + ".join(f"{cause}: {gains[cause]:.2f}x" for cause in causes) or "healthy"
+    others = ", ".join(f"{cause}: {gain:.2f}x" for cause, gain in gains.items() if cause not in causes)
+    return ["`" + row["program"] + "`" + (", sealed" if row["sealed"] else ""), str(row["severity"]), row["have"], named, others,
+            f"`{first['id']}` {first['share']:.1%}, {first['confidence']}" if first else "none", str(report["bound_by"]),
+            *shares(row), tried, outcome(row)]
+
+
+def section(commit, rows, reasons):
+    opened, sealed = [r for r in rows if not r["sealed"]], [r for r in rows if r["sealed"]]
+    out = [f"## At {commit}: {len(rows)} rows of {len({row['program'] for row in rows})} programs\n"]
+    out += score_table({"open": opened, "sealed": sealed, "all": rows})
+    out += score_table(by_kind(rows)) + rule_table(rows) + prediction_table(rows) + confusion(rows)
+    out += [HEAD, *("| " + " | ".join(line(row)) + " |" for row in sorted(rows, key=lambda r: (r["program"], r["severity"]))), ""]
+    missed = {row["program"] for row in rows if outcome(row) != "ok"}
+    notes = [f"- `{name}`: {reasons[name]}" for name in sorted(missed) if name in reasons]
+    return out + (["Why rows miss:", *notes, ""] if notes else [])
+
+
+def page(rows, head, reasons):
+    """`rows`: in the order in which they were measured; each commit's are a section, the last one's first."""
+    sections = collections.defaultdict(list)
+    for row in rows:
+        sections[row["commit"]].append(row)
+    parts = ["# Accuracy on a corpus of small programs\n", head, METHOD]
+    for commit in reversed(sections):
+        parts += section(commit, sections[commit], reasons)
+    return "\n".join(parts)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What the programs of the corpus share: their options, how long they run, their own clock.
+
+Each takes `--severity 1|2|3` and any number of `--without CAUSE`, where CAUSE is a key of its CAUSES."""
+import argparse
+import ast
+import pathlib
+import sys
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/programs"))
+
+from own_clock import OwnClock  # noqa: E402
+
+
+def setting(text):
+    name, value = text.split("=", 1)
+    return name, ast.literal_eval(value)
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--severity", type=int, choices=(1, 2, 3), default=2)
+    parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--set", action="append", default=[], type=setting, help="of the DataLoader: NAME=VALUE")
+    parser.add_argument("--seconds", type=float, default=6, help="of training: a hundred steps and more after the warm-up")
+    return parser.parse_args()
+
+
+OPTIONS = options()
+SECONDS = OPTIONS.seconds
+
+
+def level(*amounts):
+    """Of three amounts that of this severity: without the cause it is meant to be 1.15, 1.5, 3 times as fast."""
+    return amounts[OPTIONS.severity - 1]
+
+
+def has(cause):
+    unknown = {cause, *OPTIONS.without} - set(sys.modules["__main__"].CAUSES)
+    if unknown:
+        raise SystemExit(f"no such cause here: {', '.join(sorted(unknown))}")
+    return cause not in OPTIONS.without
+
+
+def batches(clock, loader):
+    """Epochs of a loader for so long; what is waited for it is the clock's `data`."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        for batch in clock.batches(loader):
+            yield batch
+            if time.monotonic() > until:
+                clock.stop()
+                break
+
+
+class Repeatable:
+    """A generator function as a loader of many epochs."""
+
+    def __init__(self, function, *arguments):
+        self.function, self.arguments = function, arguments
+
+    def __iter__(self):
+        return iter(self.function(*self.arguments))
+
+
+__all__ = ["OwnClock", "SECONDS", "OPTIONS", "Repeatable", "batches", "has", "level"]

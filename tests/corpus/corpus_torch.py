@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What the corpus' programs with PyTorch share: a model of some ten milliseconds a step, its loop, the loader."""
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+import corpus
+
+torch.manual_seed(1)
+torch.set_num_threads(1)
+
+
+def perceptron(features, width=360, classes=10):
+    return torch.nn.Sequential(torch.nn.Linear(features, width), torch.nn.ReLU(), torch.nn.Linear(width, width),
+                               torch.nn.ReLU(), torch.nn.Linear(width, classes))
+
+
+class Indexed(Dataset):
+    """A data set of `count` samples that a function makes of their indices."""
+
+    def __init__(self, count, sample):
+        self.count, self.sample = count, sample
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return self.sample(index)
+
+
+def made_before(count, sample):
+    """The same samples, made before the training begins: a function of their indices."""
+    ready = [sample(index) for index in range(count)]
+    return lambda index: ready[index]
+
+
+def loader_of(count, sample, batch_size=32, **settings):
+    settings.update(corpus.OPTIONS.set)
+    if settings.get("num_workers"):
+        settings.setdefault("persistent_workers", True)
+    return DataLoader(Indexed(count, sample), batch_size, **settings)
+
+
+def train(loader, model, between=None, learn=None, optimizer=None):
+    """Epochs of it. `learn(model, batch)`: a batch's loss; `between(step, model, clock)`: what is done after a step."""
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    clock = corpus.OwnClock()
+    for step, batch in enumerate(corpus.batches(clock, loader)):
+        optimizer.zero_grad()
+        loss = learn(model, batch) if learn else torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
+        loss.backward()
+        optimizer.step()
+        if between:
+            between(step, model, clock)
+    clock.print()
+
+
+def train_on_random(model, features, between=None, learn=None, optimizer=None, batch_size=32, classes=10):
+    """The same with no loader: batches are parts of a tensor that is there."""
+    inputs, labels = torch.randn(2048, features), torch.randint(0, classes, (2048,))
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    clock = corpus.OwnClock()
+    for step in clock.steps(corpus.SECONDS):
+        with clock.during("data"):
+            first = step * batch_size % (2048 - batch_size)
+            batch = inputs[first:first + batch_size], labels[first:first + batch_size]
+        optimizer.zero_grad()
+        loss = learn(model, batch) if learn else torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
+        loss.backward()
+        optimizer.step()
+        if between:
+            between(step, model, clock)
+    clock.print()
