@@ -29,7 +29,8 @@ class Signals(Case):
             os.kill(front.pid, signal.SIGTERM)
             os.killpg(front.pid, signal.SIGTERM)
             at_once = time.monotonic() - began < AT_ONCE
-            time.sleep(APART)
+            until(lambda: content(log).count("15 0") > before, "the signal")
+            time.sleep(APART if at_once else 10 * APART)  # what is not counted is not the next one's either
             if at_once:
                 sent += 1
                 surplus += content(log).count("15 0") - before - 1

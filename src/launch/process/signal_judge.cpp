@@ -23,7 +23,7 @@ bool unseen(std::uint32_t count, std::uint32_t seen) {
 void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command) {
   // What the command itself sends to us or to its group is no message to the command.
   if (signal.sender == command && !signal.fromKernel) return;
-  waiting_.push_back({signal, now});
+  waiting_.push_back({signal, now, std::max(turn_, now - kWindow)});
 }
 
 // The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which
@@ -32,7 +32,7 @@ bool SignalJudge::repeated(const Waiting& waiting) const {
   const ReceivedSignal& signal = waiting.received;
   const Reached& before = reached_[static_cast<std::size_t>(signal.signal)];
   return signal.signal < SIGRTMIN && !signal.fromKernel && before.sender == signal.sender &&
-         before.at > Nanos(0) && waiting.at - before.at < kRepeat;
+         before.at > Nanos(0) && waiting.since - before.at < kRepeat;
 }
 
 bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts) {
@@ -46,6 +46,7 @@ bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts)
   seen_[n] = one ? seen_[n] + 1 : counts.count[n];
   noticed_[n] = Nanos(0);
   reached_[n] = {waiting.received.sender, waiting.at};
+  lastReached_ = std::max(lastReached_, waiting.at);
   return true;
 }
 
@@ -90,6 +91,7 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
   }
   waiting_ = std::move(still);
   forgetUnmatched(counts, now);
+  turn_ = now;
   return verdicts;
 }
 

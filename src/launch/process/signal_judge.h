@@ -46,7 +46,8 @@ class SignalJudge {
   // How long a signal waits for a witness that is taking one.
   static constexpr Nanos kTaking = std::chrono::milliseconds(500);
   // `timeout` signals its child and then its group: microseconds apart, or a few turns of others on
-  // a busy CPU.
+  // a busy CPU. Of how far apart the two came the front knows that the second came after its last
+  // turn without it: one that had no CPU for up to a window takes two for one, as the kernel does.
   static constexpr Nanos kRepeat = std::chrono::milliseconds(20);
 
   struct Verdict {
@@ -60,7 +61,9 @@ class SignalJudge {
   // What is decided by now, in order of arrival. Called whenever the witness has counted, too.
   [[nodiscard]] std::vector<Verdict> decide(const WitnessCounts& counts, Nanos now);
   // Something will be decided by time alone.
-  [[nodiscard]] bool waiting() const { return !waiting_.empty() || unmatched_; }
+  [[nodiscard]] bool waiting() const {
+    return !waiting_.empty() || unmatched_ || turn_ - lastReached_ < kRepeat;
+  }
   // A window is over: the next call of decide() may pass a signal on.
   [[nodiscard]] bool due(Nanos now) const;
 
@@ -68,6 +71,7 @@ class SignalJudge {
   struct Waiting {
     ReceivedSignal received;
     Nanos at{};
+    Nanos since{};  // it came after
   };
   struct Reached {
     std::uint32_t sender = 0;
@@ -82,6 +86,8 @@ class SignalJudge {
   std::array<Nanos, kSignals> noticed_{};       // a count without one of ours, when first; 0: none
   bool unmatched_ = false;                      // there is one
   std::array<Reached, kSignals> reached_{};     // the last of each that the command had by itself
+  Nanos lastReached_ = -kRepeat;                // of them
+  Nanos turn_{};                                // the last time that anything was decided
   std::vector<Waiting> waiting_;
 };
 

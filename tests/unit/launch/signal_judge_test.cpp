@@ -147,6 +147,25 @@ TEST_CASE("a sender that signals the front and at once all, or the reverse, has 
   CHECK(world.forwardedWithin(milliseconds(100)) == 1);
 }
 
+TEST_CASE("of two sent at once the second may be read late: the front had no CPU in between") {
+  World world;
+  world.toWitness(SIGTERM);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(2)) == 0);
+  CHECK(world.judge.waiting());  // it asks on, so that it knows when a later one came
+  SECTION("for a moment") {
+    world.time += milliseconds(50);
+    world.toFront(SIGTERM);
+    CHECK(world.forwardedWithin(milliseconds(100)) == 0);
+  }
+  SECTION("for longer than a window: it may be another") {
+    world.time += milliseconds(80);
+    world.toFront(SIGTERM);
+    CHECK(world.forwardedWithin(milliseconds(100)) == 1);
+  }
+  CHECK_FALSE(world.judge.waiting());
+}
+
 TEST_CASE("two senders, one to all and one to the front, are two signals") {
   World world;
   world.toWitness(SIGTERM);
