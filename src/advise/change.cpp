@@ -60,6 +60,22 @@ std::string diffOf(const AdviceContext& c) {
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 
+std::string changeLine(const Analysis& analysis, const LoaderInfo& loader,
+                       const std::vector<Advice::Change>& changes) {
+  const Finding finding;
+  const Advice advice;
+  const AdviceContext c{analysis, finding, advice, &loader};
+  const std::string_view holder = settingsHolder(c);
+  std::string line = holder.empty() ? "DataLoader" : std::string(holder);
+  line += "(...";
+  for (const Advice::Change& change : changes) {
+    line += ", " + settingOf(c, change.name) + "=" + change.from + " -> " + change.to;
+    if (change.name == "num_workers" && change.from == "0" && !loader.persistent)
+      line += ", " + settingOf(c, "persistent_workers") + "=True";
+  }
+  return line + ")";
+}
+
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
   if (c.analysis.run.command.empty()) return {};
   if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty()) {

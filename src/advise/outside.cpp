@@ -26,6 +26,21 @@ std::vector<std::string> loaderPlace(const Analysis& analysis, const LoaderInfo&
   return {"--loader", loader.where.file.raw() + ":" + std::to_string(loader.where.line)};
 }
 
+std::vector<std::string> settingOptions(const Analysis& analysis, const LoaderInfo& loader,
+                                        const std::vector<Advice::Change>& changes) {
+  std::vector<std::string> options;
+  for (const Advice::Change& change : changes) {
+    options.insert(options.end(), {"--set", change.name + "=" + change.to});
+    // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
+    if (change.name == "num_workers" && loader.workers == 0 && change.to != "0")
+      options.insert(options.end(), {"--set", "persistent_workers=true"});
+  }
+  if (options.empty()) return options;
+  const std::vector<std::string> place = loaderPlace(analysis, loader);
+  options.insert(options.end(), place.begin(), place.end());
+  return options;
+}
+
 std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding& finding,
                                         const Advice& advice) {
   const Advice::Change& change = advice.change;
@@ -39,13 +54,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
   const LoaderInfo* loader = loaderAt(analysis, finding.where);
   if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
   if (!loader->kind.starts_with("torch.")) return {};
-  std::vector<std::string> options = {"--set", change.name + "=" + change.to};
-  // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
-  if (change.name == "num_workers" && loader->workers == 0 && change.to != "0")
-    options.insert(options.end(), {"--set", "persistent_workers=true"});
-  const std::vector<std::string> place = loaderPlace(analysis, *loader);
-  options.insert(options.end(), place.begin(), place.end());
-  return options;
+  return settingOptions(analysis, *loader, {change});
 }
 
 }  // namespace stallprof

@@ -16,6 +16,12 @@ namespace stallprof {
 [[nodiscard]] std::vector<std::string> loaderPlace(const Analysis& analysis,
                                                    const LoaderInfo& loader);
 
+// Options of `run` that give the loader other values of its arguments; nothing where there are
+// none.
+[[nodiscard]] std::vector<std::string> settingOptions(const Analysis& analysis,
+                                                      const LoaderInfo& loader,
+                                                      const std::vector<Advice::Change>& changes);
+
 // Options of `run` that make the change; empty: it is none that `run` can make.
 [[nodiscard]] std::vector<std::string> outsideOptions(const Analysis& analysis,
                                                       const Finding& finding, const Advice& advice);

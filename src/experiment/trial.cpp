@@ -93,8 +93,11 @@ void addCeiling(Analysis& a, const char* stage, double step, double base, std::s
 }
 
 void applyCeilings(const Trials& trials, Analysis& a) {
-  if (trials.trials.empty() || trials.trials[0].base.empty()) return;
-  const double base = median(trials.trials[0].base);
+  const Trial* first = !trials.trials.empty() ? &trials.trials[0]
+                       : trials.tuned         ? &trials.tuned->trial
+                                              : nullptr;
+  if (first == nullptr || first->base.empty()) return;
+  const double base = median(first->base);
   if (trials.drainStep) {
     const bool reads =
         a.breakdown.blame && a.breakdown.blame->extract > a.breakdown.blame->transform;
@@ -114,20 +117,43 @@ void addMeasured(const Trial& trial, Advice& advice) {
 
 }  // namespace
 
+namespace {
+
+// Puts what was measured beside every advice that makes the same change: it is true of each.
+bool applyTrial(const Trial& trial, Analysis& analysis) {
+  if (!trial.speedup || trial.verdict == TrialVerdict::kFailed) return false;
+  bool any = false;
+  for (Finding& f : analysis.findings)
+    for (Advice& advice : f.advice) {
+      const bool same = (f.id == trial.finding && advice.id == trial.advice) ||
+                        outsideOptions(analysis, f, advice) == trial.options;
+      if (!same || trial.options.empty()) continue;
+      addMeasured(trial, advice);
+      any = true;
+    }
+  return any;
+}
+
+}  // namespace
+
 void applyTrials(const Trials& trials, Analysis& analysis) {
   bool any = false;
-  for (const Trial& trial : trials.trials)
-    for (Finding& f : analysis.findings)
-      for (Advice& advice : f.advice) {
-        // Another advice may make the same change: what was measured is true of it, too.
-        const bool same = (f.id == trial.finding && advice.id == trial.advice) ||
-                          outsideOptions(analysis, f, advice) == trial.options;
-        if (!same || !trial.speedup || trial.verdict == TrialVerdict::kFailed) continue;
-        addMeasured(trial, advice);
-        any = true;
-      }
+  if (trials.tuned) {
+    analysis.tuned = trials.tuned->found;
+    any = applyTrial(trials.tuned->trial, analysis);
+  }
+  for (const Trial& trial : trials.trials) any = applyTrial(trial, analysis) || any;
   applyCeilings(trials, analysis);
   if (any) rankVerified(analysis.findings, analysis.verdict);
+}
+
+void settle(TunedTrial& tuned) {
+  const Trial& trial = tuned.trial;
+  tuned.found.measured = trial.speedup;
+  tuned.found.low = trial.low;
+  tuned.found.high = trial.high;
+  tuned.found.moreBytes = trial.moreBytes;
+  tuned.found.outcome = std::string(nameOf(trial.verdict));
 }
 
 std::string outcomeText(const Trial& trial) {

@@ -35,7 +35,18 @@ struct Trial {
   Maybe<double> speedup, low, high;  // base by fix: Hodges and Lehmann's, bounds at the alpha used
   TrialVerdict verdict = TrialVerdict::kUndecided;
   std::string why;  // one clause, where it failed or is not decided
+  // Peak memory of all processes with the fix, more than without: medians. Null: not known.
+  Maybe<double> moreBytes{};
 };
+
+// A search for the best setting of the loader: its runs, and its best by turns with the program as
+// it is.
+struct TunedTrial {
+  Tuned found;
+  Trial trial;  // without a finding
+};
+// What the trial says, in `found`.
+void settle(TunedTrial& tuned);
 
 // What is known of the trials of a recording: kept beside it, shown by its reports.
 struct Trials {
@@ -45,6 +56,7 @@ struct Trials {
   // Seconds a step of the command with its data always ready, and of its loader alone.
   Maybe<double> replayStep, drainStep;
   std::vector<std::string> notes;  // ready to print
+  Maybe<TunedTrial> tuned{};
 };
 
 // The fixes of a report that `run` can make, best first, at most so many; the same change once.

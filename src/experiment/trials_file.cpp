@@ -2,6 +2,7 @@
 #include "experiment/trials_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -11,7 +12,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json numberOrNull(const Maybe<double>& v) { return v ? Json(*v) : Json(); }
+template <class T>
+Json numberOrNull(const Maybe<T>& v) {
+  return v ? Json(*v) : Json();
+}
 
 Maybe<double> numberOf(const Json& object, const char* name) {
   const auto at = object.find(name);
@@ -61,7 +65,25 @@ Json written(const Trial& t) {
           {"low", numberOrNull(t.low)},
           {"high", numberOrNull(t.high)},
           {"verdict", nameOf(t.verdict)},
-          {"why", toUtf8(t.why)}};
+          {"why", toUtf8(t.why)},
+          {"more_bytes", numberOrNull(t.moreBytes)}};
+}
+
+Json written(const TunedTrial& tuned) {
+  const Tuned& t = tuned.found;
+  Json settings = Json::array();
+  for (const TunedSetting& s : t.settings)
+    settings.push_back({{"num_workers", s.workers},
+                        {"prefetch_factor", numberOrNull(s.prefetch)},
+                        {"threads", numberOrNull(s.threads)},
+                        {"steps_per_s", numberOrNull(s.stepsPerSecond)},
+                        {"predicted_steps_per_s", numberOrNull(s.predicted)},
+                        {"peak_rss_bytes", numberOrNull(s.peakBytes)},
+                        {"why", toUtf8(s.why)}});
+  return {{"file", toUtf8(t.where.file.raw())}, {"line", t.where.line},
+          {"settings", std::move(settings)},    {"compared", t.compared},
+          {"change", toUtf8(t.change)},         {"why", toUtf8(t.why)},
+          {"trial", written(tuned.trial)}};
 }
 
 Trial trialFrom(const Json& object) {
@@ -85,7 +107,50 @@ Trial trialFrom(const Json& object) {
        {TrialVerdict::kGain, TrialVerdict::kNoGain, TrialVerdict::kSlower, TrialVerdict::kFailed})
     if (verdict == nameOf(known)) t.verdict = known;
   t.why = textOf(object, "why");
+  t.moreBytes = numberOf(object, "more_bytes");
   return t;
+}
+
+// What is no whole number of a type is left out: the file may be damaged.
+template <class T>
+Maybe<T> wholeOf(const Json& object, const char* name) {
+  const Maybe<double> value = numberOf(object, name);
+  const bool fits = value && *value >= 0 && *value <= 1e15 &&
+                    *value <= static_cast<double>(std::numeric_limits<T>::max());
+  return fits ? Maybe<T>(static_cast<T>(*value)) : std::nullopt;
+}
+
+TunedSetting settingFrom(const Json& object) {
+  TunedSetting s;
+  s.workers = wholeOf<std::int32_t>(object, "num_workers").value_or(0);
+  s.prefetch = wholeOf<std::int32_t>(object, "prefetch_factor");
+  s.threads = wholeOf<std::int32_t>(object, "threads");
+  s.stepsPerSecond = numberOf(object, "steps_per_s");
+  s.predicted = numberOf(object, "predicted_steps_per_s");
+  s.peakBytes = wholeOf<std::int64_t>(object, "peak_rss_bytes");
+  s.why = textOf(object, "why");
+  return s;
+}
+
+constexpr std::size_t kMaxSettings = 64;  // far more than tune runs: a damaged file
+
+// Null where it is none: the one that was compared is among the settings.
+Maybe<TunedTrial> tunedFrom(const Json& object) {
+  TunedTrial tuned;
+  Tuned& t = tuned.found;
+  t.where.file = Untrusted(textOf(object, "file"));
+  t.where.line = wholeOf<std::uint32_t>(object, "line").value_or(0);
+  if (const auto at = object.find("settings"); at != object.end() && at->is_array())
+    for (const Json& item : *at)
+      if (item.is_object() && t.settings.size() < kMaxSettings)
+        t.settings.push_back(settingFrom(item));
+  t.compared = wholeOf<std::uint32_t>(object, "compared").value_or(0);
+  t.change = textOf(object, "change");
+  t.why = textOf(object, "why");
+  if (const auto at = object.find("trial"); at != object.end() && at->is_object())
+    tuned.trial = trialFrom(*at);
+  settle(tuned);
+  return t.compared < t.settings.size() ? Maybe<TunedTrial>(std::move(tuned)) : std::nullopt;
 }
 
 }  // namespace
@@ -99,6 +164,7 @@ std::string trialsJson(const Trials& trials) {
               {"trials", Json::array()},
               {"notes", written(trials.notes)}};
   for (const Trial& trial : trials.trials) out["trials"].push_back(written(trial));
+  if (trials.tuned) out["tune"] = written(*trials.tuned);
   return out.dump(1) + "\n";
 }
 
@@ -115,6 +181,8 @@ Result<Trials> parseTrials(const std::string& json) {
   if (const auto at = object.find("trials"); at != object.end() && at->is_array())
     for (const Json& item : *at)
       if (item.is_object()) trials.trials.push_back(trialFrom(item));
+  if (const auto at = object.find("tune"); at != object.end() && at->is_object())
+    trials.tuned = tunedFrom(*at);
   return trials;
 }
 

@@ -10,6 +10,7 @@ namespace stallprof {
 
 // Of a recording: what its trials recorded, and their outcome (stallprof.trials/1).
 inline constexpr char kTrialsDirectory[] = "trials";
+inline constexpr char kTuneDirectory[] = "tune";  // in it, of `stallprof tune`
 inline constexpr char kTrialsFile[] = "trials/outcome.json";
 inline constexpr char kTrialsSchema[] = "stallprof.trials/1";
 

@@ -41,6 +41,7 @@ std::unique_ptr<Command> makeExport();
 std::unique_ptr<Command> makeGate();
 std::unique_ptr<Command> makeImport();
 std::unique_ptr<Command> makeVerify();
+std::unique_ptr<Command> makeTune();
 std::unique_ptr<Command> makeTop();
 std::unique_ptr<Command> makeCompletion();
 std::unique_ptr<Command> makeManual();

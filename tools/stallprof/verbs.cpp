@@ -16,6 +16,8 @@ const std::vector<Verb>& verbs() {
        makeGate},
       {"verify", "RECORDING", "try the fixes of a report on its command: measured gains",
        makeVerify},
+      {"tune", "RECORDING", "search the loader's best setting: workers, prefetch, threads",
+       makeTune},
       {"export", "-f FORMAT RECORDING", "a recording for other tools", makeExport},
       {"import", "FILE -o RECORDING", "a trace of PyTorch's profiler as a recording", makeImport},
       {"explain", "ID", "what a finding means, how it is found, when it is wrong", makeExplain},

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
+#include "base/stats.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "base/units.h"
@@ -28,15 +30,18 @@ class Runs {
  public:
   Runs(const VerifyPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
 
+  Status search(const Search& search);
+  Status rounds(const std::function<void(const Trials&)>& keep);
+
+ private:
+  static constexpr std::size_t kBase = static_cast<std::size_t>(-1);
   Status round(std::size_t number);
   void measureCeilings();
   void judge(double alpha);
   [[nodiscard]] bool decided() const;
-
- private:
-  static constexpr std::size_t kBase = static_cast<std::size_t>(-1);
-  // Seconds a step; the Error says why there are none.
-  Result<double> run(const std::string& name, const std::vector<std::string>& options);
+  void compareMemory();
+  // The Error says why it gave no steps.
+  Result<MeasuredRun> run(const std::string& name, const std::vector<std::string>& options);
   Status run(std::size_t which, std::size_t number);
   // One note of all runs, kept up to date: `ratio` of the CPUs was used by others during this one.
   void noteOthers(double ratio);
@@ -47,6 +52,7 @@ class Runs {
   const VerifyPlan& plan_;
   Trials& trials_;
   std::vector<double> base_;
+  std::map<std::size_t, std::vector<double>> bytes_;  // peaks, by trial; kBase: as it is
   std::int64_t runs_ = 0, noisyRuns_ = 0;
   double noise_ = 0;  // the most of any run
   Maybe<std::size_t> noiseNote_;
@@ -66,7 +72,7 @@ void Runs::noteOthers(double ratio) {
                                countText(runs_) + " runs, " + percentText(noise_) + " at most.";
 }
 
-Result<double> Runs::run(const std::string& name, const std::vector<std::string>& options) {
+Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::string>& options) {
   RecordedRun run;
   run.recording = (fs::path(plan_.place) / (name + ".stallprof")).string();
   run.log = (fs::path(plan_.place) / (name + ".log")).string();
@@ -91,7 +97,10 @@ Result<double> Runs::run(const std::string& name, const std::vector<std::string>
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
                countText(analysis.value().steps.windowCount).c_str(), seconds(now() - began));
-  return 1 / *rate;
+  MeasuredRun measured{1 / *rate, {}};
+  if (const auto& peak = analysis.value().resources.peakRssBytes)
+    measured.peakBytes = static_cast<double>(*peak);
+  return measured;
 }
 
 Status Runs::run(std::size_t which, std::size_t number) {
@@ -101,14 +110,15 @@ Status Runs::run(std::size_t which, std::size_t number) {
     const auto& fix = trials_.trials[which].options;
     options.insert(options.end(), fix.begin(), fix.end());
   }
-  const auto step = run(name + "-" + std::to_string(number), options);
-  if (step.ok()) {
-    (which == kBase ? base_ : trials_.trials[which].fix).push_back(step.value());
+  const auto measured = run(name + "-" + std::to_string(number), options);
+  if (measured.ok()) {
+    (which == kBase ? base_ : trials_.trials[which].fix).push_back(measured.value().step);
+    if (measured.value().peakBytes) bytes_[which].push_back(*measured.value().peakBytes);
     return Done{};
   }
-  if (which == kBase) return step.error();
+  if (which == kBase) return measured.error();
   trials_.trials[which].verdict = TrialVerdict::kFailed;
-  trials_.trials[which].why = step.error().message;
+  trials_.trials[which].why = measured.error().message;
   return Done{};
 }
 
@@ -120,11 +130,11 @@ void Runs::measureCeilings() {
   drain.push_back("--drain=" + std::to_string(plan_.drainSeconds));
   const auto take = [&](const std::string& name, const std::vector<std::string>& options,
                         Maybe<double>& into) {
-    const auto step = run(name, options);
-    if (step.ok())
-      into = step.value();
+    const auto measured = run(name, options);
+    if (measured.ok())
+      into = measured.value().step;
     else
-      trials_.notes.push_back("No ceiling by " + name + ": " + step.error().message + ".");
+      trials_.notes.push_back("No ceiling by " + name + ": " + measured.error().message + ".");
   };
   take("replay", replay, trials_.replayStep);
   take("drain", drain, trials_.drainStep);
@@ -139,7 +149,14 @@ Status Runs::round(std::size_t number) {
     if (const Status ran = run(which, number); !ran.ok()) return ran;
   for (Trial& trial : trials_.trials)
     if (open(trial)) trial.base = base_;
+  compareMemory();
   return Done{};
+}
+
+void Runs::compareMemory() {
+  if (bytes_[kBase].empty()) return;
+  for (std::size_t i = 0; i < trials_.trials.size(); ++i)
+    if (!bytes_[i].empty()) trials_.trials[i].moreBytes = median(bytes_[i]) - median(bytes_[kBase]);
 }
 
 void Runs::judge(double alpha) {
@@ -150,6 +167,32 @@ void Runs::judge(double alpha) {
 bool Runs::decided() const {
   return std::none_of(trials_.trials.begin(), trials_.trials.end(),
                       [&](const Trial& trial) { return open(trial); });
+}
+
+Status Runs::rounds(const std::function<void(const Trials&)>& keep) {
+  const auto interims = interimsOf(plan_.runs, plan_.maximum, plan_.runs);
+  const double alpha = kAlpha / static_cast<double>(interims.size());
+  for (std::size_t number = 1; number <= interims.back() && !decided(); ++number) {
+    if (const Status ran = round(number); !ran.ok()) return ran;
+    if (number == 1 && plan_.ceilings) measureCeilings();
+    const bool judged = std::find(interims.begin(), interims.end(), number) != interims.end();
+    // What is shown meanwhile is no judgement: nothing is decided between the planned ones.
+    if (judged) judge(alpha);
+    keep(trials_);
+  }
+  return Done{};
+}
+
+Status Runs::search(const Search& search) {
+  for (std::size_t number = 1;; ++number) {
+    const auto options = search.next();
+    if (!options) return Done{};
+    std::vector<std::string> all = plan_.window;
+    all.insert(all.end(), options->begin(), options->end());
+    if (const Status taken = search.take(run(search.name + "-" + std::to_string(number), all));
+        !taken.ok())
+      return taken;
+  }
 }
 
 }  // namespace
@@ -163,18 +206,16 @@ const std::vector<std::string>& offlineTrackers() {
 
 Status runTrials(const VerifyPlan& plan, Trials& trials,
                  const std::function<void(const Trials&)>& keep) {
-  const auto interims = interimsOf(plan.runs, plan.maximum, plan.runs);
-  const double alpha = kAlpha / static_cast<double>(interims.size());
+  return Runs(plan, trials).rounds(keep);
+}
+
+Status runSearch(VerifyPlan& plan, const Search& search, Trials& trials,
+                 const std::function<void()>& chosen,
+                 const std::function<void(const Trials&)>& keep) {
   Runs runs(plan, trials);
-  for (std::size_t number = 1; number <= interims.back() && !runs.decided(); ++number) {
-    if (const Status ran = runs.round(number); !ran.ok()) return ran;
-    if (number == 1 && plan.ceilings) runs.measureCeilings();
-    const bool judged = std::find(interims.begin(), interims.end(), number) != interims.end();
-    // What is shown meanwhile is no judgement: nothing is decided between the planned ones.
-    if (judged) runs.judge(alpha);
-    keep(trials);
-  }
-  return Done{};
+  if (const Status ran = runs.search(search); !ran.ok()) return ran;
+  chosen();
+  return runs.rounds(keep);
 }
 
 }  // namespace stallprof

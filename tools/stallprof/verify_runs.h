@@ -32,6 +32,26 @@ struct VerifyPlan {
 [[nodiscard]] Status runTrials(const VerifyPlan& plan, Trials& trials,
                                const std::function<void(const Trials&)>& keep);
 
+// One run of the command: of its window.
+struct MeasuredRun {
+  double step = 0;          // seconds
+  Maybe<double> peakBytes;  // resident, of all processes
+};
+
+// Settings that are run once each, every one chosen by what the earlier ones gave.
+struct Search {
+  std::string name;  // of its runs
+  // Options of `run` of the next one; null: it is over.
+  std::function<Maybe<std::vector<std::string>>()> next;
+  // What it gave. An Error ends the whole.
+  std::function<Status(const Result<MeasuredRun>&)> take;
+};
+// The whole search; then `chosen` says what of it is tried by turns with the command as it is, in
+// the same `trials`, as runTrials() does.
+[[nodiscard]] Status runSearch(VerifyPlan& plan, const Search& search, Trials& trials,
+                               const std::function<void()>& chosen,
+                               const std::function<void(const Trials&)>& keep);
+
 // Variables that keep experiment trackers from the network, as NAME=VALUE.
 [[nodiscard]] const std::vector<std::string>& offlineTrackers();
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/facts/source_line.h"
+#include "analysis/facts/tuned.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "event/vocabulary.h"
@@ -15,20 +17,11 @@
 // std::nullopt is "not measured", never zero. Shares are 0..1. Built by `analyze`, then only read.
 namespace stallprof {
 
-template <class T>
-using Maybe = std::optional<T>;
-
 enum class Confidence : std::uint8_t { kLow, kMedium, kHigh, kVerified };
 [[nodiscard]] constexpr std::string_view nameOf(Confidence c) {
   constexpr std::string_view kNames[] = {"low", "medium", "high", "verified"};
   return kNames[static_cast<std::size_t>(c)];
 }
-
-struct SourceLine {
-  Untrusted file, function;
-  std::uint32_t line = 0;
-  [[nodiscard]] bool known() const { return !file.empty() || !function.empty(); }
-};
 
 // A function of a library, or all of a library whose symbols are not known.
 struct NativeLeaf {
@@ -395,6 +388,7 @@ struct Analysis {
   Maybe<DeviceInfo> device;             // null where no device was seen
   Maybe<NativeInfo> native;             // null where no native sample was taken
   Maybe<CountersInfo> counters;         // null where no counter of the CPUs was read
+  Maybe<Tuned> tuned;                   // null where `stallprof tune` has not been run
 };
 
 }  // namespace stallprof

@@ -194,23 +194,27 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   return e;
 }
 
+int memoryWorkerLimit(const Evidence& e) {
+  constexpr double kMany = 4096;  // far above what any host can start
+  double memory = std::numeric_limits<double>::infinity();
+  for (const auto& room : {e.run.memoryAvailable, e.run.cgroupHeadroom})
+    if (room) memory = std::min(memory, static_cast<double>(*room));
+  double more = kMany;
+  // A fifth is left over: the page cache and the trainer grow too.
+  if (e.workerBytes > 0) more = std::min(more, std::floor(0.8 * memory / e.workerBytes));
+  const double outstanding = e.gains.workload().batchBytes * e.prefetch();
+  if (e.run.shmFree && outstanding > 0)
+    more = std::min(more, std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding));
+  return e.workers() + static_cast<int>(more);
+}
+
 int workerLimit(const Evidence& e) {
   const Demand& d = e.gains.demand();
   const double cores = std::max(1.0, std::floor(e.run.cores));
   const double busy = d.batch.alone() > 0 ? std::max(0.1, d.batchCpu / d.batch.alone()) : 1;
   // Four a core and 64 in all: past that, process overhead is what one would measure.
-  double limit = std::floor(std::min({std::ceil(cores / busy), 4 * cores, 64.0}));
-  double memory = std::numeric_limits<double>::infinity();
-  for (const auto& room : {e.run.memoryAvailable, e.run.cgroupHeadroom})
-    if (room) memory = std::min(memory, static_cast<double>(*room));
-  // A fifth is left over: the page cache and the trainer grow too.
-  if (e.workerBytes > 0)
-    limit = std::min(limit, e.workers() + std::floor(0.8 * memory / e.workerBytes));
-  const double outstanding = e.gains.workload().batchBytes * e.prefetch();
-  if (e.run.shmFree && outstanding > 0)
-    limit = std::min(
-        limit, e.workers() + std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding));
-  return std::max(e.workers(), static_cast<int>(limit));
+  const double limit = std::floor(std::min({std::ceil(cores / busy), 4 * cores, 64.0}));
+  return std::max(e.workers(), std::min(static_cast<int>(limit), memoryWorkerLimit(e)));
 }
 
 Confidence lowered(Confidence c) {

@@ -66,6 +66,8 @@ struct Evidence {
 // How many workers this host can hold: by CPU demand (what blocks leaves its core to others), by
 // memory and by /dev/shm. Never fewer than there are now.
 [[nodiscard]] int workerLimit(const Evidence& e);
+// The same by memory and /dev/shm alone.
+[[nodiscard]] int memoryWorkerLimit(const Evidence& e);
 
 // How sure findings of this run are that rest on the model. High needs a model within 10 %, the
 // next ceiling more than 10 % away, 100 steps in the window, batch times with a CV up to 30 % and a

@@ -76,7 +76,7 @@ Prediction withoutAny(const Evidence& e) {
 }
 
 // Workers are started one after another.
-PipelineSettings withFewer(const Evidence& e, int workers) {
+PipelineSettings withOther(const Evidence& e, int workers) {
   PipelineSettings s = e.gains.base();
   s.workers = workers;
   s.startup = e.gains.workload().startup * workers / e.workers();
@@ -87,12 +87,21 @@ PipelineSettings withFewer(const Evidence& e, int workers) {
 
 extern const AdviceDefinition kFewerWorkers{"fewer_workers", {}, fewerWorkersText};
 
+PipelineSettings likelyWith(const Evidence& e, int workers) {
+  if (workers == e.workers()) return e.gains.base();
+  if (workers == 0) return withoutWorkers(e, kWorkerCpu, kStepSaved);
+  if (e.workers() > 0) return withOther(e, workers);
+  PipelineSettings s = firstWorkers(e, kWorkerCpu, 1);
+  s.workers = workers;
+  return s;
+}
+
 Maybe<Advice> fewerWorkers(const Evidence& e) {
   if (!e.loader || e.workers() < 1) return {};
   int best = 0;
   Prediction p = withoutAny(e);
   for (int workers = 1; workers < e.workers(); workers = std::max(workers + 1, workers * 5 / 4)) {
-    const Prediction fewer = e.gains.predict(withFewer(e, workers));
+    const Prediction fewer = e.gains.predict(withOther(e, workers));
     if (!fewer.speedup || (p.speedup && *fewer.speedup <= *p.speedup * kNoGain)) continue;
     p = fewer;
     best = workers;

@@ -27,17 +27,6 @@ double touching(const Evidence& e, double cheaper) {
   return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
 }
 
-// From no workers to some: what the model has to take from elsewhere than this run.
-PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper) {
-  PipelineSettings s = e.gains.base();
-  s.singleThreaded = true;  // PyTorch sets one thread in each worker
-  s.persistent = true;
-  s.sending = touching(e, cheaper);
-  s.handoff = kHandoffSeconds + s.sending;
-  s.cpuScale = cpuScale;
-  return s;
-}
-
 std::string workersRisk(const Evidence& e, int more) {
   std::string risk = "+" + countOf(more, "process");
   // The gain holds only for a set that is divided, and a run with copies is not the same training.
@@ -115,6 +104,16 @@ extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
     "copy_fewer_bytes",
     "Send batches to the device as uint8, or in half precision, and convert and normalise "
     "them there: a quarter or half of the bytes to pin and to copy.");
+
+PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper) {
+  PipelineSettings s = e.gains.base();
+  s.singleThreaded = true;  // PyTorch sets one thread in each worker
+  s.persistent = true;
+  s.sending = touching(e, cheaper);
+  s.handoff = kHandoffSeconds + s.sending;
+  s.cpuScale = cpuScale;
+  return s;
+}
 
 Maybe<Advice> moreWorkers(const Evidence& e) {
   if (!e.loader) return std::nullopt;

@@ -17,6 +17,12 @@ inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
     kOfflinePreprocess, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
 
+// From no workers to some: what the model has to take from elsewhere than this run. `cpuScale` of a
+// batch's CPU; page faults at the `cheaper`th part of their cost.
+[[nodiscard]] PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper);
+// The pipeline with so many workers, as is likeliest.
+[[nodiscard]] PipelineSettings likelyWith(const Evidence& e, int workers);
+
 [[nodiscard]] Maybe<Advice> moreWorkers(const Evidence& e);
 // Down to none; worth 5 %, or null.
 [[nodiscard]] Maybe<Advice> fewerWorkers(const Evidence& e);

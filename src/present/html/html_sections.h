@@ -25,6 +25,7 @@ void deviceSection(Html& html, const Analysis& a);
 void stacksSection(Html& html, const Analysis& a, const Picture& picture);
 void nativeSection(Html& html, const Analysis& a);
 void whatIfSection(Html& html, const Analysis& a);
+void tuningSection(Html& html, const Analysis& a);
 void epochsSection(Html& html, const Analysis& a);
 void trainersSection(Html& html, const Analysis& a);
 void filesSection(Html& html, const Picture& picture);

@@ -40,6 +40,7 @@ void navigation(Html& html, const Analysis& a, const Picture& picture) {
         Place{"#stacks", "Python code", !picture.flames.empty() || !a.functions.empty()},
         Place{"#native", "Native code", a.native.has_value()},
         Place{"#ceilings", "What if", !a.ceilings.empty()},
+        Place{"#tune", "Settings", a.tuned && !a.tuned->settings.empty()},
         Place{"#epochs", "Epochs", !a.epochs.empty()},
         Place{"#files", "Files", !picture.files.empty()},
         Place{"#environment", "Environment", true}})
@@ -72,6 +73,7 @@ std::string reportHtml(const Analysis& a, const PresentOptions& options) {
       stacksSection(html, a, picture);
       nativeSection(html, a);
       whatIfSection(html, a);
+      tuningSection(html, a);
       epochsSection(html, a);
       trainersSection(html, a);
       filesSection(html, picture);

@@ -409,6 +409,35 @@ constexpr auto fieldsOf(const TrainerInfo*) {
                    field("breakdown", &T::breakdown), field("verdict", &T::verdict));
 }
 
+constexpr auto fieldsOf(const TunedSetting*) {
+  using S = TunedSetting;
+  return fieldList(
+      field("num_workers", &S::workers),
+      field("prefetch_factor", &S::prefetch, {"null: there are no workers"}),
+      field("threads", &S::threads, {"of each native pool; null: as the program has it"}),
+      field("steps_per_s", &S::stepsPerSecond, {"of one run; null: it gave none"}),
+      field("predicted_steps_per_s", &S::predicted, {"by the model; null: it has no answer"}),
+      field("peak_rss_bytes", &S::peakBytes, {"of all processes"}),
+      field("why", [](const S& s) { return TextOrNull{s.why}; }, {"it gave no steps"}));
+}
+constexpr auto fieldsOf(const Tuned*) {
+  using T = Tuned;
+  return fieldList(
+      field("where", [](const T& t) { return fileLine(t.where); }, {"of the loader"}),
+      field("best", &T::best, {"of settings, from 0; 0: the program as it is"}),
+      field("change", [](const T& t) { return TextOrNull{t.change}; },
+            {"that makes the setting that was compared, in the source"}),
+      field("compared", [](const T& t) { return t.compared; },
+            {"of settings: the one that was run by turns with the program as it is"}),
+      field("measured", &T::measured, {"what that gave: old by new step time"}),
+      field("measured_low", &T::low), field("measured_high", &T::high),
+      field("more_rss_bytes", &T::moreBytes,
+            {.text = "peak of all processes, more than as it is", .minimum = kNoMinimum}),
+      field("outcome", &T::outcome, {.words = "gain|no_gain|slower|undecided|failed"}),
+      field("why", [](const T& t) { return TextOrNull{t.why}; }, {"nothing is faster"}),
+      field("settings", &T::settings, {"in the order of their runs"}));
+}
+
 constexpr auto fieldsOf(const Cost*) {
   return fieldList(
       field("price_per_hour", &Cost::pricePerHour), field("per_epoch", &Cost::perEpoch),

@@ -165,6 +165,9 @@ constexpr auto fieldsOf(const Analysis*) {
       field("counters", &A::counters,
             {.text = "What the CPUs' own counters say of the whole job in the window or, without "
                      "one, the run; only where some counted.",
+             .optional = true}),
+      field("tune", &A::tuned,
+            {.text = "The search for the loader's best setting; only where stallprof tune ran.",
              .optional = true}));
 }
 

@@ -13,7 +13,7 @@ except ImportError:
     jsonschema = None
 
 GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "golden"
-OPTIONAL = {"cost", "device", "native", "counters", "lines", "numa", "overrides", "settings",  # where there are any
+OPTIONAL = {"cost", "tune", "device", "native", "counters", "lines", "numa", "overrides", "settings",  # where there are any
             "measured_high", "measured_low", "outcome",  # of advice that was tried
             "library"}  # of a loader; the validator asks for others
 NAMES = ["nothing", "input_bound", "healthy", "no_steps", "damaged", "tied", "hostile"]

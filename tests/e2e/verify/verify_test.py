@@ -1,67 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`verify` on a real training: the measured gain beside the predicted one, and no file of the user's touched."""
-import json
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 import unittest
 
-from programs import run
-
-STALLPROF = os.environ["STALLPROF"]
-HERE = os.path.dirname(os.path.abspath(__file__))
-PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
-TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
-
-
-def files_below(*places):
-    """Every path below, with its content and times."""
-    found = {}
-    for place in places:
-        for folder, _, names in os.walk(place):
-            for name in names:
-                path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    found[path] = file.read(), os.stat(path).st_mtime_ns, os.stat(path).st_mode
-            found[folder] = os.stat(folder).st_mode
-    return found
-
-
-def can_view():
-    words = ["unshare", "-Um" if os.geteuid() else "-m", "true"]
-    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+from trials import PYTHON, STALLPROF, TORCH, Training, can_view, files_below
 
 
 @unittest.skipUnless(TORCH, "no torch for " + PYTHON)
-class Verify(unittest.TestCase):
-    def setUp(self):
-        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="stallprof-verify-"))
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
-        self.work, self.shared = os.path.join(self.dir, "work"), os.path.join(self.dir, "shared")
-        os.mkdir(self.work)
-        os.mkdir(self.shared)
-        shutil.copy(os.path.join(HERE, "train.py"), self.work)
-        for name in "old.txt", "log.txt":
-            with open(os.path.join(self.work, name), "w") as file:
-                file.write("the user's\n")
-        self.recording = os.path.join(self.dir, "r.stallprof")
-
-    def stallprof(self, *words, status=0):
-        return run([STALLPROF, *words], status, cwd=self.work)
-
-    def record(self, *options):
-        """Somewhere else: the training writes where it runs."""
-        self.stallprof("run", "--report", "none", "-o", self.recording, *options, "--steps", "60", "--",
-                       PYTHON, "train.py", self.shared)
-        for name in "old.txt", "log.txt":
-            with open(os.path.join(self.work, name), "w") as file:
-                file.write("the user's\n")
-
-    def report(self):
-        return json.loads(self.stallprof("report", "--format", "json", self.recording).stdout)
-
+class Verify(Training):
     @unittest.skipUnless(can_view(), "no mount namespace can be had")
     def test_a_gain_is_measured_and_the_users_files_stay_as_they_were(self):
         self.record()
@@ -72,10 +21,7 @@ class Verify(unittest.TestCase):
         self.assertIsNone(predicted["measured"])
         said = self.stallprof("verify", "--trials", "1", "--steps", "40", "--most", "4", self.recording)
         self.assertEqual(files_below(self.work, self.shared), before)
-        shm = [name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify")]
-        for name in shm:
-            os.remove(os.path.join("/dev/shm", name))
-        self.assertEqual(shm, ["stallprof-verify-0.pt"])    # of the recorded run alone
+        self.assertEqual(self.written_to_shm(), ["stallprof-verify-0.pt"])    # of the recorded run alone
         self.assertRegex(said.stdout, r"predicted .*\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
         report = self.report()
         finding = report["findings"][0]

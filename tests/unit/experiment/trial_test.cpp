@@ -2,6 +2,7 @@
 #include "experiment/trial.h"
 
 #include "experiment/trials_file.h"
+#include "present/words/tuning_text.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -138,4 +139,78 @@ TEST_CASE("trials are read as they were written, and damage is none of them") {
   CHECK(parseTrials(R"({"schema": "stallprof.trials/1", "trials": [3, {"base_step_s": "x"}]})")
             .value()
             .trials.size() == 1);
+}
+
+namespace {
+
+// From 0 workers to 2, which gain, and 4 that did not run.
+Trials tunedTrials(std::vector<double> fix) {
+  Trials trials;
+  TunedTrial& tuned = trials.tuned.emplace();
+  tuned.found.where = {Untrusted("/home/u/train.py"), {}, 30};
+  tuned.found.settings.resize(3);
+  tuned.found.settings[0].stepsPerSecond = 10;
+  tuned.found.settings[1] = {4, 2, {}, {}, 21, {}, "tune-2 gave no steps"};
+  tuned.found.settings[2] = {2, 2, 1, 20, 19, 2'000'000'000, ""};
+  tuned.found.compared = 2;
+  tuned.found.change = "DataLoader(..., num_workers=0 -> 2, persistent_workers=True)";
+  tuned.trial.options = {"--set", "num_workers=2", "--set", "persistent_workers=true"};
+  tuned.trial.base = {0.1000, 0.1001, 0.1002, 0.1003};
+  tuned.trial.fix = std::move(fix);
+  tuned.trial.moreBytes = 5e8;
+  judgeTrial(tuned.trial, 0.025);
+  settle(tuned);
+  return trials;
+}
+
+}  // namespace
+
+TEST_CASE("what tune found is read as it was written, and shown beside the same change") {
+  const Trials trials = tunedTrials({0.050, 0.051, 0.052, 0.053});
+  const auto read = parseTrials(trialsJson(trials));
+  REQUIRE(read.ok());
+  CHECK(trialsJson(read.value()) == trialsJson(trials));
+  Analysis a = analysisOf();
+  applyTrials(read.value(), a);
+  REQUIRE(a.tuned);
+  CHECK(a.tuned->best() == 2);
+  CHECK(*a.tuned->measured == Approx(1.97).epsilon(0.02));
+  CHECK(a.findings[0].advice[0].outcome == "gain");
+  CHECK(a.findings[0].advice[0].measured == a.tuned->measured);
+  const auto lines = tuningLines(*a.tuned);
+  CHECK(lines[0] ==
+        "/home/u/train.py:30  DataLoader(..., num_workers=0 -> 2, persistent_workers=True)");
+  CHECK(lines[1].ends_with("as fast, +500 MB of memory at its peak, of all processes."));
+  CHECK(lines[3] == "workers  prefetch  threads  steps/s  predicted");
+  CHECK(lines[4] ==
+        "      0         -    as is       10          -  ############              as it is");
+  CHECK(lines[5] ==
+        "      2         2        1       20         19  ########################  best");
+  CHECK(lines[6].ends_with("failed"));
+}
+
+TEST_CASE("where nothing is faster tune says so, and why") {
+  Trials trials = tunedTrials({0.1000, 0.1001, 0.1002, 0.1003});
+  trials.tuned->found.why = "the step alone is the limit";
+  const Tuned found = parseTrials(trialsJson(trials)).value().tuned->found;
+  CHECK(found.best() == 0);
+  const auto lines = tuningSummary(found);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] ==
+        "No number of workers helps: nothing that was tried is faster than num_workers=0, as it "
+        "is; the step alone is the limit.");
+  CHECK(
+      lines[1].starts_with("The best of the others, num_workers=2, prefetch_factor=2, 1 thread: "
+                           "no gain: 1.00x"));
+}
+
+TEST_CASE("of a damaged outcome of tune nothing is taken") {
+  std::string json = trialsJson(tunedTrials({0.05, 0.05, 0.05, 0.05}));
+  json.replace(json.find("\"compared\": 2"), 13, "\"compared\": 9");
+  REQUIRE(parseTrials(json).ok());
+  CHECK_FALSE(parseTrials(json).value().tuned);
+  CHECK_FALSE(parseTrials(R"({"schema": "stallprof.trials/1", "tune": {"settings": [1, {}],
+      "compared": 1e300}})")
+                  .value()
+                  .tuned->found.compared);
 }

@@ -198,7 +198,24 @@ inline Analysis damaged() {
   return a;
 }
 
-// Two findings whose gains do not differ, several ranks, a price.
+inline Tuned aTuned() {
+  Tuned tuned;
+  tuned.where = at("train.py", 88);
+  tuned.settings = {{2, 2, {}, 3.91, 3.91, 2'100'000'000, ""},
+                    {4, 2, {}, 5.2, 5.6, 2'900'000'000, ""},
+                    {6, 2, {}, {}, {}, {}, "tune-3 gave no steps and was ended by signal 9"},
+                    {4, 4, 1, 5.3, {}, 2'950'000'000, ""}};
+  tuned.compared = 1;
+  tuned.measured = 1.32;
+  tuned.low = 1.29;
+  tuned.high = 1.36;
+  tuned.moreBytes = 8e8;
+  tuned.outcome = "gain";
+  tuned.change = "DataLoader(..., num_workers=2 -> 4)";
+  return tuned;
+}
+
+// Two findings whose gains do not differ, several ranks, a price, a search for settings.
 inline Analysis tied() {
   Analysis a = inputBound();
   a.verdict.boundBy = "mixed";
@@ -207,6 +224,7 @@ inline Analysis tied() {
   a.findings[1].confidence = Confidence::kHigh;
   a.findings[1].advice[0].predicted = {1.55, 1.4, 1.6};
   a.cost = Cost{2.5, 0.0443, 0.0169};
+  a.tuned = aTuned();
   for (int rank = 0; rank < 12; ++rank) {
     TrainerInfo trainer = a.trainers[0];
     trainer.rank = rank;
@@ -259,6 +277,9 @@ inline Analysis hostile() {
   function.processes = 60;
   a.native = NativeInfo{1000, 0.25, 0.5, {{"program", 1000, 1}}, {}};
   a.native->functions.assign(60, function);
+  a.tuned = aTuned();
+  a.tuned->where = {name, name, 7};
+  a.tuned->change = a.tuned->why = a.tuned->settings[2].why = bytes;
   a.epochs.assign(60, a.epochs[0]);
   a.trainers.assign(60, a.trainers[0]);
   a.notAProblem.assign(60, bytes);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "present/words/tuning_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+#include "present/words/wording.h"
+
+namespace stallprof {
+namespace {
+
+constexpr std::size_t kPaceBar = 24;  // columns
+
+std::string comparedText(const Tuned& tuned) {
+  Advice advice;
+  advice.measured = tuned.measured;
+  advice.measuredLow = tuned.low;
+  advice.measuredHigh = tuned.high;
+  advice.outcome = tuned.outcome;
+  const std::string text = measuredText(advice);
+  return text.empty() ? "not measured" : text;
+}
+
+std::string memoryText(const Tuned& tuned) {
+  if (!tuned.moreBytes) return "memory " + std::string(kNotMeasuredText);
+  return (*tuned.moreBytes < 0 ? "-" : "+") + bytesText(std::abs(*tuned.moreBytes)) +
+         " of memory at its peak, of all processes";
+}
+
+}  // namespace
+
+std::string settingText(const TunedSetting& setting) {
+  std::string text = "num_workers=" + std::to_string(setting.workers);
+  if (setting.prefetch) text += ", prefetch_factor=" + std::to_string(*setting.prefetch);
+  if (setting.threads) text += ", " + countOf(*setting.threads, "thread");
+  return text;
+}
+
+std::vector<std::string> tuningSummary(const Tuned& tuned) {
+  if (tuned.settings.empty()) return {};
+  if (tuned.gains())
+    return {lineText(tuned.where) + "  " + tuned.change,
+            "Measured " + comparedText(tuned) + " as fast, " + memoryText(tuned) + "."};
+  std::vector<std::string> lines;
+  if (tuned.outcome == "undecided")
+    lines.push_back("Not decided: more runs (--most) or longer ones (--for) may show whether " +
+                    settingText(tuned.settings[tuned.compared]) +
+                    " is faster than the program as it is.");
+  else
+    lines.push_back("No number of workers helps: nothing that was tried is faster than " +
+                    settingText(tuned.settings[0]) + ", as it is" +
+                    (tuned.why.empty() ? "." : "; " + tuned.why + "."));
+  if (tuned.compared > 0)
+    lines.push_back("The best of the others, " + settingText(tuned.settings[tuned.compared]) +
+                    ": " + comparedText(tuned) + ", " + memoryText(tuned) + ".");
+  return lines;
+}
+
+std::string tuningNote(const Tuned& tuned, std::size_t index) {
+  std::string note = index == 0 ? "as it is" : "";
+  if (index == tuned.best()) note += note.empty() ? "best" : ", best";
+  if (!tuned.settings[index].why.empty()) note = "failed";
+  return note;
+}
+
+// By workers, prefetch and threads, not in the order of the runs.
+std::vector<std::size_t> tuningOrder(const Tuned& tuned) {
+  std::vector<std::size_t> order(tuned.settings.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const TunedSetting &x = tuned.settings[a], &y = tuned.settings[b];
+    if (x.workers != y.workers) return x.workers < y.workers;
+    if (x.prefetch != y.prefetch) return x.prefetch < y.prefetch;
+    return x.threads < y.threads;
+  });
+  return order;
+}
+
+std::vector<std::string> tuningLines(const Tuned& tuned) {
+  std::vector<std::string> lines = tuningSummary(tuned);
+  double most = 0;
+  for (const TunedSetting& s : tuned.settings) most = std::max(most, s.stepsPerSecond.value_or(0));
+  const auto paceText = [](const Maybe<double>& pace) {
+    return pace ? numberText(*pace) : std::string("-");
+  };
+  const auto whole = [](const Maybe<std::int32_t>& value, const char* none) {
+    return value ? std::to_string(*value) : std::string(none);
+  };
+  lines.push_back("");
+  lines.push_back(fmt::format("{:>7}  {:>8}  {:>7}  {:>7}  {:>9}", "workers", "prefetch", "threads",
+                              "steps/s", "predicted"));
+  for (const std::size_t i : tuningOrder(tuned)) {
+    const TunedSetting& s = tuned.settings[i];
+    const auto bar = static_cast<std::size_t>(
+        most > 0 ? std::lround(s.stepsPerSecond.value_or(0) / most * kPaceBar) : 0);
+    lines.push_back(fmt::format("{:>7}  {:>8}  {:>7}  {:>7}  {:>9}  {:<{}}  {}", s.workers,
+                                whole(s.prefetch, "-"), whole(s.threads, "as is"),
+                                paceText(s.stepsPerSecond), paceText(s.predicted),
+                                std::string(bar, '#'), kPaceBar, tuningNote(tuned, i)));
+    while (lines.back().ends_with(' ')) lines.back().pop_back();
+  }
+  return lines;
+}
+
+}  // namespace stallprof

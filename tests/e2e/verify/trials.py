@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""A training in a directory of its own, for tests of the commands that run it again."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from programs import run
+
+STALLPROF = os.environ["STALLPROF"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
+TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def files_below(*places):
+    """Every path below, with its content and times."""
+    found = {}
+    for place in places:
+        for folder, _, names in os.walk(place):
+            for name in names:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    found[path] = file.read(), os.stat(path).st_mtime_ns, os.stat(path).st_mode
+            found[folder] = os.stat(folder).st_mode
+    return found
+
+
+def can_view():
+    words = ["unshare", "-Um" if os.geteuid() else "-m", "true"]
+    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="stallprof-verify-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.work, self.shared = os.path.join(self.dir, "work"), os.path.join(self.dir, "shared")
+        os.mkdir(self.work)
+        os.mkdir(self.shared)
+        shutil.copy(os.path.join(HERE, "train.py"), self.work)
+        for name in "old.txt", "log.txt":
+            with open(os.path.join(self.work, name), "w") as file:
+                file.write("the user's\n")
+        self.recording = os.path.join(self.dir, "r.stallprof")
+
+    def stallprof(self, *words, status=0):
+        return run([STALLPROF, *words], status, cwd=self.work)
+
+    def record(self, *options):
+        """Somewhere else: the training writes where it runs."""
+        self.stallprof("run", "--report", "none", "-o", self.recording, *options, "--steps", "60", "--",
+                       PYTHON, "train.py", self.shared)
+        for name in "old.txt", "log.txt":
+            with open(os.path.join(self.work, name), "w") as file:
+                file.write("the user's\n")
+
+    def report(self):
+        return json.loads(self.stallprof("report", "--format", "json", self.recording).stdout)
+
+    def written_to_shm(self):
+        """What a training wrote there, outside of a view; removed."""
+        names = [name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify")]
+        for name in names:
+            os.remove(os.path.join("/dev/shm", name))
+        return names

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "stallprof/trial_command.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "stallprof/output.h"
+#include "stallprof/recorded_run.h"
+
+namespace stallprof {
+namespace {
+
+namespace fs = std::filesystem;
+// Steps of a run: warm-up is 5 s of it or 10 steps (analysis/steps/README.md), and the rest
+// decides.
+constexpr double kWindowSeconds = 20, kWindowSteps = 40, kLongestWindow = 600;
+
+}  // namespace
+
+void TrialCommand::number(CLI::App& app, const std::string& name, unsigned& into, unsigned minimum,
+                          unsigned maximum, const char* help) {
+  addParsed(app, name, help,
+            [name, &into, minimum, maximum](const std::string& text) -> std::string {
+              const auto value = wholeNumber(text, minimum, maximum);
+              into = value.value_or(into);
+              return value ? ""
+                           : name + " takes a whole number from " + std::to_string(minimum) +
+                                 " to " + std::to_string(maximum) + ", not " + inQuotes(text);
+            });
+}
+
+void TrialCommand::declareRuns(CLI::App& app) {
+  number(app, "--steps", steps_, 10, 1000000000, "steps of each run, warm-up included");
+  number(app, "--for", seconds_, 2, 86400,
+         "seconds of steps of each run, warm-up included (default 20, or 40 steps if longer)");
+  number(app, "--runs", runs_, 4, 50, "runs a side before the first judgement (default 4)");
+  number(app, "--most", maximum_, 4, 100, "runs a side at most (default half as many again)");
+  app.add_flag("--in-place", inPlace_,
+               "run on your own files where no copy-on-write view can be had: what the command "
+               "writes is written");
+  app.add_flag("--force", force_, "replace the trials that the recording has");
+}
+
+void TrialCommand::parse(CLI::App& app, const std::vector<std::string>& words) {
+  const SplitWords split = splitAtDashes(words);
+  parseWords(app, split.before);
+  command_ = split.after;
+}
+
+std::string TrialCommand::check() {
+  if (maximum_ > 0 && maximum_ < runs_) return "--most is less than --runs";
+  return "";
+}
+
+std::string TrialCommand::takeCommand(const Manifest& manifest) {
+  plan_.directory = manifest.directory.raw();
+  std::error_code error;
+  if (!fs::is_directory(plan_.directory, error))
+    return "the directory of the recorded run is not there: " + inQuotes(plan_.directory);
+  if (!command_.empty()) {
+    plan_.command = command_;
+    return takeOverrides(manifest.overrides);
+  }
+  bool masked = manifest.wordsLeftOut > 0 || manifest.command.empty();
+  for (const Untrusted& word : manifest.command) {
+    masked = masked || word.raw().find("***") != std::string::npos;
+    plan_.command.push_back(word.raw());
+  }
+  return masked ? "the recording does not hold the whole command (secrets are masked): give it "
+                  "after a bare --"
+                : takeOverrides(manifest.overrides);
+}
+
+// What was changed in the recorded run is changed in all of these; how it ended is not.
+std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& option = words[i].raw();
+    if (option.starts_with("--replay") || option.starts_with("--drain"))
+      return "this is a recording of " + option + ": make one of the command as it is";
+    if (i + 1 == words.size()) break;
+    const std::string& value = words[++i].raw();
+    if (value.find("***") != std::string::npos)
+      return "the recording does not hold a value of " + option + " (secrets are masked)";
+    if (option != "--steps" && option != "--for")
+      plan_.base.insert(plan_.base.end(), {option, value});
+  }
+  return "";
+}
+
+std::string TrialCommand::allTrials() const {
+  std::error_code error;
+  return (fs::absolute(recording_, error) / kTrialsDirectory).string();
+}
+
+void TrialCommand::takeEarlier() {
+  const auto text = readFile(recording_ + "/" + kTrialsFile);
+  if (!text.ok()) return;
+  if (auto trials = parseTrials(text.value()); trials.ok()) earlier_ = std::move(trials.value());
+}
+
+// What `tune` left stays beside other trials, and those beside it.
+std::string TrialCommand::refuseEarlier(const std::string& name) const {
+  if (force_) return "";
+  if (name == kTuneDirectory)
+    return earlier_.tuned ? "the recording was tuned; --force replaces what that gave" : "";
+  std::error_code error;
+  bool more = !earlier_.trials.empty();
+  for (const auto& entry : fs::directory_iterator(allTrials(), error)) {
+    const std::string file = entry.path().filename().string();
+    more = more || (file != kTuneDirectory && !(earlier_.tuned && file == "outcome.json"));
+  }
+  return more && name.empty()
+             ? "the recording has trials; --force replaces them, --fix adds to them"
+             : "";
+}
+
+Status TrialCommand::makePlace(const std::string& name) {
+  std::error_code error;
+  const fs::path all = allTrials();
+  const bool had = fs::exists(all, error);
+  // One fix more has a place of its own beside the others.
+  const bool below = !name.empty() && (had || name == kTuneDirectory);
+  const fs::path place = below ? all / name : all;
+  if (!below) {  // replaced
+    earlier_.trials.clear();
+    earlier_.replayStep.reset();
+    earlier_.drainStep.reset();
+  }
+  const bool made = fs::create_directories(place, error);
+  if (!made && error)
+    return Error{Error::Kind::kIo,
+                 "cannot make " + inQuotes(place.string()) + ": " + error.message()};
+  plan_.place = fs::canonical(place, error).string();
+  if (const Status view = makeView(); !view.ok()) {
+    if (made) fs::remove(place, error);
+    if (!had) fs::remove(all, error);
+    return view;
+  }
+  clear(place);
+  return below || !earlier_.tuned ? Status(Done{}) : keep(earlier_);
+}
+
+// Of the recording, made by us.
+void TrialCommand::clear(const std::string& place) const {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(place, error))
+    if (entry.path().filename() != kTuneDirectory) old.push_back(entry.path());
+  for (const fs::path& path : old) fs::remove_all(path, error);
+}
+
+Status TrialCommand::makeView() {
+  view_ = {plan_.directory, plan_.place};
+  if (inPlace_) return Done{};
+  const Status had = tryScratchView(view_);
+  if (had.ok()) plan_.view = &view_;
+  if (had.ok()) return had;
+  return Error{Error::Kind::kUnsupported,
+               "a copy-on-write view of your files cannot be had here (" + had.error().message +
+                   "): a trial would write to them. --in-place runs it all the same"};
+}
+
+Trials TrialCommand::withEarlier(Trials trials) const {
+  const auto same = [&](const Trial& earlier) {
+    return std::any_of(trials.trials.begin(), trials.trials.end(),
+                       [&](const Trial& t) { return t.options == earlier.options; });
+  };
+  std::vector<Trial> kept;
+  for (const Trial& trial : earlier_.trials)
+    if (!same(trial)) kept.push_back(trial);
+  trials.trials.insert(trials.trials.begin(), kept.begin(), kept.end());
+  if (!trials.replayStep) trials.replayStep = earlier_.replayStep;
+  if (!trials.drainStep) trials.drainStep = earlier_.drainStep;
+  if (!trials.tuned) trials.tuned = earlier_.tuned;
+  return trials;
+}
+
+Status TrialCommand::keep(const Trials& trials) const {
+  return writeOutput(recording_ + "/" + kTrialsFile, trialsJson(withEarlier(trials)));
+}
+
+void TrialCommand::planRuns(const Analysis& analysis) {
+  plan_.runs = runs_;
+  plan_.maximum = maximum_ > 0 ? maximum_ : runs_ + (runs_ + 1) / 2;
+  const double step = analysis.steps.ratePerSecond ? 1 / *analysis.steps.ratePerSecond : 0;
+  if (steps_ > 0) {
+    plan_.window = {"--steps", std::to_string(steps_)};
+    plan_.drainSeconds = static_cast<unsigned>(std::clamp(steps_ * step, 2.0, kWindowSeconds));
+  } else {
+    const double usual = std::clamp(kWindowSteps * step, kWindowSeconds, kLongestWindow);
+    result_.windowSeconds = seconds_ > 0 ? seconds_ : std::ceil(usual);
+    plan_.window = {"--for", fmt::format("{:.0f}", result_.windowSeconds)};
+    plan_.drainSeconds = static_cast<unsigned>(result_.windowSeconds);
+  }
+  result_.inPlace = inPlace_;
+  result_.notes.push_back(
+      inPlace_ ? "Trials ran on your own files (--in-place)."
+               : "Trials ran on a copy-on-write view of your files, in memory: nothing that they "
+                 "wrote is left.");
+  result_.notes.push_back("Experiment trackers were set offline by their own variables (" +
+                          offlineTrackers().front() +
+                          " and others); other network traffic was as ever.");
+}
+
+std::string TrialCommand::endText() const {
+  std::string text;
+  for (const std::string& line : result_.notes) text += line + "\n";
+  return text + "The report shows it: stallprof report " + quoteShell(recording_) + "\n";
+}
+
+std::string shellText(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoteShell(word);
+  return text;
+}
+
+}  // namespace stallprof

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/trials_file.h"
+#include "recording/manifest.h"
+#include "stallprof/command_line.h"
+#include "stallprof/verify_runs.h"
+
+namespace stallprof {
+
+// A command that runs the command of a recording again and again, and writes into the recording
+// what that measured: `verify` and `tune`.
+class TrialCommand : public Command {
+ public:
+  // The words before a bare "--" are options and the recording, those after it the command.
+  void parse(CLI::App& app, const std::vector<std::string>& words) override;
+  std::string check() override;
+
+ protected:
+  static void number(CLI::App& app, const std::string& name, unsigned& into, unsigned minimum,
+                     unsigned maximum, const char* help);
+  void declareRuns(CLI::App& app);
+
+  // The command and directory of the recording; why they cannot be had.
+  std::string takeCommand(const Manifest& manifest);
+  // What was tried before; why no trials by this name may be added.
+  void takeEarlier();
+  [[nodiscard]] std::string refuseEarlier(const std::string& name) const;
+  // A directory for the runs: below trials/ by its `name`, or that itself. The view is tried before
+  // any earlier trials go.
+  Status makePlace(const std::string& name);
+  void planRuns(const Analysis& analysis);  // also which notes there are
+  // The earlier trials of other changes, and these.
+  [[nodiscard]] Trials withEarlier(Trials trials) const;
+  Status keep(const Trials& trials) const;
+
+  [[nodiscard]] std::string endText() const;  // notes, and where to see more
+
+  std::string recording_;
+  VerifyPlan plan_;
+  Trials result_, earlier_;
+  bool force_ = false;
+
+ private:
+  std::string takeOverrides(const std::vector<Untrusted>& words);
+  Status makeView();
+  [[nodiscard]] std::string allTrials() const;  // the directory
+  void clear(const std::string& place) const;
+
+  std::vector<std::string> command_;
+  unsigned steps_ = 0, seconds_ = 0, runs_ = 4, maximum_ = 0;
+  bool inPlace_ = false;
+  ScratchView view_;
+};
+
+// As words of a shell.
+[[nodiscard]] std::string shellText(const std::vector<std::string>& words);
+
+}  // namespace stallprof
