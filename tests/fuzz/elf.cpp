@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sampler/python/runtime/elf_image.h"
-#include "trace/elf_symbols.h"
+#include "trace/native/elf_symbols.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "trace/loop_code.h"
+#include "trace/native/loop_code.h"
 
 using namespace stallprof;
 

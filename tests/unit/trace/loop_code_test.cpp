@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/loop_code.h"
+#include "trace/native/loop_code.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native_symbols.h"
+#include "trace/native/native_symbols.h"
 
 #include <sys/inotify.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native_symbols.h"
+#include "trace/native/native_symbols.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace/elf_symbols.h"
-#include "trace/loop_code.h"
-#include "trace/random_code.h"
+#include "trace/native/elf_symbols.h"
+#include "trace/native/loop_code.h"
+#include "trace/native/random_code.h"
 
 namespace stallprof {
 namespace {

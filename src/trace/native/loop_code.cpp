@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "trace/loop_code.h"
+#include "trace/native/loop_code.h"
 
 #include <algorithm>
 #include <array>
 
-#include "trace/random_code.h"
+#include "trace/native/random_code.h"
 
 namespace stallprof {
 namespace {

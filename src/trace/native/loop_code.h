@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "event/vocabulary.h"
-#include "trace/x86_code.h"
+#include "trace/native/x86_code.h"
 
 namespace stallprof {
 

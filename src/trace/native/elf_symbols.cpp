@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/elf_symbols.h"
+#include "trace/native/elf_symbols.h"
 
 #include <algorithm>
 #include <cstring>
