@@ -11,6 +11,21 @@ namespace {
 constexpr std::array<std::string_view, 5> kLoaderArguments = {
     "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order"};
 
+// More calls at once, and batches made ahead, in the program's pipelines of tf.data.
+std::vector<std::string> pipelineOptions(const std::vector<LoaderInfo>& loaders) {
+  bool calls = false, ahead = false;
+  for (const LoaderInfo& loader : loaders) {
+    const std::string stages = "." + loader.pipeline + ".";
+    calls = calls || stages.find(".Map.") != std::string::npos ||
+            stages.find(".Interleave.") != std::string::npos;
+    ahead = ahead || (!loader.pipeline.empty() && stages.find(".Prefetch(") == std::string::npos);
+  }
+  std::vector<std::string> options;
+  if (calls) options = {"--set", "num_parallel_calls=auto"};
+  if (ahead) options.insert(options.end(), {"--set", "prefetch=auto"});
+  return options;
+}
+
 }  // namespace
 
 const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where) {
@@ -45,6 +60,8 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
                                         const Advice& advice) {
   const Advice::Change& change = advice.change;
   if (change.to.empty()) return {};
+  if (change.kind == "code" && change.name == "producers")
+    return pipelineOptions(analysis.run.loaders);
   if (change.kind == "env" && change.name.find('/') == std::string::npos) {
     if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
     return {"--env", change.name + "=" + change.to};

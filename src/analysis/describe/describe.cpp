@@ -40,6 +40,7 @@ LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
   const LoaderOrigin origin = originOf(trace, seen);
   info.where = lineOf(trace, origin.file, origin.line);
   info.package = toUtf8(trace.text(origin.package));
+  if (info.kind == "tf.data") info.pipeline = toUtf8(trace.text(seen.dataset));
   return info;
 }
 

@@ -88,6 +88,10 @@ std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run)
     out.push_back(
         "A data set is iterable: each worker goes through all of it, unless it divides itself by "
         "get_worker_info(). Compare the batches of an epoch.");
+  if (changes(run, "num_parallel_calls"))
+    out.push_back(
+        "Batches keep their order, but a map that draws random numbers draws them in another "
+        "order where its calls run at once.");
   if (askedFor(run, "--replay="))
     out.push_back(
         "Batches were given again and again: the pace is that of the training with data always "

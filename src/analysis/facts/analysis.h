@@ -39,7 +39,8 @@ struct LoaderInfo {
   Maybe<std::int32_t> prefetch;
   bool pinMemory = false, persistent = false, inOrder = true;
   SourceLine where;
-  std::string package;  // that `where` calls, and which makes the loader; "": the loader's own
+  std::string package;   // that `where` calls, and which makes the loader; "": the loader's own
+  std::string pipeline;  // of tf.data: its stages, first to last ("Range.Map.Batch(8)")
 };
 
 struct RunInfo {

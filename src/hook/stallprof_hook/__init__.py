@@ -20,6 +20,8 @@ ADAPTERS = {
     'torch.nn.modules.module': 'torch_modes',
     'torch.autograd.profiler': 'torch_profiler',
     'tensorflow.python.data.ops.iterator_ops': 'tf_data',
+    'tensorflow.python.data.ops.dataset_ops': 'tf_settings',
+    'keras.src.trainers.data_adapters.py_dataset_adapter': 'tf_settings',
     'keras.src.backend.tensorflow.trainer': 'tf_keras',
     'keras.src.backend.torch.trainer': 'tf_keras',
     'tf_keras.src.engine.training': 'tf_keras',

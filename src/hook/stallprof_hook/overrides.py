@@ -23,13 +23,22 @@ asked = _read()
 loader_at = asked.pop('loader', '')
 threads, replay, drain = (int(asked.pop(name, 0)) for name in ('threads', 'replay', 'drain'))
 ends = asked.pop('ends', '') == '1'     # the run ends after some steps, or seconds of them
-loader = {name: {'true': True, 'false': False}.get(value) if not value.isdigit() else int(value)
-          for name, value in asked.items()}
+AUTO = -1   # as tf.data.AUTOTUNE
+_WORDS = {'true': True, 'false': False, 'auto': AUTO}
+loader = {name: int(value) if value.isdigit() else _WORDS.get(value) for name, value in asked.items()}
+# Whose settings are not of PyTorch's loader, and what a program lacks where they did not take effect.
+_LACKING = {
+    'num_parallel_calls': 'no Dataset.map or interleave of tf.data',
+    'prefetch': 'no iterator of a tf.data dataset',
+    'private_threadpool_size': 'no iterator of a tf.data dataset',
+    'workers': 'no PyDataset of Keras in fit',
+    'max_queue_size': 'no PyDataset of Keras in fit'}
+tensorflow = {name: loader.pop(name) for name in _LACKING if name in loader}
 
-_applied = set()    # of `loader`, in this process or one that forked it
+_applied = set()    # of `loader` and `tensorflow`, in this process or one that forked it
 _others = []        # lines that made a loader which was not the one
 _checked = [0]      # the pid in which the first step was checked
-_any = bool(loader or threads)
+_any = bool(loader or tensorflow or threads)
 
 
 def refuse(what, why):
@@ -68,7 +77,11 @@ def is_meant(file, line):
 
 def changed(name, before, after, file, line):
     _applied.add(name)
-    put(SETTING_CHANGED, now(), name, repr(before), repr(after), file, line)
+    put(SETTING_CHANGED, now(), name, _text(name, before), _text(name, after), file, line)
+
+
+def _text(name, value):
+    return 'auto' if value == AUTO and name in tensorflow else repr(value)
 
 
 def check_first_step():
@@ -76,11 +89,12 @@ def check_first_step():
     if not _any or _checked[0] == os.getpid():
         return
     _checked[0] = os.getpid()
-    lacking = [name for name in loader if name not in _applied]
+    lacking = [name for name in (*loader, *tensorflow) if name not in _applied]
     if lacking:
         where = ' at ' + loader_at if loader_at else ''
         seen = '; loaders were made at ' + ', '.join(_others) if _others else ''
-        refuse('--set ' + lacking[0], 'the program trains, and has made no DataLoader of PyTorch%s%s' % (where, seen))
+        refuse('--set ' + lacking[0], 'the program trains, and has made %s%s%s' % (
+            _LACKING.get(lacking[0], 'no DataLoader of PyTorch'), where, seen))
     torch = sys.modules.get('torch')
     if threads and torch is not None and torch.get_num_threads() != threads:
         refuse('--threads %d' % threads, 'the program itself sets %d (torch.set_num_threads)' % torch.get_num_threads())

@@ -14,12 +14,20 @@ struct LoaderSetting {
   std::string_view name;
   bool number = false;  // else true or false
   unsigned least = 0;
+  bool automatic = false;  // or "auto": TensorFlow chooses
 };
-constexpr std::array<LoaderSetting, 5> kLoaderSettings = {{{"num_workers", true, 0},
-                                                           {"prefetch_factor", true, 1},
-                                                           {"persistent_workers"},
-                                                           {"pin_memory"},
-                                                           {"in_order"}}};
+constexpr std::array<LoaderSetting, 10> kLoaderSettings = {{
+    {"num_workers", true, 0},  // PyTorch's DataLoader
+    {"prefetch_factor", true, 1},
+    {"persistent_workers"},
+    {"pin_memory"},
+    {"in_order"},
+    {"num_parallel_calls", true, 1, true},  // tf.data
+    {"prefetch", true, 1, true},
+    {"private_threadpool_size", true, 1},
+    {"workers", true, 0},  // Keras' PyDataset
+    {"max_queue_size", true, 1},
+}};
 // Far above what any host can start.
 constexpr unsigned kMaxNumber = 4096;
 
@@ -56,6 +64,7 @@ Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view 
     return refused("--set takes NAME=VALUE with one of " + settingNames() + ", not " +
                    inQuotes(word));
   std::string value(word.substr(equals + 1));
+  if (setting->automatic && value == "auto") return std::pair(std::string(name), value);
   if (setting->number) {
     unsigned number = 0;
     const char* end = value.data() + value.size();
@@ -63,7 +72,7 @@ Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view 
     if (error != std::errc() || stop != end || number < setting->least || number > kMaxNumber)
       return refused("--set " + std::string(name) + " takes a whole number from " +
                      std::to_string(setting->least) + " to " + std::to_string(kMaxNumber) +
-                     ", not " + inQuotes(value));
+                     (setting->automatic ? ", or auto" : "") + ", not " + inQuotes(value));
     return std::pair(std::string(name), std::to_string(number));
   }
   if (value == "True" || value == "1") value = "true";

@@ -17,8 +17,8 @@ inline constexpr char kOverridesVariable[] = "STALLPROF_OVERRIDES";
 // What `run` changes in the command from outside; nothing, unless it was asked for. What cannot be
 // applied is an error, never left out: the run would be taken for one with the change.
 struct Overrides {
-  // Of PyTorch's loaders, by the names of DataLoader's arguments, each once; values as
-  // parseLoaderSetting() makes them.
+  // Of PyTorch's loaders, of tf.data's pipelines and of Keras' PyDatasets, by the names that those
+  // give them, each once; values as parseLoaderSetting() makes them.
   std::vector<std::pair<std::string, std::string>> loader;
   std::string loaderAt;          // FILE:LINE of the one that is changed; empty: each that is made
   unsigned threads = 0;          // of each pool of native threads; 0: as the program has it
@@ -37,7 +37,8 @@ struct Overrides {
 // What the hook reports when a replay, or the loader alone, begins.
 inline constexpr std::string_view kReplaySetting = "replay", kDrainSetting = "drain";
 
-// "num_workers=4" as a name and the value that the hook expects: a whole number, "true" or "false".
+// "num_workers=4" as a name and the value that the hook expects: a whole number, "true", "false" or
+// "auto".
 // The Error says which names there are, and which values that one takes.
 [[nodiscard]] Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view word);
 // The Error says what is wrong with a word of `--env`.

@@ -182,6 +182,60 @@ class OwnLoop(unittest.TestCase):
         self.assertEqual(([o.optimizer for o in run.optimizer], run.err), ([1] * 3, ''))
 
 
+PIPELINE = LOOP.rstrip(' ') + '''\
+    from tensorflow.python.data.ops.dataset_ops import DatasetV2
+    from tensorflow.python.data.ops.iterator_ops import RangeDataset
+    def train(data, epochs=2):
+        for _ in range(epochs):
+            for _ in data:
+                optimizer.apply([])
+    data = DatasetV2(RangeDataset(2, 0))
+    '''
+
+
+def changed(text, *settings, status=0):
+    """What ran with these settings, and what of it was changed."""
+    run = Run([sys.executable, '-c', textwrap.dedent(text)], path_after=(os.path.join(HERE, 'fake'),),
+              environment={'STALLPROF_OVERRIDES': ''.join(s + '\n' for s in settings)})
+    if run.status != status:
+        raise AssertionError(run.err)
+    return run, [(s.name, s.before, s.after, s.line) for s in run.setting]
+
+
+class Settings(unittest.TestCase):
+    def test_each_map_of_the_program_runs_its_calls_at_once(self):
+        run, settings = changed(PIPELINE + '''
+    data = data.map(len).interleave(len, 4, num_parallel_calls=2)
+    train(data)
+    ''', 'num_parallel_calls=auto')
+        self.assertEqual(settings, [('num_parallel_calls', 'None', 'auto', 13), ('num_parallel_calls', '2', 'auto', 13)])
+        self.assertEqual([loader.dataset for loader in run.loader], ['Range.ParallelMap(auto).Interleave(auto)'])
+        self.assertEqual(len(run.optimizer), 4)
+
+    def test_a_pipeline_ends_with_the_buffer_that_was_asked_for_in_the_place_of_its_own(self):
+        run, settings = changed(PIPELINE + '''
+    train(data.prefetch(1))
+    ''', 'prefetch=7', 'private_threadpool_size=3')
+        self.assertEqual([s[:3] for s in settings], [('private_threadpool_size', 'None', '3'), ('prefetch', '1', '7')])
+        self.assertEqual([loader.dataset for loader in run.loader], ['Range.Prefetch(7)'])
+
+    def test_a_py_dataset_gets_its_threads_before_keras_makes_them(self):
+        run, settings = changed(LOOP + '''
+    from keras.src.trainers.data_adapters.py_dataset_adapter import PyDataset, PyDatasetAdapter
+    print(PyDatasetAdapter(PyDataset()).threads)
+    optimizer.apply([])
+    ''', 'workers=4')
+        self.assertEqual((run.out, [s[:3] for s in settings]), ('4\n', [('workers', '1', '4')]))
+
+    def test_what_the_program_has_no_place_for_ends_it_before_its_first_step(self):
+        for setting, lacks in (('num_parallel_calls=2', 'no Dataset.map or interleave of tf.data'),
+                               ('workers=2', 'no PyDataset of Keras')):
+            run, _ = changed(PIPELINE + '\n    train(data)\n', setting, status=125)
+            self.assertEqual(run.optimizer, [])
+            self.assertIn('--set %s cannot be applied: the program trains, and has made %s' % (
+                setting.split('=')[0], lacks), run.err)
+
+
 class Boosting(unittest.TestCase):
     def test_each_round_is_a_step_of_its_booster(self):
         run = script('''\
@@ -258,6 +312,35 @@ class RealTensorFlow(unittest.TestCase):
                                stderr=subprocess.DEVNULL)
         self.assertEqual(hooked.out, alone.stdout.decode())
         self.assertEqual(len(hooked.optimizer), 4)
+
+    def test_settings_of_pipelines_and_py_datasets_take_effect(self):
+        text = '''
+            import os, sys, threading
+            import tensorflow as tf, keras
+            threads = set()
+            class Sequence(keras.utils.PyDataset):
+                def __len__(self): return 12
+                def __getitem__(self, i):
+                    threads.add(threading.current_thread().name)
+                    return tf.ones([8, 4]), tf.ones([8, 1])
+            data = tf.data.Dataset.range(64).map(lambda i: tf.zeros([4]) + tf.cast(i, tf.float32)).batch(8)
+            seen = [float(x[0, 0]) for x in data]
+            model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+            model.compile(optimizer='sgd', loss='mse')
+            model.fit(data.map(lambda x: (x, x[:, :1])), epochs=2, verbose=0)
+            model.fit(Sequence(), epochs=1, verbose=0)
+            print(seen, 'MainThread' in threads)
+            '''
+        plain = script(text, python=REAL, path=(), TF_CPP_MIN_LOG_LEVEL='3')
+        run = script(text, python=REAL, path=(), TF_CPP_MIN_LOG_LEVEL='3', STALLPROF_OVERRIDES=(
+            'num_parallel_calls=2\nprefetch=auto\nprivate_threadpool_size=1\nworkers=2\n'))
+        order = plain.out.split('] ')[0]
+        self.assertEqual(order, run.out.split('] ')[0])
+        self.assertEqual({s.name for s in run.setting},
+                         {'num_parallel_calls', 'prefetch', 'private_threadpool_size', 'workers'})
+        self.assertIn('Range.ParallelMap(2).Batch(8).Prefetch(auto)', {loader.dataset for loader in run.loader})
+        self.assertEqual(len(run.optimizer), len(plain.optimizer))
+        self.assertNotIn('MainThread', run.out)
 
     def test_a_seeded_fit_gives_the_same_weights(self):
         text = '''

@@ -28,7 +28,7 @@ class Overrides(Case):
         return said, recording
 
     def test_words_that_are_none_are_usage_errors(self):
-        for options, part in ((("--set", "workers=2"), "num_workers, prefetch_factor"),
+        for options, part in ((("--set", "threads=2"), "num_workers, prefetch_factor"),
                               (("--set", "num_workers=many"), "whole number"),
                               (("--set", "pin_memory=2"), "true or false"),
                               (("--env", "NAME"), "NAME=VALUE"), (("--threads", "0"), "--threads"),

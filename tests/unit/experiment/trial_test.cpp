@@ -78,6 +78,23 @@ TEST_CASE("of several loaders the one of the finding is named, and of no other k
   CHECK(trialsOf(a, 9).size() == 2);
 }
 
+TEST_CASE("a pipeline of tf.data is given the calls at once and the buffer that it lacks") {
+  Analysis a = analysisOf();
+  a.findings[0].advice = {
+      adviceOf("producers", {"code", "producers", "these threads", "more"}, {})};
+  const auto optionsWith = [&](const char* pipeline) {
+    a.run.loaders[0].kind = "tf.data";
+    a.run.loaders[0].pipeline = pipeline;
+    const auto trials = trialsOf(a, 1, "producers");
+    return trials.empty() ? std::vector<std::string>{} : trials[0].options;
+  };
+  CHECK(optionsWith("Range.Map.Batch(8)") ==
+        std::vector<std::string>{"--set", "num_parallel_calls=auto", "--set", "prefetch=auto"});
+  CHECK(optionsWith("TensorSlice.FlatMap.Batch(8)") ==
+        std::vector<std::string>{"--set", "prefetch=auto"});
+  CHECK(optionsWith("Range.ParallelMap(2).Batch(8).Prefetch(2)").empty());
+}
+
 TEST_CASE("a fix gains where every run with it is faster, by more than the floor") {
   const Trial gain = measured({1.00, 1.02, 0.98, 1.01}, {0.50, 0.51, 0.52, 0.49});
   CHECK(gain.verdict == TrialVerdict::kGain);

@@ -21,10 +21,12 @@ TEST_CASE("settings of a loader are taken in Python's words and in ours") {
   CHECK(valueOrWhy("num_workers=04") == "num_workers 4");
   CHECK(valueOrWhy("pin_memory=True") == "pin_memory true");
   CHECK(valueOrWhy("in_order=false") == "in_order false");
+  CHECK(valueOrWhy("num_parallel_calls=auto") == "num_parallel_calls auto");
+  CHECK(valueOrWhy("private_threadpool_size=auto").find("whole number") != std::string::npos);
 }
 
 TEST_CASE("a setting that no loader has is refused with the names that there are") {
-  for (const char* word : {"workers=2", "num_workers", "=3", "shuffle=false"})
+  for (const char* word : {"thread_count=2", "num_workers", "=3", "shuffle=false"})
     CHECK(valueOrWhy(word).find("num_workers, prefetch_factor, persistent_workers") !=
           std::string::npos);
   for (const char* word : {"num_workers=", "num_workers=-1", "num_workers=4097", "num_workers=2x",
