@@ -62,26 +62,6 @@ bool among(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// "BatchLoader::nextBatch_2" as "batch", "loader", "next", "batch".
-std::vector<std::string> splitName(std::string_view name) {
-  std::vector<std::string> words;
-  bool open = false;
-  char before = 0;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool hump = std::isupper(byte) && std::islower(static_cast<unsigned char>(before));
-    before = c;
-    if (!std::isalpha(byte) && !(open && std::isdigit(byte))) {
-      open = false;
-      continue;
-    }
-    if (!open || hump) words.emplace_back();
-    open = true;
-    words.back() += static_cast<char>(std::tolower(byte));
-  }
-  return words;
-}
-
 NativeWork inKernel(std::string_view call) {
   using Is = NativeWork::Is;
   if (among(call, kOpenCalls)) return {Is::kOpen, Phase::kExtract};
@@ -139,6 +119,25 @@ bool ofRegion(std::string_view symbol) {
 }
 
 }  // namespace
+
+std::vector<std::string> splitName(std::string_view name) {
+  std::vector<std::string> words;
+  bool open = false;
+  char before = 0;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool hump = std::isupper(byte) && std::islower(static_cast<unsigned char>(before));
+    before = c;
+    if (!std::isalpha(byte) && !(open && std::isdigit(byte))) {
+      open = false;
+      continue;
+    }
+    if (!open || hump) words.emplace_back();
+    open = true;
+    words.back() += static_cast<char>(std::tolower(byte));
+  }
+  return words;
+}
 
 Phase phaseOfWords(std::string_view function) {
   const std::vector<std::string> words = splitName(function);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "classify/rule_table.h"
 
@@ -33,6 +35,9 @@ struct NativeWork {
 // an order, noise, words.
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
+
+// "BatchLoader::nextBatch_2" as "batch", "loader", "next", "batch".
+[[nodiscard]] std::vector<std::string> splitName(std::string_view name);
 
 // What the words of a function's name say it does: "matmul_forward" and "AdamW::step" compute,
 // "load_batch" and "Tokenizer::encode" make data; kUnknown where they say nothing, or both.

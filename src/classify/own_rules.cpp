@@ -13,10 +13,18 @@ constexpr OwnRule kOwnRules[] = {
     {kOwnData, "transform",
      "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
      "calls reads or transforms by known rules, and nothing in it is a model's. Or it works on "
-     "arrays alone, always between an optimizer's step and the model's next use: where it scores "
-     "the step before instead, this is wrong. Or it is called at a line of the training loop "
+     "arrays alone, always between a loader's batch, else an optimizer's step, and the model's "
+     "next "
+     "use: where it scores the step before instead, this is wrong. Or it is called at a line of "
+     "the training loop "
      "before "
      "the first that runs a model."},
+    {kOwnEvaluation, "periodic",
+     "In the trainer, a function of the user's own that runs the model, never backward nor an "
+     "update, in a few steps that are far longer than the others."},
+    {kOwnWriting, "periodic",
+     "In the trainer, a function of the user's own that is blocked writing a file for much of its "
+     "time, and neither updates a model nor makes data."},
     {kUnknownLine, "other",
      "The trainer's own code, in a loop whose loader nobody knows, at a line that neither computes "
      "by any rule nor makes what the computing lines are given."},
@@ -35,9 +43,9 @@ constexpr OwnRule kOwnRules[] = {
      "less page faults."},
     {"wait.file_read", "extract", "Blocked reading a file."},
     {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
-    {"wait.file_write", "extract | other",
-     "Blocked writing a file: in a fetch it fills a cache of what was fetched; in the trainer "
-     "nobody says what for."},
+    {"wait.file_write", "extract | periodic",
+     "Blocked writing a file: in a fetch it fills a cache of what was fetched; in the trainer it "
+     "saves state, logs or results."},
     {"wait.page_fault", "extract", "Blocked outside any system call: a mapped file, or swap."},
     {"wait.socket", "extract", "Blocked receiving from the network."},
     {"wait.lock", "transform | compute",

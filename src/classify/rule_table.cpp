@@ -66,7 +66,10 @@ class FileReader : TomlFile {
     if (key == "phase") return readPhase(node, rule);
     if (key == "overhead") return readOverhead(node, rule);
     if (key == "scope") return readSide(node, key, rule.scope);
-    if (key == "context") return readSide(node, key, rule.context);
+    if (key == "context") {
+      rule.apart = true;
+      return readSide(node, key, rule.context);
+    }
     if (key == "waits") return take(node, key, rule.waits);
     if (key == "fetches") return take(node, key, rule.fetches);
     if (key == "update") return take(node, key, rule.update);
@@ -128,9 +131,9 @@ class FileReader : TomlFile {
     const std::string name = node.text();
     if (name == "producer") return void(into = Side::kProducer);
     if (name == "trainer") return void(into = Side::kTrainer);
-    if (name == "any" && key == "scope") return;
-    fail(node, inQuotes(name) + " is no " + std::string(key) + "; there are producer and trainer" +
-                   (key == "scope" ? ", and any" : ""));
+    if (name == "any") return;
+    fail(node,
+         inQuotes(name) + " is no " + std::string(key) + "; there are producer, trainer and any");
   }
 
   void take(const TomlValue& node, std::string_view key, bool& into) {
@@ -147,7 +150,7 @@ class FileReader : TomlFile {
     if (!std::all_of(rule.id.begin(), rule.id.end(), idLetter) || rule.id.size() > 64)
       return fail(at, "id " + inQuotes(rule.id) + " takes a-z, 0-9, _ - and dots, 64 at most");
     const std::string name = "rule " + inQuotes(rule.id);
-    if (!rule.phase && !rule.context) return fail(at, name + " has neither phase nor context");
+    if (!rule.phase && !rule.apart) return fail(at, name + " has neither phase nor context");
     const bool compiles = rule.overhead == OverheadKind::kCompilation;
     if (compiles && (rule.phase != Phase::kCompute || rule.work))
       return fail(at, name + " is about compilation, but not compute");

@@ -36,18 +36,21 @@ inline constexpr std::size_t kOverheadKinds = 6;
 
 struct PhaseRule {
   std::string id;  // "torch.collate"
-  // What time under a claimed frame is; nullopt: the rule only says for whom the frames below work.
+  // What time under a claimed frame is; nullopt: the rule only says that frames further out say
+  // nothing of those below, or for whom these work.
   std::optional<Phase> phase;
   bool work = false;  // phase "work": transform for a producer, compute for a trainer
   OverheadKind overhead = OverheadKind::kNone;
-  std::optional<Side> scope;    // claims only on this side; nullopt: on both
-  std::optional<Side> context;  // frames called from a claimed one are of this side
+  std::optional<Side> scope;  // claims only on this side; nullopt: on both
+  // Frames called from a claimed one are of this side; nullopt: of the side that it is of.
+  std::optional<Side> context;
+  bool apart = false;  // has a context, if only the one that there was
   // What is called from a claimed frame is this rule's too, whatever claims it: all of it, or down
   // to the next frame of the user's own.
   enum class Covers : std::uint8_t { kNothing, kLibrary, kAll };
   Covers covers = Covers::kNothing;
   bool waits = false;     // claims also the time blocked on a file or socket, which is else extract
-  bool handover = false;  // here a thread takes what another of its process hands over
+  bool handover = false;  // here a thread takes what another thread or process hands over
   bool fetches = false;   // gets the next batch of a loader, which a hook times exactly
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
   bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through

@@ -128,7 +128,8 @@ SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
   const bool data = claimed == Phase::kExtract || claimed == Phase::kTransform;
   const bool reading = blocked.phase == Phase::kExtract && (!rule || data);
   if (rule && !reading) return byRule;
-  return {blocked.phase, OverheadKind::kNone, blocked.rule};
+  const bool writes = blocked.phase == Phase::kPeriodic;
+  return {blocked.phase, writes ? OverheadKind::kCheckpoint : OverheadKind::kNone, blocked.rule};
 }
 
 }  // namespace stallprof

@@ -43,7 +43,7 @@ WaitRule producerWait(Wait wait) {
 
 WaitRule trainerWait(Wait wait) {
   const WaitRule rule = producerWait(wait);
-  if (wait == Wait::kFileWrite) return {Phase::kOther, rule.rule};
+  if (wait == Wait::kFileWrite) return {Phase::kPeriodic, rule.rule};
   if (wait == Wait::kDevice) return {Phase::kCompute, "wait.device"};
   return {rule.phase == Phase::kTransform ? Phase::kCompute : rule.phase, rule.rule};
 }

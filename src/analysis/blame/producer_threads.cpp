@@ -14,6 +14,7 @@ constexpr double kComputes = 0.20;        // of a thread's running samples: it i
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval: nobody is waited for
+constexpr int kMaxDepth = 8;              // of processes: a launcher's shells, a fork server
 
 // In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
 bool ofModel(const StackLabel& label) {
@@ -38,13 +39,18 @@ class Finder {
     for (const Interval& wait : waits_) waiting += wait.length();
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
-    for (const ThreadId id : trace_.process(timeline_.who.process).threads) {
-      if (id == timeline_.who.thread) continue;
-      if (waitedFor ? !works(id, waiting) : !waitsForRoom(id)) continue;
-      if (computes(id)) continue;
+    const auto take = [&](ThreadId id) {
+      if (computes(id)) return;
       found_.threads.push_back(id);
       inspectProducer(id, running);
-    }
+    };
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
+      if (id != timeline_.who.thread && (waitedFor ? works(id, waiting) : waitsForRoom(id)))
+        take(id);
+    for (const ProcessLife& process : trace_.processes)
+      if (waitedFor && below(process))
+        for (const ThreadId id : process.threads)
+          if (works(id, waiting)) take(id);
     if (running.all.samples >= kMinSamples) {
       found_.cpuExtract = running.ratio(Phase::kExtract);
       found_.cpuLoad = running.ratio(Phase::kLoad);
@@ -72,6 +78,21 @@ class Finder {
                  if (waitsForThreads(label) || found_.graphWaits(label, sample.wait, sample.at))
                    waits_.push_back({sample.at - sample.weight, sample.at});
                });
+  }
+
+  // Started by the trainer, or by one that it started; and no loader's worker, of which the hook
+  // knows whose batches it makes.
+  [[nodiscard]] bool below(const ProcessLife& process) const {
+    const auto its = [&](const auto& row) {
+      return trace_.thread(row.data.thread).process == process.id;
+    };
+    if (std::any_of(trace_.workers.begin(), trace_.workers.end(), its)) return false;
+    ProcessId at = process.parent;
+    for (int depth = 0; depth < kMaxDepth && !at.none(); ++depth) {
+      if (at == timeline_.who.process) return true;
+      at = trace_.process(at).parent;
+    }
+    return false;
   }
 
   [[nodiscard]] bool works(ThreadId id, Nanos waiting) const {

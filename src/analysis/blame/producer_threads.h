@@ -11,10 +11,11 @@
 
 namespace stallprof {
 
-// Threads of a trainer's own process that make its data: a prefetch thread, a pool, the threads of
-// a loader that is native code.
+// Threads that make a trainer's data and are no loader's workers: a prefetch thread, a pool, the
+// threads of a loader that is native code, in the trainer's own process; and those of processes
+// that it started itself.
 //
-// They are those that work while the trainer's thread stands waiting for its process's threads: in
+// They are those that work while the trainer's thread stands waiting for them: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
 // result (rule key `handover`; running there, too, as a woken thread does), or blocked while its
 // graph gets its next batch (GetNexts). Where it never waits, because they are ahead of it, those
@@ -50,7 +51,7 @@ struct ProducerThreads {
                                                   const TrainerTimeline& timeline, Nanos begin,
                                                   Nanos end);
 
-// The trainer's thread is in a call that hands over what threads of its own process made: blocked
+// The trainer's thread is in a call that hands over what other threads or processes made: blocked
 // for one, or on its way into or out of waiting, as behind the interpreter's lock.
 [[nodiscard]] bool waitsForThreads(const StackLabel& label);
 

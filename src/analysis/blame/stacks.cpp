@@ -37,7 +37,7 @@ class Gatherer {
         begin_(begin),
         end_(end),
         threads_(threads),
-        ownData_(trace, labels, trace.thread(timeline.who.thread), begin, end),
+        own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         unpacking_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
         warm_(warmOf(timeline, begin, end)),
@@ -127,10 +127,11 @@ class Gatherer {
     // A sample's instant is a little earlier than its stack was read: it fell beside its fetch,
     // which the hook has to the nanosecond, and may stand for a long time where samples are few.
     if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
-    const bool data =
-        ownData_.claim(sample.stack->stack, label, what) || ofDataLine(label, sample, what);
+    const auto own = own_.claim(sample.stack->stack, label, what);
+    const bool data = !own && ofDataLine(label, sample, what);
+    if (own) what = *own;
     if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
-    if (!data && ofUnknownLine(label, sample, what))
+    if (!own && !data && ofUnknownLine(label, sample, what))
       what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
     countCompilation(what, sample);
     Phase phase = what.phase;
@@ -157,7 +158,7 @@ class Gatherer {
       addOverhead(what.overhead, sample);
     if (step) {
       facts_.step.add(phase, sample.stack, seconds(sample.weight));
-      takeStep(label, sample, data);
+      takeStep(label, sample, own || data);
     }
     if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
       facts_.modelTime += seconds(sample.weight);
@@ -235,13 +236,13 @@ class Gatherer {
         [&](const Sample& run) { takePool(id, run); });
   }
 
-  void takeStep(const StackLabel& label, const Sample& sample, bool data) {
+  void takeStep(const StackLabel& label, const Sample& sample, bool beside) {
     if (sample.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
     const bool waits = sample.stack->gil == Gil::kWaits;
     if (waits || sample.wait != Wait::kRunning) facts_.stepIdle.add(sample.stack);
     facts_.stepLockWaits += waits;
-    facts_.ownPython += !data && ownPython(label, sample);
+    facts_.ownPython += !beside && ownPython(label, sample);
   }
 
   // A line of the user's own at work: no library's Python below it, nor native code that let go of
@@ -364,7 +365,7 @@ class Gatherer {
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
-  const DataFunctions ownData_;
+  const OwnPhases own_;
   Unpacking unpacking_;
   LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
   std::map<std::uint32_t, LoopLineSamples> ofLine_;

@@ -28,6 +28,7 @@ struct Evidence {
   // Shares of the window.
   double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
   double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
+  double inLoop = 0;          // beside a loader: data that the loop itself makes, by samples
   double checkpoint = 0;      // spans of saving on the trainer's thread
   double evaluation = 0;      // epochs without training
   double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/findings/overhead.h"
 
+#include <algorithm>
+
+#include "classify/own_rules.h"
+
 namespace stallprof {
 
 Prediction withoutOverhead(double share, double likely, double minimum, double maximum) {
@@ -43,6 +47,7 @@ void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead) {
   if (!line) return;
   point(f, *line);
   addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  if (line->rule == kOwnEvaluation) f.confidence = std::min(f.confidence, Confidence::kMedium);
 }
 
 }  // namespace stallprof

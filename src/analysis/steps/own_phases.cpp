@@ -6,94 +6,94 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/facts/native_samples.h"
 #include "analysis/steps/loops.h"
+#include "analysis/steps/turns.h"
 #include "classify/frames.h"
+#include "classify/native_work.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
 
-constexpr double kMinSamples = 5;     // that read or transform: fewer may be one odd call
-constexpr double kMuchData = 0.20;    // of a function's samples
-constexpr double kNoModel = 0.02;     // of a function's samples: a module's constant, a type check
-constexpr double kSomeModel = 0.05;   // of the trainer's samples: rules know this program's model
-constexpr double kSomeArrays = 0.10;  // of its samples, or reads: more is C that it calls itself
-constexpr double kOutOfTurn = 0.10;   // of a function's samples in a step: samples are not exact
+constexpr double kMinSamples = 5;      // that read or transform: fewer may be one odd call
+constexpr double kMuchData = 0.20;     // of a function's samples
+constexpr double kNoModel = 0.02;      // of a function's samples: a module's constant, a type check
+constexpr double kSomeModel = 0.05;    // of the trainer's samples: rules know this program's model
+constexpr double kSomeArrays = 0.10;   // of its samples, or reads: more is C that it calls itself
+constexpr double kOutOfTurn = 0.10;    // of a function's samples in a step: samples are not exact
+constexpr double kMuchWriting = 0.20;  // of a function's samples
+// Of the kernel's samples: a tensor made of an array, and samples that were paired with the stack
+// of a call just before or after.
+constexpr double kFewOperators = 0.25;
+constexpr double kInLongSteps = 0.95;  // of a function's samples
+constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 
+// Of a function, a line or a stack: samples in the trainer's thread, and how many of them are so.
 struct Samples {
   double all = 0, data = 0, model = 0, arrays = 0;
-  double framework = 0;          // operators of a framework's, or called by its model
-  double before = 0, after = 0;  // the model was met, since the optimizer's last step
+  double framework = 0;              // operators of a framework's, or called by its model
+  double update = 0;                 // backward, an optimizer
+  double writes = 0;                 // blocked writing a file
+  double before = 0, after = 0;      // the model was met, in this turn
+  double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
+  double inLong = 0;                 // in steps far longer than the others,
+  std::size_t firstLong = SIZE_MAX, lastLong = 0;  // of these
+  bool plays = false;                              // an environment, by the words of a name
 };
 
-// Where samples lie between the steps of a thread's optimizers; nowhere where a loader is known.
-class Turns {
- public:
-  enum class At { kBefore, kAfter };
+// "Env.step", "collect_rollouts", "play_episode".
+bool namesPlay(std::string_view function) {
+  constexpr std::string_view kWords[] = {"env",      "envs",    "environment", "rollout",
+                                         "rollouts", "collect", "episode",     "episodes",
+                                         "explore",  "play",    "trajectory",  "trajectories"};
+  const std::vector<std::string> words = splitName(function);
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+  });
+}
 
-  Turns(const Trace& trace, ThreadId thread) {
-    const auto its = [&](const auto& row) { return row.data.thread == thread; };
-    if (std::none_of(trace.fetches.begin(), trace.fetches.end(), its))
-      for (const auto& row : trace.optimizerSteps)
-        if (its(row)) steps_.push_back({row.at, row.end()});
-    next_ = steps_.begin();
+// Whether code of a Python program is a framework's, or BLAS, which frameworks and arrays share:
+// what calls it may be the model. nullopt: libc, the kernel: whoever called them.
+std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
+  switch (is) {
+    case NativeClass::kRuntime:
+    case NativeClass::kKernel:
+      return std::nullopt;
+    case NativeClass::kTensor:
+    case NativeClass::kParallel:
+    case NativeClass::kSpin:
+    case NativeClass::kDevice:
+    case NativeClass::kJit:
+      return true;
+    case NativeClass::kMath:
+      return file.find("-packages/") == std::string_view::npos ||
+             file.find(".libs/") != std::string_view::npos;
+    default:
+      return false;
   }
+}
 
-  // Samples come in order of time. The turn of one before the model is known only once it is met.
-  template <class Report>
-  void sample(Nanos at, StackId stack, const PhaseRule* rule, Report&& report) {
-    while (next_ != steps_.end() && next_->end <= at) {
-      begin_ = next_->end;
-      ++next_;
-      seen_ = false;
-      begun_ = true;
-      lone_.insert(lone_.end(), before_.begin(), before_.end());
-      before_.clear();
-    }
-    if (!begun_) return;
-    const bool model = (next_ != steps_.end() && next_->begin <= at) ||
-                       (rule && (namesModel(*rule) || namesFramework(*rule)));
-    if (model) models_.push_back(at - begin_);
-    seen_ = seen_ || model;
-    if (!seen_) return before_.push_back({stack, at - begin_});
-    for (const Early& early : before_) report(early.stack, At::kBefore);
-    before_.clear();
-    report(stack, At::kAfter);
-  }
-
-  // Where samples are as far apart as steps, most are alone in their turn. Each is placed by its
-  // time since the last step: before the model where it is earlier than 95 % of the model's
-  // samples, after it where it is later than half of them; between those it is not counted.
-  template <class Report>
-  void end(Report&& report) {
-    if (models_.size() < kMinModels) return;
-    std::sort(models_.begin(), models_.end());
-    const Nanos first = models_[models_.size() / 20], middle = models_[models_.size() / 2];
-    for (const Early& early : lone_)
-      if (early.since < first || early.since > middle)
-        report(early.stack, early.since < first ? At::kBefore : At::kAfter);
-  }
-
- private:
-  static constexpr std::size_t kMinModels = 40;  // of which a twentieth is two
-  struct Early {
-    StackId stack;
-    Nanos since{};  // the optimizer's last step
-  };
-  std::vector<Interval> steps_;
-  std::vector<Interval>::const_iterator next_;
-  Nanos begin_{};
-  std::vector<Early> before_, lone_;
-  std::vector<Nanos> models_;  // since the optimizer's last step
-  bool begun_ = false, seen_ = false;
-};
+// "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
+bool stepsEnvironment(std::string_view function) {
+  if (!function.ends_with(".step") && !function.ends_with(".reset")) return false;
+  const std::vector<std::string> words = splitName(function);
+  return std::find(words.begin(), words.end(), "env") != words.end() ||
+         std::find(words.begin(), words.end(), "environment") != words.end();
+}
 
 class Finder {
  public:
-  Finder(const Trace& trace, const StackLabels& labels) : trace_(trace), labels_(labels) {}
+  // `fetched`: the hook times the loader's batches.
+  Finder(const Trace& trace, const StackLabels& labels, bool fetched)
+      : trace_(trace), labels_(labels), fetched_(fetched) {}
 
   // `seen`: how often the stack was, and when.
   void see(StackId stack, Samples seen) {
-    if (const PhaseRule* rule = labels_.of(stack, Side::kTrainer).rule) {
+    const StackLabel& label = labels_.of(stack, Side::kTrainer);
+    if (!label.update.none()) seen.update = seen.all;
+    if (const PhaseRule* rule = label.rule) {
+      if (rule->id == "torch.backward") seen.update = seen.all;
       seen.data = namesData(*rule) * seen.all;
       seen.model = namesModel(*rule) * seen.all;
       seen.arrays = rule->arrays * seen.all;
@@ -103,7 +103,9 @@ class Finder {
     std::set<Name> met;  // once each, though it may call itself
     for (StackId at = stack; !at.none(); at = trace_.stack(at).caller) {
       const Name name = nameOf(at);
-      if (!users(at) || !met.insert(name).second) continue;
+      if (!users(at)) continue;
+      seen.plays = seen.plays || namesPlay(trace_.text(trace_.stack(at).function));
+      if (!met.insert(name).second) continue;
       Samples here = seen;
       const PhaseRule* caller = labels_.of(trace_.stack(at).caller, Side::kTrainer).rule;
       if (caller && (namesModel(*caller) || namesFramework(*caller))) here.framework = seen.all;
@@ -112,11 +114,30 @@ class Finder {
     }
   }
 
+  [[nodiscard]] bool evaluates(StackId frame) const {
+    const auto found = functions_.find(nameOf(frame));
+    if (found == functions_.end()) return false;
+    const Samples& f = found->second;
+    return f.all >= kMinSamples && f.inLong >= kInLongSteps * f.all && f.firstLong < f.lastLong &&
+           f.model + f.framework >= kRunsModel * f.all && f.data <= kNoModel * f.all &&
+           f.update == 0 && !f.plays;
+  }
+
+  [[nodiscard]] bool writes(StackId frame) const {
+    const auto found = functions_.find(nameOf(frame));
+    if (found == functions_.end()) return false;
+    const Samples& f = found->second;
+    return f.writes >= kMinSamples && f.writes >= kMuchWriting * f.all && f.update == 0 &&
+           f.data <= kMuchData * f.all;
+  }
+
   [[nodiscard]] bool makesData(StackId frame) {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
     const Samples& f = found->second;
-    if (f.model <= kNoModel * f.all && (reads(f) || cutsArrays(f))) return true;
+    const bool data = reads(f) || cutsArrays(f) || (fetched_ && preparesData(f)) ||
+                      stepsEnvironment(trace_.text(trace_.stack(frame).function));
+    if (f.model <= kNoModel * f.all && data) return true;
     const Samples& line = lines_[{found->first, trace_.stack(frame).line}];
     return cutsArrays(line);
   }
@@ -132,6 +153,11 @@ class Finder {
     return f.model + f.framework <= kNoModel * f.all && f.before >= kMinSamples &&
            f.after <= kOutOfTurn * (f.before + f.after);
   }
+  // Of a batch that the loader gave: nothing in it can be the model's, whatever else it runs.
+  static bool preparesData(const Samples& f) {
+    return f.others >= kMinSamples && f.operators <= kFewOperators * (f.operators + f.others) &&
+           inTurn(f);
+  }
   static bool cutsArrays(const Samples& f) {
     const double known = f.data + f.arrays;
     return known >= kMinSamples && known >= kSomeArrays * f.all && inTurn(f);
@@ -143,6 +169,14 @@ class Finder {
     to.model += more.model;
     to.arrays += more.arrays;
     to.framework += more.framework;
+    to.update += more.update;
+    to.writes += more.writes;
+    to.operators += more.operators;
+    to.others += more.others;
+    to.inLong += more.inLong;
+    to.firstLong = std::min(to.firstLong, more.firstLong);
+    to.lastLong = std::max(to.lastLong, more.lastLong);
+    to.plays = to.plays || more.plays;
     to.before += more.before;
     to.after += more.after;
   }
@@ -159,6 +193,7 @@ class Finder {
 
   const Trace& trace_;
   const StackLabels& labels_;
+  const bool fetched_;
   Samples whole_;
   std::map<Name, Samples> functions_;
   std::map<std::pair<Name, std::uint32_t>, Samples> lines_;
@@ -167,37 +202,64 @@ class Finder {
 
 }  // namespace
 
-DataFunctions::DataFunctions(const Trace& trace, const StackLabels& labels,
-                             const ThreadLife& thread, Nanos begin, Nanos end) {
+OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
+                     Nanos begin, Nanos end) {
   std::vector<Samples> samples(trace.stacks.size());  // millions of samples, thousands of stacks
   const auto of = [&](StackId stack) -> Samples& { return samples[stack.value - 1]; };
-  Turns turns(trace, thread.id);
-  const auto report = [&](StackId seen, Turns::At at) {
+  Turns turns(trace, thread.id, [&](StackId seen, Turns::At at) {
     ++(at == Turns::At::kBefore ? of(seen).before : of(seen).after);
-  };
+  });
+  LongSteps longSteps(trace, thread.id, begin, end);
   eachSample(trace, thread, begin, end, [&](const Sample& sample) {
     const StackId stack = sample.stack->stack;
     if (stack.none() || stack.value > samples.size()) return;
-    ++of(stack).all;
-    turns.sample(sample.at, stack, labels.of(stack, Side::kTrainer).rule, report);
+    Samples& seen = of(stack);
+    ++seen.all;
+    seen.writes += sample.wait == Wait::kFileWrite;
+    if (const auto step = longSteps.at(sample.at)) {
+      ++seen.inLong;
+      seen.firstLong = std::min(seen.firstLong, *step);
+      seen.lastLong = std::max(seen.lastLong, *step);
+    }
+    turns.sample(sample.at, stack, labels.of(stack, Side::kTrainer).rule);
   });
-  turns.end(report);
-  Finder finder(trace, labels);
+  turns.end();
+  NativeClasses classes(trace);
+  eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
+    if (native.stack.none() || native.stack.value > samples.size()) return;
+    const auto operators = operatorsCode(classes.of(native), trace.text(native.file));
+    if (operators)
+      (*operators ? of(native.stack).operators : of(native.stack).others) += native.samples;
+  });
+  Finder finder(trace, labels, turns.fetched());
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (samples[i].all > 0) finder.see(StackId{static_cast<std::uint32_t>(i + 1)}, samples[i]);
   inside_.reserve(trace.stacks.size());
   // A caller's id is smaller than its callee's, so it is there already.
   for (std::size_t i = 0; i < trace.stacks.size(); ++i) {
     const StackSeen& seen = trace.stacks[i].data;
-    const bool outside = seen.caller.none() || seen.caller.value > i;
-    inside_.push_back((!outside && inside_[seen.caller.value - 1]) ||
-                      finder.makesData(StackId{static_cast<std::uint32_t>(i + 1)}));
+    const StackId frame{static_cast<std::uint32_t>(i + 1)};
+    const bool outermost = seen.caller.none() || seen.caller.value > i;
+    const Is caller = outermost ? Is::kNeither : inside_[seen.caller.value - 1];
+    inside_.push_back(caller != Is::kNeither    ? caller
+                      : finder.evaluates(frame) ? Is::kEvaluation
+                      : finder.writes(frame)    ? Is::kWriting
+                      : finder.makesData(frame) ? Is::kData
+                                                : Is::kNeither);
   }
 }
 
-bool DataFunctions::claim(StackId stack, const StackLabel& label, const SampleLabel& sample) const {
-  if (stack.none() || stack.value > inside_.size() || !inside_[stack.value - 1]) return false;
-  return sample.phase == Phase::kCompute && (!label.rule || label.rule->work);
+std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& label,
+                                            const SampleLabel& sample) const {
+  if (stack.none() || stack.value > inside_.size()) return std::nullopt;
+  const Is is = inside_[stack.value - 1];
+  if (is == Is::kEvaluation && sample.overhead == OverheadKind::kNone)
+    return SampleLabel{Phase::kPeriodic, OverheadKind::kEvaluation, kOwnEvaluation};
+  if (is == Is::kWriting && sample.overhead == OverheadKind::kNone)
+    return SampleLabel{Phase::kPeriodic, OverheadKind::kCheckpoint, kOwnWriting};
+  if (is == Is::kData && sample.phase == Phase::kCompute && (!label.rule || label.rule->work))
+    return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
+  return std::nullopt;
 }
 
 }  // namespace stallprof

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "analysis/facts/stack_samples.h"
@@ -9,29 +10,45 @@
 
 namespace stallprof {
 
-// The user's own functions that make data in a trainer whose loader nobody knows: nothing in them
-// is a model's by a known rule, while elsewhere in the trainer something is, and
+// What the user's own functions in a trainer's thread are for, where their place in its stacks and
+// steps says so.
+//
+// Making data, beside a loader or without one: nothing in them is a model's by a known rule, while
+// elsewhere in the trainer something is, and
 //  - what they call reads or transforms by known rules for much of their time, or
-//  - they work on arrays and call no framework, nor does one call them, and where steps of an
-//    optimizer are known they lie after one and before the model is next met. A function that
-//    scores the step before by arrays alone cannot be distinguished from these.
+//  - they work on arrays and call no framework, nor does one call them, and where a loader's
+//    batches, else steps of an optimizer, are known they lie after one and before the model is next
+//    met. A function that scores the step before by arrays alone cannot be distinguished from
+//    these where no loader is known. Or
+//  - they lie between a loader's batch and the model, and the kernel's samples of them are in no
+//    framework's code, nor in BLAS. Or
+//  - they step or reset an environment, by the class and the name that they have.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
-// no framework, and lies after an optimizer's step and before the model: a batch cut in the loop,
+// no framework, and lies after such a batch or step and before the model: a batch cut in the loop,
 // by a list comprehension of its own (Python from 3.12 on has no frame for it). Without a model
 // that rules know nothing distinguishes them: none.
-class DataFunctions {
+//
+// Evaluating: they run the model, never backward nor an update, and lie in a few steps of an
+// optimizer alone, each far longer than the others. All of their time is periodic. One that steps
+// an environment, by a rule or by the words of a name in it, is none: what it plays is trained on.
+//
+// Writing: they are blocked writing a file for much of their time, and neither update a model nor
+// make data. All of their time is periodic, opening the file and formatting what it gets, too.
+class OwnPhases {
  public:
-  DataFunctions() = default;
+  OwnPhases() = default;
   // By the samples of `thread` in [begin, end). Pure.
-  DataFunctions(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
-                Nanos begin, Nanos end);
+  OwnPhases(const Trace& trace, const StackLabels& labels, const ThreadLife& thread, Nanos begin,
+            Nanos end);
 
-  // One of them is in the stack, and nothing nearer says what the sample is.
-  [[nodiscard]] bool claim(StackId stack, const StackLabel& label, const SampleLabel& sample) const;
+  // What a sample is for whose stack holds one of them, where nothing nearer says it.
+  [[nodiscard]] std::optional<SampleLabel> claim(StackId stack, const StackLabel& label,
+                                                 const SampleLabel& sample) const;
 
  private:
-  std::vector<bool> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
+  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting };
+  std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 
 }  // namespace stallprof

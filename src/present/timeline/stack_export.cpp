@@ -65,19 +65,18 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
     const Role role = roles.of(thread.process);
-    // Of the thread that steps the report knows the user's own functions that make data.
+    // Of the thread that steps the report knows what the user's own functions are for.
     const bool trains = roles.of(ThreadId{static_cast<std::uint32_t>(i + 1)}) == Role::kTrainer;
-    const DataFunctions own = by == StackGroup::kPhase && trains
-                                  ? DataFunctions(trace, labels, thread, trace.begin, endOf(trace))
-                                  : DataFunctions();
+    const OwnPhases own = by == StackGroup::kPhase && trains
+                              ? OwnPhases(trace, labels, thread, trace.begin, endOf(trace))
+                              : OwnPhases();
     const auto groupOf = [&](const Sample& sample) -> std::string {
       if (by == StackGroup::kRole) return std::string(nameOf(role));
       if (by == StackGroup::kProcess) return processName(trace, thread.process);
       if (by == StackGroup::kNone) return {};
       const StackLabel label = labels.of(sample.stack->stack, sideOf(role));
       const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
-      const bool data = own.claim(sample.stack->stack, label, what);
-      return std::string(nameOf(data ? Phase::kTransform : what.phase));
+      return std::string(nameOf(own.claim(sample.stack->stack, label, what).value_or(what).phase));
     };
     eachSample(trace, thread, trace.begin, endOf(trace), [&](const Sample& sample) {
       if (sample.stack->stack.none() || (!blocked && sample.wait != Wait::kRunning)) return;

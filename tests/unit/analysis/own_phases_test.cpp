@@ -130,9 +130,61 @@ TEST_CASE("what a framework calls, or calls one, makes no data by its place alon
       transformed(sample(10, 2, 9) + sample(30, 2, 10) + sample(50, 2, 13) + sample(70, 3, 4)), 0));
 }
 
-TEST_CASE("where a loader is known, arrays before the model are the step's own") {
+// Function cut() prepares a loader's batch, by code that samples of the kernel know.
+TEST_CASE("what is done with a loader's batch before the model is met makes data") {
   const std::string fetch = "1ms fetch thread=1 loader=1 epoch=1 duration=1ms cpu=1ms batch=0\n";
-  CHECK(near(transformed(fetch + sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0));
+  const auto native = [](const char* file, int samples) {
+    return std::string("10ms native thread=1 duration=50ms stack=9 file=\"") + file +
+           "\" offset=64 samples=" + std::to_string(samples) + "\n";
+  };
+  const std::string before = fetch + sample(10, 6, 9) + sample(70, 3, 4);
+  CHECK(near(transformed(fetch + sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0.7));
+  CHECK(near(transformed(before), 0));  // its code may be anyone's
+  CHECK(near(transformed(before + native("/usr/bin/python3.11", 6)), 0.7));
+  CHECK(near(transformed(before + native("/u/site-packages/numpy/random/mtrand.so", 6)), 0.7));
+  CHECK(near(transformed(before + native("/usr/bin/python3.11", 6) +
+                         native("/u/site-packages/torch/lib/libtorch_cpu.so", 3)),
+             0));
+  CHECK(near(transformed(before + native("/usr/lib/libblas.so.3", 6)), 0));
+  CHECK(near(
+      transformed(fetch + sample(10, 3, 4) + sample(40, 6, 9) + native("/usr/bin/python3.11", 6)),
+      0));  // after the model: it scores
+}
+
+namespace {
+
+// 120 steps of 20 ms; after every 30th, 400 ms at `stack`.
+Breakdown withRareWork(int stack) {
+  std::string text = test::kTrainer + kFrames +
+                     "0 stack stack=21 caller=1 file=\"train.py\" function=\"accuracy\" line=70\n"
+                     "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/nn/linear.py\" "
+                     "function=\"Linear.forward\" line=9\n"
+                     "0 stack stack=23 caller=1 file=\"train.py\" function=\"collect_rollout\" "
+                     "line=80\n"
+                     "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/nn/linear.py\" "
+                     "function=\"Linear.forward\" line=9\n";
+  for (int i = 0; i < 4; ++i) {
+    const int at = 1000 * i;
+    text += "repeat 30 every 20ms\n" + std::to_string(at) +
+            "ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
+            sample(at + 1, 2, 4) + std::to_string(at + 19) +
+            "ms optimizer thread=1 duration=1ms optimizer=1\nend\n" + std::to_string(at + 600) +
+            "ms slice thread=1 duration=400ms run=400ms samples=40 wait=running\n" +
+            sample(at + 601, 40, stack);
+  }
+  return analyze(test::traceOf(text)).breakdown;
+}
+
+}  // namespace
+
+TEST_CASE("a function that runs the model in a few long steps, and never updates it, evaluates") {
+  const Breakdown accuracy = withRareWork(22), rollout = withRareWork(24),
+                  backward = withRareWork(4);
+  REQUIRE((accuracy.phase && rollout.phase && backward.phase));
+  CHECK(near(accuracy.phase->periodic,
+             0.32));  // 0.8 s of 2.48: steps of the first 1.12 s are warm-up
+  CHECK(near(rollout.phase->periodic, 0));
+  CHECK(near(backward.phase->periodic, 0));
 }
 
 // main() itself trains (17). Its line 31 reads a mapped file (15) and makes a batch of it.
@@ -162,4 +214,22 @@ TEST_CASE(
       "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE(a.breakdown.phase.has_value());
   CHECK(near(a.breakdown.phase->transform, 0));
+}
+
+TEST_CASE("a function that is blocked writing a file is periodic, what it formats and opens too") {
+  const Analysis a = analyze(test::traceOf(
+      test::kTrainer + kFrames +
+      "0 stack stack=21 caller=1 file=\"train.py\" function=\"store\" line=70\n"
+      "repeat 200 every 100ms\n"
+      "0ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+      sample(10, 5, 4) + "50ms slice thread=1 duration=20ms samples=2 wait=file_write\n" +
+      sample(60, 2, 21) + "70ms slice thread=1 duration=10ms samples=1 wait=file_meta\n" +
+      sample(80, 1, 21) + "80ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
+      sample(90, 2, 21) + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->periodic, 0.5));
+  CHECK(near(a.breakdown.phase->extract, 0));
+  REQUIRE(!a.findings.empty());
+  CHECK(a.findings[0].id == "periodic.checkpoint");
+  CHECK(a.findings[0].where.line == 70);
 }

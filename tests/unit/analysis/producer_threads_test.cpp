@@ -71,6 +71,31 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+// The trainer receives from a process that it started (3 is its Queue.get), which works (6).
+TEST_CASE("a process that the program starts itself makes the data that the trainer receives") {
+  const auto phases = [](const std::string& parent, const std::string& more = "") {
+    const std::string text =
+        test::kTrainer + "0 process process=2 pid=200" + parent +
+        "\n0 thread thread=2 process=2 tid=200\n" + more +
+        "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n"
+        "0 stack stack=2 caller=1 file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
+        "function=\"Queue.get\" line=103\n"
+        "0 stack stack=3 caller=2 file=\"/usr/lib/python3.11/multiprocessing/connection.py\" "
+        "function=\"Connection._recv\" line=378\n"
+        "0 stack stack=4 file=\"train.py\" function=\"main\" line=21\n"
+        "0 stack stack=5 file=\"/usr/lib/python3.11/multiprocessing/process.py\" "
+        "function=\"BaseProcess._bootstrap\" line=314\n"
+        "0 stack stack=6 caller=5 file=\"train.py\" function=\"make\" line=7\n";
+    const Analysis a = analyze(test::traceOf(text + trainer("pipe") + other("60ms", "running", 6)));
+    REQUIRE(a.breakdown.phase);
+    return *a.breakdown.phase;
+  };
+  CHECK(near(phases(" parent=1").transform, 0.6));
+  CHECK(near(phases("").load, 0.6));  // a process of somebody else's
+  // A loader's worker, whose batches the hook follows.
+  CHECK(near(phases(" parent=1", "500ms worker thread=2 key=9 worker=0 workers=1\n").load, 0.6));
+}
+
 TEST_CASE("in a queue's get a thread that runs, or waits to, is still waiting for its batch") {
   const Analysis a =
       analyze(test::traceOf(kThreads + trainer("running") + other("60ms", "running", 6)));

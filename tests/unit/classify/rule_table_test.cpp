@@ -80,8 +80,8 @@ TEST_CASE("what is wrong in a rule file is said with file and line") {
         "my.toml:5: waits is true or false");
   CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncovers = \"some\"\n") ==
         "my.toml:5: covers is true, false or \"library\"");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncontext = \"any\"\n") ==
-        "my.toml:5: 'any' is no context; there are producer and trainer");
+  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncontext = \"both\"\n") ==
+        "my.toml:5: 'both' is no context; there are producer, trainer and any");
   CHECK(complaintAbout("[[rule]]\nid = \"A b\"\nphase = \"load\"\nmodules = [\"x\"]\n")
             .find("id 'A b' takes") != std::string::npos);
   CHECK(complaintAbout("rules = 1\n") == "my.toml:1: 'rules' is not library, source or [[rule]]");

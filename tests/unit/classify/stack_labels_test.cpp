@@ -80,6 +80,20 @@ TEST_CASE("importing covers the library's own modules, not what the user's modul
   CHECK(ask(Side::kTrainer, Wait::kRunning, own) == Answer{"compute", "torch.optimizer"});
 }
 
+TEST_CASE("how a process of the program's own was started says nothing of what it runs") {
+  const std::string lib = "/usr/lib/python3.11/";
+  for (const char* const start :
+       {"multiprocessing/popen_fork.py Popen._launch", "multiprocessing/spawn.py _main"}) {
+    const std::vector<std::string> own = {
+        lib + start, lib + "multiprocessing/process.py BaseProcess._bootstrap",
+        lib + "multiprocessing/process.py BaseProcess.run", "/home/me/train.py make"};
+    CHECK(ask(Side::kTrainer, Wait::kRunning, own) == Answer{"compute", "own.trainer"});
+    CHECK(ask(Side::kProducer, Wait::kRunning, own) == Answer{"transform", "own.producer"});
+    CHECK(ask(Side::kTrainer, Wait::kRunning, {own[0], own[1]}) ==
+          Answer{"compute", "own.trainer"});
+  }
+}
+
 TEST_CASE("remarks about missing frames claim nothing and are nobody's line") {
   const auto trace = parseTrace(
       "0 stack stack=1 function=\"(truncated)\" kind=other\n"

@@ -45,50 +45,65 @@ Saves savesIn(const Evidence& e) {
 }
 
 // Only the checkpoint's part of the periodic time shrinks.
-PipelineSettings withCheckpoints(const Evidence& e, double scale) {
+PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) {
   PipelineSettings s = e.gains.base();
-  const double part = e.periodic > 0 ? std::min(1.0, e.checkpoint / e.periodic) : 0;
+  const double part = e.periodic > 0 ? std::min(1.0, share / e.periodic) : 0;
   s.periodicScale = 1 - part * (1 - scale);
   return s;
 }
 
 // Arithmetic where there is no model of the loader: saving holds up everything else.
-Prediction savingLess(const Evidence& e, double likely, double minimum, double maximum) {
+Prediction savingLess(const Evidence& e, double share, double likely, double minimum,
+                      double maximum) {
   if (e.gains.fits())
-    return e.gains.predict(withCheckpoints(e, likely), withCheckpoints(e, minimum),
-                           withCheckpoints(e, maximum));
-  return withoutOverhead(e.checkpoint, likely, minimum, maximum);
+    return e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
+                           withCheckpoints(e, share, maximum));
+  return withoutOverhead(share, likely, minimum, maximum);
 }
 
+// The saves that the hook times, and what samples find beside them.
 Maybe<Finding> checkpoint(const Evidence& e) {
-  if (e.checkpoint <= kNotable) return {};
-  Finding f = findingOf(e, e.checkpoint, "Training stands still while checkpoints are written");
+  const Share sampled = shareOfOverhead(e, OverheadKind::kCheckpoint);
+  const double beside = sampled.low > kNotable ? sampled.value : 0, share = e.checkpoint + beside;
+  if (share <= kNotable) return {};
   const Saves saves = savesIn(e);
-  addEvidence(f, "saving takes {} of the time", {ratioWord(e.checkpoint)});
-  addEvidence(
-      f, "{} saves in {} steps, {} each",
-      {countWord(saves.count), countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
-       timeWord(e.checkpoint * e.window / std::max(1, saves.count))});
+  Finding f = findingOf(e, share,
+                        saves.count > 0 ? "Training stands still while checkpoints are written"
+                                        : "Training stands still while files are written");
+  addEvidence(f, "saving takes {} of the time", {ratioWord(share)});
+  if (saves.count > 0)
+    addEvidence(
+        f, "{} saves in {} steps, {} each",
+        {countWord(saves.count), countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
+         timeWord(e.checkpoint * e.window / saves.count)});
   if (saves.longest) {
     f.where.file = Untrusted(std::string(e.trace.text(saves.longest->file)));
     f.where.line = saves.longest->line;
   }
+  if (beside > 0) {
+    addEvidence(f, "of which writing beside known saves {}", {ratioWord(beside)});
+    f.confidence = std::min(f.confidence, Confidence::kMedium);
+    if (beside > e.checkpoint) pointAtOverhead(f, e, OverheadKind::kCheckpoint);
+  }
   // A copy in memory remains: about a tenth of a write that reaches storage.
   return withAdvice(
-      f, {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
-                   assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
-                            savingLess(e, 0.1, 0.3, 0.02)),
-                   "a second copy of the weights in memory while it is written"),
-          adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
-                   savingLess(e, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});
+      f,
+      {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
+                assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
+                         savingLess(e, share, 0.1, 0.3, 0.02)),
+                "a second copy of the weights in memory while it is written"),
+       adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
+                savingLess(e, share, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCheckpoint(
     "periodic.checkpoint", checkpoint, offers(kBackgroundCheckpoints, kRarerCheckpoints),
-    {.cause = R"(The training stands still while its state is written.)",
-     .rule = R"(saving on the trainer's thread takes over 5 % of the window.)",
+    {.cause = R"(The training stands still while its state, or another file, is written.)",
+     .rule = R"(saving on the trainer's thread takes over 5 % of the window: calls that the hook
+  times, and what samples find blocked in writing, with the function of the user's own that
+  does it.)",
      .fixes = R"(- Copy the state, write it in the background.
 - Save less often.
 - Save to local storage, copy from there.)",

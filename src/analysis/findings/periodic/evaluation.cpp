@@ -65,8 +65,9 @@ extern const FindingDefinition kEvaluation(
     "periodic.evaluation", evaluation, offers(kRarerEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(epochs without an optimizer step, what a program does between eval() and train()
-  of a module without an update, or what a library is known to call evaluation, are over 5 % of
-  the window.)",
+  of a module without an update, what a library is known to call evaluation, or what functions
+  of the program's own do that run the model and never update it, in a few steps that are far
+  longer than the others, are over 5 % of the window.)",
      .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode
   makes the data to train on.)"});

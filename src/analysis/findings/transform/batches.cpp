@@ -33,8 +33,16 @@ Finding threadsFinding(const Evidence& e, std::string title) {
   Finding f = loaderFinding(e, e.transform, std::move(title));
   f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
   addWaitEvidence(f, e);
-  addEvidence(f, "made by {} of the training process, which also do other work",
-              {countWord(static_cast<std::int64_t>(e.trainer.threads.size()), "thread")});
+  const auto own =
+      std::count_if(e.trainer.threads.begin(), e.trainer.threads.end(),
+                    [&](ThreadId id) { return e.trace.thread(id).process == e.trainer.process; });
+  const auto others = static_cast<std::int64_t>(e.trainer.threads.size()) - own;
+  if (own > 0)
+    addEvidence(f, "made by {} of the training process, which also do other work",
+                {countWord(own, "thread")});
+  if (others > 0)
+    addEvidence(f, "made by {} of processes that the program starts itself",
+                {countWord(others, "thread")});
   addCoresEvidence(f, e);
   return f;
 }
