@@ -23,8 +23,8 @@ constexpr OwnRule kOwnRules[] = {
      "In the trainer, a function of the user's own that runs the model, never backward nor an "
      "update, in a few steps that are far longer than the others."},
     {kOwnWriting, "periodic",
-     "In the trainer, a function of the user's own that is blocked writing a file for much of its "
-     "time, and neither updates a model nor makes data."},
+     "In the trainer, a function of the user's own that is blocked writing a file, or logs, for "
+     "much of its time, and neither updates a model nor makes data."},
     {kUnknownLine, "other",
      "The trainer's own code, in a loop whose loader nobody knows, at a line that neither computes "
      "by any rule nor makes what the computing lines are given."},

@@ -22,7 +22,7 @@ constexpr double kNoModel = 0.02;      // of a function's samples: a module's co
 constexpr double kSomeModel = 0.05;    // of the trainer's samples: rules know this program's model
 constexpr double kSomeArrays = 0.10;   // of its samples, or reads: more is C that it calls itself
 constexpr double kOutOfTurn = 0.10;    // of a function's samples in a step: samples are not exact
-constexpr double kMuchWriting = 0.20;  // of a function's samples
+constexpr double kMuchWriting = 0.20;  // of a function's samples; of logging likewise
 // Of the kernel's samples: a tensor made of an array, and samples that were paired with the stack
 // of a call just before or after.
 constexpr double kFewOperators = 0.25;
@@ -35,6 +35,7 @@ struct Samples {
   double framework = 0;              // operators of a framework's, or called by its model
   double update = 0;                 // backward, an optimizer
   double writes = 0;                 // blocked writing a file
+  double logs = 0;                   // in a logger, a tracker, a progress bar
   double before = 0, after = 0;      // the model was met, in this turn
   double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
   double inLong = 0;                 // in steps far longer than the others,
@@ -94,6 +95,7 @@ class Finder {
     if (!label.update.none()) seen.update = seen.all;
     if (const PhaseRule* rule = label.rule) {
       if (rule->id == "torch.backward") seen.update = seen.all;
+      seen.logs = (rule->overhead == OverheadKind::kLogging) * seen.all;
       seen.data = namesData(*rule) * seen.all;
       seen.model = namesModel(*rule) * seen.all;
       seen.arrays = rule->arrays * seen.all;
@@ -123,11 +125,12 @@ class Finder {
            f.update == 0 && !f.plays;
   }
 
-  [[nodiscard]] bool writes(StackId frame) const {
+  // `what`: its samples of writing, or of logging.
+  [[nodiscard]] bool doesMuch(double Samples::*what, StackId frame) const {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end()) return false;
     const Samples& f = found->second;
-    return f.writes >= kMinSamples && f.writes >= kMuchWriting * f.all && f.update == 0 &&
+    return f.*what >= kMinSamples && f.*what >= kMuchWriting * f.all && f.update == 0 &&
            f.data <= kMuchData * f.all;
   }
 
@@ -138,8 +141,9 @@ class Finder {
     const bool data = reads(f) || cutsArrays(f) || (fetched_ && preparesData(f)) ||
                       stepsEnvironment(trace_.text(trace_.stack(frame).function));
     if (f.model <= kNoModel * f.all && data) return true;
-    const Samples& line = lines_[{found->first, trace_.stack(frame).line}];
-    return cutsArrays(line);
+    const std::uint32_t number = trace_.stack(frame).line;
+    const Samples& line = lines_[{found->first, number}];
+    return cutsArrays(line) || (preparesData(line) && number < firstOfModel(found->first));
   }
 
  private:
@@ -153,7 +157,17 @@ class Finder {
     return f.model + f.framework <= kNoModel * f.all && f.before >= kMinSamples &&
            f.after <= kOutOfTurn * (f.before + f.after);
   }
-  // Of a batch that the loader gave: nothing in it can be the model's, whatever else it runs.
+  // The first line of a function that trains at which the model runs; 0: it does not train.
+  [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
+    if (functions_.at(name).update == 0) return 0;
+    for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
+         ++at)
+      if (at->second.model + at->second.framework + at->second.update > kSomeModel * at->second.all)
+        return at->first.second;
+    return 0;
+  }
+  // Between a batch or a step and the model, by the kernel's samples too: none of it is the
+  // model's.
   static bool preparesData(const Samples& f) {
     return f.others >= kMinSamples && f.operators <= kFewOperators * (f.operators + f.others) &&
            inTurn(f);
@@ -171,6 +185,7 @@ class Finder {
     to.framework += more.framework;
     to.update += more.update;
     to.writes += more.writes;
+    to.logs += more.logs;
     to.operators += more.operators;
     to.others += more.others;
     to.inLong += more.inLong;
@@ -241,11 +256,12 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     const StackId frame{static_cast<std::uint32_t>(i + 1)};
     const bool outermost = seen.caller.none() || seen.caller.value > i;
     const Is caller = outermost ? Is::kNeither : inside_[seen.caller.value - 1];
-    inside_.push_back(caller != Is::kNeither    ? caller
-                      : finder.evaluates(frame) ? Is::kEvaluation
-                      : finder.writes(frame)    ? Is::kWriting
-                      : finder.makesData(frame) ? Is::kData
-                                                : Is::kNeither);
+    inside_.push_back(caller != Is::kNeither                     ? caller
+                      : finder.evaluates(frame)                  ? Is::kEvaluation
+                      : finder.doesMuch(&Samples::writes, frame) ? Is::kWriting
+                      : finder.doesMuch(&Samples::logs, frame)   ? Is::kLogging
+                      : finder.makesData(frame)                  ? Is::kData
+                                                                 : Is::kNeither);
   }
 }
 
@@ -257,7 +273,10 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
     return SampleLabel{Phase::kPeriodic, OverheadKind::kEvaluation, kOwnEvaluation};
   if (is == Is::kWriting && sample.overhead == OverheadKind::kNone)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kCheckpoint, kOwnWriting};
-  if (is == Is::kData && sample.phase == Phase::kCompute && (!label.rule || label.rule->work))
+  const bool vague = sample.phase == Phase::kCompute && (!label.rule || label.rule->work);
+  if (is == Is::kLogging && vague)
+    return SampleLabel{Phase::kPeriodic, OverheadKind::kLogging, kOwnWriting};
+  if (is == Is::kData && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
   return std::nullopt;
 }

@@ -21,7 +21,8 @@ namespace stallprof {
 //    met. A function that scores the step before by arrays alone cannot be distinguished from
 //    these where no loader is known. Or
 //  - they lie between a loader's batch and the model, and the kernel's samples of them are in no
-//    framework's code, nor in BLAS. Or
+//    framework's code, nor in BLAS; lines of a function that trains likewise, with a loader or
+//    without, above the line at which the model first runs. Or
 //  - they step or reset an environment, by the class and the name that they have.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
@@ -34,7 +35,8 @@ namespace stallprof {
 // an environment, by a rule or by the words of a name in it, is none: what it plays is trained on.
 //
 // Writing: they are blocked writing a file for much of their time, and neither update a model nor
-// make data. All of their time is periodic, opening the file and formatting what it gets, too.
+// make data. All of their time is periodic, opening the file and formatting what it gets, too. Or
+// they log for as much: then what they compute and format for it is periodic, too.
 class OwnPhases {
  public:
   OwnPhases() = default;
@@ -47,7 +49,7 @@ class OwnPhases {
                                                  const SampleLabel& sample) const;
 
  private:
-  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting };
+  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting, kLogging };
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 

@@ -233,3 +233,35 @@ TEST_CASE("a function that is blocked writing a file is periodic, what it format
   CHECK(a.findings[0].id == "periodic.checkpoint");
   CHECK(a.findings[0].where.line == 70);
 }
+
+// main() trains at line 32 (17), and makes its batch at 31 (14) in C alone.
+TEST_CASE("a line above the model's, by the kernel's samples in no framework, makes data") {
+  const auto at = [](int stack, const char* file) {
+    return std::string("10ms native thread=1 duration=50ms stack=") + std::to_string(stack) +
+           " file=\"" + file + "\" offset=64 samples=6\n";
+  };
+  const std::string own = sample(10, 6, 14), model = sample(70, 3, 17);
+  CHECK(near(transformed(own + model + at(14, "/usr/bin/python3.11")), 0.7));
+  CHECK(near(transformed(own + model + at(14, "/u/site-packages/torch/libtorch_cpu.so")), 0));
+  // Line 33, once the model was met in the step before: what is done with its result.
+  CHECK(near(transformed("0 stack stack=21 file=\"train.py\" function=\"main\" line=33\n" +
+                         sample(10, 6, 21) + model + at(21, "/usr/bin/python3.11")),
+             0));
+}
+
+TEST_CASE("own lines and formats of a function that logs are periodic as its logging is") {
+  const std::string logs =
+      "0 stack stack=21 caller=1 file=\"train.py\" function=\"report\" line=70\n"
+      "0 stack stack=22 caller=21 file=\"/usr/lib/python3.11/logging/__init__.py\" "
+      "function=\"info\" line=9\n"
+      "0 stack stack=23 caller=21 file=\"/usr/lib/python3.11/json/__init__.py\" "
+      "function=\"dumps\" line=9\n";
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kFrames + logs + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    sample(10, 4, 4) + sample(50, 2, 22) + sample(70, 2, 23) + sample(90, 1, 21) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->periodic, 0.5));
+  CHECK(near(a.breakdown.phase->transform, 0));
+}
