@@ -2,6 +2,7 @@
 #include "analysis/blame/producer_threads.h"
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/blame/blame.h"
 #include "analysis/facts/stack_samples.h"
@@ -47,10 +48,7 @@ class Finder {
     for (const ThreadId id : trace_.process(timeline_.who.process).threads)
       if (id != timeline_.who.thread && (waitedFor ? works(id, waiting) : waitsForRoom(id)))
         take(id);
-    for (const ProcessLife& process : trace_.processes)
-      if (waitedFor && below(process))
-        for (const ThreadId id : process.threads)
-          if (works(id, waiting)) take(id);
+    if (waitedFor) takeOthers(waiting, take);
     if (running.all.samples >= kMinSamples) {
       found_.cpuExtract = running.ratio(Phase::kExtract);
       found_.cpuLoad = running.ratio(Phase::kLoad);
@@ -80,13 +78,19 @@ class Finder {
                });
   }
 
-  // Started by the trainer, or by one that it started; and no loader's worker, of which the hook
-  // knows whose batches it makes.
+  // Python threads of processes that the trainer started, or that those did; not a loader's
+  // workers, of which the hook knows whose batches they make.
+  template <class Take>
+  void takeOthers(Nanos waiting, Take&& take) {
+    std::set<ProcessId> workers;
+    for (const auto& row : trace_.workers) workers.insert(trace_.thread(row.data.thread).process);
+    for (const ProcessLife& process : trace_.processes)
+      if (below(process) && !workers.contains(process.id))
+        for (const ThreadId id : process.threads)
+          if (!trace_.thread(id).stacks.empty() && works(id, waiting)) take(id);
+  }
+
   [[nodiscard]] bool below(const ProcessLife& process) const {
-    const auto its = [&](const auto& row) {
-      return trace_.thread(row.data.thread).process == process.id;
-    };
-    if (std::any_of(trace_.workers.begin(), trace_.workers.end(), its)) return false;
     ProcessId at = process.parent;
     for (int depth = 0; depth < kMaxDepth && !at.none(); ++depth) {
       if (at == timeline_.who.process) return true;

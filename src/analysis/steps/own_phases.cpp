@@ -106,7 +106,7 @@ class Finder {
     for (StackId at = stack; !at.none(); at = trace_.stack(at).caller) {
       const Name name = nameOf(at);
       if (!users(at)) continue;
-      seen.plays = seen.plays || namesPlay(trace_.text(trace_.stack(at).function));
+      seen.plays = seen.plays || plays(trace_.stack(at).function);
       if (!met.insert(name).second) continue;
       Samples here = seen;
       const PhaseRule* caller = labels_.of(trace_.stack(at).caller, Side::kTrainer).rule;
@@ -206,13 +206,19 @@ class Finder {
     return at->second;
   }
 
+  bool plays(StringId function) {
+    const auto [at, isNew] = plays_.try_emplace(function, false);
+    if (isNew) at->second = namesPlay(trace_.text(function));
+    return at->second;
+  }
+
   const Trace& trace_;
   const StackLabels& labels_;
   const bool fetched_;
   Samples whole_;
   std::map<Name, Samples> functions_;
   std::map<std::pair<Name, std::uint32_t>, Samples> lines_;
-  std::map<StringId, bool> users_;
+  std::map<StringId, bool> users_, plays_;  // by a frame's file, and its function
 };
 
 }  // namespace
