@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "present/words/tuning_text.h"
 #include "present/words/wording.h"
 #include "present/words/wording_device.h"
 #include "present/words/wording_native.h"
@@ -209,6 +210,7 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
     section(out, "Epochs", lines);
   }
   ceilingTable(out, a);
+  if (a.tuned) section(out, "Tuned", tuningSummary(*a.tuned));
   if (a.cost) section(out, "Cost", {costText(*a.cost)});
   section(out, "Not a problem", a.notAProblem);
   section(out, "Not measured", a.notMeasured);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "present/words/page.h"
 #include "present/words/page_detail.h"
+#include "present/words/tuning_text.h"
 #include "present/words/wording.h"
 #include "present/words/wording_device.h"
 #include "present/words/wording_functions.h"
@@ -328,6 +329,12 @@ void foot(Page& page, const Analysis& a, const PresentOptions& options, const De
   trainers(page, a, detail);
   epochs(page, a, detail);
   ceilings(page, a, detail);
+  if (a.tuned) {
+    std::string text;
+    for (const std::string& line : tuningSummary(*a.tuned))
+      text += (text.empty() ? "" : " | ") + line;
+    page.field("TUNED", kLabel, text);
+  }
   if (a.cost) page.field("COST", kLabel, costText(*a.cost));
   page.blank();
   page.flow("NOT A PROBLEM", 15, a.notAProblem, " | ");

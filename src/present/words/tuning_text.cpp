@@ -61,7 +61,8 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
 
 std::string tuningNote(const Tuned& tuned, std::size_t index) {
   std::string note = index == 0 ? "as it is" : "";
-  if (index == tuned.best()) note += note.empty() ? "best" : ", best";
+  if (index == tuned.best() && tuned.outcome != "undecided")
+    note += note.empty() ? "best" : ", best";
   if (!tuned.settings[index].why.empty()) note = "failed";
   return note;
 }
