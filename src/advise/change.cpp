@@ -5,6 +5,7 @@
 
 #include "advise/outside.h"
 #include "analysis/findings/loader_setting.h"
+#include "base/secrets.h"
 
 namespace stallprof {
 namespace {
@@ -81,9 +82,8 @@ std::string verifyCommandOf(const AdviceContext& c, const std::string& recording
   if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty()) {
     const auto& command = c.analysis.run.command;
     const bool masked =  // secrets are not recorded: the user knows them
-        std::any_of(command.begin(), command.end(), [](const Untrusted& word) {
-          return word.raw().find("***") != std::string::npos;
-        });
+        std::any_of(command.begin(), command.end(),
+                    [](const Untrusted& word) { return hasMask(word.raw()); });
     return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
            (masked ? " -- COMMAND" : "");
   }

@@ -268,4 +268,6 @@ std::string maskSecret(std::string_view name, std::string_view value) {
   return namesSecret(name) && !value.empty() ? std::string(kMask) : maskWord(value);
 }
 
+bool hasMask(std::string_view word) { return word.find(kMask) != std::string_view::npos; }
+
 }  // namespace stallprof

@@ -18,4 +18,7 @@ namespace stallprof {
 [[nodiscard]] bool environmentRecorded(std::string_view name);
 [[nodiscard]] std::string maskSecret(std::string_view name, std::string_view value);
 
+// Whether a word that was recorded has a masked part: only the user knows it whole.
+[[nodiscard]] bool hasMask(std::string_view word);
+
 }  // namespace stallprof

@@ -14,11 +14,8 @@ constexpr OwnRule kOwnRules[] = {
      "In the trainer, own code and arrays in a function of the user's own that makes data: what it "
      "calls reads or transforms by known rules, and nothing in it is a model's. Or it works on "
      "arrays alone, always between a loader's batch, else an optimizer's step, and the model's "
-     "next "
-     "use: where it scores the step before instead, this is wrong. Or it is called at a line of "
-     "the training loop "
-     "before "
-     "the first that runs a model."},
+     "next use: where it scores the step before instead, this is wrong. Or it is called at a line "
+     "of the training loop before the first that runs a model."},
     {kOwnEvaluation, "periodic",
      "In the trainer, a function of the user's own that runs the model, never backward nor an "
      "update, in a few steps that are far longer than the others."},

@@ -18,7 +18,7 @@ struct WaitRule {
 [[nodiscard]] WaitRule producerWait(Wait wait);
 
 // For a trainer outside its loader: kExtract where it reads, kCompute where its own pool or its
-// device works meanwhile, kOther for writes, kUnknown as above.
+// device works meanwhile, kPeriodic where it writes, kUnknown as above.
 [[nodiscard]] WaitRule trainerWait(Wait wait);
 
 }  // namespace stallprof

@@ -115,10 +115,6 @@ void addMeasured(const Trial& trial, Advice& advice) {
   advice.outcome = std::string(nameOf(trial.verdict));
 }
 
-}  // namespace
-
-namespace {
-
 // Puts what was measured beside every advice that makes the same change: it is true of each.
 bool applyTrial(const Trial& trial, Analysis& analysis) {
   if (!trial.speedup || trial.verdict == TrialVerdict::kFailed) return false;

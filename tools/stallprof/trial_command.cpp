@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
@@ -68,7 +69,7 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
   }
   bool masked = manifest.wordsLeftOut > 0 || manifest.command.empty();
   for (const Untrusted& word : manifest.command) {
-    masked = masked || word.raw().find("***") != std::string::npos;
+    masked = masked || hasMask(word.raw());
     plan_.command.push_back(word.raw());
   }
   return masked ? "the recording does not hold the whole command (secrets are masked): give it "
@@ -84,7 +85,7 @@ std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
       return "this is a recording of " + option + ": make one of the command as it is";
     if (i + 1 == words.size()) break;
     const std::string& value = words[++i].raw();
-    if (value.find("***") != std::string::npos)
+    if (hasMask(value))
       return "the recording does not hold a value of " + option + " (secrets are masked)";
     if (option != "--steps" && option != "--for")
       plan_.base.insert(plan_.base.end(), {option, value});

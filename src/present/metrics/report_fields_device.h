@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "present/metrics/report_fields.h"
+#include "present/metrics/report_fields_findings.h"
 
 // The report's fields of devices and of the CPUs' samples and counters, and the report itself, of
 // all of them.

@@ -112,3 +112,9 @@ TEST_CASE("only listed environment variables are recorded, and none named as a s
 
 }  // namespace
 }  // namespace stallprof
+
+TEST_CASE("a word with a masked part is known as one, whatever is around it") {
+  const auto words = maskSecrets({"--token=abc", "--steps=3"});
+  CHECK(hasMask(words[0]));
+  CHECK_FALSE(hasMask(words[1]));
+}
