@@ -110,11 +110,11 @@ TEST_CASE("only listed environment variables are recorded, and none named as a s
   CHECK(maskSecret("OMP_NUM_THREADS", "4") == "4");
 }
 
-}  // namespace
-}  // namespace stallprof
-
 TEST_CASE("a word with a masked part is known as one, whatever is around it") {
   const auto words = maskSecrets({"--token=abc", "--steps=3"});
   CHECK(hasMask(words[0]));
   CHECK_FALSE(hasMask(words[1]));
 }
+
+}  // namespace
+}  // namespace stallprof
