@@ -40,33 +40,45 @@ def loader_of(count, sample, batch_size=32, **settings):
     return DataLoader(Indexed(count, sample), batch_size, **settings)
 
 
-def train(loader, model, between=None, learn=None, optimizer=None):
-    """Epochs of it. `learn(model, batch)`: a batch's loss; `between(step, model, clock)`: what is done after a step."""
+def learn_from(loss, optimizer):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def classify(model, optimizer, inputs, labels):
+    """A step of a classifier."""
+    learn_from(torch.nn.functional.cross_entropy(model(inputs), labels), optimizer)
+
+
+def steps_on(batches, clock, model, between, learn, optimizer):
     optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    clock = corpus.OwnClock()
-    for step, batch in enumerate(corpus.batches(clock, loader)):
-        optimizer.zero_grad()
-        loss = learn(model, batch) if learn else torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
-        loss.backward()
-        optimizer.step()
+    for step, batch in enumerate(batches):
+        if learn:
+            learn_from(learn(model, batch), optimizer)
+        else:
+            classify(model, optimizer, batch[0], batch[1])
         if between:
             between(step, model, clock)
     clock.print()
+
+
+def train(loader, model, between=None, learn=None, optimizer=None):
+    """Epochs of it. `learn(model, batch)`: a batch's loss; `between(step, model, clock)`: what is done after a step."""
+    clock = corpus.OwnClock()
+    steps_on(corpus.batches(clock, loader), clock, model, between, learn, optimizer)
 
 
 def train_on_random(model, features, between=None, learn=None, optimizer=None, batch_size=32, classes=10):
     """The same with no loader: batches are parts of a tensor that is there."""
     inputs, labels = torch.randn(2048, features), torch.randint(0, classes, (2048,))
-    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     clock = corpus.OwnClock()
-    for step in clock.steps(corpus.SECONDS):
-        with clock.during("data"):
-            first = step * batch_size % (2048 - batch_size)
-            batch = inputs[first:first + batch_size], labels[first:first + batch_size]
-        optimizer.zero_grad()
-        loss = learn(model, batch) if learn else torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
-        loss.backward()
-        optimizer.step()
-        if between:
-            between(step, model, clock)
-    clock.print()
+
+    def parts():
+        for step in clock.steps(corpus.SECONDS):
+            with clock.during("data"):
+                first = step * batch_size % (2048 - batch_size)
+                batch = inputs[first:first + batch_size], labels[first:first + batch_size]
+            yield batch
+
+    steps_on(parts(), clock, model, between, learn, optimizer)

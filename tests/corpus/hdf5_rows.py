@@ -7,7 +7,7 @@ import numpy
 import torch
 
 from corpus import OwnClock, Repeatable, batches, has, level
-from corpus_torch import perceptron
+from corpus_torch import classify, perceptron
 
 CAUSES = {"gzip": ("transform extract", ["transform.in_process", "transform.slow_op"])}
 FEATURES, ROWS, BATCHES = 512, 32, 30
@@ -27,9 +27,7 @@ def main():
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
         source = Repeatable(parts, stored) if has("gzip") else list(parts(values))
         for inputs, labels in batches(clock, source):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
+            classify(model, optimizer, inputs, labels)
     clock.print()
 
 

@@ -12,6 +12,7 @@ from corpus_torch import loader_of, made_before, perceptron, train
 
 CAUSES = {
     "decode": ("transform", ["transform.in_process", "transform.slow_op"]),
+    "in_process": ("transform", ["transform.in_process"], ["more_workers"]),
     "checkpoint": ("periodic", ["periodic.checkpoint"]),
 }
 COUNT = 256
@@ -37,8 +38,8 @@ def main():
             with clock.during("periodic"), tempfile.TemporaryFile() as file:
                 torch.save(model.state_dict(), file)
 
-    train(loader_of(COUNT, sample if has("decode") else made_before(COUNT, sample)),
-          perceptron(16 * 16 * 3, level(500, 360, 300)), between)
+    train(loader_of(COUNT, sample if has("decode") else made_before(COUNT, sample),
+                    num_workers=0 if has("in_process") else 1), perceptron(16 * 16 * 3, level(500, 360, 300)), between)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import tempfile
 import torch
 
 from corpus import OwnClock, has, level, SECONDS
-from corpus_torch import perceptron
+from corpus_torch import classify, perceptron
 
 CAUSES = {"unpickle": ("transform extract load", ["transform.in_process", "transform.slow_op", "load.ipc"])}
 FEATURES, ROWS, FILES = 256, 32, 12
@@ -35,9 +35,7 @@ def main():
                 if has("unpickle"):
                     with open(paths[step % FILES], "rb") as file:
                         inputs, labels = batch_of(pickle.load(file))
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
+            classify(model, optimizer, inputs, labels)
     clock.print()
 
 

@@ -7,7 +7,7 @@ import random
 import torch
 
 from corpus import OwnClock, Repeatable, batches, has, level
-from corpus_torch import perceptron
+from corpus_torch import classify, perceptron
 
 CAUSES = {
     "parse": ("transform", ["transform.too_few_workers", "transform.cpu_saturated", "transform.slow_op"]),
@@ -36,9 +36,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     with multiprocessing.Pool(1 if has("one_process") else 2) as pool:
         for inputs in batches(clock, Repeatable(lambda: pool.imap(batch, [given] * 60))):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(inputs), torch.arange(ROWS) % 10).backward()
-            optimizer.step()
+            classify(model, optimizer, inputs, torch.arange(ROWS) % 10)
     clock.print()
 
 

@@ -7,7 +7,7 @@ import threading
 import torch
 
 from corpus import OwnClock, Repeatable, batches, has, level
-from corpus_torch import perceptron
+from corpus_torch import classify, perceptron
 
 CAUSES = {"python": ("transform", ["transform.gil_bound", "transform.too_few_workers", "transform.slow_op"])}
 FEATURES, ROWS = 256, 32
@@ -42,9 +42,7 @@ def main():
     model, clock = perceptron(FEATURES, 420), OwnClock()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     for inputs in batches(clock, Repeatable(lambda: source)):
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(inputs), torch.arange(ROWS) % 10).backward()
-        optimizer.step()
+        classify(model, optimizer, inputs, torch.arange(ROWS) % 10)
     clock.print()
 
 

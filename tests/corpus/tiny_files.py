@@ -8,7 +8,10 @@ import torch
 from corpus import has, level
 from corpus_torch import loader_of, made_before, perceptron, train
 
-CAUSES = {"files": ("extract", ["extract.small_files"])}
+CAUSES = {
+    "files": ("extract", ["extract.small_files"]),
+    "in_process": ("extract transform", ["transform.in_process"], ["more_workers"]),
+}
 COUNT, PARTS = 256, level(2, 8, 42)
 
 
@@ -25,7 +28,8 @@ def main():
             parts = [torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.float32) for file in files]
             return torch.stack(parts).mean(0), index % 10
 
-        train(loader_of(COUNT, sample if has("files") else made_before(COUNT, sample)), perceptron(512, 360))
+        train(loader_of(COUNT, sample if has("files") else made_before(COUNT, sample),
+                        num_workers=0 if has("in_process") else 1), perceptron(512))
 
 
 if __name__ == "__main__":
