@@ -22,6 +22,10 @@ constexpr OwnRule kOwnRules[] = {
     {kOwnWriting, "periodic",
      "In the trainer, a function of the user's own that is blocked writing a file, or logs, for "
      "much of its time, and neither updates a model nor makes data."},
+    {kOwnAfterUpdate, "compute",
+     "In the trainer, at a line of a function that trains below the last one that updates the "
+     "model: metrics, copies, averages. Nothing that a rule knows as saving, evaluating or "
+     "logging."},
     {kUnknownLine, "other",
      "The trainer's own code, in a loop whose loader nobody knows, at a line that neither computes "
      "by any rule nor makes what the computing lines are given."},

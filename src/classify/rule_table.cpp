@@ -109,7 +109,7 @@ class FileReader : TomlFile {
 
   void readOverhead(const TomlValue& node, PhaseRule& rule) {
     const std::string name = node.text();
-    for (std::size_t i = 1; i < kOverheadKinds; ++i)
+    for (std::size_t i = 1; i < static_cast<std::size_t>(OverheadKind::kAfterUpdate); ++i)
       if (const auto overhead = static_cast<OverheadKind>(i); name == nameOf(overhead))
         rule.overhead = overhead;
     if (rule.overhead == OverheadKind::kNone)

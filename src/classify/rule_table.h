@@ -18,19 +18,21 @@ namespace stallprof {
 // For whom a thread works at a frame: it makes batches, or it consumes them.
 enum class Side : std::uint8_t { kTrainer, kProducer };
 
-// What a rule is about, for the finding that counts it: periodic, but for compilation.
+// What a rule is about, for the finding that counts it: periodic, but for compilation. No rule of
+// the table names what follows an update: its place does (analysis/steps/own_phases.h).
 enum class OverheadKind : std::uint8_t {
   kNone,
   kCheckpoint,
   kEvaluation,
   kLogging,
   kGc,
-  kCompilation
+  kCompilation,
+  kAfterUpdate
 };
-inline constexpr std::size_t kOverheadKinds = 6;
+inline constexpr std::size_t kOverheadKinds = 7;
 [[nodiscard]] constexpr std::string_view nameOf(OverheadKind c) {
-  constexpr std::string_view kNames[] = {"none",    "checkpoint", "evaluation",
-                                         "logging", "gc",         "compilation"};
+  constexpr std::string_view kNames[] = {"none", "checkpoint",  "evaluation",     "logging",
+                                         "gc",   "compilation", "after an update"};
   return kNames[static_cast<std::size_t>(c)];
 }
 

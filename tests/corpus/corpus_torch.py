@@ -15,16 +15,16 @@ def perceptron(features, width=360, classes=10):
 
 
 class Indexed(Dataset):
-    """A data set of `count` samples that a function makes of their indices."""
+    """A data set of `length` samples: `count` of them, again and again, that a function makes of their indices."""
 
-    def __init__(self, count, sample):
-        self.count, self.sample = count, sample
+    def __init__(self, length, count, sample):
+        self.length, self.count, self.sample = length, count, sample
 
     def __len__(self):
-        return self.count
+        return self.length
 
     def __getitem__(self, index):
-        return self.sample(index)
+        return self.sample(index % self.count)
 
 
 def made_before(count, sample):
@@ -33,11 +33,12 @@ def made_before(count, sample):
     return lambda index: ready[index]
 
 
-def loader_of(count, sample, batch_size=32, **settings):
+def loader_of(count, sample, batch_size=32, epoch=100, **settings):
+    """An epoch has `epoch` batches at least, whatever the number of samples."""
     settings.update(corpus.OPTIONS.set)
     if settings.get("num_workers"):
         settings.setdefault("persistent_workers", True)
-    return DataLoader(Indexed(count, sample), batch_size, **settings)
+    return DataLoader(Indexed(max(count, epoch * batch_size), count, sample), batch_size, **settings)
 
 
 def learn_from(loss, optimizer):

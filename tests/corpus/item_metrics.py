@@ -6,8 +6,8 @@ from corpus import has, level
 from corpus_torch import perceptron, train_on_random
 
 CAUSES = {
-    "items": ("compute", ["compute.small_ops", "compute.python_overhead"]),
-    "moments": ("compute", ["compute.small_ops", "compute.python_overhead", "compute.cpu_bound"]),
+    "items": ("compute", ["compute.after_update", "compute.small_ops", "compute.python_overhead"]),
+    "moments": ("compute", ["compute.after_update", "compute.small_ops", "compute.python_overhead"]),
 }
 CLASSES = level(12, 40, 160)
 

@@ -6,8 +6,8 @@ from corpus import has, level
 from corpus_torch import perceptron, train_on_random
 
 CAUSES = {
-    "lists": ("compute", ["compute.python_overhead"]),
-    "norms": ("compute", ["compute.small_ops", "compute.python_overhead"]),
+    "lists": ("compute", ["compute.after_update", "compute.python_overhead"]),
+    "norms": ("compute", ["compute.after_update", "compute.small_ops", "compute.python_overhead"]),
 }
 
 

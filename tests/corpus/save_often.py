@@ -11,7 +11,7 @@ from corpus_torch import perceptron, train_on_random
 
 CAUSES = {
     "checkpoint": ("periodic", ["periodic.checkpoint"]),
-    "norms": ("compute periodic", ["periodic.logging", "compute.python_overhead", "compute.small_ops"]),
+    "norms": ("compute periodic", ["compute.after_update", "periodic.logging", "compute.python_overhead", "compute.small_ops"]),
 }
 
 

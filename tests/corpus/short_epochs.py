@@ -19,7 +19,7 @@ def main():
         return torch.randn(512, generator=torch.Generator().manual_seed(index)), index % 10
 
     train(loader_of(count, sample if has("samples") else made_before(count, sample), num_workers=2,
-                    persistent_workers=not has("restart")), perceptron(512, 360))
+                    persistent_workers=not has("restart"), epoch=BATCHES), perceptron(512, 360))
 
 
 if __name__ == "__main__":

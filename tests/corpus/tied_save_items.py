@@ -8,7 +8,7 @@ from corpus import has, level
 from corpus_torch import perceptron, train_on_random
 
 CAUSES = {
-    "items": ("compute", ["compute.small_ops", "compute.python_overhead"]),
+    "items": ("compute", ["compute.after_update", "compute.small_ops", "compute.python_overhead"]),
     "checkpoint": ("periodic", ["periodic.checkpoint"]),
 }
 

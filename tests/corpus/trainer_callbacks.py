@@ -7,7 +7,7 @@ from corpus import OwnClock, SECONDS, has, level
 from corpus_torch import perceptron
 
 CAUSES = {
-    "average": ("compute", ["compute.small_ops", "compute.python_overhead", "compute.cpu_bound"]),
+    "average": ("compute", ["compute.after_update", "compute.small_ops", "compute.python_overhead"]),
     "evaluate": ("periodic", ["periodic.evaluation"]),
 }
 TASKS, EVERY = level(55, 190, 620), 25

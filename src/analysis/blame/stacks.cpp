@@ -158,7 +158,7 @@ class Gatherer {
       addOverhead(what.overhead, sample);
     if (step) {
       facts_.step.add(phase, sample.stack, seconds(sample.weight));
-      takeStep(label, sample, own || data);
+      takeStep(label, sample, data || (own && own->phase != Phase::kCompute));
     }
     if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
       facts_.modelTime += seconds(sample.weight);

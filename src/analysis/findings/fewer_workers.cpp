@@ -91,7 +91,7 @@ PipelineSettings likelyWith(const Evidence& e, int workers) {
   if (workers == e.workers()) return e.gains.base();
   if (workers == 0) return withoutWorkers(e, kWorkerCpu, kStepSaved);
   if (e.workers() > 0) return withOther(e, workers);
-  PipelineSettings s = firstWorkers(e, kWorkerCpu, 1);
+  PipelineSettings s = firstWorkers(e);
   s.workers = workers;
   return s;
 }

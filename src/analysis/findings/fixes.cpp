@@ -10,13 +10,18 @@
 namespace stallprof {
 namespace {
 
-// What receiving a batch from a worker costs the trainer: a few descriptors and an unpickle, about
-// 0.3 ms for an image batch; and either side touches its bytes in fresh shared memory, page by
-// page. The cost of a page fault is measured in the run (RunFacts::faultSeconds): 3.4 us on the
-// virtual machine where 4.7 MB cost a worker 4.4 ms (puppet --send-kb 4704 against 16), 3.8 us a
-// page with its copy at 10 GB/s. Where the run has no such measurement, 3.4 us is assumed, within a
-// factor of 3.
-constexpr double kHandoffSeconds = 0.3e-3;
+// What receiving a batch from a worker costs the trainer: descriptors, each asked of a thread of
+// the worker, and an unpickle. Measured 0.3 ms for an image batch, 0.8 for two tensors of a worker
+// that is at work on the next batch (PyTorch 1.13), 1.4 for two of 100 kB (PyTorch 2.15, 2 CPUs of
+// a virtual machine), of which the step itself then took 1.2 ms longer. And either side touches its
+// bytes in fresh shared memory, page by page. The cost of a page fault is measured in the run
+// (RunFacts::faultSeconds): 3.4 us on the virtual machine where 4.7 MB cost a worker 4.4 ms (puppet
+// --send-kb 4704 against 16), 3.8 us a page with its copy at 10 GB/s. Where the run has no such
+// measurement, 3.4 us is assumed, within a factor of 3.
+constexpr double kHandoffSeconds = 0.8e-3, kMinHandoff = 0.3e-3, kMaxHandoff = 1.5e-3;
+// A worker's first batch of an epoch is sent by a thread of it that wants the interpreter's lock,
+// while the worker is at work on its second: after sys.getswitchinterval() it gets it.
+constexpr double kSwitchInterval = 5e-3;
 constexpr double kFaultSeconds = 3.4e-6, kPage = 4096, kCopySeconds = kPage / 10e9;
 constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
 
@@ -25,6 +30,19 @@ constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
 double touching(const Evidence& e, double cheaper) {
   const double fault = e.run.faultSeconds.value_or(kFaultSeconds) / cheaper;
   return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
+}
+
+// `cpuScale` of a batch's CPU; page faults at the `cheaper`th part of their cost.
+PipelineSettings firstWorkersWith(const Evidence& e, double cpuScale, double cheaper,
+                                  double handoff, double firstSend) {
+  PipelineSettings s = e.gains.base();
+  s.singleThreaded = true;  // PyTorch sets one thread in each worker
+  s.persistent = true;
+  s.sending = touching(e, cheaper);
+  s.handoff = handoff + s.sending;
+  s.firstSend = firstSend;
+  s.cpuScale = cpuScale;
+  return s;
 }
 
 std::string workersRisk(const Evidence& e, int more) {
@@ -105,14 +123,8 @@ extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
     "Send batches to the device as uint8, or in half precision, and convert and normalise "
     "them there: a quarter or half of the bytes to pin and to copy.");
 
-PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper) {
-  PipelineSettings s = e.gains.base();
-  s.singleThreaded = true;  // PyTorch sets one thread in each worker
-  s.persistent = true;
-  s.sending = touching(e, cheaper);
-  s.handoff = kHandoffSeconds + s.sending;
-  s.cpuScale = cpuScale;
-  return s;
+PipelineSettings firstWorkers(const Evidence& e) {
+  return firstWorkersWith(e, kWorkerCpu, 1, kHandoffSeconds, kSwitchInterval / 2);
 }
 
 Maybe<Advice> moreWorkers(const Evidence& e) {
@@ -120,15 +132,15 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   const int now = e.workers();
   const int limit = workerLimit(e);
   if (limit <= now) return std::nullopt;
-  PipelineSettings s = now == 0 ? firstWorkers(e, kWorkerCpu, 1) : e.gains.base();
+  PipelineSettings s = now == 0 ? firstWorkers(e) : e.gains.base();
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit)
                                     : std::min(limit, std::max(1, 2 * now));
   if (chosen <= now) return std::nullopt;
   s.workers = chosen;
   Prediction p = e.gains.predict(s);
   if (now == 0) {
-    PipelineSettings minimum = firstWorkers(e, kMaxWorkerCpu, 1),
-                     maximum = firstWorkers(e, kMinWorkerCpu, kFaultUnknown);
+    PipelineSettings minimum = firstWorkersWith(e, kMaxWorkerCpu, 1, kMaxHandoff, kSwitchInterval),
+                     maximum = firstWorkersWith(e, kMinWorkerCpu, kFaultUnknown, kMinHandoff, 0);
     if (!e.run.faultSeconds) {
       minimum.sending *= kFaultUnknown;
       minimum.handoff += 2 * s.sending;

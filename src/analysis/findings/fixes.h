@@ -17,9 +17,8 @@ inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
     kOfflinePreprocess, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
 
-// From no workers to some: what the model has to take from elsewhere than this run. `cpuScale` of a
-// batch's CPU; page faults at the `cheaper`th part of their cost.
-[[nodiscard]] PipelineSettings firstWorkers(const Evidence& e, double cpuScale, double cheaper);
+// From no workers to some: what the model has to take from elsewhere than this run.
+[[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);
 // The pipeline with so many workers, as is likeliest.
 [[nodiscard]] PipelineSettings likelyWith(const Evidence& e, int workers);
 

@@ -169,7 +169,16 @@ class Pipeline {
   void step() {
     trainer_ = Doing::kStepping;
     dispatch();
-    begin(0, stagesOf(workload_.steps[drawn(delivered_, workload_.steps.size())]));
+    Stages stages = stagesOf(workload_.steps[drawn(delivered_, workload_.steps.size())]);
+    if (delivered_ == 0 && sentLate()) {
+      std::rotate(stages.begin(), stages.end() - 1, stages.end());
+      stages[0] = {std::min(settings_.firstSend, batch(workerCount()).cpu), 0};
+    }
+    begin(0, stages);
+  }
+  // The first worker has a second batch to make.
+  [[nodiscard]] bool sentLate() const {
+    return workerCount() > 0 && settings_.prefetch > 1 && length_ > workerCount();
   }
   void trainerDone() {
     if (trainer_ == Doing::kFetching) return step();

@@ -23,6 +23,8 @@ struct PipelineSettings {
   double startup = -1;                 // seconds an epoch; below 0: the workload's own
   double handoff = 0;  // seconds of the trainer's CPU a step, on top of the workload's
   double sending = 0;  // seconds of the producer's CPU a batch, likewise
+  // Most seconds that a worker's first batch of an epoch is late where its second keeps it at work.
+  double firstSend = 0;
 };
 
 // Which of the workload's steps and batches to play, in order. The same draw under two settings

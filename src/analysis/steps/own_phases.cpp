@@ -34,6 +34,7 @@ struct Samples {
   double all = 0, data = 0, model = 0, arrays = 0;
   double framework = 0;              // operators of a framework's, or called by its model
   double update = 0;                 // backward, an optimizer
+  double optimizer = 0;              // of these
   double writes = 0;                 // blocked writing a file
   double logs = 0;                   // in a logger, a tracker, a progress bar
   double before = 0, after = 0;      // the model was met, in this turn
@@ -92,7 +93,7 @@ class Finder {
   // `seen`: how often the stack was, and when.
   void see(StackId stack, Samples seen) {
     const StackLabel& label = labels_.of(stack, Side::kTrainer);
-    if (!label.update.none()) seen.update = seen.all;
+    if (!label.update.none()) seen.update = seen.optimizer = seen.all;
     if (const PhaseRule* rule = label.rule) {
       if (rule->id == "torch.backward") seen.update = seen.all;
       seen.logs = (rule->overhead == OverheadKind::kLogging) * seen.all;
@@ -146,6 +147,13 @@ class Finder {
     return cutsArrays(line) || (preparesData(line) && number < firstOfModel(found->first));
   }
 
+  [[nodiscard]] bool followsUpdate(StackId frame) const {
+    const auto found = functions_.find(nameOf(frame));
+    if (found == functions_.end() || found->second.optimizer == 0) return false;
+    const std::uint32_t last = lastOfUpdate(found->first);
+    return last > 0 && trace_.stack(frame).line > last;
+  }
+
  private:
   using Name = std::tuple<StringId, StringId>;
 
@@ -166,6 +174,14 @@ class Finder {
         return at->first.second;
     return 0;
   }
+  // The last line of a function at which most of the time is backward's or an optimizer's; 0: none.
+  [[nodiscard]] std::uint32_t lastOfUpdate(const Name& name) const {
+    std::uint32_t last = 0;
+    for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
+         ++at)
+      if (at->second.update > kSomeModel * at->second.all) last = at->first.second;
+    return last;
+  }
   // Between a batch or a step and the model, by the kernel's samples too: none of it is the
   // model's.
   static bool preparesData(const Samples& f) {
@@ -184,6 +200,7 @@ class Finder {
     to.arrays += more.arrays;
     to.framework += more.framework;
     to.update += more.update;
+    to.optimizer += more.optimizer;
     to.writes += more.writes;
     to.logs += more.logs;
     to.operators += more.operators;
@@ -262,11 +279,14 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     const StackId frame{static_cast<std::uint32_t>(i + 1)};
     const bool outermost = seen.caller.none() || seen.caller.value > i;
     const Is caller = outermost ? Is::kNeither : inside_[seen.caller.value - 1];
-    inside_.push_back(caller != Is::kNeither                     ? caller
+    const bool follows = caller == Is::kAfterUpdate || finder.followsUpdate(frame);
+    const bool claimed = caller != Is::kNeither && caller != Is::kAfterUpdate;
+    inside_.push_back(claimed                                    ? caller
                       : finder.evaluates(frame)                  ? Is::kEvaluation
                       : finder.doesMuch(&Samples::writes, frame) ? Is::kWriting
                       : finder.doesMuch(&Samples::logs, frame)   ? Is::kLogging
                       : finder.makesData(frame)                  ? Is::kData
+                      : follows                                  ? Is::kAfterUpdate
                                                                  : Is::kNeither);
   }
 }
@@ -284,6 +304,9 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
     return SampleLabel{Phase::kPeriodic, OverheadKind::kLogging, kOwnWriting};
   if (is == Is::kData && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
+  const bool extra = sample.phase == Phase::kCompute && sample.overhead == OverheadKind::kNone;
+  if (is == Is::kAfterUpdate && extra && label.update.none())
+    return SampleLabel{Phase::kCompute, OverheadKind::kAfterUpdate, kOwnAfterUpdate};
   return std::nullopt;
 }
 

@@ -37,6 +37,10 @@ namespace stallprof {
 // Writing: they are blocked writing a file for much of their time, and neither update a model nor
 // make data. All of their time is periodic, opening the file and formatting what it gets, too. Or
 // they log for as much: then what they compute and format for it is periodic, too.
+//
+// Following the update: lines of a function in which an optimizer steps, below the last line that
+// does or that runs backward, with all that they call. It stays compute: nothing but its place says
+// that the next step does not wait for it.
 class OwnPhases {
  public:
   OwnPhases() = default;
@@ -49,7 +53,7 @@ class OwnPhases {
                                                  const SampleLabel& sample) const;
 
  private:
-  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting, kLogging };
+  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting, kLogging, kAfterUpdate };
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 

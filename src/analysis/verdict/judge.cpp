@@ -52,8 +52,10 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   const Confidence highest = highestConfidence(e);
   Judgement j;
   j.ceilings = e.ceilings;
-  // Without steps a smaller share may as well be of setup, or of what the program is about.
-  const bool unclear = trainer.source == StepSource::kNone && e.phaseOfHalf().empty();
+  // Without steps and a known loop a smaller share may as well be of setup, or of what the program
+  // is about.
+  const bool unclear =
+      trainer.source == StepSource::kNone && e.phaseOfHalf().empty() && trainer.loopAt.none();
   for (const FindingDefinition* definition : allFindings()) {
     Maybe<Finding> found = definition->healthy || unclear ? std::nullopt : definition->find(e);
     if (!found) continue;

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
 constexpr double kMaxUnexplained = 0.15;             // above: no verdict
-constexpr double kLittleBeside = 1.0 / 3;            // of what computes
+constexpr double kMuchData = 0.10;                   // above, and no fix of 5 %: no verdict
+constexpr double kLittleBeside = 0.10;               // of the window
+constexpr double kLittleBesideNative = 1.0 / 3;      // of what computes
 constexpr double kOthersCount = 0.25;                // of the window: below it is a caveat
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
@@ -117,6 +119,12 @@ bool computeAnnotated(const Evidence& e) {
          s.modelTime >= (1 - kMaxUnexplained) * (computes(s.step) + computes(s.gap));
 }
 
+// Waited for and handed over: several small costs may each be worth little alone. A device that is
+// busy meanwhile waits for none of it.
+double forData(const Evidence& e) {
+  return e.device.timeline && e.device.bound() ? 0 : e.wait + e.ownLoad;
+}
+
 // Others use more of the CPU than the first two of the job's own findings differ by.
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
@@ -157,12 +165,14 @@ void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
 }
 
 // Without steps what most of the time is for comes first, and what little could be gained beside it
-// follows.
+// follows. In a program without an interpreter the split is by functions' names and loops: more may
+// be wrong there.
 bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
+  const double little = e.trainer.native.seen ? kLittleBesideNative * e.compute : kLittleBeside;
   return e.trainer.steps.empty() && e.phaseOfHalf() == "compute" &&
          std::none_of(findings.begin(), findings.end(), [&](const Finding& f) {
            return worthIt(f) && phaseName(f) != "host" &&
-                  (phaseName(f) == "compute" || gainOf(f) > kLittleBeside * e.compute);
+                  (phaseName(f) == "compute" || gainOf(f) > little);
          });
 }
 
@@ -181,9 +191,10 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
     return NoVerdict{Why::kUnexplained, unexplained(e), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
   const NoVerdict unclear{Why::kUnclear, 0, 0};
+  // Much time for data that no one change shortens is not health: no verdict is better than "all is
+  // well".
+  if (!anyFix && forData(e) > kMuchData) return NoVerdict{Why::kSmallFixes, forData(e), 0};
   if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
-  // Waiting that no rule explains is not health: better no verdict than "all is well".
-  if (!anyFix && e.steadyWait() > kMaxUnexplained) return unclear;
   // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
   // may have waited for a queue of its own, or for a device: that is not known to be compute.
   if (!e.loader && !annotated(e) && !anyFix && !(e.device.timeline && e.device.bound()) &&
@@ -271,14 +282,14 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   const bool anyFix = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
     return worthIt(f) && !isCaveat(f, stepless);
   });
-  if ((!anyFix || mostlyComputes(e, findings)) && nothingToFix(e)) addHealthyFinding(e, findings);
+  const bool little = (!anyFix && forData(e) <= kMuchData) || mostlyComputes(e, findings);
+  if (little && nothingToFix(e)) addHealthyFinding(e, findings);
   if (anyFix) noteTies(findings, stepless);
   v.withheld = withheld(e, findings, anyFix);
   if (v.withheld) {
     if (e.trainer.steps.size() < kMinSteps)
       for (Finding& f : findings) f.confidence = Confidence::kLow;
-    else if (v.withheld->why == NoVerdict::Why::kUnclear && !anyFix && !findings.empty() &&
-             e.steadyWait() > kMaxUnexplained)
+    else if (v.withheld->why == NoVerdict::Why::kSmallFixes && !findings.empty())
       findings[0].confidence = Confidence::kLow;
     v.tied = tiedRanks(findings, stepless);
     return v;

@@ -236,17 +236,23 @@ TEST_CASE("what was checked and found fine is listed with its number") {
 
 TEST_CASE("waiting that no rule explains is never called healthy") {
   // idle workers, a trainer that waits all the same: nothing here can say why
-  Training t{.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1};
-  Facts f = factsOf(t);
-  for (Step& s : f.trainer.steps) {
-    s.split.wait += ms(4);
-    s.end += ms(4);
+  const auto waiting = [](double more) {
+    Facts f = factsOf(
+        {.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1});
+    for (Step& s : f.trainer.steps) {
+      s.split.wait += ms(more);
+      s.end += ms(more);
+    }
+    f.trainer.split.wait += ms(more) * 200;
+    f.trainer.windowEnd += ms(more) * 200;
+    return f.judge();
+  };
+  for (const double more : {1.0, 4.0}) {
+    const Judgement j = waiting(more);
+    CHECK(j.verdict.healthy != Maybe<bool>(true));
+    CHECK(j.verdict.boundBy == "unknown");
+    CHECK(j.verdict.confidence == Confidence::kLow);
+    REQUIRE(j.verdict.withheld);
+    CHECK(j.verdict.withheld->why == NoVerdict::Why::kSmallFixes);
   }
-  f.trainer.split.wait += ms(4) * 200;
-  f.trainer.windowEnd += ms(4) * 200;
-  const Judgement j = f.judge();
-  CHECK(j.verdict.healthy != Maybe<bool>(true));
-  CHECK(j.verdict.boundBy == "unknown");
-  REQUIRE(j.verdict.withheld);
-  CHECK(j.verdict.withheld->why == NoVerdict::Why::kUnclear);
 }

@@ -265,3 +265,59 @@ TEST_CASE("own lines and formats of a function that logs are periodic as its log
   CHECK(near(a.breakdown.phase->periodic, 0.5));
   CHECK(near(a.breakdown.phase->transform, 0));
 }
+
+namespace {
+
+// loop() runs backward at line 38 (22) and the optimizer at 40 (24); `last` is that of metrics(),
+// which works on tensors (27) and in Python (26).
+Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = true) {
+  const std::string frames =
+      "0 stack stack=21 file=\"train.py\" function=\"loop\" line=38\n"
+      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/_tensor.py\" "
+      "function=\"Tensor.backward\" line=9\n"
+      "0 stack stack=23 file=\"train.py\" function=\"loop\" line=40\n"
+      "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/optim/sgd.py\" "
+      "function=\"SGD.step\" line=9\n"
+      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" +
+      std::to_string(last) +
+      "\n"
+      "0 stack stack=26 caller=25 file=\"train.py\" function=\"metrics\" line=70\n"
+      "0 stack stack=27 caller=26 file=\"/u/site-packages/torch/functional.py\" "
+      "function=\"einsum\" line=9\n"
+      "0 stack stack=28 caller=25 file=\"/u/site-packages/torch/serialization.py\" "
+      "function=\"save\" line=9\n";
+  return analyze(
+      test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    sample(10, 3, 22) + sample(40, 2, optimizer ? 24 : 22) + samples +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+const Finding* afterUpdate(const Analysis& a) {
+  for (const Finding& f : a.findings)
+    if (f.id == "compute.after_update") return &f;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("compute at lines below the optimizer's step is said to follow the update") {
+  const std::string work = sample(60, 2, 27) + sample(80, 2, 26);
+  const Analysis a = withMetricsAt(41, work);
+  const Finding* found = afterUpdate(a);
+  REQUIRE(found);
+  CHECK(near(found->shareRatio, 0.4));
+  CHECK(found->confidence == Confidence::kMedium);
+  CHECK(found->where.line == 70);
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->compute, 1));  // what it is for is not known
+  CHECK_FALSE(afterUpdate(withMetricsAt(39, work)));
+  CHECK_FALSE(afterUpdate(withMetricsAt(41, work, false)));  // the update may be written by hand
+}
+
+TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
+  const Analysis a = withMetricsAt(41, sample(60, 4, 28));
+  CHECK_FALSE(afterUpdate(a));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->periodic, 0.4));
+}
