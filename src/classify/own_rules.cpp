@@ -39,9 +39,9 @@ constexpr OwnRule kOwnRules[] = {
      "The interpreter says that its garbage collector is running in this thread. In a producer the "
      "sample keeps its phase: it delays a batch, not the step."},
     {"cpu.read_calls", "extract",
-     "Where no stack shows it: the part of the producers' CPU that read calls cost, from system "
-     "time "
-     "less page faults."},
+     "Where no stack shows it: the part of a function's CPU that native samples find in the "
+     "kernel, opening and reading files. Without these: the part of the producers' CPU that read "
+     "calls cost, from system time less page faults."},
     {"wait.file_read", "extract", "Blocked reading a file."},
     {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
     {"wait.file_write", "extract | periodic",

@@ -72,6 +72,8 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.stepLockWaits += part.stepLockWaits;
   all.lockBeside += part.lockBeside;
   all.lockProducers += part.lockProducers;
+  all.openingFiles += part.openingFiles;
+  all.readingFiles += part.readingFiles;
   all.trainerTime += part.trainerTime;
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
   all.compilations += part.compilations;

@@ -7,9 +7,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/blame/native_split.h"
 #include "analysis/blame/ranks.h"
+#include "analysis/blame/read_cpu.h"
 #include "analysis/blame/refine.h"
-#include "analysis/blame/unpacking.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/lock_samples.h"
 #include "analysis/facts/stack_samples.h"
@@ -20,6 +21,8 @@
 
 namespace stallprof {
 namespace {
+
+constexpr std::string_view kUnpacking = "compression.native";  // of the rules
 
 using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
 
@@ -38,7 +41,7 @@ class Gatherer {
         end_(end),
         threads_(threads),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
-        unpacking_(trace, labels, begin, end),
+        split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
         warm_(warmOf(timeline, begin, end)),
         unseen_(timeline.fetches.empty() &&
@@ -50,6 +53,7 @@ class Gatherer {
   }
 
   StackFacts gather(const Timeline& pieces) {
+    findFetches();
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
@@ -176,8 +180,21 @@ class Gatherer {
   [[nodiscard]] SampleLabel labelled(ThreadId thread, const StackLabel& label, Side side,
                                      const Sample& sample) {
     const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
-    if (what.phase != Phase::kExtract || !unpacking_.counts(thread, side, sample)) return what;
-    return {Phase::kTransform, OverheadKind::kNone, "compression.native"};
+    if (what.phase != Phase::kExtract || !split_.unpacks(thread, side, sample)) return what;
+    return {Phase::kTransform, OverheadKind::kNone, kUnpacking};
+  }
+
+  // Of what a producer transforms, the kernel's reading and opening of files is extract.
+  void splitTransform(ThreadId thread, const Sample& sample, SampleLabel& what) {
+    if (what.phase == Phase::kTransform && what.rule != kUnpacking &&
+        split_.reads(thread, makingOf(thread), sample))
+      what = {Phase::kExtract, OverheadKind::kNone, kReadCpuRule};
+  }
+
+  [[nodiscard]] const Intervals& makingOf(ThreadId thread) const {
+    static const Intervals kAlways;
+    const auto found = fetches_.find(thread);
+    return found == fetches_.end() ? kAlways : found->second;
   }
 
   // A collection of garbage in the middle of one does not end it.
@@ -262,6 +279,7 @@ class Gatherer {
     SampleLabel what = labelled(thread, label, Side::kProducer, sample);
     // The hook says that a batch is made here, whatever else the stack is known for.
     if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
+    splitTransform(thread, sample, what);
     add(facts_.making, what.phase, sample);
     if (sample.wait == Wait::kRunning) {
       add(facts_.makingRunning, what.phase, sample);
@@ -273,7 +291,8 @@ class Gatherer {
     note(thread, label, what.phase, what, sample, Side::kProducer);
   }
 
-  void inspectWorkers() {
+  // Of the loader's workers, and the trainer's own.
+  void findFetches() {
     std::set<std::uint64_t> ours;
     for (const EpochSpan& epoch : timeline_.epochs)
       if (epoch.hasWorkers && epoch.key != 0) ours.insert(epoch.key);
@@ -281,12 +300,21 @@ class Gatherer {
       if (ours.count(row.data.key) != 0)
         fetches_[row.data.thread].push_back(
             {row.at + row.data.fetchBegin, row.at + row.data.fetchEnd});
-    for (const auto& worker : fetches_)
-      eachRunWithin(worker.first, worker.second,
-                    [&](const Sample& run) { takeMaking(worker.first, run); });
     for (std::size_t i = 0; i < timeline_.fetches.size(); ++i)
       if (!timeline_.epochs[timeline_.epochOf[i]].hasWorkers)
         fetches_[timeline_.who.thread].push_back(intervalOf(timeline_.fetches[i]));
+  }
+
+  void inspectWorkers() {
+    for (const auto& worker : fetches_)
+      if (worker.first != timeline_.who.thread)
+        eachRunWithin(worker.first, worker.second,
+                      [&](const Sample& run) { takeMaking(worker.first, run); });
+    for (const auto& [thread, intervals] : fetches_) {
+      const NativeSplit::FileCalls calls = split_.fileCalls(thread);
+      facts_.openingFiles += calls.opening;
+      facts_.readingFiles += calls.reading;
+    }
     for (const auto& [thread, intervals] : fetches_)
       for (const ThreadId other : trace_.process(trace_.thread(thread).process).threads)
         if (other != thread) inspectPool(other, intervals);
@@ -313,7 +341,8 @@ class Gatherer {
     const bool running = sample.wait == Wait::kRunning;
     if (!running && sample.stack->gil != Gil::kWaits) return;
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-    const SampleLabel what = labelled(id, label, Side::kProducer, sample);
+    SampleLabel what = labelled(id, label, Side::kProducer, sample);
+    splitTransform(id, sample, what);
     if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
     if (running) add(facts_.makingRunning, what.phase, sample);
     note(id, label, what.phase, what, sample, Side::kProducer);
@@ -366,7 +395,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   const OwnPhases own_;
-  Unpacking unpacking_;
+  NativeSplit split_;
   LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
   std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;

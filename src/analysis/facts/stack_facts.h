@@ -116,6 +116,8 @@ struct StackFacts {
   // Samples of the trainer's process that hold the lock beside the trainer: of all its threads, and
   // of those that make data.
   double lockBeside = 0, lockProducers = 0;
+  // Native samples of the threads that make batches: the kernel opens files for them, or reads.
+  double openingFiles = 0, readingFiles = 0;
   double trainerTime = 0;                          // the weight of all samples of it, seconds
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
   // Runs of samples that compile, after warm-up; back to back they are one.

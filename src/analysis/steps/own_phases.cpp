@@ -9,6 +9,7 @@
 #include "analysis/facts/native_samples.h"
 #include "analysis/steps/loops.h"
 #include "analysis/steps/turns.h"
+#include "base/add_members.h"
 #include "classify/frames.h"
 #include "classify/native_work.h"
 #include "classify/own_rules.h"
@@ -26,6 +27,8 @@ constexpr double kMuchWriting = 0.20;  // of a function's samples; of logging li
 // Of the kernel's samples: a tensor made of an array, and samples that were paired with the stack
 // of a call just before or after.
 constexpr double kFewOperators = 0.25;
+constexpr double kHalf = 0.5;          // likewise, of a line above the model's: lists made tensors
+constexpr double kFewPlaced = 0.20;    // of a line's samples: they say nothing of its turn
 constexpr double kInLongSteps = 0.95;  // of a function's samples
 constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 
@@ -144,7 +147,9 @@ class Finder {
     if (f.model <= kNoModel * f.all && data) return true;
     const std::uint32_t number = trace_.stack(frame).line;
     const Samples& line = lines_[{found->first, number}];
-    return cutsArrays(line) || (preparesData(line) && number < firstOfModel(found->first));
+    const bool above =
+        number < firstOfModel(found->first) && noModel(line) && operatorsBelow(kHalf, line);
+    return cutsArrays(line) || (above && line.before >= line.after) || (above && farApart(line));
   }
 
   [[nodiscard]] bool followsUpdate(StackId frame) const {
@@ -160,10 +165,10 @@ class Finder {
   static bool reads(const Samples& f) {
     return f.data >= kMinSamples && f.data >= kMuchData * f.all;
   }
+  static bool noModel(const Samples& f) { return f.model + f.framework <= kNoModel * f.all; }
   // After an optimizer's step and before the model is met, without either.
   static bool inTurn(const Samples& f) {
-    return f.model + f.framework <= kNoModel * f.all && f.before >= kMinSamples &&
-           f.after <= kOutOfTurn * (f.before + f.after);
+    return noModel(f) && f.before >= kMinSamples && f.after <= kOutOfTurn * (f.before + f.after);
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
@@ -182,11 +187,15 @@ class Finder {
       if (at->second.update > kSomeModel * at->second.all) last = at->first.second;
     return last;
   }
+  // So few samples lie in a turn with the model that the others may be anywhere in theirs.
+  static bool farApart(const Samples& f) { return f.before + f.after < kFewPlaced * f.all; }
   // Between a batch or a step and the model, by the kernel's samples too: none of it is the
   // model's.
   static bool preparesData(const Samples& f) {
-    return f.others >= kMinSamples && f.operators <= kFewOperators * (f.operators + f.others) &&
-           inTurn(f);
+    return operatorsBelow(kFewOperators, f) && inTurn(f);
+  }
+  static bool operatorsBelow(double part, const Samples& f) {
+    return f.others >= kMinSamples && f.operators <= part * (f.operators + f.others);
   }
   static bool cutsArrays(const Samples& f) {
     const double known = f.data + f.arrays;
@@ -194,23 +203,13 @@ class Finder {
   }
 
   static void add(Samples& to, const Samples& more) {
-    to.all += more.all;
-    to.data += more.data;
-    to.model += more.model;
-    to.arrays += more.arrays;
-    to.framework += more.framework;
-    to.update += more.update;
-    to.optimizer += more.optimizer;
-    to.writes += more.writes;
-    to.logs += more.logs;
-    to.operators += more.operators;
-    to.others += more.others;
-    to.inLong += more.inLong;
+    addMembers<&Samples::all, &Samples::data, &Samples::model, &Samples::arrays,
+               &Samples::framework, &Samples::update, &Samples::optimizer, &Samples::writes,
+               &Samples::logs, &Samples::before, &Samples::after, &Samples::operators,
+               &Samples::others, &Samples::inLong>(to, more);
     to.firstLong = std::min(to.firstLong, more.firstLong);
     to.lastLong = std::max(to.lastLong, more.lastLong);
     to.plays = to.plays || more.plays;
-    to.before += more.before;
-    to.after += more.after;
   }
   [[nodiscard]] Name nameOf(StackId frame) const {
     return {trace_.stack(frame).function, trace_.stack(frame).file};

@@ -22,7 +22,8 @@ namespace stallprof {
 //    these where no loader is known. Or
 //  - they lie between a loader's batch and the model, and the kernel's samples of them are in no
 //    framework's code, nor in BLAS; lines of a function that trains likewise, with a loader or
-//    without, above the line at which the model first runs. Or
+//    without, above the line at which the model first runs (which decides alone where samples are
+//    too far apart to place them between steps). Or
 //  - they step or reset an environment, by the class and the name that they have.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls

@@ -34,11 +34,15 @@ Maybe<Prediction> firstPrediction(const Finding& f) {
 // The phase as the id has it: findings of the host are `other` by time.
 std::string phaseName(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
 
-// A fix that may as well gain nothing is no sure one, whatever else is known.
+// A fix that may as well gain nothing is no sure one, whatever else is known. What is assumed of a
+// fix says nothing of the cause: its share was measured.
 void capUncertainConfidence(std::vector<Finding>& findings) {
-  for (Finding& f : findings)
-    if (!f.advice.empty() && f.advice[0].predicted.low && *f.advice[0].predicted.low <= 1)
+  for (Finding& f : findings) {
+    if (f.advice.empty()) continue;
+    const Prediction& p = f.advice[0].predicted;
+    if (p.basis == Basis::kReplayed && p.low && *p.low <= 1)
       f.confidence = std::min(f.confidence, Confidence::kLow);
+  }
 }
 
 // The first of the findings that `f` may lie within which fired, and has at least its share.

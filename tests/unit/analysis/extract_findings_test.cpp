@@ -21,6 +21,21 @@ TEST_CASE("blocked reading is one of bandwidth, random access and small files") 
   CHECK_FALSE(find(small.judge(), "extract.small_files"));
 }
 
+TEST_CASE("files are small where native samples open them for longer than they read them") {
+  const auto sampled = [](double opening, double reading) {
+    Facts f = test::reading(1e6);
+    f.trainer.stacks.openingFiles = opening;
+    f.trainer.stacks.readingFiles = reading;
+    return f.judge();
+  };
+  const Judgement opened = sampled(15, 9);
+  const Finding* f = find(opened, "extract.small_files");
+  REQUIRE(f);
+  CHECK(says(*f, "of 24 native samples in file calls 63 %"));
+  CHECK_FALSE(find(sampled(9, 15), "extract.small_files"));
+  CHECK_FALSE(find(sampled(10, 5), "extract.small_files"));  // too few to know
+}
+
 TEST_CASE("small reads are random access only where the recorded offsets go back") {
   CHECK(find(reading(16e3, 0.21).judge(), "extract.random_access"));
   for (const Maybe<double> scattered : {Maybe<double>{}, Maybe<double>{0.0}, Maybe<double>{0.19}}) {

@@ -249,6 +249,24 @@ TEST_CASE("a line above the model's, by the kernel's samples in no framework, ma
              0));
 }
 
+// Four steps with one sample each: line 31 in the first and third; of those at the model one comes
+// right after an update, so that no instant between updates is the model's alone.
+TEST_CASE("where samples are too far apart to be placed, the order of lines decides") {
+  const auto data = [](const char* file) {
+    std::string text = test::kTrainer + kFrames + "repeat 100 every 400ms\n" +
+                       "0ms slice thread=1 duration=400ms run=400ms samples=4 wait=running\n" +
+                       sample(50, 1, 14) + sample(105, 1, 17) + sample(250, 1, 14) +
+                       sample(360, 1, 17) + "50ms native thread=1 duration=200ms stack=14 file=\"" +
+                       file + "\" offset=64 samples=3\n";
+    for (const int end : {95, 195, 295, 395})
+      text += std::to_string(end) + "ms optimizer thread=1 duration=5ms optimizer=1\n";
+    const Analysis a = analyze(test::traceOf(text + "end\n"));
+    return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+  };
+  CHECK(near(data("/usr/bin/python3.11"), 0.59));
+  CHECK(near(data("/u/site-packages/torch/libtorch_cpu.so"), 0));
+}
+
 TEST_CASE("own lines and formats of a function that logs are periodic as its logging is") {
   const std::string logs =
       "0 stack stack=21 caller=1 file=\"train.py\" function=\"report\" line=70\n"

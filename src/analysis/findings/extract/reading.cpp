@@ -20,17 +20,12 @@ constexpr double kReadAround = 64e3;    // bytes a fault: the kernel brings 128 
                                         // they follow each other, 4 kB where they do not
 constexpr double kSmallFile = 200e3;    // bytes: opening costs about as much as reading so many
 constexpr double kFewMajorFaults = 10;  // a second: above it mapped data comes from storage
+constexpr double kFewFileCalls = 20;    // native samples in them: fewer say too little
 constexpr int kFewFiles = 20;           // fewer are shards, or too few samples to know
 
 // Opens that belong to samples: at least one for every second sample.
 bool opensPerSample(const Evidence& e) {
   return e.run.opensPerSecond && *e.run.opensPerSecond > 0.5 * samplesPerSecond(e);
-}
-
-// Where no interpreter ran, the time in system calls says what reading costs.
-bool openingCostsMore(const Evidence& e) {
-  const NativeFacts& native = e.trainer.native;
-  return native.seen && native.opening > native.reading;
 }
 
 bool smallFilesSeen(const Evidence& e) {
@@ -109,6 +104,13 @@ void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
 }
 
 }  // namespace
+
+bool openingCostsMore(const Evidence& e) {
+  const NativeFacts& native = e.trainer.native;
+  if (native.seen) return native.opening > native.reading;
+  const StackFacts& s = e.trainer.stacks;
+  return s.openingFiles + s.readingFiles >= kFewFileCalls && s.openingFiles > s.readingFiles;
+}
 
 double samplesPerSecond(const Evidence& e) {
   const double batch =

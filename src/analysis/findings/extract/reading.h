@@ -14,6 +14,11 @@ enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 // The producers are blocked on storage for a notable share of the window, in this pattern.
 [[nodiscard]] bool readsInPattern(const Evidence& e, ReadPattern pattern);
 
+// Opening, finding and closing files takes longer than reading them. Where no interpreter ran, the
+// time in system calls says so; else the kernel's samples of the threads that make batches, where
+// there are enough.
+[[nodiscard]] bool openingCostsMore(const Evidence& e);
+
 // Within 80 % of the best second of the run.
 [[nodiscard]] bool readsNearBest(const Evidence& e);
 [[nodiscard]] double samplesPerSecond(const Evidence& e);

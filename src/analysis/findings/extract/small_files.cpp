@@ -9,6 +9,10 @@ void addOpens(Finding& f, const Evidence& e) {
   if (e.run.opensPerSecond && e.perStep > 0)
     addEvidence(f, "{} files opened a second, for {} samples a second",
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
+  if (const StackFacts& s = e.trainer.stacks; !e.trainer.native.seen && openingCostsMore(e))
+    addEvidence(f, "of {} native samples in file calls {} open, find or close files",
+                {countWord(static_cast<std::int64_t>(s.openingFiles + s.readingFiles)),
+                 ratioWord(s.openingFiles / (s.openingFiles + s.readingFiles))});
   if (const double size = meanFileSize(e); size > 0)
     addEvidence(f, "files of {} on average", {bytesWord(size)});
 }
@@ -30,15 +34,15 @@ extern const FindingDefinition kSmallFiles(
   a row.)",
      .rule = R"(more than 5 % of the window is blamed on reading, and data files are under
   200 kB on average or more than one open for every two samples is counted with under
-  200 kB each. In a program without an interpreter, when its main thread spends more time in
-  opening and closing files than in reading them.)",
+  200 kB each, or the kernel spends more CPU time on opening, finding and closing files
+  than on reading them.)",
      .fixes =
          R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
   faster where it was measured.
 - Copy the files to local storage, or keep them in memory.
 - More workers, so that more opens are under way.)",
-     .wrong = R"(the files are in the page cache: then opening is CPU time, and extract
-  stays small, but in a program without an interpreter, where it counts. Where opens
-  cannot be counted, only file sizes speak; the evidence says which.)"});
+     .wrong = R"(the files are in the page cache: then opening is CPU time, and without native
+  samples extract stays small, but in a program without an interpreter. Where opens cannot be
+  counted, only file sizes and those samples speak; the evidence says which.)"});
 
 }  // namespace stallprof

@@ -60,3 +60,45 @@ TEST_CASE("blocked on the file it is extract, whatever its CPU time was for") {
   REQUIRE(b.phase);
   CHECK(near(b.phase->extract, 0.60));
 }
+
+namespace {
+
+// 200 batches that the trainer makes itself: 40 ms of 60 at a line of sample(), where of 12 native
+// samples `inKernel` are in the kernel's function `call`.
+Breakdown making(const std::string& call, int inKernel) {
+  return analyze(test::traceOf(
+                     test::kTrainer +
+                     "0 loader process=1 loader=1 workers=0 batch_size=8\n"
+                     "0 stack stack=1 file=\"train.py\" function=\"main\" line=13\n"
+                     "0 stack stack=2 caller=1 file=\"train.py\" function=\"sample\" line=20\n"
+                     "0 stack stack=3 caller=1 file=\"/u/site-packages/torch/_tensor.py\" "
+                     "function=\"Tensor.backward\" line=9\n"
+                     "repeat 200 every 60ms\n"
+                     "1000ms fetch thread=1 loader=1 epoch=1 duration=40ms cpu=40ms batch=0+1*i\n"
+                     "1000ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
+                     "1005ms stack_slice thread=1 duration=30ms samples=4 stack=2 gil=released\n"
+                     "1010ms native thread=1 duration=1ms stack=2 samples=" +
+                     std::to_string(12 - inKernel) +
+                     " file=\"/usr/bin/python3.11\"\n"
+                     "1012ms native thread=1 duration=1ms stack=2 samples=" +
+                     std::to_string(inKernel) + " file=\"[kernel]\" function=\"" + call +
+                     "\"\n"
+                     "1045ms stack_slice thread=1 duration=10ms samples=2 stack=3 gil=released\n"
+                     "1046ms native thread=1 duration=1ms stack=3 samples=6 "
+                     "file=\"/u/lib/libblas.so.3\"\n"
+                     "1050ms optimizer thread=1 duration=4ms optimizer=1\nend\n"))
+      .breakdown;
+}
+
+}  // namespace
+
+TEST_CASE("what the kernel reads for a line of the user's own is extract, the rest transform") {
+  const Breakdown read = making("pread64", 6), opened = making("openat", 3),
+                  other = making("page_fault", 6);
+  REQUIRE((read.phase && opened.phase && other.phase));
+  CHECK(near(read.phase->extract, 0.33));
+  CHECK(near(read.phase->transform, 0.33));
+  CHECK(near(opened.phase->extract, 0.17));
+  CHECK(near(other.phase->extract, 0));
+  CHECK(near(other.phase->transform, 0.67));
+}

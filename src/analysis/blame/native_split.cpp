@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/blame/native_split.h"
+
+#include <algorithm>
+
+namespace stallprof {
+namespace {
+
+constexpr double kEnoughNatives = 100;  // of a thread: fewer say too little of a share of it
+constexpr double kSomeCalls = 10;       // of these: fewer may be the opening of a module
+
+}  // namespace
+
+bool NativeSplit::Part::take(const Sample& sample) {
+  owed += sample.count * share;
+  if (share <= 0 || 2 * owed < sample.count) return false;
+  owed -= sample.count;
+  return true;
+}
+
+NativeSplit::Running NativeSplit::runningOf(const ThreadLife& thread, Side side,
+                                            const Intervals& within) {
+  Running running;
+  auto at = within.begin();
+  eachSample(trace_, thread, begin_, end_, [&](const Sample& sample) {
+    while (at != within.end() && at->end <= sample.at) ++at;
+    if (sample.wait != Wait::kRunning) return;
+    ++running.all;
+    if (!within.empty() && (at == within.end() || at->begin > sample.at)) return;
+    const StackLabel& label = labels_.of(sample.stack->stack, side);
+    const Phase phase = StackLabels::sample(label, sample.wait, sample.stack->gc).phase;
+    running.extract += phase == Phase::kExtract;
+    running.transform += phase == Phase::kTransform;
+    running.vague += phase == Phase::kTransform && !label.rule;
+  });
+  return running;
+}
+
+double NativeSplit::unpackingOf(const ThreadLife& thread, Side side) {
+  double natives = 0, unpacking = 0;
+  eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
+    natives += native.samples;
+    if (classes_.of(native) == NativeClass::kCompression) unpacking += native.samples;
+  });
+  if (natives < kEnoughNatives || unpacking <= 0) return 0;
+  const Running running = runningOf(thread, side, {});
+  if (running.extract <= 0) return 0;
+  const double transforming = running.transform - running.vague;
+  return std::clamp((unpacking / natives * running.all - transforming) / running.extract, 0.0, 1.0);
+}
+
+// kOpen or kRead; anything else of the kernel's, and no kernel's, is kUnknown.
+NativeWork::Is NativeSplit::callOf(const NativeSlice& native) {
+  if (classes_.of(native) != NativeClass::kKernel) return NativeWork::Is::kUnknown;
+  const auto [at, isNew] = calls_.try_emplace(native.function, NativeWork::Is::kUnknown);
+  if (isNew)
+    at->second =
+        nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function)).is;
+  return at->second;
+}
+
+NativeSplit::FileCalls NativeSplit::fileCalls(ThreadId thread) {
+  FileCalls calls;
+  eachNative(trace_.thread(thread), {begin_, end_}, [&](const NativeSlice& native) {
+    const NativeWork::Is call = callOf(native);
+    calls.all += native.samples;
+    if (call == NativeWork::Is::kOpen) calls.opening += native.samples;
+    if (call == NativeWork::Is::kRead) calls.reading += native.samples;
+  });
+  return calls;
+}
+
+double NativeSplit::readingOf(const ThreadLife& thread, const Intervals& making) {
+  const FileCalls calls = fileCalls(thread.id);
+  const double inCalls = calls.opening + calls.reading;
+  if (calls.all < kEnoughNatives || inCalls < kSomeCalls) return 0;
+  const Running running = runningOf(thread, Side::kProducer, making);
+  if (running.transform <= 0) return 0;
+  return std::clamp((inCalls / calls.all * running.all - running.extract) / running.transform, 0.0,
+                    1.0);
+}
+
+bool NativeSplit::unpacks(ThreadId thread, Side side, const Sample& sample) {
+  if (sample.wait != Wait::kRunning) return false;
+  const auto [at, isNew] = unpacking_.try_emplace(thread);
+  if (isNew) at->second.share = unpackingOf(trace_.thread(thread), side);
+  return at->second.take(sample);
+}
+
+bool NativeSplit::reads(ThreadId thread, const Intervals& making, const Sample& sample) {
+  if (sample.wait != Wait::kRunning) return false;
+  const auto [at, isNew] = reading_.try_emplace(thread);
+  if (isNew) at->second.share = readingOf(trace_.thread(thread), making);
+  return at->second.take(sample);
+}
+
+}  // namespace stallprof
