@@ -17,8 +17,8 @@ those tied. Predictions are those that a report has from replaying its measured 
 or without that cause. The rules: a loop that waits over 10 % for data lacks workers; a loader with fewer workers than
 cores lacks them; what has the largest share of the time is the cause, and more workers gain what ceilings say with no
 core shared. A third of the programs is sealed (`tests/corpus/sealed.txt`): none of
-them had been recorded before its first score, and no threshold is set on them. (Ten programs of a first third, by a
-hash of their names, were seen while the corpus was made: those are open now.) Shares are the
+them had been recorded before its first score, in the earliest section here, which alone is blind. (Ten programs of a
+first third, by a hash of their names, were seen while the corpus was made: those are open now.) Shares are the
 report's and, after the comma, the program's own timers'; more than 5 points apart is in bold. A row that misses stays.
 """
 
