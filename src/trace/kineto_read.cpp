@@ -20,14 +20,16 @@ constexpr std::size_t kLongestSliceName =
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMaxJsonText = 256u << 20;  // bytes of names; beyond it they are "(other)"
 
+constexpr std::int64_t kMaxMicros = std::int64_t{1} << 52;  // over a century: the sum of two still
+                                                            // is a number of nanoseconds
+
 // Microseconds in decimals as whole nanoseconds: a double has not enough digits for a time since
 // 1970.
 std::optional<Nanos> nanosOf(std::string_view micros) {
   const std::size_t point = std::min(micros.find('.'), micros.size());
   std::int64_t whole = 0;
   const auto read = std::from_chars(micros.data(), micros.data() + point, whole);
-  constexpr std::int64_t kMax = std::int64_t{1} << 52;  // microseconds: a century
-  if (read.ec != std::errc() || read.ptr != micros.data() + point || std::abs(whole) > kMax)
+  if (read.ec != std::errc() || read.ptr != micros.data() + point || std::abs(whole) > kMaxMicros)
     return std::nullopt;
   std::int64_t part = 0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -146,7 +148,8 @@ class Reader final : public nlohmann::json_sax<Json> {
     const std::size_t depth = path_.size();
     if (event_ && depth == 3) return field(n, digits), true;
     if (event_ && depth >= 4 && path_[2] == "args") return argument(n), true;
-    if (depth == 1 && path_[0] == "baseTimeNanoseconds") out_.base = Nanos(n);
+    const bool base = depth == 1 && path_[0] == "baseTimeNanoseconds";
+    if (base && n >= -kMaxMicros * 1000 && n <= kMaxMicros * 1000) out_.base = Nanos(n);
     if (depth == 2 && path_[0] == "distributedInfo" && path_[1] == "rank") out_.rank = n;
     if (depth == 2 && path_[0] == "distributedInfo" && path_[1] == "world_size") out_.world = n;
     if (depth == 3 && path_[0] == "deviceProperties") property(n);

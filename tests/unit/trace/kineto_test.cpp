@@ -108,6 +108,14 @@ TEST_CASE("times since 1970 keep their nanoseconds") {
   CHECK(trace.deviceWorks[1].at - trace.deviceWorks[0].at == 44125ns);
 }
 
+TEST_CASE("a base time that no clock has is left out") {
+  const auto trace = read("{\"baseTimeNanoseconds\": 9223372036854775807,\n\"traceEvents\": [" +
+                          slice("cpu_op", "Optimizer.step#SGD.step", "1000.5", "5") + "]}");
+  REQUIRE(trace.ok());
+  CHECK(trace.value().base == Nanos(0));
+  CHECK(manifestOf(trace.value(), "trace.json").startedRealtime >= Nanos(0));
+}
+
 TEST_CASE("what is no profiler's trace is an error, and bytes do no harm") {
   CHECK_FALSE(read("").ok());
   CHECK_FALSE(read("hello").ok());
