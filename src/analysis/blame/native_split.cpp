@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "analysis/blame/read_cpu.h"
+
 namespace stallprof {
 namespace {
 
 constexpr double kEnoughNatives = 100;  // of a thread: fewer say too little of a share of it
 constexpr double kSomeCalls = 10;       // of these: fewer may be the opening of a module
+constexpr std::string_view kUnpacking = "compression.native";  // of the rules
 
 }  // namespace
 
@@ -37,16 +40,13 @@ NativeSplit::Running NativeSplit::runningOf(const ThreadLife& thread, Side side,
 }
 
 double NativeSplit::unpackingOf(const ThreadLife& thread, Side side) {
-  double natives = 0, unpacking = 0;
-  eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
-    natives += native.samples;
-    if (classes_.of(native) == NativeClass::kCompression) unpacking += native.samples;
-  });
-  if (natives < kEnoughNatives || unpacking <= 0) return 0;
+  const Natives natives = nativesOf(thread);
+  if (natives.all < kEnoughNatives || natives.unpacking <= 0) return 0;
   const Running running = runningOf(thread, side, {});
   if (running.extract <= 0) return 0;
   const double transforming = running.transform - running.vague;
-  return std::clamp((unpacking / natives * running.all - transforming) / running.extract, 0.0, 1.0);
+  return std::clamp(
+      (natives.unpacking / natives.all * running.all - transforming) / running.extract, 0.0, 1.0);
 }
 
 // kOpen or kRead; anything else of the kernel's, and no kernel's, is kUnknown.
@@ -59,24 +59,25 @@ NativeWork::Is NativeSplit::callOf(const NativeSlice& native) {
   return at->second;
 }
 
-NativeSplit::FileCalls NativeSplit::fileCalls(ThreadId thread) {
-  FileCalls calls;
-  eachNative(trace_.thread(thread), {begin_, end_}, [&](const NativeSlice& native) {
+NativeSplit::Natives NativeSplit::nativesOf(const ThreadLife& thread) {
+  Natives natives;
+  eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
     const NativeWork::Is call = callOf(native);
-    calls.all += native.samples;
-    if (call == NativeWork::Is::kOpen) calls.opening += native.samples;
-    if (call == NativeWork::Is::kRead) calls.reading += native.samples;
+    natives.all += native.samples;
+    if (classes_.of(native) == NativeClass::kCompression) natives.unpacking += native.samples;
+    if (call == NativeWork::Is::kOpen) natives.opening += native.samples;
+    if (call == NativeWork::Is::kRead) natives.reading += native.samples;
   });
-  return calls;
+  return natives;
 }
 
 double NativeSplit::readingOf(const ThreadLife& thread, const Intervals& making) {
-  const FileCalls calls = fileCalls(thread.id);
-  const double inCalls = calls.opening + calls.reading;
-  if (calls.all < kEnoughNatives || inCalls < kSomeCalls) return 0;
+  const Natives natives = nativesOf(thread);
+  const double calls = natives.opening + natives.reading;
+  if (natives.all < kEnoughNatives || calls < kSomeCalls) return 0;
   const Running running = runningOf(thread, Side::kProducer, making);
   if (running.transform <= 0) return 0;
-  return std::clamp((inCalls / calls.all * running.all - running.extract) / running.transform, 0.0,
+  return std::clamp((calls / natives.all * running.all - running.extract) / running.transform, 0.0,
                     1.0);
 }
 
@@ -92,6 +93,20 @@ bool NativeSplit::reads(ThreadId thread, const Intervals& making, const Sample& 
   const auto [at, isNew] = reading_.try_emplace(thread);
   if (isNew) at->second.share = readingOf(trace_.thread(thread), making);
   return at->second.take(sample);
+}
+
+SampleLabel NativeSplit::label(ThreadId thread, const StackLabel& stack, Side side,
+                               const Sample& sample) {
+  const SampleLabel what = StackLabels::sample(stack, sample.wait, sample.stack->gc);
+  if (what.phase != Phase::kExtract || !unpacks(thread, side, sample)) return what;
+  return {Phase::kTransform, OverheadKind::kNone, kUnpacking};
+}
+
+SampleLabel NativeSplit::split(ThreadId thread, const Intervals& making, const Sample& sample,
+                               const SampleLabel& what) {
+  if (what.phase != Phase::kTransform || what.rule == kUnpacking || !reads(thread, making, sample))
+    return what;
+  return {Phase::kExtract, OverheadKind::kNone, kReadCpuRule};
 }
 
 }  // namespace stallprof

@@ -22,17 +22,19 @@ class NativeSplit {
   NativeSplit(const Trace& trace, const StackLabels& labels, Nanos begin, Nanos end)
       : trace_(trace), labels_(labels), begin_(begin), end_(end), classes_(trace) {}
 
-  // Whether this sample of `thread`, on a CPU in a call that reads, counts as unpacking.
-  [[nodiscard]] bool unpacks(ThreadId thread, Side side, const Sample& sample);
-  // Whether this sample of a thread that makes batches, on a CPU in what is transform, counts as
-  // reading. `making`: when it makes them, in order; empty: all the time.
-  [[nodiscard]] bool reads(ThreadId thread, const Intervals& making, const Sample& sample);
-  // Native samples of the thread: all, and those in the kernel, opening (and finding, and closing)
-  // files, and reading them.
-  struct FileCalls {
-    double all = 0, opening = 0, reading = 0;
+  // What a sample is for, by its stack and the thread's unpacking.
+  [[nodiscard]] SampleLabel label(ThreadId thread, const StackLabel& stack, Side side,
+                                  const Sample& sample);
+  // What `what` is, of a thread that makes batches: where it is transform on a CPU, as many samples
+  // as the kernel reads for are extract. `making`: when it makes them, in order; empty: always.
+  [[nodiscard]] SampleLabel split(ThreadId thread, const Intervals& making, const Sample& sample,
+                                  const SampleLabel& what);
+  // Native samples of the thread: all; in code that decompresses; in the kernel, opening (and
+  // finding, and closing) files, and reading them.
+  struct Natives {
+    double all = 0, unpacking = 0, opening = 0, reading = 0;
   };
-  [[nodiscard]] FileCalls fileCalls(ThreadId thread);
+  [[nodiscard]] Natives nativesOf(const ThreadLife& thread);
 
  private:
   struct Part {
@@ -46,6 +48,8 @@ class NativeSplit {
     double all = 0, extract = 0, transform = 0, vague = 0;  // vague: transform that no rule names
   };
   [[nodiscard]] Running runningOf(const ThreadLife& thread, Side side, const Intervals& within);
+  [[nodiscard]] bool unpacks(ThreadId thread, Side side, const Sample& sample);
+  [[nodiscard]] bool reads(ThreadId thread, const Intervals& making, const Sample& sample);
   [[nodiscard]] double unpackingOf(const ThreadLife& thread, Side side);
   [[nodiscard]] double readingOf(const ThreadLife& thread, const Intervals& making);
   [[nodiscard]] NativeWork::Is callOf(const NativeSlice& native);

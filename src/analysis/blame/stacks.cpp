@@ -9,7 +9,6 @@
 
 #include "analysis/blame/native_split.h"
 #include "analysis/blame/ranks.h"
-#include "analysis/blame/read_cpu.h"
 #include "analysis/blame/refine.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/lock_samples.h"
@@ -21,8 +20,6 @@
 
 namespace stallprof {
 namespace {
-
-constexpr std::string_view kUnpacking = "compression.native";  // of the rules
 
 using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
 
@@ -121,7 +118,7 @@ class Gatherer {
     const ThreadId trainer = timeline_.who.thread;
     if (madeHere(piece)) return takeMaking(trainer, sample);
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-    SampleLabel what = labelled(trainer, label, Side::kTrainer, sample);
+    SampleLabel what = split_.label(trainer, label, Side::kTrainer, sample);
     const bool phased =
         piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
     // What the program annotated itself is not split by samples.
@@ -175,20 +172,6 @@ class Gatherer {
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
       note(trainer, label, phase, what, sample, Side::kTrainer);
-  }
-
-  [[nodiscard]] SampleLabel labelled(ThreadId thread, const StackLabel& label, Side side,
-                                     const Sample& sample) {
-    const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
-    if (what.phase != Phase::kExtract || !split_.unpacks(thread, side, sample)) return what;
-    return {Phase::kTransform, OverheadKind::kNone, kUnpacking};
-  }
-
-  // Of what a producer transforms, the kernel's reading and opening of files is extract.
-  void splitTransform(ThreadId thread, const Sample& sample, SampleLabel& what) {
-    if (what.phase == Phase::kTransform && what.rule != kUnpacking &&
-        split_.reads(thread, makingOf(thread), sample))
-      what = {Phase::kExtract, OverheadKind::kNone, kReadCpuRule};
   }
 
   [[nodiscard]] const Intervals& makingOf(ThreadId thread) const {
@@ -276,10 +259,10 @@ class Gatherer {
 
   void takeMaking(ThreadId thread, const Sample& sample) {
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-    SampleLabel what = labelled(thread, label, Side::kProducer, sample);
+    SampleLabel what = split_.label(thread, label, Side::kProducer, sample);
     // The hook says that a batch is made here, whatever else the stack is known for.
     if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
-    splitTransform(thread, sample, what);
+    what = split_.split(thread, makingOf(thread), sample, what);
     add(facts_.making, what.phase, sample);
     if (sample.wait == Wait::kRunning) {
       add(facts_.makingRunning, what.phase, sample);
@@ -311,9 +294,9 @@ class Gatherer {
         eachRunWithin(worker.first, worker.second,
                       [&](const Sample& run) { takeMaking(worker.first, run); });
     for (const auto& [thread, intervals] : fetches_) {
-      const NativeSplit::FileCalls calls = split_.fileCalls(thread);
-      facts_.openingFiles += calls.opening;
-      facts_.readingFiles += calls.reading;
+      const NativeSplit::Natives natives = split_.nativesOf(trace_.thread(thread));
+      facts_.openingFiles += natives.opening;
+      facts_.readingFiles += natives.reading;
     }
     for (const auto& [thread, intervals] : fetches_)
       for (const ThreadId other : trace_.process(trace_.thread(thread).process).threads)
@@ -341,8 +324,8 @@ class Gatherer {
     const bool running = sample.wait == Wait::kRunning;
     if (!running && sample.stack->gil != Gil::kWaits) return;
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-    SampleLabel what = labelled(id, label, Side::kProducer, sample);
-    splitTransform(id, sample, what);
+    const SampleLabel what =
+        split_.split(id, makingOf(id), sample, split_.label(id, label, Side::kProducer, sample));
     if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
     if (running) add(facts_.makingRunning, what.phase, sample);
     note(id, label, what.phase, what, sample, Side::kProducer);

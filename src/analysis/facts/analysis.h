@@ -170,14 +170,7 @@ struct Breakdown {
 
 // Why a run gets no verdict; `value` is what was found, `limit` what it is compared with.
 struct NoVerdict {
-  enum class Why : std::uint8_t {
-    kNoSteps,
-    kFewSteps,
-    kUnexplained,
-    kOthersCpu,
-    kSmallFixes,
-    kUnclear
-  };
+  enum class Why : std::uint8_t { kNoSteps, kFewSteps, kUnexplained, kOthersCpu, kNoFix, kUnclear };
   Why why = Why::kNoSteps;
   double value = 0, limit = 0;  // steps; share of the window; share of the cores
 };

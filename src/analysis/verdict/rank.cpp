@@ -197,7 +197,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   const NoVerdict unclear{Why::kUnclear, 0, 0};
   // Much time for data that no one change shortens is not health: no verdict is better than "all is
   // well".
-  if (!anyFix && forData(e) > kMuchData) return NoVerdict{Why::kSmallFixes, forData(e), 0};
+  if (!anyFix && forData(e) > kMuchData) return NoVerdict{Why::kNoFix, forData(e), 0};
   if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
   // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
   // may have waited for a queue of its own, or for a device: that is not known to be compute.
@@ -293,7 +293,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   if (v.withheld) {
     if (e.trainer.steps.size() < kMinSteps)
       for (Finding& f : findings) f.confidence = Confidence::kLow;
-    else if (v.withheld->why == NoVerdict::Why::kSmallFixes && !findings.empty())
+    else if (v.withheld->why == NoVerdict::Why::kNoFix && !findings.empty())
       findings[0].confidence = Confidence::kLow;
     v.tied = tiedRanks(findings, stepless);
     return v;

@@ -97,7 +97,7 @@ std::string noVerdictReason(const NoVerdict& reason) {
       return percentText(reason.value) + " of the time is unexplained";
     case NoVerdict::Why::kOthersCpu:
       return "other programs used more of the CPU than the first findings differ by";
-    case NoVerdict::Why::kSmallFixes:
+    case NoVerdict::Why::kNoFix:
       return "data takes " + percentText(reason.value) +
              " of the time, and no one change is predicted to gain 5 %";
     case NoVerdict::Why::kUnclear:

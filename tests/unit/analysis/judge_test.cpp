@@ -253,6 +253,6 @@ TEST_CASE("waiting that no rule explains is never called healthy") {
     CHECK(j.verdict.boundBy == "unknown");
     CHECK(j.verdict.confidence == Confidence::kLow);
     REQUIRE(j.verdict.withheld);
-    CHECK(j.verdict.withheld->why == NoVerdict::Why::kSmallFixes);
+    CHECK(j.verdict.withheld->why == NoVerdict::Why::kNoFix);
   }
 }

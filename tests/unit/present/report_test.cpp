@@ -194,7 +194,7 @@ TEST_CASE("no verdict comes with its reason") {
   CHECK(shows({NoVerdict::Why::kOthersCpu, 0.3, 0},
               "No verdict: other programs used more of the CPU"));
   CHECK(shows({NoVerdict::Why::kUnexplained, 0.23, 0.15}, "23 % of the time is unexplained"));
-  CHECK(shows({NoVerdict::Why::kSmallFixes, 0.14, 0},
+  CHECK(shows({NoVerdict::Why::kNoFix, 0.14, 0},
               "data takes 14 % of the time, and no one change is predicted to gain 5 %"));
   CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not single out a cause"));
 }

@@ -44,7 +44,7 @@ Confidence ownTimeConfidence(const Evidence& e) {
   if (e.trainer.windowSteps() < 100) c = lowered(c);
   if (e.shared > 0.05) c = lowered(c);
   if (e.compute + e.periodic < 0.8) c = lowered(c);
-  if (e.loader && e.wait > kLittleWait) c = lowered(c);
+  if (e.loader && e.wait + e.ownLoad > kLittleWait) c = lowered(c);
   // Without a loader, making data and waiting for it are inside the step and counted as its work.
   if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
   if (blockedBeside(e) > kBlocked) c = Confidence::kLow;
