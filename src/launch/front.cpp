@@ -78,10 +78,12 @@ void Front::begin(pid_t command) {
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   Control& control = recorder_.control();
   for (;;) {
-    // One time for all of a turn: what comes while we have no CPU is read in the next.
+    // What comes while we have no CPU is read in the next turn: nothing is overdue before it was
+    // read, and nothing was read before it came.
     const Nanos at = now();
-    for (const ReceivedSignal& signal : readSignals())
-      judge_.receive(signal, at, static_cast<std::uint32_t>(command_));
+    const std::vector<ReceivedSignal> received = readSignals();
+    for (const ReceivedSignal& signal : received)
+      judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
     watchRecorder();
     reapOrphans();
     decide(at);

@@ -11,17 +11,27 @@ DELIVERIES = int(os.environ.get("STALLPROF_DELIVERIES", "40"))
 # The judge takes what one sender does within 20 ms for one signal: an attempt that took longer, on a host
 # that stood still, is made again.
 AT_ONCE = 0.005
+WINDOW = 0.045  # what comes to each process within 50 ms was sent to all
 APART = 0.09  # of two attempts: longer than the judge waits for a signal's other copies
 
 
 class Signals(Case):
-    def test_row_05_one_term_to_the_front_and_at_once_to_its_group_comes_once(self):
-        """As `timeout 10 stallprof run ...` sends it."""
+    def start(self, **options):
+        """A counter under our front, which leads a session."""
         log = self.path("log")
         words, _ = self.words(probe("counter"), log)
-        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True)
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True, **options)
         self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
         until(lambda: "ready" in content(log), "the command")
+        return front, log
+
+    def end(self, front):
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_row_05_one_term_to_the_front_and_at_once_to_its_group_comes_once(self):
+        """As `timeout 10 stallprof run ...` sends it."""
+        front, log = self.start()
         sent = surplus = 0
         while sent < DELIVERIES:
             before = content(log).count("15 0")
@@ -35,16 +45,11 @@ class Signals(Case):
                 sent += 1
                 surplus += content(log).count("15 0") - before - 1
         self.assertEqual(surplus, 0, "of %d" % DELIVERIES)
-        os.kill(front.pid, signal.SIGUSR2)
-        self.assertEqual(front.wait(60), 0)
+        self.end(front)
 
     def test_row_05_a_signal_to_the_group_while_one_of_ours_stands_still_comes_once(self):
         """Longer than the judge's window, as on a host that has no CPU for it."""
-        log = self.path("log")
-        words, _ = self.words(probe("counter"), log)
-        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True)
-        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
-        until(lambda: "ready" in content(log), "the command")
+        front, log = self.start()
         recorder = children(front.pid)[0]
         for sent, still in enumerate((front.pid, recorder) * 3, 1):
             os.kill(still, signal.SIGSTOP)
@@ -54,8 +59,32 @@ class Signals(Case):
             os.kill(still, signal.SIGCONT)
             time.sleep(APART)
             self.assertEqual(content(log).count("15 0"), sent, "the front" if still == front.pid else "the recorder")
-        os.kill(front.pid, signal.SIGUSR2)
-        self.assertEqual(front.wait(60), 0)
+        self.end(front)
+
+    def test_row_05_a_signal_to_each_process_that_comes_while_the_front_has_no_cpu_to_read_it_comes_once(self):
+        """The front has begun its turn and stands still; then the signal comes, to the others a little later."""
+        slow = self.path("slow")
+        front, log = self.start(env=dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_SLOW"], STALLPROF_SLOW=slow))
+        recorder, command = children(front.pid)
+        sent = 0
+        while sent < 5:
+            before = content(log).count("15 0")
+            open(slow, "w").close()
+            os.kill(front.pid, signal.SIGWINCH)
+            until(lambda: not os.path.exists(slow), "its turn")
+            time.sleep(0.055)
+            began = time.monotonic()
+            os.kill(front.pid, signal.SIGTERM)
+            time.sleep(0.03)
+            os.kill(recorder, signal.SIGTERM)
+            os.kill(command, signal.SIGTERM)
+            at_once = time.monotonic() - began < WINDOW
+            until(lambda: content(log).count("15 0") > before, "the signal")
+            time.sleep(APART if at_once else 10 * APART)
+            if at_once:
+                sent += 1
+                self.assertEqual(content(log).count("15 0"), before + 1)
+        self.end(front)
 
 
 if __name__ == "__main__":

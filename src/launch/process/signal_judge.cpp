@@ -23,7 +23,8 @@ bool unseen(std::uint32_t count, std::uint32_t seen) {
 void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command) {
   // What the command itself sends to us or to its group is no message to the command.
   if (signal.sender == command && !signal.fromKernel) return;
-  waiting_.push_back({signal, now, std::max(turn_, now - kWindow)});
+  const bool merged = (behind_ & signalBit(signal.signal)) != 0;
+  waiting_.push_back({signal, now, std::max(turn_, now - kWindow), merged});
 }
 
 // The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which
@@ -50,10 +51,29 @@ bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts)
   return true;
 }
 
-// One more may have merged with the one that is pending at the witness: it does not show.
+// It may have merged with one that is pending at the witness, or was when it came: it does not
+// show.
 bool SignalJudge::maybeMerged(const Waiting& waiting, const WitnessCounts& counts) const {
   const auto n = static_cast<std::size_t>(waiting.received.signal);
-  return (counts.pending & signalBit(waiting.received.signal)) != 0 && counts.count[n] != seen_[n];
+  const bool pending = (counts.pending & signalBit(waiting.received.signal)) != 0;
+  return waiting.merged || (pending && counts.count[n] != seen_[n]);
+}
+
+// A window has passed and the witness has shown none.
+bool SignalJudge::forwardOverdue(const Waiting& waiting, const WitnessCounts& counts) const {
+  const ReceivedSignal& signal = waiting.received;
+  if (!maybeMerged(waiting, counts)) return true;
+  const Reached& before = reached_[static_cast<std::size_t>(signal.signal)];
+  const bool lastReached = before.at > Nanos(0) && before.sender == signal.sender;
+  return !lastReached && forwardUnwitnessed(signal);
+}
+
+// Real-time signals do not merge.
+void SignalJudge::noteBehind(const WitnessCounts& counts) {
+  behind_ = 0;
+  for (int n = 1; n < SIGRTMIN; ++n)
+    if (unseen(seen_[static_cast<std::size_t>(n)], counts.count[static_cast<std::size_t>(n)]))
+      behind_ |= signalBit(n);
 }
 
 // What was sent to the witness alone says nothing of a later signal to the front alone.
@@ -84,13 +104,13 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
     else if (witnessed(waiting, counts))
       verdicts.push_back({waiting.received, false});
     else if (now >= waiting.at + (counts.taking ? kTaking : kWindow))
-      verdicts.push_back({waiting.received,
-                          !maybeMerged(waiting, counts) || forwardUnwitnessed(waiting.received)});
+      verdicts.push_back({waiting.received, forwardOverdue(waiting, counts)});
     else
       still.push_back(waiting);
   }
   waiting_ = std::move(still);
   forgetUnmatched(counts, now);
+  noteBehind(counts);
   turn_ = now;
   return verdicts;
 }

@@ -38,7 +38,9 @@ struct ReceivedSignal {
 //
 // A signal has no time of arrival, and a host without CPU for one of the two delays what it reads.
 // So what the witness counted stands until the front, awake, has waited a window for its own; and
-// what is pending at the witness is as good as counted. Pure: no clock, no descriptor.
+// what is pending at the witness is as good as counted. Where one may have merged at the witness
+// with an earlier one that was still pending, it went where its sender's last one did. Pure: no
+// clock, no descriptor.
 class SignalJudge {
  public:
   // Senders of "every pid" were measured 0-20 ms apart; 50 ms keeps a lone TERM within 60 ms.
@@ -71,7 +73,8 @@ class SignalJudge {
   struct Waiting {
     ReceivedSignal received;
     Nanos at{};
-    Nanos since{};  // it came after
+    Nanos since{};        // it came after
+    bool merged = false;  // when it came, an earlier one was pending at the witness
   };
   struct Reached {
     std::uint32_t sender = 0;
@@ -80,11 +83,14 @@ class SignalJudge {
   [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
   [[nodiscard]] bool repeated(const Waiting& waiting) const;
   [[nodiscard]] bool maybeMerged(const Waiting& waiting, const WitnessCounts& counts) const;
+  [[nodiscard]] bool forwardOverdue(const Waiting& waiting, const WitnessCounts& counts) const;
+  void noteBehind(const WitnessCounts& counts);
   void forgetUnmatched(const WitnessCounts& counts, Nanos now);
 
   std::array<std::uint32_t, kSignals> seen_{};  // one ahead of a count that is pending
   std::array<Nanos, kSignals> noticed_{};       // a count without one of ours, when first; 0: none
   bool unmatched_ = false;                      // there is one
+  SignalMask behind_ = 0;                       // seen as pending, and not counted by last turn
   std::array<Reached, kSignals> reached_{};     // the last of each that the command had by itself
   Nanos lastReached_ = -kRepeat;                // of them
   Nanos turn_{};                                // the last time that anything was decided

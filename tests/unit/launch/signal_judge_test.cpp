@@ -106,6 +106,21 @@ TEST_CASE("of two from the terminal while the witness stands still neither is pa
   CHECK_FALSE(world.judge.waiting());
 }
 
+TEST_CASE("a second signal to the group that merges with the first at the witness comes once") {
+  World world;
+  world.toFront(SIGTERM);
+  world.witness.pending = signalBit(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(75)) == 0);
+  world.toFront(SIGTERM);
+  SECTION("it stands still") { CHECK(world.forwardedWithin(milliseconds(100)) == 0); }
+  world.witness.pending = 0;
+  world.toWitness(SIGTERM);  // one for both
+  CHECK(world.forwardedWithin(milliseconds(100)) == 0);
+  CHECK_FALSE(world.judge.waiting());
+  world.toFront(SIGTERM);  // the witness is up to date again: one to the front alone
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
 TEST_CASE("a witness that is taking a signal is waited for, not without end") {
   World world;
   world.witness.taking = true;
