@@ -13,6 +13,9 @@ struct OwnRule {
 };
 [[nodiscard]] std::span<const OwnRule> ownRules();
 
+// A rule of the table that findings ask for: what the program's samplers take.
+inline constexpr std::string_view kDrawsIndices = "torch.indices";
+
 inline constexpr std::string_view kOwnProducer = "own.producer";
 inline constexpr std::string_view kOwnTrainer = "own.trainer";
 inline constexpr std::string_view kOwnData = "own.data_function";

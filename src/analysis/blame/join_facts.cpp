@@ -76,6 +76,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.readingFiles += part.readingFiles;
   all.trainerTime += part.trainerTime;
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
+  all.drawing += part.drawing;
   all.compilations += part.compilations;
   all.lockWanted.join(part.lockWanted);
   all.lockWaits += part.lockWaits;

@@ -88,6 +88,7 @@ class Gatherer {
       // Only a slice's first sample has an instant of its own, the others are spread evenly: one of
       // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
       if (inNext(piece) != inNext(first)) piece = first;
+      if (inNext(piece) && drawsIndices(sample)) facts_.drawing += seconds(sample.weight);
       facts_.trainer.add(sample.stack);
       facts_.trainerTime += seconds(sample.weight);
       if (sample.stack->gc && !sample.stack->stack.none()) addOverhead(OverheadKind::kGc, sample);
@@ -109,6 +110,11 @@ class Gatherer {
 
   [[nodiscard]] static bool inNext(const Piece* piece) {
     return piece && piece->kind == Piece::Kind::kFetch;
+  }
+  // It may read, too: the rule says whose time it is, not what it is blocked in.
+  [[nodiscard]] bool drawsIndices(const Sample& sample) const {
+    const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
+    return label.rule && label.rule->id == kDrawsIndices;
   }
   [[nodiscard]] bool madeHere(const Piece* piece) const {
     return inNext(piece) && !timeline_.epochs[timeline_.epochOf[piece->index]].hasWorkers;

@@ -28,6 +28,9 @@ struct Evidence {
   // Shares of the window.
   double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
   double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
+  // Drawing the indices of batches in the trainer's own thread, with workers and without; value 0
+  // where no sample saw it.
+  Share drawing = {0, 0, 0};
   double inLoop = 0;          // beside a loader: data that the loop itself makes, by samples
   double checkpoint = 0;      // spans of saving on the trainer's thread
   double evaluation = 0;      // epochs without training

@@ -45,6 +45,7 @@ PipelineSettings withoutWorkers(const Evidence& e, double workerCpu, double step
   PipelineSettings s = e.gains.base();
   s.workers = 0;
   s.loadScale = 0;
+  s.handoff = e.drawing.value * e.perStep;  // samplers run in the trainer either way
   s.cpuScale = (workerCpu > kMinWorkerCpu ? 1 - sharingShare(e) : 1) / workerCpu;
   s.ownScale = own > 0 ? 1 - std::min(kMaxStepShare, stepSaved / own) : 1;
   // The senders' CPU goes with the workers.

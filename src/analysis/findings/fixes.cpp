@@ -32,16 +32,19 @@ double touching(const Evidence& e, double cheaper) {
   return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
 }
 
-// `cpuScale` of a batch's CPU; page faults at the `cheaper`th part of their cost.
+// `cpuScale` of a batch's CPU; page faults at the `cheaper`th part of their cost; `drawing`: share
+// of the window in which indices are drawn, which no worker does for the trainer.
 PipelineSettings firstWorkersWith(const Evidence& e, double cpuScale, double cheaper,
-                                  double handoff, double firstSend) {
+                                  double handoff, double firstSend, double drawing) {
   PipelineSettings s = e.gains.base();
+  const double cpu = e.gains.demand().batch.cpu;
+  const double kept = std::min(cpu, drawing * e.perStep);
   s.singleThreaded = true;  // PyTorch sets one thread in each worker
   s.persistent = true;
   s.sending = touching(e, cheaper);
-  s.handoff = handoff + s.sending;
+  s.handoff = handoff + s.sending + kept;
   s.firstSend = firstSend;
-  s.cpuScale = cpuScale;
+  s.cpuScale = cpu > 0 ? cpuScale * (1 - kept / cpu) : cpuScale;
   return s;
 }
 
@@ -124,7 +127,7 @@ extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
     "them there: a quarter or half of the bytes to pin and to copy.");
 
 PipelineSettings firstWorkers(const Evidence& e) {
-  return firstWorkersWith(e, kWorkerCpu, 1, kHandoffSeconds, kSwitchInterval / 2);
+  return firstWorkersWith(e, kWorkerCpu, 1, kHandoffSeconds, kSwitchInterval / 2, e.drawing.value);
 }
 
 Maybe<Advice> moreWorkers(const Evidence& e) {
@@ -139,8 +142,10 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   s.workers = chosen;
   Prediction p = e.gains.predict(s);
   if (now == 0) {
-    PipelineSettings minimum = firstWorkersWith(e, kMaxWorkerCpu, 1, kMaxHandoff, kSwitchInterval),
-                     maximum = firstWorkersWith(e, kMinWorkerCpu, kFaultUnknown, kMinHandoff, 0);
+    PipelineSettings minimum = firstWorkersWith(e, kMaxWorkerCpu, 1, kMaxHandoff, kSwitchInterval,
+                                                e.drawing.high),
+                     maximum = firstWorkersWith(e, kMinWorkerCpu, kFaultUnknown, kMinHandoff, 0,
+                                                e.drawing.low);
     if (!e.run.faultSeconds) {
       minimum.sending *= kFaultUnknown;
       minimum.handoff += 2 * s.sending;

@@ -30,7 +30,7 @@ double counted(const FunctionSamples& f, HotQuery::Of of) {
 
 bool asked(const FunctionSamples& f, const HotQuery& q) {
   return f.side == q.side && (!q.phase || f.phase == *q.phase) &&
-         (!q.overhead || f.overhead == *q.overhead);
+         (!q.overhead || f.overhead == *q.overhead) && (q.rule.empty() || f.rule == q.rule);
 }
 
 double allOf(const Evidence& e, const HotQuery& q) {

@@ -20,6 +20,7 @@ struct HotQuery {
   Maybe<Phase> phase;
   Maybe<OverheadKind> overhead;
   enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits } of = Of::kAll;
+  std::string_view rule = {};  // empty: any
 };
 [[nodiscard]] Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& query);
 

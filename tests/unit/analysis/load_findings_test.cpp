@@ -23,6 +23,21 @@ TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
   CHECK_FALSE(fires(t, "load.ipc"));  // 0.5 of 10.5
 }
 
+TEST_CASE(
+    "what the sampler takes inside next() is no transport, and no number of workers cures it") {
+  Facts f = factsOf({.compute = 5, .load = 4.4, .waitLoad = 0.6});
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
+  s.trainerTime = 2;
+  s.drawing = 0.4 * s.trainerTime;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "load.ipc");
+  REQUIRE(found);
+  REQUIRE(found->advice.size() == 1);
+  CHECK(found->advice[0].id == "cheaper_sampler");
+  CHECK(std::abs(*found->advice[0].predicted.speedup - 1.25) < 0.01);
+}
+
 TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects take away") {
   Training t;
   t.load = 0.45;  // a batch of one tensor, ms

@@ -76,6 +76,25 @@ TEST_CASE("the CPU of fetches is split by what their samples saw, and sums stay 
   CHECK(facts.blame.extractCpu == facts.blame.extract);
 }
 
+TEST_CASE("a sampler of the program's own is counted, and its line is named") {
+  const std::string sampler =
+      "0 stack stack=8 caller=1 file=\"/u/lib/python3.11/site-packages/torch/utils/data/"
+      "dataloader.py\" function=\"_BaseDataLoaderIter._next_index\"\n"
+      "0 stack stack=9 caller=8 file=\"train.py\" function=\"ByLength.__iter__\" line=17\n";
+  const std::string samples =
+      "15ms stack_slice thread=1 duration=40ms stack=9 samples=5\n"
+      "65ms stack_slice thread=1 stack=4\n"
+      "75ms stack_slice thread=1 duration=30ms stack=7 samples=4\n";
+  const Trace trace = test::traceOf(sampler + training(samples));
+  const TrainerFacts facts = factsOf(trace);
+  CHECK(near(facts.stacks.drawing / facts.stacks.trainerTime, 5 / 10.0, 0.03));
+  CHECK(facts.blame.load == Nanos{});
+  const Analysis a = analyze(trace);
+  REQUIRE(found(a, "transform.in_process"));
+  CHECK(a.findings[0].where.line == 17);
+  CHECK(a.findings[0].advice[0].id == "cheaper_sampler");
+}
+
 TEST_CASE("an overhead is the weight of its samples, however fast they come") {
   // Logging for 18 ms, seen five times; the backward pass for 82 ms, seen once.
   const Analysis a =

@@ -44,6 +44,44 @@ TEST_CASE("transform.in_process advises the workers the model finds, and says th
   CHECK(j.verdict.healthy == Maybe<bool>(false));
 }
 
+namespace {
+
+// 30 ms of fetching a step, of which the sampler takes `drawing` ms, as 800 samples saw it.
+Judgement withSampler(double drawing) {
+  Facts f = factsOf(serial(30, 10));
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
+  s.trainerTime = 8;
+  s.drawing = drawing / 40 * s.trainerTime;
+  return f.judge();
+}
+
+}  // namespace
+
+TEST_CASE("what the loader's sampler takes stays with the trainer when it gets workers") {
+  const Judgement j = withSampler(12);
+  const Finding* f = find(j, "transform.in_process");
+  REQUIRE(f);
+  const Advice* more = adviceIn(*f, "more_workers");
+  REQUIRE(more);
+  CHECK(*more->predicted.speedup < 40.0 / (10 + 12));
+  CHECK(*more->predicted.speedup > 40.0 / (10 + 12 + 5));  // 4.7 ms to hand 4 MB over
+}
+
+TEST_CASE(
+    "where the sampler takes most of the fetching, no workers are advised, but a cheaper one") {
+  const Judgement j = withSampler(20);
+  const Finding* f = find(j, "transform.in_process");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK_FALSE(adviceIn(*f, "more_workers"));
+  const Advice* cheaper = adviceIn(*f, "cheaper_sampler");
+  REQUIRE(cheaper);
+  CHECK(cheaper->predicted.basis == Basis::kAssumed);
+  CHECK(std::abs(*cheaper->predicted.speedup - 40.0 / 30) < 0.01);
+  CHECK(j.verdict.boundBy == "transform");
+}
+
 TEST_CASE("the first workers of an iterable data set come with a warning: it may not be divided") {
   const auto risk = [](bool iterable) {
     Facts f = factsOf(serial(30, 10));

@@ -75,6 +75,10 @@ TEST_CASE("with no workers the fetch is a producer's, though the trainer runs it
   CHECK(ask(Side::kTrainer, Wait::kFileRead, fetch) == Answer{"extract", "wait.file_read"});
   CHECK(ask(Side::kTrainer, Wait::kRunning, {fetch[0], fetch[1], fetch[2]}) ==
         Answer{"load", "torch.loader"});
+  CHECK(ask(Side::kProducer, Wait::kRunning,
+            {fetch[0], fetch[1], fetch[2],
+             kSite + "torch/utils/data/dataloader.py _BaseDataLoaderIter._next_index",
+             "/home/me/train.py ByLength.__iter__"}) == Answer{"transform", "torch.indices"});
 }
 
 TEST_CASE("images: opening reads, the rest decodes; blocked on the file it reads") {

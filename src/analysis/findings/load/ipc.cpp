@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/fixes.h"
+#include "analysis/findings/samplers.h"
 
 namespace stallprof {
 namespace {
@@ -21,6 +22,7 @@ const AdviceDefinition kTensorsOnce{
 // no index yet, are not transport.
 struct Transport {
   double own = 0, blamed = 0;
+  double drawn = 0;  // beside `own`: in the samplers, inside next() too
 };
 Transport transportIn(const Evidence& e) {
   const TrainerFacts& t = e.trainer;
@@ -37,6 +39,8 @@ Transport transportIn(const Evidence& e) {
   }
   // A prefetch of one leaves the worker without an index after every batch.
   if (e.prefetch() < 2) all.blamed = 0;
+  all.drawn = std::min(all.own, e.drawing.value);
+  all.own -= all.drawn;
   return all;
 }
 
@@ -49,12 +53,14 @@ struct HandOver {
 };
 HandOver handOver(const Evidence& e, double share) {
   constexpr double kFixed = 0.45e-3, kPerByte = 0.3e-9;
-  const double load = share * e.perStep;
+  const double load = share * e.perStep, own = e.ownLoad;
   if (load <= 0) return {};
+  const double sent =
+      own > 0 ? std::max(0.0, 1 - e.drawing.value / own) : 1;  // of the model's load
   const double above = std::max(0.0, load - kFixed);
   const double bytes =
       std::min(above + kFixed, std::max(0.0, e.gains.workload().batchBytes) * kPerByte);
-  return {bytes / load, std::max(0.0, above - bytes) / load};
+  return {sent * bytes / load, sent * std::max(0.0, above - bytes) / load};
 }
 
 Advice uint8Batches(const Evidence& e, const HandOver& share) {
@@ -76,9 +82,11 @@ Advice tensorsOnce(const Evidence& e, const HandOver& share) {
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
-  const auto [own, blamed] = transportIn(e);
-  const double share = own + blamed;
-  if (e.workers() < 1 || share <= kNotable) return {};
+  const auto [own, blamed, drawn] = transportIn(e);
+  if (e.workers() < 1) return {};
+  const double all = own + drawn + blamed, share = own + blamed;
+  if (samplersTakeMost(e, all)) return samplersFinding(e, all);
+  if (share <= kNotable) return {};
   Finding f = loaderFinding(e, share, "Moving batches between processes takes its own time");
   addEvidence(f, "the training process spends {} receiving and unpickling", {ratioWord(own)});
   addEvidence(f, "waits {} for batches that are made but not yet there", {ratioWord(blamed)});
@@ -91,13 +99,14 @@ Maybe<Finding> ipc(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kIpc(
-    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers),
+    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers, kCheaperSampler),
     {.cause =
          R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
   its own time.)",
      .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), or waiting
   for batches on their way; start-up, and workers without an index (a new epoch, a
-  prefetch of 1), are not counted.)",
+  prefetch of 1), are not counted. Where most of it is in the loader's sampler, which runs in
+  the training process, the finding names that.)",
      .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
 - One tensor a field instead of lists of objects.
 - Smaller batches of larger parts: fewer objects to pickle.

@@ -2,6 +2,7 @@
 // transform.cpu_saturated: making batches needs more CPU than there is.
 #include <algorithm>
 
+#include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -9,10 +10,12 @@ namespace {
 
 constexpr const char* kSaturatedTitle = "Making batches needs more CPU than the host has";
 
-// With no workers, cores can only be short if adding workers does not help.
+// With no workers, cores can only be short if adding workers does not help, and not because most of
+// the fetching is nothing that workers do.
 bool coresShort(const Evidence& e) {
   if (!coresFull(e)) return false;
   if (e.workers() > 0) return true;
+  if (samplersTakeMost(e, e.wait)) return false;
   const auto more = moreWorkers(e);
   return !more || more->predicted.speedup.value_or(1) < kWorthIt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/overhead.h"
+#include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -56,6 +57,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
   if (!e.loader) return withoutLoader(e);
   if (e.inLoop > kNotable && (e.workers() > 0 || e.inLoop > e.wait)) return inLoop(e);
   if (e.workers() > 0 || e.wait <= kNotable) return {};
+  if (samplersTakeMost(e, e.wait)) return samplersFinding(e, e.wait);
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
   addEvidence(f, "num_workers is 0: every fetch holds up the step", {}, countWord(0));
   addWaitEvidence(f, e);
@@ -69,7 +71,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
-    offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead, kIntoLoader),
+    offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead, kIntoLoader, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The loader has no workers, or the loop goes on with its batches: the training process
@@ -77,10 +79,11 @@ extern const FindingDefinition kInProcess(
      .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a loader
   that is known, when the training thread's own stacks are in reading and transforming for
   more than 5 %, and no thread beside it makes data. With a loader, too, when functions of the
-  user's own, or rules, between its batches and the model make data for more than 5 %.)",
+  user's own, or rules, between its batches and the model make data for more than 5 %.
+  Workers do not run the loader's sampler: where that takes most of it, it is what is named.)",
      .fixes =
          R"(- num_workers=N with persistent_workers=True; N is within cores and memory by the model.
-- On a single core: cheaper preprocessing, since workers would share the core.
+  On a single core: cheaper preprocessing. Of a sampler: an epoch's indices at once, as arrays.
 - What the loop itself does with a batch: into the data set or collate_fn, for the workers.
 - A loop without a loader: make the next batch in a thread or process meanwhile.)",
      .wrong = R"(batches are tiny (under a millisecond): handing them between processes

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/samplers.h"
+
+#include "analysis/findings/loader_setting.h"
+#include "analysis/findings/overhead.h"
+#include "classify/own_rules.h"
+
+namespace stallprof {
+
+extern const AdviceDefinition kCheaperSampler{
+    "cheaper_sampler", {}, [](const AdviceContext& c) {
+      return "Draw indices for less" + atLine(c.finding.where) +
+             ": all of an epoch at once, as arrays (torch.multinomial, numpy), with no loop over "
+             "the data set for each batch. More workers change nothing of it.";
+    }};
+
+bool samplersTakeMost(const Evidence& e, double dataShare) {
+  return e.drawing.low > kNotable && e.drawing.value > dataShare / 2;
+}
+
+Finding samplersFinding(const Evidence& e, double dataShare) {
+  Finding f = loaderFinding(
+      e, dataShare, "Drawing the samples of a batch holds up the training process between steps");
+  addEvidence(f, "the loader's sampler takes {} of the time, in the training process",
+              {ratioWord(e.drawing.value)}, ratioWord(e.drawing.value));
+  addIntervalEvidence(f, e.drawing, e.trainer.stacks.trainer.samples);
+  const Side side = e.workers() > 0 ? Side::kTrainer : Side::kProducer;
+  HotQuery query{side, {}, {}, HotQuery::Of::kAll, kDrawsIndices};
+  if (const auto line = hottest(e, query)) {
+    f.where = line->where;
+    point(f, *line);
+    addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  }
+  return withAdvice(
+      f, {adviceOf(kCheaperSampler, {"code", "sampler", "", ""}, withoutHalf(e.drawing.value),
+                   "another order of samples where the draws differ")});
+}
+
+}  // namespace stallprof
