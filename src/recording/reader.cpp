@@ -31,24 +31,31 @@ Fd openRegular(int directory, const std::string& name) {
   return openRegularAt(directory, name.c_str(), O_NOFOLLOW);
 }
 
-std::size_t readSome(int file, std::span<std::uint8_t> into) {
+// Up to the end of the file, or to an `error`.
+std::size_t readSome(int file, std::span<std::uint8_t> into, int& error) {
   std::size_t got = 0;
   while (got < into.size()) {
     const ssize_t n = ::read(file, into.data() + got, into.size() - got);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0) error = errno;
     if (n <= 0) break;
     got += static_cast<std::size_t>(n);
   }
   return got;
 }
 
-std::vector<std::uint32_t> listSegments(int directory) {
+Result<std::vector<std::uint32_t>> listSegments(int directory) {
   std::vector<std::uint32_t> numbers;
   Fd again = openAt(directory, ".", O_RDONLY | O_DIRECTORY);
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again.get()), ::closedir);
-  if (listing == nullptr) return numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      again.valid() ? ::fdopendir(again.get()) : nullptr, ::closedir);
+  if (listing == nullptr) return ioError("listing the recording", errno);
   (void)again.release();  // the listing owns it now
-  while (const dirent* entry = ::readdir(listing.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(listing.get());
+    if (entry == nullptr && errno != 0) return ioError("listing the recording", errno);
+    if (entry == nullptr) break;
     const auto number = format::segmentNumber(entry->d_name);
     if (number && numbers.size() < format::kSegmentCount) numbers.push_back(*number);
   }
@@ -56,16 +63,22 @@ std::vector<std::uint32_t> listSegments(int directory) {
   return numbers;
 }
 
+// What is no regular file, or has gone since it was listed, is a hole in the recording; any other
+// refusal is of this reader and says nothing of the recording.
+bool isHole(int error) { return error == EINVAL || error == ENOENT; }
+
 Result<Manifest> manifestIn(int directory) {
   const Fd file = openRegular(directory, format::kManifestFile);
   if (!file.valid())
     return Error{Error::Kind::kDamaged, std::string("not a stallprof recording: ") +
                                             format::kManifestFile + ": " + errnoText(errno)};
   struct stat status {};
-  ::fstat(file.get(), &status);
+  int error = ::fstat(file.get(), &status) == 0 ? 0 : errno;
   const auto bytes = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
   std::string text(std::min(bytes, kManifestBytes), '\0');
-  text.resize(readSome(file.get(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
+  text.resize(
+      readSome(file.get(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}, error));
+  if (error != 0) return ioError(format::kManifestFile, error);
   auto manifest = manifestFromJson(text);
   if (!manifest.ok()) return std::move(manifest).error().within(format::kManifestFile);
   return manifest;
@@ -85,10 +98,13 @@ class RecordingReader::Frames {
   [[nodiscard]] const ReadSummary& summary() const { return summary_; }
 
  private:
+  [[nodiscard]] Error inRecording(Error error) const {
+    return std::move(error).within("reading " + inQuotes(name_));
+  }
   Status open();
   Status readManifestFile();
   Status openSegment(std::uint32_t number);
-  void readNext();
+  Status readNext();
   void readFrame(const FrameScanner::Frame& frame);
   Result<bool> finish();
   void lose(LossKind kind, std::uint64_t count, std::string_view detail);
@@ -107,8 +123,9 @@ class RecordingReader::Frames {
   std::vector<std::uint32_t> segments_;  // their numbers
   std::size_t opened_ = 0;               // of them
   Fd file_;
+  int readError_ = 0;  // errno of the read that failed; what was read up to it stays unused
   const FrameScanner::Read read_ = [this](std::span<std::uint8_t> into) {
-    return readSome(file_.get(), into);
+    return readSome(file_.get(), into, readError_);
   };
   std::optional<FrameScanner> scanner_;  // of the segment that is being read
 };
@@ -119,20 +136,22 @@ Result<bool> RecordingReader::Frames::next() {
   while (!scanner_) {
     if (opened_ == segments_.size()) return finish();
     if (auto status = openSegment(segments_[opened_++]); !status.ok())
-      return std::move(status).error().within("reading " + inQuotes(name_));
+      return inRecording(std::move(status).error());
   }
-  readNext();
+  if (auto status = readNext(); !status.ok()) return inRecording(std::move(status).error());
   return true;
 }
 
 Status RecordingReader::Frames::open() {
   directory_ = openAt(AT_FDCWD, name_.c_str(), O_RDONLY | O_DIRECTORY);
   if (!directory_.valid()) return ioError("opening the recording " + inQuotes(name_), errno);
-  segments_ = listSegments(directory_.get());
+  auto segments = listSegments(directory_.get());
+  if (!segments.ok()) return inRecording(std::move(segments).error());
+  segments_ = std::move(segments).value();
   if (auto manifest = readManifestFile(); !manifest.ok()) {
     // Segments carry the manifest too: without any, this is no recording.
     if (segments_.empty() || manifest.error().kind == Error::Kind::kUnsupported)
-      return std::move(manifest).error().within("reading " + inQuotes(name_));
+      return inRecording(std::move(manifest).error());
     manifestError_ = std::move(manifest).error();
   }
   return Done{};
@@ -143,7 +162,7 @@ Result<bool> RecordingReader::Frames::finish() {
   if (manifest_)
     summary_.manifest = *manifest_;
   else if (manifestError_)
-    return Error(*manifestError_).within("reading " + inQuotes(name_));
+    return inRecording(*manifestError_);
   return false;
 }
 
@@ -161,24 +180,28 @@ Status RecordingReader::Frames::openSegment(std::uint32_t number) {
   const std::string name = format::segmentName(number);
   file_ = openRegular(directory_.get(), name);
   if (!file_.valid()) {
+    if (!isHole(errno)) return ioError(name, errno);
     lose(LossKind::kSegmentMissing, 1, name + ": " + errnoText(errno));
     return Done{};
   }
   struct stat status {};
-  ::fstat(file_.get(), &status);
+  if (::fstat(file_.get(), &status) != 0) return ioError(name, errno);
   decoder_.beginSegment(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)));
   summary_.cleanEnd = false;
   scanner_.emplace(read_);
-  if (const auto header = scanner_->segmentHeader()) {
+  const auto header = scanner_->segmentHeader();
+  if (readError_ != 0) return ioError(name, readError_);
+  if (header) {
     if (auto readable = format::checkVersion(header->version, header->oldestReader); !readable.ok())
       return std::move(readable).error().within(name);
   }
   return Done{};
 }
 
-void RecordingReader::Frames::readNext() {
+Status RecordingReader::Frames::readNext() {
   FrameScanner::Skipped skipped;
   const auto frame = scanner_->next(skipped);
+  if (readError_ != 0) return ioError(format::segmentName(segments_[opened_ - 1]), readError_);
   if (skipped.bytes > 0) {
     summary_.lostBytes += skipped.bytes;
     summary_.cleanEnd = false;
@@ -186,9 +209,13 @@ void RecordingReader::Frames::readNext() {
     lose(torn ? LossKind::kFrameTorn : LossKind::kFrameDamaged,
          static_cast<std::uint64_t>(skipped.bytes), "bytes");
   }
-  if (frame) return readFrame(*frame);
+  if (frame) {
+    readFrame(*frame);
+    return Done{};
+  }
   summary_.bytes += scanner_->bytesRead();
   scanner_.reset();
+  return Done{};
 }
 
 void RecordingReader::Frames::readFrame(const FrameScanner::Frame& frame) {

@@ -25,8 +25,8 @@ struct ReadSummary {
 
 // Reads every whole event of the recording at `directory`, in order of writing, and passes it to
 // `take` with string ids of `strings`. Damage is skipped and passed as Loss events. Errors: no such
-// recording, not a recording, or a version this reader does not know (the message has the file's
-// version, ours, and what can read it).
+// recording, not a recording, a version this reader does not know (the message has the file's
+// version, ours, and what can read it), or a file of it that the system refuses to read.
 // All bytes are untrusted: memory stays under 64 MB + 4x the largest segment. Not thread-safe.
 class RecordingReader {
  public:

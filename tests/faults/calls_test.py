@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rows of the fault matrix: system calls of ours that fail. The command's output and status are its own."""
+import itertools
 import os
 import shutil
 import subprocess
@@ -12,6 +13,11 @@ CALLS = {"clone": "EAGAIN", "clone3": "EAGAIN", "socketpair": "EMFILE", "signalf
          "memfd_create": "ENFILE", "pipe2": "EMFILE", "openat": "EMFILE", "mmap": "ENOMEM", "mkdir": "EIO",
          "pwrite64": "EIO", "ftruncate": "EIO", "fdatasync": "EIO", "fallocate": "EIO", "fcntl": "EINVAL",
          "perf_event_open": "EMFILE", "prctl": "EPERM", "setrlimit": "EPERM", "chdir": "EACCES"}
+# Of those that only read a recording, and write what they say of it.
+READERS_CALLS = {"openat": "EMFILE", "mmap": "ENOMEM", "pread64": "EIO", "read": "EIO", "write": "ENOSPC",
+                 "newfstatat": "EIO", "getdents64": "EIO", "fsync": "EIO", "rename": "EIO", "lseek": "EIO",
+                 "fcntl": "EINVAL"}
+RECORDING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "recordings", "v1")
 # Allocations of the program's start and of its command line.
 READ_BY = 1500
 # The loader's own calls come first: without its libraries a program of ours is none.
@@ -33,24 +39,65 @@ class Calls(Case):
                 else:
                     self.assertTrue(self.events(recording, "command_end"))
 
+    def failing(self, call, error, nth, ever, words):
+        """What the words do while the nth call of a kind fails, or all from it on; whether there was one to fail."""
+        log = self.path("trace")
+        done = subprocess.run(
+            ["strace", "-f", "-o", log, "-e", "trace=" + call, "-e", "signal=none", "-e",
+             "inject=%s:error=%s:when=%d%s" % (call, error, nth, ever)] + words,
+            cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        if b"strace:" in done.stderr:
+            self.skipTest("needs strace that may trace")
+        return done, "INJECTED" in content(log)
+
+    def sweep(self, calls, words, check):
+        """Each call of each kind fails, in a run of its own, until there is none left to fail; how many did."""
+        hit = 0
+        for (call, error), ever in itertools.product(calls.items(), ("", "+")):
+            for nth in itertools.count(1 + LOADER.get(call, 0)):
+                done, failed = self.failing(call, error, nth, ever, words)
+                check(done, (call, nth, ever))
+                if not failed:
+                    break
+                hit += 1
+        return hit
+
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_row_70_the_nth_call_of_a_kind_fails_once_or_for_ever(self):
-        hit = 0
-        for call, error in CALLS.items():
-            for nth in (1, 2, 3, 5):
-                for ever in ("", "+"):
-                    n = LOADER.get(call, 0) + nth
-                    log = self.path("trace")
-                    done = subprocess.run(
-                        ["strace", "-f", "-o", log, "-e", "trace=" + call, "-e", "signal=none", "-e",
-                         "inject=%s:error=%s:when=%d%s" % (call, error, n, ever),
-                         STALLPROF, "run", "--report", "none", "--", probe("quiet")],
-                        cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-                    if b"strace:" in done.stderr:
-                        self.skipTest("needs strace that may trace")
-                    self.check(done, (call, n, ever))
-                    hit += "INJECTED" in content(log)
+        words = [STALLPROF, "run", "--report", "none", "--", probe("quiet")]
+        hit = self.sweep(CALLS, words, self.check)
         self.assertGreater(hit, len(CALLS))
+        print("figures: %d calls of run failed" % hit)
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_row_70_a_report_or_gate_whose_nth_call_fails_says_all_or_why_not(self):
+        """Never a part of what a recording holds, as if that were all."""
+        html = self.path("r.html")
+        for words in (["report", RECORDING], ["report", "--format", "html", "-o", html, RECORDING],
+                      ["gate", "--format", "json", RECORDING, "--", RECORDING]):
+            words = [STALLPROF] + words
+
+            def result(done):
+                page = content(html)
+                if page:
+                    os.unlink(html)
+                return done.stdout, page
+            whole = result(subprocess.run(words, cwd=self.dir, stdout=subprocess.PIPE, check=True))
+
+            def check(done, case):
+                made = result(done)
+                if b"error while loading shared libraries" in done.stderr:
+                    return  # no program of ours began
+                if done.returncode == 0:
+                    self.assertEqual((made, done.stderr), (whole, b""), case)
+                    return
+                self.assertIn(done.returncode, (1, 2), (case, done.stderr))
+                if case[0] != "write":  # standard error may have been refused, too
+                    self.assertRegex(done.stderr, rb"\Astallprof: .*: .*\n\Z", case)
+                    self.assertEqual(made, (b"", ""), case)
+            hit = self.sweep(READERS_CALLS, words, check)
+            self.assertGreater(hit, len(READERS_CALLS))
+            print("figures: %d calls of %s failed" % (hit, words[1]))
 
     def test_row_41_the_nth_allocation_fails_once_or_for_ever(self):
         """Of front and recorder, which count on from the fork each on its own. The command allocates nothing."""
