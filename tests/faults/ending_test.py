@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from faults import PATIENCE, STALLPROF, Case, content, main, until
+from faults import PATIENCE, STALLPROF, Case, content, main, needs_unshare, until
 
 SCRIPT = "echo out; sleep 0.5; exit 3"
 
@@ -62,7 +62,7 @@ class Ending(Case):
         run.send_signal(signal.SIGTERM)
         self.check_end(run)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_66_as_process_1_of_a_container_no_orphan_stays_a_zombie(self):
         """Five that lose their parents and end: with a shell as process 1 none is left either."""
         script = ("for i in 1 2 3 4 5; do sh -c 'sleep 0.1 & exit'; done; sleep 0.6; "

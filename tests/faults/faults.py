@@ -5,8 +5,8 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "launch"))
 
-from harness import (DUMP, NOBODY, NOBODY_ELSE, PATIENCE, STALLPROF, Case, content, main, ordinary,  # noqa: E402,F401
-                     probe, until)
+from harness import (DUMP, NOBODY, NOBODY_ELSE, PATIENCE, STALLPROF, Case, content, main,  # noqa: E402,F401
+                     needs_mount, needs_unshare, ordinary, probe, until)
 
 
 def children(pid):

@@ -10,9 +10,8 @@ import subprocess
 import sys
 import textwrap
 import time
-import unittest
 
-from faults import STALLPROF, Case, children, content, main, probe, until
+from faults import STALLPROF, Case, children, content, main, needs_unshare, probe, until
 
 PYTHON = os.path.realpath(sys.executable)
 # Reports from inside, as an adapter does.
@@ -44,7 +43,7 @@ class Job(Case):
         self.assertIn(b"recording to", front.stderr.readline())
         return front, recording
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_04_sigterm_to_process_1_of_a_container_comes_once(self):
         log = self.path("log")
         words, _ = self.words(probe("counter"), log)
@@ -128,7 +127,7 @@ class Job(Case):
                 self.assertEqual(done.returncode, 5, (done.stdout, done.stderr))
                 self.assertIn("exit_code=5", self.events(recording, "command_end")[0])
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_20_a_pid_used_again_is_another_process(self):
         # Threads that start meanwhile, the recorder's too, may take the number: those are counted out.
         script = ("i=0; n=0; while [ $i -lt 40 ]; do echo 299 > /proc/sys/kernel/ns_last_pid; sleep 0.02 & "
@@ -156,7 +155,7 @@ class Job(Case):
         _, ours = self.alike([PYTHON, "-c", script])
         self.assertEqual(ours, b"")
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_25_in_a_chroot_without_our_files_nothing_is_printed(self):
         root = self.path("root")
         script = textwrap.dedent("""
@@ -207,7 +206,7 @@ class Job(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b"24\nend\n"), done.stderr)
         self.assertIn("exit_code=0", self.events(recording, "command_end")[0])
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_47_where_proc_hides_others_an_ordinary_user_runs_the_job(self):
         os.chmod(self.dir, 0o777)
         words, recording = self.words("sh", "-c", "sleep 0.3; exit 4")

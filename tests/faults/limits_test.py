@@ -4,14 +4,14 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import unittest
 
-from faults import NOBODY_ELSE, PATIENCE, STALLPROF, Case, children, content, main, ordinary, until
+from faults import (NOBODY_ELSE, PATIENCE, STALLPROF, Case, children, content, main, needs_mount, needs_unshare,
+                    ordinary, until)
 
 PYTHON = os.path.realpath(sys.executable)
 EVERYBODYS_PYTHON = "/usr/bin/python3"
@@ -166,7 +166,7 @@ class Limits(Case):
         said = [e for e in self.events(recording, "source") if 'source="task_events"' in e]
         self.assertNotIn("state=full", said[0])
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_row_23_a_worker_killed_over_a_full_dev_shm_is_as_without_us(self):
         worker = textwrap.dedent("""
             import mmap, os, time
@@ -193,13 +193,9 @@ class Limits(Case):
         shm = json.loads(self.report(recording, "--format", "json"))["resources"]["shm_bytes"]
         self.assertIn(shm, (None, MB))
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs root to mount")
+    @needs_mount
     def test_row_63_a_disk_nearly_full_is_left_to_the_job(self):
-        disk = self.path("disk")
-        os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]).returncode:
-            self.skipTest("needs root to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        disk = self.mount_memory("disk", "size=4m")
         with open(os.path.join(disk, "theirs"), "wb") as filler:
             filler.write(b"x" * (4 * MB * 96 // 100))
         run = [STALLPROF, "run", "--report", "none", "-o", os.path.join(disk, "r.stallprof"), "--", "sh", "-c",

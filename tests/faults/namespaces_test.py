@@ -7,7 +7,7 @@ import sys
 import textwrap
 import unittest
 
-from faults import STALLPROF, Case, main
+from faults import STALLPROF, Case, main, needs_unshare
 
 PUTS = 40
 # Reports from inside as a framework's adapter does, for longer than a slot's owner goes unasked.
@@ -24,7 +24,7 @@ REPORT = textwrap.dedent("""
 PYTHON = os.path.realpath(sys.executable)
 
 
-@unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+@needs_unshare
 class Namespaces(Case):
     def record(self, *words):
         """The recording of what reports from inside, started by `words`."""

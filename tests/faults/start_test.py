@@ -2,11 +2,10 @@
 """Rows of the fault matrix: what hinders us from starting must not hinder the command."""
 import os
 import resource
-import shutil
 import subprocess
 import unittest
 
-from faults import NOBODY_ELSE, STALLPROF, Case, main, ordinary, probe
+from faults import NOBODY_ELSE, STALLPROF, Case, main, needs_mount, ordinary, probe
 
 # Says whether somebody left it a child, without starting one itself.
 SCRIPT = "read children < /proc/$$/task/$$/children; echo \"[$children]\"; exit 7"
@@ -51,14 +50,10 @@ class Start(Case):
         self.assertIn(b"recording to", done.stderr)
         self.assertIn("exit_code=4", self.events(recording, "command_end")[0])
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs root to mount")
+    @needs_mount
     def test_row_65_in_a_working_directory_that_is_read_only_it_records_elsewhere(self):
-        here, there = self.path("here"), self.path("there")
-        os.mkdir(here)
+        here, there = self.mount_memory("here", "ro"), self.path("there")
         os.mkdir(there)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", here]).returncode:
-            self.skipTest("needs root to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", here])
         run = [STALLPROF, "run", "--report", "none", "--", "sh", "-c", "exit 4"]
         done = self.run_words(run, cwd=here, env=dict(os.environ, TMPDIR=there))
         self.assertEqual(done.returncode, 4, done.stderr)

@@ -14,6 +14,9 @@ STALLPROF = os.environ["STALLPROF"]
 DUMP = os.environ["STALLPROF_DUMP"]
 PROBES = os.environ["STALLPROF_PROBES"]
 
+needs_mount = unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs root to mount")
+needs_unshare = unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+
 
 def probe(name):
     return os.path.join(PROBES, "launch_" + name)
@@ -55,6 +58,15 @@ class Case(unittest.TestCase):
         if b"unshare:" in done.stderr:
             self.skipTest("needs root to unshare")
         return done
+
+    def mount_memory(self, name, options):
+        """A directory that is a file system of its own; skips the test where that cannot be had."""
+        place = self.path(name)
+        os.mkdir(place)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place]).returncode:
+            self.skipTest("needs root to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", place])
+        return place
 
     def dump(self, recording):
         """The recording as text; fails where it cannot be read."""

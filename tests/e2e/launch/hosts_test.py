@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Hosts that refuse: an ordinary user, a container's filter, small limits, a full disk."""
 import os
-import shutil
 import subprocess
 import time
 import unittest
 
-from harness import NOBODY, STALLPROF, Case, main, ordinary, probe
+from harness import NOBODY, STALLPROF, Case, main, needs_mount, needs_unshare, ordinary, probe
 
 
 class Hosts(Case):
@@ -68,13 +67,9 @@ class Hosts(Case):
                 if b"unrecorded" not in done.stderr:
                     self.dump(recording)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs root to mount")
+    @needs_mount
     def test_a_disk_that_fills_up_does_not_matter_to_the_job(self):
-        place = self.path("small")
-        os.mkdir(place)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place]).returncode:
-            self.skipTest("mount is not permitted")
-        self.addCleanup(subprocess.run, ["umount", "-l", place])
+        place = self.mount_memory("small", "size=1m")
         recording = os.path.join(place, "r.stallprof")
         script = "i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done; echo all; exit 4"
         run = subprocess.Popen([STALLPROF, "run", "--report", "none", "-o", recording, "sh", "-c",
@@ -91,12 +86,10 @@ class Hosts(Case):
         self.assertEqual((run.returncode, out), (4, b"all\n"), err)
         self.dump(recording)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root to unshare")
+    @needs_unshare
     def test_as_the_first_process_of_a_container(self):
         words, recording = self.words("sh", "-c", "kill -TERM 1; sleep 0.3; exit 9")
-        done = self.run_words(["unshare", "-p", "-f", "--mount-proc"] + words)
-        if b"unshare" in done.stderr:
-            self.skipTest("unshare is not permitted")
+        done = self.run_as_process_1(words)
         # The command's own TERM to its parent is no message to the command.
         self.assertEqual(done.returncode, 9, done.stderr)
         self.assertIn("exit_code=9", self.events(recording, "command_end")[0])
