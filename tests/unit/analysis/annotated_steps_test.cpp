@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/annotated_steps.h"
 
-#include "analysis/analyze.h"
-#include "analysis/blame/facts_accumulator.h"
 #include "analysis/blame/refine.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/attributed.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-TrainerFacts factsOf(const Trace& trace) {
-  TrainerFacts facts = attribute(trace, {ProcessId{1}, ThreadId{1}});
-  CHECK(facts.split.total() == facts.window());
-  CHECK(facts.blame.total() == facts.split.wait);
-  return facts;
-}
-TrainerFacts factsOf(const std::string& text) { return factsOf(traceOf(kTrainer + text)); }
 
 // 20 steps 100 ms apart; 80 ms of each marked as the step: 20 ms read, 40 ms computed,
 // 20 ms nothing said; 20 ms between two.
@@ -62,12 +52,7 @@ TEST_CASE("what a program annotated is not split by samples of its stacks") {
 }
 
 TEST_CASE("marks win over the hook's loader, which wins over a range named step") {
-  const std::string fetches =
-      "0 loader process=1 loader=1 workers=0\nrepeat 20 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+1*i\n"
-      "1090ms optimizer thread=1 duration=5ms optimizer=1\n"
-      "end\n"
-      "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
+  const std::string fetches = "0 loader process=1 loader=1 workers=0\n" + kTwentyFetches;
   const auto ranges = [](const std::string& name, const std::string& domain) {
     return "repeat 10 every 200ms\n1030ms range thread=1 duration=150ms name=\"" + name +
            "\" domain=\"" + domain + "\"\nend\n";

@@ -2,55 +2,12 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/analyze.h"
-#include "analysis/blame/facts_accumulator.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/attributed.h"
 #include "trace/trace_builder.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-void checkSums(const TrainerFacts& facts) {
-  Nanos done = Nanos::min();
-  for (const Step& step : facts.steps) {
-    CHECK(step.begin >= done);
-    CHECK(step.split.total() == step.end - step.begin);
-    CHECK(step.blame.total() == step.split.wait);
-    const Split& s = step.split;
-    for (const Nanos part : {s.compute, s.wait, s.load, s.sync, s.comm, s.periodic, s.other})
-      CHECK(part >= 0ns);
-    const Blame& b = step.blame;
-    for (const Nanos part : {b.extract, b.transform, b.load, b.startup, b.unknown})
-      CHECK(part >= 0ns);
-    done = step.end;
-  }
-  CHECK(facts.split.total() == facts.window());
-  CHECK(facts.blame.total() == facts.split.wait);
-  CHECK(facts.warmup <= facts.steps.size());
-  for (const BatchWork& work : facts.works)
-    for (const Nanos part : {work.extract, work.queued, work.blocked, work.put, work.cpu})
-      CHECK(part >= 0ns);
-}
-
-TrainerFacts factsOf(const Trace& trace, std::uint32_t process = 1, std::uint32_t thread = 1) {
-  TrainerFacts facts = attribute(trace, {ProcessId{process}, ThreadId{thread}});
-  checkSums(facts);
-  return facts;
-}
-TrainerFacts factsOf(const std::string& text) { return factsOf(traceOf(kTrainer + text)); }
-
-// 20 steps of 100 ms with no workers: 20 ms of fetch, then compute, an update at its end.
-const std::string kTwentySteps =
-    "repeat 20 every 100ms\n"
-    "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms cpu=20ms batch=0+1*i\n"
-    "1090ms optimizer thread=1 duration=5ms optimizer=1\n"
-    "end\n"
-    "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
-
-}  // namespace
 
 TEST_CASE("with workers: waiting, then the trainer's own CPU in next() as load, then compute") {
   const Trace trace = traceOf(
@@ -93,7 +50,7 @@ TEST_CASE("with workers: waiting, then the trainer's own CPU in next() as load, 
 }
 
 TEST_CASE("without workers next() is all wait, blamed on itself") {
-  const TrainerFacts facts = factsOf(kTwentySteps);
+  const TrainerFacts facts = factsOf(kTwentyFetches);
   CHECK(facts.split.wait == 14 * 20ms);
   CHECK(facts.blame.transform == 14 * 20ms);
   CHECK(facts.split.compute == 14 * 80ms);
@@ -101,7 +58,7 @@ TEST_CASE("without workers next() is all wait, blamed on itself") {
 
 TEST_CASE("a checkpoint is periodic, and its step is set apart") {
   const TrainerFacts facts =
-      factsOf(kTwentySteps + "2530ms span thread=1 duration=30ms phase=periodic name=\"save\"\n" +
+      factsOf(kTwentyFetches + "2530ms span thread=1 duration=30ms phase=periodic name=\"save\"\n" +
               "2535ms span thread=1 duration=10ms phase=periodic name=\"save within\"\n" +
               "2540ms span thread=2 duration=50ms phase=periodic name=\"another thread's\"\n");
   CHECK(facts.split.periodic == 30ms);
@@ -112,7 +69,7 @@ TEST_CASE("a checkpoint is periodic, and its step is set apart") {
 
 TEST_CASE("marks win over NVTX ranges, those over the hook, those over fetches") {
   const TrainerFacts facts = factsOf(
-      kTwentySteps +
+      kTwentyFetches +
       "2500ms span thread=1 duration=50ms phase=periodic source=hook\n"  // over the fetch too
       "2530ms span thread=1 duration=40ms phase=sync source=nvtx\n"
       "2560ms span thread=1 duration=10ms phase=comm source=mark\n"
@@ -127,7 +84,7 @@ TEST_CASE("marks win over NVTX ranges, those over the hook, those over fetches")
 
 TEST_CASE("a user's mark for his own loading is waiting, blamed as he says") {
   const TrainerFacts facts =
-      factsOf(kTwentySteps + "2530ms span thread=1 duration=30ms phase=extract source=mark\n" +
+      factsOf(kTwentyFetches + "2530ms span thread=1 duration=30ms phase=extract source=mark\n" +
               "2560ms span thread=1 duration=10ms phase=transform source=mark\n");
   CHECK(facts.steps[15].blame.extract == 30ms);
   CHECK(facts.steps[15].blame.transform == 20ms + 10ms);
@@ -136,7 +93,7 @@ TEST_CASE("a user's mark for his own loading is waiting, blamed as he says") {
 
 TEST_CASE("evaluation is periodic from the making of its iterator to its last fetch") {
   const TrainerFacts facts =
-      factsOf(kTwentySteps + "2925ms iterator thread=1 loader=2 epoch=2 duration=1ms\n" +
+      factsOf(kTwentyFetches + "2925ms iterator thread=1 loader=2 epoch=2 duration=1ms\n" +
               "2926ms fetch thread=1 loader=2 epoch=2 duration=10ms batch=0\n" +
               "2950ms fetch thread=1 loader=2 epoch=2 duration=5ms end=1\n");
   CHECK(facts.steps.size() == 20);
@@ -150,7 +107,7 @@ TEST_CASE("an iterator made at the start does not make all until its first batch
   const TrainerFacts facts = factsOf(
       "500ms iterator thread=1 loader=2 epoch=1 duration=1ms\n"
       "500ms iterator thread=1 loader=1 epoch=2 duration=1ms\n" +
-      kTwentySteps + "2950ms fetch thread=1 loader=2 epoch=1 duration=5ms batch=0\n" +
+      kTwentyFetches + "2950ms fetch thread=1 loader=2 epoch=1 duration=5ms batch=0\n" +
       "2960ms fetch thread=1 loader=2 epoch=1 duration=5ms end=1\n");
   CHECK(facts.split.periodic == 15ms);
   REQUIRE(facts.epochs.size() == 2);

@@ -1,45 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <random>
 
-#include "analysis/analyze.h"
-#include "analysis/blame/facts_accumulator.h"
 #include "analysis/device/device_time.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/attributed.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-void checkSums(const TrainerFacts& facts) {
-  const auto checkSplit = [](const Split& s, const Blame& b, Nanos length) {
-    CHECK(s.total() == length);
-    CHECK(b.total() == s.wait);
-    CHECK(s.hidden <= s.compute);
-    CHECK(s.copy <= s.load);
-    for (const Nanos part :
-         {s.compute, s.wait, s.load, s.sync, s.comm, s.periodic, s.other, s.hidden, s.copy,
-          b.extract, b.transform, b.load, b.startup, b.unknown})
-      CHECK(part >= 0ns);
-  };
-  for (const Step& step : facts.steps) checkSplit(step.split, step.blame, step.end - step.begin);
-  checkSplit(facts.split, facts.blame, facts.window());
-  for (const DeviceBusy& d : facts.device.devices) {
-    CHECK(d.busy() + d.idle.total() == d.traced);
-    for (const Nanos part :
-         {d.kernels, d.copies, d.collectives, d.idle.extract, d.idle.transform, d.idle.load,
-          d.idle.unknown, d.idle.copy, d.idle.sync, d.idle.launch, d.idle.host, d.idle.comm,
-          d.idle.checkpoint, d.idle.evaluation, d.idle.other})
-      CHECK(part >= 0ns);
-  }
-}
-
-TrainerFacts factsOf(const std::string& text) {
-  TrainerFacts facts = attribute(traceOf(kTrainer + text), {ProcessId{1}, ThreadId{1}});
-  checkSums(facts);
-  return facts;
-}
 
 // 20 steps of 100 ms, 14 of them in the window: 40 ms of waiting for a loader with workers that
 // nobody can be blamed for, then 60 ms inside the step.

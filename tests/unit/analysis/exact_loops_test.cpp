@@ -12,29 +12,25 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string frame(int id, int caller, const std::string& file, const std::string& function,
-                  int line) {
-  return "0 stack stack=" + std::to_string(id) + " caller=" + std::to_string(caller) + " file=\"" +
-         file + "\" function=\"" + function + "\" line=" + std::to_string(line) + "\n";
-}
-
 // main()'s loop of batches, lines 20 to 24: a line that makes the batch, one that calls torch, and
 // one that takes its samples one by one, lines 22 and 23. Line 30 lies behind it. 7 and 8 make
 // data, 9 and 10 update a model.
 const std::string kFrames =
-    frame(1, 0, "train.py", "main", 20) + frame(2, 0, "train.py", "main", 24) +
-    frame(3, 2, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward",
-          110) +
-    frame(4, 0, "train.py", "main", 22) +
-    frame(5, 4, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward",
-          110) +
-    frame(6, 0, "train.py", "main", 30) +
-    frame(7, 4, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
-    frame(8, 1, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
-    frame(9, 4, "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
-          "BaseSGDClassifier.partial_fit", 800) +
-    frame(10, 2, "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
-          "BaseSGDClassifier.partial_fit", 800);
+    test::stackLine(1, 0, "train.py", "main", 20) + test::stackLine(2, 0, "train.py", "main", 24) +
+    test::stackLine(3, 2, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py",
+                    "Linear.forward", 110) +
+    test::stackLine(4, 0, "train.py", "main", 22) +
+    test::stackLine(5, 4, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py",
+                    "Linear.forward", 110) +
+    test::stackLine(6, 0, "train.py", "main", 30) +
+    test::stackLine(7, 4, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
+    test::stackLine(8, 1, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
+    test::stackLine(9, 4,
+                    "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
+                    "BaseSGDClassifier.partial_fit", 800) +
+    test::stackLine(10, 2,
+                    "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
+                    "BaseSGDClassifier.partial_fit", 800);
 
 std::string turns(int line, int last, const std::string& duration, int count, int rows,
                   std::int64_t apart) {

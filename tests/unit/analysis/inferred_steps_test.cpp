@@ -15,18 +15,14 @@ namespace {
 
 const std::string kSite = "/u/lib/python3.11/site-packages/";
 
-std::string frame(int id, int caller, const std::string& file, const std::string& function,
-                  int line) {
-  return "0 stack stack=" + std::to_string(id) + " caller=" + std::to_string(caller) + " file=\"" +
-         file + "\" function=\"" + function + "\" line=" + std::to_string(line) + "\n";
-}
-
 // The program's own main() at three lines of its loop, called from its last line, and what they
 // call: 5 nothing, 6 and 7 functions of the program's own.
-const std::string kMain =
-    frame(1, 0, "train.py", "<module>", 60) + frame(2, 1, "train.py", "main", 20) +
-    frame(3, 1, "train.py", "main", 21) + frame(4, 1, "train.py", "main", 22) +
-    frame(6, 3, "train.py", "forward", 40) + frame(7, 4, "train.py", "backward", 50);
+const std::string kMain = test::stackLine(1, 0, "train.py", "<module>", 60) +
+                          test::stackLine(2, 1, "train.py", "main", 20) +
+                          test::stackLine(3, 1, "train.py", "main", 21) +
+                          test::stackLine(4, 1, "train.py", "main", 22) +
+                          test::stackLine(6, 3, "train.py", "forward", 40) +
+                          test::stackLine(7, 4, "train.py", "backward", 50);
 
 // Samples of the main thread's stack, 10 ms apart, in order: one number a sample.
 class Samples {
@@ -62,10 +58,12 @@ bool says(const InferredSteps& steps, const std::string& words) {
 }
 
 // Epochs of ten batches in train_epoch(), then evaluate(), in main().
-const std::string kEpochs =
-    frame(1, 0, "train.py", "main", 10) + frame(2, 0, "train.py", "main", 11) +
-    frame(3, 1, "train.py", "train_epoch", 30) + frame(4, 1, "train.py", "train_epoch", 31) +
-    frame(5, 4, "train.py", "train_step", 40) + frame(6, 2, "train.py", "evaluate", 50);
+const std::string kEpochs = test::stackLine(1, 0, "train.py", "main", 10) +
+                            test::stackLine(2, 0, "train.py", "main", 11) +
+                            test::stackLine(3, 1, "train.py", "train_epoch", 30) +
+                            test::stackLine(4, 1, "train.py", "train_epoch", 31) +
+                            test::stackLine(5, 4, "train.py", "train_step", 40) +
+                            test::stackLine(6, 2, "train.py", "evaluate", 50);
 
 Samples epochs(int count) {
   Samples samples;
@@ -80,10 +78,12 @@ Samples epochs(int count) {
 
 TEST_CASE("a loop around partial_fit is one of steps, surely where it is long and even") {
   const std::string frames =
-      frame(1, 0, "train.py", "<module>", 11) + frame(2, 0, "train.py", "<module>", 12) +
-      frame(3, 2, kSite + "sklearn/linear_model/_stochastic_gradient.py",
-            "SGDClassifier.partial_fit", 846) +
-      frame(4, 3, kSite + "sklearn/linear_model/_stochastic_gradient.py", "fit_binary", 515);
+      test::stackLine(1, 0, "train.py", "<module>", 11) +
+      test::stackLine(2, 0, "train.py", "<module>", 12) +
+      test::stackLine(3, 2, kSite + "sklearn/linear_model/_stochastic_gradient.py",
+                      "SGDClassifier.partial_fit", 846) +
+      test::stackLine(4, 3, kSite + "sklearn/linear_model/_stochastic_gradient.py", "fit_binary",
+                      515);
   Samples samples;
   samples.see(1, 100);  // reading the data set
   for (int i = 0; i < 120; ++i) samples.see(1, 8).see(3, 1).see(4, 11);
@@ -104,10 +104,11 @@ TEST_CASE("a loop around partial_fit is one of steps, surely where it is long an
 
 TEST_CASE("the rounds of xgboost are found by its training loop, not by the program's one line") {
   const std::string training = kSite + "xgboost/training.py", core = kSite + "xgboost/core.py";
-  const std::string frames =
-      frame(1, 0, "train.py", "<module>", 9) + frame(2, 1, training, "train", 181) +
-      frame(3, 1, training, "train", 182) + frame(4, 2, core, "Booster.update", 2100) +
-      frame(5, 3, core, "Booster.eval_set", 2200);
+  const std::string frames = test::stackLine(1, 0, "train.py", "<module>", 9) +
+                             test::stackLine(2, 1, training, "train", 181) +
+                             test::stackLine(3, 1, training, "train", 182) +
+                             test::stackLine(4, 2, core, "Booster.update", 2100) +
+                             test::stackLine(5, 3, core, "Booster.eval_set", 2200);
   Samples samples;
   for (int i = 0; i < 40; ++i) samples.see(4, 25).see(5, 5);
   const Analysis a = analyze(samples.trace(frames));

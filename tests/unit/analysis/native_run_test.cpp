@@ -30,6 +30,11 @@ std::string called(const std::string& function, const std::string& caller, int s
          std::to_string(samples) + " function=\"" + function +
          "\" caller_file=\"/opt/train\" caller_offset=1000 caller_function=\"" + caller + "\"\n";
 }
+// Samples of the program's own code, further fields in `rest`.
+std::string own(int thread, const std::string& function, const std::string& rest) {
+  return "0s native thread=" + std::to_string(thread) +
+         " duration=10s file=\"/opt/train\" function=\"" + function + "\" " + rest + "\n";
+}
 std::string slice(int thread, const std::string& run, const std::string& wait) {
   return "0s slice thread=" + std::to_string(thread) + " duration=10s run=" + run +
          " wait=" + wait + " samples=1000\n";
@@ -142,21 +147,20 @@ TEST_CASE("what libc does is for the function that called it") {
 }
 
 TEST_CASE("code that draws random numbers, where nothing says that it trains, makes data") {
-  const std::string own = "0s native thread=1 duration=10s file=\"/opt/train\" function=\"main\" ";
-  const auto phases =
-      phasesOf(slice(1, "10s", "running") + called("__random", "main", 200) +
-               called("__random", "forward", 100) + own + "offset=1040 samples=150\n" +  // near
-               own + "offset=1080 samples=250\n" + own + "offset=9000 samples=300 draws=1\n");
+  const auto phases = phasesOf(slice(1, "10s", "running") + called("__random", "main", 200) +
+                               called("__random", "forward", 100) +
+                               own(1, "main", "offset=1040 samples=150") +  // near
+                               own(1, "main", "offset=1080 samples=250") +
+                               own(1, "main", "offset=9000 samples=300 draws=1"));
   CHECK(near(phases.transform, 0.65));
   CHECK(near(phases.compute, 0.1));
   CHECK(near(phases.other, 0.25));
 }
 
 TEST_CASE("a loop that OpenMP divides computes, random numbers or not") {
-  const auto phases = phasesOf(
-      slice(1, "10s", "running") + called("__random", "main._omp_fn.0", 500) +
-      "0s native thread=1 duration=10s file=\"/opt/train\" function=\"main._omp_fn.0\" offset=1010 "
-      "samples=500 draws=1\n");
+  const auto phases =
+      phasesOf(slice(1, "10s", "running") + called("__random", "main._omp_fn.0", 500) +
+               own(1, "main._omp_fn.0", "offset=1010 samples=500 draws=1"));
   CHECK(near(phases.compute, 1));
 }
 
@@ -212,16 +216,12 @@ TEST_CASE("without native samples a program's CPU time is not divided") {
 
 TEST_CASE(
     "threads that sum products and add them to memory train, whatever their functions' names") {
-  const auto own = [](int thread, const std::string& rest) {
-    return "0s native thread=" + std::to_string(thread) +
-           " duration=10s file=\"/opt/train\" function=\"worker\" " + rest + "\n";
-  };
-  const std::string loops = own(2, "offset=1000 samples=400 loop=products draws=1") +
-                            own(2, "offset=2000 samples=300 loop=updates") +
-                            own(2, "offset=3000 samples=200 loop=bytes");
+  const std::string loops = own(2, "worker", "offset=1000 samples=400 loop=products draws=1") +
+                            own(2, "worker", "offset=2000 samples=300 loop=updates") +
+                            own(2, "worker", "offset=3000 samples=200 loop=bytes");
   const std::string waits = slice(1, "0s", "futex") + slice(2, "10s", "running");
   SECTION("and code between such loops is for what the function is for") {
-    const auto phases = phasesOf(waits + loops + own(2, "offset=5000 samples=100"));
+    const auto phases = phasesOf(waits + loops + own(2, "worker", "offset=5000 samples=100"));
     CHECK(near(phases.compute, 0.7 + 0.1 * 7 / 9));
     CHECK(near(phases.transform, 0.2 + 0.1 * 2 / 9));
     const Analysis a = analyze(traceOf(kProgram + waits + loops + kEnd));
@@ -230,23 +230,21 @@ TEST_CASE(
     CHECK(a.findings[0].confidence == Confidence::kLow);
   }
   SECTION("but not where more of the function is unknown than known") {
-    const auto phases = phasesOf(waits + loops + own(2, "offset=5000 samples=1100"));
+    const auto phases = phasesOf(waits + loops + own(2, "worker", "offset=5000 samples=1100"));
     CHECK(near(phases.other, 0.55));
   }
   SECTION("sums of products alone may filter sound: they are not known to train") {
-    const auto phases = phasesOf(waits + own(2, "offset=1000 samples=800 loop=products") +
-                                 own(2, "offset=3000 samples=200 loop=bytes"));
+    const auto phases = phasesOf(waits + own(2, "worker", "offset=1000 samples=800 loop=products") +
+                                 own(2, "worker", "offset=3000 samples=200 loop=bytes"));
     CHECK(near(phases.compute, 0));
     CHECK(near(phases.transform, 0.2));
   }
 }
 
 TEST_CASE("code beside calls of libc that compare text makes data, and the calls do") {
-  const auto phases = phasesOf(
-      slice(1, "10s", "running") + called("__strcmp_evex", "worker", 300) +
-      "0s native thread=1 duration=10s file=\"/opt/train\" function=\"worker\" offset=1040 "
-      "samples=200\n0s native thread=1 duration=10s file=\"/opt/train\" function=\"main\" "
-      "offset=9000 samples=500\n");
+  const auto phases = phasesOf(slice(1, "10s", "running") + called("__strcmp_evex", "worker", 300) +
+                               own(1, "worker", "offset=1040 samples=200") +
+                               own(1, "main", "offset=9000 samples=500"));
   CHECK(near(phases.transform, 0.5));
   CHECK(near(phases.other, 0.5));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -311,31 +312,26 @@ Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = tr
                     "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
 }
 
-const Finding* afterUpdate(const Analysis& a) {
-  for (const Finding& f : a.findings)
-    if (f.id == "compute.after_update") return &f;
-  return nullptr;
-}
-
 }  // namespace
 
 TEST_CASE("compute at lines below the optimizer's step is said to follow the update") {
   const std::string work = sample(60, 2, 27) + sample(80, 2, 26);
   const Analysis a = withMetricsAt(41, work);
-  const Finding* found = afterUpdate(a);
+  const Finding* found = test::find(a, "compute.after_update");
   REQUIRE(found);
   CHECK(near(found->shareRatio, 0.4));
   CHECK(found->confidence == Confidence::kMedium);
   CHECK(found->where.line == 70);
   REQUIRE(a.breakdown.phase);
   CHECK(near(a.breakdown.phase->compute, 1));  // what it is for is not known
-  CHECK_FALSE(afterUpdate(withMetricsAt(39, work)));
-  CHECK_FALSE(afterUpdate(withMetricsAt(41, work, false)));  // the update may be written by hand
+  CHECK_FALSE(test::find(withMetricsAt(39, work), "compute.after_update"));
+  // The update may be written by hand.
+  CHECK_FALSE(test::find(withMetricsAt(41, work, false), "compute.after_update"));
 }
 
 TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
   const Analysis a = withMetricsAt(41, sample(60, 4, 28));
-  CHECK_FALSE(afterUpdate(a));
+  CHECK_FALSE(test::find(a, "compute.after_update"));
   REQUIRE(a.breakdown.phase);
   CHECK(near(a.breakdown.phase->periodic, 0.4));
 }

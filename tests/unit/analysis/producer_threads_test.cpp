@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -293,17 +294,11 @@ std::string beside(const std::string& gil, const std::string& ends) {
          "end\n";
 }
 
-const Finding* ofTheLock(const Analysis& a) {
-  for (const Finding& f : a.findings)
-    if (f.id == "transform.gil_bound") return &f;
-  return nullptr;
-}
-
 }  // namespace
 
 TEST_CASE("a step that waits for the lock which threads ahead of it hold is bound by the lock") {
   const Analysis a = analyze(test::traceOf(beside("waits", "Queue.put")));
-  const Finding* lock = ofTheLock(a);
+  const Finding* lock = test::find(a, "transform.gil_bound");
   REQUIRE(lock != nullptr);
   CHECK(lock->rank == 1);
   CHECK(near(lock->shareRatio, 0.3));
@@ -313,6 +308,9 @@ TEST_CASE("a step that waits for the lock which threads ahead of it hold is boun
 
 TEST_CASE(
     "a step that is blocked in anything else is not, nor by a thread that takes from a queue") {
-  CHECK(ofTheLock(analyze(test::traceOf(beside("released", "Queue.put")))) == nullptr);
-  CHECK(ofTheLock(analyze(test::traceOf(beside("waits", "Queue.get")))) == nullptr);
+  const auto bound = [](const std::string& lock, const std::string& call) {
+    return test::find(analyze(test::traceOf(beside(lock, call))), "transform.gil_bound") != nullptr;
+  };
+  CHECK_FALSE(bound("released", "Queue.put"));
+  CHECK_FALSE(bound("waits", "Queue.get"));
 }

@@ -11,6 +11,13 @@
 // Stacks as a reader can check them: one frame a line, outermost first, "FILE FUNCTION".
 namespace stallprof::test {
 
+// A `stack` line of the text form: what `caller` (0: nothing) calls.
+inline std::string stackLine(std::size_t stack, std::size_t caller, const std::string& file,
+                             const std::string& function, std::size_t line) {
+  return "0 stack stack=" + std::to_string(stack) + " caller=" + std::to_string(caller) +
+         " file=\"" + file + "\" function=\"" + function + "\" line=" + std::to_string(line) + "\n";
+}
+
 struct Frames {
   Trace trace;
   StackId innermost;

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "launch/setup/child_environment.h"
 #include "tests/catch.h"
+#include "tests/unit/launch/installed_file.h"
 
 using namespace stallprof;
 using Words = std::vector<std::string>;
@@ -75,19 +70,13 @@ TEST_CASE("without an agent the user's own words are not touched") {
 }
 
 TEST_CASE("an agent that others can write to is refused") {
-  const auto directory =
-      std::filesystem::temp_directory_path() / ("stallprof-agent-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(directory);
-  const std::string file = (directory / "libstallprof_agent.so").string();
-  std::ofstream(file) << "x";
-  ::chmod(directory.c_str(), 0755);
-  ::chmod(file.c_str(), 0755);
-  CHECK(checkAgent(file).ok());
-  ::chmod(file.c_str(), 0775);
-  CHECK_FALSE(checkAgent(file).ok());
-  ::chmod(file.c_str(), 0755);
-  ::chmod(directory.c_str(), 0777);
-  CHECK_FALSE(checkAgent(file).ok());
-  std::filesystem::remove_all(directory);
-  CHECK_FALSE(checkAgent(file).ok());
+  const test::InstalledFile agent("libstallprof_agent.so", 0755);
+  CHECK(checkAgent(agent.path).ok());
+  ::chmod(agent.path.c_str(), 0775);
+  CHECK_FALSE(checkAgent(agent.path).ok());
+  ::chmod(agent.path.c_str(), 0755);
+  ::chmod(agent.directory.c_str(), 0777);
+  CHECK_FALSE(checkAgent(agent.path).ok());
+  agent.remove();
+  CHECK_FALSE(checkAgent(agent.path).ok());
 }

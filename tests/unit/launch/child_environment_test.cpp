@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "launch/setup/child_environment.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "tests/catch.h"
+#include "tests/unit/launch/installed_file.h"
 
 using namespace stallprof;
 using Words = std::vector<std::string>;
@@ -47,27 +42,21 @@ TEST_CASE("without a hook PYTHONPATH is not touched") {
 }
 
 TEST_CASE("a hook directory that others can write to is refused") {
-  const auto directory =
-      std::filesystem::temp_directory_path() / ("stallprof-hook-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(directory);
-  const std::string script = (directory / "sitecustomize.py").string();
-  std::ofstream(script) << "pass\n";
-  ::chmod(directory.c_str(), 0755);
-  ::chmod(script.c_str(), 0644);
-  CHECK(checkHook(directory.string()).ok());
-  ::chmod(script.c_str(), 0666);
-  CHECK_FALSE(checkHook(directory.string()).ok());
-  ::chmod(script.c_str(), 0644);
-  const std::string program = (directory / "program").string();
-  std::ofstream(program) << "";
-  ::chmod(program.c_str(), 0755);
+  const test::InstalledFile script("sitecustomize.py", 0644);
+  const std::string& directory = script.directory;
+  CHECK(checkHook(directory).ok());
+  ::chmod(script.path.c_str(), 0666);
+  CHECK_FALSE(checkHook(directory).ok());
+  ::chmod(script.path.c_str(), 0644);
+  const std::string program = directory + "/program";
+  test::InstalledFile::add(program, 0755);
   ::chmod(directory.c_str(), 0775);
-  CHECK_FALSE(checkHook(directory.string(), program).ok());
+  CHECK_FALSE(checkHook(directory, program).ok());
   ::chmod(program.c_str(), 0775);  // as the umask 002 leaves all of an installation
-  CHECK(checkHook(directory.string(), program).ok());
+  CHECK(checkHook(directory, program).ok());
   ::chmod(directory.c_str(), 0777);
-  CHECK_FALSE(checkHook(directory.string(), program).ok());
-  std::filesystem::remove_all(directory);
-  CHECK_FALSE(checkHook(directory.string()).ok());
+  CHECK_FALSE(checkHook(directory, program).ok());
+  script.remove();
+  CHECK_FALSE(checkHook(directory).ok());
   CHECK_FALSE(checkHook("/a:b").ok());
 }

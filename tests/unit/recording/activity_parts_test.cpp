@@ -12,7 +12,6 @@
 namespace stallprof {
 namespace {
 
-using testing::EventList;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 std::vector<std::uint8_t> entry(std::uint32_t number, std::uint64_t pointer,

@@ -22,7 +22,6 @@ namespace {
 
 using testing::AreaWriter;
 using testing::CuptiBytes;
-using testing::EventList;
 
 constexpr std::uint64_t kMs = 1'000'000, kUs = 1'000;
 constexpr std::uint32_t kAll = STALLPROF_ON_COPIES | STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
@@ -64,10 +63,7 @@ struct Bench {
   }
   template <class P>
   [[nodiscard]] std::vector<P> all() const {
-    std::vector<P> found;
-    for (const Event& event : out.events)
-      if (const auto* payload = std::get_if<P>(&event.payload)) found.push_back(*payload);
-    return found;
+    return out.all<P>();
   }
   [[nodiscard]] std::uint64_t lost(LossKind kind) const {
     std::uint64_t count = 0;
@@ -180,17 +176,17 @@ TEST_CASE("a run that was kept plays again with the same events") {
     bench.agent.pair(bench.base() + s + 990 * kMs, kEpoch + s + 990 * kMs);
     bench.agent.flushed(bench.base() + s + 980 * kMs);
     bench.drain(s + 1000 * kMs);
-    for (const std::string& line : bench.out.described()) live.push_back(line);
+    for (const std::string& line : testing::describe(bench.out)) live.push_back(line);
   }
   bench.gone.insert(42);
   bench.agent.taken(CuptiBytes(130000).kernel(bench.at(8100 * kMs, 8200 * kMs), 0x7f0000001000));
   bench.finish(8500 * kMs);
-  for (const std::string& line : bench.out.described()) live.push_back(line);
+  for (const std::string& line : testing::describe(bench.out)) live.push_back(line);
   CHECK(bench.agent.area().owner == 0);
   EventList again;
   REQUIRE(replayActivity(file, bench.identities(), again).ok());
   CHECK(live.size() > 200);  // 500 works and calls of one second, reported one by one
-  CHECK(again.described() == live);
+  CHECK(testing::describe(again) == live);
 }
 
 TEST_CASE("work is reported when a flush has come after it, in order of its beginning") {

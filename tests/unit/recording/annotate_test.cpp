@@ -54,14 +54,6 @@ Recorder& recorder() {
   return it;
 }
 
-template <class P>
-std::vector<P> only(const std::vector<Event>& events) {
-  std::vector<P> found;
-  for (const Event& event : events)
-    if (const P* payload = std::get_if<P>(&event.payload)) found.push_back(*payload);
-  return found;
-}
-
 TEST_CASE("a phase that ended is a span of its thread, exact and a mark's") {
   Recorder& r = recorder();
   const std::uint64_t before = stallprof_a_now();
@@ -137,8 +129,8 @@ TEST_CASE("many threads at one time lose nothing uncounted") {
   for (std::thread& thread : threads) thread.join();
   const std::vector<Event>& events = r.drain();
   std::uint64_t lost = 0;
-  for (const Loss& loss : only<Loss>(events)) lost += loss.count;
-  CHECK(only<PhaseSpan>(events).size() + lost == kThreads * kEach);
+  for (const Loss& loss : payloadsOf<Loss>(events)) lost += loss.count;
+  CHECK(payloadsOf<PhaseSpan>(events).size() + lost == kThreads * kEach);
 }
 
 TEST_CASE("what has no room is dropped and counted, and the ring goes on over its end") {
@@ -146,11 +138,11 @@ TEST_CASE("what has no room is dropped and counted, and the ring goes on over it
   constexpr std::size_t kMarks = 3000;  // 48 bytes each: twice what a ring holds
   for (std::size_t i = 0; i < kMarks; ++i) stallprof_end(stallprof_phase_begin(STALLPROF_COMPUTE));
   const std::vector<Event>& events = r.drain();
-  const auto losses = only<Loss>(events);
+  const auto losses = payloadsOf<Loss>(events);
   REQUIRE(losses.size() == 1);
   CHECK(losses[0].kind == LossKind::kRingFull);
-  CHECK(only<PhaseSpan>(events).size() + losses[0].count == kMarks);
-  CHECK(only<PhaseSpan>(events).size() > 1000);
+  CHECK(payloadsOf<PhaseSpan>(events).size() + losses[0].count == kMarks);
+  CHECK(payloadsOf<PhaseSpan>(events).size() > 1000);
   // Records of 48 and of 72 bytes: sooner or later one does not fit before the end.
   for (int round = 0; round < 500; ++round) {
     stallprof_end(stallprof_phase_begin(STALLPROF_COMPUTE));

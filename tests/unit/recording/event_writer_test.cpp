@@ -13,7 +13,6 @@
 namespace stallprof {
 namespace {
 
-using testing::EventList;
 using testing::RingWriter;
 
 // An event memory and this process's writer of it.
@@ -38,7 +37,7 @@ struct Bench {
         [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
         [](std::uint32_t, std::uint64_t) { return false; }};
     memory->drain(std::chrono::seconds(1), identities, out);
-    return out.described();
+    return testing::describe(out);
   }
 };
 

@@ -21,7 +21,6 @@ namespace stallprof {
 namespace {
 
 using std::chrono::seconds;
-using testing::EventList;
 using testing::RingWriter;
 
 // An event memory, the job's side of it, and identities: process = pid, thread = tid.
@@ -43,7 +42,7 @@ struct Bench {
   std::vector<std::string> drain(Nanos now = seconds(1)) {
     out.events.clear();
     memory->drain(now, identities(), out);
-    return out.described();
+    return testing::describe(out);
   }
 };
 
@@ -86,7 +85,7 @@ TEST_CASE("every kind the hook may write arrives with all its fields") {
     REQUIRE(bench.job.put(kind, static_cast<std::uint64_t>(event.at.count()), values, 1));
   }
   REQUIRE(wanted.events.size() >= 9);
-  CHECK(bench.drain() == wanted.described());
+  CHECK(bench.drain() == testing::describe(wanted));
 }
 
 TEST_CASE("fewer values leave defaults, more are ignored") {

@@ -11,7 +11,6 @@ namespace stallprof {
 namespace {
 
 using testing::describe;
-using testing::EventList;
 using testing::readAll;
 using testing::sampleManifest;
 using testing::TemporaryDirectory;
@@ -32,7 +31,7 @@ TEST_CASE("every kind of event comes back as it was written, in order") {
   }
   wanted.events = testing::oneOfEachKind(wanted);
   const auto reading = readAll(directory / "a.stallprof");
-  CHECK(reading.described == wanted.described());
+  CHECK(reading.described == testing::describe(wanted));
   CHECK(reading.summary.cleanEnd);
   CHECK(reading.summary.lostBytes == 0);
 }

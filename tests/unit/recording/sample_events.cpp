@@ -104,9 +104,9 @@ std::string describe(const Event& event, const Strings& strings) {
   return text.str();
 }
 
-std::vector<std::string> EventList::described() const {
+std::vector<std::string> describe(const EventList& list) {
   std::vector<std::string> lines;
-  for (const Event& event : events) lines.push_back(describe(event, strings));
+  for (const Event& event : list.events) lines.push_back(describe(event, list.strings));
   return lines;
 }
 

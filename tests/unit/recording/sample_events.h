@@ -9,6 +9,7 @@
 #include "event/strings.h"
 #include "recording/reader.h"
 #include "recording/writer.h"
+#include "tests/unit/sampler/event_list.h"
 
 namespace stallprof::testing {
 
@@ -20,6 +21,7 @@ std::vector<Event> oneOfEachKind(EventOut& out);
 
 // An event as text, strings resolved: equal texts are equal events, whatever their string ids.
 std::string describe(const Event& event, const Strings& strings);
+std::vector<std::string> describe(const EventList& list);
 
 // All that a recording gives, read to its end.
 struct Reading {
@@ -31,10 +33,7 @@ struct Reading {
   [[nodiscard]] std::size_t countOf(LossKind kind) const;
   template <class P>
   [[nodiscard]] std::vector<P> all() const {
-    std::vector<P> found;
-    for (const Event& event : events)
-      if (const auto* payload = std::get_if<P>(&event.payload)) found.push_back(*payload);
-    return found;
+    return payloadsOf<P>(events);
   }
 };
 Reading readAll(const std::string& directory);
@@ -44,14 +43,5 @@ Result<ReadSummary> tryRead(const std::string& directory);
 
 std::string slurp(const std::string& path);
 void spit(const std::string& path, const std::string& bytes);
-
-// Events in a list, as a test wants to read them.
-struct EventList final : EventOut {
-  Strings strings;
-  std::vector<Event> events;
-  StringId intern(std::string_view text) override { return strings.intern(text); }
-  void put(const Event& event) override { events.push_back(event); }
-  [[nodiscard]] std::vector<std::string> described() const;
-};
 
 }  // namespace stallprof::testing

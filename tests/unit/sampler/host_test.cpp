@@ -23,9 +23,7 @@ EventList sampledOnce() {
 
 TEST_CASE("the host's CPU, memory, swap and pressure are read") {
   const EventList list = sampledOnce();
-  const auto all = list.all<HostUsage>();
-  REQUIRE(all.size() == 1);
-  const HostUsage& host = all[0];
+  const auto host = list.only<HostUsage>();
   CHECK(host.busy == ticks(6786 + 14 + 3474 + 0 + 73));  // guest time is inside user already
   CHECK(host.idle == ticks(266544));
   CHECK(host.ioWait == ticks(654));
@@ -48,23 +46,21 @@ TEST_CASE("the host's CPU, memory, swap and pressure are read") {
 
 TEST_CASE("whole disks with traffic count once: no partition, no layer, no unused disk") {
   const EventList list = sampledOnce();
-  const auto disks = list.all<DiskUsage>();
-  REQUIRE(disks.size() == 1);
-  CHECK(list.text(disks[0].device) == "vda");
-  CHECK(disks[0].reads == 32033);
-  CHECK(disks[0].readBytes == 2993146ll * 512);
-  CHECK(disks[0].writeBytes == 2219304ll * 512);
-  CHECK(disks[0].readTime == std::chrono::milliseconds(13667));
-  CHECK(disks[0].busy == std::chrono::milliseconds(7308));
+  const auto disk = list.only<DiskUsage>();
+  CHECK(list.text(disk.device) == "vda");
+  CHECK(disk.reads == 32033);
+  CHECK(disk.readBytes == 2993146ll * 512);
+  CHECK(disk.writeBytes == 2219304ll * 512);
+  CHECK(disk.readTime == std::chrono::milliseconds(13667));
+  CHECK(disk.busy == std::chrono::milliseconds(7308));
 }
 
 TEST_CASE("interfaces with traffic are reported, the loopback is not") {
   const EventList list = sampledOnce();
-  const auto networks = list.all<NetworkUsage>();
-  REQUIRE(networks.size() == 1);
-  CHECK(list.text(networks[0].interface) == "eth0");
-  CHECK(networks[0].receivedBytes == 100316748);
-  CHECK(networks[0].sentBytes == 201041);
+  const auto network = list.only<NetworkUsage>();
+  CHECK(list.text(network.interface) == "eth0");
+  CHECK(network.receivedBytes == 100316748);
+  CHECK(network.sentBytes == 201041);
 }
 
 TEST_CASE("a host without pressure or anything else is reported as such, once") {
@@ -93,9 +89,8 @@ TEST_CASE("huge and broken figures do not become small ones") {
   EventList list;
   HostSampler sampler(machine.root(), nullptr);
   sampler.sample(Nanos(1), list);
-  const auto networks = list.all<NetworkUsage>();
-  REQUIRE(networks.size() == 1);
-  CHECK(networks[0].receivedBytes == std::numeric_limits<std::int64_t>::max());
+  const auto network = list.only<NetworkUsage>();
+  CHECK(network.receivedBytes == std::numeric_limits<std::int64_t>::max());
   CHECK(list.all<DiskUsage>().empty());
   CHECK(list.all<HostUsage>()[0].busy == Nanos(-1));
 }

@@ -91,13 +91,12 @@ TEST_CASE("devices, their use and their processes become events, the job's by id
   ProcessTree tree(machine.root(), 42);
   REQUIRE(sampleWith(machine, tree, list, [&] { return list.all<DeviceUsage>().size() >= 2; }));
 
-  const auto devices = list.all<DeviceSeen>();
-  REQUIRE(devices.size() == 1);
-  CHECK(list.text(devices[0].device) == "GPU-a");
-  CHECK(list.text(devices[0].name) == "NVIDIA H100 80GB HBM3");
-  CHECK(devices[0].process.none());
-  CHECK(devices[0].node == 1);
-  CHECK(list.all<DeviceUsage>()[0].device == devices[0].device);
+  const auto device = list.only<DeviceSeen>();
+  CHECK(list.text(device.device) == "GPU-a");
+  CHECK(list.text(device.name) == "NVIDIA H100 80GB HBM3");
+  CHECK(device.process.none());
+  CHECK(device.node == 1);
+  CHECK(list.all<DeviceUsage>()[0].device == device.device);
   CHECK(list.all<DeviceUsage>()[0].clockMhz == 1755);
   const auto processes = list.all<DeviceProcess>();
   REQUIRE(processes.size() >= 2);

@@ -49,11 +49,10 @@ EventList inAPipe(int samples) {
 
 TEST_CASE("samples that see the same become one slice") {
   const EventList list = inAPipe(50);
-  const auto slices = list.all<ThreadSlice>();
-  REQUIRE(slices.size() == 1);
-  CHECK(slices[0].duration == ms(500));
-  CHECK(slices[0].samples == 50);
-  CHECK(slices[0].wait == Wait::kPipe);
+  const auto slice = list.only<ThreadSlice>();
+  CHECK(slice.duration == ms(500));
+  CHECK(slice.samples == 50);
+  CHECK(slice.wait == Wait::kPipe);
 }
 
 TEST_CASE("a slice is never longer than a second") {
@@ -68,11 +67,10 @@ TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") 
   builder.start(ThreadId{1}, ms(0));
   builder.sample(ms(10), ms(3), ms(1), kPipe, list);
   builder.flush(list);
-  const auto slices = list.all<ThreadSlice>();
-  REQUIRE(slices.size() == 1);
-  CHECK(slices[0].wait == Wait::kPipe);
-  CHECK(slices[0].run == ms(3));
-  CHECK(slices[0].queued == ms(1));
+  const auto slice = list.only<ThreadSlice>();
+  CHECK(slice.wait == Wait::kPipe);
+  CHECK(slice.run == ms(3));
+  CHECK(slice.queued == ms(1));
 }
 
 TEST_CASE("a sample that finds the thread running stays one, however long it was blocked before") {

@@ -61,7 +61,7 @@ TEST_CASE("a trace written as text and read again is written the same") {
 }
 
 TEST_CASE("a trace as text has every kind of event that was in it") {
-  testing::EventList list;
+  EventList list;
   std::string text;
   std::vector<std::string> begins;  // "AT KIND "
   for (Event event : testing::oneOfEachKind(list)) {
