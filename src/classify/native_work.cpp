@@ -25,21 +25,14 @@ constexpr Words kReadCalls = {"read",     "readv",   "pread64",        "preadv",
 constexpr Words kDrawCalls = {"rand",      "rand_r",    "random",    "random_r", "drand48",
                               "drand48_r", "erand48",   "erand48_r", "lrand48",  "lrand48_r",
                               "nrand48",   "nrand48_r", "mrand48"};
-// Of libc, as they begin: text, and files read through a buffer.
+// Of libc, as they begin: text compared and searched, characters read one by one. What reads or
+// parses whatever the caller is for has rules: rules/native.toml.
 constexpr Words kTextCalls = {
-    "strcmp",  "strncmp",   "strcasecmp",  "strlen",         "strnlen",       "strchr",  "strrchr",
-    "strstr",  "strtok",    "strto",       "strspn",         "strcspn",       "strpbrk", "memchr",
-    "getc",    "fgetc",     "fgets",       "getline",        "getdelim",      "fread",   "ungetc",
-    "uflow",   "underflow", "file_xsgetn", "file_underflow", "default_uflow", "sscanf",  "fscanf",
-    "vfscanf", "vsscanf",   "isspace",     "tolower",        "toupper",       "atoi",    "atof"};
-// Of libstdc++ and libc++.
-constexpr Words kTextClasses = {"std::istream",
-                                "std::basic_istream",
-                                "std::getline",
-                                "std::num_get",
-                                "std::basic_filebuf::underflow",
-                                "std::basic_filebuf::xsgetn",
-                                "std::__basic_file::xsgetn"};
+    "strcmp", "strncmp", "strcasecmp", "strlen",        "strnlen", "strchr",  "strrchr",
+    "strstr", "strspn",  "strcspn",    "strpbrk",       "memchr",  "getc",    "fgetc",
+    "ungetc", "uflow",   "underflow",  "default_uflow", "isspace", "tolower", "toupper"};
+// Of libstdc++.
+constexpr Words kTextClasses = {"std::istream", "std::basic_istream"};
 constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", "pwritev2",
                                "fsync",     "fdatasync", "rename",   "unlink",  "unlinkat",
                                "ftruncate", "mkdir",     "msync"};
