@@ -175,6 +175,23 @@ Life* growTo(std::vector<Life>& lives, LifeId id) {
 ProcessLife* TraceBuilder::life(ProcessId id) { return growTo(trace_.processes, id); }
 ThreadLife* TraceBuilder::life(ThreadId id) { return growTo(trace_.threads, id); }
 
+template <class LifeId>
+void TraceBuilder::end(LifeId id, Nanos at) {
+  if (auto* ended = life(id))
+    ended->gone = at;
+  else
+    lose(id);
+}
+
+template <class Slice>
+void TraceBuilder::addSample(std::vector<Timed<Slice>> ThreadLife::*samples, Nanos at,
+                             const Slice& slice) {
+  ThreadLife* of = life(slice.thread);
+  if (!of) return lose(slice.thread);
+  (of->*samples).push_back({at, slice});
+  coarsener_.addedSample(trace_);
+}
+
 void TraceBuilder::cover(Nanos begin, Nanos end) {
   trace_.begin = covered_ ? std::min(trace_.begin, begin) : begin;
   trace_.end = covered_ ? std::max(trace_.end, end) : end;
@@ -200,12 +217,7 @@ void TraceBuilder::keep(Nanos at, const ProcessSeen& p) {
   if (!p.exe.none()) seen->exe = p.exe;
 }
 
-void TraceBuilder::keep(Nanos at, const ProcessGone& p) {
-  if (ProcessLife* gone = life(p.process))
-    gone->gone = at;
-  else
-    lose(p.process);
-}
+void TraceBuilder::keep(Nanos at, const ProcessGone& p) { end(p.process, at); }
 
 void TraceBuilder::keep(Nanos at, const ThreadSeen& t) {
   ThreadLife* seen = life(t.thread);
@@ -216,19 +228,9 @@ void TraceBuilder::keep(Nanos at, const ThreadSeen& t) {
   if (!t.name.none()) seen->name = t.name;
 }
 
-void TraceBuilder::keep(Nanos at, const ThreadGone& t) {
-  if (ThreadLife* gone = life(t.thread))
-    gone->gone = at;
-  else
-    lose(t.thread);
-}
+void TraceBuilder::keep(Nanos at, const ThreadGone& t) { end(t.thread, at); }
 
-void TraceBuilder::keep(Nanos at, const ThreadSlice& s) {
-  ThreadLife* of = life(s.thread);
-  if (!of) return lose(s.thread);
-  of->slices.push_back({at, s});
-  coarsener_.addedSample(trace_);
-}
+void TraceBuilder::keep(Nanos at, const ThreadSlice& s) { addSample(&ThreadLife::slices, at, s); }
 
 void TraceBuilder::keep(Nanos at, const ProcessUsage& u) {
   ProcessLife* of = life(u.process);
@@ -245,19 +247,9 @@ void TraceBuilder::keep(Nanos at, const StackSeen& s) {
   seen.data = s;
 }
 
-void TraceBuilder::keep(Nanos at, const StackSlice& s) {
-  ThreadLife* of = life(s.thread);
-  if (!of) return lose(s.thread);
-  of->stacks.push_back({at, s});
-  coarsener_.addedSample(trace_);
-}
+void TraceBuilder::keep(Nanos at, const StackSlice& s) { addSample(&ThreadLife::stacks, at, s); }
 
-void TraceBuilder::keep(Nanos at, const NativeSlice& s) {
-  ThreadLife* of = life(s.thread);
-  if (!of) return lose(s.thread);
-  of->natives.push_back({at, s});
-  coarsener_.addedSample(trace_);
-}
+void TraceBuilder::keep(Nanos at, const NativeSlice& s) { addSample(&ThreadLife::natives, at, s); }
 
 void TraceBuilder::take(const Event& event) {
   std::visit(

@@ -71,6 +71,10 @@ class TraceBuilder {
   void lose(LifeId id) {
     ++(id.value > kMaxLives ? beyond_ : damaged_);
   }
+  template <class LifeId>
+  void end(LifeId id, Nanos at);
+  template <class Slice>
+  void addSample(std::vector<Timed<Slice>> ThreadLife::*samples, Nanos at, const Slice& slice);
   void cover(Nanos begin, Nanos end);
   void settle();
 

@@ -15,19 +15,14 @@ class AttachCommand final : public LaunchCommand {
     app.description(
         "Records a program that runs already, from outside, until it ends or Ctrl-C; then the "
         "report. It is only read: nothing is put into it, so steps are inferred.");
-    addParsed(app, "-p,--pid", "the process, and with it all that it started or starts",
-              [this](const std::string& text) -> std::string {
-                const auto pid = wholeNumber(text, 1, 1u << 22);  // PID_MAX_LIMIT
-                pid_ = static_cast<pid_t>(pid.value_or(0));
-                return pid ? "" : "--pid takes the number of a process, not " + inQuotes(text);
-              })
+    constexpr unsigned kMaxPid = 1u << 22;  // PID_MAX_LIMIT
+    addWhole(app, "-p,--pid", {1, kMaxPid, "the number of a process"},
+             "the process, and with it all that it started or starts",
+             [this](unsigned pid) { pid_ = static_cast<pid_t>(pid); })
         ->required();
-    addParsed(app, "--for", "seconds after which to leave (default: when the process ends)",
-              [this](const std::string& text) -> std::string {
-                const auto limit = wholeNumber(text, 1, 30 * 86400);
-                limit_ = std::chrono::seconds(limit.value_or(0));
-                return limit ? "" : "--for takes whole seconds, not " + inQuotes(text);
-              });
+    addWhole(app, "--for", {1, 30 * 86400, "whole seconds"},
+             "seconds after which to leave (default: when the process ends)",
+             [this](unsigned limit) { limit_ = std::chrono::seconds(limit); });
     declareRecording(app);
     declareOutput(app);
     app.add_flag_callback(

@@ -136,6 +136,19 @@ CLI::Option* addParsed(CLI::App& app, const std::string& names, const std::strin
   return app.add_option_function(names, checked, help)->take_last();
 }
 
+CLI::Option* addWhole(CLI::App& app, const std::string& names, const WholeNumbers& numbers,
+                      const std::string& help, std::function<void(unsigned)> take) {
+  const std::string name = names.substr(names.rfind(',') + 1);
+  return addParsed(app, names, help,
+                   [name, numbers, take = std::move(take)](const std::string& text) -> std::string {
+                     const auto value = wholeNumber(text, numbers.minimum, numbers.maximum);
+                     if (!value)
+                       return name + " takes " + numbers.takes + ", not " + inQuotes(text);
+                     take(*value);
+                     return "";
+                   });
+}
+
 void parseWords(CLI::App& app, std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
   app.parse(std::move(words));

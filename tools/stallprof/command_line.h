@@ -43,6 +43,13 @@ CLI::Option* addNumber(CLI::App& app, const std::string& names, std::optional<do
 // A text for `take`, which returns what is wrong with it, or "".
 CLI::Option* addParsed(CLI::App& app, const std::string& names, const std::string& help,
                        std::function<std::string(const std::string&)> take);
+// A whole number for `take`; the error for any other text says what the option `takes`.
+struct WholeNumbers {
+  unsigned minimum, maximum;
+  std::string takes;
+};
+CLI::Option* addWhole(CLI::App& app, const std::string& names, const WholeNumbers& numbers,
+                      const std::string& help, std::function<void(unsigned)> take);
 
 // Parses `words` on `app`.
 void parseWords(CLI::App& app, std::vector<std::string> words);

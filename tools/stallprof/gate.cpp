@@ -213,12 +213,8 @@ class GateCommand final : public Command {
  private:
   static void addRuns(CLI::App& app, const std::string& name, std::size_t& into,
                       const std::string& help) {
-    addParsed(app, name, help, [name, &into](const std::string& text) -> std::string {
-      constexpr unsigned kMaxRuns = 1000;
-      const auto runs = wholeNumber(text, 1, kMaxRuns);
-      into = runs.value_or(0);
-      return runs ? "" : name + " takes the runs of a side, 1 to 1000, not " + inQuotes(text, 80);
-    });
+    addWhole(app, name, {1, 1000, "the runs of a side, 1 to 1000"}, help,
+             [&into](unsigned runs) { into = runs; });
   }
 
   void declareTurns(CLI::App& app) {

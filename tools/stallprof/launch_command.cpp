@@ -29,12 +29,9 @@ void LaunchCommand::declareRecording(CLI::App& app) {
   addRepeated(app, "--report", reports_,
               "text|json|md|html|none[=FILE], any number of times: added to the text report on "
               "stderr, unless none; without FILE beside the recording");
-  addParsed(app, "--hz", "samples a second of each thread, 1 to 1000 (default 100)",
-            [this](const std::string& text) -> std::string {
-              const auto hz = wholeNumber(text, 1, 1000);
-              options_.hz = hz.value_or(options_.hz);
-              return hz ? "" : "--hz takes a whole number from 1 to 1000, not " + inQuotes(text);
-            });
+  addWhole(app, "--hz", {1, 1000, "a whole number from 1 to 1000"},
+           "samples a second of each thread, 1 to 1000 (default 100)",
+           [this](unsigned hz) { options_.hz = hz; });
   addParsed(app, "--budget",
             "percent of the job's CPU, at least of one core, that the recorder may take, 0.1 to 25 "
             "(default 1)",

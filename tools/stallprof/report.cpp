@@ -22,12 +22,9 @@ class ReportCommand final : public Command {
     addText(app, "-o,--output", file_, "write to this file instead of stdout");
     app.add_flag("--force", force_, kForceHelp);
     addNumber(app, "--price", price_, "price of an hour on this machine: gives costs");
-    addParsed(app, "--epochs", "epochs of a whole training: gives its time, and cost",
-              [this](const std::string& text) -> std::string {
-                const auto value = wholeNumber(text, 1, 1000000000);
-                if (value) epochs_ = *value;
-                return value ? "" : "--epochs takes a whole number, not " + inQuotes(text);
-              });
+    addWhole(app, "--epochs", {1, 1000000000, "a whole number"},
+             "epochs of a whole training: gives its time, and cost",
+             [this](unsigned epochs) { epochs_ = epochs; });
     addText(app, "--rules", rules_,
             "phase rules of your own, in TOML; see src/classify/rules/README.md");
     addRepeated(app, "--map", map_, kMapHelp);

@@ -62,11 +62,8 @@ class RunCommand final : public LaunchCommand {
   void declareOverrides(CLI::App& app) {
     Overrides& overrides = options_.overrides;
     const auto count = [&app](const std::string& name, unsigned& into, const char* help) {
-      addParsed(app, name, help, [name, &into](const std::string& text) -> std::string {
-        const auto number = wholeNumber(text, 1, 1000000000);
-        into = number.value_or(0);
-        return number ? "" : name + " takes a whole number from 1, not " + inQuotes(text);
-      });
+      addWhole(app, name, {1, 1000000000, "a whole number from 1"}, help,
+               [&into](unsigned number) { into = number; });
     };
     addRepeated(app, "--set", set_,
                 "NAME=VALUE, any number of times: another argument for the program's PyTorch "

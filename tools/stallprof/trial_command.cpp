@@ -25,14 +25,9 @@ constexpr double kWindowSeconds = 20, kWindowSteps = 40, kLongestWindow = 600;
 
 void TrialCommand::number(CLI::App& app, const std::string& name, unsigned& into, unsigned minimum,
                           unsigned maximum, const char* help) {
-  addParsed(app, name, help,
-            [name, &into, minimum, maximum](const std::string& text) -> std::string {
-              const auto value = wholeNumber(text, minimum, maximum);
-              into = value.value_or(into);
-              return value ? ""
-                           : name + " takes a whole number from " + std::to_string(minimum) +
-                                 " to " + std::to_string(maximum) + ", not " + inQuotes(text);
-            });
+  const std::string takes =
+      "a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+  addWhole(app, name, {minimum, maximum, takes}, help, [&into](unsigned value) { into = value; });
 }
 
 void TrialCommand::declareRuns(CLI::App& app) {

@@ -76,30 +76,32 @@ std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run)
                 (done.empty() ? "." : " (" + done + ")."));
   const bool iterable = std::any_of(trace.loaders.begin(), trace.loaders.end(),
                                     [](const auto& row) { return row.data.iterable; });
-  if (changes(run, "num_workers"))
-    out.push_back(
-        "PyTorch gives each worker a seed of its own: what a data set draws at random differs with "
-        "num_workers.");
-  if (changes(run, "persistent_workers"))
-    out.push_back(
-        "Workers that persist take one seed, not one an epoch: from the second epoch on PyTorch "
-        "draws another order of samples.");
-  if (changes(run, "num_workers") && iterable)
-    out.push_back(
-        "A data set is iterable: each worker goes through all of it, unless it divides itself by "
-        "get_worker_info(). Compare the batches of an epoch.");
-  if (changes(run, "num_parallel_calls"))
-    out.push_back(
-        "Batches keep their order, but a map that draws random numbers draws them in another "
-        "order where its calls run at once.");
-  if (askedFor(run, "--replay="))
-    out.push_back(
-        "Batches were given again and again: the pace is that of the training with data always "
-        "ready, its losses mean nothing, and idle workers leave it more CPU than it will have.");
-  if (askedFor(run, "--drain="))
-    out.push_back("The loader ran alone: the pace is that of its data; nothing was trained.");
-  if (changes(run, "in_order"))
-    out.push_back("With in_order=False batches come as they are ready: their order varies.");
+  const struct {
+    bool holds;
+    const char* text;
+  } caveats[] = {
+      {changes(run, "num_workers"),
+       "PyTorch gives each worker a seed of its own: what a data set draws at random differs with "
+       "num_workers."},
+      {changes(run, "persistent_workers"),
+       "Workers that persist take one seed, not one an epoch: from the second epoch on PyTorch "
+       "draws another order of samples."},
+      {changes(run, "num_workers") && iterable,
+       "A data set is iterable: each worker goes through all of it, unless it divides itself by "
+       "get_worker_info(). Compare the batches of an epoch."},
+      {changes(run, "num_parallel_calls"),
+       "Batches keep their order, but a map that draws random numbers draws them in another "
+       "order where its calls run at once."},
+      {askedFor(run, "--replay="),
+       "Batches were given again and again: the pace is that of the training with data always "
+       "ready, its losses mean nothing, and idle workers leave it more CPU than it will have."},
+      {askedFor(run, "--drain="),
+       "The loader ran alone: the pace is that of its data; nothing was trained."},
+      {changes(run, "in_order"),
+       "With in_order=False batches come as they are ready: their order varies."},
+  };
+  for (const auto& caveat : caveats)
+    if (caveat.holds) out.emplace_back(caveat.text);
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "analysis/facts/device_facts.h"
 #include "analysis/facts/stack_facts.h"
+#include "base/add_members.h"
 #include "base/interval.h"
 #include "base/splitmix64.h"
 #include "trace/trace.h"
@@ -23,12 +24,8 @@ struct Blame {
   Nanos extractCpu{};  // the part of `extract` that was on a CPU, not blocked
   [[nodiscard]] Nanos total() const { return extract + transform + load + startup + unknown; }
   Blame& operator+=(const Blame& o) {
-    extract += o.extract;
-    transform += o.transform;
-    load += o.load;
-    startup += o.startup;
-    unknown += o.unknown;
-    extractCpu += o.extractCpu;
+    addMembers<&Blame::extract, &Blame::transform, &Blame::load, &Blame::startup, &Blame::unknown,
+               &Blame::extractCpu>(*this, o);
     return *this;
   }
 };
@@ -44,18 +41,9 @@ struct Split {
     return compute + wait + load + sync + comm + periodic + other;
   }
   Split& operator+=(const Split& o) {
-    compute += o.compute;
-    wait += o.wait;
-    load += o.load;
-    sync += o.sync;
-    comm += o.comm;
-    periodic += o.periodic;
-    other += o.other;
-    hidden += o.hidden;
-    copy += o.copy;
-    annotated += o.annotated;
-    annotatedCompute += o.annotatedCompute;
-    annotatedOther += o.annotatedOther;
+    addMembers<&Split::compute, &Split::wait, &Split::load, &Split::sync, &Split::comm,
+               &Split::periodic, &Split::other, &Split::hidden, &Split::copy, &Split::annotated,
+               &Split::annotatedCompute, &Split::annotatedOther>(*this, o);
     return *this;
   }
 };
