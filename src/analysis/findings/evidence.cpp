@@ -110,6 +110,7 @@ void addShares(Evidence& e) {
   // A storage finding is about blocking: reading that keeps a core busy is work for more workers.
   e.extract = share(blame.extract - blame.extractCpu);
   e.transform = share(blame.transform + blame.extractCpu);
+  e.extractCpu = share(blame.extractCpu);
   if (!t.withoutFetches())
     e.inLoop = share(named.extract + named.transform - t.blame.extract - t.blame.transform);
   e.loadBlame = share(blame.load);

@@ -27,6 +27,7 @@ struct Evidence {
   double perStep = 0;  // seconds of the window a step
   // Shares of the window.
   double wait = 0, extract = 0, transform = 0, loadBlame = 0, startup = 0, unknownWait = 0;
+  double extractCpu = 0;  // of `transform`: reading on a CPU, which is no waiting for storage
   double compute = 0, ownLoad = 0, periodic = 0, other = 0, starved = 0;
   // Drawing the indices of batches in the trainer's own thread, with workers and without; value 0
   // where no sample saw it.

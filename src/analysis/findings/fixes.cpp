@@ -176,12 +176,17 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
 }
 
 // Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
-Advice sequentialShards(const Evidence& e) {
-  return adviceOf(
-      kSequentialShards, {"data", "dataset", "files", "shards"},
-      predictScaled(e, &PipelineSettings::ioScale, 1 / 4.0, 1 / 1.4, 1 / 9.0,
-                    "reading large pieces takes a quarter of the time, at best a ninth"),
-      "a second copy of the data; shuffling becomes by shard and buffer");
+Advice sequentialShards(const Evidence& e, double cpu) {
+  const auto leaving = [&](double left) {
+    PipelineSettings s = e.gains.base();
+    s.ioScale = left;
+    s.cpuScale = 1 - cpu * (1 - left);
+    return s;
+  };
+  return adviceOf(kSequentialShards, {"data", "dataset", "files", "shards"},
+                  assuming("reading large pieces takes a quarter of the time, at best a ninth",
+                           e.gains.predict(leaving(1 / 4.0), leaving(1 / 1.4), leaving(1 / 9.0))),
+                  "a second copy of the data; shuffling becomes by shard and buffer");
 }
 
 // How much of the CPU is before the first random operation is not known: half, within wide bounds.

@@ -26,7 +26,8 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 // Down to none; worth 5 %, or null.
 [[nodiscard]] Maybe<Advice> fewerWorkers(const Evidence& e);
 [[nodiscard]] Maybe<Advice> cacheInRam(const Evidence& e);
-[[nodiscard]] Advice sequentialShards(const Evidence& e);
+// `cpu`: the part of a batch's CPU that shrinks with the reads.
+[[nodiscard]] Advice sequentialShards(const Evidence& e, double cpu = 0);
 [[nodiscard]] Advice offlinePreprocess(const Evidence& e);
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);

@@ -77,13 +77,35 @@ void putCaveatsLast(std::vector<Finding>& findings, bool stepless) {
   numberRanks(findings);
 }
 
+// One change cures both.
+bool sameFix(const Finding& a, const Finding& b) {
+  if (a.advice.empty() || b.advice.empty()) return false;
+  const Advice &first = a.advice[0], &second = b.advice[0];
+  return first.id == second.id && first.change.to == second.change.to &&
+         first.predicted.speedup == second.predicted.speedup;
+}
+
+bool mayLieWithin(const Finding& f, const Finding& parent) {
+  const FindingDefinition* definition = findingDefinition(f.id);
+  return definition && std::find(definition->within.begin(), definition->within.end(), parent.id) !=
+                           definition->within.end();
+}
+
+// Of two phases, and the change that cures `parent` cures `f`, which may lie within it: one cause,
+// said twice.
+bool causeOf(const Finding& f, const Finding& parent) {
+  return phaseName(f) != phaseName(parent) && mayLieWithin(f, parent) && sameFix(f, parent);
+}
+bool oneCause(const Finding& a, const Finding& b) { return causeOf(a, b) || causeOf(b, a); }
+
 // Ranks of the findings whose score is within 10 % of the first's, it included; empty: only it.
 std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) {
   std::vector<int> tied;
   const double first = findings.empty() ? 0 : scoreOf(findings[0]);
   if (first <= 0) return tied;
   for (const Finding& f : findings)
-    if (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first)
+    if (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first &&
+        !oneCause(f, findings[0]))
       tied.push_back(f.rank);
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
@@ -227,6 +249,15 @@ double scoreOf(const Finding& f) {
 
 namespace {
 
+// What most of the first finding's time is goes before it where the same change cures it: "reading
+// small files" says more than "batches are made in the training process".
+void putCauseFirst(std::vector<Finding>& findings) {
+  const auto cause = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) {
+    return causeOf(f, findings[0]) && f.shareRatio >= findings[0].shareRatio / 2;
+  });
+  if (cause != findings.end()) std::rotate(findings.begin(), cause, cause + 1);
+}
+
 void sortFindings(std::vector<Finding>& findings) {
   // Two that one fix cures score alike: then the one that explains more of the time goes first.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
@@ -234,6 +265,7 @@ void sortFindings(std::vector<Finding>& findings) {
     const double first = scoreOf(a), second = scoreOf(b);
     return first != second ? first > second : a.shareRatio > b.shareRatio;
   });
+  putCauseFirst(findings);
   for (Finding& f : findings) f.within = parentOf(f, findings);
   numberRanks(findings);
 }
@@ -243,6 +275,7 @@ std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool step
   const std::string first = phaseName(findings[0]);
   const bool mixed = findings.size() > 1 && anyFix && phaseName(findings[1]) != first &&
                      !isCaveat(findings[1], stepless) && rivals(findings[0], findings[1]) &&
+                     !oneCause(findings[0], findings[1]) &&
                      gainOf(findings[1]) >= kTied * gainOf(findings[0]);
   return mixed ? "mixed" : first;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // extract.*: each finding fires on a training made for it and stays silent on its neighbour.
+#include <cmath>
 #include <utility>
 
 #include "tests/catch.h"
@@ -34,6 +35,52 @@ TEST_CASE("files are small where native samples open them for longer than they r
   CHECK(says(*f, "of 24 native samples in file calls 63 %"));
   CHECK_FALSE(find(sampled(9, 15), "extract.small_files"));
   CHECK_FALSE(find(sampled(10, 5), "extract.small_files"));  // too few to know
+}
+
+namespace {
+
+// No workers: `reading` of 10 ms of a batch's CPU opens files that are in memory, `files` of
+// `bytes` a sample; the step takes 20 ms.
+Facts cached(double reading, double files, double bytes) {
+  Facts f = factsOf({.workers = 0,
+                     .compute = 20,
+                     .waitExtract = reading,
+                     .waitTransform = 10 - reading,
+                     .batchCpu = 10,
+                     .batchBytes = 16'000});
+  f.trainer.blame.extractCpu = f.trainer.blame.extract;
+  f.trainer.readCpuShare = reading / 10;
+  f.run.opensPerSecond = files * 32 / 0.030;
+  f.run.readBytesPerSecond = 0;
+  f.run.readCallsPerSecond = 2 * *f.run.opensPerSecond;
+  f.run.bytesPerReadCall = bytes / 2;
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("small files count where opening them keeps a CPU busy, as in the table of phases") {
+  const Judgement j = cached(6, 4, 2e3).judge();
+  const Finding* f = find(j, "extract.small_files");
+  REQUIRE(f);
+  CHECK(std::abs(f->shareRatio - 0.2) < 0.001);
+  CHECK(f->rank == 1);  // the first worker is the fix of transform.in_process, too
+  CHECK(j.verdict.boundBy == "extract");
+  CHECK(j.verdict.tied.empty());
+  const Advice* shards = adviceIn(*f, "sequential_shards");
+  REQUIRE(shards);
+  CHECK(*shards->predicted.speedup > 1.1);
+  CHECK_FALSE(adviceIn(*f, "cache_in_ram"));
+  CHECK_FALSE(find(cached(6, 4, 1e6).judge(), "extract.small_files"));    // large ones
+  CHECK_FALSE(find(cached(6, 0.1, 2e3).judge(), "extract.small_files"));  // shards
+  CHECK_FALSE(find(cached(1, 4, 2e3).judge(), "extract.small_files"));    // 3 % of the time
+}
+
+TEST_CASE("where making a batch is mostly transform, batches in the training process go first") {
+  const Judgement j = cached(4, 4, 2e3).judge();
+  CHECK(j.findings[0].id == "transform.in_process");
+  CHECK(find(j, "extract.small_files"));
+  CHECK(j.verdict.boundBy == "transform");
 }
 
 TEST_CASE("small reads are random access only where the recorded offsets go back") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/blame/read_cpu.h"
+#include "analysis/blame/refine.h"
 
 namespace stallprof {
 namespace {
@@ -21,19 +22,30 @@ constexpr double kReadAround = 64e3;    // bytes a fault: the kernel brings 128 
 constexpr double kSmallFile = 200e3;    // bytes: opening costs about as much as reading so many
 constexpr double kFewMajorFaults = 10;  // a second: above it mapped data comes from storage
 constexpr double kFewFileCalls = 20;    // native samples in them: fewer say too little
+constexpr double kSomeReading = 0.01;   // of the window: below it nothing is said
 constexpr int kFewFiles = 20;           // fewer are shards, or too few samples to know
+
+// Blocked or on a CPU, as the table of phases has it.
+double reading(const Evidence& e) { return e.extract + e.extractCpu; }
 
 // Opens that belong to samples: at least one for every second sample.
 bool opensPerSample(const Evidence& e) {
   return e.run.opensPerSecond && *e.run.opensPerSecond > 0.5 * samplesPerSecond(e);
 }
 
+// From storage or the page cache; null where neither is counted.
+Maybe<double> bytesRead(const Evidence& e) {
+  const RunFacts& r = e.run;
+  if (!r.bytesPerReadCall || !r.readCallsPerSecond) return r.readBytesPerSecond;
+  return std::max(r.readBytesPerSecond.value_or(0), *r.bytesPerReadCall * *r.readCallsPerSecond);
+}
+
 bool smallFilesSeen(const Evidence& e) {
   if (openingCostsMore(e)) return true;
   const double size = meanFileSize(e);
   if (size > 0) return size < kSmallFile && (opensPerSample(e) || !e.run.opensPerSecond);
-  if (!opensPerSample(e) || !e.run.readBytesPerSecond) return false;
-  return *e.run.readBytesPerSecond / *e.run.opensPerSecond < kSmallFile;
+  const Maybe<double> bytes = bytesRead(e);
+  return opensPerSample(e) && bytes && *bytes / *e.run.opensPerSecond < kSmallFile;
 }
 
 bool scattered(const Evidence& e) {
@@ -82,6 +94,12 @@ void addCallEvidence(Finding& f, const Evidence& e) {
                 {perSecondWord(*e.run.readCallsPerSecond), bytesWord(*e.run.bytesPerReadCall)});
   const std::string folder = folderOfReads(e);
   if (!folder.empty()) addEvidence(f, "files below {}", {textWord(escapeTerminal(folder, 120))});
+}
+
+// Of a batch's CPU.
+double readingOfCpu(const Evidence& e) {
+  const FetchShares shares = fetchShares(e.trainer.stacks);
+  return shares.cpuKnown ? shares.cpuExtract : e.trainer.readCpuShare;
 }
 
 void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
@@ -145,12 +163,13 @@ ReadPattern readPatternOf(const Evidence& e) {
 }
 
 bool readsInPattern(const Evidence& e, ReadPattern pattern) {
-  return (e.loader || e.trainer.native.seen) && e.extract > kNotable &&
+  const bool small = pattern == ReadPattern::kSmallFiles;
+  return (e.loader || e.trainer.native.seen) && (small ? reading(e) : e.extract) > kNotable &&
          readPatternOf(e) == pattern && !readsFromSockets(e);
 }
 
 Finding readingFinding(const Evidence& e, const char* title) {
-  Finding f = loaderFinding(e, e.extract, title);
+  Finding f = loaderFinding(e, reading(e), title);
   if (e.trainer.native.seen) f.confidence = shareConfidence(e);
   return f;
 }
@@ -159,8 +178,11 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
   const RunFacts& r = e.run;
   if (e.trainer.native.seen)
     addCallEvidence(f, e);
-  else
+  else if (e.extract > kSomeReading || e.extractCpu <= kSomeReading)
     addEvidence(f, "waits for storage {} of the time", {ratioWord(e.extract)});
+  if (!e.trainer.native.seen && e.extractCpu > kSomeReading)
+    addEvidence(f, "opens and reads files {} of the time on a CPU", {ratioWord(e.extractCpu)},
+                ratioWord(e.extractCpu));
   const BatchDemand& b = e.gains.demand().batch;
   if (b.alone() > 0)
     addEvidence(f, "a batch is blocked {} of its {}", {timeWord(b.io), timeWord(b.alone())});
@@ -184,11 +206,14 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
 }
 
 void offerConcurrency(Finding& f, const Evidence& e) {
-  if (e.workers() < 1 || e.extract < kTied * e.transform) return;
+  const bool reads =
+      e.workers() < 1 ? reading(e) >= e.transform - e.extractCpu : e.extract >= kTied * e.transform;
+  if (!reads) return;
   auto more = moreWorkers(e);
   if (!more) return;
   // Storage that is at its limit gives more requests no more bytes: then nothing is gained.
-  if (readPatternOf(e) == ReadPattern::kBandwidth && more->predicted.low)
+  // A first worker asks for no more at once than the training process did.
+  if (e.workers() > 0 && readPatternOf(e) == ReadPattern::kBandwidth && more->predicted.low)
     more->predicted.low = std::min(1.0, *more->predicted.low);
   offer(f, std::move(more));
 }
@@ -201,7 +226,9 @@ Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char
   addOwnEvidence(f, e);
   offerConcurrency(f, e);
   if (e.trainer.native.seen) offer(f, loadAhead(e));
-  return withAdvice(std::move(f), {sequentialShards(e), cacheInRam(e)});
+  const bool opens = pattern == ReadPattern::kSmallFiles;
+  offer(f, sequentialShards(e, opens ? readingOfCpu(e) : 0));
+  return e.extract > kNotable ? withAdvice(std::move(f), {cacheInRam(e)}) : f;
 }
 
 BlockedReads blockedReads(const Evidence& e) {

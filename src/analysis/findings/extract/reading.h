@@ -11,7 +11,8 @@ namespace stallprof {
 // files, the offsets of reads and the bytes that a fault brings about random places.
 enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 [[nodiscard]] ReadPattern readPatternOf(const Evidence& e);
-// The producers are blocked on storage for a notable share of the window, in this pattern.
+// Reading takes a notable share of the window, in this pattern: blocked on storage; to open many
+// small files takes as long where they are in memory, so that a CPU's time counts there, too.
 [[nodiscard]] bool readsInPattern(const Evidence& e, ReadPattern pattern);
 
 // Opening, finding and closing files takes longer than reading them. Where no interpreter ran, the
@@ -25,7 +26,7 @@ enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 // Mean size of the data files that producers held open or waited for; 0: too few were seen.
 [[nodiscard]] double meanFileSize(const Evidence& e);
 
-// Share and confidence of one about all that is blamed on reading.
+// Share and confidence of one about all that is blamed on reading, a CPU's part included.
 [[nodiscard]] Finding readingFinding(const Evidence& e, const char* title);
 void addStorageEvidence(Finding& f, const Evidence& e);
 // More workers, where storage is what is waited for: the cores are idle, more requests may be under

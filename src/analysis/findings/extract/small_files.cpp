@@ -32,17 +32,17 @@ extern const FindingDefinition kSmallFiles(
          R"(One file a sample: opening, resolving and closing it costs more than its bytes. On
   disks and network mounts this is 10 to 30 times slower than reading the same bytes in
   a row.)",
-     .rule = R"(more than 5 % of the window is blamed on reading, and data files are under
-  200 kB on average or more than one open for every two samples is counted with under
-  200 kB each, or the kernel spends more CPU time on opening, finding and closing files
-  than on reading them.)",
+     .rule = R"(more than 5 % of the window is blamed on reading, blocked or on a CPU, and data
+  files are under 200 kB on average or more than one open for every two samples is counted
+  with under 200 kB each, or the kernel spends more CPU time on opening, finding and closing
+  files than on reading them.)",
      .fixes =
          R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
   faster where it was measured.
 - Copy the files to local storage, or keep them in memory.
 - More workers, so that more opens are under way.)",
-     .wrong = R"(the files are in the page cache: then opening is CPU time, and without native
-  samples extract stays small, but in a program without an interpreter. Where opens cannot be
-  counted, only file sizes and those samples speak; the evidence says which.)"});
+     .wrong = R"(the files are in the page cache, and no native samples show that opening is CPU
+  time: then the extract share stays small. Where opens cannot be counted, only file sizes and
+  those samples speak; the evidence says which.)"});
 
 }  // namespace stallprof
