@@ -55,8 +55,9 @@ std::string_view preadSmall(int fd, std::span<char> buffer) {
   return n > 0 ? std::string_view(buffer.data(), static_cast<std::size_t>(n)) : std::string_view();
 }
 
-Result<std::string> readFile(const std::string& path, std::size_t limit) {
-  const Fd file = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
+namespace {
+
+Result<std::string> readOpened(const Fd& file, const std::string& path, std::size_t limit) {
   if (!file.valid()) return ioError("opening '" + path + "'", errno);
   std::string text;
   char chunk[16384];
@@ -69,6 +70,16 @@ Result<std::string> readFile(const std::string& path, std::size_t limit) {
       return Error{Error::Kind::kDamaged, "'" + path + "' is larger than expected"};
     text.append(chunk, static_cast<std::size_t>(n));
   }
+}
+
+}  // namespace
+
+Result<std::string> readFile(const std::string& path, std::size_t limit) {
+  return readOpened(openAt(AT_FDCWD, path.c_str(), O_RDONLY), path, limit);
+}
+
+Result<std::string> readRegularFile(const std::string& path, std::size_t limit) {
+  return readOpened(openRegularAt(AT_FDCWD, path.c_str(), O_NOFOLLOW), path, limit);
 }
 
 std::string errnoText(int error) { return std::generic_category().message(error); }

@@ -50,6 +50,11 @@ class Fd {
 // The whole of `path`, at most `limit` bytes.
 [[nodiscard]] Result<std::string> readFile(const std::string& path, std::size_t limit = 16u << 20);
 
+// The same where it is a regular file and no link: what somebody else has put there is not waited
+// for.
+[[nodiscard]] Result<std::string> readRegularFile(const std::string& path,
+                                                  std::size_t limit = 16u << 20);
+
 // strerror without its thread-safety trap.
 [[nodiscard]] std::string errnoText(int error);
 

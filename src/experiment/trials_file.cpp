@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/trials_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/text.h"
 
 namespace stallprof {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLargestFile = 16u << 20;  // it is kilobytes
 
 template <class T>
 Json numberOrNull(const Maybe<T>& v) {
@@ -184,6 +190,17 @@ Result<Trials> parseTrials(const std::string& json) {
   if (const auto at = object.find("tune"); at != object.end() && at->is_object())
     trials.tuned = tunedFrom(*at);
   return trials;
+}
+
+Result<Maybe<Trials>> readTrials(const std::string& directory) {
+  const std::string path = directory + "/" + kTrialsFile;
+  if (struct stat status{}; ::lstat(path.c_str(), &status) != 0 && errno == ENOENT)
+    return Maybe<Trials>();
+  const auto text = readRegularFile(path, kLargestFile);
+  if (!text.ok()) return text.error();
+  auto trials = parseTrials(text.value());
+  if (!trials.ok()) return std::move(trials).error().within("'" + path + "'");
+  return Maybe<Trials>(std::move(trials).value());
 }
 
 }  // namespace stallprof

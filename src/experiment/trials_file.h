@@ -15,6 +15,10 @@ inline constexpr char kTrialsFile[] = "trials/outcome.json";
 inline constexpr char kTrialsSchema[] = "stallprof.trials/1";
 
 [[nodiscard]] std::string trialsJson(const Trials& trials);
+// All bytes are untrusted: what has a wrong type or no whole number is left out.
 [[nodiscard]] Result<Trials> parseTrials(const std::string& json);
+// Those of the recording at `directory`; null where none were made. An Error where they cannot be
+// read, or are none of ours.
+[[nodiscard]] Result<Maybe<Trials>> readTrials(const std::string& directory);
 
 }  // namespace stallprof

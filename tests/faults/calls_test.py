@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from faults import STALLPROF, Case, content, main, probe, until
+from faults import RECORDING, STALLPROF, Case, content, main, probe, until
 
 # What only we call: the command is a static program of two calls. Each fails with an error that it may have.
 CALLS = {"clone": "EAGAIN", "clone3": "EAGAIN", "socketpair": "EMFILE", "signalfd4": "EMFILE",
@@ -17,7 +17,6 @@ CALLS = {"clone": "EAGAIN", "clone3": "EAGAIN", "socketpair": "EMFILE", "signalf
 READERS_CALLS = {"openat": "EMFILE", "mmap": "ENOMEM", "pread64": "EIO", "read": "EIO", "write": "ENOSPC",
                  "newfstatat": "EIO", "getdents64": "EIO", "fsync": "EIO", "rename": "EIO", "lseek": "EIO",
                  "fcntl": "EINVAL"}
-RECORDING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "recordings", "v1")
 # Allocations of the program's start and of its command line.
 READ_BY = 1500
 # The loader's own calls come first: without its libraries a program of ours is none.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from faults import DUMP, STALLPROF, Case, main
+from faults import DUMP, RECORDING, STALLPROF, Case, main
 
 LARGEST_FRAME = 1 << 20  # src/recording/format/format.h
 SYNC, EVENTS = 0xF5A55AF6, 2
@@ -120,6 +120,25 @@ class Reading(Case):
             child.returncode = status
             self.assertIn(os.WEXITSTATUS(status) if os.WIFEXITED(status) else -status, (0, 1), attempt)
             self.assertLess(used.ru_maxrss * 1024, 64 * MB + 4 * size, attempt)
+
+    def test_row_73_a_pipe_or_link_in_the_place_of_a_file_is_not_opened(self):
+        secret = self.path("secret")
+        with open(secret, "w") as file:
+            file.write('{"schema": "stallprof.trials/1", "notes": ["a secret"]}')
+        for name, said in (("manifest.json", b""), ("events-000001.seg", b"segment_missing 1"),
+                           ("trials/outcome.json", b"What its trials measured is not shown")):
+            for way in (os.mkfifo, lambda path: os.symlink(secret, path)):
+                copy = self.path("%d.stallprof" % next(self.numbers))
+                shutil.copytree(RECORDING, copy)
+                path = os.path.join(copy, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                if os.path.exists(path):
+                    os.unlink(path)
+                way(path)
+                done = self.run_words([STALLPROF, "report", copy])
+                self.assertEqual((done.returncode, done.stderr), (0, b""), name)
+                self.assertIn(said, done.stdout, name)
+                self.assertNotIn(b"a secret", done.stdout, name)
 
     def test_row_54_a_recording_that_is_cut_and_grows_while_it_is_read(self):
         words, recording = self.words("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done")

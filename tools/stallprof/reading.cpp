@@ -35,16 +35,18 @@ void quoteLines(const Manifest& run, Analysis& analysis) {
 
 // What trials of the recording measured (`stallprof verify`), where there were some.
 void addTrials(const std::string& path, Analysis& analysis) {
-  const auto text = readFile(path + "/" + kTrialsFile, kLargestReport);
-  if (!text.ok()) return;
-  const auto trials = parseTrials(text.value());
-  if (!trials.ok()) return;
-  applyTrials(trials.value(), analysis);
-  for (const Trial& trial : trials.value().trials)
+  const auto read = readTrials(path);
+  if (!read.ok())
+    analysis.caveats.push_back("What its trials measured is not shown: " +
+                               escapeTerminal(read.error().message, 400) + ".");
+  if (!read.ok() || !read.value()) return;
+  const Trials& trials = *read.value();
+  applyTrials(trials, analysis);
+  for (const Trial& trial : trials.trials)
     if (trial.verdict == TrialVerdict::kFailed)
       analysis.caveats.push_back("The fix " + trial.advice + " of " + trial.finding +
                                  " was tried and " + escapeTerminal(outcomeText(trial), 400) + ".");
-  for (const std::string& note : trials.value().notes)
+  for (const std::string& note : trials.notes)
     analysis.caveats.push_back(escapeTerminal(note, 400));
 }
 

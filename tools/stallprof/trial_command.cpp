@@ -93,15 +93,12 @@ std::string TrialCommand::allTrials() const {
   return (fs::absolute(recording_, error) / kTrialsDirectory).string();
 }
 
-void TrialCommand::takeEarlier() {
-  const auto text = readFile(recording_ + "/" + kTrialsFile);
-  if (!text.ok()) return;
-  if (auto trials = parseTrials(text.value()); trials.ok()) earlier_ = std::move(trials.value());
-}
-
 // What `tune` left stays beside other trials, and those beside it.
-std::string TrialCommand::refuseEarlier(const std::string& name) const {
+std::string TrialCommand::takeEarlier(const std::string& name) {
+  auto trials = readTrials(recording_);
+  if (trials.ok() && trials.value()) earlier_ = std::move(*trials.value());
   if (force_) return "";
+  if (!trials.ok()) return trials.error().message + "; --force replaces it";
   if (name == kTuneDirectory)
     return earlier_.tuned ? "the recording was tuned; --force replaces what that gave" : "";
   std::error_code error;

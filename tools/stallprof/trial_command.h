@@ -27,8 +27,7 @@ class TrialCommand : public Command {
   // The command and directory of the recording; why they cannot be had.
   std::string takeCommand(const Manifest& manifest);
   // What was tried before; why no trials by this name may be added.
-  void takeEarlier();
-  [[nodiscard]] std::string refuseEarlier(const std::string& name) const;
+  [[nodiscard]] std::string takeEarlier(const std::string& name);
   // A directory for the runs: below trials/ by its `name`, or that itself. The view is tried before
   // any earlier trials go.
   Status makePlace(const std::string& name);

@@ -42,8 +42,7 @@ class TuneCommand final : public TrialCommand {
     if (!read.ok()) return fail(read.error().message, 1);
     const Analysis& analysis = read.value().analyzed.analysis;
     std::string why = takeCommand(read.value().trace.manifest);
-    takeEarlier();
-    if (why.empty()) why = refuseEarlier(kTuneDirectory);
+    if (why.empty()) why = takeEarlier(kTuneDirectory);
     const auto model = loaderModel(read.value().trace, read.value().analyzed);
     const LoaderInfo* loader = model ? loaderAt(analysis, model->where) : nullptr;
     if (why.empty() && (loader == nullptr || !loader->kind.starts_with("torch.")))

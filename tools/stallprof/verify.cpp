@@ -47,7 +47,6 @@ class VerifyCommand final : public TrialCommand {
                       " can be made from outside: nothing to try (stallprof report " +
                       quoteShell(recording_) + ")",
                   kNotTried);
-    takeEarlier();
     if (const std::string why = refused(); !why.empty()) return fail(why, kNotTried);
     if (const Status made = makePlace(fix_); !made.ok())
       return fail(made.error().message, kNotTried);
@@ -55,8 +54,8 @@ class VerifyCommand final : public TrialCommand {
   }
 
  private:
-  [[nodiscard]] std::string refused() const {
-    if (std::string why = refuseEarlier(fix_); !why.empty()) return why;
+  [[nodiscard]] std::string refused() {
+    if (std::string why = takeEarlier(fix_); !why.empty()) return why;
     const std::size_t both = earlier_.trials.size() + result_.trials.size();
     return !fix_.empty() && withEarlier(result_).trials.size() < both && !force_
                ? "that fix was tried; --force replaces what it gave"
