@@ -202,12 +202,21 @@ bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
          });
 }
 
+// Without steps: of a loop whose lines are known nearly all, and most of one phase, a smaller phase
+// may be what most could be gained of, as in a run with steps.
+bool clearInLoop(const Evidence& e, const Finding& first) {
+  return !e.trainer.loopAt.none() && !e.phaseOfHalf().empty() &&
+         unexplained(e) <= kMaxUnexplained && !isCaveat(first, true) &&
+         gainOf(first) > kLittleBeside;
+}
+
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
   const std::size_t steps = e.trainer.steps.size();
   if (steps == 0) {  // no model of a step: what is most of the time decides, or nothing does
-    const bool clear = !findings.empty() && phaseName(findings[0]) == e.phaseOfHalf();
+    const bool clear = !findings.empty() &&
+                       (phaseName(findings[0]) == e.phaseOfHalf() || clearInLoop(e, findings[0]));
     if (!clear) return NoVerdict{};
     if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
     return {};
@@ -322,6 +331,9 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   const bool little = (!anyFix && forData(e) <= kMuchData) || mostlyComputes(e, findings);
   if (little && nothingToFix(e)) addHealthyFinding(e, findings);
   if (anyFix) noteTies(findings, stepless);
+  // What is not most of the time may be what the program is about.
+  if (stepless && !findings.empty() && phaseName(findings[0]) != e.phaseOfHalf())
+    for (Finding& f : findings) f.confidence = Confidence::kLow;
   v.withheld = withheld(e, findings, anyFix);
   if (v.withheld) {
     if (e.trainer.steps.size() < kMinSteps)

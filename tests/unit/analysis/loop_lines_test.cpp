@@ -105,6 +105,20 @@ TEST_CASE("where arrays are all there is, no line is known to compute, and none 
   CHECK(a.verdict.healthy.value_or(false) == false);
 }
 
+TEST_CASE("of a loop that mostly computes, data over a tenth is a verdict of low confidence") {
+  const Analysis a = loopOf(sample(2000, 3, 3) + sample(2030, 3, 5) + sample(2060, 4, 6, false));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.3));
+  CHECK(near(a.breakdown.phase->compute, 0.7));
+  REQUIRE(!a.findings.empty());
+  CHECK(a.verdict.boundBy == "transform");
+  CHECK(a.verdict.confidence == Confidence::kLow);
+  CHECK(a.findings[0].id == "transform.in_process");
+  // With much that no line says there is none.
+  const Analysis b = loopOf(sample(2000, 2, 3) + sample(2020, 6, 5) + sample(2080, 2, 7));
+  CHECK(b.verdict.boundBy == "unknown");
+}
+
 TEST_CASE("where no phase holds half of the loop there is no verdict, and little is sure") {
   const Analysis a = loopOf(sample(2000, 3, 3) + sample(2030, 4, 5) + sample(2070, 3, 7));
   for (const Finding& f : a.findings) CHECK(f.confidence == Confidence::kLow);
