@@ -183,6 +183,9 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
   CHECK(training({kSite + "sklearn/preprocessing/_data.py StandardScaler.partial_fit",
                   kSite + "sklearn/utils/extmath.py _incremental_mean_and_var"}) ==
         Answer{"transform", "sklearn.transform"});
+  CHECK(training({kSite + "sklearn/naive_bayes.py _BaseDiscreteNB.partial_fit",
+                  kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
+        Answer{"compute", "sklearn.update"});
   CHECK(training({kSite + "sklearn/model_selection/_validation.py _score",
                   kSite + "sklearn/tree/_classes.py BaseDecisionTree.predict"}) ==
         Answer{"periodic", "sklearn.score"});
