@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/describe/stack_table.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/own_phases.h"
 #include "base/text.h"
@@ -62,11 +63,14 @@ std::string profileJson(const std::string& name, const Profile& p) {
 std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
                                       const StackLabels& labels, StackGroup by, bool blocked) {
   std::map<std::pair<std::string, StackId>, std::uint64_t> samples;
+  const ThreadId alone = roles.trainers.empty() ? busiestMainThread(trace) : ThreadId();
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
     const Role role = roles.of(thread.process);
-    // Of the thread that steps the report knows what the user's own functions are for.
-    const bool trains = roles.of(ThreadId{static_cast<std::uint32_t>(i + 1)}) == Role::kTrainer;
+    // Of the thread that steps, or where none does the one that the report is about, it is known
+    // what the user's own functions are for.
+    const ThreadId id{static_cast<std::uint32_t>(i + 1)};
+    const bool trains = id == alone || roles.of(id) == Role::kTrainer;
     const OwnPhases own = by == StackGroup::kPhase && trains
                               ? OwnPhases(trace, labels, thread, trace.begin, endOf(trace))
                               : OwnPhases();

@@ -42,6 +42,31 @@ TEST_CASE("folded stacks are grouped by phase, lines of one function together, s
         "transform;train.py:main;PIL/Image.py:Image.resize 4\n");
 }
 
+TEST_CASE("without known steps the loop's own lines have the phases that the report gives them") {
+  std::string text =
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 stack stack=1 file=\"train.py\" function=\"main\" line=32\n"
+      "0 stack stack=2 caller=1 file=\"train.py\" function=\"features_of\" line=18\n"
+      "0 stack stack=3 file=\"train.py\" function=\"main\" line=34\n"
+      "0 stack stack=4 caller=3 file=\"/u/lib/python3.11/site-packages/sklearn/naive_bayes.py\" "
+      "function=\"_BaseDiscreteNB.partial_fit\" line=600\n"
+      "0 stack stack=5 caller=2 file=\"/usr/lib/python3.11/json/decoder.py\" "
+      "function=\"JSONDecoder.decode\" line=337\n"
+      "0 slice thread=1 duration=4s samples=400 wait=running\n";
+  for (int step = 0; step < 40; ++step)
+    for (const int stack : {2, 5, 4})
+      text += std::to_string(step * 100 + (stack - 2) % 4 * 30) +
+              "ms stack_slice thread=1 duration=30ms samples=3 stack=" + std::to_string(stack) +
+              "\n";
+  const auto trace = parseTrace(text);
+  REQUIRE(trace.ok());
+  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kPhase, false)) ==
+        "compute;train.py:main;sklearn/naive_bayes.py:_BaseDiscreteNB.partial_fit 120\n"
+        "transform;train.py:main;train.py:features_of 120\n"
+        "transform;train.py:main;train.py:features_of;json/decoder.py:JSONDecoder.decode 120\n");
+}
+
 TEST_CASE("with blocked samples the sleeper is there too") {
   const Trace trace = sample();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
