@@ -49,6 +49,51 @@ TEST_CASE("periodic time without saves is not a checkpoint") {
   CHECK_FALSE(fires(t, "periodic.checkpoint"));
 }
 
+namespace {
+
+// Of 400 samples of the training thread `own` are in its own Python, `first` of those in one of two
+// functions.
+Judgement withPython(double own, double first) {
+  Facts f = factsOf(Training{});
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 400; ++i) {
+    s.trainer.add(&s + i);
+    s.step.add(Phase::kCompute, &s + i, 0.01);
+  }
+  s.gilKnown = 400;
+  s.ownPython = own;
+  s.trainerTime = 4;
+  for (const std::uint32_t id : {1u, 2u}) {
+    StackSeen frame;
+    frame.stack = StackId{id};
+    frame.function = f.trace.strings.intern(id == 1 ? "accuracy" : "main");
+    frame.file = f.trace.strings.intern("train.py");
+    f.trace.stacks.push_back({Nanos{}, frame});
+    FunctionSamples function;
+    function.phase = Phase::kCompute;
+    function.hot = function.user = StackId{id};
+    function.samples = function.ownPython = id == 1 ? first : own - first;
+    s.functions.push_back(function);
+  }
+  return f.judge();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "own Python below a fifth of the time is named with low confidence, if it is one function") {
+  const Judgement much = withPython(120, 60);
+  REQUIRE(find(much, "compute.python_overhead"));
+  CHECK(find(much, "compute.python_overhead")->confidence == Confidence::kHigh);
+  const Judgement some = withPython(50, 45);
+  const Finding* f = find(some, "compute.python_overhead");
+  REQUIRE(f);
+  CHECK(f->confidence == Confidence::kLow);
+  CHECK(says(*f, "accuracy"));
+  CHECK_FALSE(find(withPython(50, 25), "compute.python_overhead"));  // here and there
+  CHECK_FALSE(find(withPython(36, 36), "compute.python_overhead"));  // 9 %
+}
+
 TEST_CASE("host findings fire on their own numbers only") {
   Facts f = factsOf(Training{});
   f.run.memoryPressureRatio = 0.04;
