@@ -61,6 +61,26 @@ class Signals(Case):
             self.assertEqual(content(log).count("15 0"), sent, "the front" if still == front.pid else "the recorder")
         self.end(front)
 
+    def test_row_05_one_term_to_the_front_and_to_its_group_while_it_has_no_cpu_comes_once(self):
+        front, log = self.start()
+        sent = 0
+        while sent < 5:
+            before = content(log).count("15 0")
+            began = time.monotonic()
+            os.kill(front.pid, signal.SIGTERM)
+            time.sleep(0.002)  # it has read the first
+            os.kill(front.pid, signal.SIGSTOP)
+            os.killpg(front.pid, signal.SIGTERM)
+            at_once = time.monotonic() - began < 2 * AT_ONCE
+            time.sleep(0.15)
+            os.kill(front.pid, signal.SIGCONT)
+            until(lambda: content(log).count("15 0") > before, "the signal")
+            time.sleep(APART if at_once else 10 * APART)
+            if at_once:
+                sent += 1
+                self.assertEqual(content(log).count("15 0"), before + 1)
+        self.end(front)
+
     def test_row_05_a_signal_to_each_process_that_comes_while_the_front_has_no_cpu_to_read_it_comes_once(self):
         """The front has begun its turn and stands still; then the signal comes, to the others a little later."""
         slow = self.path("slow")

@@ -24,7 +24,7 @@ void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t
   // What the command itself sends to us or to its group is no message to the command.
   if (signal.sender == command && !signal.fromKernel) return;
   const bool merged = (behind_ & signalBit(signal.signal)) != 0;
-  waiting_.push_back({signal, now, std::max(turn_, now - kWindow), merged});
+  waiting_.push_back({signal, now, std::max(turn_, now - kStill), merged});
 }
 
 // The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which
