@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
-#include <unordered_map>
 
+#include "analysis/blame/function_tally.h"
 #include "analysis/blame/native_split.h"
 #include "analysis/blame/ranks.h"
 #include "analysis/blame/refine.h"
@@ -20,8 +19,6 @@
 
 namespace stallprof {
 namespace {
-
-using FunctionKey = std::tuple<Side, Phase, StringId, StringId, StringId, StringId, std::uint32_t>;
 
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
   to.addEach(phase, run.stack, seconds(run.weight), run.count);
@@ -37,6 +34,7 @@ class Gatherer {
         begin_(begin),
         end_(end),
         threads_(threads),
+        functions_(trace),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
@@ -56,23 +54,12 @@ class Gatherer {
     for (const ThreadId id : threads_.threads) inspectProducer(id);
     addLockSamples(facts_, trace_, producing(), timeline_.who.thread, threads_.threads,
                    {begin_, end_});
-    for (auto& [key, function] : functions_) {
-      function.samples.processes = static_cast<std::uint32_t>(function.processes.size());
-      facts_.functions.push_back(std::move(function.samples));
-    }
+    facts_.functions = functions_.take();
     for (const auto& [number, line] : ofLine_) facts_.lines.push_back(line);
-    std::stable_sort(facts_.functions.begin(), facts_.functions.end(),
-                     [](const auto& a, const auto& b) { return a.samples > b.samples; });
     return std::move(facts_);
   }
 
  private:
-  struct Function {
-    FunctionSamples samples;
-    std::set<ProcessId> processes;
-    ThreadId last;  // whose process is in the set already
-  };
-
   void inspectTrainer(const Timeline& pieces) {
     const ThreadLife& thread = trace_.thread(timeline_.who.thread);
     auto next = pieces.begin();
@@ -177,7 +164,7 @@ class Gatherer {
     }
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
-      note(trainer, label, phase, what, sample, Side::kTrainer);
+      functions_.add(trainer, label, phase, what, sample, Side::kTrainer);
   }
 
   [[nodiscard]] const Intervals& makingOf(ThreadId thread) const {
@@ -251,13 +238,6 @@ class Gatherer {
     facts_.ownPython += !beside && ownPython(label, sample);
   }
 
-  // A line of the user's own at work: no library's Python below it, nor native code that let go of
-  // the lock or is known to be a library's.
-  static bool ownPython(const StackLabel& label, const Sample& sample) {
-    return sample.wait == Wait::kRunning && sample.stack->gil == Gil::kHolds &&
-           label.hot == label.python && label.usersLine() && !sample.stack->gc;
-  }
-
   static bool ofProducer(Phase phase) {
     return phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad ||
            phase == Phase::kUnknown;
@@ -277,7 +257,7 @@ class Gatherer {
       if (blocked == Phase::kTransform) add(facts_.makingLocked, what.phase, sample);
       if (blocked == Phase::kUnknown) add(facts_.makingVague, what.phase, sample);
     }
-    note(thread, label, what.phase, what, sample, Side::kProducer);
+    functions_.add(thread, label, what.phase, what, sample, Side::kProducer);
   }
 
   // Of the loader's workers, and the trainer's own.
@@ -334,7 +314,7 @@ class Gatherer {
         split_.split(id, makingOf(id), sample, split_.label(id, label, Side::kProducer, sample));
     if (what.phase != Phase::kTransform && what.phase != Phase::kExtract) return;
     if (running) add(facts_.makingRunning, what.phase, sample);
-    note(id, label, what.phase, what, sample, Side::kProducer);
+    functions_.add(id, label, what.phase, what, sample, Side::kProducer);
   }
 
   // Processes that make batches; the trainer's where none is known.
@@ -346,43 +326,12 @@ class Gatherer {
     return processes;
   }
 
-  Function& functionOf(const StackLabel& label, Phase phase, const SampleLabel& what, Side side) {
-    const StackSeen& hot = trace_.stack(label.hot);
-    const StackSeen& user = trace_.stack(label.user);
-    Function& f =
-        functions_[{side, phase, hot.function, hot.file, user.function, user.file, user.line}];
-    if (f.samples.rule.empty())
-      f.samples = {side, phase, what.overhead, std::string(what.rule), label.hot, label.user};
-    return f;
-  }
-
-  void note(ThreadId thread, const StackLabel& label, Phase phase, const SampleLabel& what,
-            const Sample& sample, Side side) {
-    const std::uint64_t key = (std::uint64_t{sample.stack->stack.value} << 16) |
-                              (static_cast<std::uint64_t>(phase) << 8) |
-                              static_cast<std::uint64_t>(side);
-    if (!latest_ || key != latestKey_) {
-      Function*& known = byStack_[key];
-      if (!known) known = &functionOf(label, phase, what, side);
-      latest_ = known;
-      latestKey_ = key;
-    }
-    Function& f = *latest_;
-    f.samples.samples += sample.count;
-    for (std::uint32_t i = 0; i < sample.count; ++i) f.samples.seconds += seconds(sample.weight);
-    if (sample.wait == Wait::kRunning) f.samples.running += sample.count;
-    if (what.rule != kOwnData && ownPython(label, sample)) f.samples.ownPython += sample.count;
-    if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
-    if (thread == f.last) return;
-    f.last = thread;
-    f.processes.insert(trace_.thread(thread).process);
-  }
-
   const Trace& trace_;
   const StackLabels& labels_;
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
+  FunctionTally functions_;
   const OwnPhases own_;
   NativeSplit split_;
   LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
@@ -394,11 +343,6 @@ class Gatherer {
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;
-  std::map<FunctionKey, Function> functions_;
-  // Millions of samples, thousands of stacks: each one's function, and that of the latest.
-  std::unordered_map<std::uint64_t, Function*> byStack_;
-  std::uint64_t latestKey_ = 0;
-  Function* latest_ = nullptr;
 };
 
 }  // namespace
