@@ -2,7 +2,6 @@
 #include "sampler/perf/native_maps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "sampler/proc/proc_text.h"
@@ -12,27 +11,11 @@ namespace {
 
 constexpr std::size_t kMaxPath = 4096;
 
-std::optional<std::uint64_t> hexNumber(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// The next word of a line, taken off it.
-std::string_view word(std::string_view& line) {
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view found = line.substr(0, end);
-  line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
-  return found;
-}
-
 // What is mapped for execution, named as perf names it.
 std::string_view nameOfMapping(std::string_view path) { return path.empty() ? "//anon" : path; }
 
 std::string_view withoutDeleted(std::string_view path) {
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  takeDeleted(path);
   return path.substr(0, kMaxPath);
 }
 
@@ -121,20 +104,15 @@ void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& ou
   const Regions before = std::move(regions);
   regions.clear();
   forEachLine(maps, [&](std::string_view line) {
-    const std::string_view range = word(line), rights = word(line), offset = word(line);
-    word(line), word(line);  // device and inode
-    const std::size_t dash = range.find('-');
-    if (dash == std::string_view::npos || rights.size() < 3 || rights[2] != 'x') return;
-    const auto begin = hexNumber(range.substr(0, dash)), end = hexNumber(range.substr(dash + 1)),
-               from = hexNumber(offset);
-    if (!begin || !end || !from) return;
-    const std::string_view name = withoutDeleted(nameOfMapping(line));
-    Region region{*end, *from, out.intern(name), {}, isMadeAtRunTime(name)};
+    const auto mapped = parseMapsLine(line);
+    if (!mapped || !mapped->executable) return;
+    const std::string_view name = withoutDeleted(nameOfMapping(mapped->path));
+    Region region{mapped->end, mapped->offset, out.intern(name), {}, isMadeAtRunTime(name)};
     // A record has said more of it than /proc can.
-    if (const auto known = before.find(*begin);
+    if (const auto known = before.find(mapped->begin);
         known != before.end() && known->second.file == region.file)
       region.build = known->second.build;
-    insert(regions, *begin, region);
+    insert(regions, mapped->begin, region);
   });
 }
 

@@ -36,6 +36,13 @@ std::optional<std::uint64_t> parseHex(std::string_view text) {
   return value;
 }
 
+std::optional<std::uint64_t> wholeHex(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> parseNumber(std::string_view text) {
@@ -129,6 +136,26 @@ std::optional<SyscallLine> parseSyscall(std::string_view text) {
   }
   line.stack = parseHex(takeWord(text)).value_or(0);
   return line;
+}
+
+std::optional<MapsLine> parseMapsLine(std::string_view line) {
+  const std::string_view range = takeWord(line), rights = takeWord(line), offset = takeWord(line);
+  const std::size_t dash = range.find('-');
+  if (dash == std::string_view::npos || rights.size() < 4) return std::nullopt;
+  const auto begin = wholeHex(range.substr(0, dash)), end = wholeHex(range.substr(dash + 1)),
+             from = wholeHex(offset);
+  if (!begin || !end || !from || *end <= *begin) return std::nullopt;
+  const std::string_view device = takeWord(line);
+  const auto inode = static_cast<std::uint64_t>(parseNumber(takeWord(line)).value_or(0));
+  return MapsLine{*begin,           *end, *from, rights[1] == 'w', rights[2] == 'x', device,
+                  skipBlanks(line), inode};
+}
+
+bool takeDeleted(std::string_view& path) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (!path.ends_with(kDeleted)) return false;
+  path.remove_suffix(kDeleted.size());
+  return true;
 }
 
 std::vector<std::string> parseCommandLine(std::string_view text, std::size_t maxWords) {

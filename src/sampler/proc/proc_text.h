@@ -78,6 +78,18 @@ struct SyscallLine {
 [[nodiscard]] std::vector<std::string> parseCommandLine(std::string_view text,
                                                         std::size_t maxWords = 256);
 
+// A line of /proc/PID/maps that maps anything.
+struct MapsLine {
+  std::uint64_t begin = 0, end = 0, offset = 0;  // end > begin
+  bool writable = false, executable = false;
+  std::string_view device, path;  // path: all behind the inode, of `line`; it may be empty
+  std::uint64_t inode = 0;
+};
+[[nodiscard]] std::optional<MapsLine> parseMapsLine(std::string_view line);
+
+// Takes off what /proc says behind the path of a file that has no name any more; whether it did.
+bool takeDeleted(std::string_view& path);
+
 // One line of /proc/pressure/*: "some avg10=.. total=N" (microseconds); -1 ns when absent.
 [[nodiscard]] Nanos pressureTotal(std::string_view text, std::string_view kind);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/processes/mapped_files.h"
 
-#include <charconv>
 #include <map>
 
 #include "sampler/proc/proc_file.h"
@@ -15,12 +14,6 @@ constexpr std::size_t kProcessesKept = 1024;
 constexpr std::int64_t kData = 1'000'000;  // bytes: locales, fonts and the like are smaller
 constexpr double kStandsOut = 0.9;
 
-std::int64_t hexOf(std::string_view text) {
-  std::int64_t value = -1;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
-}
-
 struct Mapped {
   std::int64_t bytes = 0;
   bool program = false;
@@ -31,17 +24,12 @@ struct Mapped {
 MappedFiles::File MappedFiles::largest(std::string_view maps) {
   std::map<std::string_view, Mapped> files;
   forEachLine(maps, [&](std::string_view line) {
-    // begin-end rights offset device inode PATH, which may hold blanks
-    const auto words = splitWords(line, 5);
-    const std::size_t slash = line.find('/');
-    if (words.size() < 5 || slash == std::string_view::npos) return;
-    const std::string_view path = line.substr(slash);
-    if (path.starts_with("/dev/") || path.starts_with("/memfd:")) return;
-    const std::size_t dash = words[0].find('-');
-    if (dash == std::string_view::npos) return;
-    Mapped& file = files[path];
-    file.program = file.program || words[1].find('x') != std::string_view::npos;
-    file.bytes += hexOf(words[0].substr(dash + 1)) - hexOf(words[0].substr(0, dash));
+    const auto mapped = parseMapsLine(line);
+    if (!mapped || !mapped->path.starts_with('/')) return;
+    if (mapped->path.starts_with("/dev/") || mapped->path.starts_with("/memfd:")) return;
+    Mapped& file = files[mapped->path];
+    file.program = file.program || mapped->executable;
+    file.bytes += static_cast<std::int64_t>(mapped->end - mapped->begin);
   });
   File largest;
   std::int64_t all = 0;

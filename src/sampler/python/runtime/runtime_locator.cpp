@@ -4,9 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstring>
 #include <set>
 
 #include "sampler/proc/proc_file.h"
@@ -24,37 +22,19 @@ constexpr std::uint64_t kEmbeddedBytes = 1u << 20;
 constexpr std::size_t kNameSearchBytes = 64u << 20;    // of a file, for "python3.X"
 constexpr std::size_t kCookieSearchBytes = 16u << 20;  // of a file's writable pages
 
-std::optional<std::uint64_t> hex(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// start-end perms offset device inode path
 std::optional<Mapping> parseMapping(std::string_view line) {
-  std::array<std::string_view, 5> words;
-  for (std::string_view& word : words) {
-    const std::size_t end = line.find(' ');
-    if (end == std::string_view::npos) return std::nullopt;
-    word = line.substr(0, end);
-    line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
-  }
-  const std::size_t dash = words[0].find('-');
-  if (dash == std::string_view::npos || line.empty() || line[0] != '/' || words[1].size() < 4)
-    return std::nullopt;
-  const auto start = hex(words[0].substr(0, dash)), end = hex(words[0].substr(dash + 1));
-  const auto offset = hex(words[2]);
-  if (!start || !end || !offset || *end <= *start) return std::nullopt;
-  Mapping mapping{
-      *start, *end, *offset, words[1][2] == 'x', words[1][1] == 'w', false, std::string(words[3]),
-      {},     0};
-  mapping.inode = static_cast<std::uint64_t>(parseNumber(words[4]).value_or(0));
-  constexpr std::string_view kDeleted = " (deleted)";
-  mapping.deleted = line.ends_with(kDeleted);
-  if (mapping.deleted) line.remove_suffix(kDeleted.size());
-  mapping.path = line;
-  return mapping;
+  auto mapped = parseMapsLine(line);
+  if (!mapped || !mapped->path.starts_with('/')) return std::nullopt;
+  const bool deleted = takeDeleted(mapped->path);
+  return Mapping{mapped->begin,
+                 mapped->end,
+                 mapped->offset,
+                 mapped->executable,
+                 mapped->writable,
+                 deleted,
+                 std::string(mapped->device),
+                 std::string(mapped->path),
+                 mapped->inode};
 }
 
 std::string_view baseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
