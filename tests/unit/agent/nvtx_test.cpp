@@ -67,11 +67,7 @@ struct Recorder : testing::JobMemory {
   std::vector<Event> drain() { return JobMemory::drain(); }
 };
 
-Recorder& recorder() {
-  static Recorder it;
-  it.drain();
-  return it;
-}
+Recorder& recorder() { return testing::emptied<Recorder>(); }
 
 TEST_CASE("a pushed range is an event when it is popped, with its depth") {
   Recorder& r = recorder();

@@ -8,6 +8,7 @@
 #include "tests/unit/classify/stacks.h"
 
 using namespace stallprof;
+using stallprof::test::stackLine;
 using namespace std::chrono_literals;
 
 namespace {
@@ -16,21 +17,19 @@ namespace {
 // one that takes its samples one by one, lines 22 and 23. Line 30 lies behind it. 7 and 8 make
 // data, 9 and 10 update a model.
 const std::string kFrames =
-    test::stackLine(1, 0, "train.py", "main", 20) + test::stackLine(2, 0, "train.py", "main", 24) +
-    test::stackLine(3, 2, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py",
-                    "Linear.forward", 110) +
-    test::stackLine(4, 0, "train.py", "main", 22) +
-    test::stackLine(5, 4, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py",
-                    "Linear.forward", 110) +
-    test::stackLine(6, 0, "train.py", "main", 30) +
-    test::stackLine(7, 4, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
-    test::stackLine(8, 1, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
-    test::stackLine(9, 4,
-                    "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
-                    "BaseSGDClassifier.partial_fit", 800) +
-    test::stackLine(10, 2,
-                    "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
-                    "BaseSGDClassifier.partial_fit", 800);
+    stackLine(1, 0, "train.py", "main", 20) + stackLine(2, 0, "train.py", "main", 24) +
+    stackLine(3, 2, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward",
+              110) +
+    stackLine(4, 0, "train.py", "main", 22) +
+    stackLine(5, 4, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward",
+              110) +
+    stackLine(6, 0, "train.py", "main", 30) +
+    stackLine(7, 4, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
+    stackLine(8, 1, "/u/lib/python3.11/site-packages/PIL/Image.py", "Image.resize", 2000) +
+    stackLine(9, 4, "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
+              "BaseSGDClassifier.partial_fit", 800) +
+    stackLine(10, 2, "/u/lib/python3.11/site-packages/sklearn/linear_model/_stochastic_gradient.py",
+              "BaseSGDClassifier.partial_fit", 800);
 
 std::string turns(int line, int last, const std::string& duration, int count, int rows,
                   std::int64_t apart) {

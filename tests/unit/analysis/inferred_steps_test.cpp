@@ -9,6 +9,7 @@
 #include "tests/unit/classify/stacks.h"
 
 using namespace stallprof;
+using stallprof::test::stackLine;
 using namespace std::chrono_literals;
 
 namespace {
@@ -17,12 +18,10 @@ const std::string kSite = "/u/lib/python3.11/site-packages/";
 
 // The program's own main() at three lines of its loop, called from its last line, and what they
 // call: 5 nothing, 6 and 7 functions of the program's own.
-const std::string kMain = test::stackLine(1, 0, "train.py", "<module>", 60) +
-                          test::stackLine(2, 1, "train.py", "main", 20) +
-                          test::stackLine(3, 1, "train.py", "main", 21) +
-                          test::stackLine(4, 1, "train.py", "main", 22) +
-                          test::stackLine(6, 3, "train.py", "forward", 40) +
-                          test::stackLine(7, 4, "train.py", "backward", 50);
+const std::string kMain =
+    stackLine(1, 0, "train.py", "<module>", 60) + stackLine(2, 1, "train.py", "main", 20) +
+    stackLine(3, 1, "train.py", "main", 21) + stackLine(4, 1, "train.py", "main", 22) +
+    stackLine(6, 3, "train.py", "forward", 40) + stackLine(7, 4, "train.py", "backward", 50);
 
 // Samples of the main thread's stack, 10 ms apart, in order: one number a sample.
 class Samples {
@@ -58,12 +57,11 @@ bool says(const InferredSteps& steps, const std::string& words) {
 }
 
 // Epochs of ten batches in train_epoch(), then evaluate(), in main().
-const std::string kEpochs = test::stackLine(1, 0, "train.py", "main", 10) +
-                            test::stackLine(2, 0, "train.py", "main", 11) +
-                            test::stackLine(3, 1, "train.py", "train_epoch", 30) +
-                            test::stackLine(4, 1, "train.py", "train_epoch", 31) +
-                            test::stackLine(5, 4, "train.py", "train_step", 40) +
-                            test::stackLine(6, 2, "train.py", "evaluate", 50);
+const std::string kEpochs =
+    stackLine(1, 0, "train.py", "main", 10) + stackLine(2, 0, "train.py", "main", 11) +
+    stackLine(3, 1, "train.py", "train_epoch", 30) +
+    stackLine(4, 1, "train.py", "train_epoch", 31) + stackLine(5, 4, "train.py", "train_step", 40) +
+    stackLine(6, 2, "train.py", "evaluate", 50);
 
 Samples epochs(int count) {
   Samples samples;
@@ -78,12 +76,10 @@ Samples epochs(int count) {
 
 TEST_CASE("a loop around partial_fit is one of steps, surely where it is long and even") {
   const std::string frames =
-      test::stackLine(1, 0, "train.py", "<module>", 11) +
-      test::stackLine(2, 0, "train.py", "<module>", 12) +
-      test::stackLine(3, 2, kSite + "sklearn/linear_model/_stochastic_gradient.py",
-                      "SGDClassifier.partial_fit", 846) +
-      test::stackLine(4, 3, kSite + "sklearn/linear_model/_stochastic_gradient.py", "fit_binary",
-                      515);
+      stackLine(1, 0, "train.py", "<module>", 11) + stackLine(2, 0, "train.py", "<module>", 12) +
+      stackLine(3, 2, kSite + "sklearn/linear_model/_stochastic_gradient.py",
+                "SGDClassifier.partial_fit", 846) +
+      stackLine(4, 3, kSite + "sklearn/linear_model/_stochastic_gradient.py", "fit_binary", 515);
   Samples samples;
   samples.see(1, 100);  // reading the data set
   for (int i = 0; i < 120; ++i) samples.see(1, 8).see(3, 1).see(4, 11);
@@ -104,11 +100,10 @@ TEST_CASE("a loop around partial_fit is one of steps, surely where it is long an
 
 TEST_CASE("the rounds of xgboost are found by its training loop, not by the program's one line") {
   const std::string training = kSite + "xgboost/training.py", core = kSite + "xgboost/core.py";
-  const std::string frames = test::stackLine(1, 0, "train.py", "<module>", 9) +
-                             test::stackLine(2, 1, training, "train", 181) +
-                             test::stackLine(3, 1, training, "train", 182) +
-                             test::stackLine(4, 2, core, "Booster.update", 2100) +
-                             test::stackLine(5, 3, core, "Booster.eval_set", 2200);
+  const std::string frames =
+      stackLine(1, 0, "train.py", "<module>", 9) + stackLine(2, 1, training, "train", 181) +
+      stackLine(3, 1, training, "train", 182) + stackLine(4, 2, core, "Booster.update", 2100) +
+      stackLine(5, 3, core, "Booster.eval_set", 2200);
   Samples samples;
   for (int i = 0; i < 40; ++i) samples.see(4, 25).see(5, 5);
   const Analysis a = analyze(samples.trace(frames));

@@ -48,11 +48,7 @@ static_assert(STALLPROF_OTHER == static_cast<int>(Phase::kOther));
 
 using Recorder = testing::JobMemory;
 
-Recorder& recorder() {
-  static Recorder it;
-  it.drain();
-  return it;
-}
+Recorder& recorder() { return testing::emptied<Recorder>(); }
 
 TEST_CASE("a phase that ended is a span of its thread, exact and a mark's") {
   Recorder& r = recorder();

@@ -37,4 +37,12 @@ struct JobMemory {
   EventList out;
 };
 
+// The one of this process, nothing left in it.
+template <class Recorder>
+Recorder& emptied() {
+  static Recorder it;
+  it.drain();
+  return it;
+}
+
 }  // namespace stallprof::testing

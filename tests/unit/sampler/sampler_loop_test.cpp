@@ -41,6 +41,18 @@ void runUntil(SamplerLoop& loop, Nanos& clock, Nanos end, EventOut& out) {
   }
 }
 
+// One that is due every 10 ms and one that is due every second; neither costs anything.
+struct Two {
+  explicit Two(bool leads) : fast(ms(10), leads), slow(ms(1000)), loop(100) {
+    loop.setCpuClock([] { return Nanos(0); });
+    loop.add(fast);
+    loop.add(slow);
+  }
+  Counting fast, slow;
+  SamplerLoop loop;
+  EventList out;
+};
+
 std::uint64_t missed(const EventList& list) {
   std::uint64_t sum = 0;
   for (const Loss& loss : list.all<Loss>())
@@ -51,12 +63,8 @@ std::uint64_t missed(const EventList& list) {
 }  // namespace
 
 TEST_CASE("each sampler keeps its own rate") {
-  Counting fast(ms(10)), slow(ms(1000));
-  SamplerLoop loop(100);
-  loop.setCpuClock([] { return Nanos(0); });
-  loop.add(fast);
-  loop.add(slow);
-  EventList out;
+  Two two(false);
+  auto& [fast, slow, loop, out] = two;
   Nanos clock = ms(500);
   runUntil(loop, clock, ms(10'500), out);
   CHECK(fast.at.size() > 995);
@@ -258,12 +266,8 @@ TEST_CASE("the end reaches every sampler") {
 }
 
 TEST_CASE("a pause is recorded, nothing is missed in it, and all due times move by it") {
-  Counting fast(ms(10), true), slow(ms(1000));
-  SamplerLoop loop(100);
-  loop.setCpuClock([] { return Nanos(0); });
-  loop.add(fast);
-  loop.add(slow);
-  EventList out;
+  Two two(true);
+  auto& [fast, slow, loop, out] = two;
   Nanos clock = ms(0);
   runUntil(loop, clock, ms(2500), out);
   const std::size_t before = fast.at.size(), slowBefore = slow.at.size();

@@ -35,14 +35,28 @@ Sums sumsOf(const EventList& list, Nanos begin) {
   return sums;
 }
 
-// So many samples 10 ms apart that see a thread blocked in a pipe.
-EventList inAPipe(int samples) {
+// A builder's thread, and the slices of it. Times are in ms.
+struct Built {
+  explicit Built(double begin = 0, Nanos window = {}) {
+    builder.start(ThreadId{1}, ms(begin));
+    builder.setWindow(window);
+  }
+  void sample(double at, double run, double queued, const Seen& seen) {
+    builder.sample(ms(at), ms(run), ms(queued), seen, list);
+  }
+  EventList& flushed() {
+    builder.flush(list);
+    return list;
+  }
   EventList list;
   SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  for (int i = 1; i <= samples; ++i) builder.sample(ms(10 * i), ms(0), ms(0), kPipe, list);
-  builder.flush(list);
-  return list;
+};
+
+// So many samples 10 ms apart that see a thread blocked in a pipe.
+EventList inAPipe(int samples) {
+  Built built;
+  for (int i = 1; i <= samples; ++i) built.sample(10 * i, 0, 0, kPipe);
+  return built.flushed();
 }
 
 }  // namespace
@@ -62,11 +76,9 @@ TEST_CASE("a slice is never longer than a second") {
 }
 
 TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.sample(ms(10), ms(3), ms(1), kPipe, list);
-  builder.flush(list);
+  Built built;
+  built.sample(10, 3, 1, kPipe);
+  const EventList& list = built.flushed();
   const auto slice = list.only<ThreadSlice>();
   CHECK(slice.wait == Wait::kPipe);
   CHECK(slice.run == ms(3));
@@ -74,13 +86,11 @@ TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") 
 }
 
 TEST_CASE("a sample that finds the thread running stays one, however long it was blocked before") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.sample(ms(10), ms(0), ms(0), kFutex, list);
-  builder.sample(ms(20), ms(1), ms(0), kRunning, list);  // 9 ms of it blocked
-  builder.sample(ms(30), ms(10), ms(0), kRunning, list);
-  builder.flush(list);
+  Built built;
+  built.sample(10, 0, 0, kFutex);
+  built.sample(20, 1, 0, kRunning);  // 9 ms of it blocked
+  built.sample(30, 10, 0, kRunning);
+  const EventList& list = built.flushed();
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
   CHECK(slices[0].wait == Wait::kFutex);
@@ -96,13 +106,9 @@ TEST_CASE("a sample that finds the thread running stays one, however long it was
 // sampled every 11 ms: a tenth of the cycle further each time.
 TEST_CASE("the share of samples is the share of time, with and without a window") {
   for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
-    EventList list;
-    SliceBuilder builder;
-    builder.start(ThreadId{1}, ms(0));
-    builder.setWindow(window);
-    for (int i = 1; i <= 1000; ++i)
-      builder.sample(ms(11 * i), ms(0), ms(0), i % 10 < 7 ? kPipe : kFutex, list);
-    builder.flush(list);
+    Built built(0, window);
+    for (int i = 1; i <= 1000; ++i) built.sample(11 * i, 0, 0, i % 10 < 7 ? kPipe : kFutex);
+    const EventList& list = built.flushed();
     std::map<Wait, std::uint32_t> samples;
     for (const ThreadSlice& slice : list.all<ThreadSlice>()) samples[slice.wait] += slice.samples;
     CHECK(samples[Wait::kPipe] == 700);
@@ -111,13 +117,11 @@ TEST_CASE("the share of samples is the share of time, with and without a window"
 }
 
 TEST_CASE("run time that the kernel reports late is carried, not lost and not more than the wall") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.sample(ms(10), ms(8), ms(0), kRunning, list);
-  builder.sample(ms(20), ms(12), ms(0), kPipe, list);  // 2 ms of these belong to the time before
-  builder.sample(ms(30), ms(0), ms(0), kPipe, list);
-  builder.flush(list);
+  Built built;
+  built.sample(10, 8, 0, kRunning);
+  built.sample(20, 12, 0, kPipe);  // 2 ms of these belong to the time before
+  built.sample(30, 0, 0, kPipe);
+  const EventList& list = built.flushed();
   const Sums sums = sumsOf(list, ms(0));
   CHECK(sums.run == ms(20));
   CHECK(sums.duration == ms(30));
@@ -166,14 +170,10 @@ TEST_CASE("sums are exact for any script of samples, with and without a window")
 }
 
 TEST_CASE("a window gathers alternating labels into one slice each") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.setWindow(ms(1000));
+  Built built(0, ms(1000));
   for (int i = 1; i <= 100; ++i)
-    builder.sample(ms(10 * i), i % 2 == 0 ? ms(10) : ms(0), ms(0), i % 2 == 0 ? kRunning : kPipe,
-                   list);
-  builder.flush(list);
+    built.sample(10 * i, i % 2 == 0 ? 10 : 0, 0, i % 2 == 0 ? kRunning : kPipe);
+  const EventList& list = built.flushed();
   std::map<Wait, Nanos> time;
   for (const ThreadSlice& slice : list.all<ThreadSlice>()) time[slice.wait] += slice.duration;
   CHECK(list.events.size() <= 4);
@@ -182,13 +182,10 @@ TEST_CASE("a window gathers alternating labels into one slice each") {
 }
 
 TEST_CASE("a window with more labels than it can hold keeps the time and drops names first") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.setWindow(ms(1000));
+  Built built(0, ms(1000));
   for (std::uint32_t i = 1; i <= 90; ++i)
-    builder.sample(ms(10.0 * i), ms(0), ms(0), Seen{Wait::kFileRead, StringId{i}}, list);
-  builder.flush(list);
+    built.sample(10.0 * i, 0, 0, Seen{Wait::kFileRead, StringId{i}});
+  const EventList& list = built.flushed();
   Nanos read{};
   for (const ThreadSlice& slice : list.all<ThreadSlice>())
     if (slice.wait == Wait::kFileRead) read += slice.duration;
@@ -197,12 +194,10 @@ TEST_CASE("a window with more labels than it can hold keeps the time and drops n
 }
 
 TEST_CASE("the end of a thread that died between samples is unknown, not blocked") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(0));
-  builder.sample(ms(10), ms(0), ms(0), kPipe, list);
-  builder.lose(ms(25), list);
-  const auto slices = list.all<ThreadSlice>();
+  Built built;
+  built.sample(10, 0, 0, kPipe);
+  built.builder.lose(ms(25), built.list);
+  const auto slices = built.list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
   CHECK(slices[1].wait == Wait::kUnknown);
   CHECK(slices[1].duration == ms(15));
@@ -210,26 +205,22 @@ TEST_CASE("the end of a thread that died between samples is unknown, not blocked
 }
 
 TEST_CASE("a sample that is not later than the last adds no time") {
-  EventList list;
-  SliceBuilder builder;
-  builder.start(ThreadId{1}, ms(10));
-  builder.sample(ms(10), ms(2), ms(0), kPipe, list);
-  builder.sample(ms(9), ms(0), ms(0), kPipe, list);
-  builder.sample(ms(20), ms(0), ms(0), kPipe, list);
-  builder.flush(list);
+  Built built(10);
+  built.sample(10, 2, 0, kPipe);
+  built.sample(9, 0, 0, kPipe);
+  built.sample(20, 0, 0, kPipe);
+  const EventList& list = built.flushed();
   const Sums sums = sumsOf(list, ms(10));
   CHECK(sums.duration == ms(10));
   CHECK(sums.run == ms(2));
 }
 
 TEST_CASE("a pause in which the thread ran is a slice of no samples with its exact times") {
-  EventList list;
-  SliceBuilder slice;
-  slice.start(ThreadId{1}, ms(0));
-  slice.sample(ms(10), ms(10), ms(0), kRunning, list);
-  slice.lose(ms(310), list, ms(200), ms(30));
-  slice.sample(ms(320), ms(10), ms(0), kRunning, list);
-  slice.flush(list);
+  Built built;
+  built.sample(10, 10, 0, kRunning);
+  built.builder.lose(ms(310), built.list, ms(200), ms(30));
+  built.sample(320, 10, 0, kRunning);
+  const EventList& list = built.flushed();
   const auto slices = list.all<ThreadSlice>();
   REQUIRE(slices.size() == 3);
   CHECK(slices[1].samples == 0);
