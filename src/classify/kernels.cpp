@@ -115,14 +115,6 @@ Plain readName(std::string_view raw) {
   return plainName(raw);
 }
 
-// Names of kernels that run on tensor cores: PyTorch's TensorBoard plugin's list, and what newer
-// libraries call theirs.
-bool onTensorCores(std::string_view name) {
-  return hasAny(
-      name, {"h884", "s884", "h1688", "s1688", "c1688", "i8816", "16816", "hmma", "imma", "wgmma",
-             "xmma", "nvjet_", "tensorop", "_tensor_op", "flash_fwd", "flash_bwd", "fmha"});
-}
-
 struct Pattern {
   KernelCategory category;
   std::initializer_list<std::string_view> parts;
@@ -172,9 +164,7 @@ KernelName kernelName(std::string_view raw) {
   std::string words;
   for (const std::string_view w : plain.words) words.append(w).append(" ");
   KernelName out;
-  const std::string name = lower(plain.name);
-  out.category = categoryOf(name, lower(words));
-  out.tensorCores = onTensorCores(name) || onTensorCores(lower(words));
+  out.category = categoryOf(lower(plain.name), lower(words));
   if (const std::string_view functor = functorIn(plain.words); !functor.empty())
     plain.name.append("<").append(functor).append(">");
   if (plain.name.size() > KernelName::kLongest) {

@@ -35,7 +35,6 @@ struct KernelName {
   // of the job's: escape at the sink. At most kLongest.
   std::string shortName;
   KernelCategory category = KernelCategory::kOther;
-  bool tensorCores = false;  // its name says that it uses them; no name says that it does not
   static constexpr std::size_t kLongest = 200;
 };
 

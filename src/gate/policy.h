@@ -32,14 +32,14 @@ struct Check {
   Kind kind = Kind::kShift;
   Worse worse = Worse::kHigher;
   Level level = Level::kError;
-  double floor = 0.03;        // 3 %, or 3 points of a share
-  Maybe<double> singleRun;    // the change that decides where a side has too few runs, >= 0.10
-  double minAbsolute = 0;     // smaller changes, in the metric's unit, do not count
-  double bound = 0;           // kBudget
-  bool atMost = true;         // kBudget: else at least
-  double tolerance = 0;       // kExact, of the base's value
-  Maybe<std::string> waiver;  // why a failure does not fail
-  std::uint32_t line = 0;     // in the policy file; 0 without one
+  double floor = 0.03;             // 3 %, or 3 points of a share
+  Maybe<double> singleRun = {};    // the change that decides where a side has too few runs, >= 0.10
+  double minAbsolute = 0;          // smaller changes, in the metric's unit, do not count
+  double bound = 0;                // kBudget
+  bool atMost = true;              // kBudget: else at least
+  double tolerance = 0;            // kExact, of the base's value
+  Maybe<std::string> waiver = {};  // why a failure does not fail
+  std::uint32_t line = 0;          // in the policy file; 0 without one
 };
 
 struct FindingRule {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "sampler/perf/get_next_watch.h"
 #include "sampler/proc/file_log.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "recording/manifest.h"

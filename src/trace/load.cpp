@@ -53,13 +53,4 @@ Result<bool> TraceReader::nextPart() {
   }
 }
 
-Result<Trace> loadTrace(const std::string& directory, const std::vector<Untrusted>& maps) {
-  TraceBounds bounds;
-  bounds.program = TraceBounds::none().program;
-  TraceReader reader(recordingEvents(directory, maps), bounds);
-  const Result<bool> parts = reader.nextPart();
-  if (!parts.ok()) return parts.error();
-  return reader.lastPart();
-}
-
 }  // namespace stallprof

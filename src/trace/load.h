@@ -45,8 +45,4 @@ class TraceReader {
   TraceBuilder builder_;
 };
 
-// All of a recording in one part.
-[[nodiscard]] Result<Trace> loadTrace(const std::string& directory,
-                                      const std::vector<Untrusted>& maps = {});
-
 }  // namespace stallprof

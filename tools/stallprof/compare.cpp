@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstdio>
 
 #include "present/words/compare_text.h"
 #include "stallprof/command_line.h"

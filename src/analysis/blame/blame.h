@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/blame/producer_threads.h"

@@ -2,7 +2,6 @@
 #include "analysis/describe/resources.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 

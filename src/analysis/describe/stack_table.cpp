@@ -2,7 +2,6 @@
 #include "analysis/describe/stack_table.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "analysis/facts/source_lines.h"

@@ -24,7 +24,6 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
   e.idleLaunch = share(d.idle.launch);
-  e.idleHost = share(d.idle.host);
 }
 
 void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,

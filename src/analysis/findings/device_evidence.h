@@ -13,7 +13,7 @@ struct DeviceEvidence {
   bool estimated = false;  // from a part of the window
   std::size_t devices = 0;
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
-  double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
+  double idleSync = 0, idleLaunch = 0;                        // DeviceIdle
   double hiddenWait = 0;
   double blocking = 0;  // of the trainer's thread, in copies to the device
   // Of the time whose copies were recorded: to the device from pageable and from pinned memory.

@@ -57,7 +57,6 @@ void readEpochs(TrainerTimeline& timeline) {
     EpochSpan& epoch = timeline.epochs[at->second];
     timeline.epochOf.push_back(at->second);
     epoch.end = std::max(epoch.end, fetch.end());
-    epoch.lastFetch = i;
     if (!fetch.data.end) epoch.fetches.push_back(i);
     // A loop may go on after an exception; only what nothing follows is the end.
     if (fetch.data.end && !epoch.ended) epoch.closing = fetch.at;

@@ -19,7 +19,7 @@ struct EpochSpan {
   Nanos iterator{}, iteratorEnd{};     // the making of the iterator; both `begin` when not seen
   Nanos begin{}, end{};                // first fetch; end of the last
   std::vector<std::uint32_t> fetches;  // index in TrainerTimeline::fetches, those with a batch
-  std::uint32_t firstFetch = 0, lastFetch = 0;  // of all of them, those without a batch too
+  std::uint32_t firstFetch = 0;        // of all of them, those without a batch too
   bool ended = false;  // its last fetch brought no batch: `closing` is when that began
   Nanos closing{};
   bool reused = false;      // the workers were there already

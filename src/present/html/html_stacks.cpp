@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 
 #include "base/units.h"
 #include "present/html/html_sections.h"

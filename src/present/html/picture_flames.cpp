@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include "classify/frames.h"
 #include "classify/stack_labels.h"

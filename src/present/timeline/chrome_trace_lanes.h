@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/device/device_time.h"

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 #include "recording/activity/activity_work.h"
 #include "recording/cupti/activity_calls.h"

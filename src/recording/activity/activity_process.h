@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "event/event_out.h"
 #include "recording/activity/activity_area.h"

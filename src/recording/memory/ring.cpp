@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include "base/fd.h"
 #include "event/kind_table.h"

@@ -2,7 +2,6 @@
 #include "sampler/nvml/nvml_watch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <utility>
 

@@ -7,8 +7,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "event/event_out.h"
 #include "sampler/perf/perf_records.h"

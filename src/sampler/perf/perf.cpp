@@ -3,7 +3,6 @@
 #include <perfmon/pfmlib_perf_event.h>
 
 #include <array>
-#include <string_view>
 
 #include "sampler/perf/counter_codes.h"
 

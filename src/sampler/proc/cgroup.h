@@ -3,9 +3,7 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sampler/proc/sampler.h"

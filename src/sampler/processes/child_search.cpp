@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-
 #include "base/fd.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/processes/process_image.h"

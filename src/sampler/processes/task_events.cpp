@@ -4,7 +4,6 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>

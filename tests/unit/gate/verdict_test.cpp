@@ -23,11 +23,7 @@ Policy policyOf(const Check& check) {
 }
 
 Check checkOf(const std::string& path, Check::Kind kind, Worse worse = Worse::kHigher) {
-  Check check;
-  check.path = path;
-  check.kind = kind;
-  check.worse = worse;
-  return check;
+  return {.path = path, .kind = kind, .worse = worse};
 }
 
 }  // namespace

@@ -9,10 +9,12 @@
 using namespace stallprof;
 
 TEST_CASE("a recording of format 1 loads whole, with the training it holds") {
-  Result<Trace> loaded = loadTrace(STALLPROF_TESTS_DIR "/recordings/v1");
-  INFO((loaded.ok() ? std::string() : loaded.error().message));
-  REQUIRE(loaded.ok());
-  const Trace trace = std::move(loaded).value();
+  TraceReader reader(recordingEvents(STALLPROF_TESTS_DIR "/recordings/v1"));
+  const Result<bool> more = reader.nextPart();
+  INFO((more.ok() ? std::string() : more.error().message));
+  REQUIRE(more.ok());
+  REQUIRE_FALSE(more.value());
+  const Trace trace = reader.lastPart();
   CHECK(trace.cleanEnd);
   CHECK(trace.losses.empty());
   REQUIRE(trace.manifest.command.size() > 2);

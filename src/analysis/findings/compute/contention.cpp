@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // compute.contention: the workers run on the cores that the training step needs.
-#include <algorithm>
 
 #include "analysis/findings/fixes.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // transform.slow_op: one function holds much of the producers' CPU.
-#include <algorithm>
 
 #include "analysis/describe/stack_table.h"
 #include "analysis/findings/loader_setting.h"

@@ -14,7 +14,6 @@ namespace stallprof::python {
 ProcessMemory::ProcessMemory(std::uint32_t pid) : pid_(static_cast<pid_t>(pid)) {
   const std::string path = "/proc/" + std::to_string(pid) + "/mem";
   file_ = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
-  if (!file_.valid()) fileError_ = errno;
 }
 
 std::size_t ProcessMemory::read(std::span<const RemoteSpan> spans) {

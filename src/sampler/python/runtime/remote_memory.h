@@ -8,7 +8,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 
 #include "base/fd.h"
@@ -75,7 +74,7 @@ class ProcessMemory : public RemoteMemory {
 
   pid_t pid_;
   Fd file_;
-  int fileError_ = 0, refused_ = 0;
+  int refused_ = 0;
   bool call_ = true;  // process_vm_readv works, as far as known
 };
 
