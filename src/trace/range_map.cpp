@@ -16,14 +16,14 @@ namespace {
 constexpr std::string_view kMeanings =
     "extract, transform, load, compute, sync, comm, periodic, other, step or none";
 
-bool known(std::string_view word, RangeMeaning& meaning) {
+std::optional<RangeMeaning> known(std::string_view word) {
   using Is = RangeMeaning::Is;
-  if (word == "none") return meaning.is = Is::kNothing, true;
-  if (word == "step") return meaning.is = Is::kStep, true;
+  if (word == "none") return RangeMeaning{.is = Is::kNothing};
+  if (word == "step") return RangeMeaning{.is = Is::kStep};
   for (std::size_t i = 1; i < kPhaseNames.size(); ++i)
     if (word == kPhaseNames[i])
-      return meaning.is = Is::kPhase, meaning.phase = static_cast<Phase>(i), true;
-  return false;
+      return RangeMeaning{.is = Is::kPhase, .phase = static_cast<Phase>(i)};
+  return std::nullopt;
 }
 
 // Names are few, ranges many: each name is read once.
@@ -101,10 +101,10 @@ Result<RangeMeaning> parseRangeMeaning(std::string_view word) {
   };
   const std::string shown = inQuotes(word, 128);
   if (equals == std::string_view::npos || equals == 0) return wrong("not " + shown);
-  RangeMeaning meaning;
+  std::optional<RangeMeaning> found = known(word.substr(equals + 1));
+  if (!found) return wrong("where PHASE is " + std::string(kMeanings) + "; not " + shown);
+  RangeMeaning meaning = std::move(*found);
   meaning.name = std::string(word.substr(0, equals));
-  if (!known(word.substr(equals + 1), meaning))
-    return wrong("where PHASE is " + std::string(kMeanings) + "; not " + shown);
   if (meaning.name.back() == '*') {
     meaning.prefix = true;
     meaning.name.pop_back();

@@ -15,7 +15,7 @@ namespace stallprof {
 // though it is named like one.
 struct RangeMeaning {
   enum class Is : std::uint8_t { kNothing, kPhase, kStep };
-  std::string name;  // without the `*`
+  std::string name = {};  // without the `*`
   bool prefix = false;
   Is is = Is::kNothing;
   Phase phase = Phase::kUnknown;

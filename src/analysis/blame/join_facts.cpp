@@ -61,9 +61,10 @@ void joinLines(const Trace& trace, std::vector<LoopLineSamples>& all,
 }
 
 void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
-  all.making.join(part.making), all.makingRunning.join(part.makingRunning);
-  all.makingLocked.join(part.makingLocked), all.makingVague.join(part.makingVague);
-  all.step.join(part.step), all.gap.join(part.gap);
+  for (const auto samples :
+       {&StackFacts::making, &StackFacts::makingRunning, &StackFacts::makingLocked,
+        &StackFacts::makingVague, &StackFacts::step, &StackFacts::gap})
+    (all.*samples).join(part.*samples);
   all.modelTime += part.modelTime;
   all.trainer.join(part.trainer);
   all.ownPython += part.ownPython;

@@ -98,12 +98,12 @@ struct Panel {
     kWatts,
     kMegahertz
   };
-  std::string title, note;
+  std::string title, note = {};
   Unit unit = Unit::kCores;
   bool stacked = false;
-  std::vector<Series> series;
-  Maybe<double> limit;  // a line across: what there is
-  std::string limitName;
+  std::vector<Series> series = {};
+  Maybe<double> limit = {};  // a line across: what there is
+  std::string limitName = {};
 };
 
 struct TimeAxis {

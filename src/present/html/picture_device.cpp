@@ -70,9 +70,9 @@ void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
 }
 
 Panel usePanel(const Trace& trace, const Usages& usages, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "GPU", panel.unit = Panel::Unit::kPercent;
-  panel.note = "Of several, their mean. NVML counts any kernel of any process as busy.";
+  Panel panel{.title = "GPU",
+              .note = "Of several, their mean. NVML counts any kernel of any process as busy.",
+              .unit = Panel::Unit::kPercent};
   addTraced(panel, trace, axis);
   addLevel(panel, "busy, NVML", Hue::kSecond, usages, &DeviceUsage::busyMilli, axis, 0.1, false);
   addLevel(panel, "SMs active", Hue::kThird, usages, &DeviceUsage::smActiveMilli, axis, 0.1, false);
@@ -80,28 +80,29 @@ Panel usePanel(const Trace& trace, const Usages& usages, const TimeAxis& axis) {
 }
 
 Panel deviceMemoryPanel(const Usages& usages, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "GPU memory", panel.unit = Panel::Unit::kBytes;
-  panel.note = "Of all processes that use it.";
+  Panel panel{
+      .title = "GPU memory", .note = "Of all processes that use it.", .unit = Panel::Unit::kBytes};
   addLevel(panel, "used", Hue::kFirst, usages, &DeviceUsage::memoryUsed, axis, 1, true);
-  if (const double total = maximum(usages, &DeviceUsage::memoryTotal, true); total > 0)
-    panel.limit = total, panel.limitName = bytesText(total);
+  if (const double total = maximum(usages, &DeviceUsage::memoryTotal, true); total > 0) {
+    panel.limit = total;
+    panel.limitName = bytesText(total);
+  }
   return panel;
 }
 
 Panel powerPanel(const Usages& usages, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "GPU power", panel.unit = Panel::Unit::kWatts;
+  Panel panel{.title = "GPU power", .unit = Panel::Unit::kWatts};
   addLevel(panel, "drawn", Hue::kFirst, usages, &DeviceUsage::powerMilliwatts, axis, 1e-3, true);
   return panel;
 }
 
 Panel clockPanel(const Usages& usages, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "GPU clock", panel.unit = Panel::Unit::kMegahertz;
+  Panel panel{.title = "GPU clock", .unit = Panel::Unit::kMegahertz};
   addLevel(panel, "of its SMs", Hue::kFirst, usages, &DeviceUsage::clockMhz, axis, 1, false);
-  if (const double top = maximum(usages, &DeviceUsage::maxClockMhz, false); top > 0)
-    panel.limit = top, panel.limitName = numberText(top) + " MHz";
+  if (const double top = maximum(usages, &DeviceUsage::maxClockMhz, false); top > 0) {
+    panel.limit = top;
+    panel.limitName = numberText(top) + " MHz";
+  }
   return panel;
 }
 
@@ -123,10 +124,12 @@ Lane laneOf(const DeviceTimeline::Device& device, Nanos from, Nanos to, const st
     Block block = blockOf((*span)->data, std::max(from, (*span)->at), std::min(to, (*span)->end()));
     Block* last = lane.blocks.empty() ? nullptr : &lane.blocks.back();
     // Small kernels close together are one block: a page has no room for thousands.
-    if (last && last->hue == block.hue && block.begin - last->end < narrow)
-      last->end = block.end, last->name = "kernels and gaps between them";
-    else if (lane.blocks.size() < kMaxDeviceBlocks)
+    if (last && last->hue == block.hue && block.begin - last->end < narrow) {
+      last->end = block.end;
+      last->name = "kernels and gaps between them";
+    } else if (lane.blocks.size() < kMaxDeviceBlocks) {
       lane.blocks.push_back(std::move(block));
+    }
   }
   return lane;
 }

@@ -98,8 +98,10 @@ bool asleep(const ThreadLife& thread, const Timed<StackSlice>& stack) {
   Nanos busy{}, all{};
   auto slice = std::upper_bound(thread.slices.begin(), thread.slices.end(), stack.at,
                                 [](Nanos t, const Timed<ThreadSlice>& s) { return t < s.end(); });
-  for (; slice != thread.slices.end() && slice->at < stack.end(); ++slice)
-    busy += slice->data.run + slice->data.queued, all += slice->data.duration;
+  for (; slice != thread.slices.end() && slice->at < stack.end(); ++slice) {
+    busy += slice->data.run + slice->data.queued;
+    all += slice->data.duration;
+  }
   return all > Nanos(0) && busy < all / kAwake;
 }
 

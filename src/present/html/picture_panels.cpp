@@ -43,9 +43,7 @@ void byRole(Panel& panel, const Trace& trace, const Analyzed& analyzed, const Ti
 }
 
 Panel cpuPanel(const Trace& trace, const Analyzed& analyzed, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "CPU by role";
-  panel.unit = Panel::Unit::kCores;
+  Panel panel{.title = "CPU by role", .unit = Panel::Unit::kCores};
   byRole(panel, trace, analyzed, axis, [](Buckets& buckets, const ProcessLife& process) {
     spreadGrowth(buckets, process.usage, &ProcessUsage::cpu, 1e-9, process.seen);
   });
@@ -57,10 +55,9 @@ Panel cpuPanel(const Trace& trace, const Analyzed& analyzed, const TimeAxis& axi
 }
 
 Panel memoryPanel(const Trace& trace, const Analyzed& analyzed, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "Resident memory by role";
-  panel.unit = Panel::Unit::kBytes;
-  panel.note = "Pages that processes share are counted in each of them.";
+  Panel panel{.title = "Resident memory by role",
+              .note = "Pages that processes share are counted in each of them.",
+              .unit = Panel::Unit::kBytes};
   byRole(panel, trace, analyzed, axis, [&](Buckets& buckets, const ProcessLife& process) {
     spreadLevel(buckets, process.usage, &ProcessUsage::residentBytes,
                 std::min(process.gone, axis.end));
@@ -72,10 +69,7 @@ Panel memoryPanel(const Trace& trace, const Analyzed& analyzed, const TimeAxis& 
 template <class Fill>
 Panel bytesPanel(const char* title, const char* note, const TimeAxis& axis, const char* in,
                  const char* out, Fill fill) {
-  Panel panel;
-  panel.title = title;
-  panel.note = note;
-  panel.unit = Panel::Unit::kBytesPerSecond;
+  Panel panel{.title = title, .note = note, .unit = Panel::Unit::kBytesPerSecond};
   Buckets into(axis), outOf(axis);
   fill(into, outOf);
   keep(panel, in, Hue::kFirst, into);
@@ -110,10 +104,9 @@ Panel networkPanel(const Trace& trace, const TimeAxis& axis) {
 }
 
 Panel queuePanel(const TrainerFacts& trainer, const TimeAxis& axis) {
-  Panel panel;
-  panel.title = "Batches ready when the trainer asks";
-  panel.unit = Panel::Unit::kBatches;
-  panel.note = "0 is a trainer that waits.";
+  Panel panel{.title = "Batches ready when the trainer asks",
+              .note = "0 is a trainer that waits.",
+              .unit = Panel::Unit::kBatches};
   Buckets ready(axis);
   for (const Step& step : trainer.steps)
     if (step.ready >= 0) ready.level(step.begin, step.end, step.ready);

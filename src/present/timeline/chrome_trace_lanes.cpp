@@ -248,7 +248,8 @@ class Layout {
       std::size_t at = 0;
       while (at < ends.size() && ends[at] > ref.begin) ++at;
       if (at == ends.size()) {
-        ends.emplace_back(), fits.push_back({lane.lane, lane.process, {}});
+        ends.emplace_back();
+        fits.push_back({lane.lane, lane.process, {}});
         if (at > 0) {
           fits[at].lane.name += " (" + std::to_string(at + 1) + ")";
           fits[at].lane.tid = nextId_++;

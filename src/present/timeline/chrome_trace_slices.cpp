@@ -116,7 +116,10 @@ void SliceWriter::write(const SliceRef& ref, const BatchFlows& flows, TraceSlice
   slice.begin = ref.begin;
   slice.end = ref.end;
   slice.row = ref.row;
-  slice.name.clear(), slice.args.clear(), slice.flow = 0, slice.cut = {};
+  slice.name.clear();
+  slice.args.clear();
+  slice.flow = 0;
+  slice.cut = {};
   switch (ref.kind) {
     case SliceKind::kStep:
       return step(ref, slice);

@@ -185,7 +185,8 @@ void NvmlDevice::readFields(Nanos now, DeviceUsage& usage) {
   const double thermal = sum(4, 5);
   usage.thermalThrottled = Nanos(static_cast<Nanos::rep>(thermal < 0 ? value(6) : thermal));
   if (!wrapsUnseen) {
-    sent_.take(value(7)), received_.take(value(8));
+    sent_.take(value(7));
+    received_.take(value(8));
     usage.sentBytes = sent_.total;
     usage.receivedBytes = received_.total;
   }

@@ -6,6 +6,7 @@
 #include "analysis/analyze.h"
 #include "analysis/blame/facts_accumulator.h"
 #include "analysis/blame/refine.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -57,12 +58,6 @@ TrainerFacts factsOf(const Trace& trace) {
 
 bool near(double a, double b, double by = 0.01) { return std::abs(a - b) <= by; }
 
-bool found(const Analysis& a, const std::string& id) {
-  for (const Finding& f : a.findings)
-    if (f.id == id) return true;
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("the CPU of fetches is split by what their samples saw, and sums stay exact") {
@@ -90,7 +85,7 @@ TEST_CASE("a sampler of the program's own is counted, and its line is named") {
   CHECK(near(facts.stacks.drawing / facts.stacks.trainerTime, 5 / 10.0, 0.03));
   CHECK(facts.blame.load == Nanos{});
   const Analysis a = analyze(trace);
-  REQUIRE(found(a, "transform.in_process"));
+  REQUIRE(test::find(a, "transform.in_process"));
   CHECK(a.findings[0].where.line == 17);
   CHECK(a.findings[0].advice[0].id == "cheaper_sampler");
 }
@@ -103,7 +98,7 @@ TEST_CASE("an overhead is the weight of its samples, however fast they come") {
                             "0ms stack_slice thread=1 duration=8ms stack=6 samples=5\n"
                             "90ms stack_slice thread=1 stack=7\n"
                             "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
-  REQUIRE(found(a, "periodic.logging"));
+  REQUIRE(test::find(a, "periodic.logging"));
   for (const Finding& f : a.findings)
     if (f.id == "periodic.logging") CHECK(near(f.shareRatio, 0.18, 0.02));
 }
@@ -179,11 +174,11 @@ TEST_CASE("the function table names the function, the user's line and the rule")
 }
 
 TEST_CASE("one function that holds the producers is named, few samples are not enough") {
-  CHECK(found(analyze(test::traceOf(training(kSamples))), "transform.slow_op"));
+  CHECK(test::find(analyze(test::traceOf(training(kSamples))), "transform.slow_op"));
   // The same, but only twenty samples of the whole run saw a stack.
   std::string few =
       training("") + "repeat 20 every 100ms\n15ms stack_slice thread=1 stack=4\nend\n";
-  CHECK(!found(analyze(test::traceOf(few)), "transform.slow_op"));
+  CHECK(!test::find(analyze(test::traceOf(few)), "transform.slow_op"));
 }
 
 TEST_CASE("samples that saw the same in a row are one witness") {
@@ -217,9 +212,9 @@ TEST_CASE("own Python counts only with the lock held and no library's Python bel
     return analyze(test::traceOf(
         training("75ms stack_slice thread=1 duration=30ms stack=1 samples=4 gil=" + gil + "\n")));
   };
-  CHECK(found(withGil("holds"), "compute.python_overhead"));
-  CHECK(!found(withGil("released"), "compute.python_overhead"));
-  CHECK(!found(withGil("unknown"), "compute.python_overhead"));
+  CHECK(test::find(withGil("holds"), "compute.python_overhead"));
+  CHECK(!test::find(withGil("released"), "compute.python_overhead"));
+  CHECK(!test::find(withGil("unknown"), "compute.python_overhead"));
 }
 
 TEST_CASE("threads that take turns at the lock are found, one thread that waits a little is not") {
@@ -231,8 +226,8 @@ TEST_CASE("threads that take turns at the lock are found, one thread that waits 
                         "25ms stack_slice thread=2 stack=4 samples=" +
                         std::to_string(waiting) + " duration=30ms gil=waits\n");
   };
-  CHECK(found(analyze(test::traceOf(waits(4))), "transform.gil_bound"));
-  CHECK(!found(analyze(test::traceOf(waits(1))), "transform.gil_bound"));
+  CHECK(test::find(analyze(test::traceOf(waits(4))), "transform.gil_bound"));
+  CHECK(!test::find(analyze(test::traceOf(waits(1))), "transform.gil_bound"));
 }
 
 TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks") {

@@ -69,7 +69,7 @@ std::uint32_t locations(Table table, std::int64_t line, std::int64_t index) {
     const std::int64_t end = begin + (head & 7) + 1;
     if (kind == kLongEntry) {
       line += in.signedNumber();
-      in.number(), in.number(), in.number();  // end line, columns
+      for (int i = 0; i < 3; ++i) in.number();  // end line, columns
     } else if (kind == kNoColumns) {
       line += in.signedNumber();
     } else if (kind >= kOneLine && kind < kNoColumns) {

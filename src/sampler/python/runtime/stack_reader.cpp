@@ -111,7 +111,8 @@ bool StackReader::copyAll(const Layout& layout, const Place& place, RemoteMemory
     return memory.read(spans_) == spans_.size();
   };
   if (copy()) return true;
-  kept.scattered.clear(), kept.chunks.clear();  // some frame that is gone
+  kept.scattered.clear();  // some frame that is gone
+  kept.chunks.clear();
   return copy();
 }
 
