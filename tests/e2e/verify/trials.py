@@ -12,7 +12,6 @@ from programs import run
 STALLPROF = os.environ["STALLPROF"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
-TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def files_below(*places):
@@ -28,11 +27,15 @@ def files_below(*places):
     return found
 
 
-def can_view():
-    words = ["unshare", "-Um" if os.geteuid() else "-m", "true"]
+def works(*words):
     return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
 
 
+needs_view = unittest.skipUnless(works("unshare", "-Um" if os.geteuid() else "-m", "true"),
+                                 "no mount namespace can be had")
+
+
+@unittest.skipUnless(works(PYTHON, "-c", "import torch"), "no torch for " + PYTHON)
 class Training(unittest.TestCase):
     def setUp(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="stallprof-verify-"))

@@ -3,12 +3,11 @@
 import re
 import unittest
 
-from trials import PYTHON, TORCH, Training, can_view, files_below
+from trials import PYTHON, Training, files_below, needs_view
 
 
-@unittest.skipUnless(TORCH, "no torch for " + PYTHON)
 class Tune(Training):
-    @unittest.skipUnless(can_view(), "no mount namespace can be had")
+    @needs_view
     def test_it_ends_with_the_setting_and_the_line_to_change(self):
         self.record()
         before = files_below(self.work, self.shared)

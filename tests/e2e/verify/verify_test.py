@@ -6,12 +6,11 @@ import subprocess
 import time
 import unittest
 
-from trials import PYTHON, STALLPROF, TORCH, Training, can_view, files_below
+from trials import PYTHON, STALLPROF, Training, files_below, needs_view
 
 
-@unittest.skipUnless(TORCH, "no torch for " + PYTHON)
 class Verify(Training):
-    @unittest.skipUnless(can_view(), "no mount namespace can be had")
+    @needs_view
     def test_a_gain_is_measured_and_the_users_files_stay_as_they_were(self):
         self.record()
         before = files_below(self.work, self.shared)
@@ -72,7 +71,7 @@ class Verify(Training):
             verify.wait()
         self.wait_for(lambda: not self.processes(), "left behind")
 
-    @unittest.skipUnless(can_view(), "no mount namespace can be had")
+    @needs_view
     def test_killed_at_any_instant_it_leaves_no_process_no_mount_and_the_files_as_they_were(self):
         self.record()
         trials = os.path.join(self.recording, "trials")
