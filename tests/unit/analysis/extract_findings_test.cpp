@@ -71,6 +71,8 @@ TEST_CASE("small files count where opening them keeps a CPU busy, as in the tabl
   REQUIRE(shards);
   CHECK(*shards->predicted.speedup > 1.1);
   CHECK_FALSE(adviceIn(*f, "cache_in_ram"));
+  CHECK(says(*f, "opens and reads files 20 % of the time on a CPU"));
+  CHECK_FALSE(says(*f, "storage"));
   CHECK_FALSE(find(cached(6, 4, 1e6).judge(), "extract.small_files"));    // large ones
   CHECK_FALSE(find(cached(6, 0.1, 2e3).judge(), "extract.small_files"));  // shards
   CHECK_FALSE(find(cached(1, 4, 2e3).judge(), "extract.small_files"));    // 3 % of the time

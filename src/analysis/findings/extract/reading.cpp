@@ -176,19 +176,20 @@ Finding readingFinding(const Evidence& e, const char* title) {
 
 void addStorageEvidence(Finding& f, const Evidence& e) {
   const RunFacts& r = e.run;
+  const bool cached = e.extractCpu > kSomeReading && e.extract <= kSomeReading;
   if (e.trainer.native.seen)
     addCallEvidence(f, e);
-  else if (e.extract > kSomeReading || e.extractCpu <= kSomeReading)
+  else if (!cached)
     addEvidence(f, "waits for storage {} of the time", {ratioWord(e.extract)});
   if (!e.trainer.native.seen && e.extractCpu > kSomeReading)
     addEvidence(f, "opens and reads files {} of the time on a CPU", {ratioWord(e.extractCpu)},
                 ratioWord(e.extractCpu));
-  const BatchDemand& b = e.gains.demand().batch;
-  if (b.alone() > 0)
+  if (const BatchDemand& b = e.gains.demand().batch; b.alone() > 0 && !cached)
     addEvidence(f, "a batch is blocked {} of its {}", {timeWord(b.io), timeWord(b.alone())});
   if (const double share = e.trainer.readCpuShare; share > 0.01)
     addEvidence(f, "{} of the producers' CPU is in read calls, by system time ({})",
                 {ratioWord(share), textWord(std::string(kReadCpuRule))});
+  if (cached) return;
   if (r.readBytesPerSecond && r.peakReadBytesPerSecond)
     addEvidence(f, "reads {} from storage, best second {}",
                 {rateWord(*r.readBytesPerSecond), rateWord(*r.peakReadBytesPerSecond)});
