@@ -508,15 +508,16 @@ TEST_CASE("of many names the most used have totals, the rest one together") {
   Bench bench;
   bench.start();
   CuptiBytes records(130000);
-  std::uint64_t at = 0;
+  // Totals are of the clock's seconds: all of it is in one, the next.
+  std::uint64_t at = 1010 * kMs - bench.base() % (1000 * kMs);
   for (std::uint64_t i = 1; i <= 100; ++i) {
     const std::uint32_t name = bench.agent.name(0x7f0000000000 + i, "k" + std::to_string(i));
     records.kernel(bench.at(at, at + i * kUs), name);
     at += i * kUs;
   }
   bench.agent.full(records);
-  bench.agent.flushed(bench.base() + 2000 * kMs);
-  bench.drain(2000 * kMs);
+  bench.agent.flushed(bench.base() + 4000 * kMs);
+  bench.drain(4000 * kMs);
   const auto uses = bench.all<DeviceUse>();
   REQUIRE(uses.size() == 49);
   CHECK(bench.out.strings.at(uses[0].name) == "k100");
