@@ -89,14 +89,15 @@ class Reader {
   }
 
   // A class, maybe: what a constructor or destructor behind it is of.
-  void appendNamed(std::string_view name) {
+  bool appendNamed(std::string_view name) {
     if (!name.starts_with("_GLOBAL__N")) last_ = name;
-    append(name);
+    return append(name);
   }
 
-  void append(std::string_view name) {
-    if (name.starts_with("_GLOBAL__N")) return;
-    out_.qualified.append(out_.qualified.empty() ? "" : "::").append(name);
+  bool append(std::string_view name) {
+    if (!name.starts_with("_GLOBAL__N"))
+      out_.qualified.append(out_.qualified.empty() ? "" : "::").append(name);
+    return true;
   }
 
   // One part of the function's own name.
@@ -107,11 +108,14 @@ class Reader {
       return !name.empty();
     }
     for (const Operator& known : kStandard)
-      if (skip(known.code)) return appendNamed(known.name), true;
-    if (at('C') && isDigit(peek(1))) return pos_ += 2, append(last_), true;
-    if (at('D') && isDigit(peek(1))) return pos_ += 2, append("~" + std::string(last_)), true;
+      if (skip(known.code)) return appendNamed(known.name);
+    if ((at('C') || at('D')) && isDigit(peek(1))) {
+      const std::string tilde = at('D') ? "~" : "";
+      pos_ += 2;
+      return append(tilde + last_);
+    }
     for (const Operator& known : kOperators)
-      if (skip(known.code)) return append("operator" + std::string(known.name)), true;
+      if (skip(known.code)) return append("operator" + std::string(known.name));
     if (skip("L")) return true;
     if (skip("B")) return !sourceName().empty();
     if (at('U') && peek(1) == 'l') append("{lambda}");
@@ -164,17 +168,22 @@ class Reader {
 
   bool token() {
     const char c = peek();
-    if (isDigit(c)) return word(), true;
+    if (isDigit(c)) {
+      word();
+      return true;
+    }
     switch (c) {
       case 'L':
-        return literal(), true;
+        literal();
+        break;
       case 'S':
-        return substitution(), true;
+        substitution();
+        break;
       case 'T':
       case 'A':
         ++pos_;
         if (at('_') || isDigit(peek())) skipPast('_');
-        return true;
+        break;
       case 'U':
         ++pos_;
         if (at('l')) open('U');
@@ -182,29 +191,32 @@ class Reader {
           skipPast('_');
         else
           ++pos_;
-        return true;
+        break;
       case 'D':
         if (peek(1) == 'T' || peek(1) == 't') open('D');
-        if (peek(1) == 'v') return skipPast('_'), true;
-        pos_ += 2;
-        return true;
+        if (peek(1) == 'v')
+          skipPast('_');
+        else
+          pos_ += 2;
+        break;
       case 'I':
       case 'N':
       case 'X':
       case 'J':
       case 'F':
       case 'Z':
-        ++pos_, open(c);
-        return true;
+        ++pos_;
+        open(c);
+        break;
       case 'E':
         ++pos_;
         if (stack_.empty()) return false;
         close();
-        return true;
+        break;
       default:
         ++pos_;
-        return true;
     }
+    return true;
   }
 
   std::string_view text_;

@@ -136,9 +136,14 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
 
  private:
+  bool fail(const char* why) {
+    why_ = why;
+    return false;
+  }
+
   // `path_` holds the keys of the objects and arrays around; an array's elements have "[]".
   bool enter(const char* key) {
-    if (path_.size() >= kDeepest) return why_ = "nested deeper than any trace is", false;
+    if (path_.size() >= kDeepest) return fail("nested deeper than any trace is");
     path_.emplace_back(key);
     return true;
   }
@@ -146,14 +151,21 @@ class Reader final : public nlohmann::json_sax<Json> {
 
   bool number(std::int64_t n, const std::string& digits) {
     const std::size_t depth = path_.size();
-    if (event_ && depth == 3) return field(n, digits), true;
-    if (event_ && depth >= 4 && path_[2] == "args") return argument(n), true;
+    if (event_ && depth == 3)
+      field(n, digits);
+    else if (event_ && depth >= 4 && path_[2] == "args")
+      argument(n);
+    else
+      ofFile(n, depth);
+    return true;
+  }
+  // Of the whole file, not of an event.
+  void ofFile(std::int64_t n, std::size_t depth) {
     const bool base = depth == 1 && path_[0] == "baseTimeNanoseconds";
     if (base && n >= -kMaxMicros * 1000 && n <= kMaxMicros * 1000) out_.base = Nanos(n);
     if (depth == 2 && path_[0] == "distributedInfo" && path_[1] == "rank") out_.rank = n;
     if (depth == 2 && path_[0] == "distributedInfo" && path_[1] == "world_size") out_.world = n;
     if (depth == 3 && path_[0] == "deviceProperties") property(n);
-    return true;
   }
   void property(std::int64_t n) {
     if (path_[2] == "id") device().index = n;
@@ -192,8 +204,11 @@ class Reader final : public nlohmann::json_sax<Json> {
     const EventFields& e = *event_;
     if (e.phase != "X" || !e.at || !e.duration || *e.duration < Nanos(0)) return true;
     const std::optional<KinetoSlice::Kind> kind = kindOf(e);
-    if (!kind) return ++out_.skipped, true;
-    if (out_.slices.size() >= kMaxKinetoSlices) return why_ = "too large to import", false;
+    if (!kind) {
+      ++out_.skipped;
+      return true;
+    }
+    if (out_.slices.size() >= kMaxKinetoSlices) return fail("too large to import");
     KinetoSlice slice;
     slice.at = *e.at;
     slice.duration = *e.duration;
