@@ -25,6 +25,19 @@ class Signals(Case):
         until(lambda: "ready" in content(log), "the command")
         return front, log
 
+    def check_each_comes_once(self, log, deliveries, deliver):
+        """`deliver` sends one TERM by several ways, and returns whether it was quick enough to count."""
+        sent = surplus = 0
+        while sent < deliveries:
+            before = content(log).count("15 0")
+            at_once = deliver()
+            until(lambda: content(log).count("15 0") > before, "the signal")
+            time.sleep(APART if at_once else 10 * APART)  # what is not counted is not the next one's either
+            if at_once:
+                sent += 1
+                surplus += content(log).count("15 0") - before - 1
+        self.assertEqual(surplus, 0, "of %d" % deliveries)
+
     def end(self, front):
         os.kill(front.pid, signal.SIGUSR2)
         self.assertEqual(front.wait(60), 0)
@@ -32,19 +45,14 @@ class Signals(Case):
     def test_row_05_one_term_to_the_front_and_at_once_to_its_group_comes_once(self):
         """As `timeout 10 stallprof run ...` sends it."""
         front, log = self.start()
-        sent = surplus = 0
-        while sent < DELIVERIES:
-            before = content(log).count("15 0")
+
+        def deliver():
             began = time.monotonic()
             os.kill(front.pid, signal.SIGTERM)
             os.killpg(front.pid, signal.SIGTERM)
-            at_once = time.monotonic() - began < AT_ONCE
-            until(lambda: content(log).count("15 0") > before, "the signal")
-            time.sleep(APART if at_once else 10 * APART)  # what is not counted is not the next one's either
-            if at_once:
-                sent += 1
-                surplus += content(log).count("15 0") - before - 1
-        self.assertEqual(surplus, 0, "of %d" % DELIVERIES)
+            return time.monotonic() - began < AT_ONCE
+
+        self.check_each_comes_once(log, DELIVERIES, deliver)
         self.end(front)
 
     def test_row_05_a_signal_to_the_group_while_one_of_ours_stands_still_comes_once(self):
@@ -63,9 +71,8 @@ class Signals(Case):
 
     def test_row_05_one_term_to_the_front_and_to_its_group_while_it_has_no_cpu_comes_once(self):
         front, log = self.start()
-        sent = 0
-        while sent < 5:
-            before = content(log).count("15 0")
+
+        def deliver():
             began = time.monotonic()
             os.kill(front.pid, signal.SIGTERM)
             time.sleep(0.002)  # it has read the first
@@ -74,11 +81,9 @@ class Signals(Case):
             at_once = time.monotonic() - began < 2 * AT_ONCE
             time.sleep(0.15)
             os.kill(front.pid, signal.SIGCONT)
-            until(lambda: content(log).count("15 0") > before, "the signal")
-            time.sleep(APART if at_once else 10 * APART)
-            if at_once:
-                sent += 1
-                self.assertEqual(content(log).count("15 0"), before + 1)
+            return at_once
+
+        self.check_each_comes_once(log, 5, deliver)
         self.end(front)
 
     def test_row_05_a_signal_to_each_process_that_comes_while_the_front_has_no_cpu_to_read_it_comes_once(self):
@@ -86,9 +91,8 @@ class Signals(Case):
         slow = self.path("slow")
         front, log = self.start(env=dict(os.environ, LD_PRELOAD=os.environ["STALLPROF_SLOW"], STALLPROF_SLOW=slow))
         recorder, command = children(front.pid)
-        sent = 0
-        while sent < 5:
-            before = content(log).count("15 0")
+
+        def deliver():
             open(slow, "w").close()
             os.kill(front.pid, signal.SIGWINCH)
             until(lambda: not os.path.exists(slow), "its turn")
@@ -98,12 +102,9 @@ class Signals(Case):
             time.sleep(0.03)
             os.kill(recorder, signal.SIGTERM)
             os.kill(command, signal.SIGTERM)
-            at_once = time.monotonic() - began < WINDOW
-            until(lambda: content(log).count("15 0") > before, "the signal")
-            time.sleep(APART if at_once else 10 * APART)
-            if at_once:
-                sent += 1
-                self.assertEqual(content(log).count("15 0"), before + 1)
+            return time.monotonic() - began < WINDOW
+
+        self.check_each_comes_once(log, 5, deliver)
         self.end(front)
 
 
