@@ -145,6 +145,5 @@ TEST_CASE("a trainer is known by its steps, the thread by which marks most") {
               "end\n"
               "1000ms range thread=1 duration=80ms name=\"step\" domain=\"stallprof\"\n");
   const Roles roles = findRoles(trace);
-  REQUIRE(roles.trainers.size() == 1);
-  CHECK(roles.trainers[0].thread == ThreadId{2});
+  CHECK(only(roles.trainers).thread == ThreadId{2});
 }

@@ -28,6 +28,16 @@ const std::string kProgram =
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.01; }
 
+// Ten seconds of a thread in a Python stack of `stacks`, and each second's native samples.
+Analysis underPython(const std::string& stacks, int stack, const std::string& natives) {
+  return analyze(traceOf(stallprof::test::kTrainer + stacks +
+                         "repeat 10 every 1s\n"
+                         "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+                         "10ms stack_slice thread=1 duration=990ms stack=" +
+                         std::to_string(stack) + " samples=100 gil=holds\n" + natives +
+                         "end\n10s command_end exit_code=0\n"));
+}
+
 }  // namespace
 
 TEST_CASE("a program without Python is listed by library and function, most first") {
@@ -80,45 +90,31 @@ TEST_CASE("threads that spin are counted in the window of the training process a
 }
 
 TEST_CASE("under a Python function the native one is named that most of its samples are of") {
-  const std::string text =
-      stallprof::test::kTrainer +
+  const Analysis a = underPython(
       "0 stack stack=1 file=\"train.py\" line=20 function=\"main\"\n"
       "0 stack stack=2 caller=1 file=\"/usr/lib/python3/dist-packages/PIL/Image.py\" line=9 "
-      "function=\"Image.resize\"\n"
-      "repeat 10 every 1s\n"
-      "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
-      "10ms stack_slice thread=1 duration=990ms stack=2 samples=100 gil=holds\n"
+      "function=\"Image.resize\"\n",
+      2,
       "10ms native thread=1 duration=1s stack=2 file=\"/lib/_imaging.so\" offset=64 samples=80 "
       "function=\"ImagingResample\"\n"
       "10ms native thread=1 duration=1s stack=2 file=\"/usr/bin/python3.11\" offset=64 samples=20 "
-      "function=\"_PyEval_EvalFrameDefault\"\n"
-      "end\n"
-      "10s command_end exit_code=0\n";
-  const Analysis a = analyze(traceOf(text));
-  REQUIRE(a.functions.size() == 1);
-  CHECK(nameOf(a.functions[0].native) == "_imaging.so:ImagingResample");
+      "function=\"_PyEval_EvalFrameDefault\"\n");
+  CHECK(nameOf(stallprof::test::only(a.functions).native) == "_imaging.so:ImagingResample");
   CHECK(near(a.functions[0].native.ratio, 0.80));
   REQUIRE(a.native);
   CHECK(a.native->functions[0].below.function.raw() == "Image.resize");
 }
 
 TEST_CASE("a pool's samples are its submitter's, but not those that spin") {
-  const std::string text =
-      stallprof::test::kTrainer +
+  const Analysis a = underPython(
       "0 thread thread=9 process=1 tid=900 name=\"pool\"\n"
-      "0 stack stack=1 file=\"train.py\" line=20 function=\"forward\"\n"
-      "repeat 10 every 1s\n"
-      "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
-      "10ms stack_slice thread=1 duration=990ms stack=1 samples=100 gil=holds\n"
+      "0 stack stack=1 file=\"train.py\" line=20 function=\"forward\"\n",
+      1,
       "10ms native thread=1 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n"
       "10ms native thread=9 duration=1s stack=1 file=\"/lib/libdnnl.so.3\" offset=64 samples=40 "
       "function=\"conv\"\n"
-      "10ms native thread=9 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n"
-      "end\n"
-      "10s command_end exit_code=0\n";
-  const Analysis a = analyze(traceOf(text));
-  REQUIRE(a.functions.size() == 1);
-  CHECK(nameOf(a.functions[0].native) == "libdnnl.so.3:conv");
+      "10ms native thread=9 duration=1s stack=1 file=\"/lib/libgomp.so.1\" offset=64 samples=30\n");
+  CHECK(nameOf(stallprof::test::only(a.functions).native) == "libdnnl.so.3:conv");
   CHECK(near(a.functions[0].native.ratio, 0.57));  // 40 of 70
   REQUIRE(a.native);
   CHECK(near(a.native->poolRatio, 0.40));  // 40 of 100

@@ -25,8 +25,7 @@ TEST_CASE("trainer, worker, feeder, pin thread and helpers are distinguished") {
       "1s task thread=2 key=5 batch=0 fetch_begin=10ms fetch_end=200ms put_end=201ms\n"
       "1s fetch thread=1 loader=1 epoch=1 duration=250ms batch=0 worker=0\n"
       "1300ms optimizer thread=1 optimizer=1\n"));
-  REQUIRE(roles.trainers.size() == 1);
-  CHECK(roles.trainers[0].process == process(1));
+  CHECK(only(roles.trainers).process == process(1));
   CHECK(roles.trainers[0].thread == thread(1));
   CHECK(roles.of(process(1)) == Role::kTrainer);
   CHECK(roles.of(process(2)) == Role::kWorker);
@@ -69,8 +68,7 @@ TEST_CASE("a background thread that fetches ahead is not the trainer, the one th
                                    "1s fetch thread=2 loader=1 epoch=1 duration=9ms batch=0+1*i\n"
                                    "end\n"
                                    "1s optimizer thread=1 optimizer=1\n"));
-  REQUIRE(roles.trainers.size() == 1);
-  CHECK(roles.trainers[0].thread == thread(1));
+  CHECK(only(roles.trainers).thread == thread(1));
 }
 
 TEST_CASE("where nothing steps who fetches is the trainer, and of equals the main thread") {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/text_form/trace_form.h"
@@ -15,6 +16,13 @@ inline Trace traceOf(const std::string& text) {
   INFO((trace.ok() ? std::string() : trace.error().message));
   REQUIRE(trace.ok());
   return std::move(trace).value();
+}
+
+// The one row of a list; the test fails where there are none or several.
+template <class T>
+const T& only(const std::vector<T>& rows) {
+  REQUIRE(rows.size() == 1);
+  return rows[0];
 }
 
 // A training process: number 1, and its only thread, number 1.

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "trace/range_map.h"
 
-#include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
+#include "tests/unit/analysis/text_trace.h"
 
 namespace stallprof {
 namespace {
 
 using namespace std::chrono_literals;
 
-Trace traceOf(const std::string& text) {
-  auto trace =
-      parseTrace("0 process process=1 pid=100\n0 thread thread=1 process=1 tid=100\n" + text);
-  if (!trace.ok()) FAIL(trace.error().message);
-  return std::move(trace).value();
-}
+Trace traceOf(const std::string& text) { return test::traceOf(test::kTrainer + text); }
 
 TEST_CASE("a map names a range, or how it begins, and what it is") {
   const auto exact = parseRangeMeaning("fwd=compute");
@@ -61,13 +55,11 @@ TEST_CASE("mapped ranges are spans of their phase, and others stay what they are
       "1010ms range thread=1 duration=20ms name=\"fwd 1\" depth=1\n"
       "1040ms range thread=1 duration=20ms name=\"bwd\" depth=1\n"
       "1050ms range thread=1 name=\"fwd mark\"\n");
-  REQUIRE(trace.spans.size() == 1);
-  CHECK(trace.spans[0].data.phase == Phase::kCompute);
+  CHECK(test::only(trace.spans).data.phase == Phase::kCompute);
   CHECK(trace.spans[0].data.source == SpanSource::kNvtx);
   CHECK(trace.spans[0].at == 1010ms);
   CHECK(trace.spans[0].data.duration == 20ms);
-  REQUIRE(trace.steps.size() == 1);
-  CHECK(trace.steps[0].data.mapped);
+  CHECK(test::only(trace.steps).data.mapped);
   CHECK(trace.ranges.size() == 4);
 }
 
@@ -82,24 +74,21 @@ TEST_CASE("a map changes what a range named after a phase is, or makes it nothin
   CHECK(changed.spans[0].data.phase == Phase::kExtract);
   CHECK(changed.spans[1].data.phase == Phase::kLoad);  // the hook's own word
   const Trace nothing = traceOf("manifest map=\"load=none\"\n" + recorded);
-  REQUIRE(nothing.spans.size() == 1);
-  CHECK(nothing.spans[0].data.source == SpanSource::kHook);
+  CHECK(test::only(nothing.spans).data.source == SpanSource::kHook);
 }
 
 TEST_CASE("of two maps that fit the later counts") {
   const Trace trace = traceOf(
       "manifest map=\"fwd*=compute\"\nmanifest map=\"fwd copy=load\"\n"
       "1s range thread=1 duration=10ms name=\"fwd copy\"\n");
-  REQUIRE(trace.spans.size() == 1);
-  CHECK(trace.spans[0].data.phase == Phase::kLoad);
+  CHECK(test::only(trace.spans).data.phase == Phase::kLoad);
 }
 
 TEST_CASE("a mark of annotate.h is a step whatever maps say") {
   const Trace trace = traceOf(
       "manifest map=\"step=compute\"\n"
       "1s range thread=1 duration=10ms name=\"step\" domain=\"stallprof\"\n");
-  REQUIRE(trace.steps.size() == 1);
-  CHECK(trace.steps[0].data.source == SpanSource::kMark);
+  CHECK(test::only(trace.steps).data.source == SpanSource::kMark);
   CHECK(trace.spans.empty());
 }
 
