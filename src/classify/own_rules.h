@@ -15,6 +15,8 @@ struct OwnRule {
 
 // A rule of the table that findings ask for: what the program's samplers take.
 inline constexpr std::string_view kDrawsIndices = "torch.indices";
+// One that says that a thread only waits for the end of others.
+inline constexpr std::string_view kJoinsThread = "python.thread_join";
 
 inline constexpr std::string_view kOwnProducer = "own.producer";
 inline constexpr std::string_view kOwnTrainer = "own.trainer";

@@ -70,7 +70,10 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   if (label.covered != PhaseRule::Covers::kNothing) return label;
   // Python's word goes before the library's, where it is about what the user's line called.
   if (native && label.rule && label.claimed > label.user) return label;
-  if (rule) enter(label, frame.stack, *rule);
+  if (rule) {
+    enter(label, frame.stack, *rule);
+    label.handover = rule->handover;
+  }
   return label;
 }
 

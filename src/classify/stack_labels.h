@@ -18,6 +18,7 @@ struct StackLabel {
   StackId user;                     // the innermost frame of the user's own code; may be none
   StackId update;                   // the outermost frame that updates a model; may be none
   bool fetches = false;             // a frame of it gets a loader's next batch
+  bool handover = false;            // its innermost frame of a rule takes what others hand over
   Side side = Side::kTrainer;       // for whom it works at its innermost frame
   // What of the frames further in the rule covers.
   PhaseRule::Covers covered = PhaseRule::Covers::kNothing;

@@ -41,7 +41,10 @@ class Finder {
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
     const auto take = [&](ThreadId id) {
-      if (computes(id)) return;
+      if (computes(id)) {
+        found_.computing = true;
+        return;
+      }
       found_.threads.push_back(id);
       inspectProducer(id, running);
     };
@@ -145,7 +148,7 @@ class Finder {
 
 }  // namespace
 
-bool waitsForThreads(const StackLabel& label) { return label.rule && label.rule->handover; }
+bool waitsForThreads(const StackLabel& label) { return label.handover; }
 
 bool ProducerThreads::graphWaits(const StackLabel& label, Wait wait, Nanos at) const {
   return wait != Wait::kRunning && ofModel(label) && getNexts.at(at);

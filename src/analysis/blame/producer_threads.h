@@ -26,6 +26,9 @@ struct ProducerThreads {
   // Of their CPU time, by their stacks; without enough samples all of it is transform.
   double cpuExtract = 0, cpuLoad = 0;
 
+  // Others that worked while the trainer waited, and are none of these: they compute.
+  bool computing = false;
+
   GetNexts getNexts;  // of the trainer's process
 
   // The trainer's thread, blocked at this sample outside of a fetch, waits for a graph that waits

@@ -20,6 +20,9 @@
 namespace stallprof {
 namespace {
 
+// As long as the warm-up of steps, which known ones have behind them.
+constexpr Nanos kWarmUp = std::chrono::seconds(5);
+
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
   to.addEach(phase, run.stack, seconds(run.weight), run.count);
 }
@@ -38,7 +41,8 @@ class Gatherer {
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
-        warm_(warmOf(timeline, begin, end)),
+        stepless_(!stepsIn(timeline)),
+        warm_(stepless_ ? begin + std::min(kWarmUp, (end - begin) * 3 / 10) : begin),
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
     // A loader's fetches are exact, and an optimizer's steps order samples in time.
@@ -87,12 +91,9 @@ class Gatherer {
     facts_.overheads[static_cast<std::size_t>(overhead)] += seconds(sample.weight);
   }
 
-  // As long as the warm-up of steps, which known ones have behind them.
-  static Nanos warmOf(const TrainerTimeline& timeline, Nanos begin, Nanos end) {
-    constexpr Nanos kTime = std::chrono::seconds(5);
-    const bool steps = !timeline.fetches.empty() || !timeline.updates.empty() ||
-                       !timeline.iterations.empty() || !timeline.annotated.iterations.empty();
-    return steps ? begin : begin + std::min(kTime, (end - begin) * 3 / 10);
+  static bool stepsIn(const TrainerTimeline& timeline) {
+    return !timeline.fetches.empty() || !timeline.updates.empty() || !timeline.iterations.empty() ||
+           !timeline.annotated.iterations.empty();
   }
 
   [[nodiscard]] static bool inNext(const Piece* piece) {
@@ -141,7 +142,8 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
-    const bool waits = (step || gap) && ((threads_.found() && waitsForThreads(label)) ||
+    const bool hears = threads_.found() || stepless_;
+    const bool waits = (step || gap) && ((hears && waitsForThreads(label)) ||
                                          threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);
     if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
@@ -211,7 +213,7 @@ class Gatherer {
   }
 
   [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {
-    if (!threads_.found()) return Phase::kUnknown;
+    if (!threads_.found()) return threads_.computing ? Phase::kCompute : Phase::kUnknown;
     const auto doing = threads_.in(trace_, {sample.at - sample.weight, sample.at});
     const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
                                              {doing.transform, Phase::kTransform},
@@ -337,6 +339,7 @@ class Gatherer {
   LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
   std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;
+  const bool stepless_;
   // Without steps: what is compiled until then is so for the first time.
   const Nanos warm_;
   bool compiling_ = false;

@@ -5,21 +5,6 @@
 
 namespace stallprof {
 
-ThreadId busiestMainThread(const Trace& trace) {
-  ThreadId best;
-  double maximum = 0;
-  for (const ThreadLife& thread : trace.threads) {
-    if (thread.tid == 0 || thread.tid != trace.process(thread.process).pid) continue;
-    double samples = 0;
-    for (const auto& row : thread.stacks) samples += row.data.samples;
-    if (samples > maximum) {
-      maximum = samples;
-      best = thread.id;
-    }
-  }
-  return best;
-}
-
 SourceLine lineOf(const Trace& trace, StackId frame) {
   if (frame.none()) return {};
   const StackSeen& seen = trace.stack(frame);

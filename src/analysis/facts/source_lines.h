@@ -8,9 +8,6 @@
 
 namespace stallprof {
 
-// The main thread with most samples: the one that trains, where no hook says it. May be none.
-[[nodiscard]] ThreadId busiestMainThread(const Trace& trace);
-
 // A frame as the report names it: the user's own with its line, a library's by file and function.
 [[nodiscard]] SourceLine lineOf(const Trace& trace, StackId frame);
 

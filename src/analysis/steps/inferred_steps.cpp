@@ -6,6 +6,7 @@
 #include "analysis/facts/source_lines.h"
 #include "analysis/steps/exact_loops.h"
 #include "analysis/steps/recurrence.h"
+#include "analysis/steps/training_thread.h"
 
 namespace stallprof {
 namespace {
@@ -139,7 +140,7 @@ class Chooser {
 
 InferredSteps inferSteps(const Trace& trace, const StackLabels& labels, const Roles& roles) {
   InferredSteps steps;
-  steps.who.thread = busiestMainThread(trace);
+  steps.who.thread = trainingThread(trace, labels);
   steps.who.process = trace.thread(steps.who.thread).process;
   if (steps.who.thread.none() || roles.of(steps.who.process) == Role::kWorker) return steps;
   const Recurrences all = findRecurrences(trace, trace.thread(steps.who.thread), labels);

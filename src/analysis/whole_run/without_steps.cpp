@@ -2,9 +2,11 @@
 #include "analysis/whole_run/without_steps.h"
 
 #include "analysis/blame/attribution.h"
+#include "analysis/blame/producer_threads.h"
 #include "analysis/blame/stacks.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/steps/loop_lines.h"
+#include "analysis/steps/training_thread.h"
 
 namespace stallprof {
 
@@ -13,7 +15,7 @@ TrainerFacts attributeWithoutSteps(const Trace& trace, const StackLabels& labels
   facts.windowBegin = trace.begin;
   facts.windowEnd = trace.end;
   TrainerTimeline nobody;
-  nobody.who.thread = busiestMainThread(trace);
+  nobody.who.thread = trainingThread(trace, labels);
   if (nobody.who.thread.none()) return facts;
   const ThreadLife& thread = trace.thread(nobody.who.thread);
   nobody.who.process = thread.process;
@@ -24,7 +26,11 @@ TrainerFacts attributeWithoutSteps(const Trace& trace, const StackLabels& labels
     facts.windowBegin = std::max(trace.begin, loop->window.begin);
     facts.windowEnd = std::min(trace.end, loop->window.end);
   }
-  facts.stacks = gatherStacks(trace, labels, nobody, {}, facts.windowBegin, facts.windowEnd);
+  ProducerThreads threads =
+      findProducerThreads(trace, labels, nobody, facts.windowBegin, facts.windowEnd);
+  facts.stacks =
+      gatherStacks(trace, labels, nobody, {}, facts.windowBegin, facts.windowEnd, threads);
+  facts.threads = std::move(threads.threads);
   if (facts.stacks.seen()) facts.split.other = facts.window();
   const Observed observed = observe(thread, facts.windowInterval());
   facts.cpu = observed.run;

@@ -8,6 +8,7 @@
 #include "analysis/facts/source_lines.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/own_phases.h"
+#include "analysis/steps/training_thread.h"
 #include "base/text.h"
 #include "present/timeline/chrome_trace_json.h"
 #include "present/timeline/native_frames.h"
@@ -63,7 +64,7 @@ std::string profileJson(const std::string& name, const Profile& p) {
 std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
                                       const StackLabels& labels, StackGroup by, bool blocked) {
   std::map<std::pair<std::string, StackId>, std::uint64_t> samples;
-  const ThreadId alone = roles.trainers.empty() ? busiestMainThread(trace) : ThreadId();
+  const ThreadId alone = roles.trainers.empty() ? trainingThread(trace, labels) : ThreadId();
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
     const Role role = roles.of(thread.process);

@@ -72,6 +72,69 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+namespace {
+
+// 20 s in which `waits` is at stack 3 in 6 of 10 samples and at stack 4 in the others, in no even
+// order, and thread `works` is at `stack` in all.
+std::string uneven(int waits, int works, int stack) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) {
+    const bool waiting = (i * 7 + i * i / 3 + i / 13) % 10 < 6;
+    const std::string at = std::to_string(i * 10) + "ms ",
+                      until = std::to_string(i * 10 + 10) + "ms ";
+    for (const bool second : {false, true}) {
+      const bool blocked = !second && waiting;
+      const std::string thread = std::to_string(second ? works : waits);
+      text += at + "slice thread=" + thread + " duration=10ms samples=1 " +
+              (blocked ? "wait=futex\n" : "run=10ms wait=running\n");
+      text += until + "stack_slice thread=" + thread + " samples=1 stack=" +
+              std::to_string(second    ? stack
+                             : waiting ? 3
+                                       : 4) +
+              "\n";
+    }
+  }
+  return text;
+}
+
+auto unevenPhases(const std::string& text) {
+  const Analysis a = analyze(test::traceOf(kThreads + text));
+  CHECK_FALSE(a.steps.source);
+  REQUIRE(a.breakdown.phase);
+  return *a.breakdown.phase;
+}
+
+}  // namespace
+
+TEST_CASE("without known steps, too, waiting at a queue is for what the others did meanwhile") {
+  CHECK(near(unevenPhases(uneven(1, 2, 6)).transform, 0.6));
+  const auto pool = unevenPhases(uneven(1, 2, 7));  // it fits a tree
+  CHECK(near(pool.compute, 0.6));
+  CHECK(near(pool.other, 0.4));  // its own lines, which no rule knows
+}
+
+TEST_CASE("without known steps the thread that updates a model is the one that the report is of") {
+  const std::string more =
+      "0 thread thread=3 process=1 tid=102 name=\"python3\"\n"
+      "0 stack stack=8 caller=1 file=\"/u/site-packages/sklearn/naive_bayes.py\" "
+      "function=\"_BaseNB.partial_fit\" line=9\n"
+      "0 stack stack=9 file=\"/usr/lib/python3.11/threading.py\" function=\"Thread.join\" line=9\n"
+      "repeat 20 every 1s\n"
+      "0ms slice thread=1 duration=1s samples=100 wait=futex\n"
+      "10ms stack_slice thread=1 duration=990ms samples=100 stack=9\n"
+      "end\n";
+  std::string text = uneven(3, 2, 6);
+  const Analysis joined = analyze(test::traceOf(kThreads + more + text));
+  REQUIRE(joined.breakdown.phase);
+  CHECK(near(joined.breakdown.phase->transform, 1));  // of the busiest, as the main one only joins
+  for (std::size_t at = 0; (at = text.find("stack=4", at)) != std::string::npos;)
+    text[at + 6] = '8';
+  const Analysis updated = analyze(test::traceOf(kThreads + more + text));
+  REQUIRE(updated.breakdown.phase);
+  CHECK(near(updated.breakdown.phase->transform, 0.6));
+  CHECK(near(updated.breakdown.phase->compute, 0.4));
+}
+
 // The trainer receives from a process that it started (3 is its Queue.get), which works (6).
 TEST_CASE("a process that the program starts itself makes the data that the trainer receives") {
   const auto phases = [](const std::string& parent, const std::string& more = "") {

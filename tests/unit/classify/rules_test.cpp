@@ -183,6 +183,14 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
   CHECK(training({kSite + "sklearn/preprocessing/_data.py StandardScaler.partial_fit",
                   kSite + "sklearn/utils/extmath.py _incremental_mean_and_var"}) ==
         Answer{"transform", "sklearn.transform"});
+  CHECK(training({kSite + "lightgbm/engine.py train",
+                  kSite + "lightgbm/basic.py Booster.__inner_eval", "/u/train.py metric"}) ==
+        Answer{"periodic", "lightgbm.evaluate"});
+  CHECK(training({kSite + "gensim/models/word2vec.py Word2Vec._job_producer",
+                  "/u/train.py words"}) == Answer{"transform", "gensim.producer"});
+  CHECK(training({kSite + "river/compose/pipeline.py Pipeline.learn_one",
+                  kSite + "river/preprocessing/scale.py StandardScaler.learn_one"}) ==
+        Answer{"transform", "river.transform"});
   CHECK(training({kSite + "sklearn/naive_bayes.py _BaseDiscreteNB.partial_fit",
                   kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
         Answer{"compute", "sklearn.update"});

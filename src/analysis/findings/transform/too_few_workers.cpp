@@ -8,10 +8,17 @@ namespace {
 constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this
 
 const AdviceDefinition kMoreProducers{
-    "more_producers",
-    "Let more threads make batches, and ahead: in tf.data num_parallel_calls=tf.data.AUTOTUNE "
-    "on each map and prefetch(tf.data.AUTOTUNE) at the end, no from_generator or py_function "
-    "in between; in a loop of your own more threads, or processes where Python does the work."};
+    "more_producers", {}, [](const AdviceContext& c) {
+      const auto& run = c.analysis.run;
+      const bool tensorflow = run.framework && run.framework->starts_with("tensorflow");
+      return std::string(
+          tensorflow ? "Let more threads make batches, and ahead: in tf.data "
+                       "num_parallel_calls=tf.data.AUTOTUNE on each map and "
+                       "prefetch(tf.data.AUTOTUNE) at the end, no from_generator or py_function "
+                       "in between; in a loop of your own processes where Python does the work."
+                     : "Let more of the program make batches, and ahead: processes where Python "
+                       "does the work, which holds its lock; threads where compiled code does.");
+    }};
 
 Maybe<Finding> tooFewThreads(const Evidence& e) {
   if (!threadsFallBehind(e) || coresFull(e)) return {};
