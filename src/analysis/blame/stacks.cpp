@@ -142,9 +142,9 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
-    const bool hears = threads_.found() || stepless_;
-    const bool waits = (step || gap) && ((hears && waitsForThreads(label)) ||
-                                         threads_.graphWaits(label, sample.wait, sample.at));
+    const bool queued = (threads_.found() || stepless_) && waitsForThreads(label);
+    const bool waits =
+        (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);
     if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
       phase = Phase::kOther;

@@ -41,10 +41,9 @@ bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts)
   const bool pending =
       counts.count[n] == seen_[n] && (counts.pending & signalBit(waiting.received.signal)) != 0;
   if (!pending && !unseen(counts.count[n], seen_[n])) return repeated(waiting);
-  // Standard signals merge while they wait, so one of ours may stand for several of the witness's;
-  // real-time signals queue one by one.
-  const bool one = pending || waiting.received.signal >= SIGRTMIN;
-  seen_[n] = one ? seen_[n] + 1 : counts.count[n];
+  // Where it counted more, the others of ours are still to be read, or merged with this one: then
+  // forgetUnmatched() passes over them.
+  ++seen_[n];
   noticed_[n] = Nanos(0);
   reached_[n] = {waiting.received.sender, waiting.at};
   lastReached_ = std::max(lastReached_, waiting.at);

@@ -121,6 +121,20 @@ TEST_CASE("a second signal to the group that merges with the first at the witnes
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
 
+TEST_CASE(
+    "of two signals to the group the first may be read long before the second and both counted") {
+  World world;
+  world.toFront(SIGTERM);
+  world.time += milliseconds(80);  // the front has read it, and then has no CPU to decide
+  world.toWitness(SIGTERM);
+  world.toWitness(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(1)) == 0);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(200)) == 0);
+  world.toFront(SIGTERM);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
 TEST_CASE("a witness that is taking a signal is waited for, not without end") {
   World world;
   world.witness.taking = true;
