@@ -160,8 +160,9 @@ std::size_t drop(Table<P>& table, const RowsDone& done) {
 }
 
 template <class Life, class LifeId>
-Life* growTo(std::vector<Life>& lives, LifeId id) {
-  if (id.none() || id.value > TraceBuilder::kMaxLives) return nullptr;
+Life* growTo(std::vector<Life>& lives, LifeId id, std::uint64_t plausible) {
+  if (id.none() || id.value > std::min<std::uint64_t>(TraceBuilder::kMaxLives, plausible))
+    return nullptr;
   while (lives.size() < id.value) {
     lives.emplace_back();
     lives.back().id = LifeId{static_cast<std::uint32_t>(lives.size())};
@@ -172,8 +173,8 @@ Life* growTo(std::vector<Life>& lives, LifeId id) {
 
 }  // namespace
 
-ProcessLife* TraceBuilder::life(ProcessId id) { return growTo(trace_.processes, id); }
-ThreadLife* TraceBuilder::life(ThreadId id) { return growTo(trace_.threads, id); }
+ProcessLife* TraceBuilder::life(ProcessId id) { return growTo(trace_.processes, id, plausible()); }
+ThreadLife* TraceBuilder::life(ThreadId id) { return growTo(trace_.threads, id, plausible()); }
 
 template <class LifeId>
 void TraceBuilder::end(LifeId id, Nanos at) {
@@ -252,6 +253,7 @@ void TraceBuilder::keep(Nanos at, const StackSlice& s) { addSample(&ThreadLife::
 void TraceBuilder::keep(Nanos at, const NativeSlice& s) { addSample(&ThreadLife::natives, at, s); }
 
 void TraceBuilder::take(const Event& event) {
+  ++events_;
   std::visit(
       [&](const auto& recorded) {
         const auto& payload = repaired(recorded);

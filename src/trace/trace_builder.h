@@ -27,9 +27,11 @@ struct RowsDone {
 // Use once: take all, seal. Not thread-safe.
 class TraceBuilder {
  public:
-  // A life takes about 100 bytes, so a forged id costs at most 100 MB. An hour of 100 new
-  // processes a second stays below.
+  // An hour of 100 new processes a second stays below.
   static constexpr std::uint32_t kMaxLives = 1u << 20;
+  // A life takes some 100 bytes, and ids are given one by one: those that the events so far cannot
+  // have led to, even where so many lives before them were lost, are damage.
+  static constexpr std::uint32_t kMaxLivesLost = 1u << 17;
   // A recorder makes at most half of these.
   static constexpr std::uint32_t kMaxStacks = 1u << 17;
 
@@ -64,6 +66,7 @@ class TraceBuilder {
   void keep(Nanos at, const StackSeen& payload);
   void keep(Nanos at, const StackSlice& payload);
   void keep(Nanos at, const NativeSlice& payload);
+  [[nodiscard]] std::uint64_t plausible() const { return kMaxLivesLost + events_; }
   ProcessLife* life(ProcessId id);
   ThreadLife* life(ThreadId id);
   // What is of that life is dropped, and counted as what it is.
@@ -82,6 +85,7 @@ class TraceBuilder {
   Coarsener coarsener_;
   std::size_t program_ = 0, max_, next_;  // rows of what the program did
   bool covered_ = false;
+  std::uint64_t events_ = 0;  // taken
   std::uint64_t damaged_ = 0, beyond_ = 0;
 };
 

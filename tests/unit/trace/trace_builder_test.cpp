@@ -81,6 +81,19 @@ TEST_CASE(
   CHECK(trace.losses[0].data.count == 2);
 }
 
+TEST_CASE("a life whose number nothing before it leads to costs no memory: it is damage") {
+  TraceBuilder builder;
+  builder.take({5ns, slice(3, 10ns, 0ns)});
+  builder.take({6ns, slice(TraceBuilder::kMaxLives, 10ns, 0ns)});
+  builder.take({7ns, ProcessGone{ProcessId{TraceBuilder::kMaxLives}}});
+  const Trace trace = builder.seal();
+  CHECK(trace.threads.size() == 3);
+  CHECK(trace.processes.empty());
+  REQUIRE(trace.losses.size() == 1);
+  CHECK(trace.losses[0].data.kind == LossKind::kFrameDamaged);
+  CHECK(trace.losses[0].data.count == 2);
+}
+
 TEST_CASE("times that cannot be are dropped and counted") {
   TraceBuilder builder;
   builder.take({-1ns, Gap{1ns, {}}});
