@@ -15,6 +15,8 @@ struct OwnRule {
 
 // A rule of the table that findings ask for: what the program's samplers take.
 inline constexpr std::string_view kDrawsIndices = "torch.indices";
+// One that says that a thread waits for work that it gave away: what that is for it does not say.
+inline constexpr std::string_view kAsksPool = "python.pool_wait";
 // One that says that a thread only waits for the end of others.
 inline constexpr std::string_view kJoinsThread = "python.thread_join";
 

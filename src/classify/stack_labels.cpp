@@ -72,7 +72,7 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   if (native && label.rule && label.claimed > label.user) return label;
   if (rule) {
     enter(label, frame.stack, *rule);
-    label.handover = rule->handover;
+    label.handover = rule->handover ? rule : nullptr;
   }
   return label;
 }

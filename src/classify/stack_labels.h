@@ -11,15 +11,16 @@ namespace stallprof {
 
 // What a stack says, whatever its thread was seen doing.
 struct StackLabel {
-  const PhaseRule* rule = nullptr;  // null: no frame is claimed
-  StackId claimed;                  // the frame the rule claims
-  StackId hot;                      // the innermost frame
-  StackId python;                   // the innermost Python frame; differs where `hot` is native
-  StackId user;                     // the innermost frame of the user's own code; may be none
-  StackId update;                   // the outermost frame that updates a model; may be none
-  bool fetches = false;             // a frame of it gets a loader's next batch
-  bool handover = false;            // its innermost frame of a rule takes what others hand over
-  Side side = Side::kTrainer;       // for whom it works at its innermost frame
+  const PhaseRule* rule = nullptr;      // null: no frame is claimed
+  StackId claimed;                      // the frame the rule claims
+  StackId hot;                          // the innermost frame
+  StackId python;                       // the innermost Python frame; differs where `hot` is native
+  StackId user;                         // the innermost frame of the user's own code; may be none
+  StackId update;                       // the outermost frame that updates a model; may be none
+  bool fetches = false;                 // a frame of it gets a loader's next batch
+  const PhaseRule* handover = nullptr;  // of its innermost claimed frame, where that takes what
+                                        // others hand over
+  Side side = Side::kTrainer;           // for whom it works at its innermost frame
   // What of the frames further in the rule covers.
   PhaseRule::Covers covered = PhaseRule::Covers::kNothing;
 

@@ -6,6 +6,7 @@
 
 #include "analysis/blame/blame.h"
 #include "analysis/facts/stack_samples.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -70,15 +71,16 @@ class Finder {
 
   // Samples outside of fetches: what a fetch is for, the hook says.
   void inspectTrainer() {
+    const bool stepless = isStepless(timeline_);
     auto fetch = timeline_.fetches.begin();
-    eachSample(trace_, trace_.thread(timeline_.who.thread), begin_, end_,
-               [&](const Sample& sample) {
-                 while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
-                 if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
-                 const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-                 if (waitsForThreads(label) || found_.graphWaits(label, sample.wait, sample.at))
-                   waits_.push_back({sample.at - sample.weight, sample.at});
-               });
+    eachSample(
+        trace_, trace_.thread(timeline_.who.thread), begin_, end_, [&](const Sample& sample) {
+          while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
+          if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
+          const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+          if (waitsForThreads(label, stepless) || found_.graphWaits(label, sample.wait, sample.at))
+            waits_.push_back({sample.at - sample.weight, sample.at});
+        });
   }
 
   // Python threads of processes that the trainer started, or that those did; not a loader's
@@ -148,7 +150,14 @@ class Finder {
 
 }  // namespace
 
-bool waitsForThreads(const StackLabel& label) { return label.handover; }
+bool waitsForThreads(const StackLabel& label, bool stepless) {
+  return label.handover && !(stepless && label.handover->id == kAsksPool);
+}
+
+bool isStepless(const TrainerTimeline& timeline) {
+  return timeline.fetches.empty() && timeline.updates.empty() && timeline.iterations.empty() &&
+         timeline.annotated.iterations.empty();
+}
 
 bool ProducerThreads::graphWaits(const StackLabel& label, Wait wait, Nanos at) const {
   return wait != Wait::kRunning && ofModel(label) && getNexts.at(at);

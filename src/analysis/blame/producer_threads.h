@@ -56,6 +56,10 @@ struct ProducerThreads {
 
 // The trainer's thread is in a call that hands over what other threads or processes made: blocked
 // for one, or on its way into or out of waiting, as behind the interpreter's lock.
-[[nodiscard]] bool waitsForThreads(const StackLabel& label);
+// Where no steps are known (`stepless`) what a pool was asked for may be the training itself.
+[[nodiscard]] bool waitsForThreads(const StackLabel& label, bool stepless);
+
+// Nothing in the trainer's thread is known to step.
+[[nodiscard]] bool isStepless(const TrainerTimeline& timeline);
 
 }  // namespace stallprof

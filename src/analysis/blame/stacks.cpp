@@ -41,7 +41,7 @@ class Gatherer {
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
-        stepless_(!stepsIn(timeline)),
+        stepless_(isStepless(timeline)),
         warm_(stepless_ ? begin + std::min(kWarmUp, (end - begin) * 3 / 10) : begin),
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
@@ -91,11 +91,6 @@ class Gatherer {
     facts_.overheads[static_cast<std::size_t>(overhead)] += seconds(sample.weight);
   }
 
-  static bool stepsIn(const TrainerTimeline& timeline) {
-    return !timeline.fetches.empty() || !timeline.updates.empty() || !timeline.iterations.empty() ||
-           !timeline.annotated.iterations.empty();
-  }
-
   [[nodiscard]] static bool inNext(const Piece* piece) {
     return piece && piece->kind == Piece::Kind::kFetch;
   }
@@ -142,7 +137,9 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
-    const bool queued = (threads_.found() || stepless_) && waitsForThreads(label);
+    // What a pool was asked for is not known, unless a library asked.
+    if (stepless_ && label.rule && label.rule->id == kAsksPool) phase = Phase::kOther;
+    const bool queued = (threads_.found() || stepless_) && waitsForThreads(label, stepless_);
     const bool waits =
         (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);

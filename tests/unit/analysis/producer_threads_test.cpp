@@ -113,6 +113,17 @@ TEST_CASE("without known steps, too, waiting at a queue is for what the others d
   CHECK(near(pool.other, 0.4));  // its own lines, which no rule knows
 }
 
+TEST_CASE("without known steps what a pool was asked for is not known to be data") {
+  std::string text = kThreads;
+  const std::string queue = "/usr/lib/python3.11/queue.py\" function=\"Queue.get\"";
+  text.replace(text.find(queue), queue.size(),
+               "/usr/lib/python3.11/multiprocessing/pool.py\" function=\"Pool.map\"");
+  const Analysis a = analyze(test::traceOf(text + uneven(1, 2, 5)));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->transform, 0));
+  CHECK(near(a.breakdown.phase->compute, 0));
+}
+
 TEST_CASE("without known steps the thread that updates a model is the one that the report is of") {
   const std::string more =
       "0 thread thread=3 process=1 tid=102 name=\"python3\"\n"
