@@ -15,6 +15,10 @@ constexpr Nanos kAsleepAfter = 10 * kSecond, kAsleepEvery = std::chrono::millise
 // Samples of threads that are still blocked take 2 to 3 us: 1,000 a second are 0.3 % of a core.
 constexpr std::size_t kFewThreads = 16;
 constexpr Nanos::rep kBlockingSamples = 1000;
+// Of threads without a stack, beside some that have one: one sample in so many, from the tenth on;
+// a thread that has just begun may not have been listed yet.
+constexpr Nanos::rep kPoolTurns = 4;
+constexpr std::uint8_t kSurelyWithout = 10;
 // A stopped or dead thread appears blocked; its state is read once in an episode this long.
 constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
 // 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
@@ -162,10 +166,11 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
   else
     thread.slice.sample(now, run, queued, thread.seen, out);
   thread.stat = stat;
-  if (taker_ != nullptr)
-    taker_->sample({thread.slice.thread(), thread.task.process, thread.task.pid, thread.task.tid,
-                    stillBlocked, thread.seen.blocked(), waits_.seesCalls(), thread.task.futex,
-                    thread.slice.longest()});
+  if (taker_ == nullptr) return stillBlocked;
+  const bool read = taker_->sample({thread.slice.thread(), thread.task.process, thread.task.pid,
+                                    thread.task.tid, stillBlocked, thread.seen.blocked(),
+                                    waits_.seesCalls(), thread.task.futex, thread.slice.longest()});
+  thread.without = read ? 0 : std::min<std::uint8_t>(thread.without + 1, kSurelyWithout);
   return stillBlocked;
 }
 
@@ -184,9 +189,16 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
   setQuick(thread, rest < kRestingEvery);
+  rest = std::max(rest, restOfPool(thread));
   if (rest >= kSecond) thread.task.call.close(fds_);  // not read while it is blocked
   // Half a period early: the loop's own jitter must not cost a whole turn.
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
+}
+
+// Spread over the turns, so that none of them has all of a pool.
+Nanos ThreadSampler::restOfPool(const Watched& thread) {
+  if (thread.without < kSurelyWithout || interval_ <= 1) return Nanos::zero();
+  return pace_.between() * (kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3));
 }
 
 void ThreadSampler::setQuick(Watched& thread, bool quick) {

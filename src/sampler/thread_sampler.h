@@ -19,8 +19,11 @@ namespace stallprof {
 // what it is blocked in. A thread whose schedstat count is what it was when it was last seen
 // blocked has not run since, so it is blocked in the same call and costs one read; after a second
 // of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the blocked ones
-// share 1,000 samples a second, so that thousands of sleepers leave the pace to the others. What is
-// written is bounded too: the more threads, the longer the interval that one slice covers.
+// share 1,000 samples a second, so that thousands of sleepers leave the pace to the others. Where
+// the pace is slower than was asked for, threads of native code in a process whose other threads
+// have stacks to be read (pools, in one that runs Python) are sampled at a quarter of it: a pool of
+// 25 left its trainer 9 samples a second. What is written is bounded too: the more threads, the
+// longer the interval that one slice covers.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
@@ -50,8 +53,9 @@ class ThreadSampler : public Sampler {
     std::size_t place = 0;   // in turns_
     bool confirmed = false;  // its state was checked during this blocking episode
     bool gone = false;
-    bool quick = false;  // sampled more often than a thread that rests
-    bool older = false;  // than the recording
+    bool quick = false;        // sampled more often than a thread that rests
+    bool older = false;        // than the recording
+    std::uint8_t without = 0;  // samples in a row of which the sink had nothing to read
   };
   // Beside the threads, not in them: a pass over 5,000 must not touch 5,000 cache lines.
   struct Turn {
@@ -68,6 +72,7 @@ class ThreadSampler : public Sampler {
   void makeRoom(const Watched& thread, Nanos now);
   [[nodiscard]] std::uint64_t random();
   void planNext(Watched& thread, bool stillBlocked, Nanos now);
+  [[nodiscard]] Nanos restOfPool(const Watched& thread);
   void setQuick(Watched& thread, bool quick);
   void boundSlices(Nanos now);
   void eachSecond(Nanos now, EventOut& out);

@@ -26,7 +26,9 @@ struct ThreadSample {
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  virtual void sample(const ThreadSample& sample) = 0;
+  // False: nothing is to be read of that thread, as far as is known, though of its process
+  // something is.
+  virtual bool sample(const ThreadSample& sample) = 0;
   // All samples of one round were given, at that pace.
   virtual void endRound(Nanos now, const Pace& pace, EventOut& out) = 0;
   // Nothing was sampled for so long (Sampler::resume).

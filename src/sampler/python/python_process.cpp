@@ -313,6 +313,10 @@ LastSample PythonProcess::lastSample(std::uint32_t tid) const {
           !t.elsewhere && t.gil != Gil::kWaits};
 }
 
+bool PythonProcess::knows(std::uint32_t tid) const {
+  return threads_.contains(tid) || (other_ && other_->knows(tid));
+}
+
 void PythonProcess::countWaiters(const std::vector<const ThreadSample*>& samples) {
   lock_->beginRound();
   for (const ThreadSample* sample : samples)

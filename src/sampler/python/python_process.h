@@ -67,6 +67,8 @@ class PythonProcess {
   [[nodiscard]] std::uint64_t takeSkipped();
   // When that thread's stack was last seen, and what it was; no time where it has none.
   [[nodiscard]] LastSample lastSample(std::uint32_t tid) const;
+  // The thread has a stack of Python's, or had one when the threads were last listed.
+  [[nodiscard]] bool knows(std::uint32_t tid) const;
   // Once a second: whether it is still the image it was.
   void check();
   [[nodiscard]] bool isPython() const { return interpreters_.has_value(); }

@@ -27,10 +27,11 @@ PythonSampler::PythonSampler(std::string root, const ProcessTree& tree)
   shared_.report = [this](Coverage state, const std::string& why) { state_ = {state, why}; };
 }
 
-void PythonSampler::sample(const ThreadSample& sample) {
+bool PythonSampler::sample(const ThreadSample& sample) {
   Watched& watched = processes_[sample.pid];
   if (watched.samples.empty()) touched_.push_back(&watched);
   watched.samples.push_back(sample);
+  return !watched.process || !watched.process->isPython() || watched.process->knows(sample.tid);
 }
 
 PythonSampler::LastSample PythonSampler::lastSample(std::uint32_t pid, std::uint32_t tid) const {

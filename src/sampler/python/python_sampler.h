@@ -21,7 +21,8 @@ class PythonSampler : public SampleSink {
  public:
   // `tree` must outlive the sampler.
   PythonSampler(std::string root, const ProcessTree& tree);
-  void sample(const ThreadSample& sample) override;
+  // False: a thread of native code in a Python process.
+  bool sample(const ThreadSample& sample) override;
   void endRound(Nanos now, const Pace& pace, EventOut& out) override;
   void resume(Nanos paused) override { second_ += paused; }
   void finish(Nanos now, EventOut& out) override;

@@ -3,6 +3,8 @@
 
 #include <sys/syscall.h>
 
+#include <map>
+
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
@@ -63,6 +65,30 @@ struct Bench {
 };
 
 using Class = std::pair<Wait, std::string>;
+
+// Counts samples by tid; only the first thread has a stack.
+struct StackOfOne : SampleSink {
+  bool sample(const ThreadSample& sample) override {
+    ++samples[sample.tid];
+    return sample.tid == 100;
+  }
+  void endRound(Nanos, const Pace&, EventOut&) override {}
+  void resume(Nanos) override {}
+  void finish(Nanos, EventOut&) override {}
+  std::map<std::uint32_t, int> samples;
+};
+
+// So many samples, at that pace, of three threads that run without a break.
+void samplesOfPool(Bench& bench, StackOfOne& sink, const Pace& pace, int count) {
+  for (int tid : {101, 102}) bench.machine.thread(bench.task, tid);
+  bench.sampler.deliverSamples(sink);
+  bench.sampler.setPace(pace);
+  for (int i = 1; i <= count; ++i) {
+    for (int tid : {100, 101, 102})
+      bench.machine.schedstat(100, tid, i * pace.period.count(), 0, i);
+    bench.sample(pace.period / ms(1));
+  }
+}
 
 }  // namespace
 
@@ -314,6 +340,29 @@ TEST_CASE("taking turns, every thread is sampled and what was left out is report
   const auto losses = bench.list.all<Loss>();
   REQUIRE_FALSE(losses.empty());
   CHECK(losses[0].kind == LossKind::kThreadsSkipped);
+}
+
+TEST_CASE("at a slower pace than asked for, threads without a stack beside one give way to it") {
+  Bench bench;
+  StackOfOne sink;
+  samplesOfPool(bench, sink, {ms(40), 1}, 400);
+  CHECK(sink.samples[100] == 401);  // at its birth, too
+  CHECK(sink.samples[101] > 400 / 6);
+  CHECK(sink.samples[101] < 400 / 3);
+  bench.end();
+  // All of their time is in slices nevertheless.
+  Nanos pool{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>())
+    if (slice.thread.value == 2) pool += slice.duration;
+  CHECK(pool >= ms(40 * 399));
+}
+
+TEST_CASE("at the pace that was asked for all threads are sampled alike") {
+  Bench bench;
+  StackOfOne sink;
+  samplesOfPool(bench, sink, {ms(10), 1}, 100);
+  CHECK(sink.samples[100] == 101);
+  CHECK(sink.samples[101] == 101);
 }
 
 TEST_CASE("a thread that is older than the recording begins with what it has used by then") {
