@@ -187,11 +187,15 @@ def commit():
     return git("describe", "--always") + ("-dirty" if git("status", "--porcelain", "-uno", "--", ".", ":!reports") else "")
 
 
-def provenance(script):
+def host():
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
                 if line.startswith("model name")), "unknown")
+    return f"{cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}"
+
+
+def provenance(script):
     return (f"Written by `{script}` on {datetime.date.today()}, commit {commit()}. "
-            f"Host: {cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}, shared and not quiet.\n")
+            f"Host: {host()}, shared and not quiet.\n")
 
 
 def write_page(name, text):

@@ -10,7 +10,10 @@ HEAD = ("| program | severity | libraries | label: gain | other gains | first fi
 METHOD = """Small real programs (`tests/corpus`), each with causes that an option takes away, at three severities: without the
 cause that it is about a program is meant to be about 1.15, 1.5 and 3 times as fast. What the label of a row is, is measured
 and not argued: the program runs without each of its causes, with no recorder, on the same host; the cause whose removal
-gains most is the label, several where the best are within 10 %, none where nothing gains 10 % (`healthy`). A program lists
+gains most is the label, several where the best are within 10 %, none where nothing gains 10 % (`healthy`). All variants of a
+row are alive at once and run by turns of half a second, the others stopped, until the 90 % interval of each gain (in
+brackets) is within 3 %, or for 16 rounds: the host's speed drifts by a third for ten seconds at a time, with nothing in
+/proc that shows it. (Rows without brackets, up to commit 560e5f2, had each variant once, one after another.) A program lists
 only which findings and which phase a right report would name for each of its causes. `right` of those asked; a report that
 gives no verdict is not asked, and counted apart. *Blamed*: a healthy program has a cause named, a tied one another than
 those tied. Predictions are those that a report has from replaying its measured times, each tried by the program with that setting
@@ -119,16 +122,22 @@ def line(row):
     first = report["findings"][0] if report["findings"] else None
     tried = "; ".join(f"{p['change']}: {p['speedup']:.2f}x" + (f" ({p['low']:.2f} to {p['high']:.2f})" if p["low"] else "") +
                       f", {p['measured']:.2f}x" for p in row["predictions"])
-    named = " + ".join(f"{cause}: {gains[cause]:.2f}x" for cause in causes) or "healthy"
-    others = ", ".join(f"{cause}: {gain:.2f}x" for cause, gain in gains.items() if cause not in causes)
+    named = " + ".join(gained(row, cause) for cause in causes) or "healthy"
+    others = ", ".join(gained(row, cause) for cause in gains if cause not in causes)
     return ["`" + row["program"] + "`" + (", sealed" if row["sealed"] else ""), str(row["severity"]), row["have"], named, others,
             f"`{first['id']}` {first['share']:.1%}, {first['confidence']}" if first else "none", str(report["bound_by"]),
             *shares(row), tried, outcome(row)]
 
 
+def gained(row, cause):
+    between = row.get("between", {}).get(cause)
+    return f"{cause}: {row['gains'][cause]:.2f}x" + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else "")
+
+
 def section(commit, rows, reasons):
     opened, sealed = [r for r in rows if not r["sealed"]], [r for r in rows if r["sealed"]]
     out = [f"## At {commit}: {len(rows)} rows of {len({row['program'] for row in rows})} programs\n"]
+    out += [f"Host: {host}.\n" for host in sorted({row["host"] for row in rows if "host" in row})]
     out += score_table({"open": opened, "sealed": sealed, "all": rows})
     out += score_table(by_kind(rows)) + rule_table(rows) + prediction_table(rows) + confusion(rows)
     out += [HEAD, *("| " + " | ".join(line(row)) + " |" for row in sorted(rows, key=lambda r: (r["program"], r["severity"]))), ""]

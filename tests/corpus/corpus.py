@@ -5,12 +5,13 @@ Each takes `--severity 1|2|3` and any number of `--without CAUSE`, where CAUSE i
 import argparse
 import ast
 import pathlib
+import struct
 import sys
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/programs"))
 
-from own_clock import OwnClock  # noqa: E402
+import own_clock  # noqa: E402
 
 
 def setting(text):
@@ -24,11 +25,31 @@ def options():
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[], type=setting, help="of the DataLoader: NAME=VALUE")
     parser.add_argument("--seconds", type=float, default=6, help="of training: a hundred steps and more after the warm-up")
+    parser.add_argument("--steps-to", metavar="FILE", help="append there when each step begins: monotonic time, 8 bytes")
     return parser.parse_args()
 
 
 OPTIONS = options()
 SECONDS = OPTIONS.seconds
+
+
+class Begins(list):
+    """Of steps; each is also appended to the file that was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.file = open(OPTIONS.steps_to, "ab", buffering=0) if OPTIONS.steps_to else None
+
+    def append(self, begin):
+        super().append(begin)
+        if self.file:
+            self.file.write(struct.pack("d", begin))
+
+
+class OwnClock(own_clock.OwnClock):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.begins = Begins()
 
 
 def level(*amounts):

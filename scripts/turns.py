@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Variants of a program, compared on a host whose speed drifts: all of them are started, and one at a time runs.
+
+A host that others use is faster or slower by a third for ten seconds at a time, with nothing in /proc that says so, and
+runs one after another compare the host. Here each variant is stopped (SIGSTOP to its session) but for short turns of its
+own, which go round until the gains are known well enough. Every variant appends the time of each of its steps
+(CLOCK_MONOTONIC, a double of 8 bytes) to a file."""
+
+import array
+import itertools
+import math
+import os
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import time
+
+TURN = 0.5           # seconds, or so many steps, whichever is longer
+TURN_STEPS = 8
+STARTS = 90          # seconds until the first step, at most
+WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
+WARM_UP_STEPS = 10
+ROUNDS = (8, 16)     # at least, at most
+ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
+DRAWS = 400
+ENDS = 10            # seconds that a variant has after a SIGINT
+
+
+class Variant:
+    """A command in a session of its own. Stopped whenever no method runs; `end` has to be called."""
+
+    def __init__(self, command, folder, environment=None):
+        self.steps_file = pathlib.Path(folder) / "steps"
+        self.steps_file.touch()
+        self.turns = []     # (begin, end)
+        self.command = command
+        self.errors = pathlib.Path(folder) / "errors"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen([*command, "--steps-to", str(self.steps_file)], stdout=subprocess.DEVNULL,
+                                            stderr=errors, start_new_session=True, env=environment)
+
+    def steps(self):
+        data = self.steps_file.read_bytes()
+        return array.array("d", data[:len(data) // 8 * 8])
+
+    def check(self):
+        if self.process.poll() is not None:
+            said = self.errors.read_text(errors="replace").strip().splitlines()
+            raise SystemExit(f"ended with status {self.process.returncode}: {' '.join(map(str, self.command))}"
+                             + (f": {said[-1]}" if said else ""))
+
+    def warm_up(self):
+        """From its start to the first steps after the warm-up; returns the seconds of a step."""
+        begun = time.monotonic()
+        while True:
+            time.sleep(0.1)
+            self.check()
+            steps = self.steps()
+            if len(steps) > WARM_UP_STEPS and steps[-1] - steps[0] > WARM_UP:
+                break
+            if not steps and time.monotonic() - begun > STARTS:
+                raise SystemExit(f"no step in {STARTS} s: {' '.join(map(str, self.command))}")
+        self.signal(signal.SIGSTOP)
+        return (steps[-1] - steps[WARM_UP_STEPS]) / max(1, len(steps) - 1 - WARM_UP_STEPS)
+
+    def turn(self, seconds):
+        self.check()
+        begin = time.monotonic()
+        self.signal(signal.SIGCONT)
+        time.sleep(seconds)
+        self.signal(signal.SIGSTOP)
+        self.turns.append((begin, time.monotonic()))
+
+    def counts(self):
+        """[(steps, seconds)] of the turns."""
+        steps = self.steps()
+        return [(sum(begin <= step < end for step in steps), end - begin) for begin, end in self.turns]
+
+    def signal(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def end(self):
+        """As Ctrl-C would; what is left of its session is killed."""
+        self.signal(signal.SIGINT)
+        self.signal(signal.SIGCONT)
+        try:
+            self.process.wait(ENDS)
+        except subprocess.TimeoutExpired:
+            pass
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def rate(counts):
+    return sum(steps for steps, _ in counts) / sum(seconds for _, seconds in counts)
+
+
+def gain(base, other):
+    """How many times as fast as `base`, and a 90 % interval: rounds are drawn again, each with all of its turns."""
+    if not rate(base) or not rate(other):
+        raise SystemExit("no step in any turn")
+    draw = random.Random(1)
+    found = []
+    for _ in range(DRAWS):
+        chosen = draw.choices(range(len(base)), k=len(base))
+        rates = rate([other[i] for i in chosen]), rate([base[i] for i in chosen])
+        found.append(rates[0] / rates[1] if rates[1] else math.inf)
+    found.sort()
+    return rate(other) / rate(base), found[int(DRAWS * 0.05)], found[int(DRAWS * 0.95) - 1]
+
+
+def known_well(gains):
+    return all(low > 0 and math.log(high / low) / 2 <= ENOUGH for _, low, high in gains)
+
+
+def compare(commands, folder, environment=None):
+    """`commands`: {name: command}, the first of them the base. Returns the base's rate in steps a second,
+    {name: (gain, low, high)} of the others, and how many rounds that took."""
+    variants = {}
+    try:
+        steps = []
+        for number, (name, command) in enumerate(commands.items()):
+            own = pathlib.Path(folder) / f"variant-{number}"
+            own.mkdir()
+            variants[name] = Variant(command, own, {**(environment or os.environ), "TMPDIR": str(own)})
+            steps.append(variants[name].warm_up())
+        base, *others = variants
+        seconds = max(TURN, TURN_STEPS * statistics.median(steps))
+        for done in itertools.count(1):
+            for name in variants if done % 2 else reversed(variants):
+                variants[name].turn(seconds)
+            if done < ROUNDS[0]:
+                continue
+            counts = {name: variant.counts() for name, variant in variants.items()}
+            gains = {name: gain(counts[base], counts[name]) for name in others}
+            if done >= ROUNDS[1] or known_well(gains.values()):
+                return rate(counts[base]), gains, done
+    finally:
+        for variant in variants.values():
+            variant.end()
