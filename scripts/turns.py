@@ -25,7 +25,6 @@ WARM_UP_STEPS = 10
 ROUNDS = (8, 16)     # at least, at most
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
 DRAWS = 400
-ENDS = 10            # seconds that a variant has after a SIGINT
 
 
 class Variant:
@@ -85,13 +84,7 @@ class Variant:
             pass
 
     def end(self):
-        """As Ctrl-C would; what is left of its session is killed."""
-        self.signal(signal.SIGINT)
-        self.signal(signal.SIGCONT)
-        try:
-            self.process.wait(ENDS)
-        except subprocess.TimeoutExpired:
-            pass
+        """Its whole session, at once: what it leaves is in a folder that goes with it."""
         self.signal(signal.SIGKILL)
         self.process.wait()
 
