@@ -43,9 +43,11 @@ constexpr OwnRule kOwnRules[] = {
      "kernel, opening and reading files. Without these: the part of the producers' CPU that read "
      "calls cost, from system time less page faults."},
     {"wait.file_read", "extract", "Blocked reading a file."},
-    {"wait.file_meta", "extract", "Blocked in open, stat, a directory listing, close."},
+    {"wait.file_meta", "extract",
+     "Blocked opening a file to read it, in stat, a directory listing, close."},
     {"wait.file_write", "extract | periodic",
-     "Blocked writing a file: in a fetch it fills a cache of what was fetched; in the trainer it "
+     "Blocked writing a file, opening one to write, removing or renaming one: in a fetch it fills "
+     "a cache of what was fetched; in the trainer it "
      "saves state, logs or results."},
     {"wait.page_fault", "extract", "Blocked outside any system call: a mapped file, or swap."},
     {"wait.socket", "extract", "Blocked receiving from the network."},

@@ -14,6 +14,12 @@ namespace {
 
 bool refused(int error) { return error == EPERM || error == EACCES; }
 
+// Opening a checkpoint that is there frees what it held: tens of milliseconds, and no extract.
+bool opensToWrite(const CallClass& call, const SyscallLine& line) {
+  return call.flagsArg >= 0 &&
+         (line.args[static_cast<std::size_t>(call.flagsArg)] & O_ACCMODE) != O_RDONLY;
+}
+
 }  // namespace
 
 WaitReader::WaitReader(std::string root, FdBudget& fds)
@@ -113,6 +119,8 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
       if (getNexts_.blockedInside(thread.process, thread.pid, thread.tid, line.stack, now))
         return {Wait::kFutex, out.intern(kInGetNext)};
       return {Wait::kFutex, name};
+    case CallKind::kFileMeta:
+      return {opensToWrite(call, line) ? Wait::kFileWrite : Wait::kFileMeta, name};
     case CallKind::kOther:
       if (name.none()) return {Wait::kOther, out.intern("call " + std::to_string(line.number))};
       return {Wait::kOther, name};

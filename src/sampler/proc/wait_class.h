@@ -33,6 +33,7 @@ struct CallClass {
   std::uint8_t fdArg = 0;     // which argument is the descriptor
   std::int8_t countArg = -1;  // kPoll: which argument counts descriptors; 0 of them is a sleep
   std::int8_t placeArg = -1;  // which argument is the offset in the file; else the descriptor's own
+  std::int8_t flagsArg = -1;  // which argument says whether what is opened is for writing
 };
 
 // Of this machine's own system call numbers; a 32-bit program's are not known and read as kOther

@@ -102,6 +102,15 @@ TEST_CASE("a blocked thread's wait is named") {
     CHECK(Bench().classOf(call(SYS_pselect6, "0x4")) == Class{Wait::kPoll, "pselect6"});
     CHECK(Bench().classOf(call(SYS_ppoll, "0x7ffe", "0x2")) == Class{Wait::kPoll, "ppoll"});
   }
+  SECTION("a file that is opened, to be read or to be written") {
+    CHECK(Bench().classOf(call(SYS_openat, "0xffffff9c", "0x7f00")) ==
+          Class{Wait::kFileMeta, "openat"});
+    const std::string created =
+        std::to_string(SYS_openat) + " 0xffffff9c 0x7f00 0x80241 0x1b6 0x0 0x0 0x7ffe 0x7f11\n";
+    CHECK(Bench().classOf(created) == Class{Wait::kFileWrite, "openat"});
+    CHECK(Bench().classOf(call(SYS_renameat2)) == Class{Wait::kFileWrite, "renameat2"});
+    CHECK(Bench().classOf(call(SYS_unlinkat)) == Class{Wait::kFileWrite, "unlinkat"});
+  }
   SECTION("a child") { CHECK(Bench().classOf(call(SYS_wait4)) == Class{Wait::kChild, "wait4"}); }
   SECTION("a pipe") {
     Bench bench;
