@@ -130,8 +130,8 @@ def line(row):
 
 
 def gained(row, cause):
-    between = row.get("between", {}).get(cause)
-    return f"{cause}: {row['gains'][cause]:.2f}x" + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else "")
+    interval = row.get("interval", {}).get(cause)
+    return f"{cause}: {row['gains'][cause]:.2f}x" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else "")
 
 
 def section(commit, rows, reasons):

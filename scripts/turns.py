@@ -11,15 +11,16 @@ import itertools
 import math
 import os
 import pathlib
-import random
 import signal
 import statistics
 import subprocess
 import time
 
+import benchlib
+
 TURN = 0.5           # seconds, or so many steps, whichever is longer
 TURN_STEPS = 8
-STARTS = 90          # seconds until the first step, at most
+STARTS = 90          # seconds until the end of the warm-up, at most
 WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
 ROUNDS = (8, 16)     # at least, at most
@@ -30,7 +31,7 @@ DRAWS = 400
 class Variant:
     """A command in a session of its own. Stopped whenever no method runs; `end` has to be called."""
 
-    def __init__(self, command, folder, environment=None):
+    def __init__(self, command, folder):
         self.steps_file = pathlib.Path(folder) / "steps"
         self.steps_file.touch()
         self.turns = []     # (begin, end)
@@ -38,7 +39,8 @@ class Variant:
         self.errors = pathlib.Path(folder) / "errors"
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen([*command, "--steps-to", str(self.steps_file)], stdout=subprocess.DEVNULL,
-                                            stderr=errors, start_new_session=True, env=environment)
+                                            stderr=errors, start_new_session=True,
+                                            env={**os.environ, "TMPDIR": str(folder)})
 
     def steps(self):
         data = self.steps_file.read_bytes()
@@ -59,8 +61,8 @@ class Variant:
             steps = self.steps()
             if len(steps) > WARM_UP_STEPS and steps[-1] - steps[0] > WARM_UP:
                 break
-            if not steps and time.monotonic() - begun > STARTS:
-                raise SystemExit(f"no step in {STARTS} s: {' '.join(map(str, self.command))}")
+            if time.monotonic() - begun > STARTS:
+                raise SystemExit(f"{len(steps)} steps in {STARTS} s: {' '.join(map(str, self.command))}")
         self.signal(signal.SIGSTOP)
         return (steps[-1] - steps[WARM_UP_STEPS]) / max(1, len(steps) - 1 - WARM_UP_STEPS)
 
@@ -93,25 +95,24 @@ def rate(counts):
     return sum(steps for steps, _ in counts) / sum(seconds for _, seconds in counts)
 
 
+def ratio(rounds):
+    """`rounds`: pairs of a turn of the base and one of the other."""
+    base, other = map(rate, zip(*rounds))
+    return other / base if base else math.inf
+
+
 def gain(base, other):
     """How many times as fast as `base`, and a 90 % interval: rounds are drawn again, each with all of its turns."""
     if not rate(base) or not rate(other):
         raise SystemExit("no step in any turn")
-    draw = random.Random(1)
-    found = []
-    for _ in range(DRAWS):
-        chosen = draw.choices(range(len(base)), k=len(base))
-        rates = rate([other[i] for i in chosen]), rate([base[i] for i in chosen])
-        found.append(rates[0] / rates[1] if rates[1] else math.inf)
-    found.sort()
-    return rate(other) / rate(base), found[int(DRAWS * 0.05)], found[int(DRAWS * 0.95) - 1]
+    return ratio(zip(base, other)), *benchlib.interval(list(zip(base, other)), ratio, DRAWS, 0.9)
 
 
 def known_well(gains):
     return all(low > 0 and math.log(high / low) / 2 <= ENOUGH for _, low, high in gains)
 
 
-def compare(commands, folder, environment=None):
+def compare(commands, folder):
     """`commands`: {name: command}, the first of them the base. Returns the base's rate in steps a second,
     {name: (gain, low, high)} of the others, and how many rounds that took."""
     variants = {}
@@ -120,7 +121,7 @@ def compare(commands, folder, environment=None):
         for number, (name, command) in enumerate(commands.items()):
             own = pathlib.Path(folder) / f"variant-{number}"
             own.mkdir()
-            variants[name] = Variant(command, own, {**(environment or os.environ), "TMPDIR": str(own)})
+            variants[name] = Variant(command, own)
             steps.append(variants[name].warm_up())
         base, *others = variants
         seconds = max(TURN, TURN_STEPS * statistics.median(steps))

@@ -189,16 +189,18 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
   setQuick(thread, rest < kRestingEvery);
-  rest = std::max(rest, restOfPool(thread));
   if (rest >= kSecond) thread.task.call.close(fds_);  // not read while it is blocked
+  rest = std::max(rest, restOfPool(thread));
   // Half a period early: the loop's own jitter must not cost a whole turn.
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
 }
 
-// Spread over the turns, so that none of them has all of a pool.
+// Spread over the turns, so that none of them has all of a pool. At the slowest paces no longer
+// than a second, which is long enough for what a thread is blocked in to change.
 Nanos ThreadSampler::restOfPool(const Watched& thread) {
   if (thread.without < kSurelyWithout || interval_ <= 1) return Nanos::zero();
-  return pace_.between() * (kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3));
+  const auto turns = kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3);
+  return std::min(pace_.between() * turns, kSecond);
 }
 
 void ThreadSampler::setQuick(Watched& thread, bool quick) {
