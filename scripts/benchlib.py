@@ -76,10 +76,17 @@ class Run:
     costs: "Costs | None" = None   # of front and recorder, when it was a run of `stallprof run`
 
 
+def host_times():
+    """Seconds of all CPUs together: user, nice, system, idle, iowait, irq, softirq, steal."""
+    return [int(ticks) / TICK for ticks in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+
+
 def host_cpu():
-    fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:]
-    busy = sum(int(f) for i, f in enumerate(fields[:8]) if i not in (3, 4))
-    return busy / TICK
+    return sum(seconds for i, seconds in enumerate(host_times()) if i not in (3, 4))
+
+
+def host_steal():
+    return host_times()[7]
 
 
 def host_queued():

@@ -13,7 +13,8 @@ and not argued: the program runs without each of its causes, with no recorder, o
 gains most is the label, several where the best are within 10 %, none where nothing gains 10 % (`healthy`). All variants of a
 row are alive at once and run by turns of half a second, the others stopped, until the 90 % interval of each gain (in
 brackets) is within 3 %, or for 16 rounds: the host's speed drifts by a third for ten seconds at a time, with nothing in
-/proc that shows it. (Rows without brackets, up to commit 560e5f2, had each variant once, one after another.) A program lists
+/proc that shows it. Where a section says so, rounds in which the hypervisor took over 5 % of a CPU from any turn are not
+counted. (Rows without brackets, up to commit 560e5f2, had each variant once, one after another.) A program lists
 only which findings and which phase a right report would name for each of its causes. `right` of those asked; a report that
 gives no verdict is not asked, and counted apart. *Blamed*: a healthy program has a cause named, a tied one another than
 those tied. Predictions are those that a report has from replaying its measured times, each tried by the program with that setting
@@ -134,10 +135,23 @@ def gained(row, cause):
     return f"{cause}: {row['gains'][cause]:.2f}x" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else "")
 
 
+def stolen(rows):
+    """What the hypervisor took of the host while these were measured."""
+    rows = [row for row in rows if "rounds_run" in row]
+    if not rows:
+        return []
+    left_out = sum(row["rounds_run"] - row["rounds"] for row in rows)
+    noisy = [f"`{row['program']}` {row['report']['stolen']:.0%}" for row in rows if (row["report"]["stolen"] or 0) > 0.02]
+    return [f"Rounds not counted, as the hypervisor took over 5 % of a CPU: {left_out} of "
+            f"{sum(row['rounds_run'] for row in rows)}. Recorded while it took over 2 % of all CPUs: "
+            f"{', '.join(noisy) or 'none'}.\n"]
+
+
 def section(commit, rows, reasons):
     opened, sealed = [r for r in rows if not r["sealed"]], [r for r in rows if r["sealed"]]
     out = [f"## At {commit}: {len(rows)} rows of {len({row['program'] for row in rows})} programs\n"]
     out += [f"Host: {host}.\n" for host in sorted({row["host"] for row in rows if "host" in row})]
+    out += stolen(rows)
     out += score_table({"open": opened, "sealed": sealed, "all": rows})
     out += score_table(by_kind(rows)) + rule_table(rows) + prediction_table(rows) + confusion(rows)
     out += [HEAD, *("| " + " | ".join(line(row)) + " |" for row in sorted(rows, key=lambda r: (r["program"], r["severity"]))), ""]

@@ -19,7 +19,7 @@ def parts_of(report):
     return {
         **{key: report["verdict"].get(key) for key in keys},
         "steps": report["steps"]["window_count"], "source": report["steps"]["source"], "rate": report["steps"]["rate_per_s"],
-        "cores": report["run"]["host"]["cores_usable"],
+        "cores": report["run"]["host"]["cores_usable"], "stolen": report["resources"].get("steal_ratio"),
         "workers": next((loader["num_workers"] for loader in report["run"]["loaders"]), None),
         "phases": report["breakdown"]["phase_ratio"], "wait": report["breakdown"]["ratio"]["data_wait"],
         "ceilings": {c["stage"]: c["steps_per_s"] for c in reversed(report["ceilings"])},

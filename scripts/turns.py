@@ -4,7 +4,10 @@
 A host that others use is faster or slower by a third for ten seconds at a time, with nothing in /proc that says so, and
 runs one after another compare the host. Here each variant is stopped (SIGSTOP to its session) but for short turns of its
 own, which go round until the gains are known well enough. Every variant appends the time of each of its steps
-(CLOCK_MONOTONIC, a double of 8 bytes) to a file."""
+(CLOCK_MONOTONIC, a double of 8 bytes) to a file.
+
+What the hypervisor takes is in /proc (steal), and takes more from a variant that uses more CPUs: a round in which it took
+much from any turn is not counted."""
 
 import array
 import itertools
@@ -23,7 +26,9 @@ TURN_STEPS = 8
 STARTS = 90          # seconds until the end of the warm-up, at most
 WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
-ROUNDS = (8, 16)     # at least, at most
+ROUNDS = (8, 16)     # at least, at most, of those that count
+STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
+MOST_ROUNDS = 48     # counted or not
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
 DRAWS = 400
 
@@ -35,6 +40,7 @@ class Variant:
         self.steps_file = pathlib.Path(folder) / "steps"
         self.steps_file.touch()
         self.turns = []     # (begin, end)
+        self.stolen = []    # of a CPU, during each turn
         self.command = command
         self.errors = pathlib.Path(folder) / "errors"
         with self.errors.open("wb") as errors:
@@ -68,11 +74,13 @@ class Variant:
 
     def turn(self, seconds):
         self.check()
-        begin = time.monotonic()
+        begin, before = time.monotonic(), benchlib.host_steal()
         self.signal(signal.SIGCONT)
         time.sleep(seconds)
         self.signal(signal.SIGSTOP)
-        self.turns.append((begin, time.monotonic()))
+        end = time.monotonic()
+        self.turns.append((begin, end))
+        self.stolen.append((benchlib.host_steal() - before) / (end - begin))
 
     def counts(self):
         """[(steps, seconds)] of the turns."""
@@ -112,9 +120,16 @@ def known_well(gains):
     return all(low > 0 and math.log(high / low) / 2 <= ENOUGH for _, low, high in gains)
 
 
+def quiet(stolen):
+    """Which rounds count, of what was stolen from each variant in each round: in the end all, where too few were quiet."""
+    rounds = list(zip(*stolen))
+    calm = [number for number, turns in enumerate(rounds) if max(turns) <= STOLEN]
+    return calm if len(calm) >= ROUNDS[0] or len(rounds) < MOST_ROUNDS else list(range(len(rounds)))
+
+
 def compare(commands, folder):
     """`commands`: {name: command}, the first of them the base. Returns the base's rate in steps a second,
-    {name: (gain, low, high)} of the others, and how many rounds that took."""
+    {name: (gain, low, high)} of the others, how many rounds count, and how many there were."""
     variants = {}
     try:
         steps = []
@@ -128,12 +143,13 @@ def compare(commands, folder):
         for done in itertools.count(1):
             for name in variants if done % 2 else reversed(variants):
                 variants[name].turn(seconds)
-            if done < ROUNDS[0]:
+            counted = quiet([variant.stolen for variant in variants.values()])
+            if len(counted) < ROUNDS[0]:
                 continue
-            counts = {name: variant.counts() for name, variant in variants.items()}
+            counts = {name: [variant.counts()[number] for number in counted] for name, variant in variants.items()}
             gains = {name: gain(counts[base], counts[name]) for name in others}
-            if done >= ROUNDS[1] or known_well(gains.values()):
-                return rate(counts[base]), gains, done
+            if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or known_well(gains.values()):
+                return rate(counts[base]), gains, len(counted), done
     finally:
         for variant in variants.values():
             variant.end()

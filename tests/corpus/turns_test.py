@@ -49,13 +49,28 @@ class Gains(unittest.TestCase):
             turns.gain([(20, 1.0)], [(0, 1.0)])
 
 
+class Stolen(unittest.TestCase):
+    def test_a_round_counts_where_little_was_stolen_from_each_of_its_turns(self):
+        few = turns.STOLEN / 2
+        base, other = [few] * 10, [0.0] * 10
+        self.assertEqual(turns.quiet([base, other]), list(range(10)))
+        other[3], base[7] = 0.5, turns.STOLEN * 1.1
+        self.assertEqual(turns.quiet([base, other]), [0, 1, 2, 4, 5, 6, 8, 9])
+
+    def test_a_host_that_is_never_quiet_has_all_of_its_rounds_counted_in_the_end(self):
+        noisy = [0.5] * turns.MOST_ROUNDS
+        self.assertEqual(turns.quiet([noisy[1:]]), [])
+        self.assertEqual(turns.quiet([noisy]), list(range(turns.MOST_ROUNDS)))
+
+
 class Comparisons(unittest.TestCase):
     def test_each_runs_in_its_own_turns_alone_and_none_is_left(self):
         with tempfile.TemporaryDirectory() as folder:
-            rate, gains, rounds = turns.compare({"base": command(0.02), "quick": command(0.01)}, folder)
+            rate, gains, rounds, run = turns.compare({"base": command(0.02), "quick": command(0.01)}, folder)
         self.assertGreater(rate, 0)
         self.assertGreater(gains["quick"][0], 1)
         self.assertGreaterEqual(rounds, turns.ROUNDS[0])
+        self.assertGreaterEqual(run, rounds)
 
     def test_a_variant_that_ends_is_named_with_its_status_and_last_line(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaises(SystemExit) as failed:
