@@ -118,15 +118,19 @@ def outcome(row):
         (verdict["cause"], verdict["phase"]), "MISSED")
 
 
+def first_finding(report):
+    first = report["findings"][0] if report["findings"] else None
+    return f"`{first['id']}` {first['share']:.1%}, {first['confidence']}" if first else "none"
+
+
 def line(row):
     causes, gains, report = scores.label(row["gains"]), row["gains"], row["report"]
-    first = report["findings"][0] if report["findings"] else None
     tried = "; ".join(f"{p['change']}: {p['speedup']:.2f}x" + (f" ({p['low']:.2f} to {p['high']:.2f})" if p["low"] else "") +
                       f", {p['measured']:.2f}x" for p in row["predictions"])
     named = " + ".join(gained(row, cause) for cause in causes) or "healthy"
     others = ", ".join(gained(row, cause) for cause in gains if cause not in causes)
     return ["`" + row["program"] + "`" + (", sealed" if row["sealed"] else ""), str(row["severity"]), row["have"], named, others,
-            f"`{first['id']}` {first['share']:.1%}, {first['confidence']}" if first else "none", str(report["bound_by"]),
+            first_finding(report), str(report["bound_by"]),
             *shares(row), tried, outcome(row)]
 
 
@@ -140,11 +144,13 @@ def stolen(rows):
     rows = [row for row in rows if "rounds_run" in row]
     if not rows:
         return []
-    left_out = sum(row["rounds_run"] - row["rounds"] for row in rows)
-    noisy = [f"`{row['program']}` {row['report']['stolen']:.0%}" for row in rows if (row["report"]["stolen"] or 0) > 0.02]
-    return [f"Rounds not counted, as the hypervisor took over 5 % of a CPU: {left_out} of "
-            f"{sum(row['rounds_run'] for row in rows)}. Recorded while it took over 2 % of all CPUs: "
-            f"{', '.join(noisy) or 'none'}.\n"]
+    run, counted_rounds = (sum(row[key] for row in rows) for key in ("rounds_run", "rounds"))
+    again = [f"`{row['program']}` ({report['stolen']:.0%} taken; {first_finding(report)}"
+             f"{', no verdict' if report['withheld'] else ''})" for row in rows for report in row["noisy"]]
+    left = [f"`{row['program']}` {row['report']['stolen']:.0%}" for row in rows if (row["report"]["stolen"] or 0) > 0.02]
+    return [f"Rounds not counted, as the hypervisor took over 5 % of a CPU in them: {run - counted_rounds} of {run}. Recorded "
+            f"again, as it took over 5 % of all CPUs: {'; '.join(again) or 'none'}. It took over 2 % of the CPUs in the "
+            f"recordings of these rows: {', '.join(left) or 'none'}.\n"]
 
 
 def section(commit, rows, reasons):

@@ -115,6 +115,16 @@ class Page(unittest.TestCase):
         self.assertLess(page.index("## At def"), page.index("## At abc"))
         self.assertIn("- `some`: a reason", page)
 
+    def test_what_the_hypervisor_took_is_on_it(self):
+        quiet = {**row({"decode": 2.0}), "rounds": 8, "rounds_run": 11, "noisy": []}
+        quiet["report"]["stolen"] = 0.01
+        noisy = {**quiet["report"], "stolen": 0.37, "withheld": "noisy"}
+        page = corpus_page.page([quiet, {**quiet, "noisy": [noisy]}], "", {})
+        self.assertIn("6 of 22", page)
+        self.assertIn("(37% taken; ", page)
+        self.assertIn("no verdict)", page)
+        self.assertNotIn("Rounds not counted", corpus_page.page([row({"decode": 2.0})], "", {}))
+
 
 class Programs(unittest.TestCase):
     def test_they_list_findings_and_phases_that_there_are(self):
