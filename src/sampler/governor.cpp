@@ -52,13 +52,19 @@ double Governor::samplesKept(int level) const {
 
 // The fastest level at which samples and rest together are expected below `part` of the budget.
 int Governor::levelWithin(double part) const {
-  // The rest counts as nothing until it was measured for three seconds: a start is a burst.
-  const double rest = median(rest_, kSeconds);
   const double samples = median(samples_, std::min(updates_, kIntervals));
-  const double allowed = std::max(part * budget_ - rest, kMin * budget_);
+  const double allowed = std::max(part * budget_ - rest(), kMin * budget_);
   int level = 0;
   while (paceOf(level).turns < kMaxTurns && samples * samplesKept(level) > allowed) ++level;
   return level;
+}
+
+// Nothing until it was measured for three seconds: a start is a burst.
+double Governor::rest() const {
+  const auto secondBack = [&](std::size_t back) {
+    return rest_[(secondUpdates_ + kSeconds - back) % kSeconds];
+  };
+  return std::min(median(rest_, kSeconds), (secondBack(1) + secondBack(2)) / 2);
 }
 
 void Governor::addRest(double wall, double cpu) {

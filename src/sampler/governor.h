@@ -23,7 +23,8 @@ namespace stallprof {
 //   other. Estimate: the median of the last 8 intervals (2 s), normalized to level 0.
 // - The rest is independent of the pace: what each new thread costs once, the other samplers,
 //   writing. Most of it comes once a second, so it is summed over whole seconds. Estimate: the
-//   median of the last 5.
+//   median of the last 5, or the mean of the last 2 where that is less: an import takes seconds,
+//   and what it cost says nothing of the training after it.
 // A burst shorter than a second (start-up, 5,000 threads starting at once) changes nothing and
 // leaves nothing behind, while a lasting change is followed within seconds. O(1) memory.
 class Governor {
@@ -56,6 +57,7 @@ class Governor {
   [[nodiscard]] Pace paceOf(int level) const;
   [[nodiscard]] double samplesKept(int level) const;  // of those at level 0
   [[nodiscard]] int levelWithin(double part) const;   // of the budget
+  [[nodiscard]] double rest() const;
   void addRest(double wall, double cpu);
   void addJob(double wall, double cpu);
 

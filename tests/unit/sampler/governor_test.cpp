@@ -100,6 +100,13 @@ TEST_CASE("a spike in the middle of a run leaves nothing behind") {
   CHECK(governor.pace() == Pace{ms(10), 1});
 }
 
+TEST_CASE("what an import of seconds cost is forgotten two seconds after it") {
+  Governor governor(ms(10));
+  settle(governor, 40, 0.1, 4);
+  CHECK(samples(governor.pace()) < 30);
+  CHECK(samples(settle(governor, 1, 0.1, 2)) > 40);
+}
+
 TEST_CASE("what is done once a second counts with its mean") {
   Governor governor(ms(10));
   double spent = 0;
