@@ -43,7 +43,7 @@ class Runs {
   // The Error says why it gave no steps.
   Result<MeasuredRun> run(const std::string& name, const std::vector<std::string>& options);
   Status run(std::size_t which, std::size_t number);
-  // One note of all runs, kept up to date: `ratio` of the CPUs was used by others during this one.
+  // One note of all runs, kept up to date: `ratio` of the CPUs went to others during this one.
   void noteOthers(double ratio);
   [[nodiscard]] bool open(const Trial& trial) const {
     return trial.verdict == TrialVerdict::kUndecided;
@@ -67,9 +67,10 @@ void Runs::noteOthers(double ratio) {
     noiseNote_ = trials_.notes.size();
     trials_.notes.emplace_back();
   }
-  trials_.notes[*noiseNote_] = "Other programs used more than " + percentText(kNoisy) +
-                               " of the CPUs during " + countText(noisyRuns_) + " of " +
-                               countText(runs_) + " runs, " + percentText(noise_) + " at most.";
+  trials_.notes[*noiseNote_] = "Other programs or the hypervisor took more than " +
+                               percentText(kNoisy) + " of the CPUs during " +
+                               countText(noisyRuns_) + " of " + countText(runs_) + " runs, " +
+                               percentText(noise_) + " at most.";
 }
 
 Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::string>& options) {
@@ -93,7 +94,8 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said)};
   }
-  noteOthers(analysis.value().resources.externalCpuRatio.value_or(0));
+  const Resources& used = analysis.value().resources;
+  noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
                countText(analysis.value().steps.windowCount).c_str(), seconds(now() - began));
