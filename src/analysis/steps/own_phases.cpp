@@ -195,7 +195,8 @@ class Finder {
     return operatorsBelow(kFewOperators, f) && inTurn(f);
   }
   static bool operatorsBelow(double part, const Samples& f) {
-    return f.others >= kMinSamples && f.operators <= part * (f.operators + f.others);
+    const double all = f.operators + f.others;
+    return all >= kMinSamples && f.operators <= part * all;
   }
   static bool cutsArrays(const Samples& f) {
     const double known = f.data + f.arrays;

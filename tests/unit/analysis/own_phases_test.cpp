@@ -62,12 +62,13 @@ Analysis trained(int step, int array = 6) {
       "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
 }
 
-// 200 steps of 100 ms, ten samples each: those of `samples`, and an optimizer's step at the end.
-double transformed(const std::string& samples) {
+// 200 steps of 100 ms, ten samples each: those of `samples`, and an optimizer's step at the end;
+// `once`: beside them, in one step.
+double transformed(const std::string& samples, const std::string& once = "") {
   const Analysis a = analyze(
       test::traceOf(test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
-                    samples + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+                    samples + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n" + once));
   return a.breakdown.phase ? a.breakdown.phase->transform : -1;
 }
 
@@ -134,8 +135,8 @@ TEST_CASE("what a framework calls, or calls one, makes no data by its place alon
 // Function cut() prepares a loader's batch, by code that samples of the kernel know.
 TEST_CASE("what is done with a loader's batch before the model is met makes data") {
   const std::string fetch = "1ms fetch thread=1 loader=1 epoch=1 duration=1ms cpu=1ms batch=0\n";
-  const auto native = [](const char* file, int samples) {
-    return std::string("10ms native thread=1 duration=50ms stack=9 file=\"") + file +
+  const auto native = [](const char* file, int samples, const char* at = "10ms") {
+    return std::string(at) + " native thread=1 duration=50ms stack=9 file=\"" + file +
            "\" offset=64 samples=" + std::to_string(samples) + "\n";
   };
   const std::string before = fetch + sample(10, 6, 9) + sample(70, 3, 4);
@@ -146,6 +147,14 @@ TEST_CASE("what is done with a loader's batch before the model is met makes data
   CHECK(near(transformed(before + native("/usr/bin/python3.11", 6) +
                          native("/u/site-packages/torch/lib/libtorch_cpu.so", 3)),
              0));
+  const auto few = [&](int own, int tensors) {
+    return transformed(before,
+                       native("/usr/bin/python3.11", own, "9010ms") +
+                           native("/u/site-packages/torch/lib/libtorch_cpu.so", tensors, "9010ms"));
+  };
+  CHECK(near(few(4, 1), 0.7));  // a tensor is made of what it prepared
+  CHECK(near(few(3, 1), 0));
+  CHECK(near(few(3, 3), 0));
   CHECK(near(transformed(before + native("/usr/lib/libblas.so.3", 6)), 0));
   CHECK(near(
       transformed(fetch + sample(10, 3, 4) + sample(40, 6, 9) + native("/usr/bin/python3.11", 6)),
