@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/blame/ranks.h"
+#include "analysis/blame/samples/ranks.h"
 #include "analysis/describe/counters.h"
 #include "analysis/describe/describe.h"
 #include "analysis/describe/device_describe.h"

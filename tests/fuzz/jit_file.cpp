@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a JIT compiler writes for profilers: the first byte is the format, the rest a file, which
 // appears in two parts.
-#include "sampler/perf/jit_file.h"
+#include "sampler/perf/jit/jit_file.h"
 
 #include <sys/mman.h>
 

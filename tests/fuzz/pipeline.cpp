@@ -7,7 +7,7 @@
 #include "advise/advise.h"
 #include "analysis/analyze.h"
 #include "present/formats.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 #include "tests/fuzz/input_files.h"
 #include "trace/load.h"
 

@@ -4,7 +4,7 @@
 #include "advise/cost.h"
 #include "base/text.h"
 #include "present/formats.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"

@@ -9,9 +9,9 @@
 
 #include "analysis/blame/device_gaps.h"
 #include "analysis/blame/device_split.h"
-#include "analysis/blame/refine.h"
-#include "analysis/blame/slow_samples.h"
-#include "analysis/blame/stacks.h"
+#include "analysis/blame/samples/refine.h"
+#include "analysis/blame/samples/slow_samples.h"
+#include "analysis/blame/samples/stacks.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/memory_growth.h"

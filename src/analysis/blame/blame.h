@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
-#include "analysis/blame/producer_threads.h"
-#include "analysis/blame/read_cpu.h"
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/producer_threads.h"
+#include "analysis/blame/samples/read_cpu.h"
+#include "analysis/blame/samples/refine.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/observed.h"
 #include "analysis/steps/timeline.h"

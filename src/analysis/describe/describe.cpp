@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "analysis/facts/loader_origin.h"
 #include "base/stats.h"
 #include "base/units.h"

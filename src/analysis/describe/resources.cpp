@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/blame/read_cpu.h"
+#include "analysis/blame/samples/read_cpu.h"
 #include "analysis/describe/counted_reads.h"
 #include "analysis/describe/host_cpu.h"
 #include "analysis/describe/numa.h"

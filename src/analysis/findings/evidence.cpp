@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/loader_origin.h"
 #include "analysis/steps/timeline.h"

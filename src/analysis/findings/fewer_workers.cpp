@@ -3,7 +3,7 @@
 // takes to make it, or starting the workers more than they save.
 #include <algorithm>
 
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "analysis/findings/fixes.h"
 #include "analysis/findings/loader_setting.h"
 

@@ -2,8 +2,8 @@
 #include "analysis/whole_run/without_steps.h"
 
 #include "analysis/blame/attribution.h"
-#include "analysis/blame/producer_threads.h"
-#include "analysis/blame/stacks.h"
+#include "analysis/blame/samples/producer_threads.h"
+#include "analysis/blame/samples/stacks.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/steps/loop_lines.h"
 #include "analysis/steps/training_thread.h"

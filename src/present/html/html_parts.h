@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "present/html/html_writer.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 // What the sections of the HTML report are made of.
 namespace stallprof {

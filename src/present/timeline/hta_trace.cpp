@@ -5,7 +5,7 @@
 #include <charconv>
 #include <set>
 
-#include "analysis/blame/ranks.h"
+#include "analysis/blame/samples/ranks.h"
 #include "classify/kernels.h"
 
 namespace stallprof {

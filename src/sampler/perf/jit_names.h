@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "sampler/perf/jit_file.h"
-#include "sampler/perf/jit_functions.h"
+#include "sampler/perf/jit/jit_file.h"
+#include "sampler/perf/jit/jit_functions.h"
 #include "sampler/perf/perf_records.h"
 
 namespace stallprof {

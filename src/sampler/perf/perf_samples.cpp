@@ -21,7 +21,7 @@ namespace {
 
 // Of the stack, for who called a library: a function of libc that calls no other has its caller's
 // address within 64 bytes, malloc within 200.
-constexpr std::uint32_t kStackBytes = 256;
+constexpr std::uint32_t kCopiedStackBytes = 256;
 // A sample takes 320 bytes, a mapping about 200: 32 pages hold 20 ms of samples 200 times over, and
 // a program that loads 600 libraries at once. An ordinary user may lock 512 KiB a CPU
 // (perf_event_mlock_kb), of which task events take half.
@@ -42,7 +42,7 @@ perf_event_attr describe(Nanos period, bool inherited, bool kernel, bool buildId
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
                      PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = 1u << PERF_REG_X86_IP;
-  attr.sample_stack_user = kStackBytes;
+  attr.sample_stack_user = kCopiedStackBytes;
   attr.sample_id_all = 1;
   attr.inherit = inherited;
   attr.exclude_kernel = !kernel;

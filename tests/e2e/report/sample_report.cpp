@@ -7,7 +7,7 @@
 #include "advise/advise.h"
 #include "base/fd.h"
 #include "present/formats.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 #include "tests/text_form/trace_form.h"
 #include "tests/unit/present/sample_analysis.h"
 

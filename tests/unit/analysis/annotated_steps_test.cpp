@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/annotated_steps.h"
 
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "tests/unit/analysis/attributed.h"
 
 using namespace stallprof;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/producer_threads.h"
+#include "analysis/blame/samples/producer_threads.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/ranks.h"
+#include "analysis/blame/samples/ranks.h"
 
 #include <cmath>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/stacks.h"
+#include "analysis/blame/samples/stacks.h"
 
 #include <cmath>
 
 #include "analysis/analyze.h"
 #include "analysis/blame/facts_accumulator.h"
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/text_trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "present/html/html_sections.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 #include "present/html/report_html.h"
 #include "present/metrics/report_json.h"
 #include "present/words/report_text.h"

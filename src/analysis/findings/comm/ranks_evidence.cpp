@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/blame/ranks.h"
+#include "analysis/blame/samples/ranks.h"
 
 namespace stallprof {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "analysis/blame/read_cpu.h"
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/read_cpu.h"
+#include "analysis/blame/samples/refine.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/slow_samples.h"
+#include "analysis/blame/samples/slow_samples.h"
 
 #include <algorithm>
 #include <map>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/producer_threads.h"
+#include "analysis/blame/samples/producer_threads.h"
 
 #include <algorithm>
 #include <set>
 
-#include "analysis/blame/blame.h"
+#include "analysis/facts/observed.h"
 #include "analysis/facts/stack_samples.h"
 #include "classify/own_rules.h"
 

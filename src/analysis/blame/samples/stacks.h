@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/blame/producer_threads.h"
+#include "analysis/blame/samples/producer_threads.h"
 #include "analysis/facts/facts.h"
 #include "analysis/steps/pieces.h"
 #include "analysis/steps/timeline.h"

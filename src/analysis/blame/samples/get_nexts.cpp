@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/get_nexts.h"
+#include "analysis/blame/samples/get_nexts.h"
 
 #include <algorithm>
 

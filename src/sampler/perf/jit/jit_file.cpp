@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/jit_file.h"
+#include "sampler/perf/jit/jit_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

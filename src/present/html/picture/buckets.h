@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/facts/usage.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 

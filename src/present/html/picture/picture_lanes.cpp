@@ -5,7 +5,7 @@
 #include "analysis/steps/timeline.h"
 #include "base/units.h"
 #include "classify/waits.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/stats.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 namespace {

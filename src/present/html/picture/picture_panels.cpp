@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/units.h"
-#include "present/html/buckets.h"
-#include "present/html/picture.h"
+#include "present/html/picture/buckets.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 namespace {

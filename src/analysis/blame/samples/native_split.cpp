@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/native_split.h"
+#include "analysis/blame/samples/native_split.h"
 
 #include <algorithm>
 
-#include "analysis/blame/read_cpu.h"
+#include "analysis/blame/samples/read_cpu.h"
 
 namespace stallprof {
 namespace {

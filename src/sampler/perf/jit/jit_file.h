@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "sampler/perf/jit_functions.h"
+#include "sampler/perf/jit/jit_functions.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/jit_functions.h"
+#include "sampler/perf/jit/jit_functions.h"
 
 #include <iterator>
 

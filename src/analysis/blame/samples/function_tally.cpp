@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/function_tally.h"
+#include "analysis/blame/samples/function_tally.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/stacks.h"
+#include "analysis/blame/samples/stacks.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "analysis/blame/function_tally.h"
-#include "analysis/blame/native_split.h"
-#include "analysis/blame/ranks.h"
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/function_tally.h"
+#include "analysis/blame/samples/native_split.h"
+#include "analysis/blame/samples/ranks.h"
+#include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/lock_samples.h"
 #include "analysis/facts/stack_samples.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/ranks.h"
+#include "analysis/blame/samples/ranks.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <set>
 
-#include "analysis/blame/refine.h"
+#include "analysis/blame/samples/refine.h"
 #include "base/stats.h"
 
 namespace stallprof {

@@ -5,8 +5,8 @@
 
 #include "analysis/device/device_time.h"
 #include "base/units.h"
-#include "present/html/buckets.h"
-#include "present/html/picture.h"
+#include "present/html/picture/buckets.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 namespace {
@@ -51,7 +51,8 @@ void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
   for (const auto& row : trace.deviceTraces)
     if (row.data.kernels) traced.push_back({row.at, row.end()});
   for (const auto& row : trace.deviceSpans) busy.push_back({row.at, row.end()});
-  traced = joined(std::move(traced)), busy = joined(std::move(busy));
+  traced = joined(std::move(traced));
+  busy = joined(std::move(busy));
   Series series{"busy, traced", Hue::kFirst, {}};
   const Nanos each =
       (axis.end - axis.begin) / static_cast<Nanos::rep>(std::max<std::size_t>(1, axis.buckets));

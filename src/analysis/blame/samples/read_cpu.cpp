@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/read_cpu.h"
+#include "analysis/blame/samples/read_cpu.h"
 
 #include <algorithm>
 

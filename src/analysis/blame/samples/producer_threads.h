@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analysis/blame/get_nexts.h"
+#include "analysis/blame/samples/get_nexts.h"
 #include "analysis/facts/stack_facts.h"
 #include "analysis/steps/timeline.h"
 #include "classify/stack_labels.h"

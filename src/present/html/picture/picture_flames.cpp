@@ -5,7 +5,7 @@
 
 #include "classify/frames.h"
 #include "classify/stack_labels.h"
-#include "present/html/picture.h"
+#include "present/html/picture/picture.h"
 
 namespace stallprof {
 namespace {
