@@ -120,33 +120,54 @@ TEST_CASE("waiting for storage with idle cores is answered by more requests at o
   CHECK(adviceIn(*f, "more_workers")->change.to == "8");  // 40 ms of which 36 blocked, 5 ms steps
 }
 
-TEST_CASE("extract.remote_latency needs a slow network, and adds what all interfaces receive") {
+namespace {
+
+// The trainer makes its batches itself, and is blocked in sockets: so many samples of it.
+Facts inSockets(int slices, std::uint32_t samplesEach) {
   Facts f = reading(16e3);
   ThreadLife thread;
   thread.id = ThreadId{1};
   ThreadSlice asleep;
-  asleep.duration = f.trainer.window() / 100;
+  asleep.duration = f.trainer.window() / slices;
   asleep.wait = Wait::kSocket;
-  asleep.samples = 10;
-  for (int i = 0; i < 100; ++i)
+  asleep.samples = samplesEach;
+  for (int i = 0; i < slices; ++i)
     thread.slices.push_back({f.trainer.windowBegin + i * asleep.duration, asleep});
   f.trace.threads = {thread};
-  f.trainer.workers.clear();  // the samples are of the trainer's own thread
+  f.trainer.workers.clear();
+  return f;
+}
+
+void received(Facts& f, const char* name, double bytesPerSecond) {
+  const StringId interface = f.trace.strings.intern(name);
+  const auto bytes = std::int64_t(bytesPerSecond * seconds(f.trainer.window()));
+  f.trace.networks.push_back({f.trainer.windowBegin, {interface, 0, 0}});
+  f.trace.networks.push_back({f.trainer.windowEnd, {interface, bytes, 0}});
+}
+
+}  // namespace
+
+TEST_CASE("extract.remote_latency needs a slow network, and adds what all interfaces receive") {
+  Facts f = inSockets(100, 10);
   CHECK_FALSE(find(f.judge(), "extract.remote_latency"));  // no network counters
-  const auto received = [&](const char* name, double bytesPerSecond) {
-    const StringId interface = f.trace.strings.intern(name);
-    const auto bytes = std::int64_t(bytesPerSecond * seconds(f.trainer.window()));
-    f.trace.networks.push_back({f.trainer.windowBegin, {interface, 0, 0}});
-    f.trace.networks.push_back({f.trainer.windowEnd, {interface, bytes, 0}});
-  };
-  received("eth0", 4e6);
-  received("eth1", 5e6);
+  received(f, "eth0", 4e6);
+  received(f, "eth1", 5e6);
   const Judgement j = f.judge();
   const Finding* found = find(j, "extract.remote_latency");
   REQUIRE(found);
   CHECK(says(*found, "receives 9 MB/s"));
-  received("eth2", 90e6);
+  received(f, "eth2", 90e6);
   CHECK_FALSE(find(f.judge(), "extract.remote_latency"));  // near its best: bandwidth is short
+}
+
+TEST_CASE("a dozen samples in sockets are no reads from storage") {
+  Facts f = inSockets(12, 1);
+  received(f, "eth0", 4e6);
+  CHECK(find(f.judge(), "extract.remote_latency"));
+  CHECK_FALSE(find(f.judge(), "extract.random_access"));
+  Facts few = inSockets(5, 1);
+  received(few, "eth0", 4e6);
+  CHECK_FALSE(find(few.judge(), "extract.remote_latency"));
 }
 
 TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {

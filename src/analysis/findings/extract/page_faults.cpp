@@ -22,13 +22,13 @@ Advice readAhead(const Evidence& e) {
 Maybe<Finding> pageFaults(const Evidence& e) {
   if (!e.loader || e.extract <= kNotable) return {};
   const BlockedReads b = blockedReads(e);
-  const Share share = shareOf(b.faults, b.all);
-  if (b.few() || share.low <= kMajority) return {};
-  Finding f = loaderFinding(e, share.value * e.extract,
+  const Maybe<Share> share = b.majority(b.faults);
+  if (!share) return {};
+  Finding f = loaderFinding(e, share->value * e.extract,
                             "Mapped data is not in memory: batches stop at every first touch");
   if (f.shareRatio <= kNotable) return {};
   addEvidence(f, "{} of the blocked reading is in page faults, not in read calls ({} samples)",
-              {ratioWord(share.value), numberWord(b.all.samples)});
+              {ratioWord(share->value), numberWord(b.all.samples)});
   if (e.run.majorFaultsPerSecond)
     addEvidence(f, "{} major faults a second", {perSecondWord(*e.run.majorFaultsPerSecond)});
   return withAdvice(f, {readAhead(e), cacheInRam(e)});

@@ -81,7 +81,7 @@ std::string folderOfReads(const Evidence& e) {
 // Most of the blocked reading is in sockets: no storage of this host is asked.
 bool readsFromSockets(const Evidence& e) {
   const BlockedReads b = blockedReads(e);
-  return !b.few() && shareOf(b.sockets, b.all).low > kMajority;
+  return b.majority(b.sockets).has_value();
 }
 
 // Of a program without an interpreter: how much of the time is in which calls, and on what.
@@ -230,6 +230,12 @@ Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char
   const bool opens = pattern == ReadPattern::kSmallFiles;
   offer(f, sequentialShards(e, opens ? readingOfCpu(e) : 0));
   return e.extract > kNotable ? withAdvice(std::move(f), {cacheInRam(e)}) : f;
+}
+
+Maybe<Share> BlockedReads::majority(double part) const {
+  constexpr double kEnough = 10, kMajority = 0.5;
+  const Share share = shareOf(part, all);
+  return all.samples >= kEnough && share.low > kMajority ? Maybe<Share>(share) : Maybe<Share>();
 }
 
 BlockedReads blockedReads(const Evidence& e) {

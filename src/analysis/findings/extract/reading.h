@@ -42,10 +42,10 @@ void offerConcurrency(Finding& f, const Evidence& e);
 struct BlockedReads {
   double faults = 0, sockets = 0, files = 0;
   SampleSum all;
-  [[nodiscard]] bool few() const { return all.samples < 30; }
+  // The share of `part` where it is most of all, at the low end of a 90 % interval, of ten samples
+  // or more.
+  [[nodiscard]] Maybe<Share> majority(double part) const;
 };
 [[nodiscard]] BlockedReads blockedReads(const Evidence& e);
-// More than this share of the blocked reads (at the low end of a 90 % interval) is the majority.
-inline constexpr double kMajority = 0.5;
 
 }  // namespace stallprof

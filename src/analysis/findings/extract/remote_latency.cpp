@@ -62,18 +62,18 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   if (!e.loader || e.extract <= kNotable) return {};
   const BlockedReads b = blockedReads(e);
   const bool mounted = answersRemotely(e.run.storageType);
-  const Share share = shareOf(b.sockets + (mounted ? b.files + b.faults : 0), b.all);
-  if (b.few() || share.low <= kMajority) return {};
+  const Maybe<Share> share = b.majority(b.sockets + (mounted ? b.files + b.faults : 0));
+  if (!share) return {};
   const Maybe<ReceiveRate> rate = receiveRate(e);
   // Near the link's best, bandwidth is short, not latency; without a rate neither is known.
   if (!rate || (rate->mean > kSlowLink && rate->mean > kFarBelowBest * rate->best)) return {};
   if (b.sockets < b.files + b.faults && !fromNetwork(e, rate->mean)) return {};
-  Finding f = loaderFinding(e, share.value * e.extract,
+  Finding f = loaderFinding(e, share->value * e.extract,
                             "Batches wait for answers from the network, a few at a time");
   if (f.shareRatio <= kNotable) return {};
   addEvidence(
       f, "{} of the blocked reading is in {} ({} samples)",
-      {ratioWord(share.value),
+      {ratioWord(share->value),
        textWord(b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType),
        numberWord(b.all.samples)});
   addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
