@@ -89,6 +89,26 @@ def host_steal():
     return host_times()[7]
 
 
+def stolen_when_busy(length=1.0):
+    """Part of all CPUs that the hypervisor takes while all of them compute for `length` seconds: from idle ones it takes
+    nothing."""
+    loop = f"import time\nend = time.monotonic() + {length}\nwhile time.monotonic() < end: pass"
+    before, began = host_steal(), time.monotonic()
+    for child in [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(os.cpu_count())]:
+        child.wait()
+    return (host_steal() - before) / (time.monotonic() - began) / os.cpu_count()
+
+
+def wait_for_quiet(most, patience):
+    """Until the hypervisor takes no more than `most` of the CPUs, at most `patience` seconds; whether it does."""
+    began = time.monotonic()
+    while stolen_when_busy() > most:
+        if time.monotonic() - began > patience:
+            return False
+        time.sleep(10)
+    return True
+
+
 def host_queued():
     """Seconds in which some runnable task had no CPU: PSI. /proc/schedstat, the sum over tasks, is
     absent from many kernels."""

@@ -5,10 +5,12 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import benchlib  # noqa: E402
 import turns  # noqa: E402
 
 # Steps of so long, whose times it appends; the first may end it.
@@ -61,6 +63,13 @@ class Stolen(unittest.TestCase):
         noisy = [0.5] * turns.MOST_ROUNDS
         self.assertEqual(turns.quiet([noisy[1:]]), [])
         self.assertEqual(turns.quiet([noisy]), list(range(turns.MOST_ROUNDS)))
+
+
+    def test_a_row_waits_for_a_quiet_host_but_not_for_ever(self):
+        for stolen, patience, quiet in (([0.3, 0.2, 0.0], 300, True), ([0.3, 0.2, 0.0], -1, False), ([0.0], 0, True)):
+            with unittest.mock.patch.object(benchlib, "stolen_when_busy", side_effect=stolen), \
+                 unittest.mock.patch.object(benchlib.time, "sleep"):
+                self.assertEqual(benchlib.wait_for_quiet(0.05, patience), quiet)
 
 
 class Comparisons(unittest.TestCase):
