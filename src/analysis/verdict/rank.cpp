@@ -151,16 +151,21 @@ double forData(const Evidence& e) {
   return e.device.timeline && e.device.bound() ? 0 : e.wait + e.ownLoad;
 }
 
-// Others use more of the CPU than the first two of the job's own findings differ by.
+// One of two findings is shown as a part of the other: whichever is first, it is the same cause.
+bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
+
+// Others use more of the CPU than the first two causes among the job's own findings differ by;
+// where there is one, than its fix gains. What is only assumed of a fix is no measure of that: its
+// share is.
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
   const Finding* first = nullptr;
   for (const Finding& f : findings) {
-    if (phaseName(f) == "host") continue;
+    if (phaseName(f) == "host" || (first && nested(f, *first))) continue;
     if (first && rivals(f, *first)) return e.external > gainOf(*first) - gainOf(f);
     if (!first) first = &f;
   }
-  return !first || e.external > gainOf(*first);
+  return !first || e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
 }
 
 // Compiling is not what the step is for, though nothing shows that it comes back.

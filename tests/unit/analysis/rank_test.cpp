@@ -234,3 +234,37 @@ TEST_CASE("what others do from a quarter on comes first where it costs most, and
   std::vector<Finding> own = {limit};  // the job's own limit is no matter of others
   CHECK(verdictOf(j.evidence, own).boundBy == "host");
 }
+
+namespace {
+
+std::string boundByOnBusyHost(std::vector<Finding> findings) {
+  Facts facts = factsOf(Training{});
+  facts.run.externalCpuRatio = 0.5;
+  return verdictOf(gather(facts.trace, facts.trainer, facts.run), findings).boundBy;
+}
+
+}  // namespace
+
+TEST_CASE("a part of the first finding is no other cause that a busy host leaves as likely") {
+  const Finding whole = assumed("transform.in_process", Phase::kTransform, 5, Confidence::kLow);
+  const auto beside = [&](const char* id, double speedup) {
+    return boundByOnBusyHost({whole, assumed(id, Phase::kTransform, speedup, Confidence::kLow)});
+  };
+  CHECK(beside("transform.cpu_saturated", 4.9) == "transform");
+  CHECK(beside("load.ipc", 4.9) == "unknown");
+  CHECK(beside("load.ipc", 1.2) == "transform");
+}
+
+TEST_CASE(
+    "one cause alone is silenced by others who use more than it gains, or takes if that is "
+    "assumed") {
+  const auto alone = [](Finding f) {
+    f.shareRatio = 0.8;
+    return boundByOnBusyHost({f});
+  };
+  CHECK(alone(made("transform.in_process", Phase::kTransform, 1.6, Confidence::kLow)) == "unknown");
+  CHECK(alone(assumed("transform.in_process", Phase::kTransform, 1.6, Confidence::kLow)) ==
+        "transform");
+  CHECK(boundByOnBusyHost({assumed("transform.in_process", Phase::kTransform, 1.6,
+                                   Confidence::kLow)}) == "unknown");
+}
