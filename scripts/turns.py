@@ -146,7 +146,10 @@ def compare(commands, folder):
             counted = quiet([variant.stolen for variant in variants.values()])
             if len(counted) < ROUNDS[0]:
                 continue
-            counts = {name: [variant.counts()[number] for number in counted] for name, variant in variants.items()}
+            counts = {}
+            for name, variant in variants.items():
+                turns = variant.counts()
+                counts[name] = [turns[number] for number in counted]
             gains = {name: gain(counts[base], counts[name]) for name in others}
             if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or known_well(gains.values()):
                 return rate(counts[base]), gains, len(counted), done

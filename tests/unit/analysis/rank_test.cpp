@@ -255,9 +255,7 @@ TEST_CASE("a part of the first finding is no other cause that a busy host leaves
   CHECK(beside("load.ipc", 1.2) == "transform");
 }
 
-TEST_CASE(
-    "one cause alone is silenced by others who use more than it gains, or takes if that is "
-    "assumed") {
+TEST_CASE("one cause alone on a busy host has to gain, or to take, more than others use") {
   const auto alone = [](Finding f) {
     f.shareRatio = 0.8;
     return boundByOnBusyHost({f});

@@ -235,7 +235,8 @@ Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char
 Maybe<Share> BlockedReads::majority(double part) const {
   constexpr double kEnough = 10, kMajority = 0.5;
   const Share share = shareOf(part, all);
-  return all.samples >= kEnough && share.low > kMajority ? Maybe<Share>(share) : Maybe<Share>();
+  if (all.samples < kEnough || share.low <= kMajority) return {};
+  return share;
 }
 
 BlockedReads blockedReads(const Evidence& e) {
