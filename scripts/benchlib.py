@@ -138,6 +138,7 @@ def execute_profiled(command, *options, keep=None, settled=4, environment=None, 
     recording. `settled`: after so many seconds what is spent is what lasts."""
     with tempfile.TemporaryDirectory(prefix="bench.") as scratch:
         recording = str(keep or f"{scratch}/r.stallprof")
+        pathlib.Path(recording).parent.mkdir(parents=True, exist_ok=True)
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
                        *options, "--", *command], environment, folder)
         run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
