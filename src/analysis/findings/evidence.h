@@ -13,6 +13,9 @@
 
 namespace stallprof {
 
+// Of the window; above: no verdict.
+inline constexpr double kMaxUnexplained = 0.15;
+
 // All that a rule may reason from, worked out once: shares of the window, the trainer's loader,
 // what a step and a batch ask for, and the model. Lives as long as the trace and facts it names.
 struct Evidence {
@@ -55,6 +58,8 @@ struct Evidence {
   // interpreter, where reading and what becomes of it are one function: the larger of the two,
   // where they do together.
   [[nodiscard]] std::string_view phaseOfHalf() const;
+  // Time that nothing says what it was for.
+  [[nodiscard]] double unexplained() const { return other + unknownWait; }
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }
   [[nodiscard]] SourceLine loaderLine() const;

@@ -64,6 +64,7 @@ MainLoop loopOf(const std::vector<Visit>& visits, const Body& body) {
 
 struct LineSamples {
   double all = 0, running = 0, model = 0, framework = 0;
+  double compiles = 0;  // of the model's: a step that is compiled has no frames of Python's later
   // A model's rules name backward and the like; its forward pass is a framework's operators.
   [[nodiscard]] double work() const { return model + framework; }
   [[nodiscard]] bool computes(double allWork) const {
@@ -119,6 +120,7 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     const PhaseRule* rule = labels.of(stack, Side::kTrainer).rule;
     if (!rule) return;
     line.model += namesModel(*rule);
+    line.compiles += namesModel(*rule) && rule->overhead == OverheadKind::kCompilation;
     line.framework += namesFramework(*rule);
     work += namesModel(*rule) || namesFramework(*rule);
   });
@@ -134,6 +136,8 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
       line.is = Is::kCompute;
     else if (!line.behind && samples.work() <= kLittleOfLine * samples.all)
       line.is = Is::kData;
+    else if (samples.compiles >= kMinModel)
+      line.is = Is::kCompute;
   }
 }
 

@@ -28,7 +28,7 @@ struct MainLoop {
 // What the lines of the main loop are for, of a thread whose loader and optimizer nobody knows. A
 // line under which a model runs, by known rules, or a framework's operators for a good part, is
 // compute. Lines before the first of those, with little of either, make what it is given: data.
-// What the others do is not known.
+// Of the others those compute that were seen to compile; what the rest do is not known.
 class LoopLines {
  public:
   enum class Is { kUnknown, kData, kCompute };

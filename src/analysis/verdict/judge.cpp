@@ -53,9 +53,10 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   Judgement j;
   j.ceilings = e.ceilings;
   // Without steps and a known loop a smaller share may as well be of setup, or of what the program
-  // is about.
-  const bool unclear =
-      trainer.source == StepSource::kNone && e.phaseOfHalf().empty() && trainer.loopAt.none();
+  // is about; not where a program without an interpreter divides its time between data and compute.
+  const bool divided = trainer.native.seen && e.unexplained() <= kMaxUnexplained;
+  const bool unclear = trainer.source == StepSource::kNone && e.phaseOfHalf().empty() &&
+                       trainer.loopAt.none() && !divided;
   for (const FindingDefinition* definition : allFindings()) {
     Maybe<Finding> found = definition->healthy || unclear ? std::nullopt : definition->find(e);
     if (!found) continue;

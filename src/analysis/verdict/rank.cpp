@@ -11,7 +11,6 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
-constexpr double kMaxUnexplained = 0.15;             // above: no verdict
 constexpr double kMuchData = 0.10;                   // above, and no fix of 5 %: no verdict
 constexpr double kLittleBeside = 0.10;               // of the window
 constexpr double kLittleBesideNative = 1.0 / 3;      // of what computes
@@ -119,8 +118,6 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
 
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 
-double unexplained(const Evidence& e) { return e.other + e.unknownWait; }
-
 // The program itself annotates what most of its time was.
 bool annotated(const Evidence& e) {
   const TrainerFacts& t = e.trainer;
@@ -181,7 +178,7 @@ bool nothingToFix(const Evidence& e) {
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
   return !otherLoader && !compilesMuch(e) && computeAnnotated(e) &&
          (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
-         unexplained(e) <= kMaxUnexplained;
+         e.unexplained() <= kMaxUnexplained;
 }
 
 void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
@@ -211,7 +208,7 @@ bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
 // may be what most could be gained of, as in a run with steps.
 bool clearInLoop(const Evidence& e, const Finding& first) {
   return !e.trainer.loopAt.none() && !e.phaseOfHalf().empty() &&
-         unexplained(e) <= kMaxUnexplained && !isCaveat(first, true) &&
+         e.unexplained() <= kMaxUnexplained && !isCaveat(first, true) &&
          gainOf(first) > kLittleBeside;
 }
 
@@ -227,8 +224,8 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
     return {};
   }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
-  if (unexplained(e) > kMaxUnexplained)
-    return NoVerdict{Why::kUnexplained, unexplained(e), kMaxUnexplained};
+  if (e.unexplained() > kMaxUnexplained)
+    return NoVerdict{Why::kUnexplained, e.unexplained(), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
   const NoVerdict unclear{Why::kUnclear, 0, 0};
   // Much time for data that no one change shortens is not health: no verdict is better than "all is

@@ -12,6 +12,7 @@ namespace {
 
 // main(): setup (1), then a loop of augment() by arrays (2, 3), a model's call by JAX (4, 5), a
 // wait for its result (6), and a line of its own behind that (7). 8, 9: torch forward and backward.
+// 10: the model's call compiles.
 const std::string kFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
@@ -24,7 +25,9 @@ const std::string kFrames =
     "0 stack stack=8 caller=4 file=\"/u/site-packages/torch/nn/modules/module.py\" "
     "function=\"Module._call_impl\" line=9\n"
     "0 stack stack=9 caller=6 file=\"/u/site-packages/torch/_tensor.py\" "
-    "function=\"Tensor.backward\" line=9\n";
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=10 caller=4 file=\"/u/site-packages/jax/_src/compiler.py\" "
+    "function=\"backend_compile\" line=9\n";
 
 // `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
 std::string sample(int at, int count, int stack, bool running = true) {
@@ -83,6 +86,20 @@ TEST_CASE("own code behind the model's lines is neither data nor compute: it is 
   CHECK(near(a.breakdown.phase->transform, 0.2));
   CHECK(near(a.breakdown.phase->compute, 0.5));
   CHECK(near(a.breakdown.phase->other, 0.3));
+}
+
+TEST_CASE("a line that compiled once computes, though it shows no frame of the model's later") {
+  const std::string iterations = "repeat 100 every 100ms\n" + sample(2300, 2, 3) +
+                                 sample(2320, 1, 4) + sample(2330, 7, 9) + "end\n";
+  const auto phases = [&](int compiles) {
+    const Analysis a = analyze(test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) +
+                                             sample(2000, 30, compiles) + iterations));
+    REQUIRE(a.breakdown.phase.has_value());
+    return *a.breakdown.phase;
+  };
+  CHECK(near(phases(10).compute, 0.8));
+  CHECK(near(phases(10).other, 0));
+  CHECK(near(phases(8).other, 0.1));
 }
 
 TEST_CASE("a loop that only computes, by lines that known code runs under, is healthy") {

@@ -102,6 +102,19 @@ TEST_CASE("less than half of a program's time is no verdict") {
   CHECK(a.findings.empty());
 }
 
+TEST_CASE("of a time divided between data and compute, data of less than half is a finding, low") {
+  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 250) +
+                           native(1, "/opt/train", "load_batch", 220) +
+                           native(1, "/opt/train", "train_step", 490) +
+                           native(1, "/opt/train", "main", 40);
+  CHECK(near(phasesOf(text).compute, 0.49));
+  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  CHECK(a.verdict.boundBy == "unknown");
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "extract.small_files");
+  CHECK(a.findings[0].confidence == Confidence::kLow);
+}
+
 TEST_CASE("functions that run on an OpenMP pool's threads compute, and so does waiting for them") {
   const auto phases = phasesOf(
       slice(1, "10s", "running") + slice(2, "10s", "running") +
