@@ -36,19 +36,24 @@ Nanos SamplerLoop::early(const Sampler& sampler) const {
   return std::max(usual, std::min(sampler.period(), leader_->period()) / 2);
 }
 
-// With the other half, more than a turn of the leader as its jitter may lengthen it.
-Nanos SamplerLoop::late(const Sampler& sampler) const {
-  if (leader_ == nullptr || leader_ == &sampler) return Nanos::zero();
-  return std::min(sampler.period(), leader_->period()) / 4 * 3;
+bool SamplerLoop::follows(const Sampler& sampler) const {
+  return leader_ != nullptr && leader_ != &sampler && sampler.period() >= leader_->period();
 }
 
-// xorshift64: any sequence will do that is not in step with the job.
-Nanos SamplerLoop::jitter(Nanos period) {
+// With the half of `early`, a turn of the leader as long as it may get; whoever is due more often
+// keeps its own rate.
+Nanos SamplerLoop::late(const Sampler& sampler) const {
+  if (leader_ == nullptr || leader_ == &sampler) return Nanos::zero();
+  return follows(sampler) ? leader_->period() + early(*leader_) : sampler.period() / 4 * 3;
+}
+
+// Evenly from -most to most, by xorshift64: any sequence will do that is not in step with the job.
+Nanos SamplerLoop::jitter(Nanos most) {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
-  const Nanos::rep tenth = std::max<Nanos::rep>(period.count() / 10, 1);
-  return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * tenth)) - tenth);
+  const Nanos::rep width = std::max<Nanos::rep>(most.count(), 1);
+  return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * width)) - width);
 }
 
 // CPU is asked for twice only around the calls that are a second apart.
@@ -67,13 +72,21 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
   const Nanos period = std::max({entry.sampler->period(), Nanos(1'000'000), bearable});
   if (entry.planned < Nanos::zero()) entry.planned = now;
   entry.planned += period;
+  // A step may last as long as a turn, or 2/3 of it: on a grid its samples would then come from the
+  // same few places of it, and what lies between would not be seen. So each gap is drawn for
+  // itself.
+  const bool leads = entry.sampler == leader_;
+  if (leads) entry.planned += jitter(period / 2);
   if (entry.planned <= now) {  // behind by a whole period: skip, do not catch up
     const auto behind = (now - entry.planned) / period + 1;
-    // As late as it may wait for the leader, it has missed nothing.
-    if (now - entry.planned >= late(*entry.sampler)) missed_ += static_cast<std::uint64_t>(behind);
+    // As late as it may wait for the leader, or as the leader's gap was short, nothing is missed.
+    const Nanos allowed = leads ? period / 2 : late(*entry.sampler);
+    if (now - entry.planned >= allowed) missed_ += static_cast<std::uint64_t>(behind);
     entry.planned += behind * period;
   }
-  entry.due = std::max(entry.planned + jitter(period), now + Nanos(1));
+  const Nanos wanted = entry.planned + (leads ? Nanos{} : jitter(period / 10));
+  // One that waited for the leader is not due again before the leader may be.
+  entry.due = std::max(wanted, now + (follows(*entry.sampler) ? early(*entry.sampler) : Nanos(1)));
 }
 
 void SamplerLoop::step(Nanos now, EventOut& out) {

@@ -10,10 +10,11 @@
 
 namespace stallprof {
 
-// Calls each sampler when it is due, on an absolute schedule with +-10 % jitter (so that it never
-// runs in step with the job). Where one leads, the others are called when it is called next, a
-// little early or late: waking up takes as long as sampling several threads, and finds all
-// caches cold. Late by more than a period: the missed samples are skipped and reported as
+// Calls each sampler when it is due, on an absolute schedule with +-10 % jitter. Where one leads,
+// the gaps between its calls are drawn from half to one and a half periods, so that every instant
+// of the job is as likely to be sampled, whatever its own rhythm; and the others are called when it
+// is called next, a little early or late: waking up takes as long as sampling several threads, and
+// finds all caches cold. Late by more than a period: the missed samples are skipped and reported as
 // Loss kTickMissed, once a second. Does not sleep: the owner waits until nextDue(), then step()s.
 // Samplers are called in the order they were added; put the ProcessTree first. One that is due once
 // a second and costs more than kPartOfOne of the recorder's budget is due less often: reading the
@@ -47,16 +48,18 @@ class SamplerLoop {
  private:
   struct Entry {
     Sampler* sampler = nullptr;
-    Nanos planned{};             // on the grid
+    Nanos planned{};             // on the grid; of the leader, with all jitter so far
     Nanos due{};                 // with jitter
     Nanos cost{}, costBefore{};  // of the last two calls
   };
+  // It is called at the leader's turns alone.
+  [[nodiscard]] bool follows(const Sampler& sampler) const;
   // How far off its time another's turn serves for a sampler.
   [[nodiscard]] Nanos early(const Sampler& sampler) const;
   [[nodiscard]] Nanos late(const Sampler& sampler) const;
   void call(Entry& entry, Nanos now, EventOut& out);
   void plan(Entry& entry, Nanos now);
-  [[nodiscard]] Nanos jitter(Nanos period);
+  [[nodiscard]] Nanos jitter(Nanos most);
   void govern(Nanos now);
   void reportMissed(Nanos now, EventOut& out);
 

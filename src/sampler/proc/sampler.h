@@ -27,7 +27,7 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
   // How often `sample` is due, asked again after each call. The loop may call it late, or early by
-  // up to a quarter; up to a half beside one that leads.
+  // up to a quarter; up to a half where it leads, or beside one that does.
   [[nodiscard]] virtual Nanos period() const = 0;
   // The loop wakes when this one is due, and calls the others at the nearest of its turns.
   [[nodiscard]] virtual bool leads() const { return false; }
