@@ -195,10 +195,12 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
 }
 
-// Spread over the turns, so that none of them has all of a pool. At the slowest paces no longer
-// than a second, which is long enough for what a thread is blocked in to change.
+// Spread over the turns, so that none of them has all of a pool. What a graph waits for is known
+// from the threads that get its next batches alone: they are no pool. At the slowest paces no
+// longer than a second, which is long enough for what a thread is blocked in to change.
 Nanos ThreadSampler::restOfPool(const Watched& thread) {
-  if (thread.without < kSurelyWithout || interval_ <= 1) return Nanos::zero();
+  if (thread.without < kSurelyWithout || thread.task.getsNext || interval_ <= 1)
+    return Nanos::zero();
   const auto turns = kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3);
   return std::min(pace_.between() * turns, kSecond);
 }

@@ -75,9 +75,11 @@ Seen WaitReader::read(Thread& thread, Nanos now, EventOut& out) {
   if (text.empty() && refused(errno)) return readWithoutSyscall(thread, out);
   const auto line = parseSyscall(text);
   if (!line) return readWithoutSyscall(thread, out);
-  if (line->kind == SyscallLine::Kind::kRunning)
-    return {Wait::kRunning,
-            getNexts_.runsInside(thread.process, thread.tid) ? out.intern(kInGetNext) : StringId{}};
+  if (line->kind == SyscallLine::Kind::kRunning) {
+    if (!getNexts_.runsInside(thread.process, thread.tid)) return {Wait::kRunning, {}};
+    thread.getsNext = true;
+    return {Wait::kRunning, out.intern(kInGetNext)};
+  }
   if (line->kind == SyscallLine::Kind::kCall) return readCall(thread, *line, now, out);
   switch (stateOf(thread)) {
     case 'D':
@@ -116,9 +118,10 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
         return {Wait::kSleep, name};
       return {Wait::kPoll, name};
     case CallKind::kFutex:
-      if (getNexts_.blockedInside(thread.process, thread.pid, thread.tid, line.stack, now))
-        return {Wait::kFutex, out.intern(kInGetNext)};
-      return {Wait::kFutex, name};
+      if (!getNexts_.blockedInside(thread.process, thread.pid, thread.tid, line.stack, now))
+        return {Wait::kFutex, name};
+      thread.getsNext = true;
+      return {Wait::kFutex, out.intern(kInGetNext)};
     case CallKind::kFileMeta:
       return {opensToWrite(call, line) ? Wait::kFileWrite : Wait::kFileMeta, name};
     case CallKind::kOther:

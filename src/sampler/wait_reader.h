@@ -30,6 +30,7 @@ class WaitReader {
     KeptFile call;
     std::uint64_t futex = 0;  // the address it sleeps on, as last seen; 0: none
     bool asked = false;       // what it is blocked in, at least once
+    bool getsNext = false;    // it was seen inside a get-next
     ReadPlace place = {};
   };
 

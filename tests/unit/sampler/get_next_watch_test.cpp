@@ -13,6 +13,7 @@
 
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
+#include "sampler/wait_reader.h"
 #include "tests/catch.h"
 #include "tests/fakes/tensorflow/fake_tensorflow.h"
 #include "tests/unit/sampler/event_list.h"
@@ -151,6 +152,41 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
   watch.report(at, list);
   CHECK(list.all<SourceState>().size() == 1);
   CHECK(list.source("tfdata_get_next").first == Coverage::kFull);
+}
+
+TEST_CASE("a thread that was seen inside a get-next is known for it from then on") {
+  Child child;
+  FdBudget fds(0);
+  WaitReader reader("/", fds);
+  EventList list;
+  const auto threadOf = [&](std::uint32_t tid) {
+    WaitReader::Thread thread;
+    thread.pid = child.pid();
+    thread.tid = tid;
+    thread.process = ProcessId{1};
+    return thread;
+  };
+  auto worker = threadOf(child.sleepersOn(child.get().work, 1).front().tid);
+  const Nanos at = std::chrono::seconds(1);
+  std::vector<WaitReader::Thread> others;  // few threads are no TensorFlow's
+  for (const auto& other : child.sleepersOn(child.never(), 4)) {
+    others.push_back(threadOf(other.tid));
+    (void)reader.read(others.back(), at, list);
+  }
+  (void)reader.read(worker, at, list);
+  CHECK_FALSE(worker.getsNext);
+  ::sem_post(&child.get().work);
+  (void)child.sleepersOn(child.get().element, 1);
+  (void)reader.read(worker, 2 * at, list);
+  CHECK(worker.getsNext);
+  ::sem_post(&child.get().element);
+  (void)child.sleepersOn(child.get().work, 1);
+  (void)reader.read(worker, 3 * at, list);
+  CHECK(worker.getsNext);
+  for (auto& other : others) {
+    (void)reader.read(other, 3 * at, list);
+    CHECK_FALSE(other.getsNext);
+  }
 }
 
 TEST_CASE("a worker that runs is inside while nothing out to its loop has changed") {
