@@ -9,7 +9,7 @@ namespace stallprof {
 namespace {
 
 constexpr double kLittleWait = 0.05;
-constexpr double kBlocked = 0.15;  // as much as may stay unexplained
+constexpr double kBlocked = kMaxUnexplained;
 
 std::string fasterComputeText(const AdviceContext& c) {
   if (!c.advice.change.to.empty())
