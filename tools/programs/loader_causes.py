@@ -21,6 +21,19 @@ class OnceMade:
         return self.made[index % len(self.made)]
 
 
+class OnceCollated:
+    """A collate function that makes one batch and hands that out."""
+
+    def __init__(self, collate):
+        self.collate = collate
+        self.batch = None
+
+    def __call__(self, samples):
+        if self.batch is None:
+            self.batch = self.collate(samples)
+        return self.batch
+
+
 class Repeated:
     """A loader whose batches are those of its beginning, from memory; each epoch as long as the first."""
 
@@ -39,6 +52,8 @@ class Repeated:
 def possible(loader):
     """Which of them a loader can be without."""
     causes = ["batches", "threads"]
+    if loader.batch_sampler is not None or loader.batch_size is not None:   # else its data set makes batches
+        causes.append("collate")
     if not isinstance(loader.dataset, IterableDataset):   # how many samples a stream has only its end says
         causes.append("samples")
     if loader.num_workers > 0 and not loader.persistent_workers:
@@ -56,6 +71,8 @@ def without(cause, loader):
         torch.set_num_threads(1)
     elif cause == "startup":   # the class refuses both assignments once it is made
         object.__setattr__(loader, "persistent_workers", True)
+    elif cause == "collate":
+        object.__setattr__(loader, "collate_fn", OnceCollated(loader.collate_fn))
     elif cause == "samples":
         object.__setattr__(loader, "dataset", OnceMade(loader.dataset))
     else:
