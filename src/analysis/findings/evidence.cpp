@@ -217,8 +217,8 @@ int workerLimit(const Evidence& e) {
   const Demand& d = e.gains.demand();
   const double cores = std::max(1.0, std::floor(e.run.cores));
   const double busy = d.batch.alone() > 0 ? std::max(0.1, d.batchCpu / d.batch.alone()) : 1;
-  // Four a core and 64 in all: past that, process overhead is what one would measure.
-  const double limit = std::floor(std::min({std::ceil(cores / busy), 4 * cores, 64.0}));
+  const double limit =
+      std::floor(std::min<double>({std::ceil(cores / busy), 4 * cores, kMaxWorkers}));
   return std::max(e.workers(), std::min(static_cast<int>(limit), memoryWorkerLimit(e)));
 }
 

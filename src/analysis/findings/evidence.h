@@ -73,8 +73,11 @@ struct Evidence {
 
 [[nodiscard]] Evidence gather(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 
-// How many workers this host can hold: by CPU demand (what blocks leaves its core to others), by
-// memory and by /dev/shm. Never fewer than there are now.
+// Past so many, process overhead is what one would measure. It also bounds what is simulated: a
+// recording's number of cores is foreign.
+constexpr int kMaxWorkers = 64;
+// How many workers this host can hold: by CPU demand (what blocks leaves its core to others; four a
+// core, kMaxWorkers in all), by memory and by /dev/shm. Never fewer than there are now.
 [[nodiscard]] int workerLimit(const Evidence& e);
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);

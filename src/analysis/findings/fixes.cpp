@@ -211,7 +211,9 @@ Advice moreCores(const Evidence& e) {
   s.cores = coresForPipeline(e, 2 * now, e.external / 2);
   // More cores serve more workers: the fix is both.
   if (s.workers > 0)
-    s.workers = e.gains.bestWorkers(s, s.workers, std::max(s.workers, static_cast<int>(2 * now)));
+    s.workers = e.gains.bestWorkers(
+        s, s.workers,
+        std::max(s.workers, static_cast<int>(std::min<double>(2 * now, kMaxWorkers))));
   return adviceOf(
       kMoreCores,
       {"hardware", "cores", std::to_string(std::lround(now)), std::to_string(std::lround(2 * now))},
