@@ -21,6 +21,11 @@ WorkerTask repaired(WorkerTask task) {
   task.putEnd = std::max(task.putEnd, task.fetchEnd);
   return task;
 }
+// Each sample is visited: a damaged count must not take hours.
+StackSlice repaired(StackSlice slice) {
+  slice.samples = std::min(slice.samples, TraceBuilder::kMaxSamples);
+  return slice;
+}
 template <class P>
 const P& repaired(const P& payload) {
   return payload;

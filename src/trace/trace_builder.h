@@ -34,6 +34,8 @@ class TraceBuilder {
   static constexpr std::uint32_t kMaxLivesLost = 1u << 17;
   // A recorder makes at most half of these.
   static constexpr std::uint32_t kMaxStacks = 1u << 17;
+  // Of one slice: a recorder makes at most 60,000, in a minute at 1,000 a second.
+  static constexpr std::uint32_t kMaxSamples = 1u << 16;
 
   explicit TraceBuilder(const TraceBounds& bounds = {})
       : coarsener_(bounds), max_(bounds.program), next_(max_) {}

@@ -16,13 +16,11 @@
 
 namespace {
 
-std::span<const stallprof::ReportFormat> formsFor(const std::uint8_t* data, std::size_t size) {
+std::span<const stallprof::ReportFormat> formsFor(std::span<const std::uint8_t> input) {
   const std::span<const stallprof::ReportFormat> all = stallprof::reportFormats();
-#ifdef STALLPROF_FUZZING
-  return all.subspan(stallprof::crc32c(data, size) % all.size(), 1);
-#else
-  return all;
-#endif
+  return STALLPROF_FUZZING
+             ? all.subspan(stallprof::crc32c(input.data(), input.size()) % all.size(), 1)
+             : all;
 }
 
 }  // namespace
@@ -41,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Picture picture = draw(trace.value(), analyzed);
   PresentOptions options;
   options.picture = &picture;
-  for (const ReportFormat& format : formsFor(data, size))
+  for (const ReportFormat& format : formsFor({data, size}))
     if (format.write(analyzed.analysis, options).empty()) std::abort();
   return 0;
 }

@@ -11,6 +11,8 @@ constexpr double kFewSteps = 0.25;  // of the steps
 
 constexpr std::size_t kMinModels = 40;  // of which a twentieth is two
 constexpr std::size_t kMinSteps = 20;   // of which a median says something
+// Samples that wait for their turn's model, or for the end: a day of them at 24 Hz.
+constexpr std::size_t kMaxHeld = 1u << 21;
 
 }  // namespace
 
@@ -29,15 +31,19 @@ void Turns::sample(Nanos at, StackId stack, const PhaseRule* rule) {
     begin_ = steps_[next_++].end;
     seen_ = false;
     begun_ = true;
-    lone_.insert(lone_.end(), before_.begin(), before_.end());
+    const std::size_t room = std::min(before_.size(), kMaxHeld - lone_.size());
+    lone_.insert(lone_.end(), before_.begin(), before_.begin() + static_cast<std::ptrdiff_t>(room));
     before_.clear();
   }
   const bool between = next_ == steps_.size() || steps_[next_].begin > at;
   if (!begun_ || (fetched_ && !between)) return;
   const bool model = !between || (rule && (namesModel(*rule) || namesFramework(*rule)));
-  if (model) models_.push_back(at - begin_);
+  if (model && models_.size() < kMaxHeld) models_.push_back(at - begin_);
   seen_ = seen_ || model;
-  if (!seen_) return before_.push_back({stack, at - begin_});
+  if (!seen_) {
+    if (before_.size() < kMaxHeld) before_.push_back({stack, at - begin_});
+    return;
+  }
   for (const Early& early : before_) report_(early.stack, At::kBefore);
   before_.clear();
   report_(stack, At::kAfter);

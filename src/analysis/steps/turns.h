@@ -21,7 +21,8 @@ class Turns {
 
   [[nodiscard]] bool fetched() const { return fetched_; }
   // Samples come in order of time; `rule` is that of the stack, or null. The turn of one before the
-  // model is known only once it is met.
+  // model is known only once it is met. Of those that wait for it two million are held: more are
+  // not counted.
   void sample(Nanos at, StackId stack, const PhaseRule* rule);
   // Where samples are as far apart as steps, most are alone in their turn. Each is placed by its
   // time since the last step or batch: before the model where it is earlier than 95 % of the

@@ -159,6 +159,18 @@ TEST_CASE("samples of a thread's stack are its own, by time") {
   CHECK(samples[1].data.gc);
 }
 
+TEST_CASE("a slice has no more samples than a recorder gives one") {
+  TraceBuilder builder;
+  const auto forged = std::numeric_limits<std::uint32_t>::max();
+  builder.take({10ns, StackSlice{ThreadId{2}, 60s, StackId{1}, forged}});
+  builder.take({120s, StackSlice{ThreadId{2}, 60s, StackId{1}, 60'000}});
+  const Trace trace = builder.seal();
+  const Table<StackSlice>& samples = trace.thread(ThreadId{2}).stacks;
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].data.samples == TraceBuilder::kMaxSamples);
+  CHECK(samples[1].data.samples == 60'000);
+}
+
 TEST_CASE("a part holds what has come, and released rows are dropped") {
   TraceBounds bounds;
   bounds.program = 1000;
