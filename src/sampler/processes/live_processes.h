@@ -20,6 +20,7 @@ struct LiveProcess {
   std::uint64_t startTicks = 0;
   std::string comm, exe;
   Nanos since{};
+  Nanos forkedAt{};                 // as its event has it, where its start is not known
   std::vector<LiveThread> threads;  // changed by add and remove alone
 
   [[nodiscard]] const LiveThread* thread(std::uint32_t tid) const;
@@ -43,6 +44,7 @@ struct ProcessWatch {
   Nanos nextList{}, execAt{};
   std::uint64_t stack = 0;  // of the image that was announced
   bool suspect = false, announced = false;
+  bool readable = false;  // its image was there, and not one of who has the number since
 };
 
 // The processes that are alive, each with its watch, by pid. Not ordered: removing one moves the

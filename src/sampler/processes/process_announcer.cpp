@@ -8,12 +8,14 @@
 namespace stallprof {
 
 void ProcessAnnouncer::readImage(LiveProcess& process, ProcessWatch& watch, bool exec) const {
-  if (const auto stat = statOf(root_, process.pid)) {
+  const auto stat = statOf(root_, process.pid);
+  watch.readable = stat && isLifeOf(root_, process, stat->startTicks);
+  if (watch.readable) {
     process.comm = stat->comm;
     watch.stack = stat->stack;
-    if (process.startTicks == 0) process.startTicks = stat->startTicks;
+    process.startTicks = stat->startTicks;
   }
-  const std::string exe = programOf(root_, process.pid);
+  const std::string exe = watch.readable ? programOf(root_, process.pid) : "";
   if (!exe.empty() || exec) process.exe = exe;
 }
 
@@ -26,7 +28,7 @@ void ProcessAnnouncer::announce(const LiveProcess& process, ProcessWatch& watch,
   seen.startTicks = process.startTicks;
   seen.comm = out_->intern(process.comm);
   seen.exe = out_->intern(process.exe);
-  seen.command = out_->intern(commandOf(root_, process.pid));
+  if (watch.readable) seen.command = out_->intern(commandOf(root_, process.pid));
   emit(watch.announced ? now : process.since, seen);
   if (!std::exchange(watch.announced, true))
     for (const LiveThread& thread : process.threads) announceThread(process, thread, {});

@@ -24,7 +24,7 @@ class ProcessAnnouncer {
   }
 
   // Reads what the process runs, when it is new and after each exec. A process that is already
-  // gone keeps what its events gave.
+  // gone, its number perhaps given to another, keeps what its events gave.
   void readImage(LiveProcess& process, ProcessWatch& watch, bool exec) const;
   // At its birth where it is new, at `now` where it is known under another image. With its threads
   // the first time.

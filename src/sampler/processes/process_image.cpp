@@ -5,6 +5,7 @@
 
 #include "base/secrets.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "sampler/proc/proc_file.h"
 
 namespace stallprof {
@@ -34,6 +35,17 @@ std::optional<ProcStat> quickStatOf(const std::string& root, std::uint32_t pid) 
   auto stat = parseStat(contentOf(threadPath(root, pid, pid, "stat"), 4096));
   if (stat && stat->pid != pid) return std::nullopt;
   return stat;
+}
+
+Nanos startOf(std::uint64_t startTicks) {
+  const Nanos sinceBoot = tickLength() * static_cast<Nanos::rep>(startTicks) + tickLength() / 2;
+  const Nanos monotonic = now();
+  return monotonic - (boottimeNow() - sinceBoot);
+}
+
+bool isLifeOf(const std::string& root, const LiveProcess& process, std::uint64_t startTicks) {
+  if (process.startTicks != 0) return startTicks == process.startTicks;
+  return !isLive(root) || startOf(startTicks) <= process.forkedAt + tickLength() / 2;
 }
 
 std::string programOf(const std::string& root, std::uint32_t pid) {

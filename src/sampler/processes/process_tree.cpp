@@ -46,8 +46,7 @@ Nanos ProcessTree::period() const {
 
 Nanos ProcessTree::bornAt(std::uint64_t startTicks) const {
   if (!isLive(root_) || startTicks == 0) return now_;
-  const Nanos sinceBoot = tickLength() * static_cast<Nanos::rep>(startTicks) + tickLength() / 2;
-  return std::clamp(now() - (boottimeNow() - sinceBoot), std::min(earliest_, now_), now_);
+  return std::clamp(startOf(startTicks), std::min(earliest_, now_), now_);
 }
 
 // ---- births and deaths --------------------------------------------------------------------------

@@ -97,7 +97,6 @@ class ProcessTree : public Sampler {
   void scanThreads();
   void checkProcesses(bool all);
   [[nodiscard]] bool mustList(const LiveProcess& process, ProcessWatch& watch, bool all) const;
-  [[nodiscard]] bool isLifeOf(const LiveProcess& process, std::uint64_t startTicks) const;
   [[nodiscard]] bool wasSilenced(const LiveProcess& process, Nanos at);
   // Every birth and death of all of them is reported.
   [[nodiscard]] bool hears() const { return follows() && silenced_.empty(); }

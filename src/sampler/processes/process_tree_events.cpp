@@ -42,6 +42,7 @@ void ProcessTree::takeFork(const TaskEvent& event) {
   stat.parent = event.parentPid;
   if (parent != nullptr) stat.comm = parent->comm;
   LiveProcess& process = add(stat, std::min(event.at, now_));
+  process.forkedAt = event.at;
   if (over) remove(process, event.at);
 }
 
@@ -60,13 +61,6 @@ void ProcessTree::takeExit(const TaskEvent& event) {
   live_.watchOf(*process).suspect = true;  // threads that were never announced may be what is left
 }
 
-// Whether who has the number now, since that tick, is still this process. One whose start was not
-// read before it ended was born when its fork was reported; its successor starts a tick later.
-bool ProcessTree::isLifeOf(const LiveProcess& process, std::uint64_t startTicks) const {
-  if (process.startTicks != 0) return startTicks == process.startTicks;
-  return !isLive(root_) || bornAt(startTicks) <= process.since + tickLength() / 2;
-}
-
 // From a program that gets other rights by its exec (sudo, any set-user-ID one) the kernel takes
 // our events away as if it had ended, and reports nothing of what it starts. By its memory it
 // lives.
@@ -76,7 +70,7 @@ bool ProcessTree::wasSilenced(const LiveProcess& process, Nanos at) {
   if (exec == Nanos(0) || at - exec > kAfterExec) return false;
   const auto stat = quickStatOf(root_, process.pid);
   const bool lives = stat && stat->state != 'Z' && stat->state != 'X' && stat->virtualBytes > 0 &&
-                     isLifeOf(process, stat->startTicks);
+                     isLifeOf(root_, process, stat->startTicks);
   if (lives && silenced_.empty())
     silenced_ = "process " + std::to_string(process.pid) + " (" + process.comm + ")";
   return lives;

@@ -169,3 +169,36 @@ TEST_CASE("live: when task events report nothing the tree samples less often") {
   for (const int later : {10, 20}) job.tree->sample(now() + std::chrono::seconds(later), job.list);
   CHECK(job.tree->period() == std::chrono::milliseconds(50));
 }
+
+TEST_CASE("row 20: what is read of a number's next process is not said of the one before") {
+  const auto napping = [] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      nap(60'000);
+      ::_exit(0);
+    }
+    return static_cast<std::uint32_t>(child);
+  };
+  const std::uint32_t root = napping(), next = napping();
+  EventList list;
+  ProcessTree tree("/", static_cast<pid_t>(root));
+  const Nanos born = now() - ms(1000);
+  tree.sample(born - ms(1), list);
+  using Kind = TaskEvent::Kind;
+  tree.take({Kind::kFork, next, next, root, born, {}});
+  tree.sample(born + ms(1), list);
+  tree.take({Kind::kExec, next, next, 0, born + ms(2), "first"});
+  tree.sample(born + ms(20), list);
+  for (const ProcessSeen& seen : list.all<ProcessSeen>())
+    if (seen.pid == next) CHECK((seen.startTicks == 0 && list.text(seen.command).empty()));
+  tree.take({Kind::kExit, next, next, root, born + ms(21), {}});
+  CHECK(tree.alive() == 1);
+  tree.take({Kind::kFork, next, next, root, now(), {}});
+  tree.sample(now(), list);
+  CHECK(tree.alive() == 2);
+  CHECK(list.all<ProcessSeen>().back().startTicks != 0);
+  for (const std::uint32_t child : {root, next}) {
+    ::kill(static_cast<pid_t>(child), SIGKILL);
+    ::waitpid(static_cast<pid_t>(child), nullptr, 0);
+  }
+}
