@@ -28,8 +28,10 @@ _compiled = {}   # (function's name, file, line) -> what it was compiled for
 
 def _described(value):
     """Of what a function is compiled for: an array's kind and shape, or a value that says what to do."""
-    if type(value).__module__.partition('.')[0] in _KNOWN and hasattr(value, 'shape'):
-        return '%s[%s]' % (value.dtype, ','.join(map(str, value.shape)))
+    if type(value).__module__.partition('.')[0] in _KNOWN:
+        kind, shape = getattr(value, 'dtype', None), getattr(value, 'shape', None)
+        if kind is not None and isinstance(shape, tuple):   # a kind of its own, float32, has a shape alone
+            return '%s[%s]' % (kind, ','.join(map(str, shape)))
     if type(value) in (bool, int):
         return repr(value)[:_MAX_TEXT]
     return type(value).__name__   # a text may be a secret

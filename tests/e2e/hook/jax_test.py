@@ -265,6 +265,14 @@ class Compilations(unittest.TestCase):
                 step(Given(3), rate=rate)
             ''')[-1], 'jax.compile update: rate 2 after 1')
 
+    def test_a_kind_that_is_compiled_in_is_no_array(self):
+        self.assertEqual(self.spans('''
+            from numpy_like import Kind
+            step = compiled(lambda x, kind: None)
+            for n in (3, 4):
+                step(Given(n), Kind())
+            ''')[-1], 'jax.compile update: x f4[4] after f4[3]')
+
     def test_inside_of_another_it_is_none(self):
         self.assertEqual(self.spans('''
             jax.jit(lambda: compiled(by_hand)(Given(3)))()

@@ -8,3 +8,9 @@ class Array:
 
     def __init__(self, *shape):
         self.shape = shape
+
+
+class Kind:
+    """As float32 is by itself: it has a shape, that of one value, and no kind."""
+    __module__ = 'numpy.dtypes'
+    shape = ()
