@@ -8,8 +8,9 @@
 namespace stallprof {
 
 // Samples of one thread on a CPU within [at, at + duration) that saw the same place: taken each
-// kNativePeriod of CPU time that a CPU spends on the job (the source "native_samples" says if less
-// often). A place is a few neighbouring instructions of a file, under one Python stack.
+// kNativePeriod of CPU time that a CPU spends on the job, on average (the source "native_samples"
+// says if less often). A place is a few neighbouring instructions of a file, under one Python
+// stack.
 struct NativeSlice {
   ThreadId thread;
   Nanos duration{};

@@ -13,8 +13,9 @@ namespace {
 constexpr std::uint16_t kBuildIdInside = 1u << 14;
 constexpr std::size_t kHeader = sizeof(perf_event_header);
 constexpr std::size_t kSampleId = 16;         // pid, tid, time: ends every record but a sample
-constexpr std::size_t kSampleRegisters = 32;  // in a sample: their layout, then one register
-constexpr std::size_t kSampleStack = 48;      // behind the register: bytes, then the stack
+constexpr std::size_t kSampleFields = 40;     // of a sample: address, pid, tid, time, period
+constexpr std::size_t kSampleRegisters = 40;  // in a sample: their layout, then one register
+constexpr std::size_t kSampleStack = 56;      // behind the register: bytes, then the stack
 constexpr std::size_t kMaxStack = 512;        // words
 constexpr std::size_t kMapFields = 72;        // of MMAP2, up to its file name
 constexpr std::size_t kMaxBuildId = 20;
@@ -43,12 +44,13 @@ std::vector<std::uint64_t> stackOf(std::span<const std::uint8_t> bytes) {
 }
 
 std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
-  if (bytes.size() < kHeader + 24) return std::nullopt;
+  if (bytes.size() < kSampleFields) return std::nullopt;
   PerfRecord record;
   record.address = valueAt<std::uint64_t>(bytes, 8);
   record.pid = valueAt<std::uint32_t>(bytes, 16);
   record.tid = valueAt<std::uint32_t>(bytes, 20);
   record.at = timeAt(bytes, 24);
+  record.period = timeAt(bytes, 32);
   record.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   if (bytes.size() >= kSampleRegisters + 16 &&
       valueAt<std::uint64_t>(bytes, kSampleRegisters) == PERF_SAMPLE_REGS_ABI_64) {

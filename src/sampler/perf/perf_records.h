@@ -23,7 +23,8 @@ struct PerfRecord {
     kLost,    // count
   };
   Kind kind = Kind::kSample;
-  Nanos at{};  // CLOCK_MONOTONIC
+  Nanos at{};      // CLOCK_MONOTONIC
+  Nanos period{};  // kSample
   std::uint32_t pid = 0, tid = 0, parentPid = 0, parentTid = 0;
   std::uint64_t address = 0, bytes = 0, offset = 0, count = 0;
   std::uint64_t userAddress = 0;  // where the thread runs on outside the kernel; 0: not known
@@ -35,7 +36,7 @@ struct PerfRecord {
 
 // The record at the begin of `bytes`, which is all of it. Nothing for kinds we do not ask about and
 // for records too short for what they claim. Written for events with sample_type IP | TID | TIME
-// | REGS_USER | STACK_USER, of the registers the instruction pointer, and sample_id_all.
+// | PERIOD | REGS_USER | STACK_USER, of the registers the instruction pointer, and sample_id_all.
 [[nodiscard]] std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes);
 
 // Bytes as lower-case hex digits.

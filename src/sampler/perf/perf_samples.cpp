@@ -31,6 +31,8 @@ constexpr std::size_t kThreadPages = 4;  // of a thread's own event: 50 samples,
 constexpr const char* kEachVariable = "STALLPROF_EVENT_PER_THREAD";
 // Each takes a descriptor a CPU: with 32 CPUs half of what an ordinary user may have open at most.
 constexpr std::size_t kMaxTasks = 256;
+// Another period as often: of 100 samples, so that what is lost where it begins is half a percent.
+constexpr Nanos kDrawEvery{1'000'000'000};
 // As in TaskEvents: a record may reach its ring this much after its time.
 constexpr Nanos kSettled{500'000};
 
@@ -39,8 +41,8 @@ perf_event_attr describe(Nanos period, bool inherited, bool kernel, bool buildId
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
   attr.sample_period = static_cast<std::uint64_t>(period.count());
-  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
-                     PERF_SAMPLE_STACK_USER;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
+                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = 1u << PERF_REG_X86_IP;
   attr.sample_stack_user = kCopiedStackBytes;
   attr.sample_id_all = 1;
@@ -94,6 +96,7 @@ int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& at
       return errno;
   }
   if (!opened) return ESRCH;
+  ring.setPeriod(current_);
   rings_.emplace(cpu, std::move(ring));
   return 0;
 }
@@ -110,6 +113,7 @@ int PerfSamples::openEach(std::span<const pid_t> tasks, Nanos period, bool kerne
 int PerfSamples::openThread(pid_t thread) {
   PerfRing ring;
   if (!ring.open(*attributes_, thread, -1, kThreadPages, 1)) return errno;
+  ring.setPeriod(current_);
   rings_.emplace(thread, std::move(ring));
   return 0;
 }
@@ -162,6 +166,8 @@ bool PerfSamples::open(pid_t command, unsigned hz) {
   }
   const Nanos asked = Nanos(1'000'000'000) / hz;
   const Nanos period = std::max(asked, kNativePeriod);
+  period_ = DrawnPeriod(period);
+  draw(now());
   bool kernel = true, buildIds = true;
   int error = 0;
   for (;;) {
@@ -220,16 +226,23 @@ void PerfSamples::drainRing(PerfRing& ring) {
     if (!record) return;
     if (record->kind == PerfRecord::Kind::kLost)
       lost_ += record->count;
-    else
+    else if (record->kind != PerfRecord::Kind::kSample || period_.keeps(record->period, record->at))
       waiting_.push_back(std::move(*record));
   });
 }
 
 void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
   if (!opened_) return;
-  const Nanos settled = all ? Nanos::max() : now() - kSettled;
+  const Nanos read = now(), settled = all ? Nanos::max() : read - kSettled;
   for (auto& [key, ring] : rings_) drainRing(ring);
   takeSettled(waiting_, settled, records);
+  if (read - drawn_ >= kDrawEvery) draw(read);
+}
+
+void PerfSamples::draw(Nanos now) {
+  drawn_ = now;
+  current_ = period_.draw(now);
+  for (const auto& [key, ring] : rings_) ring.setPeriod(current_);
 }
 
 std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }

@@ -13,15 +13,16 @@
 #include <vector>
 
 #include "event/vocabulary.h"
+#include "sampler/perf/drawn_period.h"
 #include "sampler/perf/perf_records.h"
 #include "sampler/processes/perf_ring.h"
 
 namespace stallprof {
 
-// Software cpu-clock events: where the job's threads are each kNativePeriod of CPU time, in which
-// files, and the births, execs and deaths that say whose files. Needs no counters of the CPU's own.
-// The kernel's side is sampled where that is permitted. On a thread that switches often an event
-// costs 0.3 to 0.4 us a switch.
+// Software cpu-clock events: where the job's threads are each kNativePeriod of CPU time, on average
+// (DrawnPeriod), in which files, and the births, execs and deaths that say whose files. Needs no
+// counters of the CPU's own. The kernel's side is sampled where that is permitted. On a thread that
+// switches often an event costs 0.3 to 0.4 us a switch.
 //
 // On hosts of up to TaskEvents::kMaxCpus CPUs they are inherited events on the command, one a CPU:
 // no thread is missed, and each new one is held up for 8 to 10 us a CPU. On larger hosts that would
@@ -64,12 +65,15 @@ class PerfSamples {
                              bool buildIds);
   [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
+  void draw(Nanos now);
   void refuse(int error);
 
   std::map<int, PerfRing> rings_;  // by CPU, or by thread
   std::set<int> refused_;          // threads that got no event
   bool eachThread_ = false, opened_ = false;
   std::optional<perf_event_attr> attributes_;  // of a thread's event
+  DrawnPeriod period_;
+  Nanos current_{}, drawn_{};  // of the opened events, and since when
   std::vector<PerfRecord> waiting_;
   std::unique_ptr<std::uint8_t[]> scratch_;
   std::uint64_t lost_ = 0;

@@ -61,6 +61,12 @@ void PerfRing::enable(bool on) const {
   for (const Fd& event : more_) ::ioctl(event.get(), request, 0);
 }
 
+void PerfRing::setPeriod(Nanos period) const {
+  const auto value = static_cast<std::uint64_t>(period.count());
+  ::ioctl(fd_.get(), PERF_EVENT_IOC_PERIOD, &value);
+  for (const Fd& event : more_) ::ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &value);
+}
+
 void PerfRing::copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,
                     std::span<std::uint8_t> into) {
   const std::uint64_t at = from % size;

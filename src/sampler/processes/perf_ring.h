@@ -57,6 +57,9 @@ class PerfRing {
     __atomic_store_n(&meta->data_tail, tail, __ATOMIC_RELEASE);
   }
 
+  // Of the opened events alone, from now on: what inherited them keeps its period.
+  void setPeriod(Nanos period) const;
+
   // The event of every descendant that inherited it, too.
   void enable(bool on) const;
 

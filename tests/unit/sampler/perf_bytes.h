@@ -7,7 +7,7 @@
 #include <vector>
 
 // Records of a perf ring, byte by byte as linux/perf_event.h lays them out for events with
-// sample_type IP | TID | TIME (REGS_USER is up to the test) and sample_id_all.
+// sample_type IP | TID | TIME | PERIOD (REGS_USER is up to the test) and sample_id_all.
 namespace stallprof::testing {
 
 class PerfBytes {
@@ -40,7 +40,7 @@ class PerfBytes {
   static PerfBytes sample(std::uint64_t address, std::uint32_t pid, std::uint32_t tid,
                           std::uint64_t time, bool kernel = false) {
     PerfBytes record(9, kernel ? 1 : 2);
-    record.add(address).add(pid).add(tid).add(time);
+    record.add(address).add(pid).add(tid).add(time).add(std::uint64_t{10'000});
     return record;
   }
   // MMAP2 with a build id of `build`'s bytes, or with device and inode where it is empty.

@@ -16,6 +16,7 @@ TEST_CASE("a sample says where which thread was, when, and on whose side") {
   CHECK(user->pid == 100);
   CHECK(user->tid == 103);
   CHECK(user->at == Nanos(5'000));
+  CHECK(user->period == Nanos(10'000));
   CHECK_FALSE(user->kernel);
   const auto kernel =
       readPerfRecord(PerfBytes::sample(0xffffffff81000000, 100, 103, 5'000, true).bytes());
