@@ -73,6 +73,7 @@ class FileReader : TomlFile {
     if (key == "waits") return take(node, key, rule.waits);
     if (key == "fetches") return take(node, key, rule.fetches);
     if (key == "update") return take(node, key, rule.update);
+    if (key == "gradient") return take(node, key, rule.gradient);
     if (key == "arrays") return take(node, key, rule.arrays);
     if (key == "handover") return take(node, key, rule.handover);
     if (key == "covers") return readCovers(node, rule);

@@ -55,6 +55,7 @@ struct PhaseRule {
   bool handover = false;  // here a thread takes what another thread or process hands over
   bool fetches = false;   // gets the next batch of a loader, which a hook times exactly
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
+  bool gradient = false;  // a claimed frame takes a gradient: what is compiled around it trains
   bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise

@@ -67,6 +67,7 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   const PhaseRule* rule = claims.of(frame, label.side);
   if (rule && rule->update && label.update.none()) label.update = frame.stack;
   if (rule && rule->fetches) label.fetches = true;
+  if (rule && rule->gradient) label.gradient = true;
   if (label.covered != PhaseRule::Covers::kNothing) return label;
   // Python's word goes before the library's, where it is about what the user's line called.
   if (native && label.rule && label.claimed > label.user) return label;

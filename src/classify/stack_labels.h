@@ -18,6 +18,7 @@ struct StackLabel {
   StackId user;                         // the innermost frame of the user's own code; may be none
   StackId update;                       // the outermost frame that updates a model; may be none
   bool fetches = false;                 // a frame of it gets a loader's next batch
+  bool gradient = false;                // a frame of it takes a gradient
   const PhaseRule* handover = nullptr;  // of its innermost claimed frame, where that takes what
                                         // others hand over
   Side side = Side::kTrainer;           // for whom it works at its innermost frame

@@ -16,6 +16,7 @@ constexpr double kMinModel = 3;         // samples: fewer may be one odd call
 constexpr double kMuchOfLine = 0.05;    // of a line's samples are a model's: it computes
 constexpr double kSomeOfLine = 0.20;    // of those on a CPU a framework's: it computes, too
 constexpr double kMuchOfModel = 0.05;   // of all such samples: less is zeroing a gradient
+constexpr double kWaits = 0.80;         // of a line's samples are blocked: a wait is what it is for
 constexpr double kLittleOfLine = 0.10;  // of a line's samples: a type check, a constant of a module
 
 struct Body {
@@ -64,14 +65,29 @@ MainLoop loopOf(const std::vector<Visit>& visits, const Body& body) {
 
 struct LineSamples {
   double all = 0, running = 0, model = 0, framework = 0;
-  double compiles = 0;  // of the model's: a step that is compiled has no frames of Python's later
+  double compiles = 0;   // of the model's: a step that is compiled has no frames of Python's later
+  double gradients = 0;  // of those: one shows that it is a step, not data that is compiled
   // A model's rules name backward and the like; its forward pass is a framework's operators.
   [[nodiscard]] double work() const { return model + framework; }
   [[nodiscard]] bool computes(double allWork) const {
-    return work() >= kMinModel && work() >= kMuchOfModel * allWork &&
-           (model >= kMuchOfLine * all || framework >= kSomeOfLine * running);
+    return gradients > 0 || (work() >= kMinModel && work() >= kMuchOfModel * allWork &&
+                             (model >= kMuchOfLine * all || framework >= kSomeOfLine * running));
   }
 };
+
+using Lines = std::map<std::uint32_t, LineSamples>;
+
+// Of lines that compile the last before one that does not computes what that one waits for: after
+// thousands of steps its compilation is too little of its time to show it.
+Lines::const_iterator firstThatComputes(const Lines& lines, double work) {
+  const auto first = std::find_if(lines.begin(), lines.end(),
+                                  [&](const auto& line) { return line.second.computes(work); });
+  const auto compiled = [](const LineSamples& line) { return line.compiles >= kMinModel; };
+  if (first == lines.end() || first->second.gradients > 0 || compiled(first->second)) return first;
+  for (auto line = first; line != lines.begin();)
+    if (compiled((--line)->second)) return line;
+  return first;
+}
 
 }  // namespace
 
@@ -107,7 +123,7 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
       lines_[i].frame = seen.stack;
     }
   }
-  std::map<std::uint32_t, LineSamples> lines;
+  Lines lines;
   double work = 0;
   eachSample(trace, thread, begin, end, [&](const Sample& sample) {
     const StackId stack = sample.stack->stack;
@@ -117,21 +133,25 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     LineSamples& line = lines[number];
     ++line.all;
     line.running += sample.wait == Wait::kRunning;
-    const PhaseRule* rule = labels.of(stack, Side::kTrainer).rule;
+    const StackLabel& label = labels.of(stack, Side::kTrainer);
+    const PhaseRule* rule = label.rule;
     if (!rule) return;
+    const bool compiles = namesModel(*rule) && rule->overhead == OverheadKind::kCompilation;
     line.model += namesModel(*rule);
-    line.compiles += namesModel(*rule) && rule->overhead == OverheadKind::kCompilation;
+    line.compiles += compiles;
+    line.gradients += compiles && label.gradient;
     line.framework += namesFramework(*rule);
     work += namesModel(*rule) || namesFramework(*rule);
   });
-  const auto first = std::find_if(lines.begin(), lines.end(),
-                                  [&](const auto& line) { return line.second.computes(work); });
-  if (first == lines.end()) return;
+  const auto computing = firstThatComputes(lines, work);
+  if (computing == lines.end()) return;
+  const std::uint32_t first = computing->first;
   known_ = true;
   for (Line& line : lines_) {
     if (line.number == 0) continue;
     const LineSamples& samples = lines[line.number];
-    line.behind = line.number >= first->first;
+    line.behind = line.number >= first;
+    line.waits = samples.running <= (1 - kWaits) * samples.all;
     if (samples.computes(work))
       line.is = Is::kCompute;
     else if (!line.behind && samples.work() <= kLittleOfLine * samples.all)

@@ -27,8 +27,9 @@ struct MainLoop {
 
 // What the lines of the main loop are for, of a thread whose loader and optimizer nobody knows. A
 // line under which a model runs, by known rules, or a framework's operators for a good part, is
-// compute. Lines before the first of those, with little of either, make what it is given: data.
-// Of the others those compute that were seen to compile; what the rest do is not known.
+// compute; so is one that was seen to take a gradient, and the last that compiles before those.
+// Lines before the first of these, with little of either, make what it is given: data. Of the
+// others those compute that were seen to compile; what the rest do is not known.
 class LoopLines {
  public:
   enum class Is { kUnknown, kData, kCompute };
@@ -48,9 +49,12 @@ class LoopLines {
   [[nodiscard]] StackId frameOf(StackId stack) const {
     return stack.none() || stack.value > lines_.size() ? StackId{} : lines_[stack.value - 1].frame;
   }
-  // The line lies behind the first that computes: waiting there is for a result of the model's.
-  [[nodiscard]] bool behind(StackId stack) const {
-    return !stack.none() && stack.value <= lines_.size() && lines_[stack.value - 1].behind;
+  // The line lies behind the first that computes, and a sample of it that is blocked, or one of a
+  // line that mostly is, waits for a result of the model's: the others get no core at once.
+  [[nodiscard]] bool awaitsModel(StackId stack, bool blocked) const {
+    if (stack.none() || stack.value > lines_.size()) return false;
+    const Line& line = lines_[stack.value - 1];
+    return line.behind && (blocked || line.waits);
   }
 
  private:
@@ -58,7 +62,8 @@ class LoopLines {
     std::uint32_t number = 0;  // 0: not in the loop
     StackId frame;
     Is is = Is::kUnknown;
-    bool behind = false;
+    bool behind = false;  // or it is that one
+    bool waits = false;   // mostly
   };
   bool known_ = false;
   std::vector<Line> lines_;  // of each stack, index = StackId - 1

@@ -12,7 +12,8 @@ namespace {
 
 // main(): setup (1), then a loop of augment() by arrays (2, 3), a model's call by JAX (4, 5), a
 // wait for its result (6), and a line of its own behind that (7). 8, 9: torch forward and backward.
-// 10: the model's call compiles.
+// 10: the model's call compiles. 11: the wait, by JAX. 12: data by a function that compiles, 13:
+// and takes a gradient.
 const std::string kFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
@@ -27,7 +28,13 @@ const std::string kFrames =
     "0 stack stack=9 caller=6 file=\"/u/site-packages/torch/_tensor.py\" "
     "function=\"Tensor.backward\" line=9\n"
     "0 stack stack=10 caller=4 file=\"/u/site-packages/jax/_src/compiler.py\" "
-    "function=\"backend_compile\" line=9\n";
+    "function=\"backend_compile\" line=9\n"
+    "0 stack stack=11 caller=6 file=\"/u/site-packages/jax/_src/array.py\" "
+    "function=\"ArrayImpl._value\" line=9\n"
+    "0 stack stack=12 caller=2 file=\"/u/site-packages/jax/_src/compiler.py\" "
+    "function=\"backend_compile\" line=9\n"
+    "0 stack stack=13 caller=12 file=\"/u/site-packages/jax/_src/api.py\" "
+    "function=\"value_and_grad.<locals>.value_and_grad_f\" line=9\n";
 
 // `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
 std::string sample(int at, int count, int stack, bool running = true) {
@@ -88,6 +95,19 @@ TEST_CASE("own code behind the model's lines is neither data nor compute: it is 
   CHECK(near(a.breakdown.phase->other, 0.3));
 }
 
+TEST_CASE(
+    "who wakes up where it waits for the model, and gets no core at once, waits for it still") {
+  const auto other = [](int blocked) {
+    const Analysis a =
+        loopOf(sample(2000, 1, 3) + sample(2010, 1, 5) + sample(2020, blocked, 6, false) +
+               sample(2020 + 10 * blocked, 8 - blocked, 6));
+    REQUIRE(a.breakdown.phase.has_value());
+    return a.breakdown.phase->other;
+  };
+  CHECK(near(other(7), 0));
+  CHECK(near(other(5), 0.3));  // it may do more than wait
+}
+
 TEST_CASE("a line that compiled once computes, though it shows no frame of the model's later") {
   const std::string iterations = "repeat 100 every 100ms\n" + sample(2300, 2, 3) +
                                  sample(2320, 1, 4) + sample(2330, 7, 9) + "end\n";
@@ -100,6 +120,23 @@ TEST_CASE("a line that compiled once computes, though it shows no frame of the m
   CHECK(near(phases(10).compute, 0.8));
   CHECK(near(phases(10).other, 0));
   CHECK(near(phases(8).other, 0.1));
+}
+
+TEST_CASE("of lines that compiled once the last, or one that took a gradient, is the step") {
+  // Data by a line that compiles (20), a step (21), a wait for it (22); a thousand times the step
+  // and the data take as long as compiling the two does, 100 ms each.
+  const auto phases = [&](const std::string& step) {
+    const std::string text = sample(2000, 10, 12) + sample(2100, 10, 10) + step +
+                             "repeat 200 every 100ms\n" + sample(2300, 2, 2) + sample(2320, 2, 4) +
+                             sample(2340, 6, 11, false) + "end\n";
+    const Analysis a = analyze(test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) + text));
+    REQUIRE(a.breakdown.phase.has_value());
+    return *a.breakdown.phase;
+  };
+  CHECK(near(phases("").transform, 0.2));
+  CHECK(near(phases("").compute, 0.8));
+  // The first of the two differentiates: both compute.
+  CHECK(near(phases(sample(2200, 1, 13)).transform, 0));
 }
 
 TEST_CASE("a loop that only computes, by lines that known code runs under, is healthy") {

@@ -206,7 +206,7 @@ class Gatherer {
     const StackId stack = sample.stack->stack;
     return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
            lines_.of(stack) != LoopLines::Is::kCompute &&
-           (sample.wait == Wait::kRunning || !lines_.behind(stack));
+           !lines_.awaitsModel(stack, sample.wait != Wait::kRunning);
   }
 
   [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {
