@@ -41,6 +41,8 @@ constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", 
 constexpr Words kComputes = {"forward", "backward",  "backprop",  "matmul", "gemm",    "gemv",
                              "softmax", "attention", "layernorm", "conv2d", "adamw",   "adam",
                              "sgd",     "gradient",  "gradients", "grad",   "rmsnorm", "gelu"};
+constexpr Words kForward = {"forward"};
+constexpr Words kBackward = {"backward", "backprop", "gradient", "gradients", "grad"};
 constexpr Words kTrains = {"train", "training", "optimizer", "optim", "update"};
 constexpr Words kTrained = {"step", "batch", "weights", "params", "parameters", "iteration"};
 constexpr Words kMakesData = {"dataloader", "loader",     "augment",   "augmentation", "decode",
@@ -53,6 +55,11 @@ constexpr Words kGot = {"batch",   "batches", "sample",   "samples", "image", "i
 
 bool among(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool anyAmong(std::span<const std::string> words, std::span<const std::string_view> of) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return among(word, of); });
 }
 
 NativeWork inKernel(std::string_view call) {
@@ -134,14 +141,18 @@ std::vector<std::string> splitName(std::string_view name) {
 
 Phase phaseOfWords(std::string_view function) {
   const std::vector<std::string> words = splitName(function);
-  const auto any = [&](std::span<const std::string_view> of) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return among(word, of); });
-  };
+  const auto any = [&](std::span<const std::string_view> of) { return anyAmong(words, of); };
   const bool computes = any(kComputes) || (any(kTrains) && any(kTrained));
   const bool data = any(kMakesData) || (any(kGets) && any(kGot));
   if (computes == data) return Phase::kUnknown;
   return computes ? Phase::kCompute : Phase::kTransform;
+}
+
+ModelPass passOfWords(std::string_view function) {
+  const std::vector<std::string> words = splitName(function);
+  const bool forward = anyAmong(words, kForward), backward = anyAmong(words, kBackward);
+  if (forward == backward) return ModelPass::kNone;
+  return forward ? ModelPass::kForward : ModelPass::kBackward;
 }
 
 NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string_view symbol) {
@@ -159,9 +170,10 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   if (runtime && handlesText(name)) return {NativeWork::Is::kMakes};
   if (is != NativeClass::kProgram) return byClass(is);
   const Phase phase = phaseOfWords(name);
-  if (ofRegion(symbol) && phase != Phase::kTransform) return {NativeWork::Is::kRegion};
+  if (ofRegion(symbol) && phase != Phase::kTransform)
+    return {.is = NativeWork::Is::kRegion, .pass = passOfWords(name)};
   if (phase == Phase::kUnknown) return {NativeWork::Is::kOwn};
-  return {NativeWork::Is::kPhase, phase, true};
+  return {NativeWork::Is::kPhase, phase, true, passOfWords(name)};
 }
 
 }  // namespace stallprof

@@ -9,6 +9,9 @@
 
 namespace stallprof {
 
+// What a function's name says of a model: that it is run, or that its gradients are found.
+enum class ModelPass : std::uint8_t { kNone, kForward, kBackward };
+
 // What CPU time in native code was for, by its place alone: of programs without an interpreter,
 // whose stacks are not seen.
 struct NativeWork {
@@ -26,6 +29,7 @@ struct NativeWork {
   Is is = Is::kUnknown;
   Phase phase = Phase::kUnknown;
   bool byName = false;  // only the words of the program's own function say so
+  ModelPass pass = ModelPass::kNone;
 };
 
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` as the file spells it.
@@ -42,5 +46,7 @@ struct NativeWork {
 // What the words of a function's name say it does: "matmul_forward" and "AdamW::step" compute,
 // "load_batch" and "Tokenizer::encode" make data; kUnknown where they say nothing, or both.
 [[nodiscard]] Phase phaseOfWords(std::string_view function);
+// "matmul_forward", "Conv2d::backward"; none where it says nothing, or both.
+[[nodiscard]] ModelPass passOfWords(std::string_view function);
 
 }  // namespace stallprof

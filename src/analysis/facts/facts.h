@@ -162,6 +162,7 @@ struct NativeFacts {
   bool seen = false;
   double opening = 0, reading = 0;  // finding, opening and closing files; reading them
   double named = 0;                 // data or compute by its functions' names or loops alone
+  bool passes = false;              // its steps were seen to go forward and back
 };
 
 struct TrainerFacts {

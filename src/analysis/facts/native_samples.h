@@ -10,12 +10,18 @@
 
 namespace stallprof {
 
-// The kernel's samples of one thread whose middle is in `window`, in order: visit(slice). Slices of
-// no sample are left out.
+// The kernel's samples of one thread whose middle is in `window`, in order: visit(slice, middle).
+// Slices of no sample are left out.
+template <class Visit>
+void eachTimedNative(const ThreadLife& thread, const Interval& window, Visit&& visit) {
+  for (const Timed<NativeSlice>& row : thread.natives)
+    if (const Nanos middle = row.at + row.data.duration / 2;
+        row.data.samples > 0 && window.contains(middle))
+      visit(row.data, middle);
+}
 template <class Visit>
 void eachNative(const ThreadLife& thread, const Interval& window, Visit&& visit) {
-  for (const Timed<NativeSlice>& row : thread.natives)
-    if (row.data.samples > 0 && window.contains(row.at + row.data.duration / 2)) visit(row.data);
+  eachTimedNative(thread, window, [&](const NativeSlice& native, Nanos) { visit(native); });
 }
 
 // What class of code samples are in. A function is read once, however many samples it has.

@@ -199,17 +199,19 @@ bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
   const double little = e.trainer.native.seen ? kLittleBesideNative * e.compute : kLittleBeside;
   return e.trainer.steps.empty() && e.phaseOfHalf() == "compute" &&
          std::none_of(findings.begin(), findings.end(), [&](const Finding& f) {
-           return worthIt(f) && phaseName(f) != "host" &&
-                  (phaseName(f) == "compute" || gainOf(f) > little);
+           const std::string phase = phaseName(f);
+           return worthIt(f) && phase != "host" &&
+                  (phase == "compute" || phase == "periodic" || gainOf(f) > little);
          });
 }
 
-// Without steps: of a loop whose lines are known nearly all, and most of one phase, a smaller phase
-// may be what most could be gained of, as in a run with steps.
+// Without steps: of a loop whose lines are known nearly all, or whose steps go forward and back,
+// and most of one phase, a smaller phase may be what most could be gained of, as in a run with
+// steps.
 bool clearInLoop(const Evidence& e, const Finding& first) {
-  return !e.trainer.loopAt.none() && !e.phaseOfHalf().empty() &&
-         e.unexplained() <= kMaxUnexplained && !isCaveat(first, true) &&
-         gainOf(first) > kLittleBeside;
+  const bool known = !e.trainer.loopAt.none() || e.trainer.native.passes;
+  return known && !e.phaseOfHalf().empty() && e.unexplained() <= kMaxUnexplained &&
+         !isCaveat(first, true) && gainOf(first) > kLittleBeside;
 }
 
 // Why no verdict may be given, if so.

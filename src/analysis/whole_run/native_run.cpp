@@ -10,6 +10,7 @@
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/blame.h"
 #include "analysis/facts/native_samples.h"
+#include "analysis/whole_run/forward_alone.h"
 #include "classify/native_work.h"
 
 namespace stallprof {
@@ -36,6 +37,8 @@ constexpr std::uint64_t kNearCall = 64;
 constexpr double kTrains = 0.02;
 // Of a function's samples: where as many are known, its others are for the same.
 constexpr double kKnown = 0.5;
+// Native samples are written every two seconds; it is known of none where in them it was taken.
+constexpr Nanos kPassInterval{2'000'000'000};
 
 constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); }
 
@@ -44,6 +47,7 @@ struct Use {
   std::array<double, kPhaseNames.size()> phases{};
   double open = 0, read = 0;  // of extract: finding and opening files; reading them
   double named = 0;           // of compute and transform: by names or loops of its own code alone
+  double evaluation = 0;      // of periodic: a model is run and not trained
   double all = 0;
 
   void add(Phase phase, double weight) {
@@ -52,12 +56,21 @@ struct Use {
   }
   void add(const Use& other, double weight) {
     if (other.all <= 0) return add(Phase::kOther, weight);
-    const double scale = weight / other.all;
+    join(other, weight / other.all);
+  }
+  void join(const Use& other, double scale = 1) {
     for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += scale * other.phases[i];
     open += scale * other.open;
     read += scale * other.read;
     named += scale * other.named;
-    all += weight;
+    evaluation += scale * other.evaluation;
+    all += scale * other.all;
+  }
+  // Of what computes, that much evaluates.
+  void evaluates(double weight) {
+    evaluation = std::min(weight, phases[at(Phase::kCompute)]);
+    phases[at(Phase::kCompute)] -= evaluation;
+    phases[at(Phase::kPeriodic)] += evaluation;
   }
 };
 
@@ -268,24 +281,49 @@ class NativeRun {
       });
   }
 
+  void addSample(Use& use, const ThreadLife& thread, const Spot& spot, double samples) const {
+    const NativeWork& work = workAt(spot.place);
+    if (const double part = regionPart(thread, spot.place); part > 0) {
+      use.add(looped_, part * samples);
+      if (part < 1) use.add(Phase::kOther, (1 - part) * samples);
+      return;
+    }
+    if (work.is == Is::kTeam) return use.add(team_, samples);
+    if (work.is == Is::kMakes) return use.add(Phase::kTransform, samples);
+    if (work.is == Is::kOwn) return addOwn(use, spot, samples);
+    if (work.is == Is::kOpen) use.open += samples;
+    if (work.is == Is::kRead) use.read += samples;
+    if (work.byName) use.named += samples;
+    use.add(work.phase, samples);
+  }
+
   [[nodiscard]] Use cpuUse(const ThreadLife& thread) const {
     Use use;
-    eachSample(thread, [&](const Spot& spot, double samples) {
-      const NativeWork& work = workAt(spot.place);
-      if (const double part = regionPart(thread, spot.place); part > 0) {
-        use.add(looped_, part * samples);
-        if (part < 1) use.add(Phase::kOther, (1 - part) * samples);
-        return;
-      }
-      if (work.is == Is::kTeam) return use.add(team_, samples);
-      if (work.is == Is::kMakes) return use.add(Phase::kTransform, samples);
-      if (work.is == Is::kOwn) return addOwn(use, spot, samples);
-      if (work.is == Is::kOpen) use.open += samples;
-      if (work.is == Is::kRead) use.read += samples;
-      if (work.byName) use.named += samples;
-      use.add(work.phase, samples);
+    std::vector<PassSamples> passes;
+    eachTimedNative(thread, window_, [&](const NativeSlice& native, Nanos middle) {
+      const Spot spot = spotOf(native);
+      Use one;
+      addSample(one, thread, spot, native.samples);
+      const auto interval = static_cast<std::size_t>((middle - window_.begin) / kPassInterval);
+      if (passes.size() <= interval) passes.resize(interval + 1);
+      addPass(passes[interval], spot, one.phases[at(Phase::kCompute)]);
+      use.join(one);
     });
+    use.evaluates(forwardAlone(passes));
     return use;
+  }
+  void addPass(PassSamples& passes, const Spot& spot, double computing) const {
+    switch (workAt(spot.place).pass) {
+      case ModelPass::kForward:
+        passes.forward += computing;
+        break;
+      case ModelPass::kBackward:
+        passes.backward += computing;
+        break;
+      case ModelPass::kNone:
+        passes.rest += computing;
+        break;
+    }
   }
 
   // What another thread of the process did while it was not waiting for the others.
@@ -362,7 +400,9 @@ void give(const Use& use, double samples, TrainerFacts& facts) {
   facts.stacks.trainer = gap.all;
   facts.stacks.trainerTime = use.all;
   facts.stacks.modelTime = use.phases[at(Phase::kCompute)];
-  facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all};
+  facts.stacks.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)] = use.evaluation;
+  facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all,
+                  use.evaluation > 0};
 }
 
 }  // namespace

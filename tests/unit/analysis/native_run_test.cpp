@@ -261,3 +261,29 @@ TEST_CASE("code beside calls of libc that compare text makes data, and the calls
   CHECK(near(phases.transform, 0.5));
   CHECK(near(phases.other, 0.5));
 }
+
+TEST_CASE("a program without Python that runs its model forward alone for long evaluates it") {
+  std::string text;
+  const auto twoSeconds = [&](int second, const std::string& function, int samples) {
+    text += std::to_string(second) +
+            "s native thread=1 duration=2s file=\"/opt/train\" samples=" + std::to_string(samples) +
+            " function=\"" + function + "\"\n";
+  };
+  for (int second = 0; second < 40; second += 2) {
+    const bool evaluates = second >= 20 && second < 32;
+    twoSeconds(second, "matmul_forward", evaluates ? 190 : 40);
+    if (!evaluates) twoSeconds(second, "matmul_backward", 150);
+    twoSeconds(second, "load_batch", 10);
+  }
+  text = "0s slice thread=1 duration=40s run=40s wait=running samples=4000\n" + text +
+         "40s command_end exit_code=0\n";
+  const Analysis a = analyze(traceOf(kProgram + text));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->periodic, 0.285));
+  CHECK(near(a.breakdown.phase->compute, 0.665));
+  CHECK(near(a.breakdown.phase->transform, 0.05));
+  CHECK(a.verdict.boundBy == "periodic");
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "periodic.evaluation");
+  CHECK(a.findings[0].confidence == Confidence::kLow);
+}

@@ -72,6 +72,14 @@ TEST_CASE("a loop that OpenMP divides is a region, as its compiler names it") {
   CHECK(at("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0", "").is == Is::kTeam);
 }
 
+TEST_CASE("the words of a function's name say whether it goes forward through a model or back") {
+  CHECK(passOfWords("matmul_forward._omp_fn.0") == ModelPass::kForward);
+  CHECK(passOfWords("nn::Conv2d::backward") == ModelPass::kBackward);
+  CHECK(passOfWords("computeGradients") == ModelPass::kBackward);
+  CHECK(passOfWords("adamw_update") == ModelPass::kNone);
+  CHECK(passOfWords("forward_backward") == ModelPass::kNone);
+}
+
 TEST_CASE("the program's own code is known by the words of its names, where they agree") {
   CHECK(phaseOfWords("matmul_forward") == Phase::kCompute);
   CHECK(phaseOfWords("nn::AdamW::step") == Phase::kCompute);

@@ -13,6 +13,9 @@ const AdviceDefinition kRarerEvaluation{
     "Evaluate half as often, or on a fixed part of the data, or in a job of its own from "
     "the checkpoints."};
 
+constexpr std::string_view kForwardAlone =
+    "by their names, more functions of forward passes ran than those of backward ones explain";
+
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
   std::int64_t count = 0;
@@ -53,6 +56,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
     f.where.file = Untrusted(std::string(e.trace.text(own.longest->file)));
     f.where.line = own.longest->line;
   }
+  if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
@@ -67,7 +71,9 @@ extern const FindingDefinition kEvaluation(
      .rule = R"(epochs without an optimizer step, what a program does between eval() and train()
   of a module without an update, what a library is known to call evaluation, or what functions
   of the program's own do that run the model and never update it, in a few steps that are far
-  longer than the others, are over 5 % of the window.)",
+  longer than the others, are over 5 % of the window. In a program without an interpreter:
+  computing, forward passes in it, beyond what the ratio to backward passes explains, by the
+  names of the functions.)",
      .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode
   makes the data to train on.)"});
