@@ -12,8 +12,11 @@ namespace {
 
 // Half of what Nanos holds: the sum of two such times cannot overflow. 146 years of uptime.
 constexpr Nanos kLatest{Nanos::max() / 2};
+// Of one event, 104 days: a thousand of them can be added.
+constexpr Nanos kLongestEvent{Nanos::max() / 1024};
 
 bool timeful(Nanos t) { return t >= Nanos{0} && t <= kLatest; }
+bool lasts(Nanos t) { return t >= Nanos{0} && t <= kLongestEvent; }
 
 // Offsets of a task never decrease; a damaged one is pulled up rather than trusted.
 WorkerTask repaired(WorkerTask task) {
@@ -32,7 +35,7 @@ const P& repaired(const P& payload) {
 }
 
 bool credible(const WorkerTask& t) {
-  return timeful(t.fetchBegin) && timeful(t.fetchEnd) && timeful(t.putEnd);
+  return lasts(t.fetchBegin) && lasts(t.fetchEnd) && lasts(t.putEnd);
 }
 
 template <class P>
@@ -264,7 +267,7 @@ void TraceBuilder::take(const Event& event) {
         const auto& payload = repaired(recorded);
         using P = std::decay_t<decltype(payload)>;
         bool good = timeful(event.at);
-        if constexpr (requires { payload.duration; }) good = good && timeful(payload.duration);
+        if constexpr (requires { payload.duration; }) good = good && lasts(payload.duration);
         if constexpr (std::is_same_v<P, WorkerTask>) good = good && credible(payload);
         if (!good) return void(++damaged_);
         cover(event.at, endOf(event.at, payload));

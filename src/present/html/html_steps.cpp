@@ -64,7 +64,8 @@ std::string barTitle(const StripBar& bar) {
                                ": median " + durationText(bar.middle) + ", from " +
                                durationText(bar.low) + " to " + durationText(bar.high);
   for (const Layer& layer : kLayers)
-    if (const Nanos t = layer.of(bar.split); t.count() * 50 > bar.middle.count())
+    if (const Nanos t = layer.of(bar.split);
+        t > bar.middle / 50)  // divided: of forged times it may be years
       text += std::string("\n") + layer.name + " " + durationText(t);
   return text;
 }
@@ -123,7 +124,7 @@ void chart(Html& html, const Strip& strip) {
     html.add("span", axis.unit + " per step, by its number");
     for (const Layer& layer : kLayers) {
       const bool there = std::any_of(strip.bars.begin(), strip.bars.end(), [&](const StripBar& b) {
-        return layer.of(b.split).count() * 100 > b.middle.count();
+        return layer.of(b.split) > b.middle / 100;
       });
       if (!there) continue;
       const auto name = html.open("span");

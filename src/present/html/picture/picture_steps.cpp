@@ -114,10 +114,10 @@ Strip drawStrip(const TrainerFacts& trainer) {
     plain.push_back(static_cast<double>(durationOf(steps[i]).count()));
   strip.median = plain.empty() ? sorted.back() : Nanos(std::llround(median(std::move(plain))));
   // One checkpoint of a minute must not flatten all else: what is above the axis is counted.
-  strip.top = std::max({at(0.95) * 5 / 4, strip.median * 2, Nanos(1)});
+  strip.top = std::max({at(0.95) / 4 * 5, strip.median * 2, Nanos(1)});
   Nanos longest{};
   for (const Step& step : steps) longest = std::max(longest, durationOf(step));
-  if (longest <= strip.top * 5 / 4) strip.top = longest;
+  if (longest <= strip.top / 4 * 5) strip.top = longest;
   strip.top += strip.top / 12;
   for (const Step& step : steps) strip.above += durationOf(step) > strip.top;
   strip.slowest = slowestOf(trainer);
