@@ -234,6 +234,23 @@ TEST_CASE("a compiled step that waits for its next batch does not compute") {
   CHECK(near(a.breakdown.ratio->compute, 0.4));
 }
 
+TEST_CASE("Python code under tf.data makes batches one at a time: more threads would not help") {
+  const std::string python = "10ms stack_slice thread=2 duration=50ms samples=6 stack=6\n";
+  const std::string tensorflow = "0 framework process=1 name=\"tensorflow\" version=\"2.21\"\n";
+  const auto first = [](const std::string& text) {
+    const Analysis a = analyze(test::traceOf("manifest cores_usable=4\n" + text));
+    REQUIRE_FALSE(a.findings.empty());
+    return a.findings[0];
+  };
+  const Finding inPython = first(tensorflow + compiled("fit", kWorks + python));
+  CHECK(inPython.id == "transform.in_process");
+  REQUIRE_FALSE(inPython.advice.empty());
+  CHECK(inPython.advice[0].id == "out_of_python");
+  // Compiled code of those threads, and threads that the program starts itself.
+  CHECK(first(tensorflow + compiled("fit", kWorks)).id == "transform.too_few_workers");
+  CHECK(first(compiled("fit", kWorks + python)).id == "transform.too_few_workers");
+}
+
 TEST_CASE("where nobody is seen to make that batch, the wait is unknown, and not compute") {
   const Analysis a = analyze(test::traceOf(compiled("fit", "")));
   REQUIRE(a.breakdown.blame.has_value());

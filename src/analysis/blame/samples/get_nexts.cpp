@@ -33,12 +33,6 @@ Interval around(const Timed<ThreadSlice>& slice) {
   return {slice.at + half, slice.end() + half};
 }
 
-bool runsTensorFlow(const Trace& trace, ProcessId process) {
-  return std::any_of(trace.frameworks.begin(), trace.frameworks.end(), [&](const auto& row) {
-    return row.data.process == process && trace.text(row.data.name) == "tensorflow";
-  });
-}
-
 // Whether its source said that it sees all; a recording without a word of it is believed where
 // calls could be seen.
 bool sees(const Trace& trace) {
@@ -52,6 +46,12 @@ bool sees(const Trace& trace) {
 }
 
 }  // namespace
+
+bool runsTensorFlow(const Trace& trace, ProcessId process) {
+  return std::any_of(trace.frameworks.begin(), trace.frameworks.end(), [&](const auto& row) {
+    return row.data.process == process && trace.text(row.data.name) == "tensorflow";
+  });
+}
 
 GetNexts::GetNexts(const Trace& trace, ProcessId process) {
   Intervals all;

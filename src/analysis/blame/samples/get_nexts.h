@@ -6,6 +6,8 @@
 
 namespace stallprof {
 
+[[nodiscard]] bool runsTensorFlow(const Trace& trace, ProcessId process);
+
 // When a graph of a process got the next element of a tf.data iterator, by samples of its threads'
 // native stacks (sampler/perf/get_next_watch.h): Keras' fit() does so inside its compiled step,
 // where no Python call lasts as long. For sums of many samples; each counts for the time around it.

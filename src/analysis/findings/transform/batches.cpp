@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/blame/samples/get_nexts.h"
+
 namespace stallprof {
 
 void addWaitEvidence(Finding& f, const Evidence& e) {
@@ -28,6 +30,19 @@ void addCoresEvidence(Finding& f, const Evidence& e) {
 bool threadsFallBehind(const Evidence& e) {
   return !e.loader && !e.trainer.threads.empty() && e.transform > kNotable &&
          e.transform >= kTied * e.extract;
+}
+
+double pythonOfWait(const Evidence& e) {
+  double sum = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.functions)
+    if (f.side == Side::kProducer && f.samples > 0) sum += f.seconds * f.running / f.samples;
+  const double wait = e.transform * e.window;
+  return wait > 0 ? std::min(1.0, sum / wait) : 0;
+}
+
+bool pythonFallsBehind(const Evidence& e) {
+  constexpr double kMainly = 0.5;
+  return runsTensorFlow(e.trace, e.trainer.process) && pythonOfWait(e) > kMainly;
 }
 
 Finding threadsFinding(const Evidence& e, std::string title) {

@@ -2,6 +2,7 @@
 // transform.in_process: the training process makes its batches itself.
 #include <algorithm>
 
+#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"
@@ -10,6 +11,17 @@ namespace stallprof {
 namespace {
 
 constexpr const char* kInProcessTitle = "Batches are made in the training process, between steps";
+
+const AdviceDefinition kOutOfPython{
+    "out_of_python", {}, [](const AdviceContext& c) {
+      return "More threads do not help: Python code of one process runs on one at a time. Let "
+             "several processes make batches" +
+             atLine(c.finding.where) +
+             " (keras.utils.PyDataset with workers and use_multiprocessing=True, a process pool "
+             "behind the generator), or move the work into map() with TensorFlow's own operations "
+             "and num_parallel_calls=tf.data.AUTOTUNE. prefetch(1) at the end makes one batch "
+             "while the step before is computed.";
+    }};
 
 const AdviceDefinition kIntoLoader{
     "into_loader",
@@ -27,7 +39,7 @@ void pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
-  if (!e.trainer.withoutFetches() || !e.trainer.threads.empty() || e.wait <= kNotable) return {};
+  if (!e.trainer.withoutFetches() || e.wait <= kNotable) return {};
   if (e.trainer.native.seen && e.extract > e.transform) return {};  // how it reads says more
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
   f.confidence = shareConfidence(e);
@@ -53,7 +65,22 @@ Maybe<Finding> inLoop(const Evidence& e) {
                                  "as many workers more as it takes, and cores for them")});
 }
 
+// tf.data's threads call the program's Python code (from_generator, py_function).
+Maybe<Finding> inTensorFlow(const Evidence& e) {
+  if (!threadsFallBehind(e) || coresFull(e) || !pythonFallsBehind(e)) return {};
+  Finding f = threadsFinding(e, "Batches are made one at a time, by Python code under tf.data");
+  addEvidence(f, "{} of the wait is Python code on a CPU", {ratioWord(pythonOfWait(e))});
+  if (const auto line = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning})) {
+    f.where = line->where;
+    point(f, *line);
+    addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  }
+  return withAdvice(f, {adviceOf(kOutOfPython, {"code", "loading", "python", "processes"}, {},
+                                 "batches are copied between processes")});
+}
+
 Maybe<Finding> inProcess(const Evidence& e) {
+  if (!e.loader && !e.trainer.threads.empty()) return inTensorFlow(e);
   if (!e.loader) return withoutLoader(e);
   if (e.inLoop > kNotable && (e.workers() > 0 || e.inLoop > e.wait)) return inLoop(e);
   if (e.workers() > 0 || e.wait <= kNotable) return {};
@@ -71,23 +98,23 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
-    offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead, kIntoLoader, kCheaperSampler),
+    offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead, kIntoLoader, kOutOfPython,
+           kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The loader has no workers, or the loop goes on with its batches: the training process
   makes the data itself, and no step is computed meanwhile.)",
-     .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a loader
-  that is known, when the training thread's own stacks are in reading and transforming for
-  more than 5 %, and no thread beside it makes data. With a loader, too, when functions of the
-  user's own, or rules, between its batches and the model make data for more than 5 %.
-  Workers do not run the loader's sampler: where that takes most of it, it is what is named.)",
-     .fixes =
-         R"(- num_workers=N with persistent_workers=True; N is within cores and memory by the model.
-  On a single core: cheaper preprocessing. Of a sampler: an epoch's indices at once, as arrays.
+     .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a known
+  loader: the training thread's own stacks read and transform for more than 5 %, and no thread
+  beside it makes data; or tf.data's threads run Python code for more than half of the wait, with
+  cores idle. With a loader: what functions of the user's own make between its batches and the
+  model. Where the loader's sampler takes most of it, that is named: workers do not run it.)",
+     .fixes = R"(- num_workers=N with persistent_workers=True, within cores and memory by the model.
+  On one core: cheaper preprocessing. Of a sampler: an epoch's indices at once, as arrays.
 - What the loop itself does with a batch: into the data set or collate_fn, for the workers.
-- A loop without a loader: make the next batch in a thread or process meanwhile.)",
-     .wrong = R"(batches are tiny (under a millisecond): handing them between processes
-  costs more than it saves, and the predicted gain says so. Datasets that cannot be
-  pickled need the fork start method. Data on a device cannot be made in workers.)"});
+- No loader: the next batch in a thread meanwhile; Python under tf.data: in several processes.)",
+     .wrong = R"(batches are tiny (under a millisecond): handing them between processes costs
+  more than it saves, and the predicted gain says so. Datasets that cannot be pickled need the
+  fork start method. Data on a device cannot be made in workers.)"});
 
 }  // namespace stallprof

@@ -14,14 +14,14 @@ const AdviceDefinition kMoreProducers{
       return std::string(
           tensorflow ? "Let more threads make batches, and ahead: in tf.data "
                        "num_parallel_calls=tf.data.AUTOTUNE on each map and "
-                       "prefetch(tf.data.AUTOTUNE) at the end, no from_generator or py_function "
-                       "in between; in a loop of your own processes where Python does the work."
+                       "prefetch(tf.data.AUTOTUNE) at the end; in a loop of your own processes "
+                       "where Python does the work."
                      : "Let more of the program make batches, and ahead: processes where Python "
                        "does the work, which holds its lock; threads where compiled code does.");
     }};
 
 Maybe<Finding> tooFewThreads(const Evidence& e) {
-  if (!threadsFallBehind(e) || coresFull(e)) return {};
+  if (!threadsFallBehind(e) || coresFull(e) || pythonFallsBehind(e)) return {};
   Finding f =
       threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
   return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
