@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -299,17 +300,17 @@ class NativeRun {
 
   [[nodiscard]] Use cpuUse(const ThreadLife& thread) const {
     Use use;
-    std::vector<PassSamples> passes;
+    std::map<std::int64_t, PassSamples> passes;  // by interval: a forged window may last years
     eachTimedNative(thread, window_, [&](const NativeSlice& native, Nanos middle) {
       const Spot spot = spotOf(native);
       Use one;
       addSample(one, thread, spot, native.samples);
-      const auto interval = static_cast<std::size_t>((middle - window_.begin) / kPassInterval);
-      if (passes.size() <= interval) passes.resize(interval + 1);
-      addPass(passes[interval], spot, one.phases[at(Phase::kCompute)]);
+      addPass(passes[middle / kPassInterval], spot, one.phases[at(Phase::kCompute)]);
       use.join(one);
     });
-    use.evaluates(forwardAlone(passes));
+    std::vector<PassSamples> inOrder;
+    for (const auto& [interval, samples] : passes) inOrder.push_back(samples);
+    use.evaluates(forwardAlone(inOrder));
     return use;
   }
   void addPass(PassSamples& passes, const Spot& spot, double computing) const {
