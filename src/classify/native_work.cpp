@@ -112,6 +112,25 @@ bool drawsByName(std::string_view name, bool runtime) {
          name.find("generate_canonical") != std::string_view::npos;
 }
 
+// A template of the standard library does what the lambda that it was given is for, and that is for
+// the function in which it was written: of "_ZSt6__sortI...ZN5Words4loadEvEUliiE_..." the symbol
+// "_ZN5Words4loadEv...". Empty where the mangled name has none (Itanium ABI: a local name is
+// Z, its function's encoding, E).
+std::string functionOfLambda(std::string_view symbol) {
+  constexpr int kTries = 16;  // of a forged name each letter may be one
+  std::size_t at = 1;
+  for (int tries = 0; tries < kTries; ++tries) {
+    at = symbol.find('Z', at + 1);
+    if (at >= symbol.size() - 1) break;  // none, too
+    const auto next = static_cast<unsigned char>(symbol[at + 1]);
+    if (next != 'N' && !std::isdigit(next)) continue;
+    const std::string owner = "_Z" + std::string(symbol.substr(at + 1));
+    const std::string name = readableSymbol(owner);
+    if (name != owner && !name.starts_with("std::")) return owner;
+  }
+  return {};
+}
+
 // "train._omp_fn.0" of GCC, ".omp_outlined." of clang.
 bool ofRegion(std::string_view symbol) {
   return symbol.find("._omp_fn.") != std::string_view::npos ||
@@ -162,7 +181,10 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   if (is == NativeClass::kSpin || is == NativeClass::kParallel) return byClass(is);
   if (const PhaseRule* rule = claim(table, {true, name, file}, Side::kTrainer)) {
     if (rule->work) return {NativeWork::Is::kPhase, Phase::kCompute};
-    if (rule->phase) return {NativeWork::Is::kPhase, *rule->phase};
+    if (rule->phase)
+      return {.is = NativeWork::Is::kPhase,
+              .phase = *rule->phase,
+              .evaluates = rule->overhead == OverheadKind::kEvaluation};
   }
   const bool runtime = is == NativeClass::kRuntime;
   if ((runtime || is == NativeClass::kProgram) && drawsByName(name, runtime))
@@ -172,6 +194,9 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   const Phase phase = phaseOfWords(name);
   if (ofRegion(symbol) && phase != Phase::kTransform)
     return {.is = NativeWork::Is::kRegion, .pass = passOfWords(name)};
+  if (phase == Phase::kUnknown && name.starts_with("std::"))
+    if (const std::string owner = functionOfLambda(symbol); !owner.empty())
+      return nativeWork(table, file, owner);
   if (phase == Phase::kUnknown) return {NativeWork::Is::kOwn};
   return {NativeWork::Is::kPhase, phase, true, passOfWords(name)};
 }

@@ -30,13 +30,15 @@ struct NativeWork {
   Phase phase = Phase::kUnknown;
   bool byName = false;  // only the words of the program's own function say so
   ModelPass pass = ModelPass::kNone;
+  bool evaluates = false;  // of periodic: by a rule
 };
 
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` as the file spells it.
 // A rule of the table decides, but of the program's own code only users' rules and those that name
 // functions; then names that OpenMP's compilers give; then the words of the name. Who draws random
 // numbers or has libc read and compare text where nothing says that it trains makes data: samples,
-// an order, noise, words.
+// an order, noise, words. A template of the standard library that was given a lambda (a sort, a
+// std::function) is for the function in which the lambda was written.
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
 

@@ -205,11 +205,12 @@ bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
          });
 }
 
-// Without steps: of a loop whose lines are known nearly all, or whose steps go forward and back,
-// and most of one phase, a smaller phase may be what most could be gained of, as in a run with
-// steps.
+// Without steps: of a loop whose lines are known nearly all, and most of one phase, a smaller phase
+// may be what most could be gained of, as in a run with steps. Evaluation in native code is known
+// to be no step, by a rule or as nothing goes back in it.
 bool clearInLoop(const Evidence& e, const Finding& first) {
-  const bool known = !e.trainer.loopAt.none() || e.trainer.native.passes;
+  const bool known =
+      !e.trainer.loopAt.none() || (e.trainer.native.seen && phaseName(first) == "periodic");
   return known && !e.phaseOfHalf().empty() && e.unexplained() <= kMaxUnexplained &&
          !isCaveat(first, true) && gainOf(first) > kLittleBeside;
 }

@@ -48,7 +48,8 @@ struct Use {
   std::array<double, kPhaseNames.size()> phases{};
   double open = 0, read = 0;  // of extract: finding and opening files; reading them
   double named = 0;           // of compute and transform: by names or loops of its own code alone
-  double evaluation = 0;      // of periodic: a model is run and not trained
+  double evaluation = 0;      // of periodic
+  bool passes = false;        // part of that is known by going forward and back
   double all = 0;
 
   void add(Phase phase, double weight) {
@@ -65,13 +66,16 @@ struct Use {
     read += scale * other.read;
     named += scale * other.named;
     evaluation += scale * other.evaluation;
+    passes = passes || other.passes;
     all += scale * other.all;
   }
-  // Of what computes, that much evaluates.
-  void evaluates(double weight) {
-    evaluation = std::min(weight, phases[at(Phase::kCompute)]);
-    phases[at(Phase::kCompute)] -= evaluation;
-    phases[at(Phase::kPeriodic)] += evaluation;
+  // Of what computes, that much is a model that is run and not trained.
+  void runsAlone(double weight) {
+    weight = std::min(weight, phases[at(Phase::kCompute)]);
+    phases[at(Phase::kCompute)] -= weight;
+    phases[at(Phase::kPeriodic)] += weight;
+    evaluation += weight;
+    passes = passes || weight > 0;
   }
 };
 
@@ -295,6 +299,7 @@ class NativeRun {
     if (work.is == Is::kOpen) use.open += samples;
     if (work.is == Is::kRead) use.read += samples;
     if (work.byName) use.named += samples;
+    if (work.evaluates) use.evaluation += samples;
     use.add(work.phase, samples);
   }
 
@@ -310,7 +315,7 @@ class NativeRun {
     });
     std::vector<PassSamples> inOrder;
     for (const auto& [interval, samples] : passes) inOrder.push_back(samples);
-    use.evaluates(forwardAlone(inOrder));
+    use.runsAlone(forwardAlone(inOrder));
     return use;
   }
   void addPass(PassSamples& passes, const Spot& spot, double computing) const {
@@ -402,8 +407,7 @@ void give(const Use& use, double samples, TrainerFacts& facts) {
   facts.stacks.trainerTime = use.all;
   facts.stacks.modelTime = use.phases[at(Phase::kCompute)];
   facts.stacks.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)] = use.evaluation;
-  facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all,
-                  use.evaluation > 0};
+  facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all, use.passes};
 }
 
 }  // namespace

@@ -287,3 +287,16 @@ TEST_CASE("a program without Python that runs its model forward alone for long e
   CHECK(a.findings[0].id == "periodic.evaluation");
   CHECK(a.findings[0].confidence == Confidence::kLow);
 }
+
+TEST_CASE("metrics that a rule knows are evaluation, whatever the standard library does for them") {
+  const Analysis a = analyze(traceOf(
+      kProgram + slice(1, "10s", "running") +
+      native(1, "/opt/train", "_ZN8LightGBM8DenseBinIhLb0EE5SplitEv", 600) +
+      native(1, "/opt/train", "_ZSt6__sortIPiZNK8LightGBM9AUCMetric4EvalEvEUliiE_EvT_S2_T0_", 400) +
+      kEnd));
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->periodic, 0.4));
+  CHECK(a.verdict.boundBy == "periodic");
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "periodic.evaluation");
+}

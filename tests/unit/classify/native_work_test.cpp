@@ -55,6 +55,25 @@ TEST_CASE("trainers without an interpreter are known by their symbols") {
             .phase == Phase::kTransform);
 }
 
+TEST_CASE("a template of the standard library is for the function whose lambda it was given") {
+  // std::sort in a metric, std::function around an update of the scores, of LightGBM 4.
+  const NativeWork sort =
+      at("/opt/lightgbm",
+         "_ZSt16__introsort_loopIN9__gnu_cxx17__normal_iteratorIPiSt6vectorIiSaIiEEEElNS0_5__ops15_"
+         "Iter_comp_iterIZNK8LightGBM9AUCMetric4EvalEPKdPKNS9_17ObjectiveFunctionEEUliiE_EEEvT_SI_"
+         "T0_T1_");
+  CHECK(sort.phase == Phase::kPeriodic);
+  CHECK(sort.evaluates);
+  CHECK(at("/opt/lightgbm",
+           "_ZNSt17_Function_handlerIFviiiEZNK8LightGBM4Tree20AddPredictionToScoreEPKNS1_"
+           "7DatasetEiPdEUliiiE6_E9_M_invokeERKSt9_Any_dataOiSC_SC_")
+            .phase == Phase::kCompute);
+  CHECK(at(kProgram, "_ZSt6__sortIPiZ10load_batchvEUliiE_EvT_S2_T0_").phase == Phase::kTransform);
+  CHECK(at(kProgram, "_ZSt6__sortIPiZ4mainEUliiE_EvT_S2_T0_").is == Is::kOwn);
+  CHECK(at(kProgram, "_ZSt6__sortIPiEvT_S1_").is == Is::kOwn);
+  CHECK(at(kProgram, "_ZSt" + std::string(4000, 'Z')).is == Is::kOwn);
+}
+
 TEST_CASE("random numbers are known by libc's functions, and by C++'s engines and distributions") {
   CHECK(at(kLibc, "__random_r").is == Is::kMakes);
   CHECK(at(kLibc, "rand").is == Is::kMakes);
