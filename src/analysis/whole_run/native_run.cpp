@@ -2,7 +2,6 @@
 #include "analysis/whole_run/native_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 #include "analysis/blame/blame.h"
 #include "analysis/facts/native_samples.h"
 #include "analysis/whole_run/forward_alone.h"
+#include "analysis/whole_run/thread_use.h"
 #include "classify/native_work.h"
 
 namespace stallprof {
@@ -40,44 +40,6 @@ constexpr double kTrains = 0.02;
 constexpr double kKnown = 0.5;
 // Native samples are written every two seconds; it is known of none where in them it was taken.
 constexpr Nanos kPassInterval{2'000'000'000};
-
-constexpr std::size_t at(Phase phase) { return static_cast<std::size_t>(phase); }
-
-// What a thread's time was for: weights that sum to `all`.
-struct Use {
-  std::array<double, kPhaseNames.size()> phases{};
-  double open = 0, read = 0;  // of extract: finding and opening files; reading them
-  double named = 0;           // of compute and transform: by names or loops of its own code alone
-  double evaluation = 0;      // of periodic
-  bool passes = false;        // part of that is known by going forward and back
-  double all = 0;
-
-  void add(Phase phase, double weight) {
-    phases[at(phase == Phase::kUnknown ? Phase::kOther : phase)] += weight;
-    all += weight;
-  }
-  void add(const Use& other, double weight) {
-    if (other.all <= 0) return add(Phase::kOther, weight);
-    join(other, weight / other.all);
-  }
-  void join(const Use& other, double scale = 1) {
-    for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += scale * other.phases[i];
-    open += scale * other.open;
-    read += scale * other.read;
-    named += scale * other.named;
-    evaluation += scale * other.evaluation;
-    passes = passes || other.passes;
-    all += scale * other.all;
-  }
-  // Of what computes, that much is a model that is run and not trained.
-  void runsAlone(double weight) {
-    weight = std::min(weight, phases[at(Phase::kCompute)]);
-    phases[at(Phase::kCompute)] -= weight;
-    phases[at(Phase::kPeriodic)] += weight;
-    evaluation += weight;
-    passes = passes || weight > 0;
-  }
-};
 
 Nanos runOf(const Trace& trace, const ProcessLife& process) {
   Nanos run{};
@@ -125,11 +87,11 @@ class NativeRun {
   }
 
   // Of the main thread; `samples`: how many it rests on.
-  [[nodiscard]] Use mainUse(double& samples) const {
+  [[nodiscard]] ThreadUse mainUse(double& samples) const {
     const ThreadLife& thread = trace_.thread(main_);
-    const Use onCpu = cpuUse(thread);
+    const ThreadUse onCpu = cpuUse(thread);
     const Observed seen = observe(thread, window_);
-    Use use;
+    ThreadUse use;
     use.add(onCpu, seconds(seen.run + seen.queued));
     samples = onCpu.all;
     addBlocked(use, thread, seconds(window_.length() - seen.run - seen.queued), samples);
@@ -198,7 +160,7 @@ class NativeRun {
   }
 
   // Own code whose loop shows nothing: for what the rest of its function is for.
-  void addOwn(Use& use, const Spot& spot, double samples) const {
+  void addOwn(ThreadUse& use, const Spot& spot, double samples) const {
     const Phase phase = phaseOfCode(spot);
     if (phase != Phase::kUnknown) {
       if (phase == Phase::kCompute || !spot.makes) use.named += samples;
@@ -207,8 +169,8 @@ class NativeRun {
     const auto found = functions_.find(spot.place);
     if (found == functions_.end() || spot.place.second.none())
       return use.add(Phase::kOther, samples);
-    Use known = found->second;
-    const double unknown = std::exchange(known.phases[at(Phase::kOther)], 0);
+    ThreadUse known = found->second;
+    const double unknown = std::exchange(known.phases[indexOf(Phase::kOther)], 0);
     if (unknown > (1 - kKnown) * known.all) return use.add(Phase::kOther, samples);
     known.all -= unknown;
     known.named = known.all;
@@ -286,7 +248,7 @@ class NativeRun {
       });
   }
 
-  void addSample(Use& use, const ThreadLife& thread, const Spot& spot, double samples) const {
+  void addSample(ThreadUse& use, const ThreadLife& thread, const Spot& spot, double samples) const {
     const NativeWork& work = workAt(spot.place);
     if (const double part = regionPart(thread, spot.place); part > 0) {
       use.add(looped_, part * samples);
@@ -303,14 +265,14 @@ class NativeRun {
     use.add(work.phase, samples);
   }
 
-  [[nodiscard]] Use cpuUse(const ThreadLife& thread) const {
-    Use use;
+  [[nodiscard]] ThreadUse cpuUse(const ThreadLife& thread) const {
+    ThreadUse use;
     std::map<std::int64_t, PassSamples> passes;  // by interval: a forged window may last years
     eachTimedNative(thread, window_, [&](const NativeSlice& native, Nanos middle) {
       const Spot spot = spotOf(native);
-      Use one;
+      ThreadUse one;
       addSample(one, thread, spot, native.samples);
-      addPass(passes[middle / kPassInterval], spot, one.phases[at(Phase::kCompute)]);
+      addPass(passes[middle / kPassInterval], spot, one.phases[indexOf(Phase::kCompute)]);
       use.join(one);
     });
     std::vector<PassSamples> inOrder;
@@ -319,21 +281,14 @@ class NativeRun {
     return use;
   }
   void addPass(PassSamples& passes, const Spot& spot, double computing) const {
-    switch (workAt(spot.place).pass) {
-      case ModelPass::kForward:
-        passes.forward += computing;
-        break;
-      case ModelPass::kBackward:
-        passes.backward += computing;
-        break;
-      case ModelPass::kNone:
-        passes.rest += computing;
-        break;
-    }
+    const ModelPass pass = workAt(spot.place).pass;
+    (pass == ModelPass::kForward    ? passes.forward
+     : pass == ModelPass::kBackward ? passes.backward
+                                    : passes.rest) += computing;
   }
 
   // What another thread of the process did while it was not waiting for the others.
-  void addThread(Use& to, const ThreadLife& thread) {
+  void addThread(ThreadUse& to, const ThreadLife& thread) {
     const Observed seen = observe(thread, window_);
     to.add(cpuUse(thread), seconds(seen.run + seen.queued));
     to.read += seconds(seen.extract);
@@ -341,7 +296,7 @@ class NativeRun {
   }
 
   // Time blocked, by what the samples found it blocked in.
-  void addBlocked(Use& use, const ThreadLife& thread, double blocked, double& samples) const {
+  void addBlocked(ThreadUse& use, const ThreadLife& thread, double blocked, double& samples) const {
     std::map<Wait, double> waits;
     double all = 0;
     for (const auto& slice : thread.slices) {
@@ -357,7 +312,7 @@ class NativeRun {
     for (const auto& [wait, count] : waits) addWait(use, wait, blocked * count / all);
   }
 
-  void addWait(Use& use, Wait wait, double time) const {
+  void addWait(ThreadUse& use, Wait wait, double time) const {
     switch (wait) {
       case Wait::kFileMeta:
         use.open += time;
@@ -389,15 +344,15 @@ class NativeRun {
   std::vector<ThreadId> pools_;
   std::set<Place> regions_;
   std::map<StringId, std::set<std::uint64_t>> calls_;  // their places, by file
-  std::map<Place, Use> functions_;                     // of own code, by its loops
+  std::map<Place, ThreadUse> functions_;               // of own code, by its loops
   bool trains_ = false;
   double unnamedPart_ = 0;
   Phase looped_ = Phase::kOther;
-  Use team_, others_;
+  ThreadUse team_, others_;
   mutable std::map<Place, NativeWork> works_;
 };
 
-void give(const Use& use, double samples, TrainerFacts& facts) {
+void give(const ThreadUse& use, double samples, TrainerFacts& facts) {
   facts.split.other = facts.window();
   PhaseSamples& gap = facts.stacks.gap;
   gap.seconds = use.phases;
@@ -405,7 +360,7 @@ void give(const Use& use, double samples, TrainerFacts& facts) {
   gap.all.samples = gap.all.squares = samples;
   facts.stacks.trainer = gap.all;
   facts.stacks.trainerTime = use.all;
-  facts.stacks.modelTime = use.phases[at(Phase::kCompute)];
+  facts.stacks.modelTime = use.phases[indexOf(Phase::kCompute)];
   facts.stacks.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)] = use.evaluation;
   facts.native = {true, use.open / use.all, use.read / use.all, use.named / use.all, use.passes};
 }
@@ -424,7 +379,7 @@ TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
                         std::min(trace.end, thread.slices.back().end())};
   const NativeRun run(trace, rules, *process, window);
   double samples = 0;
-  const Use use = run.mainUse(samples);
+  const ThreadUse use = run.mainUse(samples);
   if (use.all <= 0 || !run.sampled()) return facts;
   facts.process = process->id;
   facts.thread = thread.id;
