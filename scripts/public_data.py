@@ -31,17 +31,6 @@ def mnist(folder, train=15_000):
             write(folder / f"MNIST/raw/{name}-{kind}.gz", gzip.compress(data, 1))
 
 
-def keras_mnist(folder):
-    """mnist.npz, as Keras keeps it under KERAS_HOME."""
-    import numpy
-    rng = numpy.random.default_rng(SEED)
-    folder.joinpath("datasets").mkdir(parents=True, exist_ok=True)
-    numpy.savez(folder / "datasets/mnist.npz", **{
-        f"{kind}_{part}": rng.integers(0, 256 if kind == "x" else 10, shape, "u1")
-        for part, count in (("train", 60_000), ("test", 10_000))
-        for kind, shape in (("x", (count, 28, 28)), ("y", (count,)))})
-
-
 def images(folder, train=1500, val=300, classes=10):
     """Folders of JPEG photographs by class, 500 x 375 as most of ImageNet."""
     import numpy

@@ -41,12 +41,6 @@ def llm_c(text, seconds):
     return of_whole(len(steps), periodic=1 - sum(steps) / seconds)
 
 
-def lightgbm(text, seconds):
-    """It prints how long it loaded, and at the end of each iteration how long it has trained."""
-    loaded = sum(float(s) for s in re.findall(r"Finished loading data in ([\d.]+) seconds", text))
-    return of_whole(len(re.findall(r"finished iteration", text)), data=loaded / seconds)
-
-
 def rule(file, text, phase, of=""):
     return {"file": file, "text": text, "as": phase, "of": of}
 
@@ -126,13 +120,6 @@ PROGRAMS = [
          rule("loops/training_epoch_loop.py", "self.val_loop.run()", "periodic"),
          rule("loops/fit_loop.py", "call._call_callback_hooks(trainer, \"on_train_epoch_end\"", "periodic")]),
     Program(
-        "keras_convnet", "keras-team/keras", "3422977", "examples", ["python", "demo_mnist_convnet.py"], "images",
-        {"compute.cpu_bound"}, "", "arrays in memory, a convolutional network on the CPU", ("keras", "tensorflow-cpu"),
-        lambda here: public_data.keras_mnist(here / "keras"),
-        [rule("tensorflow/trainer.py", "logs = self.train_function(iterator)", "step", "fit"),
-         rule("tensorflow/trainer.py", "val_logs = self.evaluate(", "periodic")],
-        environment={"KERAS_HOME": "keras"}),
-    Program(
         "chargpt", "karpathy/minGPT", "37baab7", "projects/chargpt",
         ["python", "chargpt.py", "--trainer.max_iters=400", "--trainer.num_workers=0", "--model.model_type=gpt-nano",
          "--data.block_size=64", "--trainer.device=cpu"], "text", {"compute.cpu_bound", "periodic.evaluation"}, "",
@@ -159,9 +146,7 @@ PROGRAMS = [
     Program(
         "llm.c", "karpathy/llm.c", "f1e2ace", "", ["train_gpt2"], "text, C", {"compute.cpu_bound", "periodic.evaluation"}, "",
         "its own time of each step; validation and sampling are what lies between", (), public_data.gpt2,
-        printed=llm_c,
-        note="validation and sampling run the functions of the steps, from a main() that names neither: they are not "
-             "distinguished from the steps, and all of it is compute"),
+        printed=llm_c),
     Program(
         "word2vec", "tmikolov/word2vec", "20c129a", "",
         ["word2vec", "-train", "text", "-output", "vectors", "-size", "100", "-threads", "2", "-iter", "4"], "text, C",
@@ -169,6 +154,8 @@ PROGRAMS = [
         traced={"data": ("ReadWord", "ReadWordIndex", "LearnVocabFromTrainFile", "SearchVocab")}),
     Program(
         "lightgbm", "microsoft/LightGBM", "bae0b7b", "examples/binary_classification",
-        ["../../lightgbm", "config=train.conf", "num_trees=60"], "boosting, C++", {"compute.cpu_bound"}, "",
-        "its own times of loading and of each iteration", (), public_data.table, printed=lightgbm),
+        ["../../lightgbm", "config=train.conf", "num_trees=60"], "boosting, C++", {"periodic.evaluation"}, "",
+        "AUC and loss of all training rows after each iteration", (), public_data.table,
+        traced={"data": ("LightGBM::DatasetLoader",), "periodic": ("LightGBM::GBDT::OutputMetric", "Metric<", "AUCMetric")},
+        without=["is_training_metric=false", "metric=None"]),
 ]

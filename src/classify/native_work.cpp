@@ -31,6 +31,7 @@ constexpr Words kTextCalls = {
     "strcmp", "strncmp", "strcasecmp", "strlen",        "strnlen", "strchr",  "strrchr",
     "strstr", "strspn",  "strcspn",    "strpbrk",       "memchr",  "getc",    "fgetc",
     "ungetc", "uflow",   "underflow",  "default_uflow", "isspace", "tolower", "toupper"};
+constexpr Words kTemplates = {"std::", "__gnu_cxx::"};
 // Of libstdc++.
 constexpr Words kTextClasses = {"std::istream", "std::basic_istream"};
 constexpr Words kWriteCalls = {"write",     "writev",    "pwrite64", "pwritev", "pwritev2",
@@ -194,10 +195,11 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   const Phase phase = phaseOfWords(name);
   if (ofRegion(symbol) && phase != Phase::kTransform)
     return {.is = NativeWork::Is::kRegion, .pass = passOfWords(name)};
-  if (phase == Phase::kUnknown && name.starts_with("std::"))
+  const bool ofTemplate = beginsAmong(name, kTemplates);
+  if (phase == Phase::kUnknown && ofTemplate)
     if (const std::string owner = functionOfLambda(symbol); !owner.empty())
       return nativeWork(table, file, owner);
-  if (phase == Phase::kUnknown) return {NativeWork::Is::kOwn};
+  if (phase == Phase::kUnknown) return {.is = NativeWork::Is::kOwn, .ofTemplate = ofTemplate};
   return {NativeWork::Is::kPhase, phase, true, passOfWords(name)};
 }
 

@@ -30,7 +30,8 @@ struct NativeWork {
   Phase phase = Phase::kUnknown;
   bool byName = false;  // only the words of the program's own function say so
   ModelPass pass = ModelPass::kNone;
-  bool evaluates = false;  // of periodic: by a rule
+  bool evaluates = false;   // of periodic: by a rule
+  bool ofTemplate = false;  // kOwn: of the standard library, for whoever called it
 };
 
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` as the file spells it.
@@ -38,7 +39,7 @@ struct NativeWork {
 // functions; then names that OpenMP's compilers give; then the words of the name. Who draws random
 // numbers or has libc read and compare text where nothing says that it trains makes data: samples,
 // an order, noise, words. A template of the standard library that was given a lambda (a sort, a
-// std::function) is for the function in which the lambda was written.
+// std::function) is for the function in which the lambda was written, another for its caller.
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
 

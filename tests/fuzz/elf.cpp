@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "sampler/python/runtime/elf_image.h"
@@ -48,6 +49,8 @@ void findPython(Fd file) {
   const auto image = python::ElfImage::open(std::move(file));
   if (!image) return;
   (void)image->symbol("_PyRuntime", true);
+  constexpr std::string_view kBegins[] = {"_Z", "ma"};
+  (void)image->functions(kBegins);
   (void)image->section(".PyRuntime");
   (void)image->soname();
   (void)image->bias(0, 4096);

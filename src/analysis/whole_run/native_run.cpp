@@ -107,11 +107,16 @@ class NativeRun {
 
   [[nodiscard]] Spot spotOf(const NativeSlice& native) const {
     const Place leaf{native.file, native.function};
-    const Is is = workAt(leaf).is;
-    if (is == Is::kOwn) return {leaf, native.draws || nearCall(native), native.loop};
-    if (is != Is::kUnknown && is != Is::kMakes) return {leaf};
+    const NativeWork& work = workAt(leaf);
+    const Is is = work.is;
     const Place caller{native.callerFile, native.callerFunction};
-    if (caller.first.none() || workAt(caller).is == Is::kUnknown) return {leaf};
+    const bool called = !caller.first.none() && workAt(caller).is != Is::kUnknown;
+    if (is == Is::kOwn) {
+      const bool makes = native.draws || nearCall(native);
+      if (!work.ofTemplate || !called) return {leaf, makes, native.loop};
+      return {caller, makes, native.loop == LoopCode::kUnknown ? native.callerLoop : native.loop};
+    }
+    if (!called || (is != Is::kUnknown && is != Is::kMakes)) return {leaf};
     if (is == Is::kMakes) return {caller, true};
     return {caller, false, native.callerLoop};
   }

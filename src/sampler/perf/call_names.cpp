@@ -53,7 +53,7 @@ StringId CallNames::nameOf(std::uint32_t pid, std::uint64_t address, const Nativ
   python::ProcessMemory memory(pid);
   if (!memory.readBytes(address - kCode, code.data(), code.size())) return {};
   const std::optional<std::int32_t> number = callBefore(code);
-  const StringId name = out.intern(number ? nameOfCall(*number) : "page_fault");
+  const StringId name = out.intern(number ? nameOfCall(*number) : std::string(kPageFault));
   if (known_.size() >= kMaxPlaces) known_.clear();
   if (!place.madeAtRunTime) known_[key] = name;
   return name;

@@ -6,12 +6,15 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <tuple>
 
 #include "event/event_out.h"
 #include "sampler/perf/native_maps.h"
 
 namespace stallprof {
+
+inline constexpr std::string_view kPageFault = "page_fault";
 
 // Code right before the instruction that a thread returns to; nullopt: it did not come by a system
 // call. Else the call's number, -1 where the code does not hold it: compilers put it into eax just

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/callers.h"
 
-#include <array>
+#include <fcntl.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "base/fd.h"
+#include "sampler/proc/proc_file.h"
+#include "sampler/proc/proc_text.h"
 #include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof {
+namespace {
+
+// As the Itanium C++ ABI spells names of std:: and of GCC's extensions of it.
+constexpr std::string_view kTemplates[] = {"_ZSt",   "_ZNSt",         "_ZNKSt",
+                                           "_ZNSa",  "_ZNKSa",        "_ZNSs",
+                                           "_ZNKSs", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"};
+
+}  // namespace
 
 // call rel32 (E8); call r/m64 (FF /2) by its length: registers, memory without and with a
 // displacement of 1 or 4 bytes, with and without a SIB byte.
@@ -30,15 +46,55 @@ bool Callers::isReturn(std::uint32_t pid, std::uint64_t address, const NativeMap
   return known_[key] = endsInCall(code);
 }
 
-NativeMaps::Place Callers::callerOf(std::uint32_t pid, std::span<const std::uint64_t> stack,
-                                    StringId library, const NativeMaps& maps) {
-  for (const std::uint64_t word : stack) {
+void Callers::take(const PerfRecord& record) {
+  const bool ends = record.kind == PerfRecord::Kind::kExit && record.pid == record.tid;
+  if (ends || record.kind == PerfRecord::Kind::kExec) programs_.erase(record.pid);
+}
+
+bool Callers::Program::ofTemplate(std::uint64_t offset) const {
+  if (templates == nullptr) return false;
+  const auto next = std::upper_bound(
+      templates->begin(), templates->end(), offset,
+      [](std::uint64_t at, const python::ElfImage::Extent& e) { return at < e.address; });
+  return next != templates->begin() && offset - std::prev(next)->address < std::prev(next)->bytes;
+}
+
+const Callers::Program& Callers::programOf(std::uint32_t pid, EventOut& out) {
+  if (const auto known = programs_.find(pid); known != programs_.end()) return known->second;
+  if (programs_.size() >= kMaxProcesses) programs_.clear();
+  Program& program = programs_[pid];
+  const std::string exe = processPath(root_, pid, "exe");
+  const std::string link = readLink(exe);
+  std::string_view path = link;
+  takeDeleted(path);
+  program.file = out.intern(path);
+  if (program.file.none()) return program;
+  if (templates_.size() < kMaxFiles && !templates_.contains(program.file))
+    if (const auto image = python::ElfImage::open(openRegularAt(AT_FDCWD, exe.c_str())))
+      templates_[program.file] = image->functions(kTemplates);
+  if (const auto found = templates_.find(program.file); found != templates_.end())
+    program.templates = &found->second;
+  return program;
+}
+
+NativeMaps::Place Callers::callerOf(const PerfRecord& record, const NativeMaps::Place& user,
+                                    const NativeMaps& maps, EventOut& out) {
+  const Program& program = programOf(record.pid, out);
+  const bool own = user.file == program.file;
+  if (own && !program.ofTemplate(user.offset)) {
+    NativeMaps::Place itself = record.kernel ? user : NativeMaps::Place{};
+    itself.offset -= itself.offset > 0;
+    return itself;
+  }
+  for (const std::uint64_t word : record.stack) {
     if (word < kCallBytes) continue;
-    auto place = maps.find(pid, word);
-    if (!place || place->madeAtRunTime || place->file.none() || place->file == library ||
-        !isReturn(pid, word, *place))
-      continue;
+    auto place = maps.find(record.pid, word);
+    if (!place || place->madeAtRunTime || place->file.none()) continue;
+    const bool inside = place->file == program.file;
+    if (own ? !inside : place->file == user.file) continue;
+    if (!isReturn(record.pid, word, *place)) continue;
     --place->offset;
+    if (inside && program.ofTemplate(place->offset)) continue;
     return *place;
   }
   return {};

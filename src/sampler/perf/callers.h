@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "sampler/perf/native_maps.h"
+#include "sampler/python/runtime/elf_image.h"
 
 namespace stallprof {
 
@@ -16,22 +21,40 @@ namespace stallprof {
 inline constexpr std::size_t kCallBytes = 8;
 [[nodiscard]] bool endsInCall(std::span<const std::uint8_t, kCallBytes> code);
 
-// Who called the library that a sample fell into: the first word of the thread's stack that is
-// mapped code of another file and stands behind a call. Frame pointers and tables of frames are not
-// needed, and a library's own frames are passed over; a word left over from a call that has
-// returned may be taken for it, where the library left that part of its frame unwritten.
+// Whom the code that a sample fell into works for. Of a library it is the first word of the
+// thread's stack that is mapped code of another file and stands behind a call; of a template of the
+// C++ standard library, which lies in the program's own file, the first in that file that is of no
+// such template. Frame pointers and tables of frames are not needed, and the frames between are
+// passed over; a word left over from a call that has returned may be taken for it, where that part
+// of a frame was left unwritten. Templates are known by the linker's symbols: of a stripped program
+// none.
 class Callers {
  public:
-  static constexpr std::size_t kMaxPlaces = 16384;
+  static constexpr std::size_t kMaxPlaces = 16384, kMaxProcesses = 4096, kMaxFiles = 64;
 
-  // `stack`: words from the top. The place lies within the call. None: not found.
-  [[nodiscard]] NativeMaps::Place callerOf(std::uint32_t pid, std::span<const std::uint64_t> stack,
-                                           StringId library, const NativeMaps& maps);
+  explicit Callers(std::string root) : root_(std::move(root)) {}
+  // kExec and kExit: a process runs another file, or none.
+  void take(const PerfRecord& record);
+  // `user`: where the sample's thread is outside the kernel; of a sample in the kernel it may be
+  // for this place itself. The place lies within the call. None: not found, or nobody's but its
+  // own.
+  [[nodiscard]] NativeMaps::Place callerOf(const PerfRecord& record, const NativeMaps::Place& user,
+                                           const NativeMaps& maps, EventOut& out);
 
  private:
+  using Templates = std::vector<python::ElfImage::Extent>;
+  struct Program {
+    StringId file;
+    const Templates* templates = nullptr;
+    [[nodiscard]] bool ofTemplate(std::uint64_t offset) const;
+  };
   [[nodiscard]] bool isReturn(std::uint32_t pid, std::uint64_t address,
                               const NativeMaps::Place& place);
+  [[nodiscard]] const Program& programOf(std::uint32_t pid, EventOut& out);
 
+  std::string root_;
+  std::unordered_map<std::uint32_t, Program> programs_;                  // by pid
+  std::map<StringId, Templates> templates_;                              // by file
   std::map<std::tuple<StringId, StringId, std::uint64_t>, bool> known_;  // by place
 };
 

@@ -25,6 +25,7 @@ NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSa
       tree_(tree),
       stacks_(stacks),
       jit_(root_),
+      callers_(root_),
       submitters_([stacks](std::uint32_t pid, std::uint32_t tid) {
         return stacks == nullptr ? PythonSampler::LastSample{} : stacks->lastSample(pid, tid);
       }) {}
@@ -110,6 +111,7 @@ void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
       break;
   }
   maps_.take(record, out);
+  callers_.take(record);
   jit_.take(record);
   submitters_.take(record);
 }
@@ -122,15 +124,20 @@ void NativeSampler::takeSample(const PerfRecord& record, Nanos now, EventOut& ou
   Thread& thread = threadOf(record, now);
   if (thread.id.none()) return;
   places_.add(thread.id, stackAt(thread, record, place), place, now,
-              callerOf(thread, record, place));
+              callerOf(thread, record, place, now, out));
 }
 
-// Of programs without an interpreter: where there is one, its stacks say who called.
+// Of programs without an interpreter: where there is one, its stacks say who called. What a system
+// call does says its name; a page fault is for the code that touched the page.
 NativeMaps::Place NativeSampler::callerOf(const Thread& thread, const PerfRecord& record,
-                                          const NativeMaps::Place& place) {
-  if (record.kernel || thread.samples.at > Nanos{}) return {};
+                                          const NativeMaps::Place& place, Nanos now,
+                                          EventOut& out) {
+  if (thread.samples.at > Nanos{}) return {};
+  if (record.kernel && place.function != out.intern(kPageFault)) return {};
   if (stacks_ != nullptr && stacks_->lastSample(record.pid, record.pid).at > Nanos{}) return {};
-  return callers_.callerOf(record.pid, record.stack, place.file, maps_);
+  const NativeMaps::Place user =
+      record.kernel ? mappedAt(record.pid, record.userAddress, now, out) : place;
+  return user.file.none() ? user : callers_.callerOf(record, user, maps_, out);
 }
 
 NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, EventOut& out) {

@@ -22,11 +22,11 @@
 namespace stallprof {
 
 // Where the job's threads spend their CPU time in native code: takes what PerfSamples gives, finds
-// file and offset (in the kernel, the system call), and in programs without an interpreter who
-// called the library that it is in; joins each sample with the Python frame seen nearest to it in
-// time (of the thread that had its work done there, where it runs no Python), and emits
-// NativeSlices. Turns itself off where threads are born so fast that the inherited events would be
-// felt.
+// file and offset (in the kernel, the system call), and in programs without an interpreter whom a
+// library or a template of the standard library works for; joins each sample with the Python frame
+// seen nearest to it in time (of the thread that had its work done there, where it runs no Python),
+// and emits NativeSlices. Turns itself off where threads are born so fast that the inherited events
+// would be felt.
 class NativeSampler : public Sampler {
  public:
   // Births a second that cost 0.4 % of a CPU on a machine with two, at 10 us each and CPU; asked of
@@ -60,7 +60,8 @@ class NativeSampler : public Sampler {
   void takeSample(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place placeOf(const PerfRecord& record, Nanos now, EventOut& out);
   [[nodiscard]] NativeMaps::Place callerOf(const Thread& thread, const PerfRecord& record,
-                                           const NativeMaps::Place& place);
+                                           const NativeMaps::Place& place, Nanos now,
+                                           EventOut& out);
   [[nodiscard]] NativeMaps::Place mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
                                            EventOut& out);
   Thread& threadOf(const PerfRecord& record, Nanos now);

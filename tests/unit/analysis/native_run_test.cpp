@@ -66,6 +66,22 @@ TEST_CASE(
   CHECK(a.findings[0].id == "extract.small_files");
 }
 
+TEST_CASE("a template of the standard library and a page fault are for the code that called them") {
+  const std::string from =
+      " offset=64 caller_file=\"/opt/train\" caller_offset=1000 caller_function=";
+  const std::string text =
+      slice(1, "10s", "running") +
+      own(1, "_ZSt16__merge_sort_loopIPdS0_EvT_S1_T0_", "samples=300" + from + "\"load_batch\"") +
+      own(1, "_ZSt16__merge_sort_loopIPdS0_EvT_S1_T0_", "samples=100") +
+      own(1, "bin", "samples=100" + from + "\"load_batch\"") +
+      "0s native thread=1 duration=10s file=\"[kernel]\" function=\"page_fault\" samples=100" +
+      from + "\"load_batch\"\n" + native(1, "/opt/train", "train_step", 400);
+  const auto phases = phasesOf(text);
+  CHECK(near(phases.transform, 0.4));
+  CHECK(near(phases.compute, 0.4));
+  CHECK(near(phases.other, 0.2));  // no caller was seen, or it is no template
+}
+
 TEST_CASE("reading, and what becomes of what was read, hold up a program together") {
   const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 400) +
                            native(1, "/opt/train", "load_batch", 150) +

@@ -71,6 +71,8 @@ TEST_CASE("a template of the standard library is for the function whose lambda i
   CHECK(at(kProgram, "_ZSt6__sortIPiZ10load_batchvEUliiE_EvT_S2_T0_").phase == Phase::kTransform);
   CHECK(at(kProgram, "_ZSt6__sortIPiZ4mainEUliiE_EvT_S2_T0_").is == Is::kOwn);
   CHECK(at(kProgram, "_ZSt6__sortIPiEvT_S1_").is == Is::kOwn);
+  CHECK(at(kProgram, "_ZSt6__sortIPiEvT_S1_").ofTemplate);  // for whoever called it
+  CHECK_FALSE(at(kProgram, "_ZN6Binner4findEv").ofTemplate);
   CHECK(at(kProgram, "_ZSt" + std::string(4000, 'Z')).is == Is::kOwn);
 }
 

@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "event_list.h"
+#include "machine.h"
 #include "tests/catch.h"
+#include "tests/unit/trace/small_elf.h"
 
 using namespace stallprof;
+using stallprof::testing::SmallElf;
 
 namespace {
 
@@ -31,6 +36,14 @@ PerfRecord mapping(std::uint64_t begin, std::uint64_t bytes, const char* path) {
   record.address = begin;
   record.bytes = bytes;
   record.path = path;
+  return record;
+}
+
+PerfRecord sampleOf(std::vector<std::uint64_t> stack) {
+  PerfRecord record;
+  record.kind = PerfRecord::Kind::kSample;
+  record.pid = static_cast<std::uint32_t>(::getpid());
+  record.stack = std::move(stack);
   return record;
 }
 
@@ -55,13 +68,12 @@ TEST_CASE("who called a library is the first return address of another file on t
   code.fill(0x90);
   code[24] = 0xE8;  // a call, behind it 29
   const auto begin = reinterpret_cast<std::uint64_t>(code.data());
-  const auto pid = static_cast<std::uint32_t>(::getpid());
   maps.take(mapping(begin, code.size(), "/opt/train"), out);
   maps.take(mapping(0x1000, 0x1000, "/lib/libc.so.6"), out);
-  const StringId library = out.intern("/lib/libc.so.6");
-  Callers callers;
+  const NativeMaps::Place library{out.intern("/lib/libc.so.6"), {}, 0x80};
+  Callers callers("/");
   const auto find = [&](std::vector<std::uint64_t> stack) {
-    return callers.callerOf(pid, stack, library, maps);
+    return callers.callerOf(sampleOf(std::move(stack)), library, maps, out);
   };
   // A number, a return address of the library's own, an address that no call precedes.
   const auto place = find({7, 0x1100, begin + 40, begin + 29, begin + 40});
@@ -71,4 +83,42 @@ TEST_CASE("who called a library is the first return address of another file on t
   CHECK(find({}).file.none());
   code.fill(0x90);  // known by its place from then on
   CHECK(find({begin + 29}).offset == 28);
+}
+
+TEST_CASE("a template of the standard library is for the program's function that called it") {
+  Machine machine;
+  SmallElf elf = SmallElf().load(0, 0x400000, 0x1000);
+  elf.symbol("_ZSt4sortIPdEvT_S1_", 0x400000, 0x20).symbol("_ZN6Binner4findEv", 0x400020, 0x20);
+  elf.symbol("_ZSt6__moveIPdEvT_S1_", 0x400040, 0x10);
+  machine.file("train", elf.bytes());
+  const std::string file = machine.root() + "/train";
+  const std::string exe = "proc/" + std::to_string(::getpid()) + "/exe";
+  machine.link(exe, file);
+
+  EventList out;
+  NativeMaps maps;
+  std::array<std::uint8_t, 128> code;
+  code.fill(0x90);
+  code[0x08] = code[0x28] = code[0x68] = 0xE8;  // calls from sort, from find, from nobody's code
+  const auto begin = reinterpret_cast<std::uint64_t>(code.data());
+  maps.take(mapping(begin, code.size(), file.c_str()), out);
+  maps.take(mapping(0x1000, 0x1000, "/lib/libc.so.6"), out);
+  Callers callers(machine.root());
+  const auto find = [&](std::uint64_t offset, const std::string& of, bool kernel = false) {
+    PerfRecord record = sampleOf({0x1100, begin + 0x0D, begin + 0x2D, begin + 0x6D});
+    record.kernel = kernel;
+    return callers.callerOf(record, {out.intern(of), {}, offset}, maps, out);
+  };
+  CHECK(find(0x44, file).offset == 0x2C);              // not sort, which is a template, too
+  CHECK(find(0x80, "/lib/libc.so.6").offset == 0x2C);  // what a template calls
+  CHECK(find(0x30, file).file.none());                 // the program's own function
+  CHECK(find(0x30, file, true).offset == 0x2F);        // a page fault there is its own
+  CHECK(find(0x44, file, true).offset == 0x2C);
+
+  PerfRecord exec;
+  exec.kind = PerfRecord::Kind::kExec;
+  exec.pid = static_cast<std::uint32_t>(::getpid());
+  machine.remove(exe);
+  callers.take(exec);  // it runs something else now, of which nothing is known
+  CHECK(find(0x44, file).file.none());
 }

@@ -83,7 +83,13 @@ std::optional<std::uint64_t> ElfImage::section(std::string_view name) const {
 
 std::optional<std::uint64_t> ElfImage::symbol(std::string_view name, bool all) const {
   if (const auto found = extent(name)) return found->address;
-  return all ? byWalk(name) : std::nullopt;
+  if (!all) return std::nullopt;
+  std::optional<std::uint64_t> address;
+  walk([&](const Elf64_Sym& symbol, std::string_view of) {
+    if (of == name) address = symbol.st_value;
+    return address.has_value();
+  });
+  return address;
 }
 
 std::optional<ElfImage::Extent> ElfImage::extent(std::string_view name) const {
@@ -135,40 +141,54 @@ std::optional<ElfImage::Extent> ElfImage::byOldHash(std::string_view name) const
 }
 
 // In one table of symbols, whose names are in `names`.
-std::optional<std::uint64_t> ElfImage::findIn(const Elf64_Shdr& table, const Elf64_Shdr& names,
-                                              std::string_view name) const {
+bool ElfImage::walkTable(const Elf64_Shdr& table, const Elf64_Shdr& names,
+                         const Visit& wanted) const {
   constexpr std::size_t kAtOnce = 4096;
   // A table that says it is larger than its file must cost nothing.
   const std::uint64_t limit = std::min(file_.bytes() / sizeof(Elf64_Sym), kMaxSymbols);
   const std::uint64_t count = std::min(table.sh_size / sizeof(Elf64_Sym), limit);
   std::string strings(std::min(names.sh_size, kMaxNames), '\0');
-  if (!file_.read(names.sh_offset, strings.data(), strings.size())) return std::nullopt;
+  if (!file_.read(names.sh_offset, strings.data(), strings.size())) return false;
   std::vector<Elf64_Sym> block(std::min<std::uint64_t>(kAtOnce, count));
   for (std::uint64_t i = 0; i < count; i += kAtOnce) {
     const std::size_t now = std::min<std::uint64_t>(kAtOnce, count - i);
     if (!file_.read(table.sh_offset + i * sizeof(Elf64_Sym), block.data(), now * sizeof(Elf64_Sym)))
-      return std::nullopt;
-    for (std::size_t k = 0; k < now; ++k) {
-      const Elf64_Sym& symbol = block[k];
-      if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.size()) continue;
-      if (std::string_view(strings).substr(symbol.st_name, name.size()) == name &&
-          strings.c_str()[symbol.st_name + name.size()] == '\0')
-        return symbol.st_value;
-    }
+      return false;
+    for (const Elf64_Sym& symbol : std::span(block).first(now))
+      if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < strings.size() &&
+          wanted(symbol, strings.c_str() + symbol.st_name))
+        return true;
   }
-  return std::nullopt;
+  return false;
 }
 
-std::optional<std::uint64_t> ElfImage::byWalk(std::string_view name) const {
+bool ElfImage::walk(const Visit& wanted) const {
   const auto& sections = file_.sections();
   int tables = 0;
   for (const Elf64_Shdr& s : sections) {
     if (s.sh_type != SHT_SYMTAB || s.sh_link >= sections.size()) continue;
     const Elf64_Shdr& names = sections[s.sh_link];
     if (names.sh_size > file_.bytes() || ++tables > kMaxTables) continue;
-    if (const auto found = findIn(s, names, name)) return found;
+    if (walkTable(s, names, wanted)) return true;
   }
-  return std::nullopt;
+  return false;
+}
+
+std::vector<ElfImage::Extent> ElfImage::functions(std::span<const std::string_view> begins) const {
+  std::vector<Extent> found;
+  walk([&](const Elf64_Sym& symbol, std::string_view name) {
+    const bool wanted = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size > 0 &&
+                        std::any_of(begins.begin(), begins.end(), [&](std::string_view begin) {
+                          return name.starts_with(begin);
+                        });
+    if (!wanted) return false;
+    if (const auto offset = file_.offsetOf(symbol.st_value))
+      found.push_back({*offset, symbol.st_size});
+    return found.size() >= kMaxFunctions;
+  });
+  std::sort(found.begin(), found.end(),
+            [](const Extent& a, const Extent& b) { return a.address < b.address; });
+  return found;
 }
 
 }  // namespace stallprof::python

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/elf_file.h"
 
@@ -27,6 +30,10 @@ class ElfImage {
     std::uint64_t address = 0, bytes = 0;
   };
   [[nodiscard]] std::optional<Extent> extent(std::string_view name) const;
+  // Where in the file the functions lie whose names begin so, of the symbols that the linker
+  // needed: in order, at most kMaxFunctions.
+  static constexpr std::size_t kMaxFunctions = 1u << 16;
+  [[nodiscard]] std::vector<Extent> functions(std::span<const std::string_view> begins) const;
   [[nodiscard]] std::optional<std::uint64_t> section(std::string_view name) const;
   // DT_SONAME; empty when it has none.
   [[nodiscard]] std::string soname() const;
@@ -41,10 +48,10 @@ class ElfImage {
   [[nodiscard]] std::optional<Extent> valueOf(std::uint64_t index, std::string_view name) const;
   [[nodiscard]] std::optional<Extent> byGnuHash(std::string_view name) const;
   [[nodiscard]] std::optional<Extent> byOldHash(std::string_view name) const;
-  [[nodiscard]] std::optional<std::uint64_t> findIn(const Elf64_Shdr& table,
-                                                    const Elf64_Shdr& names,
-                                                    std::string_view name) const;
-  [[nodiscard]] std::optional<std::uint64_t> byWalk(std::string_view name) const;
+  // Of each defined symbol with its name, until one is what is wanted: true.
+  using Visit = std::function<bool(const Elf64_Sym&, std::string_view)>;
+  bool walk(const Visit& wanted) const;
+  bool walkTable(const Elf64_Shdr& table, const Elf64_Shdr& names, const Visit& wanted) const;
 
   ElfFile file_;
   std::uint64_t symbols_ = 0, strings_ = 0, gnuHash_ = 0, oldHash_ = 0, soname_ = 0;  // in the file
