@@ -20,6 +20,9 @@ inline constexpr std::string_view kAsksPool = "python.pool_wait";
 // One that says that a thread only waits for the end of others.
 inline constexpr std::string_view kJoinsThread = "python.thread_join";
 
+// One that the user's own classes get, too, by their names.
+inline constexpr std::string_view kEnvironment = "environment";
+
 inline constexpr std::string_view kOwnProducer = "own.producer";
 inline constexpr std::string_view kOwnTrainer = "own.trainer";
 inline constexpr std::string_view kOwnData = "own.data_function";

@@ -53,7 +53,7 @@ struct ExplainPage {
 };
 
 // What a rule may offer, at most six.
-using Offers = std::array<const AdviceDefinition*, 6>;
+using Offers = std::array<const AdviceDefinition*, 7>;
 template <typename... Definitions>
 constexpr Offers offers(const Definitions&... each) {
   return {&each...};

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "analysis/facts/native_samples.h"
 #include "analysis/steps/loops.h"
@@ -80,11 +83,19 @@ std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
 }
 
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
-bool stepsEnvironment(std::string_view function) {
-  if (!function.ends_with(".step") && !function.ends_with(".reset")) return false;
+// `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
+// unless it updates weights by hand.
+bool stepsEnvironment(std::string_view function, bool noModel) {
+  constexpr std::string_view kOfClass[] = {"env", "environment"};
+  constexpr std::string_view kOptimizers[] = {"optim", "optimizer", "sgd",       "adam",    "adamw",
+                                              "lion",  "momentum",  "scheduler", "adagrad", "lr"};
+  const bool step = function.ends_with(".step");
+  if (!step && !function.ends_with(".reset")) return false;
   const std::vector<std::string> words = splitName(function);
-  return std::find(words.begin(), words.end(), "env") != words.end() ||
-         std::find(words.begin(), words.end(), "environment") != words.end();
+  const auto any = [&](std::span<const std::string_view> of) {
+    return std::find_first_of(words.begin(), words.end(), of.begin(), of.end()) != words.end();
+  };
+  return any(kOfClass) || (step && noModel && !any(kOptimizers));
 }
 
 class Finder {
@@ -142,14 +153,22 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
     const Samples& f = found->second;
-    const bool data = reads(f) || cutsArrays(f) || (fetched_ && preparesData(f)) ||
-                      stepsEnvironment(trace_.text(trace_.stack(frame).function));
+    const bool data = reads(f) || cutsArrays(f) || (fetched_ && preparesData(f));
     if (f.model <= kNoModel * f.all && data) return true;
     const std::uint32_t number = trace_.stack(frame).line;
     const Samples& line = lines_[{found->first, number}];
     const bool above =
         number < firstOfModel(found->first) && noModel(line) && operatorsBelow(kHalf, line);
     return cutsArrays(line) || (above && line.before >= line.after) || (above && farApart(line));
+  }
+
+  [[nodiscard]] bool isEnvironment(StackId frame) const {
+    const auto found = functions_.find(nameOf(frame));
+    if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
+    const Samples& f = found->second;
+    const bool alone = f.all >= kMinSamples && f.update == 0 && noModel(f);
+    return f.model <= kNoModel * f.all &&
+           stepsEnvironment(trace_.text(trace_.stack(frame).function), alone);
   }
 
   [[nodiscard]] bool followsUpdate(StackId frame) const {
@@ -285,6 +304,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
                       : finder.evaluates(frame)                  ? Is::kEvaluation
                       : finder.doesMuch(&Samples::writes, frame) ? Is::kWriting
                       : finder.doesMuch(&Samples::logs, frame)   ? Is::kLogging
+                      : finder.isEnvironment(frame)              ? Is::kPlays
                       : finder.makesData(frame)                  ? Is::kData
                       : follows                                  ? Is::kAfterUpdate
                                                                  : Is::kNeither);
@@ -304,6 +324,8 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
     return SampleLabel{Phase::kPeriodic, OverheadKind::kLogging, kOwnWriting};
   if (is == Is::kData && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
+  if (is == Is::kPlays && vague)
+    return SampleLabel{Phase::kTransform, OverheadKind::kNone, kEnvironment};
   const bool extra = sample.phase == Phase::kCompute && sample.overhead == OverheadKind::kNone;
   if (is == Is::kAfterUpdate && extra && label.update.none())
     return SampleLabel{Phase::kCompute, OverheadKind::kAfterUpdate, kOwnAfterUpdate};

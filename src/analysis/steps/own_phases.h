@@ -24,7 +24,8 @@ namespace stallprof {
 //    framework's code, nor in BLAS; lines of a function that trains likewise, with a loader or
 //    without, above the line at which the model first runs (which decides alone where samples are
 //    too far apart to place them between steps). Or
-//  - they step or reset an environment, by the class and the name that they have.
+//  - they step or reset an environment, by the class and the name that they have; or are a method
+//    `step` with nothing of a model in it, of a class that is no optimizer by its name.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
 // no framework, and lies after such a batch or step and before the model: a batch cut in the loop,
@@ -54,7 +55,15 @@ class OwnPhases {
                                                  const SampleLabel& sample) const;
 
  private:
-  enum class Is : std::uint8_t { kNeither, kData, kEvaluation, kWriting, kLogging, kAfterUpdate };
+  enum class Is : std::uint8_t {
+    kNeither,
+    kData,
+    kPlays,
+    kEvaluation,
+    kWriting,
+    kLogging,
+    kAfterUpdate
+  };
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 

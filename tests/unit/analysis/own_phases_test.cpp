@@ -64,9 +64,10 @@ Analysis trained(int step, int array = 6) {
 
 // 200 steps of 100 ms, ten samples each: those of `samples`, and an optimizer's step at the end;
 // `once`: beside them, in one step.
-double transformed(const std::string& samples, const std::string& once = "") {
+double transformed(const std::string& samples, const std::string& once = "",
+                   const std::string& frames = "") {
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
+      test::traceOf(test::kTrainer + kFrames + frames + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
                     samples + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n" + once));
   return a.breakdown.phase ? a.breakdown.phase->transform : -1;
@@ -130,6 +131,36 @@ TEST_CASE("what a framework calls, or calls one, makes no data by its place alon
   CHECK(near(transformed(sample(10, 2, 11) + sample(30, 4, 12) + sample(70, 3, 4)), 0));
   CHECK(near(
       transformed(sample(10, 2, 9) + sample(30, 2, 10) + sample(50, 2, 13) + sample(70, 3, 4)), 0));
+}
+
+TEST_CASE(
+    "the step of an environment makes data, whatever its class is called; an update does not") {
+  const auto ofClass = [](const std::string& name, const std::string& below) {
+    const std::string frames = "0 stack stack=21 caller=1 file=\"cart.py\" function=\"" + name +
+                               ".step\" line=9\n0 stack stack=22 caller=21 " + below + " line=5\n";
+    return transformed(sample(10, 3, 4) + sample(40, 3, 21) + sample(70, 3, 22), "", frames);
+  };
+  const std::string own = "file=\"cart.py\" function=\"turn\"";
+  CHECK(near(ofClass("CartEnv", own), 0.6));
+  CHECK(near(ofClass("Cart", own), 0.6));
+  CHECK(near(ofClass("MyAdam", own), 0));
+  CHECK(near(ofClass("Cart", "file=\"/u/site-packages/torch/functional.py\" function=\"einsum\""),
+             0));
+}
+
+TEST_CASE("a loop that an environment holds up is advised to step several at once") {
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kFrames +
+                    "0 stack stack=21 caller=1 file=\"cart.py\" function=\"Cart.step\" line=9\n"
+                    "repeat 200 every 100ms\n"
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    sample(10, 4, 4) + sample(50, 5, 21) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE_FALSE(a.findings.empty());
+  CHECK(a.findings[0].id == "transform.in_process");
+  CHECK(a.findings[0].where.line == 9);
+  REQUIRE_FALSE(a.findings[0].advice.empty());
+  CHECK(a.findings[0].advice[0].id == "several_environments");
 }
 
 // Function cut() prepares a loader's batch, by code that samples of the kernel know.

@@ -249,6 +249,15 @@ TEST_CASE("Python code under tf.data makes batches one at a time: more threads w
   // Compiled code of those threads, and threads that the program starts itself.
   CHECK(first(tensorflow + compiled("fit", kWorks)).id == "transform.too_few_workers");
   CHECK(first(compiled("fit", kWorks + python)).id == "transform.too_few_workers");
+  // Two threads at once: the code releases the lock.
+  const auto busy = [](const std::string& thread) {
+    return "0ms slice thread=" + thread + " duration=100ms samples=10 run=100ms wait=running\n" +
+           "10ms stack_slice thread=" + thread + " duration=80ms samples=9 stack=6\n";
+  };
+  const std::string five = "0 thread thread=5 process=1 tid=105 name=\"python3\"\n";
+  CHECK(first(tensorflow + compiled("fit", busy("2"))).id == "transform.in_process");
+  CHECK(first(tensorflow + five + compiled("fit", busy("2") + busy("5"))).id ==
+        "transform.too_few_workers");
 }
 
 TEST_CASE("where nobody is seen to make that batch, the wait is unknown, and not compute") {

@@ -39,7 +39,8 @@ void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
   f.samples.samples += sample.count;
   for (std::uint32_t i = 0; i < sample.count; ++i) f.samples.seconds += seconds(sample.weight);
   if (sample.wait == Wait::kRunning) f.samples.running += sample.count;
-  if (what.rule != kOwnData && ownPython(label, sample)) f.samples.ownPython += sample.count;
+  const bool data = what.rule == kOwnData || what.rule == kEnvironment;
+  if (!data && ownPython(label, sample)) f.samples.ownPython += sample.count;
   if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
   if (thread == f.last) return;
   f.last = thread;

@@ -32,27 +32,35 @@ bool threadsFallBehind(const Evidence& e) {
          e.transform >= kTied * e.extract;
 }
 
-double pythonOfWait(const Evidence& e) {
+// Of the threads that make batches, those of processes that the program starts itself.
+static std::int64_t ofOthers(const Evidence& e) {
+  const auto& threads = e.trainer.threads;
+  return std::count_if(threads.begin(), threads.end(), [&](ThreadId id) {
+    return e.trace.thread(id).process != e.trainer.process;
+  });
+}
+
+double pythonOfThreads(const Evidence& e) {
   double sum = 0;
   for (const FunctionSamples& f : e.trainer.stacks.functions)
     if (f.side == Side::kProducer && f.samples > 0) sum += f.seconds * f.running / f.samples;
-  const double wait = e.transform * e.window;
-  return wait > 0 ? std::min(1.0, sum / wait) : 0;
+  return e.window > 0 ? sum / e.window : 0;
 }
 
 bool pythonFallsBehind(const Evidence& e) {
-  constexpr double kMainly = 0.5;
-  return runsTensorFlow(e.trace, e.trainer.process) && pythonOfWait(e) > kMainly;
+  // Of the wait; of the time: nearer to one thread than to two.
+  constexpr double kMainly = 0.5, kOne = 1.5;
+  const double python = pythonOfThreads(e);
+  return runsTensorFlow(e.trace, e.trainer.process) && ofOthers(e) == 0 &&
+         python > kMainly * e.transform && python < kOne;
 }
 
 Finding threadsFinding(const Evidence& e, std::string title) {
   Finding f = loaderFinding(e, e.transform, std::move(title));
   f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
   addWaitEvidence(f, e);
-  const auto own =
-      std::count_if(e.trainer.threads.begin(), e.trainer.threads.end(),
-                    [&](ThreadId id) { return e.trace.thread(id).process == e.trainer.process; });
-  const auto others = static_cast<std::int64_t>(e.trainer.threads.size()) - own;
+  const std::int64_t others = ofOthers(e);
+  const auto own = static_cast<std::int64_t>(e.trainer.threads.size()) - others;
   if (own > 0)
     addEvidence(f, "made by {} of the training process, which also do other work",
                 {countWord(own, "thread")});

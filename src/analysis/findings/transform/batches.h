@@ -14,10 +14,11 @@ void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are i
 // Without a known loader: threads of the training process make the batches (tf.data's, a prefetch
 // thread's), and the step waits for those more than for reading.
 [[nodiscard]] bool threadsFallBehind(const Evidence& e);
-// Of that wait, the part in which Python code of those threads was on a CPU.
-[[nodiscard]] double pythonOfWait(const Evidence& e);
-// TensorFlow's threads call Python code to make the batches, which only one of them runs at a time,
-// and that is more than half of the wait.
+// Of the time, the part in which Python code of those threads was on a CPU; over 1 where several
+// were at once.
+[[nodiscard]] double pythonOfThreads(const Evidence& e);
+// TensorFlow's threads call Python code to make the batches, for more than half of the wait, and
+// only one of them runs it at a time: no other process does, and the lock is not released.
 [[nodiscard]] bool pythonFallsBehind(const Evidence& e);
 // A finding about those: what one batch takes of them is not known, so no gain is predicted.
 [[nodiscard]] Finding threadsFinding(const Evidence& e, std::string title);

@@ -6,6 +6,7 @@
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -28,12 +29,22 @@ const AdviceDefinition kIntoLoader{
     "Move this into the data set or the loader's collate_fn, so that its workers do it while the "
     "step is computed."};
 
-void pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
+// What it does next depends on what the model does now: it cannot run ahead.
+const AdviceDefinition kSeveralEnvironments{
+    "several_environments", {}, [](const AdviceContext& c) {
+      return "Step several environments at once" + atLine(c.finding.where) +
+             ": in processes of their own or as arrays (gymnasium.vector), so that one pass of the "
+             "model serves them all. Or compile the simulation.";
+    }};
+
+// The rule of that line; empty: none is known.
+std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
   const auto line = hottest(e, {Side::kTrainer, phase, {}, HotQuery::Of::kAll});
-  if (!line) return;
+  if (!line) return {};
   f.where = line->where;
   point(f, *line);
   addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  return line->rule;
 }
 
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
@@ -46,7 +57,10 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
-  pointAtMaking(f, e, e.transform >= e.extract ? Phase::kTransform : Phase::kExtract);
+  const Phase phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
+  if (pointAtMaking(f, e, phase) == kEnvironment)
+    return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
+                                   {}, "the model learns from other episodes than before")});
   return withAdvice(f, {loadAhead(e)});
 }
 
@@ -69,7 +83,8 @@ Maybe<Finding> inLoop(const Evidence& e) {
 Maybe<Finding> inTensorFlow(const Evidence& e) {
   if (!threadsFallBehind(e) || coresFull(e) || !pythonFallsBehind(e)) return {};
   Finding f = threadsFinding(e, "Batches are made one at a time, by Python code under tf.data");
-  addEvidence(f, "{} of the wait is Python code on a CPU", {ratioWord(pythonOfWait(e))});
+  addEvidence(f, "Python code of theirs is on a CPU {} of the time",
+              {ratioWord(std::min(1.0, pythonOfThreads(e)))});
   if (const auto line = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning})) {
     f.where = line->where;
     point(f, *line);
@@ -99,20 +114,20 @@ Maybe<Finding> inProcess(const Evidence& e) {
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
     offers(kMoreWorkers, kOfflinePreprocess, kLoadAhead, kIntoLoader, kOutOfPython,
-           kCheaperSampler),
+           kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The loader has no workers, or the loop goes on with its batches: the training process
   makes the data itself, and no step is computed meanwhile.)",
      .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a known
   loader: the training thread's own stacks read and transform for more than 5 %, and no thread
-  beside it makes data; or tf.data's threads run Python code for more than half of the wait, with
-  cores idle. With a loader: what functions of the user's own make between its batches and the
-  model. Where the loader's sampler takes most of it, that is named: workers do not run it.)",
+  beside it makes data; or tf.data's threads run Python code, one at a time, more than half of
+  the wait, with cores idle. With a loader: what functions of the user's own make between its
+  batches and the model; its sampler is named where it takes most: workers do not run that.)",
      .fixes = R"(- num_workers=N with persistent_workers=True, within cores and memory by the model.
   On one core: cheaper preprocessing. Of a sampler: an epoch's indices at once, as arrays.
 - What the loop itself does with a batch: into the data set or collate_fn, for the workers.
-- No loader: the next batch in a thread meanwhile; Python under tf.data: in several processes.)",
+- No loader: the next batch in a thread; Python under tf.data: processes; several environments.)",
      .wrong = R"(batches are tiny (under a millisecond): handing them between processes costs
   more than it saves, and the predicted gain says so. Datasets that cannot be pickled need the
   fork start method. Data on a device cannot be made in workers.)"});
