@@ -127,7 +127,7 @@ std::string functionOfLambda(std::string_view symbol) {
     if (next != 'N' && !std::isdigit(next)) continue;
     const std::string owner = "_Z" + std::string(symbol.substr(at + 1));
     const std::string name = readableSymbol(owner);
-    if (name != owner && !name.starts_with("std::")) return owner;
+    if (name != owner && !beginsAmong(name, kTemplates)) return owner;
   }
   return {};
 }
@@ -192,11 +192,11 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
     return {NativeWork::Is::kMakes};
   if (runtime && handlesText(name)) return {NativeWork::Is::kMakes};
   if (is != NativeClass::kProgram) return byClass(is);
-  const Phase phase = phaseOfWords(name);
+  const bool ofTemplate = beginsAmong(name, kTemplates);  // std::forward runs no model
+  const Phase phase = ofTemplate ? Phase::kUnknown : phaseOfWords(name);
   if (ofRegion(symbol) && phase != Phase::kTransform)
     return {.is = NativeWork::Is::kRegion, .pass = passOfWords(name)};
-  const bool ofTemplate = beginsAmong(name, kTemplates);
-  if (phase == Phase::kUnknown && ofTemplate)
+  if (ofTemplate)
     if (const std::string owner = functionOfLambda(symbol); !owner.empty())
       return nativeWork(table, file, owner);
   if (phase == Phase::kUnknown) return {.is = NativeWork::Is::kOwn, .ofTemplate = ofTemplate};

@@ -25,8 +25,9 @@ struct NativeSlice {
   // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address; of
   // "[kernel]" too: the system call, or "page_fault".
   StringId function;
-  // Who called the library that this is in, of a program without an interpreter: another file's
-  // code, the call's place in it; none: not known.
+  // Of a program without an interpreter: whose call led into the library that this is in (another
+  // file's code), or into a template of C++'s standard library (the program's own), the call's
+  // place in it; of a page fault the program's code that it was in; none: not known.
   StringId callerFile, callerBuild;
   std::uint64_t callerOffset = 0;
   StringId callerFunction{};  // filled in by a reader, as `function`

@@ -29,6 +29,13 @@ StackSlice repaired(StackSlice slice) {
   slice.samples = std::min(slice.samples, TraceBuilder::kMaxSamples);
   return slice;
 }
+// Sums of them must fit. Both are read at other moments than the slice's, by up to a tick.
+ThreadSlice repaired(ThreadSlice slice) {
+  const Nanos longest = slice.duration + std::chrono::seconds(1);
+  slice.run = std::clamp(slice.run, Nanos{}, longest);
+  slice.queued = std::clamp(slice.queued, Nanos{}, longest);
+  return slice;
+}
 template <class P>
 const P& repaired(const P& payload) {
   return payload;

@@ -50,7 +50,7 @@ void findPython(Fd file) {
   if (!image) return;
   (void)image->symbol("_PyRuntime", true);
   constexpr std::string_view kBegins[] = {"_Z", "ma"};
-  (void)image->functions(kBegins);
+  (void)image->functions(kBegins, "E");
   (void)image->section(".PyRuntime");
   (void)image->soname();
   (void)image->bias(0, 4096);

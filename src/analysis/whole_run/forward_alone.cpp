@@ -16,6 +16,8 @@ constexpr std::size_t kMinIntervals = 8;
 // Between the quartiles, of the median.
 constexpr double kSteady = 0.5;
 constexpr double kDeviations = 3;
+// Once may be another stage of the training: of a part of the layers.
+constexpr std::size_t kRecurs = 2;
 // Of going back, which takes twice as long as going forward; of code that nobody made fast, more.
 constexpr double kForward = 0.1;
 
@@ -51,18 +53,22 @@ std::optional<double> ratioOfSteps(const std::vector<PassSamples>& parts) {
 // longer than an interval.
 std::optional<double> beyond(const std::vector<PassSamples>& parts, double ratio) {
   double sum = 0;
+  std::size_t times = 0;
+  bool alone = false;
   PassSamples steps;
   for (const PassSamples& part : parts) {
     const double excess = ahead(part) - ratio * part.backward;
     // Counts vary by their root: those here, and those of going back that would belong to them.
     const double deviation = std::sqrt(ahead(part) * (1 + ratio));
-    if (part.forward > 0 && excess > kDeviations * deviation)
+    const bool before = std::exchange(alone, part.forward > 0 && excess > kDeviations * deviation);
+    times += alone && !before;
+    if (alone)
       sum += excess;
     else
       steps.join(part);
   }
   if (steps.forward < kForward * steps.backward) return {};
-  return sum;
+  return times < kRecurs ? 0 : sum;
 }
 
 std::vector<PassSamples> joinedByTwo(const std::vector<PassSamples>& parts) {

@@ -113,7 +113,9 @@ class NativeRun {
     const bool called = !caller.first.none() && workAt(caller).is != Is::kUnknown;
     if (is == Is::kOwn) {
       const bool makes = native.draws || nearCall(native);
-      if (!work.ofTemplate || !called) return {leaf, makes, native.loop};
+      // Of a template in a library the caller would be whoever called the library.
+      const bool within = called && caller.first == leaf.first && !workAt(caller).ofTemplate;
+      if (!work.ofTemplate || !within) return {leaf, makes, native.loop};
       return {caller, makes, native.loop == LoopCode::kUnknown ? native.callerLoop : native.loop};
     }
     if (!called || (is != Is::kUnknown && is != Is::kMakes)) return {leaf};
@@ -121,7 +123,7 @@ class NativeRun {
     return {caller, false, native.callerLoop};
   }
 
-  // Calls of libc for random numbers and text.
+  // Calls for random numbers and text.
   void findCalls() {
     for (const ThreadId id : process_.threads)
       eachNative(trace_.thread(id), window_, [&](const NativeSlice& native) {
@@ -201,14 +203,12 @@ class NativeRun {
         if (is == Is::kOwn) own.insert(spot.place);
       });
       if (!pool) continue;
-      pools_.push_back(id);
+      pools_.insert(id);
       regions_.insert(own.begin(), own.end());
     }
   }
 
-  [[nodiscard]] bool ofPool(const ThreadLife& thread) const {
-    return std::find(pools_.begin(), pools_.end(), thread.id) != pools_.end();
-  }
+  [[nodiscard]] bool ofPool(const ThreadLife& thread) const { return pools_.contains(thread.id); }
 
   // How much of what a thread does at a place is such a loop. Without symbols a file is one place,
   // and the threads of a pool have even parts of each loop: the main one has as much as another.
@@ -346,7 +346,7 @@ class NativeRun {
   const ProcessLife& process_;
   const Interval window_;
   ThreadId main_;
-  std::vector<ThreadId> pools_;
+  std::set<ThreadId> pools_;
   std::set<Place> regions_;
   std::map<StringId, std::set<std::uint64_t>> calls_;  // their places, by file
   std::map<Place, ThreadUse> functions_;               // of own code, by its loops

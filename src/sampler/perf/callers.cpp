@@ -2,6 +2,7 @@
 #include "sampler/perf/callers.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -16,10 +17,12 @@
 namespace stallprof {
 namespace {
 
-// As the Itanium C++ ABI spells names of std:: and of GCC's extensions of it.
-constexpr std::string_view kTemplates[] = {"_ZSt",   "_ZNSt",         "_ZNKSt",
-                                           "_ZNSa",  "_ZNKSa",        "_ZNSs",
-                                           "_ZNKSs", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"};
+// As the Itanium C++ ABI spells names of std:: and of GCC's extensions of it; and of a lambda
+// within a function.
+constexpr std::string_view kTemplates[] = {
+    "_ZSt",  "_ZNSt",  "_ZNKSt", "_ZNRSt", "_ZNKRSt", "_ZNOSt", "_ZZNSt",        "_ZZSt",
+    "_ZNSa", "_ZNKSa", "_ZNSs",  "_ZNKSs", "_ZNSi",   "_ZNSo",  "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"};
+constexpr std::string_view kLambda = "EUl";
 
 }  // namespace
 
@@ -47,8 +50,10 @@ bool Callers::isReturn(std::uint32_t pid, std::uint64_t address, const NativeMap
 }
 
 void Callers::take(const PerfRecord& record) {
-  const bool ends = record.kind == PerfRecord::Kind::kExit && record.pid == record.tid;
-  if (ends || record.kind == PerfRecord::Kind::kExec) programs_.erase(record.pid);
+  using Kind = PerfRecord::Kind;
+  if ((record.kind == Kind::kExit && record.pid == record.tid) || record.kind == Kind::kExec ||
+      (record.kind == Kind::kFork && record.pid != record.parentPid))
+    programs_.erase(record.pid);
 }
 
 bool Callers::Program::ofTemplate(std::uint64_t offset) const {
@@ -68,13 +73,20 @@ const Callers::Program& Callers::programOf(std::uint32_t pid, EventOut& out) {
   std::string_view path = link;
   takeDeleted(path);
   program.file = out.intern(path);
-  if (program.file.none()) return program;
-  if (templates_.size() < kMaxFiles && !templates_.contains(program.file))
-    if (const auto image = python::ElfImage::open(openRegularAt(AT_FDCWD, exe.c_str())))
-      templates_[program.file] = image->functions(kTemplates);
-  if (const auto found = templates_.find(program.file); found != templates_.end())
-    program.templates = &found->second;
+  if (!program.file.none()) program.templates = templatesOf(exe);
   return program;
+}
+
+// Most programs of a job are tools without any.
+const Callers::Templates* Callers::templatesOf(const std::string& exe) {
+  struct stat status {};
+  if (::stat(exe.c_str(), &status) != 0) return nullptr;
+  const FileKey key(status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  if (const auto known = templates_.find(key); known != templates_.end()) return &known->second;
+  const auto image = python::ElfImage::open(openRegularAt(AT_FDCWD, exe.c_str()));
+  if (!image || templates_.size() >= kMaxFiles) return nullptr;
+  Templates found = image->functions(kTemplates, kLambda);
+  return found.empty() ? nullptr : &(templates_[key] = std::move(found));
 }
 
 NativeMaps::Place Callers::callerOf(const PerfRecord& record, const NativeMaps::Place& user,
@@ -89,7 +101,8 @@ NativeMaps::Place Callers::callerOf(const PerfRecord& record, const NativeMaps::
   for (const std::uint64_t word : record.stack) {
     if (word < kCallBytes) continue;
     auto place = maps.find(record.pid, word);
-    if (!place || place->madeAtRunTime || place->file.none()) continue;
+    // Words of the linker are left over from when it bound a function.
+    if (!place || place->madeAtRunTime || place->linker || place->file.none()) continue;
     const bool inside = place->file == program.file;
     if (own ? !inside : place->file == user.file) continue;
     if (!isReturn(record.pid, word, *place)) continue;

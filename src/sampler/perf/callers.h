@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -26,15 +28,17 @@ inline constexpr std::size_t kCallBytes = 8;
 // C++ standard library, which lies in the program's own file, the first in that file that is of no
 // such template. Frame pointers and tables of frames are not needed, and the frames between are
 // passed over; a word left over from a call that has returned may be taken for it, where that part
-// of a frame was left unwritten. Templates are known by the linker's symbols: of a stripped program
-// none.
+// of a frame was left unwritten. Templates are known by the linker's symbols, of a stripped program
+// none; one that holds a lambda is no such template: its name says for whom it is.
 class Callers {
  public:
-  static constexpr std::size_t kMaxPlaces = 16384, kMaxProcesses = 4096, kMaxFiles = 64;
+  static constexpr std::size_t kMaxPlaces = 16384, kMaxProcesses = 4096, kMaxFiles = 16;
 
   explicit Callers(std::string root) : root_(std::move(root)) {}
-  // kExec and kExit: a process runs another file, or none.
+  // kFork, kExec and kExit: a process runs another file, or none.
   void take(const PerfRecord& record);
+  // None of those was seen for a while.
+  void forget() { programs_.clear(); }
   // `user`: where the sample's thread is outside the kernel; of a sample in the kernel it may be
   // for this place itself. The place lies within the call. None: not found, or nobody's but its
   // own.
@@ -53,8 +57,11 @@ class Callers {
   [[nodiscard]] const Program& programOf(std::uint32_t pid, EventOut& out);
 
   std::string root_;
+  using FileKey = std::tuple<dev_t, ino_t, time_t, long>;  // and when it was written
+  [[nodiscard]] const Templates* templatesOf(const std::string& exe);
+
   std::unordered_map<std::uint32_t, Program> programs_;                  // by pid
-  std::map<StringId, Templates> templates_;                              // by file
+  std::map<FileKey, Templates> templates_;                               // of files that have some
   std::map<std::tuple<StringId, StringId, std::uint64_t>, bool> known_;  // by place
 };
 

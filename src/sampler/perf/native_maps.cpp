@@ -27,6 +27,11 @@ bool isMadeAtRunTime(std::string_view name) {
   return false;
 }
 
+bool isLinker(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("ld-linux") || name.starts_with("ld-2.") || name.starts_with("ld-musl-");
+}
+
 }  // namespace
 
 // Whatever was mapped there before is not any more.
@@ -77,8 +82,12 @@ void NativeMaps::take(const PerfRecord& record, EventOut& out) {
     case PerfRecord::Kind::kMap: {
       const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - record.address;
       const std::string_view name = withoutDeleted(nameOfMapping(record.path));
-      const Region region{record.address + std::min(record.bytes, room), record.offset,
-                          out.intern(name), out.intern(record.build), isMadeAtRunTime(name)};
+      const Region region{record.address + std::min(record.bytes, room),
+                          record.offset,
+                          out.intern(name),
+                          out.intern(record.build),
+                          isMadeAtRunTime(name),
+                          isLinker(name)};
       return insert(own(record.pid), record.address, region);
     }
     case PerfRecord::Kind::kFork:
@@ -107,7 +116,8 @@ void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& ou
     const auto mapped = parseMapsLine(line);
     if (!mapped || !mapped->executable) return;
     const std::string_view name = withoutDeleted(nameOfMapping(mapped->path));
-    Region region{mapped->end, mapped->offset, out.intern(name), {}, isMadeAtRunTime(name)};
+    Region region{mapped->end, mapped->offset,        out.intern(name),
+                  {},          isMadeAtRunTime(name), isLinker(name)};
     // A record has said more of it than /proc can.
     if (const auto known = before.find(mapped->begin);
         known != before.end() && known->second.file == region.file)
@@ -125,7 +135,7 @@ std::optional<NativeMaps::Place> NativeMaps::find(std::uint32_t pid, std::uint64
   --at;
   if (address >= at->second.end) return std::nullopt;
   const Region& r = at->second;
-  return Place{r.file, r.build, address - at->first + r.offset, {}, r.madeAtRunTime};
+  return Place{r.file, r.build, address - at->first + r.offset, {}, r.madeAtRunTime, r.linker};
 }
 
 }  // namespace stallprof

@@ -26,6 +26,7 @@ class NativeMaps {
     std::uint64_t offset = 0;
     StringId function{};         // where it is known already: of code made at run time
     bool madeAtRunTime = false;  // not a file's code, as it seems
+    bool linker = false;         // the dynamic linker's
   };
 
   // kMap, kFork, kExec and kExit; others change nothing.
@@ -39,7 +40,7 @@ class NativeMaps {
   struct Region {
     std::uint64_t end = 0, offset = 0;
     StringId file, build;
-    bool madeAtRunTime = false;
+    bool madeAtRunTime = false, linker = false;
   };
   using Regions = std::map<std::uint64_t, Region>;  // by begin; they do not overlap
   void insert(Regions& regions, std::uint64_t begin, const Region& region);

@@ -50,6 +50,7 @@ void NativeSampler::pause() {
 void NativeSampler::resume(Nanos, Nanos paused) {
   if (!samples_.opened() || stopped_) return;
   threads_.clear();
+  callers_.forget();
   second_ += paused;
   samples_.enable(true);
 }

@@ -33,6 +33,8 @@ constexpr const char* kEachVariable = "STALLPROF_EVENT_PER_THREAD";
 constexpr std::size_t kMaxTasks = 256;
 // Another period as often: of 100 samples, so that what is lost where it begins is half a percent.
 constexpr Nanos kDrawEvery{1'000'000'000};
+// An ioctl that may interrupt another CPU, some 2 us, for each event: at most 250 a second.
+constexpr Nanos kEachDraw{4'000'000};
 // As in TaskEvents: a record may reach its ring this much after its time.
 constexpr Nanos kSettled{500'000};
 
@@ -236,7 +238,13 @@ void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
   const Nanos read = now(), settled = all ? Nanos::max() : read - kSettled;
   for (auto& [key, ring] : rings_) drainRing(ring);
   takeSettled(waiting_, settled, records);
-  if (read - drawn_ >= kDrawEvery) draw(read);
+  if (read - drawn_ >= drawEvery()) draw(read);
+}
+
+Nanos PerfSamples::drawEvery() const {
+  std::size_t events = 0;
+  for (const auto& [key, ring] : rings_) events += ring.events();
+  return std::max(kDrawEvery, kEachDraw * static_cast<Nanos::rep>(events));
 }
 
 void PerfSamples::draw(Nanos now) {
@@ -254,6 +262,7 @@ void PerfSamples::enable(bool on) {
 void PerfSamples::stop() {
   enable(false);
   attributes_.reset();
+  drawn_ = Nanos::max();  // not again
 }
 
 }  // namespace stallprof

@@ -66,6 +66,7 @@ class PerfSamples {
   [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
   void draw(Nanos now);
+  [[nodiscard]] Nanos drawEvery() const;
   void refuse(int error);
 
   std::map<int, PerfRing> rings_;  // by CPU, or by thread

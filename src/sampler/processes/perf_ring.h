@@ -57,6 +57,8 @@ class PerfRing {
     __atomic_store_n(&meta->data_tail, tail, __ATOMIC_RELEASE);
   }
 
+  [[nodiscard]] std::size_t events() const { return 1 + more_.size(); }  // opened
+
   // Of the opened events alone, from now on: what inherited them keeps its period.
   void setPeriod(Nanos period) const;
 

@@ -23,9 +23,16 @@ Parts operator+(Parts first, const Parts& second) {
 }  // namespace
 
 TEST_CASE("a model that is run without going back is run alone, as long as that takes") {
-  CHECK(forwardAlone(times(20, kSteps) + times(5, kEvaluates) + times(20, kSteps)) == 5 * 200.0);
-  // An interval that is divided between both.
-  CHECK(forwardAlone(times(20, kSteps) + Parts{{118, 75, 7}}) == 100.0);
+  const Parts round = times(20, kSteps) + times(5, kEvaluates);
+  CHECK(forwardAlone(round + round) == 10 * 200.0);
+  // Intervals that are divided between both.
+  const Parts divided = times(20, kSteps) + Parts{{118, 75, 7}};
+  CHECK(forwardAlone(divided + divided) == 200.0);
+}
+
+TEST_CASE("what goes forward alone but once may be a stage in which few layers are trained") {
+  CHECK(forwardAlone(times(15, {180, 15, 5}) + times(60, kSteps)) == 0);
+  CHECK(forwardAlone(times(20, kSteps) + times(5, kEvaluates) + times(20, kSteps)) == 0);
 }
 
 TEST_CASE("steps that go forward and back are no evaluation, however unevenly samples fall") {
@@ -41,7 +48,7 @@ TEST_CASE("steps longer than the intervals are joined before they are compared")
   CHECK(forwardAlone(half) == 0);
   for (int i = 0; i < 32; ++i) parts = parts + Parts{{200, 0, 0}} + times(3, {0, 195, 5});
   CHECK(forwardAlone(parts) == 0);
-  CHECK(forwardAlone(parts + times(12, kEvaluates)) > 11 * 200.0);
+  CHECK(forwardAlone(parts + times(12, kEvaluates) + parts + times(12, kEvaluates)) > 22 * 200.0);
 }
 
 TEST_CASE("few samples of functions that go back say nothing of intervals that have none") {

@@ -74,6 +74,11 @@ TEST_CASE("a template of the standard library is for the function whose lambda i
   CHECK(at(kProgram, "_ZSt6__sortIPiEvT_S1_").ofTemplate);  // for whoever called it
   CHECK_FALSE(at(kProgram, "_ZN6Binner4findEv").ofTemplate);
   CHECK(at(kProgram, "_ZSt" + std::string(4000, 'Z')).is == Is::kOwn);
+  std::string forged = "_ZN9__gnu_cxx1aE";
+  while (forged.size() < 60'000) forged += "ZN9__gnu_cxx1aE";
+  CHECK(at(kProgram, forged).is == Is::kOwn);
+  // Words of its names are not the program's.
+  CHECK(at(kProgram, "_ZSt7forwardIRiEOT_RNSt16remove_referenceIS1_E4typeE").is == Is::kOwn);
 }
 
 TEST_CASE("random numbers are known by libc's functions, and by C++'s engines and distributions") {

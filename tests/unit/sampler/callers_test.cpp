@@ -64,9 +64,9 @@ TEST_CASE("an address behind a call, in any of its forms, is one to return to") 
 TEST_CASE("who called a library is the first return address of another file on the stack") {
   EventList out;
   NativeMaps maps;
-  std::array<std::uint8_t, 64> code;
+  std::array<std::uint8_t, 128> code;
   code.fill(0x90);
-  code[24] = 0xE8;  // a call, behind it 29
+  code[24] = code[88] = 0xE8;  // calls, behind them 29 and 93
   const auto begin = reinterpret_cast<std::uint64_t>(code.data());
   maps.take(mapping(begin, code.size(), "/opt/train"), out);
   maps.take(mapping(0x1000, 0x1000, "/lib/libc.so.6"), out);
@@ -80,6 +80,8 @@ TEST_CASE("who called a library is the first return address of another file on t
   CHECK(out.text(place.file) == "/opt/train");
   CHECK(place.offset == 28);  // within the call
   CHECK(find({7, 0x1100, begin + 40}).file.none());
+  maps.take(mapping(begin + 64, code.size() - 64, "/lib64/ld-linux-x86-64.so.2"), out);
+  CHECK(find({begin + 93, begin + 29}).offset == 28);  // the linker's, left over
   CHECK(find({}).file.none());
   code.fill(0x90);  // known by its place from then on
   CHECK(find({begin + 29}).offset == 28);

@@ -6,6 +6,7 @@
 #include "sampler/python/runtime/elf_image.h"
 #include "sampler/python/runtime/runtime_locator.h"
 #include "tests/catch.h"
+#include "tests/unit/trace/small_elf.h"
 
 using namespace stallprof;
 using namespace stallprof::python;
@@ -44,6 +45,25 @@ TEST_CASE("a symbol of a library is found by its hash, one that is not there is 
   CHECK(image->section(".text").has_value());
   CHECK_FALSE(image->section(".PyRuntime").has_value());
   CHECK_FALSE(ElfImage::open(openAt(AT_FDCWD, "/proc/self/maps", O_RDONLY)).has_value());
+}
+
+TEST_CASE("functions are found by how their names begin, without those that hold another text") {
+  testing::SmallElf elf = testing::SmallElf().load(0, 0x400000, 0x1000);
+  elf.symbol("_ZSt4sortv", 0x400040, 0x20).symbol("_ZSt4sortIZ4mainEUlvE_", 0x400080, 0x20);
+  elf.symbol("_ZNSt6vectorD2Ev", 0x400000, 0x40).symbol("main", 0x400100, 0x20);
+  elf.symbol("_ZSt3cin", 0x400140, 0x20, STB_GLOBAL, STT_OBJECT);
+  const int file = ::memfd_create("elf", MFD_CLOEXEC);
+  REQUIRE(writeAll(file, elf.bytes()));
+  const auto image = ElfImage::open(Fd(file));
+  REQUIRE(image.has_value());
+  constexpr std::string_view kBegins[] = {"_ZSt", "_ZNSt"};
+  const auto found = image->functions(kBegins, "EUl");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].address == 0);  // in the file
+  CHECK(found[1].address == 0x40);
+  CHECK(found[1].bytes == 0x20);
+  CHECK(image->symbol("main", true) == 0x400100);
+  CHECK_FALSE(image->symbol("mai", true).has_value());
 }
 
 TEST_CASE("damaged ELF files are read and refused, or found to hold nothing") {

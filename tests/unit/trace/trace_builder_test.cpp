@@ -106,6 +106,19 @@ TEST_CASE("times that cannot be are dropped and counted") {
   CHECK(trace.losses[0].data.count == 4);
 }
 
+TEST_CASE("a slice's CPU time that cannot be is cut, so that sums fit") {
+  TraceBuilder builder;
+  builder.take({0s, slice(1, 1s, Nanos::max())});
+  builder.take({1s, slice(1, 1s, Nanos::min())});
+  builder.take({2s, slice(1, 1s, 1005ms)});  // read a little later
+  const Trace trace = builder.seal();
+  const Table<ThreadSlice>& slices = trace.thread(ThreadId{1}).slices;
+  REQUIRE(slices.size() == 3);
+  CHECK(slices[0].data.run == 2s);
+  CHECK(slices[1].data.run == 0s);
+  CHECK(slices[2].data.run == 1005ms);
+}
+
 TEST_CASE("a task whose offsets decrease is pulled straight") {
   TraceBuilder builder;
   WorkerTask task;

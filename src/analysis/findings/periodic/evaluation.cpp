@@ -73,9 +73,9 @@ extern const FindingDefinition kEvaluation(
   of the program's own do that run the model and never update it, in a few steps that are far
   longer than the others, are over 5 % of the window. In a program without an interpreter:
   computing, with forward passes in it, beyond what its backward passes explain, by the names
-  of the functions; or metrics that a rule knows.)",
+  of the functions, more than once; or metrics that a rule knows.)",
      .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
-     .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode
-  makes the data to train on.)"});
+     .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
+  or in forward passes alone, makes the data to train on.)"});
 
 }  // namespace stallprof

@@ -12,6 +12,8 @@ constexpr std::size_t kMaxDynamic = 4096;
 constexpr std::size_t kMaxChain = 1u << 16;      // symbols read for one name, by hash
 constexpr std::uint64_t kMaxSymbols = 1u << 20;  // one by one: 24 MB, a second of libtorch's size
 constexpr std::uint64_t kMaxNames = 64u << 20;   // bytes of their names
+constexpr std::size_t kLongestName = 4096;       // of a symbol
+constexpr std::string_view kEnd{"\0", 1};        // of a name
 constexpr int kMaxTables = 4;                    // of them; a file has one
 constexpr std::uint64_t kPage = 4096;
 
@@ -86,7 +88,7 @@ std::optional<std::uint64_t> ElfImage::symbol(std::string_view name, bool all) c
   if (!all) return std::nullopt;
   std::optional<std::uint64_t> address;
   walk([&](const Elf64_Sym& symbol, std::string_view of) {
-    if (of == name) address = symbol.st_value;
+    if (of.starts_with(name) && of.substr(name.size(), 1) == kEnd) address = symbol.st_value;
     return address.has_value();
   });
   return address;
@@ -156,7 +158,7 @@ bool ElfImage::walkTable(const Elf64_Shdr& table, const Elf64_Shdr& names,
       return false;
     for (const Elf64_Sym& symbol : std::span(block).first(now))
       if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < strings.size() &&
-          wanted(symbol, strings.c_str() + symbol.st_name))
+          wanted(symbol, std::string_view(strings).substr(symbol.st_name, kLongestName)))
         return true;
   }
   return false;
@@ -174,13 +176,14 @@ bool ElfImage::walk(const Visit& wanted) const {
   return false;
 }
 
-std::vector<ElfImage::Extent> ElfImage::functions(std::span<const std::string_view> begins) const {
+std::vector<ElfImage::Extent> ElfImage::functions(std::span<const std::string_view> begins,
+                                                  std::string_view without) const {
   std::vector<Extent> found;
   walk([&](const Elf64_Sym& symbol, std::string_view name) {
-    const bool wanted = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size > 0 &&
-                        std::any_of(begins.begin(), begins.end(), [&](std::string_view begin) {
-                          return name.starts_with(begin);
-                        });
+    bool wanted = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size > 0 &&
+                  std::any_of(begins.begin(), begins.end(),
+                              [&](std::string_view begin) { return name.starts_with(begin); });
+    wanted = wanted && name.substr(0, name.find(kEnd)).find(without) == std::string_view::npos;
     if (!wanted) return false;
     if (const auto offset = file_.offsetOf(symbol.st_value))
       found.push_back({*offset, symbol.st_size});

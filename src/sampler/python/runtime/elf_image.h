@@ -14,9 +14,9 @@
 
 namespace stallprof::python {
 
-// What locating an interpreter needs of an ELF file for x86-64: symbols by name, sections by name,
-// and where its bytes are mapped. The file is untrusted; every count in it is bounded, and only the
-// parts asked for are read.
+// What the recorder needs of an ELF file for x86-64: symbols and functions by name, sections by
+// name, and where its bytes are mapped. The file is untrusted; every count in it is bounded, and
+// only the parts asked for are read.
 class ElfImage {
  public:
   // Nothing where it is no such file.
@@ -30,10 +30,11 @@ class ElfImage {
     std::uint64_t address = 0, bytes = 0;
   };
   [[nodiscard]] std::optional<Extent> extent(std::string_view name) const;
-  // Where in the file the functions lie whose names begin so, of the symbols that the linker
-  // needed: in order, at most kMaxFunctions.
+  // Where in the file the functions lie whose names begin so and do not hold `without`, of the
+  // symbols that the linker needed: in order, at most kMaxFunctions.
   static constexpr std::size_t kMaxFunctions = 1u << 16;
-  [[nodiscard]] std::vector<Extent> functions(std::span<const std::string_view> begins) const;
+  [[nodiscard]] std::vector<Extent> functions(std::span<const std::string_view> begins,
+                                              std::string_view without) const;
   [[nodiscard]] std::optional<std::uint64_t> section(std::string_view name) const;
   // DT_SONAME; empty when it has none.
   [[nodiscard]] std::string soname() const;
@@ -48,7 +49,7 @@ class ElfImage {
   [[nodiscard]] std::optional<Extent> valueOf(std::uint64_t index, std::string_view name) const;
   [[nodiscard]] std::optional<Extent> byGnuHash(std::string_view name) const;
   [[nodiscard]] std::optional<Extent> byOldHash(std::string_view name) const;
-  // Of each defined symbol with its name, until one is what is wanted: true.
+  // Of each defined symbol, with its name and what follows it, until one is what is wanted: true.
   using Visit = std::function<bool(const Elf64_Sym&, std::string_view)>;
   bool walk(const Visit& wanted) const;
   bool walkTable(const Elf64_Shdr& table, const Elf64_Shdr& names, const Visit& wanted) const;
