@@ -221,8 +221,9 @@ def host():
     return f"{cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}"
 
 
-def provenance(script):
-    return (f"Written by `{script}` on {datetime.date.today()}, commit {commit()}. "
+def provenance(script, measured=""):
+    """`measured`: the commits that were, where it is not this one."""
+    return (f"Written by `{script}` on {datetime.date.today()}, commit {measured or commit()}. "
             f"Host: {host()}, shared and not quiet.\n")
 
 
