@@ -41,7 +41,6 @@ class Windows {
   };
   // The answer is for the next. Of a tick without records nothing is learnt.
   Record next(const Tick& tick);
-  [[nodiscard]] std::uint64_t kernelNs() const { return kernelNs_; }
 
  private:
   [[nodiscard]] bool mayMeasure() const;

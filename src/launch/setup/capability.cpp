@@ -96,13 +96,6 @@ int numberIn(const char* path, int absent) {
   return text.ok() ? std::atoi(text.value().c_str()) : absent;
 }
 
-int cgroupVersion() {
-  if (::access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0) return 2;
-  return ::access("/sys/fs/cgroup/cpu", R_OK) == 0 || ::access("/sys/fs/cgroup/memory", R_OK) == 0
-             ? 1
-             : 0;
-}
-
 bool procHidden() {
   const auto mounts = readFile("/proc/self/mounts");
   if (!mounts.ok()) return false;
@@ -168,7 +161,6 @@ Probe probeHost(pid_t pid) {
   probe.memoryFile = tryMemoryFile(pid);
   probePerf(pid, probe);
   probe.pressure = tryRead("/proc/pressure/cpu");
-  probe.cgroup = cgroupVersion();
   probe.perfParanoid = numberIn("/proc/sys/kernel/perf_event_paranoid", -2);
   probe.yamaScope = numberIn("/proc/sys/kernel/yama/ptrace_scope", -1);
   probe.hidden = procHidden();

@@ -22,7 +22,6 @@ struct Probe {
   int kernelSamples = 0, systemWide = 0;   // T5: perf on the kernel's side, on all CPUs
   int tracepoints = 0;                     // counting system calls
   int pressure = 0;                        // /proc/pressure
-  int cgroup = 0;                          // version, 0: none seen
   int perfParanoid = -2, yamaScope = -1;   // as the host says; -2 and -1: not there
   bool hidden = false;                     // /proc is mounted with hidepid
   bool root = false;

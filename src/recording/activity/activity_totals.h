@@ -52,7 +52,6 @@ class SecondTotals {
       emit(second.number * kSecond, used);
     }
   }
-  [[nodiscard]] std::size_t seconds() const { return seconds_.size(); }
 
   static constexpr std::int64_t kSecond = 1'000'000'000;
   static constexpr std::size_t kLimit = 16'384;

@@ -216,10 +216,7 @@ const ActivityRecord* ActivityReader::next() {
     if (stride == 0 || stride > left_.size()) return nullptr;
     const auto raw = left_.first(stride);
     left_ = left_.subspan(stride);
-    if (kLayouts[kind].minimum == 0) {
-      ++skipped_;
-      continue;
-    }
+    if (kLayouts[kind].minimum == 0) continue;
     record_ = {};
     record_.kind = static_cast<ActivityKind>(kind);
     record_.raw = raw;

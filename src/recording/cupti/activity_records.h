@@ -48,10 +48,9 @@ struct ActivityBuffer {
 class ActivityReader {
  public:
   explicit ActivityReader(const ActivityBuffer& buffer);
-  // The next record that can be read, valid until the next call; null at the end.
+  // The next record of a kind that is read, valid until the next call; null at the end.
   [[nodiscard]] const ActivityRecord* next();
 
-  [[nodiscard]] std::size_t skipped() const { return skipped_; }  // of kinds that are not read
   // After the last: bytes behind a place where no record can be.
   [[nodiscard]] std::size_t damagedBytes() const { return torn_ ? 0 : left_.size(); }
 
@@ -59,7 +58,6 @@ class ActivityReader {
   std::span<const std::uint8_t> left_;
   std::array<std::uint32_t, STALLPROF_ACTIVITY_KINDS> strides_;
   bool torn_;
-  std::size_t skipped_ = 0;
   ActivityRecord record_;
 };
 

@@ -13,15 +13,14 @@ namespace stallprof {
 // many are dropped at random that each one kept stands for `asked`, whatever its period was.
 //
 // An event that a thread inherited keeps the period of its birth, as the kernel changes only those
-// that were opened; of these the kernel goes on to say the period that they were opened with.
+// that were opened; of these the kernel goes on to say the period that they were opened with: what
+// was asked for, which is never drawn.
 class DrawnPeriod {
  public:
   static constexpr double kShortest = 0.7;  // of what was asked for
 
   explicit DrawnPeriod(Nanos asked = Nanos{1}) : asked_(asked), current_(asked), before_(asked) {}
 
-  // What events are opened with. Of none that is drawn: it shows which were opened.
-  [[nodiscard]] Nanos asked() const { return asked_; }
   // Another period, for the opened events, from `now` on.
   Nanos draw(Nanos now);
   // Whether to keep a sample at `at`, of an event that the kernel says has this period.

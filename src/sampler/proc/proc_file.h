@@ -21,7 +21,6 @@ class FdBudget {
  public:
   explicit FdBudget(std::size_t limit) : limit_(limit) {}
   [[nodiscard]] bool full() const { return used_ >= limit_; }
-  [[nodiscard]] std::size_t used() const { return used_; }
   void take() { ++used_; }
   void give() { --used_; }
 

@@ -74,7 +74,6 @@ TEST_CASE("what a kernel's record costs is measured, and a dear one is seen in w
   Windows windows;
   Program program{4000, 12'000, 2'000, true};  // 10 us each: 4 % of a thread's time
   CHECK(program.ticks(windows, 10) == "xcx..x..x.");
-  CHECK(windows.kernelNs() == 10'000);
   // Measured again after five minutes, in the last tick before a window.
   CHECK(program.ticks(windows, 300).find('c') > 285);
 }
@@ -82,9 +81,10 @@ TEST_CASE("what a kernel's record costs is measured, and a dear one is seen in w
 TEST_CASE("a cost below what is assumed is not believed, and one beyond belief is cut") {
   Windows cheap, dear;
   CHECK(Program{4000, 2'000, 1'900, true}.ticks(cheap, 8) == "xcxxxxxx");
-  CHECK(cheap.kernelNs() == Windows::kKernelNs);
+  CHECK(ticks(cheap, kAtBudget - 10, 2) == "xx");
+  CHECK(ticks(cheap, kAtBudget + 10, 4) == "x.x.");
   Program{4000, 900'000, 1'000, true}.ticks(dear, 8);
-  CHECK(dear.kernelNs() == Windows::kMaxKernelNs);
+  CHECK(ticks(dear, 150, 5) == "xxxxx");  // at 0.1 ms each within the budget, at 0.9 ms not
 }
 
 TEST_CASE("few launches need no measuring: ten times the cost would be tolerated") {
