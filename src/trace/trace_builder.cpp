@@ -2,6 +2,7 @@
 #include "trace/trace_builder.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "trace/order.h"
@@ -55,81 +56,17 @@ Nanos endOf(Nanos at, const P& payload) {
     return at;
 }
 
-// The Table of Trace that holds kind P.
-template <class P>
-constexpr auto kTableOf = nullptr;
-template <>
-constexpr auto kTableOf<HostUsage> = &Trace::host;
-template <>
-constexpr auto kTableOf<DiskUsage> = &Trace::disks;
-template <>
-constexpr auto kTableOf<NetworkUsage> = &Trace::networks;
-template <>
-constexpr auto kTableOf<CgroupUsage> = &Trace::cgroups;
-template <>
-constexpr auto kTableOf<FileSeen> = &Trace::files;
-template <>
-constexpr auto kTableOf<SyscallCount> = &Trace::syscalls;
-template <>
-constexpr auto kTableOf<FrameworkSeen> = &Trace::frameworks;
-template <>
-constexpr auto kTableOf<LoaderSeen> = &Trace::loaders;
-template <>
-constexpr auto kTableOf<SettingChanged> = &Trace::settings;
-template <>
-constexpr auto kTableOf<IteratorBegin> = &Trace::iterators;
-template <>
-constexpr auto kTableOf<Fetch> = &Trace::fetches;
-template <>
-constexpr auto kTableOf<WorkerBegin> = &Trace::workers;
-template <>
-constexpr auto kTableOf<WorkerTask> = &Trace::tasks;
-template <>
-constexpr auto kTableOf<SlowSamples> = &Trace::slowSamples;
-template <>
-constexpr auto kTableOf<OptimizerStep> = &Trace::optimizerSteps;
-template <>
-constexpr auto kTableOf<LoopTurns> = &Trace::turns;
-template <>
-constexpr auto kTableOf<PhaseSpan> = &Trace::spans;
-template <>
-constexpr auto kTableOf<DeviceSeen> = &Trace::devices;
-template <>
-constexpr auto kTableOf<DeviceTrace> = &Trace::deviceTraces;
-template <>
-constexpr auto kTableOf<DeviceSpan> = &Trace::deviceSpans;
-template <>
-constexpr auto kTableOf<DeviceWork> = &Trace::deviceWorks;
-template <>
-constexpr auto kTableOf<DeviceUse> = &Trace::deviceUses;
-template <>
-constexpr auto kTableOf<DeviceCall> = &Trace::deviceCalls;
-template <>
-constexpr auto kTableOf<DeviceCallUse> = &Trace::deviceCallUses;
-template <>
-constexpr auto kTableOf<Range> = &Trace::ranges;
-template <>
-constexpr auto kTableOf<DeviceUsage> = &Trace::deviceUsages;
-template <>
-constexpr auto kTableOf<DeviceProcess> = &Trace::deviceProcesses;
-template <>
-constexpr auto kTableOf<CounterUsage> = &Trace::counters;
-template <>
-constexpr auto kTableOf<ClockPair> = &Trace::clocks;
-template <>
-constexpr auto kTableOf<SourceState> = &Trace::sources;
-template <>
-constexpr auto kTableOf<Loss> = &Trace::losses;
-template <>
-constexpr auto kTableOf<Gap> = &Trace::gaps;
-template <>
-constexpr auto kTableOf<SamplingPause> = &Trace::pauses;
-template <>
-constexpr auto kTableOf<CommandEnd> = &Trace::ends;
-template <>
-constexpr auto kTableOf<RecorderUsage> = &Trace::recorder;
-template <>
-constexpr auto kTableOf<SignalForwarded> = &Trace::signals;
+// Each holds events of one kind; the kinds of no table are kept by an overload of their own.
+constexpr std::tuple kTables{
+    &Trace::host,        &Trace::disks,        &Trace::networks,        &Trace::cgroups,
+    &Trace::files,       &Trace::syscalls,     &Trace::frameworks,      &Trace::loaders,
+    &Trace::settings,    &Trace::iterators,    &Trace::fetches,         &Trace::workers,
+    &Trace::tasks,       &Trace::slowSamples,  &Trace::optimizerSteps,  &Trace::turns,
+    &Trace::spans,       &Trace::devices,      &Trace::deviceTraces,    &Trace::deviceSpans,
+    &Trace::deviceWorks, &Trace::deviceUses,   &Trace::deviceCalls,     &Trace::deviceCallUses,
+    &Trace::ranges,      &Trace::deviceUsages, &Trace::deviceProcesses, &Trace::counters,
+    &Trace::clocks,      &Trace::sources,      &Trace::losses,          &Trace::gaps,
+    &Trace::pauses,      &Trace::ends,         &Trace::recorder,        &Trace::signals};
 
 // What a program does again and again, as long as it runs. What it does now and then is none of it:
 // the making of iterators and workers, checkpoints, waits for other ranks.
@@ -216,7 +153,7 @@ void TraceBuilder::cover(Nanos begin, Nanos end) {
 
 template <class P>
 void TraceBuilder::keep(Nanos at, const P& payload) {
-  (trace_.*kTableOf<P>).push_back({at, payload});
+  (trace_.*std::get<Table<P> Trace::*>(kTables)).push_back({at, payload});
   if constexpr (kCounts<P>) coarsener_.addedCounter(trace_);
   if constexpr (kDrawn<P>) coarsener_.addedWork(trace_);
   if (recurs(payload) && !kDrawn<P>) ++program_;
@@ -285,13 +222,7 @@ void TraceBuilder::take(const Event& event) {
 
 // Makes true of the rows that are there what trace.h promises; more may follow.
 void TraceBuilder::settle() {
-  [&]<class... P>(std::variant<P...>*) {
-    const auto sortTable = [&]<class K>(K*) {
-      if constexpr (!std::is_same_v<decltype(kTableOf<K>), const std::nullptr_t>)
-        sortByTime(trace_.*kTableOf<K>);
-    };
-    (sortTable(static_cast<P*>(nullptr)), ...);
-  }(static_cast<Payload*>(nullptr));
+  std::apply([&](auto... tables) { (sortByTime(trace_.*tables), ...); }, kTables);
   trace_.steps.clear();
   readRanges(trace_, trace_.manifest.maps);
   for (ThreadLife& thread : trace_.threads) {
