@@ -23,14 +23,7 @@ bool ElfFile::read(std::uint64_t offset, void* into, std::size_t bytes) const {
 
 std::string ElfFile::content(std::uint64_t offset, std::size_t limit) const {
   std::string bytes(offset < bytes_ ? std::min<std::uint64_t>(limit, bytes_ - offset) : 0, '\0');
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = ::pread(file_.get(), bytes.data() + have, bytes.size() - have,
-                                static_cast<off_t>(offset + have));
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  bytes.resize(have);
+  bytes.resize(readAt(file_.get(), bytes.data(), bytes.size(), offset));
   return bytes;
 }
 

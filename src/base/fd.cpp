@@ -48,6 +48,18 @@ bool writeAll(int fd, std::string_view bytes) {
   return true;
 }
 
+std::size_t readAt(int fd, void* into, std::size_t bytes, std::uint64_t offset) {
+  std::size_t have = 0;
+  while (have < bytes) {
+    const ssize_t n = ::pread(fd, static_cast<char*>(into) + have, bytes - have,
+                              static_cast<off_t>(offset + have));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    have += static_cast<std::size_t>(n);
+  }
+  return have;
+}
+
 std::string_view preadSmall(int fd, std::span<char> buffer) {
   ssize_t n = -1;
   do n = ::pread(fd, buffer.data(), buffer.size(), 0);

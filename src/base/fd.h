@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ class Fd {
 
 // Writes all of `bytes`, retrying EINTR and short writes. False leaves errno set.
 [[nodiscard]] bool writeAll(int fd, std::string_view bytes);
+
+// Reads from `offset` on until `into` is full or the file ends, retrying EINTR and short reads: how
+// many bytes it has. Of an error, what came before it (errno set).
+[[nodiscard]] std::size_t readAt(int fd, void* into, std::size_t bytes, std::uint64_t offset);
 
 // Reads a small file of unknown length (procfs, sysfs) into `buffer` from offset 0 and returns the
 // part filled; empty on any error (errno set). One pread per call: a kept-open fd costs one

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 
-#include <cstdint>
-
 namespace stallprof {
 namespace {
 
@@ -35,12 +33,7 @@ bool hostile(std::uint32_t c) {
          (c >= 0xE0000 && c <= 0xE007F);
 }
 
-void appendHex(std::string& out, unsigned char byte) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  out += "\\x";
-  out += kDigits[byte >> 4];
-  out += kDigits[byte & 15];
-}
+void appendHex(std::string& out, unsigned char byte) { out += "\\x" + hexOf({&byte, 1}); }
 
 // The inside of $'...': there a backslash and a quote need a backslash of their own.
 std::string escapeQuoted(std::string_view bytes) {
@@ -111,6 +104,16 @@ std::string escapeMarkup(std::string_view bytes, std::size_t limit) {
 
 std::string toUtf8(std::string_view bytes) {
   return escape(bytes, std::string_view::npos - 8, [](std::uint32_t) { return true; });
+}
+
+std::string hexOf(std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
 }
 
 std::string quoteShell(std::string_view bytes) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,9 @@ class Untrusted {
 // Valid UTF-8 for a JSON string value: each byte that is not part of valid UTF-8 becomes U+FFFD
 // written as its escape \xNN in the text. The JSON library does the quoting.
 [[nodiscard]] std::string toUtf8(std::string_view bytes);
+
+// As lower-case hex digits, two a byte.
+[[nodiscard]] std::string hexOf(std::span<const std::uint8_t> bytes);
 
 // One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'. bash, zsh and
 // ksh read the very bytes back.

@@ -12,12 +12,27 @@ Nanos read(clockid_t clock) {
   return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
 }
 
+std::string textOf(Nanos realtime, const char* format, decltype(::gmtime_r) split) {
+  const std::time_t t = std::chrono::duration_cast<std::chrono::seconds>(realtime).count();
+  std::tm parts{};
+  split(&t, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
 }  // namespace
 
 Nanos now() { return read(CLOCK_MONOTONIC); }
 Nanos realtimeNow() { return read(CLOCK_REALTIME); }
 Nanos boottimeNow() { return read(CLOCK_BOOTTIME); }
 Nanos processCpu() { return read(CLOCK_PROCESS_CPUTIME_ID); }
+
+std::string utcText(Nanos realtime, const char* format) {
+  return textOf(realtime, format, ::gmtime_r);
+}
+std::string localText(Nanos realtime, const char* format) {
+  return textOf(realtime, format, ::localtime_r);
+}
 
 Nanos cpuOf(pid_t pid) {
   clockid_t clock{};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string>
 
 namespace stallprof {
 
@@ -16,6 +17,10 @@ using Nanos = std::chrono::nanoseconds;
 [[nodiscard]] Nanos boottimeNow();     // CLOCK_BOOTTIME: differs from now() by time suspended
 [[nodiscard]] Nanos processCpu();      // CPU time of this process so far
 [[nodiscard]] Nanos cpuOf(pid_t pid);  // of another; negative: there is none
+
+// As strftime has it, in UTC and in the host's time zone; the text is shorter than 32 bytes.
+[[nodiscard]] std::string utcText(Nanos realtime, const char* format);
+[[nodiscard]] std::string localText(Nanos realtime, const char* format);
 
 [[nodiscard]] constexpr double seconds(Nanos t) { return static_cast<double>(t.count()) * 1e-9; }
 [[nodiscard]] constexpr Nanos fromSeconds(double s) {

@@ -13,29 +13,29 @@ int longest(int best, std::string_view pattern) {
   return std::max(best, static_cast<int>(std::min<std::size_t>(pattern.size(), kByName - 1)));
 }
 
+// By a rule's patterns of places (modules, libraries) and of names in them; where it has none, any.
+template <class FitsPlace, class FitsName>
+int fitBy(const std::vector<std::string>& places, FitsPlace fitsPlace,
+          const std::vector<std::string>& names, FitsName fitsName) {
+  if (places.empty() && names.empty()) return -1;
+  int fit = places.empty() ? 0 : -1;
+  for (const std::string& pattern : places)
+    if (fitsPlace(pattern)) fit = longest(fit, pattern);
+  if (fit < 0 || names.empty()) return fit;
+  return std::any_of(names.begin(), names.end(), fitsName) ? fit + kByName : -1;
+}
+
 int fitPython(const PhaseRule& rule, const FrameName& frame, const ModulePath& module) {
-  if (rule.modules.empty() && rule.functions.empty()) return -1;
   if (module.users && !rule.users) return -1;
-  int fit = rule.modules.empty() ? 0 : -1;
-  for (const std::string& pattern : rule.modules)
-    if (fitsModule(module, pattern)) fit = longest(fit, pattern);
-  if (fit < 0 || rule.functions.empty()) return fit;
-  const bool named = std::any_of(rule.functions.begin(), rule.functions.end(), [&](auto& pattern) {
-    return fitsFunction(frame.function, pattern);
-  });
-  return named ? fit + kByName : -1;
+  return fitBy(
+      rule.modules, [&](auto& pattern) { return fitsModule(module, pattern); }, rule.functions,
+      [&](auto& pattern) { return fitsFunction(frame.function, pattern); });
 }
 
 int fitNative(const PhaseRule& rule, const FrameName& frame) {
-  if (rule.libraries.empty() && rule.symbols.empty()) return -1;
-  int fit = rule.libraries.empty() ? 0 : -1;
-  for (const std::string& pattern : rule.libraries)
-    if (fitsPattern(baseName(frame.file), pattern)) fit = longest(fit, pattern);
-  if (fit < 0 || rule.symbols.empty()) return fit;
-  const bool named = std::any_of(rule.symbols.begin(), rule.symbols.end(), [&](auto& pattern) {
-    return fitsPattern(frame.function, pattern);
-  });
-  return named ? fit + kByName : -1;
+  return fitBy(
+      rule.libraries, [&](auto& pattern) { return fitsPattern(baseName(frame.file), pattern); },
+      rule.symbols, [&](auto& pattern) { return fitsPattern(frame.function, pattern); });
 }
 
 }  // namespace

@@ -55,14 +55,9 @@ bool RecordingFollower::openSegment(std::uint32_t number) {
 Status RecordingFollower::readOn() {
   std::int64_t at = offset_;
   const FrameScanner::Read read = [&](std::span<std::uint8_t> into) {
-    std::size_t got = 0;
-    while (got < into.size()) {
-      const ssize_t n = ::pread(file_.get(), into.data() + got, into.size() - got, at);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
-      got += static_cast<std::size_t>(n);
-      at += n;
-    }
+    const std::size_t got =
+        readAt(file_.get(), into.data(), into.size(), static_cast<std::uint64_t>(at));
+    at += static_cast<std::int64_t>(got);
     return got;
   };
   FrameScanner scanner(read);

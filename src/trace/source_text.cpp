@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -16,19 +15,6 @@ namespace {
 
 constexpr off_t kLargest = 4 << 20;  // bytes of a source file
 constexpr std::size_t kLongest = 200;
-
-std::string contentOf(const Fd& file, std::size_t bytes) {
-  std::string text(bytes, '\0');
-  std::size_t have = 0;
-  while (have < bytes) {
-    const ssize_t got =
-        ::pread(file.get(), text.data() + have, bytes - have, static_cast<off_t>(have));
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  text.resize(have);
-  return text;
-}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\f\v";
@@ -61,7 +47,8 @@ std::string sourceLineAt(const std::string& path, const std::string& directory, 
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || status.st_size > kLargest) return "";
   const Nanos changed = std::chrono::seconds(status.st_mtim.tv_sec) + Nanos(status.st_mtim.tv_nsec);
   if (changed > started) return "";
-  const std::string text = contentOf(file, static_cast<std::size_t>(status.st_size));
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  text.resize(readAt(file.get(), text.data(), text.size(), 0));
   std::size_t begin = 0;
   for (std::uint32_t i = 1; i < line; ++i) {
     begin = text.find('\n', begin);

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.h"
 #include "trace/text_fields.h"
 
 namespace stallprof {
@@ -55,7 +56,6 @@ std::string payloadLine(P payload, const Strings& strings) {
 }  // namespace
 
 std::string text::quoted(std::string_view bytes) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
@@ -65,9 +65,7 @@ std::string text::quoted(std::string_view bytes) {
     } else if (byte >= 0x20 && byte < 0x7f) {
       out.push_back(c);
     } else {
-      out.append("\\x");
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
+      out += "\\x" + hexOf({&byte, 1});
     }
   }
   return out + "\"";

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "base/time.h"
 #include "gate/interim.h"
 #include "gate/outputs.h"
 #include "stallprof/command_line.h"
@@ -35,7 +36,7 @@ Result<Policy> readPolicy(std::string& file) {
   if (file.empty()) return defaultPolicy();
   const Result<std::string> text = readFile(file, kLargest);
   if (!text.ok()) return text.error();
-  return parsePolicy(text.value(), file, utcNow("%Y-%m-%d"));
+  return parsePolicy(text.value(), file, utcText(realtimeNow(), "%Y-%m-%d"));
 }
 
 // "FORMAT=FILE" of --report. Empty format: wrong, said.

@@ -2,11 +2,11 @@
 #include "stallprof/gate_baseline.h"
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 
@@ -80,7 +80,7 @@ struct Kept {
 
 // The runs read and found fit to be a base; the status says why not.
 int collect(const std::vector<std::string>& runs, Kept& kept) {
-  kept.index.savedAt = utcNow("%Y-%m-%dT%H:%M:%SZ");
+  kept.index.savedAt = utcText(realtimeNow(), "%Y-%m-%dT%H:%M:%SZ");
   for (const std::string& path : runs) {
     const Result<std::string> json = readReport(path);
     if (!json.ok()) return fail(json.error().message, 2);
@@ -115,14 +115,6 @@ Status store(const std::string& directory, const Kept& kept, const std::vector<s
 }
 
 }  // namespace
-
-std::string utcNow(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  char text[32];
-  gmtime_r(&now, &utc);
-  return std::strftime(text, sizeof text, format, &utc) == 0 ? "" : text;
-}
 
 Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,
                         const std::vector<std::string>& head) {

@@ -20,9 +20,6 @@ struct Sides {
 [[nodiscard]] Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,
                                       const std::vector<std::string>& head);
 
-// As strftime has it, in UTC.
-[[nodiscard]] std::string utcNow(const char* format);
-
 // `places` is DIR RUN...: keeps the runs' reports in DIR. `replace` allows a baseline to be there.
 // The value is the exit status; everything is said.
 [[nodiscard]] int keepBaseline(bool replace, const std::vector<std::string>& places);

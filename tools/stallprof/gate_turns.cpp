@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 
 #include "base/text.h"
@@ -20,14 +19,8 @@ Error cannot(const std::string& what) { return {Error::Kind::kUsage, what}; }
 
 // A directory that was not there before.
 Result<std::string> makeTurnDirectory(std::string name) {
-  if (name.empty()) {
-    const std::time_t when = std::time(nullptr);
-    std::tm local{};
-    char text[32];
-    localtime_r(&when, &local);
-    if (std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local) == 0) text[0] = 0;
-    name = "gate." + std::string(text) + ".p" + std::to_string(::getpid());
-  }
+  if (name.empty())
+    name = "gate." + localText(realtimeNow(), "%Y%m%d-%H%M%S") + ".p" + std::to_string(::getpid());
   std::error_code error;
   if (fs::create_directory(name, error)) return name;
   return cannot(error ? "cannot make " + inQuotes(name) + ": " + error.message()

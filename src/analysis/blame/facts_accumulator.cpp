@@ -6,6 +6,7 @@
 
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/join_facts.h"
+#include "analysis/device/device_time.h"
 #include "analysis/steps/steps.h"
 
 namespace stallprof {
@@ -17,8 +18,6 @@ constexpr std::size_t kMinSteps = 64;           // in a part; fewer are not wort
 constexpr std::uint64_t kMinBlocks = 1u << 20;  // one in so many
 // Steps kept with every row: at the run's begin and end, of the slowest, before each of those.
 constexpr std::size_t kEnds = 2048, kWorst = 8, kAround = 4;
-
-Nanos lengthOf(const Step& step) { return step.end - step.begin; }
 
 // The step with those just before it and the one after it.
 Interval around(const TrainerFacts& facts, std::size_t step) {
@@ -34,13 +33,7 @@ std::vector<std::size_t> slowest(const TrainerFacts& facts, bool boundary) {
   std::vector<std::size_t> order;
   for (std::size_t i = facts.warmup; i < steps.size(); ++i)
     if (steps[i].boundary == boundary) order.push_back(i);
-  const std::size_t shown = std::min(order.size(), kWorst);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
-                    [&](std::size_t a, std::size_t b) {
-                      return std::pair(lengthOf(steps[b]), a) < std::pair(lengthOf(steps[a]), b);
-                    });
-  order.resize(shown);
-  return order;
+  return facts.slowest(std::move(order), kWorst);
 }
 
 // The intervals whose rows stay: the first steps, those around the slowest, the longest that has
@@ -53,12 +46,8 @@ std::vector<Interval> chooseDetailed(const Trace& trace, const TrainerFacts& fac
   detailed.push_back({steps.front().begin, steps[ends - 1].end});
   for (const bool boundary : {false, true})
     for (const std::size_t step : slowest(facts, boundary)) detailed.push_back(around(facts, step));
-  const Timed<DeviceTrace>* longest = nullptr;
-  for (const auto& row : trace.deviceTraces)
-    if (row.data.each && row.data.kernels && row.data.process == facts.process &&
-        (longest == nullptr || row.data.duration > longest->data.duration))
-      longest = &row;
-  if (longest != nullptr) detailed.push_back({longest->at, longest->end()});
+  if (const auto* longest = longestOfEach(trace, facts.process))
+    detailed.push_back({longest->at, longest->end()});
   detailed.push_back({steps[steps.size() - ends].begin, steps.back().end});
   return detailed;
 }

@@ -2,7 +2,6 @@
 #include "analysis/describe/describe.h"
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <set>
 #include <tuple>
@@ -14,14 +13,6 @@
 
 namespace stallprof {
 namespace {
-
-std::string rfc3339(Nanos realtime) {
-  const std::time_t t = realtime.count() / 1'000'000'000;
-  std::tm utc{};
-  gmtime_r(&t, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
 
 SourceLine lineOf(const Trace& trace, StringId file, std::uint32_t line) {
   return {Untrusted(std::string(trace.text(file))), Untrusted(), line};
@@ -148,7 +139,7 @@ RunInfo describeRun(const Trace& trace) {
   RunInfo run;
   const Manifest& manifest = trace.manifest;
   run.command = manifest.command;
-  run.startedAt = rfc3339(manifest.startedRealtime);
+  run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
   const Nanos began = manifest.startedMonotonic > Nanos{} ? manifest.startedMonotonic : trace.begin;
   run.wall = std::max(Nanos{}, trace.end - began);
   if (!trace.ends.empty()) {

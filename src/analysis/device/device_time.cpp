@@ -98,6 +98,20 @@ bool DeviceTimeline::enoughIn(const Interval& window) const {
          known >= kMinTracedRatio * whole;
 }
 
+bool isKernel(DeviceWorkKind kind) {
+  return kind == DeviceWorkKind::kKernel || kind == DeviceWorkKind::kCollective ||
+         kind == DeviceWorkKind::kGraph;
+}
+
+const Timed<DeviceTrace>* longestOfEach(const Trace& trace, ProcessId process) {
+  const Timed<DeviceTrace>* longest = nullptr;
+  for (const auto& row : trace.deviceTraces)
+    if (row.data.each && row.data.kernels && row.data.process == process &&
+        (longest == nullptr || row.data.duration > longest->data.duration))
+      longest = &row;
+  return longest;
+}
+
 DeviceTimeline readDevices(const Trace& trace, TrainerIdentity who) {
   const ProcessId process = who.process.none() ? busiestProcess(trace) : who.process;
   DeviceTimeline timeline;

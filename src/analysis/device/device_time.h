@@ -34,6 +34,12 @@ struct DeviceTimeline {
   [[nodiscard]] bool enoughIn(const Interval& window) const;
 };
 
+// Launched, not copied or set: a kernel, or a graph of them.
+[[nodiscard]] bool isKernel(DeviceWorkKind kind);
+
+// The longest interval that has each piece of a process's work; null: none has.
+[[nodiscard]] const Timed<DeviceTrace>* longestOfEach(const Trace& trace, ProcessId process);
+
 // A trainer without a process (a run where nobody steps): that of the process with most work.
 [[nodiscard]] DeviceTimeline readDevices(const Trace& trace, TrainerIdentity who);
 

@@ -18,11 +18,6 @@ bool within(const Row& row, Nanos begin, Nanos end) {
   return middle >= begin && middle < end;
 }
 
-bool isKernel(DeviceWorkKind kind) {
-  return kind == DeviceWorkKind::kKernel || kind == DeviceWorkKind::kCollective ||
-         kind == DeviceWorkKind::kGraph;
-}
-
 // A damaged recording may claim any time or size: sums stop at the largest number there is.
 void addUp(std::int64_t& sum, std::int64_t more) {
   if (more > 0 && __builtin_add_overflow(sum, more, &sum)) sum = INT64_MAX;

@@ -32,15 +32,10 @@ struct Kernel : Interval {
   std::size_t interval = 0;
 };
 
-bool launched(DeviceWorkKind kind) {
-  return kind == DeviceWorkKind::kKernel || kind == DeviceWorkKind::kCollective ||
-         kind == DeviceWorkKind::kGraph;
-}
-
 ProcessId busiestTrainer(const Trace& trace, const Roles& roles) {
   std::map<ProcessId, std::size_t> kernels;
   for (const auto& row : trace.deviceWorks)
-    if (launched(row.data.kind) && roles.of(row.data.process) != Role::kWorker)
+    if (isKernel(row.data.kind) && roles.of(row.data.process) != Role::kWorker)
       ++kernels[row.data.process];
   kernels.erase(ProcessId{});
   const auto maximum = std::max_element(kernels.begin(), kernels.end(),
@@ -115,14 +110,14 @@ class Cadence {
   Cadence(const Trace& trace, ProcessId process) : traced_(tracedOf(trace, process)) {
     std::size_t interval = 0;
     for (const auto& row : trace.deviceWorks) {
-      if (row.data.process != process || !launched(row.data.kind)) continue;
+      if (row.data.process != process || !isKernel(row.data.kind)) continue;
       while (interval < traced_.each.size() && traced_.each[interval].end <= row.at) ++interval;
       if (interval == traced_.each.size()) break;
       if (row.at >= traced_.each[interval].begin)
         kernels_.push_back({{row.at, row.end()}, row.data.name, interval});
     }
     for (const auto& row : trace.deviceUses)
-      if (row.data.process == process && launched(row.data.kind) &&
+      if (row.data.process == process && isKernel(row.data.kind) &&
           trace.text(row.data.name) != "(other)")
         uses_.push_back(&row);
   }

@@ -224,6 +224,16 @@ struct TrainerFacts {
         if (at < byLength.size() && eligible(byLength[at])) return byLength[at];
     return byLength[middle];
   }
+  // Of these steps the slowest, at most `count`, slowest first.
+  [[nodiscard]] std::vector<std::size_t> slowest(std::vector<std::size_t> of,
+                                                 std::size_t count) const {
+    const auto end = of.begin() + static_cast<std::ptrdiff_t>(std::min(of.size(), count));
+    std::partial_sort(of.begin(), end, of.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(steps[b].length(), a) < std::pair(steps[a].length(), b);
+    });
+    of.erase(end, of.end());
+    return of;
+  }
   // Step `i` of `steps` follows the one before it there, with none joined between.
   [[nodiscard]] bool follows(std::size_t i) const {
     return i > 0 && steps[i].number == steps[i - 1].number + 1;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 #include <filesystem>
 
 #include "base/text.h"
@@ -37,14 +36,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-std::string stampOf(Nanos realtime) {
-  const std::time_t at = std::chrono::duration_cast<std::chrono::seconds>(realtime).count();
-  std::tm local{};
-  localtime_r(&at, &local);
-  char stamp[32];
-  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return stamp;
-}
+std::string stampOf(Nanos realtime) { return localText(realtime, "%Y%m%d-%H%M%S"); }
 
 std::string scriptName(const std::vector<std::string>& command) {
   const std::string script = plain(scriptOf(command));

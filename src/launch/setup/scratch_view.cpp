@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "sampler/proc/mounts.h"
+#include "sampler/proc/proc_file.h"
 
 namespace stallprof {
 namespace {
@@ -37,12 +38,6 @@ constexpr std::array<std::string_view, 14> kSystem = {
 
 bool holdsFiles(const Mount& mount) {
   return std::find(kNoFiles.begin(), kNoFiles.end(), mount.fsType) == kNoFiles.end();
-}
-
-bool isBelow(std::string_view path, std::string_view directory) {
-  if (directory == "/") return path.starts_with('/');
-  return path.starts_with(directory) &&
-         (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
 // Below the kernel's own directories: control groups would be hidden by a copy. Shared memory is

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "analysis/device/device_time.h"
+
 namespace stallprof {
 namespace {
 
 constexpr std::uint64_t kMaxMerged = 200'000;  // slices of all lanes, half of what is written
 constexpr Nanos::rep kMaxBins = 1000;          // a viewer's width in pixels, about
 constexpr Nanos::rep kMinBins = 20;
-
-Nanos lengthOf(const Step& step) { return step.end - step.begin; }
 
 // Of the window's steps away from boundaries, by time taken; of all where there are none.
 std::vector<std::size_t> byLength(const TrainerFacts& trainer) {
@@ -20,7 +20,7 @@ std::vector<std::size_t> byLength(const TrainerFacts& trainer) {
   if (order.empty())
     for (std::size_t i = 0; i < trainer.steps.size(); ++i) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return lengthOf(trainer.steps[a]) < lengthOf(trainer.steps[b]);
+    return trainer.steps[a].length() < trainer.steps[b].length();
   });
   return order;
 }
@@ -53,11 +53,7 @@ void addRepresentative(const TrainerFacts& trainer, std::size_t around, Timeline
 // in such a one, as many as there is room for around the median one.
 void addOneInterval(const Trace& trace, const TrainerFacts& trainer, std::size_t room,
                     TimelineDetail& detail) {
-  const Timed<DeviceTrace>* longest = nullptr;
-  for (const auto& row : trace.deviceTraces)
-    if (row.data.each && row.data.kernels && row.data.process == trainer.process &&
-        (longest == nullptr || row.data.duration > longest->data.duration))
-      longest = &row;
+  const Timed<DeviceTrace>* longest = longestOfEach(trace, trainer.process);
   std::size_t first = 0, count = 0;
   for (std::size_t i = 0; longest != nullptr && i < trainer.steps.size(); ++i) {
     if (trainer.steps[i].begin < longest->at || trainer.steps[i].end > longest->end()) continue;

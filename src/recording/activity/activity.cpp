@@ -241,15 +241,8 @@ void SharedMemory::takeBuffer(std::size_t index, std::size_t buffer, bool torn, 
 std::span<const std::uint8_t> SharedMemory::read(std::size_t index, std::size_t offset,
                                                  std::size_t size) {
   scratch_.resize(std::max(scratch_.size(), size));
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::pread(fd_.get(), scratch_.data() + done, size - done,
-                                offsetOf(index) + static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return {scratch_.data(), done};
+  return {scratch_.data(), readAt(fd_.get(), scratch_.data(), size,
+                                  static_cast<std::uint64_t>(offsetOf(index)) + offset)};
 }
 
 // Written over, not punched out: a hole would have the job's threads fault every page in again.

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace stallprof {
 namespace {
 
@@ -44,12 +46,10 @@ StringId ActivityDevices::nameOf(std::uint32_t ordinal, EventOut& out) const {
 }
 
 std::string ActivityDevices::uuidText(const ActivityDevice& details) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string uuid = details.mig ? "MIG-" : "GPU-";
   for (std::size_t i = 0; i < sizeof details.uuid; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';
-    uuid += kDigits[details.uuid[i] >> 4];
-    uuid += kDigits[details.uuid[i] & 15];
+    uuid += hexOf({&details.uuid[i], 1});
   }
   return uuid;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
+
 namespace stallprof {
 namespace {
 
@@ -109,16 +111,6 @@ std::optional<PerfRecord> lost(std::span<const std::uint8_t> bytes) {
 }
 
 }  // namespace
-
-std::string hexOf(std::span<const std::uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
 
 std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < kHeader) return std::nullopt;

@@ -39,7 +39,4 @@ struct PerfRecord {
 // | PERIOD | REGS_USER | STACK_USER, of the registers the instruction pointer, and sample_id_all.
 [[nodiscard]] std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes);
 
-// Bytes as lower-case hex digits.
-[[nodiscard]] std::string hexOf(std::span<const std::uint8_t> bytes);
-
 }  // namespace stallprof

@@ -50,11 +50,8 @@ bool inList(std::string_view list, std::string_view word) {
 std::vector<std::string> directories(const std::string& root, const Hierarchy& mount,
                                      std::string_view path) {
   std::string_view below = path;
-  if (mount.top != "/") {
-    const bool inside = below.starts_with(mount.top) &&
-                        (below.size() == mount.top.size() || below[mount.top.size()] == '/');
-    below = inside ? below.substr(mount.top.size()) : std::string_view();
-  }
+  if (mount.top != "/")
+    below = isBelow(below, mount.top) ? below.substr(mount.top.size()) : std::string_view();
   if (below.find("/..") != std::string_view::npos) below = {};  // outside our cgroup namespace
   std::string relative(below);
   while (relative.ends_with('/')) relative.pop_back();

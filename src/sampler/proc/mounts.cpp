@@ -32,11 +32,6 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-bool holds(std::string_view point, std::string_view path) {
-  if (point == "/") return path.starts_with('/');
-  return path.starts_with(point) && (path.size() == point.size() || path[point.size()] == '/');
-}
-
 }  // namespace
 
 bool Mount::remote() const { return answersRemotely(fsType); }
@@ -76,7 +71,7 @@ const Mount* Mounts::find(std::string_view path, Nanos now) {
   refresh(now);
   const Mount* best = nullptr;
   for (const Mount& mount : mounts_)
-    if (holds(mount.point, path) && (best == nullptr || mount.point.size() >= best->point.size()))
+    if (isBelow(path, mount.point) && (best == nullptr || mount.point.size() >= best->point.size()))
       best = &mount;
   return best;
 }

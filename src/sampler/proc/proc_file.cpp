@@ -48,6 +48,12 @@ std::string under(const std::string& root, std::string_view path) {
   return joined.append(path);
 }
 
+bool isBelow(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
 std::string processPath(const std::string& root, std::uint32_t pid, std::string_view file) {
   return under(root, "proc/" + std::to_string(pid) + "/").append(file);
 }

@@ -50,6 +50,8 @@ class KeptFile {
 
 // Joins a root directory and an absolute path: ("/", "/proc") and ("/", "proc") are "/proc".
 [[nodiscard]] std::string under(const std::string& root, std::string_view path);
+// Whether an absolute path is that directory or leads below it.
+[[nodiscard]] bool isBelow(std::string_view path, std::string_view directory);
 [[nodiscard]] std::string processPath(const std::string& root, std::uint32_t pid,
                                       std::string_view file);
 [[nodiscard]] std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,

@@ -2,9 +2,7 @@
 #include "sampler/processes/hook_reach.h"
 
 #include <linux/capability.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -19,12 +17,6 @@ namespace {
 constexpr std::size_t kStatusBytes = 8192;
 constexpr std::size_t kWordsBytes = 64u << 10;         // of a command line: options come first
 constexpr std::size_t kEnvironmentBytes = 256u << 10;  // ours is put at the end
-
-std::string linkOf(const std::string& path) {
-  std::array<char, 256> target{};
-  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
-  return length <= 0 ? std::string() : std::string(target.data(), static_cast<std::size_t>(length));
-}
 
 std::uint64_t capabilities(std::string_view status, std::string_view key) {
   const auto words = wordsOf(status, key);
@@ -78,8 +70,8 @@ std::string HookReach::whyNot(std::uint32_t pid) const {
   const std::string theirs = contentOf(processPath(root_, pid, "status"), kStatusBytes);
   const std::string ours = contentOf(under(root_, "/proc/self/status"), kStatusBytes);
   if (theirs.empty() || ours.empty()) return {};
-  const std::string space = linkOf(processPath(root_, pid, "ns/user"));
-  if (!space.empty() && space != linkOf(under(root_, "/proc/self/ns/user")))
+  const std::string space = readLink(processPath(root_, pid, "ns/user"));
+  if (!space.empty() && space != readLink(under(root_, "/proc/self/ns/user")))
     return "is in a user namespace of its own";
   const std::uint64_t effective = capabilities(theirs, "CapEff:");
   if ((effective & (std::uint64_t{1} << CAP_SYS_PTRACE)) == 0) {
@@ -90,9 +82,9 @@ std::string HookReach::whyNot(std::uint32_t pid) const {
       return "has fewer capabilities than the recorder";
   }
   const std::string root = processPath(root_, pid, "root"), there = root + events_;
-  if (linkOf(root).empty()) return {};
-  return linkOf(there) == linkOf(under(root_, events_)) ? std::string()
-                                                        : "has a /proc of its own, or none";
+  if (readLink(root).empty()) return {};
+  return readLink(there) == readLink(under(root_, events_)) ? std::string()
+                                                            : "has a /proc of its own, or none";
 }
 
 std::string HookReach::whyNotLoaded(const LiveProcess& process) const {

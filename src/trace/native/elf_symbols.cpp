@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <tuple>
 #include <utility>
+
+#include "base/text.h"
 
 namespace stallprof {
 namespace {
@@ -21,16 +24,6 @@ constexpr std::uint64_t kLongestFunction = 16u << 20;
 constexpr std::uint64_t kUnsized = 4096;
 // Comparisons with wanted addresses: a forged table may say that each symbol covers all of them.
 constexpr std::uint64_t kMaxWork = 50'000'000;
-
-std::string hexText(const std::uint8_t* bytes, std::size_t count) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
 
 bool isFunction(const Elf64_Sym& symbol) {
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
@@ -77,7 +70,7 @@ void ElfSymbols::readBuildId(std::uint64_t offset, std::uint64_t bytes) {
     if (next > notes.size()) return;
     const bool gnu = note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0;
     if (gnu && note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= kMaxBuildId) {
-      buildId_ = hexText(notes.data() + text, note.n_descsz);
+      buildId_ = hexOf(std::span(notes).subspan(text, note.n_descsz));
       return;
     }
     at = next;

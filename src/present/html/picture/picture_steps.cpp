@@ -13,14 +13,12 @@ namespace {
 constexpr std::size_t kMaxBars = 480;  // two pixels each on a usual page
 constexpr std::size_t kSlowest = 8;
 
-Nanos durationOf(const Step& step) { return step.end - step.begin; }
-
 StripBar barOf(const TrainerFacts& trainer, std::size_t first, std::size_t last) {
   const std::vector<Step>& steps = trainer.steps;
   std::vector<std::size_t> order(last - first + 1);
   std::iota(order.begin(), order.end(), first);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(durationOf(steps[a]), a) < std::pair(durationOf(steps[b]), b);
+    return std::pair(steps[a].length(), a) < std::pair(steps[b].length(), b);
   });
   StripBar bar;
   const Step& middle = steps[order[order.size() / 2]];
@@ -28,9 +26,9 @@ StripBar barOf(const TrainerFacts& trainer, std::size_t first, std::size_t last)
   bar.step = middle.number;
   // What was joined after a step stands with it.
   bar.last = (last + 1 < steps.size() ? steps[last + 1].number : trainer.stepCount()) - 1;
-  bar.low = durationOf(steps[order.front()]);
-  bar.high = durationOf(steps[order.back()]);
-  bar.middle = durationOf(middle);
+  bar.low = steps[order.front()].length();
+  bar.high = steps[order.back()].length();
+  bar.middle = middle.length();
   bar.split = middle.split;
   bar.boundary = first == last && steps[first].boundary;
   return bar;
@@ -62,19 +60,13 @@ Part maxOf(const Step& step) {
 }
 
 std::vector<SlowStep> slowestOf(const TrainerFacts& trainer) {
-  std::vector<std::size_t> order(trainer.steps.size() - trainer.warmup);
-  std::iota(order.begin(), order.end(), trainer.warmup);
-  const std::size_t shown = std::min(order.size(), kSlowest);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
-                    [&](std::size_t a, std::size_t b) {
-                      return std::pair(durationOf(trainer.steps[b]), a) <
-                             std::pair(durationOf(trainer.steps[a]), b);
-                    });
+  std::vector<std::size_t> all(trainer.steps.size() - trainer.warmup);
+  std::iota(all.begin(), all.end(), trainer.warmup);
   std::vector<SlowStep> slowest;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const Part maximum = maxOf(trainer.steps[order[i]]);
-    slowest.push_back({trainer.steps[order[i]].number, durationOf(trainer.steps[order[i]]),
-                       maximum.hue, maximum.time, maximum.why});
+  for (const std::size_t i : trainer.slowest(std::move(all), kSlowest)) {
+    const Step& step = trainer.steps[i];
+    const Part maximum = maxOf(step);
+    slowest.push_back({step.number, step.length(), maximum.hue, maximum.time, maximum.why});
   }
   return slowest;
 }
@@ -102,24 +94,23 @@ Strip drawStrip(const TrainerFacts& trainer) {
     strip.bars.push_back(barOf(trainer, first, std::min(first + each, steps.size()) - 1));
 
   std::vector<Nanos> sorted;
-  for (std::size_t i = trainer.warmup; i < steps.size(); ++i)
-    sorted.push_back(durationOf(steps[i]));
+  for (std::size_t i = trainer.warmup; i < steps.size(); ++i) sorted.push_back(steps[i].length());
   std::sort(sorted.begin(), sorted.end());
   const auto at = [&](double q) {
     return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
   };
-  if (sorted.empty()) sorted.push_back(durationOf(steps.back()));
+  if (sorted.empty()) sorted.push_back(steps.back().length());
   std::vector<double> plain;
   for (const std::size_t i : plainSteps(trainer))
-    plain.push_back(static_cast<double>(durationOf(steps[i]).count()));
+    plain.push_back(static_cast<double>(steps[i].length().count()));
   strip.median = plain.empty() ? sorted.back() : Nanos(std::llround(median(std::move(plain))));
   // One checkpoint of a minute must not flatten all else: what is above the axis is counted.
   strip.top = std::max({at(0.95) / 4 * 5, strip.median * 2, Nanos(1)});
   Nanos longest{};
-  for (const Step& step : steps) longest = std::max(longest, durationOf(step));
+  for (const Step& step : steps) longest = std::max(longest, step.length());
   if (longest <= strip.top / 4 * 5) strip.top = longest;
   strip.top += strip.top / 12;
-  for (const Step& step : steps) strip.above += durationOf(step) > strip.top;
+  for (const Step& step : steps) strip.above += step.length() > strip.top;
   strip.slowest = slowestOf(trainer);
   return strip;
 }
