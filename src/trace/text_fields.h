@@ -11,7 +11,7 @@
 #include "event/event.h"
 
 // The fields of an event without their types: each kind lists them once (`fields`), and what is
-// done with them is then one function for all kinds, and not one of each.
+// done with them is then one function for all kinds, and not one of each. Those of a manifest.
 namespace stallprof::text {
 
 inline std::span<const std::string_view> namesOf(Wait) { return kWaitNames; }
@@ -70,6 +70,18 @@ std::vector<Field> fieldsOf(P& payload) {
   P::fields(payload,
             [&](const char* name, auto& field) { fields.push_back(fieldOf(name, field)); });
   return fields;
+}
+
+// THE list of what a manifest line can say, once, for both directions.
+template <class M, class V>
+void manifestFields(M& m, V&& v) {
+  v("tool", m.toolVersion), v("directory", m.directory), v("started", m.startedMonotonic),
+      v("started_realtime", m.startedRealtime), v("front", m.frontPid),
+      v("recorder", m.recorderPid), v("hz", m.hz), v("budget", m.budget), v("host", m.host.name),
+      v("kernel", m.host.kernel), v("cpu", m.host.cpuModel), v("boot", m.host.bootId),
+      v("cores_online", m.host.coresOnline), v("cores_usable", m.host.coresUsable),
+      v("memory", m.host.memoryBytes), v("page", m.host.pageBytes),
+      v("ticks", m.host.ticksPerSecond);
 }
 
 // In quotes, printable ASCII only.

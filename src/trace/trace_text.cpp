@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "trace/trace_text.h"
 
+#include <charconv>
 #include <cstring>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -47,6 +49,17 @@ std::string fieldsLine(const char* kind, const std::vector<Field>& fields,
   return line;
 }
 
+std::string valueText(const std::string& value) { return text::quoted(value); }
+std::string valueText(const Untrusted& value) { return text::quoted(value.raw()); }
+std::string valueText(Nanos value) { return std::to_string(value.count()); }
+std::string valueText(double value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  return error == std::errc{} ? std::string(digits, end) : "0";
+}
+template <class T>
+requires std::is_integral_v<T> std::string valueText(T value) { return std::to_string(value); }
+
 template <class P>
 std::string payloadLine(P payload, const Strings& strings) {
   P plain{};
@@ -74,6 +87,27 @@ std::string text::quoted(std::string_view bytes) {
 std::string eventLine(const Event& event, const Strings& strings) {
   return std::to_string(event.at.count()) + " " +
          std::visit([&](const auto& p) { return payloadLine(p, strings); }, event.payload);
+}
+
+std::string manifestLines(const Manifest& manifest) {
+  const Manifest plain;
+  std::vector<std::string> defaults;
+  text::manifestFields(
+      plain, [&](std::string_view, const auto& field) { defaults.push_back(valueText(field)); });
+  std::string out;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    out.append("manifest ").append(name).append("=").append(value).append("\n");
+  };
+  for (const Untrusted& word : manifest.command) line("command", text::quoted(word.raw()));
+  std::size_t i = 0;
+  text::manifestFields(manifest, [&](std::string_view name, const auto& field) {
+    const std::string value = valueText(field);
+    if (value != defaults[i++]) line(name, value);
+  });
+  for (const Untrusted& word : manifest.maps) line("map", text::quoted(word.raw()));
+  for (const auto& [name, value] : manifest.environment)
+    line("env", text::quoted(name + "=" + value.raw()));
+  return out;
 }
 
 }  // namespace stallprof

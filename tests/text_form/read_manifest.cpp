@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "trace/manifest_text.h"
+#include "trace/text_fields.h"
 
 namespace stallprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sampler/sources.h"
+#include "sampler/proc/sampler.h"
 
 namespace stallprof {
 
