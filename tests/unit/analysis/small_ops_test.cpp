@@ -59,3 +59,12 @@ TEST_CASE("large operators, memory and unnamed kernels are none") {
                               native(1007, 3, 4, "libblas.so.3", "sgemm_"));
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }
+
+TEST_CASE("the loop of a kernel over its elements is the operator's own work") {
+  const Analysis a = training(
+      native(1001, 1, 6, "libtorch_cpu.so",
+             "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZ4mainEUlS2_S4_llE_EEvlS2_S4_ll") +
+      native(1003, 1, 1, "libtorch_cpu.so", "at::_ops::relu::call") +
+      native(1007, 3, 3, "libtorch_cpu.so", "mkl_blas_sgemm"));
+  CHECK(test::find(a, "compute.small_ops") == nullptr);
+}

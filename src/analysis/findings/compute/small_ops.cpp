@@ -29,6 +29,8 @@ constexpr std::array<std::string_view, 12> kMachinery = {
     "at::impl::*",        "at::detail::*",
     "at::TensorBase::*",  "c10::*",
     "THPVariable*",       "torch::PythonArgs::*"};
+// A kernel's loop over elements, as libtorch's own symbols have it where it is not stripped.
+constexpr std::string_view kElements = "c10::function_ref::*";
 constexpr std::array<std::string_view, 2> kMachineryLibraries = {"libtorch_python*", "libc10.so*"};
 
 const AdviceDefinition kWholeTensors{
@@ -97,7 +99,9 @@ class Machinery {
     const std::string symbol = readableSymbol(trace_.text(native.function));
     const std::string_view file = trace_.text(native.file);
     const NativeClass is = nativeClass(file, symbol);
-    if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries))
+    if (fitsPattern(symbol, kElements))
+      at->second = Use::kOther;
+    else if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries))
       at->second = Use::kOverhead;
     else if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
       at->second = Use::kSupport;
