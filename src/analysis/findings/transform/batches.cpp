@@ -6,6 +6,17 @@
 #include "analysis/blame/samples/get_nexts.h"
 
 namespace stallprof {
+namespace {
+
+// Of the threads that make batches, those of processes that the program starts itself.
+std::int64_t ofOthers(const Evidence& e) {
+  const auto& threads = e.trainer.threads;
+  return std::count_if(threads.begin(), threads.end(), [&](ThreadId id) {
+    return e.trace.thread(id).process != e.trainer.process;
+  });
+}
+
+}  // namespace
 
 void addWaitEvidence(Finding& f, const Evidence& e) {
   if (e.perStep <= 0)
@@ -30,14 +41,6 @@ void addCoresEvidence(Finding& f, const Evidence& e) {
 bool threadsFallBehind(const Evidence& e) {
   return !e.loader && !e.trainer.threads.empty() && e.transform > kNotable &&
          e.transform >= kTied * e.extract;
-}
-
-// Of the threads that make batches, those of processes that the program starts itself.
-static std::int64_t ofOthers(const Evidence& e) {
-  const auto& threads = e.trainer.threads;
-  return std::count_if(threads.begin(), threads.end(), [&](ThreadId id) {
-    return e.trace.thread(id).process != e.trainer.process;
-  });
 }
 
 double pythonOfThreads(const Evidence& e) {
