@@ -70,8 +70,7 @@ PROGRAMS = [
         ["python", "main.py", "--dataset", "fake", "--niter", "8", "--ngf", "8", "--ndf", "8", "--workers", "1"], "GAN",
         {"compute.cpu_bound", "transform.cpu_saturated", "compute.contention"}, "", "two networks on the CPU (with one epoch, of 16 steps, it missed at e724c26: data 1.5 %, by the probe 10.7 %)", TORCH, None,
         [rule("main.py", "for i, data in", "data"), rule("main.py", "optimizerG.step()", "step"),
-         rule("main.py", "if i % 100 == 0", "periodic"), rule("main.py", "torch.save", "periodic")],
-        ),
+         rule("main.py", "if i % 100 == 0", "periodic"), rule("main.py", "torch.save", "periodic")]),
     Program(
         "word_language_model", "pytorch/examples", "77f55b9", "word_language_model",
         ["python", "main.py", "--epochs", "3", "--emsize", "64", "--nhid", "64", "--data", "words"], "text",

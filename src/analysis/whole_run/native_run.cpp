@@ -119,8 +119,7 @@ class NativeRun {
       return {caller, makes, native.loop == LoopCode::kUnknown ? native.callerLoop : native.loop};
     }
     if (!called || (is != Is::kUnknown && is != Is::kMakes)) return {leaf};
-    if (is == Is::kMakes) return {caller, true};
-    return {caller, false, native.callerLoop};
+    return is == Is::kMakes ? Spot{caller, true} : Spot{caller, false, native.callerLoop};
   }
 
   // Calls for random numbers and text.

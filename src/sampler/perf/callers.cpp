@@ -83,8 +83,9 @@ const Callers::Templates* Callers::templatesOf(const std::string& exe) {
   if (::stat(exe.c_str(), &status) != 0) return nullptr;
   const FileKey key(status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
   if (const auto known = templates_.find(key); known != templates_.end()) return &known->second;
+  if (templates_.size() >= kMaxFiles) return nullptr;
   const auto image = python::ElfImage::open(openRegularAt(AT_FDCWD, exe.c_str()));
-  if (!image || templates_.size() >= kMaxFiles) return nullptr;
+  if (!image) return nullptr;
   Templates found = image->functions(kTemplates, kLambda);
   return found.empty() ? nullptr : &(templates_[key] = std::move(found));
 }

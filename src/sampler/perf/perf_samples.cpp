@@ -238,19 +238,17 @@ void PerfSamples::drain(std::vector<PerfRecord>& records, bool all) {
   const Nanos read = now(), settled = all ? Nanos::max() : read - kSettled;
   for (auto& [key, ring] : rings_) drainRing(ring);
   takeSettled(waiting_, settled, records);
-  if (read - drawn_ >= drawEvery()) draw(read);
-}
-
-Nanos PerfSamples::drawEvery() const {
-  std::size_t events = 0;
-  for (const auto& [key, ring] : rings_) events += ring.events();
-  return std::max(kDrawEvery, kEachDraw * static_cast<Nanos::rep>(events));
+  if (read >= nextDraw_) draw(read);
 }
 
 void PerfSamples::draw(Nanos now) {
-  drawn_ = now;
   current_ = period_.draw(now);
-  for (const auto& [key, ring] : rings_) ring.setPeriod(current_);
+  std::size_t events = 0;
+  for (const auto& [key, ring] : rings_) {
+    ring.setPeriod(current_);
+    events += ring.events();
+  }
+  nextDraw_ = now + std::max(kDrawEvery, kEachDraw * static_cast<Nanos::rep>(events));
 }
 
 std::uint64_t PerfSamples::takeLost() { return std::exchange(lost_, 0); }
@@ -262,7 +260,7 @@ void PerfSamples::enable(bool on) {
 void PerfSamples::stop() {
   enable(false);
   attributes_.reset();
-  drawn_ = Nanos::max();  // not again
+  nextDraw_ = Nanos::max();
 }
 
 }  // namespace stallprof

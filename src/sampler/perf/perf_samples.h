@@ -66,7 +66,6 @@ class PerfSamples {
   [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
   void draw(Nanos now);
-  [[nodiscard]] Nanos drawEvery() const;
   void refuse(int error);
 
   std::map<int, PerfRing> rings_;  // by CPU, or by thread
@@ -74,7 +73,7 @@ class PerfSamples {
   bool eachThread_ = false, opened_ = false;
   std::optional<perf_event_attr> attributes_;  // of a thread's event
   DrawnPeriod period_;
-  Nanos current_{}, drawn_{};  // of the opened events, and since when
+  Nanos current_{}, nextDraw_{};  // of the opened events, and until when
   std::vector<PerfRecord> waiting_;
   std::unique_ptr<std::uint8_t[]> scratch_;
   std::uint64_t lost_ = 0;
