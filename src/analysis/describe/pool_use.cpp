@@ -17,7 +17,7 @@ constexpr double kMember = 0.1;
 Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
   NativeClasses classes(trace);
   PoolUse use;
-  std::vector<double> spinning;
+  std::vector<double> beside;  // spins of each thread but the trainer's
   for (const ThreadLife& thread : trace.threads) {
     if (thread.process != trainer.process) continue;
     double spins = 0;
@@ -26,13 +26,14 @@ Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
       if (classes.of(native) == NativeClass::kSpin) spins += native.samples;
     });
     use.spins += spins;
-    spinning.push_back(spins);
+    if (thread.id != trainer.thread && spins > 0) beside.push_back(spins);
   }
   if (use.samples <= 0) return {};
-  const double most = *std::max_element(spinning.begin(), spinning.end());
-  use.spinning = static_cast<int>(std::count_if(spinning.begin(), spinning.end(), [&](double each) {
-    return each > 0 && each >= kMember * most;
-  }));
+  if (beside.empty()) return use;
+  const double most = *std::max_element(beside.begin(), beside.end());
+  use.threads = 1 + static_cast<int>(std::count_if(beside.begin(), beside.end(), [&](double each) {
+                  return each >= kMember * most;
+                }));
   return use;
 }
 

@@ -30,7 +30,9 @@ struct RankBalance {
 // The training process's CPU samples in the window, of all its threads.
 struct PoolUse {
   double samples = 0, spins = 0;  // in all; in loops of OpenMP and other locks
-  int spinning = 0;               // threads that spin: a tenth and more of what the most does
+  // The trainer's own thread, which hands out the work, and those beside it that spin: a tenth and
+  // more of what the most of them does. 0 where none does.
+  int threads = 0;
 };
 
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.

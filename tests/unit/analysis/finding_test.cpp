@@ -119,7 +119,7 @@ TEST_CASE(
     "compute.oversubscribed needs threads that spin, more of them than cores, and no idle cores") {
   Facts f = factsOf(Training{.workers = 0, .cores = 1});
   f.run.throttledRatio = 0.4;
-  f.run.pool = PoolUse{.samples = 1000, .spins = 370, .spinning = 2};
+  f.run.pool = PoolUse{.samples = 1000, .spins = 370, .threads = 2};
   const Judgement j = f.judge();
   const Finding* found = find(j, "compute.oversubscribed");
   REQUIRE(found);
@@ -135,7 +135,7 @@ TEST_CASE(
   CHECK(find(f.judge(), "compute.oversubscribed"));
   f.run.siblings = 0;
   f.run.cores = 1;
-  f.run.pool->spins = 90;
+  f.run.pool->spins = 60;  // its interval goes below 5 %
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
   f.run.pool->spins = 370;
   f.run.throttledRatio = 0.0;
@@ -146,11 +146,26 @@ TEST_CASE(
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
 }
 
+TEST_CASE("threads that spin beside more work than fewer of them could do are no finding") {
+  const auto atMost = [](double cores) {
+    Facts f = factsOf(
+        Training{.workers = 1, .cores = 2, .compute = 10, .trainerCpu = 10 * cores, .batchCpu = 0});
+    f.run.siblings = 1;
+    f.run.pool = PoolUse{.samples = 1000, .spins = 330, .threads = 2};
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "compute.oversubscribed");
+    return found ? *found->advice.at(0).predicted.high : 0;
+  };
+  CHECK(atMost(0.9) == Approx(1 / (1 - 0.33)));    // all of it
+  CHECK(atMost(1.2) == Approx(1 / (1.2 * 0.67)));  // 0.8 of the one core that is left works
+  CHECK(atMost(1.7) == 0);                         // 1.14: one thread would be slower
+}
+
 TEST_CASE("workers leave the step's threads the cores that batches do not take") {
   const auto foundWith = [](double batchCpu) {
     Facts f = factsOf(Training{.workers = 1, .cores = 2, .batchCpu = batchCpu});
     f.run.throttledRatio = 0.4;
-    f.run.pool = PoolUse{.samples = 1000, .spins = 370, .spinning = 2};
+    f.run.pool = PoolUse{.samples = 1000, .spins = 370, .threads = 2};
     const Judgement j = f.judge();
     const Finding* found = find(j, "compute.oversubscribed");
     return found ? found->advice.at(0).change.to : std::string();

@@ -66,7 +66,8 @@ TEST_CASE(
   CHECK_FALSE(analyze(traceOf(partly)).native->kernelRatio);
 }
 
-TEST_CASE("threads that spin are counted in the window of the training process alone") {
+TEST_CASE(
+    "a pool is the training thread and those that spin beside it, in the window of its process") {
   const Trace trace = traceOf(
       "0 process process=1 pid=100 comm=\"solve\"\n0 process process=2 pid=101 comm=\"other\"\n"
       "0 thread thread=1 process=1 tid=100\n0 thread thread=2 process=1 tid=102\n"
@@ -79,12 +80,13 @@ TEST_CASE("threads that spin are counted in the window of the training process a
       "8s native thread=3 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=70\n");
   TrainerFacts facts;
   facts.process = ProcessId{1};
+  facts.thread = ThreadId{1};
   facts.windowEnd = 5s;
   const Maybe<PoolUse> use = poolUse(trace, facts);
   REQUIRE(use);
   CHECK(near(use->samples, 100));
   CHECK(near(use->spins, 40));
-  CHECK(use->spinning == 2);
+  CHECK(use->threads == 2);  // also where the training thread itself never waits
   facts.process = ProcessId{3};
   CHECK_FALSE(poolUse(trace, facts));
 }

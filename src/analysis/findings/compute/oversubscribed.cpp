@@ -10,8 +10,6 @@
 namespace stallprof {
 namespace {
 
-constexpr double kSpins = 0.1;  // of the process's CPU, at the low end of its interval
-
 // What ranks of one job leave to each other.
 double coresOfRank(const Evidence& e) {
   return e.run.cores / static_cast<double>(1 + e.run.siblings);
@@ -22,6 +20,17 @@ double workersCores(const Evidence& e) {
   return e.workers() > 0 && e.perStep > 0 ? e.gains.demand().batchCpu / e.perStep : 0;
 }
 double coresLeft(const Evidence& e) { return std::max(1.0, coresOfRank(e) - workersCores(e)); }
+int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresLeft(e))); }
+
+// The most of the step that fewer threads save, of spin loops that are `spins` of its CPU: all of
+// them, and no more than their work leaves. The work does not shrink with the threads, so that
+// these need work / threads of the time at least (the service demand law); a pool that spins beside
+// long serial parts may still do more than one thread could.
+double savedAtMost(const Evidence& e, double spins) {
+  const double step = (1 - e.wait - e.periodic) * e.perStep;
+  const double busy = step > 0 ? e.gains.demand().trainerCpu / step : 0;  // cores
+  return std::min(spins, 1 - busy * (1 - spins) / threadsThatFit(e));
+}
 
 std::string fewerThreadsText(const AdviceContext& c) {
   const std::string& to = c.advice.change.to;
@@ -31,31 +40,30 @@ std::string fewerThreadsText(const AdviceContext& c) {
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 
-// With no time spent in spin loops; likely half of it, as some of it is waiting that one thread
-// would do as work.
-Advice fewerThreads(const Evidence& e, double spins) {
-  const int threads = std::max(1, static_cast<int>(std::floor(coresLeft(e))));
-  return adviceOf(
-      kFewerThreads,
-      {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->spinning), std::to_string(threads)},
-      assuming("none of the CPU that goes to spin loops is lost then",
-               withoutOverhead(spins * e.compute, 0.5, 1, 0)),
-      "where the limit is raised, or ranks are fewer, raise it too");
+// Likely half of it, as some of it is waiting that one thread would do as work.
+Advice fewerThreads(const Evidence& e, double saved) {
+  return adviceOf(kFewerThreads,
+                  {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->threads),
+                   std::to_string(threadsThatFit(e))},
+                  assuming("none of the CPU that goes to spin loops is lost then",
+                           withoutOverhead(saved * e.compute, 0.5, 1, 0)),
+                  "where the limit is raised, or ranks are fewer, raise it too");
 }
 
 Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const Maybe<PoolUse>& pool = e.run.pool;
   const bool stopped = e.run.throttledRatio.value_or(0) > kNotable;
   if (!pool || !(e.contended || stopped) || e.compute <= kNotable) return {};
-  if (pool->spinning < 2 || pool->spinning <= coresLeft(e)) return {};
+  if (pool->threads <= coresLeft(e)) return {};
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const Share spins = shareOf(pool->spins, all);
-  if (spins.low <= kSpins) return {};
-  Finding f = findingOf(e, spins.value * e.compute,
+  if (savedAtMost(e, spins.low) * e.compute <= kNotable) return {};
+  const double saved = savedAtMost(e, spins.value);
+  Finding f = findingOf(e, saved * e.compute,
                         "The step's threads are more than its cores, and wait for each other");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
-  addEvidence(f, "{} of the training process spin", {countWord(pool->spinning, "thread")});
+  addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
   addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});
   if (workersCores(e) > 0.1)
@@ -63,7 +71,7 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   if (e.run.siblings > 0)
     addEvidence(f, "{} of the job share them",
                 {countWord(static_cast<int>(e.run.siblings), "other recording")});
-  return withAdvice(f, {fewerThreads(e, spins.value)});
+  return withAdvice(f, {fewerThreads(e, saved)});
 }
 
 }  // namespace
@@ -76,9 +84,11 @@ extern const FindingDefinition kOversubscribedStep(
   host, or as another limit, and may use fewer cores: a container's quota does not change what the
   library counts, and ranks and workers do not know of each other. Threads that run wait in loops
   for those that do not, and use up the quota with it.)",
-     .rule = R"(spin loops take over 10 % of the training process's CPU samples (at the low end of
-  a 90 % interval), more threads do so than the cores that ranks and workers leave to it, and
-  cores are short (see contended) or the job is throttled for over 5 %.)",
+     .rule = R"(the trainer's thread and those beside it that spin are more than the cores
+  that ranks and workers leave to the process, and cores are short (see contended) or the job is
+  throttled for over 5 %. As many threads as cores could save over 5 % of the window:
+  of the step, the share of its CPU samples that is in spin loops (at the low end of a
+  90 % interval), or less where the rest of its CPU would keep them busy for longer.)",
      .fixes =
          R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
 - The limit raised to what the threads ask for.)",
