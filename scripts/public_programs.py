@@ -127,7 +127,7 @@ PROGRAMS = [
         lambda here: public_data.letters(here),
         [rule("mingpt/trainer.py", "batch = next(data_iter)", "data"), rule("mingpt/trainer.py", "self.optimizer.step()", "step"),
          rule("chargpt.py", "if trainer.iter_num % 500 == 0", "periodic")],
-        environment={"PYTHONPATH": "../.."},
+        environment={"PYTHONPATH": "../.."}, without=["--trainer.batch_size=256", "--trainer.max_iters=100"],
         note="up to e724c26 `compute.small_ops` came first, with high confidence, and was wrong: the same letters in a "
              "quarter of the steps, four times as large, take as long"),
     Program(
