@@ -30,7 +30,7 @@ using Payload =
                  RecorderUsage, SignalForwarded, StackSeen, StackSlice, DeviceSeen, DeviceTrace,
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
                  DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns,
-                 SettingChanged>;
+                 SettingChanged, NativePlace>;
 
 // `at`: when it happened, or when the interval it covers began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

@@ -14,6 +14,8 @@ class EventOut {
  public:
   virtual ~EventOut() = default;
   virtual StringId intern(std::string_view text) = 0;
+  // What was interned; valid as long as this. Empty where texts are not kept.
+  [[nodiscard]] virtual std::string_view textOf(StringId) const { return {}; }
   virtual void put(const Event& event) = 0;
 
   template <class P>

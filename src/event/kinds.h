@@ -48,6 +48,8 @@
 #define STALLPROF_KIND_COUNTER_USAGE 49
 /* Reported by the hook, too: its block is full */
 #define STALLPROF_KIND_SETTING_CHANGED 50
+/* Of native code, too */
+#define STALLPROF_KIND_NATIVE_PLACE 51
 /* About the recording itself */
 #define STALLPROF_KIND_CLOCK_PAIR 60
 #define STALLPROF_KIND_SOURCE_STATE 61

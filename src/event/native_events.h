@@ -21,8 +21,9 @@ struct NativeSlice {
   StringId build;            // the file's build id in hex; none: it has none, or it was not known
   std::uint64_t offset = 0;  // of one of the instructions, in the file; 0: places not distinguished
   std::uint32_t samples = 0;  // at least 1
-  // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader that
-  // finds the file. Of "[jit]" by the recorder, and `offset` is the function's address; of
+  // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader,
+  // from a NativePlace or from the file. Of "[jit]" by the recorder, and `offset` is the function's
+  // address; of
   // "[kernel]" too: the system call, or "page_fault".
   StringId function;
   // Of a program without an interpreter: whose call led into the library that this is in (another
@@ -44,6 +45,19 @@ struct NativeSlice {
 };
 // 99 a second: not in step with whatever samples a hundred times a second, ours or the job's.
 inline constexpr Nanos kNativePeriod{10'101'010};
+
+// What the file says of a place that samples fell into, or of a call that led there: read at the
+// end of the run, where it ran. A reader elsewhere needs no such file.
+struct NativePlace {
+  StringId file, build;  // as in NativeSlice
+  std::uint64_t offset = 0;
+  StringId function;  // as the symbols spell it (mangled); none: they do not say
+  bool draws = false;
+  LoopCode loop{};  // unknown where an interpreter ran
+  STALLPROF_EVENT(NATIVE_PLACE, "native_place", v("file", s.file), v("build", s.build),
+                  v("offset", s.offset), v("function", s.function), v("draws", s.draws),
+                  v("loop", s.loop))
+};
 
 // One of the CPUs' own counters over all of the job, dead processes included; once a second, all
 // cumulative. With more counters than the CPU has they take turns: what `count` stands for is

@@ -70,7 +70,7 @@ enum class Gil : std::uint8_t {
 inline constexpr std::array<std::string_view, 4> kGilNames = {"unknown", "holds", "waits",
                                                               "released"};
 
-// What the loop does that a place in a program's machine code lies in (trace/native/loop_code.h).
+// What the loop does that a place in a program's machine code lies in (machine_code/loop_code.h).
 enum class LoopCode : std::uint8_t {
   kUnknown,   // in no loop, or in one that shows none of these, or several
   kProducts,  // sums products of floating-point numbers in registers

@@ -58,8 +58,10 @@ class DirectoryWriter final : public Writer {
   int start() { return files_.open(manifest_); }
 
   StringId intern(std::string_view text) override { return encoder_.intern(text); }
+  std::string_view textOf(StringId id) const override { return encoder_.textOf(id); }
   void put(const Event& event) override;
   void tick(Nanos now) override;
+  void flush() override;
   void close() override;
   std::string directory() const override {
     return "/proc/self/fd/" + std::to_string(files_.directory());
@@ -69,7 +71,6 @@ class DirectoryWriter final : public Writer {
   int error() const override { return error_; }
 
  private:
-  void flush();
   void writeFrames();
   void rollWhenFull();
   void fail(int error);

@@ -38,6 +38,8 @@ class Writer : public EventOut {
 
   // Flushes a frame that is due; retries a full disk. Cheap when nothing is due.
   virtual void tick(Nanos now) = 0;
+  // Writes what it still holds, as far as the disk takes it.
+  virtual void flush() = 0;
   // Flushes everything and marks a clean end. The recording is complete without it.
   virtual void close() = 0;
   // The directory, wherever it is by now, as a path: for what else belongs into it.

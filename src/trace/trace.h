@@ -104,6 +104,7 @@ struct Trace {
   Table<StepRange> steps;  // of `ranges`; range_map.h
   Table<DeviceUsage> deviceUsages;
   Table<DeviceProcess> deviceProcesses;
+  Table<NativePlace> places;
   Table<CounterUsage> counters;
   Table<ClockPair> clocks;
   Table<SourceState> sources;

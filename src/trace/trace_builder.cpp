@@ -57,16 +57,19 @@ Nanos endOf(Nanos at, const P& payload) {
 }
 
 // Each holds events of one kind; the kinds of no table are kept by an overload of their own.
-constexpr std::tuple kTables{
-    &Trace::host,        &Trace::disks,        &Trace::networks,        &Trace::cgroups,
-    &Trace::files,       &Trace::syscalls,     &Trace::frameworks,      &Trace::loaders,
-    &Trace::settings,    &Trace::iterators,    &Trace::fetches,         &Trace::workers,
-    &Trace::tasks,       &Trace::slowSamples,  &Trace::optimizerSteps,  &Trace::turns,
-    &Trace::spans,       &Trace::devices,      &Trace::deviceTraces,    &Trace::deviceSpans,
-    &Trace::deviceWorks, &Trace::deviceUses,   &Trace::deviceCalls,     &Trace::deviceCallUses,
-    &Trace::ranges,      &Trace::deviceUsages, &Trace::deviceProcesses, &Trace::counters,
-    &Trace::clocks,      &Trace::sources,      &Trace::losses,          &Trace::gaps,
-    &Trace::pauses,      &Trace::ends,         &Trace::recorder,        &Trace::signals};
+constexpr std::tuple kTables{&Trace::host,         &Trace::disks,        &Trace::networks,
+                             &Trace::cgroups,      &Trace::files,        &Trace::syscalls,
+                             &Trace::frameworks,   &Trace::loaders,      &Trace::settings,
+                             &Trace::iterators,    &Trace::fetches,      &Trace::workers,
+                             &Trace::tasks,        &Trace::slowSamples,  &Trace::optimizerSteps,
+                             &Trace::turns,        &Trace::spans,        &Trace::devices,
+                             &Trace::deviceTraces, &Trace::deviceSpans,  &Trace::deviceWorks,
+                             &Trace::deviceUses,   &Trace::deviceCalls,  &Trace::deviceCallUses,
+                             &Trace::ranges,       &Trace::deviceUsages, &Trace::deviceProcesses,
+                             &Trace::places,       &Trace::counters,     &Trace::clocks,
+                             &Trace::sources,      &Trace::losses,       &Trace::gaps,
+                             &Trace::pauses,       &Trace::ends,         &Trace::recorder,
+                             &Trace::signals};
 
 // What a program does again and again, as long as it runs. What it does now and then is none of it:
 // the making of iterators and workers, checkpoints, waits for other ranks.

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "machine_code/elf_symbols.h"
 #include "sampler/python/runtime/elf_image.h"
-#include "trace/native/elf_symbols.h"
 
 namespace {
 

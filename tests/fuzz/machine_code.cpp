@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "trace/native/loop_code.h"
+#include "machine_code/loop_code.h"
 
 using namespace stallprof;
 

@@ -47,6 +47,7 @@ std::string traceText(const Trace& trace) {
   addLives(all);
   all.addAll(trace.host), all.addAll(trace.disks), all.addAll(trace.networks);
   all.addAll(trace.cgroups), all.addAll(trace.files), all.addAll(trace.syscalls);
+  all.addAll(trace.places);
   all.addAll(trace.counters);
   all.addAll(trace.frameworks), all.addAll(trace.settings), all.addAll(trace.loaders);
   all.addAll(trace.iterators);

@@ -14,7 +14,7 @@
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 #include "trace/load.h"
-#include "trace/native/native_symbols.h"
+#include "trace/native_symbols.h"
 
 namespace stallprof {
 namespace {

@@ -10,7 +10,7 @@
 #include "experiment/trials_file.h"
 #include "present/metrics/report_json.h"
 #include "trace/load.h"
-#include "trace/native/native_symbols.h"
+#include "trace/native_symbols.h"
 #include "trace/range_map.h"
 #include "trace/source_text.h"
 

@@ -12,7 +12,7 @@ namespace stallprof {
 // was blocked in, and where it waits for threads of its process by what those did. Functions that
 // run on threads of an OpenMP pool are compute, unless those threads read files. Code of libc is
 // for whoever called it. Own code that no name and no pool explains is for what its loop does
-// (trace/native/loop_code.h): where such loops add to numbers in memory, sums of products compute;
+// (machine_code/loop_code.h): where such loops add to numbers in memory, sums of products compute;
 // loops over bytes, and code that draws random numbers or has libc read and compare text, make
 // data. Half of a function's samples decide for the rest of it. What nothing says is `other`.
 // Without native samples nothing names CPU time.

@@ -136,6 +136,8 @@ void JobWatch::finish(Nanos t, EventOut& out) {
   parts_->loop.finish(t, out);
 }
 
+void JobWatch::nameNative(Nanos t, EventOut& out) const { parts_->natives.namePlaces(t, out); }
+
 std::uint32_t JobWatch::milliHz() const { return parts_->loop.milliHz(); }
 
 EventMemory::Identities JobWatch::identities() {

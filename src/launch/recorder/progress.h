@@ -25,6 +25,7 @@ class Progress : public EventOut {
       : out_(out), awaited_(awaited.begin(), awaited.end()) {}
 
   StringId intern(std::string_view text) override;
+  std::string_view textOf(StringId id) const override { return out_.textOf(id); }
   void put(const Event& event) override;
 
   // Of the time since the last line: "412 batches, 3.14 a second, p50 318 ms, 34 % of the time

@@ -75,6 +75,7 @@ class Recorder {
   void reportUsage(Nanos now);
   void reportProgress(Nanos now);
   void finish();
+  void nameNative(Nanos now);
   void discard();
   void source(std::string_view name, Coverage state, std::string_view why);
   void drain(Nanos now);
@@ -317,12 +318,19 @@ void Recorder::finish() {
   log_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
   if (memory_) memory_->close();
   if (activity_) activity_->close();
+  nameNative(t);
   writer_->close();
   log_->end(end_);
   const int trouble = writer_->error();
   control_.send({ControlMessage::Kind::kClosed, static_cast<std::int32_t>(end_.outlived),
                  progress_->changed(), writer_->bytesWritten(),
                  trouble == 0 ? "" : troubleText(trouble)});
+}
+
+// Last, and when all else is on the disk: a file may lie on one that hangs.
+void Recorder::nameNative(Nanos t) {
+  writer_->flush();
+  if (watch_ && writer_->error() == 0) watch_->nameNative(t, *log_);
 }
 
 void Recorder::discard() {

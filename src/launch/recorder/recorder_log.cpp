@@ -47,33 +47,17 @@ void RecorderLog::writeStart(const RecorderPlan& plan) {
   log_.write(LogLevel::kInfo, text);
 }
 
-StringId RecorderLog::intern(std::string_view text) {
-  const StringId id = writer_.intern(text);
-  auto& [recentId, recentText] = recent_[next_];
-  recentId = id;
-  recentText.assign(text);
-  next_ = (next_ + 1) % recent_.size();
-  return id;
-}
-
-const std::string& RecorderLog::textOf(StringId id) const {
-  static const std::string kNone;
-  for (const auto& [recentId, text] : recent_)
-    if (recentId == id) return text;
-  return kNone;
-}
-
 void RecorderLog::put(const Event& event) {
   writer_.put(event);
   if (const auto* source = std::get_if<SourceState>(&event.payload)) {
-    const std::string& why = textOf(source->why);
-    log_.write(LogLevel::kInfo, "source " + textOf(source->source) + ": " +
+    const std::string why(textOf(source->why));
+    log_.write(LogLevel::kInfo, "source " + std::string(textOf(source->source)) + ": " +
                                     std::string(nameOf(source->state)) +
                                     (why.empty() ? "" : ", " + why));
   } else if (const auto* gap = std::get_if<Gap>(&event.payload)) {
     char length[32];
     std::snprintf(length, sizeof length, "gap of %.3f s", seconds(gap->duration));
-    log_.write(LogLevel::kWarning, length + (": " + textOf(gap->why)));
+    log_.write(LogLevel::kWarning, length + (": " + std::string(textOf(gap->why))));
   } else if (const auto* loss = std::get_if<Loss>(&event.payload)) {
     losses_[static_cast<std::size_t>(loss->kind)] += std::max<std::uint64_t>(loss->count, 1);
   }

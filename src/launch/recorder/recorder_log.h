@@ -3,7 +3,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "event/event_out.h"
 #include "launch/recorder/recorder.h"
@@ -20,7 +19,8 @@ class RecorderLog final : public EventOut {
   // `writer` must outlive this. Opens the log in its directory.
   RecorderLog(Writer& writer, const RecorderPlan& plan);
 
-  StringId intern(std::string_view text) override;
+  StringId intern(std::string_view text) override { return writer_.intern(text); }
+  std::string_view textOf(StringId id) const override { return writer_.textOf(id); }
   void put(const Event& event) override;
 
   // Once a second: what the recorder costs, a change of the sampling rate, losses (one line a
@@ -32,13 +32,9 @@ class RecorderLog final : public EventOut {
  private:
   void writeStart(const RecorderPlan& plan);
   void writeLosses();
-  [[nodiscard]] const std::string& textOf(StringId id) const;
 
   Writer& writer_;
   Log log_;
-  // The strings interned last: an event names what was interned just before it.
-  std::array<std::pair<StringId, std::string>, 4> recent_;
-  std::size_t next_ = 0;
   std::array<std::uint64_t, kLossNames.size()> losses_{};
   Nanos nextLosses_{};
   std::uint32_t milliHz_ = 0;

@@ -31,6 +31,7 @@ class SegmentEncoder {
   };
 
   [[nodiscard]] StringId intern(std::string_view text);
+  [[nodiscard]] std::string_view textOf(StringId id) const { return strings_.at(id); }
   // Notes what an event says of identities, without encoding it: due also for dropped events.
   void note(const Event& event);
   void encode(const Event& event);

@@ -33,11 +33,21 @@ void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& 
 
 void NativePlaces::flush(Nanos now, EventOut& out, bool all) {
   if (rows_.empty() || (!all && now - begin_ < kWindow)) return;
-  for (const auto& [key, row] : rows_)
-    out.emit(begin_,
-             NativeSlice{ThreadId{key.thread}, now - begin_, StackId{key.stack}, StringId{key.file},
-                         StringId{key.build}, row.offset, row.samples, StringId{key.function},
-                         StringId{key.callerFile}, StringId{key.callerBuild}, key.caller});
+  for (const auto& [key, row] : rows_) {
+    const NativeSlice slice{ThreadId{key.thread},
+                            now - begin_,
+                            StackId{key.stack},
+                            StringId{key.file},
+                            StringId{key.build},
+                            row.offset,
+                            row.samples,
+                            StringId{key.function},
+                            StringId{key.callerFile},
+                            StringId{key.callerBuild},
+                            key.caller};
+    names_.add(slice);
+    out.emit(begin_, slice);
+  }
   rows_.clear();
 }
 

@@ -6,6 +6,7 @@
 
 #include "event/event_out.h"
 #include "sampler/perf/native_maps.h"
+#include "sampler/perf/place_names.h"
 
 namespace stallprof {
 
@@ -25,6 +26,8 @@ class NativePlaces {
            const NativeMaps::Place& caller = {});
   // Reports what there is when the window is over, or always with `all`.
   void flush(Nanos now, EventOut& out, bool all);
+  // Of all that was reported.
+  [[nodiscard]] const PlaceNames& names() const { return names_; }
 
  private:
   struct Key {
@@ -41,6 +44,7 @@ class NativePlaces {
     std::uint32_t samples = 0;
   };
   std::unordered_map<Key, Row, Hash> rows_;
+  PlaceNames names_;
   Nanos begin_{};
 };
 

@@ -30,7 +30,10 @@ NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSa
         return stacks == nullptr ? PythonSampler::LastSample{} : stacks->lastSample(pid, tid);
       }) {}
 
-bool NativeSampler::open(pid_t command, unsigned hz) { return samples_.open(command, hz); }
+bool NativeSampler::open(pid_t command, unsigned hz) {
+  started_ = realtimeNow();
+  return samples_.open(command, hz);
+}
 
 // As often as threads are sampled, together with which it is called: a sample then lies between
 // the two samples that may name its Python frame.
@@ -77,6 +80,10 @@ void NativeSampler::finish(Nanos now, EventOut& out) {
   drain(now, out, true);
   places_.flush(now, out, true);
   eachSecond(now, out);
+}
+
+void NativeSampler::namePlaces(Nanos now, EventOut& out) const {
+  places_.names().emit(now, started_, !interpreted_, out);
 }
 
 void NativeSampler::drain(Nanos now, EventOut& out, bool all) {
@@ -174,6 +181,7 @@ NativeSampler::Thread& NativeSampler::threadOf(const PerfRecord& record, Nanos n
   if (stacks_ != nullptr && thread.seen != now) {
     thread.seen = now;
     thread.samples = stacks_->lastSample(record.pid, record.tid);
+    interpreted_ = interpreted_ || thread.samples.at > Nanos{};
   }
   return thread;
 }

@@ -44,6 +44,8 @@ class NativeSampler : public Sampler {
   [[nodiscard]] Nanos period() const override;
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
+  // After that: what the files say of the places that were sampled (place_names.h).
+  void namePlaces(Nanos now, EventOut& out) const;
   void pause() override;
   void resume(Nanos now, Nanos paused) override;
   void setPace(const Pace& pace) override;
@@ -86,8 +88,10 @@ class NativeSampler : public Sampler {
   std::uint64_t births_ = 0;
   unsigned fastSeconds_ = 0;
   bool stopped_ = false, reported_ = false, incomplete_ = false;
+  bool interpreted_ = false;  // a thread ran Python
   std::string leftOut_;
   Nanos nextFollow_{}, second_{}, pace_{10'000'000};
+  Nanos started_{};  // real time
 };
 
 }  // namespace stallprof

@@ -22,10 +22,10 @@ class Leaves(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="stallprof-native-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
-    def record(self, *options, before=()):
+    def record(self, *options, before=(), program=SPIN):
         recording = os.path.join(self.dir, "r.stallprof")
         done = subprocess.run([*before, STALLPROF, "run", "--report", "none", "-o", recording,
-                               *options, "--", SPIN, CPU_SECONDS], cwd=self.dir, timeout=120,
+                               *options, "--", program, CPU_SECONDS], cwd=self.dir, timeout=120,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return recording
@@ -57,6 +57,18 @@ class Leaves(unittest.TestCase):
         self.assertIn("NATIVE CODE", text)
         self.assertIn("spin_three", text)
         self.assertRegex(self.report(recording, "md"), "native_spin:spin_three")
+
+    def test_the_report_is_the_same_where_the_program_is_gone(self):
+        spin = shutil.copy(SPIN, self.dir)
+        recording = self.record(program=spin)
+        before = self.report(recording)
+        if self.source(json.loads(before))["state"] == "absent":
+            self.skipTest("native samples are refused here")
+        self.assertIn("spin_three", before)
+        os.rename(spin, spin + ".away")
+        with open(spin, "wb") as another:
+            another.write(b"another build")
+        self.assertEqual(before, self.report(recording))
 
     def test_samples_sum_to_its_cpu_time(self):
         recording = self.record()

@@ -12,7 +12,7 @@
 #include "event_list.h"
 #include "machine.h"
 #include "tests/catch.h"
-#include "tests/unit/trace/small_elf.h"
+#include "tests/unit/machine_code/small_elf.h"
 
 using namespace stallprof;
 using stallprof::testing::SmallElf;

@@ -26,6 +26,7 @@ struct EventList final : EventOut {
   std::vector<Event> events;
 
   StringId intern(std::string_view text) override { return strings.intern(text); }
+  std::string_view textOf(StringId id) const override { return strings.at(id); }
   void put(const Event& event) override { events.push_back(event); }
 
   [[nodiscard]] std::string text(StringId id) const { return std::string(strings.at(id)); }

@@ -6,7 +6,7 @@
 #include "sampler/python/runtime/elf_image.h"
 #include "sampler/python/runtime/runtime_locator.h"
 #include "tests/catch.h"
-#include "tests/unit/trace/small_elf.h"
+#include "tests/unit/machine_code/small_elf.h"
 
 using namespace stallprof;
 using namespace stallprof::python;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/native_symbols.h"
+#include "trace/native_symbols.h"
 
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 
 #include <fstream>
 
-#include "small_elf.h"
 #include "tests/catch.h"
 #include "tests/text_form/trace_form.h"
+#include "tests/unit/machine_code/small_elf.h"
 #include "tests/unit/recording/temporary_directory.h"
 
 using namespace stallprof;
@@ -100,6 +100,35 @@ TEST_CASE("what could not be named is said as a source of the trace") {
   REQUIRE(gone.sources.size() == 1);
   CHECK(gone.text(gone.sources[0].data.source) == "native_symbols");
   CHECK(gone.sources[0].data.state == Coverage::kAbsent);
+}
+
+TEST_CASE("what the recorder read of a place needs no file, nor is it asked again") {
+  const TemporaryDirectory scratch;
+  const std::string file = scratch / "libx.so";
+  const auto recorded = [&](const char* line) {
+    auto trace = parseTrace(
+        "manifest started_realtime=4000000000s\n0 thread thread=1 process=1 tid=1\n0 native "
+        "thread=1 duration=1s file=\"" +
+        file + "\" build=\"abcdef\" offset=4112 samples=3\n5s native_place file=\"" + file +
+        "\" build=\"abcdef\" offset=4112 " + line + "\n");
+    REQUIRE(trace.ok());
+    return std::move(trace).value();
+  };
+  Trace gone = recorded("function=\"train\" draws=1 loop=products");
+  CHECK(nameNativeSymbols(gone).read == 1);
+  CHECK(nameIn(gone) == "train");
+  const NativeSlice& slice = gone.threads.at(0).natives.at(0).data;
+  CHECK(slice.draws);
+  CHECK(slice.loop == LoopCode::kProducts);
+  CHECK(gone.sources.empty());
+  write(file, library());
+  Trace nameless = recorded("");  // it had no symbol there when it ran
+  nameNativeSymbols(nameless);
+  CHECK(nameIn(nameless).empty());
+  Trace python = recorded("function=\"train\" loop=products");
+  python.threads.at(0).stacks.push_back({Nanos{}, StackSlice{}});
+  nameNativeSymbols(python);
+  CHECK(python.threads.at(0).natives.at(0).data.loop == LoopCode::kUnknown);
 }
 
 TEST_CASE("installed debugging symbols name what the file itself does not") {

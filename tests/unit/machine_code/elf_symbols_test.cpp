@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/elf_symbols.h"
+#include "machine_code/elf_symbols.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

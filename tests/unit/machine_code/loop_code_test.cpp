@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/loop_code.h"
+#include "machine_code/loop_code.h"
 
 #include <string>
 

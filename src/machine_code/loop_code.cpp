@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/loop_code.h"
+#include "machine_code/loop_code.h"
 
 #include <algorithm>
 #include <array>
 
-#include "trace/native/random_code.h"
+#include "machine_code/random_code.h"
 
 namespace stallprof {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/random_code.h"
+#include "machine_code/random_code.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/native/x86_code.h"
+#include "machine_code/x86_code.h"
 
 #include <cstddef>
 #include <cstring>

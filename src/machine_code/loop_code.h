@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "event/vocabulary.h"
-#include "trace/native/x86_code.h"
+#include "machine_code/x86_code.h"
 
 namespace stallprof {
 
