@@ -106,6 +106,7 @@ void applyCeilings(const Trials& trials, Analysis& a) {
   if (!trials.replayStep) return;
   addCeiling(a, "compute", *trials.replayStep, base, "data always ready");
   a.verdict.stallRatio = std::max(0.0, 1 - *trials.replayStep / base);
+  std::erase_if(a.notMeasured, [](const auto& line) { return line.starts_with("stall ratio"); });
 }
 
 void addMeasured(const Trial& trial, Advice& advice) {

@@ -17,23 +17,34 @@ constexpr double kMember = 0.1;
 Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
   NativeClasses classes(trace);
   PoolUse use;
-  std::vector<double> beside;  // spins of each thread but the trainer's
+  struct Beside {
+    double spins = 0, works = 0;
+  };
+  std::vector<Beside> beside;  // each thread but the trainer's
   for (const ThreadLife& thread : trace.threads) {
     if (thread.process != trainer.process) continue;
-    double spins = 0;
+    double spins = 0, samples = 0;
     eachNative(thread, trainer.windowInterval(), [&](const NativeSlice& native) {
-      use.samples += native.samples;
+      samples += native.samples;
       if (classes.of(native) == NativeClass::kSpin) spins += native.samples;
     });
+    use.samples += samples;
     use.spins += spins;
-    if (thread.id != trainer.thread && spins > 0) beside.push_back(spins);
+    if (thread.id == trainer.thread && samples > 0) use.leaderSpins = spins / samples;
+    if (thread.id != trainer.thread && spins > 0) beside.push_back({spins, samples - spins});
   }
   if (use.samples <= 0) return {};
   if (beside.empty()) return use;
-  const double most = *std::max_element(beside.begin(), beside.end());
-  use.threads = 1 + static_cast<int>(std::count_if(beside.begin(), beside.end(), [&](double each) {
-                  return each >= kMember * most;
-                }));
+  const double most =
+      std::max_element(beside.begin(), beside.end(), [](const Beside& a, const Beside& b) {
+        return a.spins < b.spins;
+      })->spins;
+  use.threads = 1;
+  for (const Beside& each : beside) {
+    if (each.spins < kMember * most) continue;
+    ++use.threads;
+    use.besideWorks += each.works;
+  }
   return use;
 }
 

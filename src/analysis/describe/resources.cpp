@@ -109,7 +109,8 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
     if (trace.text(row.data.name) == "openat") opens.push_back(row);
   run.opensPerSecond = per(growth(opens, &SyscallCount::count, begin, end), time);
   for (const Epoch& epoch : trainer.epochs) {
-    if (epoch.evaluation) continue;
+    // What part of an epoch reads says nothing of how much there is.
+    if (epoch.evaluation || !(mapped || epoch.whole)) continue;
     const auto read =
         mapped ? sizesWaitedFor(trace, makers)
                : sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);

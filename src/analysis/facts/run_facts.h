@@ -33,6 +33,8 @@ struct PoolUse {
   // The trainer's own thread, which hands out the work, and those beside it that spin: a tenth and
   // more of what the most of them does. 0 where none does.
   int threads = 0;
+  double leaderSpins = 0;  // of the samples of the trainer's own thread
+  double besideWorks = 0;  // samples of the others of these that are no spinning
 };
 
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.

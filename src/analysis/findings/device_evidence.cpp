@@ -24,6 +24,7 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
   e.idleLaunch = share(d.idle.launch);
+  e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }
 
 void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,

@@ -14,6 +14,7 @@ struct DeviceEvidence {
   std::size_t devices = 0;
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
   double idleSync = 0, idleLaunch = 0;                        // DeviceIdle
+  double idleOfOthers = 0;  // for data, copies and collectives, not the trainer's own work
   double hiddenWait = 0;
   double blocking = 0;  // of the trainer's thread, in copies to the device
   // Of the time whose copies were recorded: to the device from pageable and from pinned memory.

@@ -48,6 +48,8 @@ bool lackedCores(const TrainerFacts& t, const RunFacts& run) {
          (t.window() > Nanos{} && seconds(t.starved) > kQueued * seconds(t.window()));
 }
 
+constexpr std::int64_t kMaxRanks = 1024;  // of a host; a damaged recording may claim anything
+
 double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
   const Nanos inside = std::min(end, t.windowEnd) - std::max(begin, t.windowBegin);
   return std::max(0.0, seconds(inside));
@@ -184,6 +186,8 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   e.external = lacked ? external : 0;
   e.shared = lacked ? external + run.siblingCpuRatio.value_or(0) : 0;
   e.perStep = perStep;
+  e.ranks = std::max(static_cast<int>(run.balance.ranks.size()),
+                     1 + static_cast<int>(std::min<std::int64_t>(run.siblings, kMaxRanks)));
   e.device = deviceEvidence(t);
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
@@ -206,16 +210,17 @@ int memoryWorkerLimit(const Evidence& e) {
     if (room) memory = std::min(memory, static_cast<double>(*room));
   double more = kMany;
   // A fifth is left over: the page cache and the trainer grow too.
-  if (e.workerBytes > 0) more = std::min(more, std::floor(0.8 * memory / e.workerBytes));
+  if (e.workerBytes > 0) more = std::min(more, std::floor(0.8 * memory / e.ranks / e.workerBytes));
   const double outstanding = e.gains.workload().batchBytes * e.prefetch();
   if (e.run.shmFree && outstanding > 0)
-    more = std::min(more, std::floor(0.8 * static_cast<double>(*e.run.shmFree) / outstanding));
+    more = std::min(more,
+                    std::floor(0.8 * static_cast<double>(*e.run.shmFree) / e.ranks / outstanding));
   return e.workers() + static_cast<int>(more);
 }
 
 int workerLimit(const Evidence& e) {
   const Demand& d = e.gains.demand();
-  const double cores = std::max(1.0, std::floor(e.run.cores));
+  const double cores = std::max(1.0, std::floor(e.run.cores / e.ranks));
   const double busy = d.batch.alone() > 0 ? std::max(0.1, d.batchCpu / d.batch.alone()) : 1;
   const double limit =
       std::floor(std::min<double>({std::ceil(cores / busy), 4 * cores, kMaxWorkers}));

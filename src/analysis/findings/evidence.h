@@ -35,13 +35,14 @@ struct Evidence {
   // Drawing the indices of batches in the trainer's own thread, with workers and without; value 0
   // where no sample saw it.
   Share drawing = {0, 0, 0};
-  double inLoop = 0;          // beside a loader: data that the loop itself makes, by samples
-  double checkpoint = 0;      // spans of saving on the trainer's thread
-  double evaluation = 0;      // epochs without training
-  double workersBusy = 0;     // share of the workers' time spent making batches; 0 without workers
-  double coresBusy = 0;       // of the usable cores, by the job and the others
-  double external = 0;        // of the usable cores, by others and the hypervisor, where it cost
-  double shared = 0;          // the same, and by siblings
+  double inLoop = 0;       // beside a loader: data that the loop itself makes, by samples
+  double checkpoint = 0;   // spans of saving on the trainer's thread
+  double evaluation = 0;   // epochs without training
+  double workersBusy = 0;  // share of the workers' time spent making batches; 0 without workers
+  double coresBusy = 0;    // of the usable cores, by the job and the others
+  double external = 0;     // of the usable cores, by others and the hypervisor, where it cost
+  int ranks = 1;      // of the job on this host: what one changes in its script, all of them change
+  double shared = 0;  // the same, and by siblings
   bool contended = false;     // the job lacked cores: few were idle, or its threads were queued
   double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
   double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable
@@ -77,7 +78,8 @@ struct Evidence {
 // recording's number of cores is foreign.
 constexpr int kMaxWorkers = 64;
 // How many workers this host can hold: by CPU demand (what blocks leaves its core to others; four a
-// core, kMaxWorkers in all), by memory and by /dev/shm. Never fewer than there are now.
+// core, kMaxWorkers in all), by memory and by /dev/shm, of which each rank has its part. Never
+// fewer than there are now.
 [[nodiscard]] int workerLimit(const Evidence& e);
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);

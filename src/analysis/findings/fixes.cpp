@@ -67,6 +67,11 @@ std::string workersRisk(const Evidence& e, int more) {
   return risk;
 }
 
+// What each of several ranks has of `cores` where all of them ask for more.
+double coresOfRank(const Evidence& e, double cores, double external) {
+  return e.ranks > 1 ? coresLeft(cores, external) / e.ranks : cores;
+}
+
 std::string moreWorkersText(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.from == "0")
@@ -136,6 +141,7 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   const int limit = workerLimit(e);
   if (limit <= now) return std::nullopt;
   PipelineSettings s = now == 0 ? firstWorkers(e) : e.gains.base();
+  s.cores = std::min(s.cores, coresOfRank(e, e.run.cores, e.external));
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit)
                                     : std::min(limit, std::max(1, 2 * now));
   if (chosen <= now) return std::nullopt;
@@ -151,6 +157,8 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
       minimum.handoff += 2 * s.sending;
     }
     minimum.workers = maximum.workers = chosen;
+    minimum.cores = std::min(minimum.cores, s.cores);
+    maximum.cores = std::min(maximum.cores, s.cores);
     p = e.gains.predict(s, minimum, maximum);
   }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
@@ -208,7 +216,8 @@ Advice loadAhead(const Evidence& e) {
 Advice moreCores(const Evidence& e) {
   const double now = std::max(1.0, std::floor(e.run.cores));
   PipelineSettings s = e.gains.base();
-  s.cores = coresForPipeline(e, 2 * now, e.external / 2);
+  s.cores = std::min(coresForPipeline(e, 2 * now, e.external / 2),
+                     coresOfRank(e, 2 * now, e.external / 2));
   // More cores serve more workers: the fix is both.
   if (s.workers > 0)
     s.workers = e.gains.bestWorkers(

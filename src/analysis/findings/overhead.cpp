@@ -7,14 +7,24 @@
 
 namespace stallprof {
 
-Prediction withoutOverhead(double share, double likely, double minimum, double maximum) {
-  const auto speedup = [&](double left) { return 1 / (1 - share * (1 - left)); };
+double stepOfOthers(const Evidence& e) {
+  double most = 0;
+  if (e.workers() > 0 && e.perStep > 0)
+    most = e.gains.demand().batch.alone() / (e.workers() * e.perStep);
+  if (e.device.timeline) most = std::max(most, e.device.busy + e.device.idleOfOthers);
+  return std::min(1.0, most);
+}
+
+Prediction withoutOverhead(const Evidence& e, double share, double likely, double minimum,
+                           double maximum) {
+  const double least = stepOfOthers(e);
+  const auto speedup = [&](double left) { return 1 / std::max(least, 1 - share * (1 - left)); };
   return {speedup(likely), speedup(minimum), speedup(maximum)};
 }
 
-Prediction withoutHalf(double share) {
+Prediction withoutHalf(const Evidence& e, double share) {
   return assuming("half of it, at most nine tenths, can leave the step",
-                  withoutOverhead(share, 0.5, 0.9, 0.1));
+                  withoutOverhead(e, share, 0.5, 0.9, 0.1));
 }
 
 Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {

@@ -6,12 +6,18 @@
 // What findings share that are about the training thread's own time: work that could leave it.
 namespace stallprof {
 
-// The time is the trainer's own, so what leaves it shortens the run by as much; the arguments are
-// the shares of it that are left.
-[[nodiscard]] Prediction withoutOverhead(double share, double likely, double minimum,
-                                         double maximum);
+// Of the present step: what one takes, however little the trainer does in it itself. Its workers
+// make a batch a step (utilization law: by so many workers none takes less than one's demand over
+// their number), and a device's work, what it waits for others' data, copies and collectives, is
+// not the trainer's. 0: nothing is known.
+[[nodiscard]] double stepOfOthers(const Evidence& e);
+
+// The time is the trainer's own, so what leaves it shortens the run by as much, down to what others
+// take; the arguments are the shares of it that are left.
+[[nodiscard]] Prediction withoutOverhead(const Evidence& e, double share, double likely,
+                                         double minimum, double maximum);
 // How much of it can leave is not known: half, within a tenth and nine tenths.
-[[nodiscard]] Prediction withoutHalf(double share);
+[[nodiscard]] Prediction withoutHalf(const Evidence& e, double share);
 
 // Of the training thread's time.
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);

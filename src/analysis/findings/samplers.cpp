@@ -32,7 +32,7 @@ Finding samplersFinding(const Evidence& e, double dataShare) {
     addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
   }
   return withAdvice(
-      f, {adviceOf(kCheaperSampler, {"code", "sampler", "", ""}, withoutHalf(e.drawing.value),
+      f, {adviceOf(kCheaperSampler, {"code", "sampler", "", ""}, withoutHalf(e, e.drawing.value),
                    "another order of samples where the draws differ")});
 }
 

@@ -142,7 +142,8 @@ std::vector<std::string> notMeasured(const Evidence& e) {
     lines.push_back("predicted gains (the model misses the measured step time by " +
                     percent(e.gains.gap()) + ")");
   missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
-              !missingParts(e.trace, e.trainer).fetches && e.trainer.split.annotated == Nanos{},
+              e.wait + e.ownLoad <= 0 && !missingParts(e.trace, e.trainer).fetches &&
+              e.trainer.split.annotated == Nanos{},
           "data loading (no loader was seen: it is part of compute and other)");
   missing(!e.loader && e.trainer.loader >= 0,
           "what its threads did while data was waited for (only PyTorch's loader is known inside)");
@@ -153,7 +154,7 @@ std::vector<std::string> notMeasured(const Evidence& e) {
     lines.push_back("what the device did outside of the " +
                     percent(seconds(e.trainer.device.traced) / e.window) +
                     " of the window in which kernels were traced: shares are estimated from those");
-  missing(true, "stall ratio (needs a replay with data always ready)");
+  missing(e.loader, "stall ratio (`stallprof tune` measures it: data always ready)");
   return lines;
 }
 

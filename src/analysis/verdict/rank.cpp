@@ -103,8 +103,10 @@ std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) 
   const double first = findings.empty() ? 0 : scoreOf(findings[0]);
   if (first <= 0) return tied;
   for (const Finding& f : findings)
-    if (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first &&
-        !oneCause(f, findings[0]))
+    if (&f == &findings[0] ||
+        (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first &&
+         !oneCause(f, findings[0]) &&
+         !(phaseName(f) == phaseName(findings[0]) && sameFix(f, findings[0]))))
       tied.push_back(f.rank);
   return tied.size() > 1 ? tied : std::vector<int>{};
 }

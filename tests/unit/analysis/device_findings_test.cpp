@@ -268,6 +268,23 @@ TEST_CASE("clocks held down cost what the device's work would gain without") {
   CHECK(*found->advice[0].predicted.speedup > 1.1);
   f.trainer.device.gauges[0].throttledClockMhz = 1950;
   CHECK(find(f.judge(), "host.gpu_throttled") == nullptr);
+  f.trainer.device.gauges[0].throttledClockMhz = 1200;
+  f.trainer.device.gauges[0].throttleReasons =
+      0x4;  // the power limit: so runs any card that is full
+  CHECK(find(f.judge(), "host.gpu_throttled") == nullptr);
+}
+
+TEST_CASE("the device's work of an evaluation leaves with it") {
+  Facts f = withDevice(Training{.compute = 6, .periodic = 4}, {.kernels = 9.7});
+  const Nanos begin = f.trainer.windowBegin;
+  f.trainer.epochs.push_back(
+      {.begin = begin, .end = begin + scaled(f.trainer.window(), 0.4), .evaluation = true});
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "periodic.evaluation");
+  REQUIRE(found);
+  CHECK(*found->advice.at(0).predicted.speedup == Approx(1 / 0.6));
+  CHECK(*adviceIn(*found, "rarer_evaluation")->predicted.speedup == Approx(1.25));
+  CHECK(j.verdict.boundBy == "periodic");
 }
 
 TEST_CASE("exposed collectives; and the rank that the others wait for") {

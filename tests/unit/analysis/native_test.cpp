@@ -86,6 +86,8 @@ TEST_CASE(
   REQUIRE(use);
   CHECK(near(use->samples, 100));
   CHECK(near(use->spins, 40));
+  CHECK(near(use->leaderSpins, 0.25));
+  CHECK(near(use->besideWorks, 0));
   CHECK(use->threads == 2);  // also where the training thread itself never waits
   facts.process = ProcessId{3};
   CHECK_FALSE(poolUse(trace, facts));

@@ -52,6 +52,21 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+TEST_CASE("operators of a loader in the training process are not the step's") {
+  const std::string fetched =
+      "0 stack stack=4 caller=2 file=\"/u/site-packages/torch/utils/data/dataloader.py\" "
+      "function=\"__next__\" line=9\n"
+      "0 stack stack=5 caller=4 file=\"train.py\" function=\"__getitem__\" line=5\n";
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kFrames + fetched + "repeat 200 every 50ms\n" +
+                    "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+                    native(1001, 5, 6, "libtorch_python.so.1.13", "") +
+                    native(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                    native(1007, 3, 5, "libblas.so.3", "sgemm_") +
+                    "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  CHECK(test::find(a, "compute.small_ops") == nullptr);
+}
+
 TEST_CASE("large operators, memory and unnamed kernels are none") {
   const Analysis a = training(native(1001, 1, 2, "libc.so.6", "_int_malloc") +
                               native(1003, 3, 1, "libtorch_cpu.so.1.13", kEngine) +

@@ -110,6 +110,23 @@ TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
   CHECK_FALSE(fires(starving(2, 10, 30, 10), "transform.too_few_workers"));
 }
 
+TEST_CASE("what every rank of a host is advised must fit all of them") {
+  Facts f = factsOf(
+      Training{.workers = 1, .cores = 16, .compute = 300, .waitTransform = 700, .batchCpu = 1000});
+  f.run.jobCpuRatio = 1.3 / 16;
+  const auto most = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.too_few_workers");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "more_workers"));
+    return *adviceIn(*found, "more_workers")->predicted.speedup;
+  };
+  CHECK(most() > 3);
+  f.run.siblings = 7;  // with the same script
+  f.run.siblingCpuRatio = 7 * 1.3 / 16;
+  CHECK(most() < 1.05 * 16 / (8 * 1.3));  // all cores busy, each with its 1.3 s a step
+}
+
 TEST_CASE("workers are never advised beyond memory or shared memory") {
   Facts f = factsOf(starving(2, 40, 0, 5));
   f.run.memoryAvailable = 130'000'000;  // 0.8 of it holds one more of 100 MB

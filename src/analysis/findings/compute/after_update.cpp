@@ -26,7 +26,7 @@ Maybe<Finding> afterUpdate(const Evidence& e) {
   if (!f) return {};
   f->confidence = std::min(f->confidence, Confidence::kMedium);  // by its place alone
   return withAdvice(*f, {adviceOf(kRarerExtras, {"code", "after the update", "each step", "rarer"},
-                                  withoutHalf(f->shareRatio),
+                                  withoutHalf(e, f->shareRatio),
                                   "coarser metrics, where they are made less often")});
 }
 

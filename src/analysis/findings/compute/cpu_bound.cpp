@@ -87,9 +87,12 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   if (e.device.timeline)
     addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});
   if (e.trainer.processCpu > Nanos{}) {
-    const Word busy = numberWord(e.gains.workload().trainerCpuRatio);
-    addEvidence(f, "the training process keeps {}{} busy while it computes",
-                {busy, textWord(busy.text == "1" ? " core" : " cores")});
+    const bool steps = e.perStep > 0;
+    const Word busy = numberWord(steps ? e.gains.workload().trainerCpuRatio
+                                       : seconds(e.trainer.processCpu) / e.window);
+    addEvidence(f, "the training process keeps {}{} busy{}",
+                {busy, textWord(busy.text == "1" ? " core" : " cores"),
+                 textWord(steps ? " while it computes" : "")});
   }
   // Without a loader a blocked thread is to be checked first; one that works has no wait.
   const bool works = !e.loader && e.trainerBlockedKnown &&

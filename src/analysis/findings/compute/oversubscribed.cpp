@@ -22,14 +22,16 @@ double workersCores(const Evidence& e) {
 double coresLeft(const Evidence& e) { return std::max(1.0, coresOfRank(e) - workersCores(e)); }
 int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresLeft(e))); }
 
-// The most of the step that fewer threads save, of spin loops that are `spins` of its CPU: all of
-// them, and no more than their work leaves. The work does not shrink with the threads, so that
-// these need work / threads of the time at least (the service demand law); a pool that spins beside
-// long serial parts may still do more than one thread could.
+// The most of the window that as many threads as fit save, of spin loops that are `spins` of the
+// process's CPU: what the trainer's own thread loses now, spinning and queued, less the work of
+// threads that are no more, which those that stay must do.
 double savedAtMost(const Evidence& e, double spins) {
-  const double step = (1 - e.wait - e.periodic) * e.perStep;
-  const double busy = step > 0 ? e.gains.demand().trainerCpu / step : 0;  // cores
-  return std::min(spins, 1 - busy * (1 - spins) / threadsThatFit(e));
+  const PoolUse& pool = *e.run.pool;
+  const double lost = pool.leaderSpins * seconds(e.trainer.cpu) / e.window + e.starved;
+  const double cpu = seconds(e.trainer.processCpu) / e.window;  // cores
+  const double fit = threadsThatFit(e), gone = (pool.threads - fit) / (pool.threads - 1);
+  const double moved = pool.samples > 0 ? pool.besideWorks / pool.samples * cpu * gone / fit : 0;
+  return std::min(spins * e.compute, lost - moved);
 }
 
 std::string fewerThreadsText(const AdviceContext& c) {
@@ -40,13 +42,13 @@ std::string fewerThreadsText(const AdviceContext& c) {
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 
-// Likely half of it, as some of it is waiting that one thread would do as work.
+// Half of it at least: it may be queued for the cores of others, too.
 Advice fewerThreads(const Evidence& e, double saved) {
   return adviceOf(kFewerThreads,
                   {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->threads),
                    std::to_string(threadsThatFit(e))},
-                  assuming("none of the CPU that goes to spin loops is lost then",
-                           withoutOverhead(saved * e.compute, 0.5, 1, 0)),
+                  assuming("the training thread loses nothing to its pool then",
+                           withoutOverhead(e, saved, 0, 0.5, 0)),
                   "where the limit is raised, or ranks are fewer, raise it too");
 }
 
@@ -58,10 +60,10 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const Share spins = shareOf(pool->spins, all);
-  if (savedAtMost(e, spins.low) * e.compute <= kNotable) return {};
+  if (savedAtMost(e, spins.low) <= kNotable) return {};
   const double saved = savedAtMost(e, spins.value);
-  Finding f = findingOf(e, saved * e.compute,
-                        "The step's threads are more than its cores, and wait for each other");
+  Finding f =
+      findingOf(e, saved, "The step's threads are more than its cores, and wait for each other");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
@@ -86,13 +88,14 @@ extern const FindingDefinition kOversubscribedStep(
   for those that do not, and use up the quota with it.)",
      .rule = R"(the trainer's thread and those beside it that spin are more than the cores
   that ranks and workers leave to the process, and cores are short (see contended) or the job is
-  throttled for over 5 %. As many threads as cores could save over 5 % of the window:
-  of the step, the share of its CPU samples that is in spin loops (at the low end of a
-  90 % interval), or less where the rest of its CPU would keep them busy for longer.)",
+  throttled for over 5 %. As many threads as cores would save over 5 % of the window:
+  what the trainer's thread spins and is queued, less the work of the threads that are no
+  more, by their samples; and no more than spin loops take of the CPU (at the low end of a
+  90 % interval).)",
      .fixes =
          R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
 - The limit raised to what the threads ask for.)",
-     .wrong = R"(others hold the cores only now and then. How much of the spinning is lost is not
-  measured: the gain is an assumption.)"});
+     .wrong = R"(others hold the cores only now and then. That nothing is lost with fewer
+  threads is an assumption.)"});
 
 }  // namespace stallprof

@@ -53,7 +53,7 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
                 {ratioWord(std::min(1.0, line->samples / s.ownPython)), textWord(nameOf(*line))});
   }
   return withAdvice(
-      f, {adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withoutHalf(share.value))});
+      f, {adviceOf(kLessPython, {"code", nameOf(f.hot), "", ""}, withoutHalf(e, share.value))});
 }
 
 }  // namespace

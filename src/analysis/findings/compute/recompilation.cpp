@@ -138,8 +138,8 @@ Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
   // One compilation is left where all shapes become one; one in ten, where a few stay. What a step
   // takes with none was not seen where they hold most of the time.
   const double one = 1.0 / (1 + all.times());
-  Prediction gain = withoutOverhead(share, one, one + 0.1, 0);
-  if (share > kMostly) gain.high = withoutOverhead(kMaxShare, 0, 0, 0).high;
+  Prediction gain = withoutOverhead(e, share, one, one + 0.1, 0);
+  if (share > kMostly) gain.high = withoutOverhead(e, kMaxShare, 0, 0, 0).high;
   return withFewerShapes(std::move(f), compilerOf(name.act), gain);
 }
 
@@ -154,7 +154,7 @@ Maybe<Finding> bySamples(const Evidence& e) {
   if (times < kManyTimes) f->confidence = lowered(f->confidence);
   addEvidence(*f, "at least {} times, after warm-up", {numberWord(times)});
   const auto hot = hottest(e, {Side::kTrainer, {}, OverheadKind::kCompilation, {}});
-  const Prediction gain = withoutOverhead(std::min(kMaxShare, f->shareRatio), 0.1, 0.5, 0.02);
+  const Prediction gain = withoutOverhead(e, std::min(kMaxShare, f->shareRatio), 0.1, 0.5, 0.02);
   return withFewerShapes(std::move(*f), compilerOf(hot ? hot->rule : ""),
                          assuming("a tenth of the compiling is left, at best a fiftieth", gain));
 }

@@ -82,6 +82,7 @@ class Machinery {
   enum class Use : std::uint8_t { kOther, kOverhead, kSupport };
 
   void take(const NativeSlice& native) {
+    if (loads(native.stack)) return;
     const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
     NativePlace& place = places_[{frame.function, frame.file, frame.line}];
     place.stack = native.stack;
@@ -90,6 +91,15 @@ class Machinery {
     const Use use = useOf(native);
     if (use == Use::kOverhead) place.machinery += native.samples;
     if (use == Use::kSupport) place.support += native.samples;
+  }
+
+  // Of a loader without workers: its operators are not the step's.
+  bool loads(StackId stack) {
+    if (stack.none()) return false;
+    if (const auto known = loads_.find(stack); known != loads_.end()) return known->second;
+    const StackSeen& frame = trace_.stack(stack);
+    const bool own = modulePathOf(trace_.text(frame.file)).path.starts_with("torch/utils/data/");
+    return loads_[stack] = own || loads(frame.caller);
   }
 
   // A function is read once, however many samples it has.
@@ -131,6 +141,7 @@ class Machinery {
   std::map<std::tuple<StringId, StringId, std::uint32_t>, NativePlace> places_;
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
+  std::map<StackId, bool> loads_;
   double all_ = 0, machinery_ = 0, most_ = 0;
   StackId line_;
 };
@@ -154,7 +165,7 @@ Maybe<Finding> smallOps(const Evidence& e) {
   }
   return withAdvice(f,
                     {adviceOf(kWholeTensors, {"code", "operators", "one an element", "one for all"},
-                              withoutHalf(ofWindow))});
+                              withoutHalf(e, ofWindow))});
 }
 
 }  // namespace
@@ -164,9 +175,9 @@ extern const FindingDefinition kSmallOps(
     within("compute.launch_bound", "compute.python_overhead"),
     {.cause = R"(A step is thousands of tiny operators: what PyTorch does for each of them, forward
   and backward, takes longer than the operators themselves.)",
-     .rule = R"(over 30 % of the training thread's native samples (at the low end of a 90 %
-  interval) are in dispatching, shape checks, autograd's records and engine, and in memory and
-  Python at the lines where those are.)",
+     .rule = R"(over 30 % of the training thread's native samples outside of its loader (at the low
+  end of a 90 % interval) are in dispatching, shape checks, autograd's records and engine, and
+  in memory and Python at the lines where those are.)",
      .fixes = R"(- Operators on whole tensors instead of a loop over elements.
 - Read values once (tolist()), not one by one (item()).
 - torch.compile, foreach and fused optimizers; larger batches.)",

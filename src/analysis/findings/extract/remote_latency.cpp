@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kFarBelowBest = 0.6;  // of the best second's rate: more was possible
 constexpr double kSlowLink = 50e6;     // bytes/s: under half of what 1 Gbit/s carries
+constexpr double kSlowestLink = 5e6;   // of what 100 Mbit/s, or much of a radio link, carries
 
 const AdviceDefinition kLocalCopy{
     "local_copy",
@@ -77,7 +78,12 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
        textWord(b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType),
        numberWord(b.all.samples)});
   addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
-  return withAdvice(f, {moreWorkers(e), localCopy(e), sequentialShards(e)});
+  Maybe<Advice> more = moreWorkers(e);
+  // A slower link, or the far side, may be at its limit all the time: then nothing is gained.
+  const bool steady = rate->mean > kSlowestLink && rate->mean > kFarBelowBest * rate->best;
+  if (more && more->predicted.low && steady)
+    more->predicted.low = std::min(1.0, *more->predicted.low);
+  return withAdvice(f, {more, localCopy(e), sequentialShards(e)});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kOften = 0.05;   // of the window
 constexpr double kSlower = 0.95;  // of the highest clock: less is felt, a boost step is 1 %
-constexpr std::int64_t kPower = 0x4 | 0x80, kHeat = 0x20 | 0x40;  // NVML's bits
+constexpr std::int64_t kPowerCap = 0x4, kPower = kPowerCap | 0x80, kHeat = 0x20 | 0x40;  // NVML's
 
 const AdviceDefinition kCoolTheDevice{
     "cool_the_device",
@@ -35,6 +35,8 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
   const DeviceGauge* g = e.device.gauge;
   if (!e.device.seen || !g || g->throttledRatio.value_or(0) <= kOften) return {};
   if (!g->throttledClockMhz || g->maxClockMhz.value_or(0) <= 0) return {};
+  // Where a card under full load runs, unless somebody set the limit below its own.
+  if (g->throttleReasons == kPowerCap) return {};
   const double pace = *g->throttledClockMhz / *g->maxClockMhz;
   if (pace >= kSlower) return {};
   const std::string clock = number(*g->throttledClockMhz), highest = number(*g->maxClockMhz);
@@ -69,10 +71,11 @@ extern const FindingDefinition kGpuThrottled(
     "host.gpu_throttled", gpuThrottled, offers(kCoolTheDevice),
     {.cause = R"(The device's clocks are held down by heat or power.)",
      .rule =
-         R"(for over 5 % of the window the monitoring library (NVML) gives a reason (power cap,
-  heat, power brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest.)",
+         R"(for over 5 % of the window the monitoring library (NVML) gives a reason (heat, power
+  brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest. The power cap
+  alone is none: a card under full load runs there.)",
      .fixes = R"(- Power limit (nvidia-smi -pl), cooling, placement.)",
-     .wrong = R"(a device at its power limit is in order where the limit is what was bought;
-  and kernels that wait for memory gain nothing from a higher clock.)"});
+     .wrong = R"(somebody set the power limit below the card's own (nvidia-smi -q -d POWER):
+  then it is not said. Kernels that wait for memory gain nothing from a higher clock.)"});
 
 }  // namespace stallprof

@@ -18,6 +18,8 @@ Maybe<Finding> memoryPressure(const Evidence& e) {
   if (psi <= kNotable && swap <= kSwapping) return {};
   Finding f = findingOf(e, psi, "The host is short of memory");
   f.confidence = lowered(f.confidence);
+  const bool own = swap > kSwapping || e.run.majorFaultsPerSecond.value_or(0) > kSwapping;
+  if (!own) f.confidence = Confidence::kLow;  // it may be another job's
   if (e.run.memoryPressureRatio)
     addEvidence(f, "something waited for memory {} of the time (PSI)", {ratioWord(psi)});
   if (e.run.swapPagesPerSecond) addEvidence(f, "{} swap pages a second", {perSecondWord(swap)});
@@ -38,7 +40,8 @@ extern const FindingDefinition kMemoryPressure(
   may be healthy beside it.)",
      .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
 - More memory, or another host.)",
-     .wrong = R"(PSI counts the whole host: the pressure may be another job's. Its cost
-  for this job is not predicted.)"});
+     .wrong = R"(PSI counts the whole host: the pressure may be another job's. Without
+  swapping, or major faults of the job's own, the confidence is low. Its cost for this job is not
+  predicted.)"});
 
 }  // namespace stallprof

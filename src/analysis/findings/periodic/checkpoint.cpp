@@ -58,7 +58,7 @@ Prediction savingLess(const Evidence& e, double share, double likely, double min
   if (e.gains.fits())
     return e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
                            withCheckpoints(e, share, maximum));
-  return withoutOverhead(share, likely, minimum, maximum);
+  return withoutOverhead(e, share, likely, minimum, maximum);
 }
 
 // The saves that the hook times, and what samples find beside them.

@@ -8,10 +8,19 @@
 namespace stallprof {
 namespace {
 
-const AdviceDefinition kRarerEvaluation{
-    "rarer_evaluation",
-    "Evaluate half as often, or on a fixed part of the data, or in a job of its own from "
-    "the checkpoints."};
+// The device's work of it leaves with it.
+const AdviceDefinition kSeparateEvaluation = deviceAdvice(
+    "separate_evaluation",
+    "Evaluate in a job of its own, from the checkpoints, on another device or other cores: the "
+    "training goes on meanwhile.");
+const AdviceDefinition kRarerEvaluation =
+    deviceAdvice("rarer_evaluation", "Evaluate half as often, or on a fixed part of the data.");
+
+// What is left of it: it holds up everything else.
+Prediction evaluating(double share, double likely, double minimum, double maximum) {
+  const auto speedup = [&](double left) { return 1 / (1 - share * (1 - left)); };
+  return {speedup(likely), speedup(minimum), speedup(maximum)};
+}
 
 constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
@@ -59,14 +68,17 @@ Maybe<Finding> evaluation(const Evidence& e) {
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
-      f, {adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
-                   withoutOverhead(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
+      f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
+                   evaluating(share, 0, 0.1, 0),
+                   "a second model in memory, and a checkpoint for each evaluation"),
+          adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
+                   evaluating(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kEvaluation(
-    "periodic.evaluation", evaluation, offers(kRarerEvaluation),
+    "periodic.evaluation", evaluation, offers(kSeparateEvaluation, kRarerEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(epochs without an optimizer step, what a program does between eval() and train()
   of a module without an update, what a library is known to call evaluation, or what functions
@@ -74,7 +86,8 @@ extern const FindingDefinition kEvaluation(
   longer than the others, are over 5 % of the window. In a program without an interpreter:
   computing, with forward passes in it, beyond what its backward passes explain, by the names
   of the functions, more than once; or metrics that a rule knows.)",
-     .fixes = R"(- Evaluate less often, on a subset, or in another job.)",
+     .fixes = R"(- Evaluate in another job, from the checkpoints.
+- Evaluate less often, or on a subset.)",
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
   or in forward passes alone, makes the data to train on.)"});
 

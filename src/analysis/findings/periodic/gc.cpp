@@ -21,7 +21,7 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
   // What is alive since setup is most of what a collection walks.
   return withAdvice(*f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
                                   assuming("a fifth of the collecting is left, at best a fiftieth",
-                                           withoutOverhead(f->shareRatio, 0.2, 0.6, 0.02)),
+                                           withoutOverhead(e, f->shareRatio, 0.2, 0.6, 0.02)),
                                   "objects in cycles made before gc.freeze() are never freed")});
 }
 

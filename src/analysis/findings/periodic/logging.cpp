@@ -20,7 +20,7 @@ Maybe<Finding> logging(const Evidence& e) {
   // One in ten of the calls is left; how they are spread is not known.
   return withAdvice(*f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
                                   assuming("a tenth of the time is left, at best a fiftieth",
-                                           withoutOverhead(f->shareRatio, 0.1, 0.5, 0.02)),
+                                           withoutOverhead(e, f->shareRatio, 0.1, 0.5, 0.02)),
                                   "coarser curves")});
 }
 

@@ -58,7 +58,7 @@ Maybe<Finding> besideTheStep(const Evidence& e) {
   }
   return withAdvice(f, {adviceOf(kReleaseTheLock, {"code", "threads", "python", "native"},
                                  assuming("half of the waiting leaves the step, at most all of it",
-                                          withoutOverhead(share.value, 0.5, 0.9, 0)),
+                                          withoutOverhead(e, share.value, 0.5, 0.9, 0)),
                                  kOtherOrder)});
 }
 

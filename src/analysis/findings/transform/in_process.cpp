@@ -73,10 +73,15 @@ Maybe<Finding> inLoop(const Evidence& e) {
               {ratioWord(e.inLoop)}, ratioWord(e.inLoop));
   addCoresEvidence(f, e);
   pointAtMaking(f, e, Phase::kTransform);
-  return withAdvice(f, {adviceOf(kIntoLoader, {"code", "loading", "in the loop", "in the loader"},
-                                 assuming("its workers do it in time, on cores of their own",
-                                          withoutOverhead(e.inLoop, 0.2, 0.9, 0)),
-                                 "as many workers more as it takes, and cores for them")});
+  // What leaves the loop takes a core elsewhere: no more leaves than cores are idle.
+  const double leaves = std::min(e.inLoop, (1 - e.coresBusy) * e.run.cores);
+  Prediction gain;
+  if (leaves > kNotable)
+    gain = assuming("its workers do it in time, on cores of their own",
+                    withoutOverhead(e, leaves, 0.2, 0.9, 0));
+  return withAdvice(
+      f, {adviceOf(kIntoLoader, {"code", "loading", "in the loop", "in the loader"},
+                   std::move(gain), "as many workers more as it takes, and cores for them")});
 }
 
 // tf.data's threads call the program's Python code (from_generator, py_function).
