@@ -27,7 +27,8 @@ class VerifyCommand final : public TrialCommand {
         "Tries the first fixes of a report on the recorded command, its code unchanged, and puts "
         "the measured gain beside the predicted one: stallprof verify [options] RECORDING [-- "
         "COMMAND...]. Trials write to a copy-on-write view of your files that is gone afterwards. "
-        "Exit status: 0 all were decided, 2 usage, 3 nothing could be tried, 4 not all decided.");
+        "Exit status: 0 all were decided, 1 the recording cannot be read or written, 2 usage, 3 "
+        "nothing could be tried, 4 not all decided.");
     addText(app, "recording", recording_, "the recording's directory, NAME.stallprof")->required();
     number(app, "--trials", trials_, 1, 16, "fixes to try, best first (default 2)");
     addText(app, "--fix", fix_, "try the changes of this advice alone (its id in the JSON report)");
