@@ -59,7 +59,8 @@ struct HostUsage {
   // Other recorders of the same job on this host, and the CPU of what they record, on those CPUs.
   std::int64_t siblings = -1;
   Nanos siblingCpu{-1};
-  std::int32_t nodes = -1;  // of memory (NUMA), that have CPUs
+  std::int32_t nodes = -1;         // of memory (NUMA), that have CPUs
+  std::int64_t allowedCores = -1;  // that `allowedCpus` are hardware threads of
   STALLPROF_EVENT(HOST_USAGE, "host", v("busy", s.busy), v("idle", s.idle), v("iowait", s.ioWait),
                   v("steal", s.steal), v("job_cpu", s.jobCpu), v("mem_total", s.memoryTotal),
                   v("mem_available", s.memoryAvailable), v("page_cache", s.pageCache),
@@ -69,7 +70,8 @@ struct HostUsage {
                   v("psi_memory_full", s.memoryFull), v("direct_scans", s.reclaimScans),
                   v("allowed_cpus", s.allowedCpus), v("allowed_busy", s.allowedBusy),
                   v("allowed_steal", s.allowedSteal), v("beside_busy", s.besideBusy),
-                  v("siblings", s.siblings), v("sibling_cpu", s.siblingCpu), v("nodes", s.nodes))
+                  v("siblings", s.siblings), v("sibling_cpu", s.siblingCpu), v("nodes", s.nodes),
+                  v("allowed_cores", s.allowedCores))
 };
 
 struct DiskUsage {

@@ -9,6 +9,21 @@
 namespace stallprof {
 namespace {
 
+constexpr double kFew = 30;  // samples
+
+struct Spins {
+  double samples = 0, spins = 0;
+  [[nodiscard]] double works() const { return samples - spins; }
+};
+Spins spinsIn(const ThreadLife& thread, const Interval& window, NativeClasses& classes) {
+  Spins sum;
+  eachNative(thread, window, [&](const NativeSlice& native) {
+    sum.samples += native.samples;
+    if (classes.of(native) == NativeClass::kSpin) sum.spins += native.samples;
+  });
+  return sum;
+}
+
 // Of the spin samples of the thread with the most: fewer are of a short region, or of another pool.
 constexpr double kMember = 0.1;
 
@@ -17,35 +32,41 @@ constexpr double kMember = 0.1;
 Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
   NativeClasses classes(trace);
   PoolUse use;
-  struct Beside {
-    double spins = 0, works = 0;
-  };
-  std::vector<Beside> beside;  // each thread but the trainer's
+  std::vector<Spins> beside;  // each thread but the trainer's
   for (const ThreadLife& thread : trace.threads) {
     if (thread.process != trainer.process) continue;
-    double spins = 0, samples = 0;
-    eachNative(thread, trainer.windowInterval(), [&](const NativeSlice& native) {
-      samples += native.samples;
-      if (classes.of(native) == NativeClass::kSpin) spins += native.samples;
-    });
-    use.samples += samples;
-    use.spins += spins;
-    if (thread.id == trainer.thread && samples > 0) use.leaderSpins = spins / samples;
-    if (thread.id != trainer.thread && spins > 0) beside.push_back({spins, samples - spins});
+    const Spins own = spinsIn(thread, trainer.windowInterval(), classes);
+    use.samples += own.samples;
+    use.spins += own.spins;
+    if (thread.id == trainer.thread && own.samples > 0) use.leaderSpins = own.spins / own.samples;
+    if (thread.id != trainer.thread && own.spins > 0) beside.push_back(own);
   }
   if (use.samples <= 0) return {};
   if (beside.empty()) return use;
-  const double most =
-      std::max_element(beside.begin(), beside.end(), [](const Beside& a, const Beside& b) {
-        return a.spins < b.spins;
-      })->spins;
+  double most = 0;
+  for (const Spins& each : beside) most = std::max(most, each.spins);
   use.threads = 1;
-  for (const Beside& each : beside) {
+  for (const Spins& each : beside) {
     if (each.spins < kMember * most) continue;
     ++use.threads;
-    use.besideWorks += each.works;
+    use.besideWorks += each.works();
   }
   return use;
+}
+
+Maybe<Share> workerSpins(const Trace& trace, const TrainerFacts& trainer) {
+  NativeClasses classes(trace);
+  Spins all;
+  for (const WorkerFacts& worker : trainer.workers)
+    for (const ThreadId id : trace.process(worker.process).threads) {
+      const Spins own = spinsIn(trace.thread(id), trainer.windowInterval(), classes);
+      all.samples += own.samples;
+      all.spins += own.spins;
+    }
+  if (all.samples < kFew) return {};
+  SampleSum sum;
+  sum.samples = sum.squares = all.samples;
+  return shareOf(all.spins, sum);
 }
 
 }  // namespace stallprof

@@ -259,6 +259,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureWaits(trace, makers, begin, end, run);
   measureFiles(trace, makers, begin, end, run);
   run.pool = poolUse(trace, trainer);
+  run.workerSpins = workerSpins(trace, trainer);
   return run;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/facts/analysis.h"
+#include "analysis/facts/stack_facts.h"
 #include "base/ids.h"
 
 namespace stallprof {
@@ -44,6 +45,8 @@ struct RunFacts : CpuUse {
   // less; the mean of the window. `coresRange`: least and most, where they changed.
   double cores = 1;
   Maybe<std::pair<double, double>> coresRange;
+  // Of `cores`, where some are hardware threads of one core: as much as all of them do together.
+  Maybe<double> coresAsOne;
   std::int64_t siblings = 0;
   // How busy the other hardware threads of those cores were, of it.
   Maybe<double> besideBusyRatio;
@@ -75,6 +78,7 @@ struct RunFacts : CpuUse {
   Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
   Maybe<double> laterMissRatio;  // of what later epochs read, from storage
   Maybe<PoolUse> pool;           // null: no native samples
+  Maybe<Share> workerSpins;      // spin loops, of the workers' native samples; null: too few
   RankBalance balance;           // of trainers that ran collectives
 };
 

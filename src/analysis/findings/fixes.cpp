@@ -72,6 +72,12 @@ double coresOfRank(const Evidence& e, double cores, double external) {
   return e.ranks > 1 ? coresLeft(cores, external) / e.ranks : cores;
 }
 
+// Where its cores are hardware threads, two of them do no more than this.
+PipelineSettings withinCores(PipelineSettings s, const Evidence& e) {
+  s.cores = std::min(s.cores, e.run.coresAsOne.value_or(s.cores));
+  return s;
+}
+
 std::string moreWorkersText(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.from == "0")
@@ -147,6 +153,8 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   if (chosen <= now) return std::nullopt;
   s.workers = chosen;
   Prediction p = e.gains.predict(s);
+  if (now > 0 && e.run.coresAsOne)  // some of the cores are one
+    p = e.gains.predict(s, withinCores(s, e), s);
   if (now == 0) {
     PipelineSettings minimum = firstWorkersWith(e, kMaxWorkerCpu, 1, kMaxHandoff, kSwitchInterval,
                                                 e.drawing.high),
@@ -157,8 +165,8 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
       minimum.handoff += 2 * s.sending;
     }
     minimum.workers = maximum.workers = chosen;
-    minimum.cores = std::min(minimum.cores, s.cores);
-    maximum.cores = std::min(maximum.cores, s.cores);
+    maximum.cores = s.cores;
+    minimum.cores = withinCores(s, e).cores;
     p = e.gains.predict(s, minimum, maximum);
   }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;

@@ -15,11 +15,14 @@ double stepOfOthers(const Evidence& e) {
   return std::min(1.0, most);
 }
 
-Prediction withoutOverhead(const Evidence& e, double share, double likely, double minimum,
-                           double maximum) {
-  const double least = stepOfOthers(e);
+Prediction withLess(double share, double likely, double minimum, double maximum, double least) {
   const auto speedup = [&](double left) { return 1 / std::max(least, 1 - share * (1 - left)); };
   return {speedup(likely), speedup(minimum), speedup(maximum)};
+}
+
+Prediction withoutOverhead(const Evidence& e, double share, double likely, double minimum,
+                           double maximum) {
+  return withLess(share, likely, minimum, maximum, stepOfOthers(e));
 }
 
 Prediction withoutHalf(const Evidence& e, double share) {

@@ -12,6 +12,9 @@ namespace stallprof {
 // not the trainer's. 0: nothing is known.
 [[nodiscard]] double stepOfOthers(const Evidence& e);
 
+// `share` of the time, of which so much is left, and a step takes `least` of it at least.
+[[nodiscard]] Prediction withLess(double share, double likely, double minimum, double maximum,
+                                  double least = 0);
 // The time is the trainer's own, so what leaves it shortens the run by as much, down to what others
 // take; the arguments are the shares of it that are left.
 [[nodiscard]] Prediction withoutOverhead(const Evidence& e, double share, double likely,

@@ -118,6 +118,16 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
                   "a tie: its gain is within 10 % of rank 1's");
 }
 
+// What goes first only because it is surer is no surer than another that would gain more, and is no
+// guess.
+void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
+  for (const Finding& f : findings)
+    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
+        rivals(f, findings[0]) && f.within != findings[0].id && findings[0].within != f.id &&
+        kTied * gainOf(f) > gainOf(findings[0]))
+      findings[0].confidence = std::min(findings[0].confidence, f.confidence);
+}
+
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 
 // The program itself annotates what most of its time was.
@@ -337,7 +347,10 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   });
   const bool little = (!anyFix && forData(e) <= kMuchData) || mostlyComputes(e, findings);
   if (little && nothingToFix(e)) addHealthyFinding(e, findings);
-  if (anyFix) noteTies(findings, stepless);
+  if (anyFix) {
+    noteTies(findings, stepless);
+    capByLargerGain(findings, stepless);
+  }
   // What is not most of the time may be what the program is about.
   if (stepless && !findings.empty() && phaseName(findings[0]) != e.phaseOfHalf())
     for (Finding& f : findings) f.confidence = Confidence::kLow;

@@ -36,7 +36,7 @@ class JobWatch {
   void step(Nanos now, EventOut& out);
   // The command ended: what samplers still hold back.
   void finish(Nanos now, EventOut& out);
-  // After that, for a second at most: the names of the native code that was sampled.
+  // After that, for half a second at most: the names of the native code that was sampled.
   void nameNative(Nanos now, EventOut& out) const;
 
   [[nodiscard]] EventMemory::Identities identities();

@@ -26,12 +26,19 @@ void AllowedCpus::readMask(const std::vector<LiveProcess>& processes) {
 
 void AllowedCpus::findSharedCores() {
   beside_.reset();
-  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu)
-    if (mask_[cpu])
-      beside_ |=
-          parseCpuList(contentOf(under(root_, "sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                                                  "/topology/thread_siblings_list"),
-                                 4096));
+  CpuMask counted;
+  cores_ = 0;
+  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (!mask_[cpu]) continue;
+    const CpuMask core =
+        parseCpuList(contentOf(under(root_, "sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                                                "/topology/thread_siblings_list"),
+                               4096));
+    beside_ |= core;
+    if (core.none()) cores_ = -1;
+    if (cores_ >= 0 && !counted[cpu]) ++cores_;
+    counted |= core;
+  }
   beside_ &= ~mask_;
 }
 
@@ -68,6 +75,7 @@ void AllowedCpus::update(const std::vector<LiveProcess>& processes, std::string_
 void AllowedCpus::fill(HostUsage& usage) const {
   if (mask_.none() || last_.empty()) return;
   usage.allowedCpus = static_cast<std::int64_t>(mask_.count());
+  usage.allowedCores = cores_;
   usage.allowedBusy = busy_;
   usage.allowedSteal = steal_;
   if (beside_.any()) usage.besideBusy = besideBusy_;

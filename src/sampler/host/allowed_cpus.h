@@ -31,7 +31,8 @@ class AllowedCpus {
   void count(std::size_t cpu, const CpuTimes& now);
 
   std::string root_;
-  CpuMask mask_, beside_;  // beside: hardware threads of the same cores that are not in the mask
+  CpuMask mask_, beside_;    // beside: hardware threads of the same cores that are not in the mask
+  std::int64_t cores_ = -1;  // of the mask's CPUs; -1: not known
   std::vector<CpuTimes> last_;
   std::vector<bool> known_;
   Nanos busy_{}, steal_{}, besideBusy_{};

@@ -14,6 +14,22 @@ Training inProcess() { return {.workers = 0, .compute = 10, .waitTransform = 30,
 
 }  // namespace
 
+TEST_CASE("a step that the environment has on one thread may have the cores that are idle") {
+  Facts f = factsOf(Training{.compute = 50, .batchCpu = 5});
+  f.run.jobCpuRatio = 0.15;  // of eight cores
+  const auto advised = [&] {
+    const Judgement j = f.judge();
+    REQUIRE(j.findings[0].id == "compute.cpu_bound");
+    const Advice* more = adviceIn(j.findings[0], "more_threads");
+    return more ? more->change.to : std::string();
+  };
+  CHECK(advised().empty());
+  f.trace.manifest.environment.emplace_back("OMP_NUM_THREADS", Untrusted("1"));
+  CHECK(advised() == "8");
+  f.run.jobCpuRatio = 0.95;
+  CHECK(advised().empty());
+}
+
 TEST_CASE("a training that never waits is healthy, with high confidence") {
   const Judgement j = factsOf(Training{}).judge();
   REQUIRE(j.findings.size() == 1);

@@ -188,6 +188,21 @@ TEST_CASE("bound_by is mixed only when the second is of another phase and as goo
   CHECK(verdictOf(j.evidence, far).boundBy == "transform");
 }
 
+TEST_CASE("what goes first as it is surer is no surer than what would gain more, but for a guess") {
+  Judged j{Training{}};
+  const auto confidence = [&](double speedup, Confidence of) {
+    std::vector<Finding> list = {
+        made("transform.in_process", Phase::kTransform, 1.35, Confidence::kHigh),
+        made("periodic.evaluation", Phase::kPeriodic, speedup, of)};
+    const Verdict v = verdictOf(j.evidence, list);
+    CHECK(list[0].id == "transform.in_process");
+    return v.confidence;
+  };
+  CHECK(confidence(1.5, Confidence::kMedium) == Confidence::kMedium);
+  CHECK(confidence(1.36, Confidence::kMedium) == Confidence::kHigh);
+  CHECK(confidence(2, Confidence::kLow) == Confidence::kHigh);
+}
+
 TEST_CASE("no fix of 5 %: compute.cpu_bound first, and healthy") {
   Judged j{Training{}};
   std::vector<Finding> weak = {made("load.worker_startup", Phase::kLoad, 1.049, Confidence::kHigh)};

@@ -121,6 +121,20 @@ TEST_CASE("siblings are set apart from strangers; a limit that changes is a rang
   CHECK(near(run.siblingCpuRatio, (9 + 1 - 7) / 13.0));
 }
 
+TEST_CASE("hardware threads of a core count as little more than one") {
+  const auto asOne = [](const char* cores, const char* quota) {
+    return runOf(traceOf(std::string("0 host job_cpu=0 allowed_cpus=4 allowed_cores=") + cores +
+                         "\n20s host job_cpu=9s allowed_cpus=4 allowed_cores=" + cores +
+                         "\n0 cgroup cpu_milli=" + quota + "\n"),
+                 false)
+        .coresAsOne;
+  };
+  CHECK(asOne("2", "-1") == 2.5);
+  CHECK_FALSE(asOne("2", "2000"));  // two of the threads may have a core each
+  CHECK_FALSE(asOne("4", "-1"));
+  CHECK_FALSE(asOne("-1", "-1"));
+}
+
 TEST_CASE("a window shorter than two samples of the host says nothing of who used its CPU") {
   const Trace trace = traceOf(
       "10s host busy=0 job_cpu=0\n11s host busy=1s job_cpu=0\n12s host busy=2s job_cpu=1s\n");

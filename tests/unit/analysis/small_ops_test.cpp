@@ -52,13 +52,37 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+// Below the loader: a sample of the data set (5).
+const std::string kFetched =
+    "0 stack stack=4 caller=2 file=\"/u/site-packages/torch/utils/data/dataloader.py\" "
+    "function=\"__next__\" line=9\n"
+    "0 stack stack=5 caller=4 file=\"train.py\" function=\"__getitem__\" line=5\n";
+
+TEST_CASE("samples that must be of a fetch, by its time, are no operators of the step's") {
+  const auto training = [](const std::string& natives) {
+    return analyze(test::traceOf(
+        test::kTrainer + kFrames + kFetched +
+        "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=8\n"
+        "990ms iterator thread=1 loader=1 epoch=1 key=7 duration=1ms\nrepeat 200 every 50ms\n"
+        "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms cpu=20ms batch=0+1*i "
+        "process_cpu=20ms\n"
+        "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+        natives + "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  };
+  const std::string step = native(1005, 3, 4, "libtorch_cpu.so.1.13", kEngine);
+  const Analysis paired = training(native(1001, 5, 4, "python3.11", "") + step +
+                                   native(1007, 3, 2, "libblas.so.3", "sgemm_"));
+  const Finding* f = test::find(paired, "compute.small_ops");
+  REQUIRE(f != nullptr);
+  CHECK(std::abs(f->shareRatio - 0.6 * 2 / 3) < 0.02);
+  // None is known to be of the fetch, which takes two fifths of the time.
+  const Analysis unpaired = training(step + native(1007, 3, 6, "libblas.so.3", "sgemm_"));
+  CHECK(test::find(unpaired, "compute.small_ops") == nullptr);
+}
+
 TEST_CASE("operators of a loader in the training process are not the step's") {
-  const std::string fetched =
-      "0 stack stack=4 caller=2 file=\"/u/site-packages/torch/utils/data/dataloader.py\" "
-      "function=\"__next__\" line=9\n"
-      "0 stack stack=5 caller=4 file=\"train.py\" function=\"__getitem__\" line=5\n";
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + fetched + "repeat 200 every 50ms\n" +
+      test::traceOf(test::kTrainer + kFrames + kFetched + "repeat 200 every 50ms\n" +
                     "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
                     native(1001, 5, 6, "libtorch_python.so.1.13", "") +
                     native(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +

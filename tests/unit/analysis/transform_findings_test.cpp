@@ -110,6 +110,23 @@ TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
   CHECK_FALSE(fires(starving(2, 10, 30, 10), "transform.too_few_workers"));
 }
 
+TEST_CASE("hardware threads of one core are no cores of their own for more workers") {
+  Facts f = factsOf(starving(2, 40, 0, 5));
+  f.run.cores = 4;
+  f.run.jobCpuRatio = 0.6;
+  const auto gain = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.too_few_workers");
+    REQUIRE(found);
+    return adviceIn(*found, "more_workers")->predicted;
+  };
+  const Prediction apart = gain();
+  f.run.coresAsOne = 2.5;  // two
+  const Prediction paired = gain();
+  CHECK(*paired.low < *apart.low - 0.1);
+  CHECK(*paired.high == Approx(*apart.high));
+}
+
 TEST_CASE("what every rank of a host is advised must fit all of them") {
   Facts f = factsOf(
       Training{.workers = 1, .cores = 16, .compute = 300, .waitTransform = 700, .batchCpu = 1000});
@@ -169,6 +186,14 @@ TEST_CASE("transform.oversubscribed needs pools and more runnable threads than c
   t.pool = 3;
   t.threads = 4;
   CHECK(fires(t, "transform.oversubscribed"));
+  Facts sampled = factsOf(t);
+  sampled.run.workerSpins = Share{0.4, 0.35, 0.45};
+  const Judgement spinning = sampled.judge();
+  const Finding* found = find(spinning, "transform.oversubscribed");
+  REQUIRE(found);
+  CHECK(says(*found, "40 %"));
+  sampled.run.workerSpins = Share{0.02, 0.01, 0.03};  // what they do is work
+  CHECK_FALSE(find(sampled.judge(), "transform.oversubscribed"));
   Training idle = t;
   idle.cores = 32;
   CHECK_FALSE(fires(idle, "transform.oversubscribed"));

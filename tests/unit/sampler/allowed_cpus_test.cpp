@@ -57,6 +57,25 @@ TEST_CASE("only what is done on the CPUs that the job may use is counted, since 
   CHECK(usage.allowedBusy == ticks(20 + 40));
   CHECK(usage.allowedSteal == ticks(7));
   CHECK(usage.besideBusy == ticks(10 + 80));
+  CHECK(usage.allowedCores == 2);
+}
+
+TEST_CASE("hardware threads of one core are one core") {
+  Machine machine;
+  machine.file("proc/7/status", "Cpus_allowed_list:\t0-2\n");
+  for (const char* cpu : {"0", "2"})
+    machine.file(std::string("sys/devices/system/cpu/cpu") + cpu + "/topology/thread_siblings_list",
+                 "0,2\n");
+  const auto cores = [&] {
+    AllowedCpus cpus(machine.root());
+    cpus.update(processOf(7), statOf({{1, 0}, {1, 0}, {1, 0}}));
+    HostUsage usage;
+    cpus.fill(usage);
+    return usage.allowedCores;
+  };
+  CHECK(cores() == -1);  // of CPU 1 nothing is said
+  machine.file("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1,3\n");
+  CHECK(cores() == 2);
 }
 
 TEST_CASE("CPUs that the job gives up count no more, and the last mask outlives its threads") {

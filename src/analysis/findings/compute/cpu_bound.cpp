@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kLittleWait = 0.05;
 constexpr double kBlocked = kMaxUnexplained;
+constexpr double kIdle = 0.8, kOneThread = 1.2;  // cores
 
 std::string fasterComputeText(const AdviceContext& c) {
   if (!c.advice.change.to.empty())
@@ -27,6 +28,27 @@ std::string fasterComputeText(const AdviceContext& c) {
 }
 
 const AdviceDefinition kFasterCompute{"faster_compute", {}, fasterComputeText};
+
+const AdviceDefinition kMoreThreads{
+    "more_threads", {}, [](const AdviceContext& c) {
+      return "Try OMP_NUM_THREADS=" + c.advice.change.to +
+             ", or torch.set_num_threads(): the environment has 1, and cores are idle while the "
+             "step computes. What that gains depends on how large its operators are.";
+    }};
+
+// The step computes on one thread because the environment says so.
+Maybe<Advice> moreThreads(const Evidence& e) {
+  const auto& variables = e.trace.manifest.environment;
+  const bool one = std::any_of(variables.begin(), variables.end(), [](const auto& variable) {
+    return variable.first == "OMP_NUM_THREADS" && variable.second.raw() == "1";
+  });
+  const double idle = (1 - e.coresBusy) * e.run.cores;
+  if (!one || e.device.seen || idle < kIdle || e.gains.workload().trainerCpuRatio > kOneThread)
+    return {};
+  const int more = 1 + static_cast<int>(idle + 1 - kIdle);
+  return adviceOf(kMoreThreads, {"env", "OMP_NUM_THREADS", "1", std::to_string(more)}, {},
+                  "several ranks, or workers, want cores of their own");
+}
 
 // Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
 // is such a wait, and other findings cover it.
@@ -98,18 +120,20 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   const bool works = !e.loader && e.trainerBlockedKnown &&
                      (e.trainerBlocked <= kLittleWait || e.trainer.native.seen);
   return withAdvice(
-      f, {adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});
+      f, {moreThreads(e),
+          adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCpuBound(
-    "compute.cpu_bound", cpuBound, offers(kFasterCompute), kHealthyAnswer,
+    "compute.cpu_bound", cpuBound, offers(kMoreThreads, kFasterCompute), kHealthyAnswer,
     {.cause =
          R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
   to data loading, saving or the host is predicted to gain 5 %.)",
      .rule = R"(steps were seen and no finding has a fix worth 5 %.)",
      .fixes = R"(- Leave the loader alone.
+- More threads, where OMP_NUM_THREADS=1 is set and cores are idle.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
      .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
   its work is then seen only as the trainer's waiting, and compute also holds what the device

@@ -67,14 +67,20 @@ class Machinery {
       machinery_ += place.machinery + place.support;
       consider(place);
     }
+    if (e.loader && e.workers() == 0)
+      unknownFetching_ =
+          std::clamp((e.wait - e.extract) * (all_ + fetching_) - fetching_, 0.0, all_);
   }
 
+  // Native samples are paired with the stack seen nearest to them, in short steps often one of
+  // another part: of those that must be of the fetch, by the hook's times, all that are not known
+  // to be are taken off as if they were machinery.
   [[nodiscard]] Share share() const {
     SampleSum all;
-    all.samples = all.squares = all_;
-    return shareOf(machinery_, all);
+    all.samples = all.squares = samples();
+    return shareOf(std::max(0.0, machinery_ - unknownFetching_), all);
   }
-  [[nodiscard]] double samples() const { return all_; }
+  [[nodiscard]] double samples() const { return all_ - unknownFetching_; }
   // The user's line that calls most of the operators, backward and the optimizer apart.
   [[nodiscard]] StackId line() const { return line_; }
 
@@ -82,7 +88,7 @@ class Machinery {
   enum class Use : std::uint8_t { kOther, kOverhead, kSupport };
 
   void take(const NativeSlice& native) {
-    if (loads(native.stack)) return;
+    if (loads(native.stack)) return void(fetching_ += native.samples);
     const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
     NativePlace& place = places_[{frame.function, frame.file, frame.line}];
     place.stack = native.stack;
@@ -143,6 +149,7 @@ class Machinery {
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;
   double all_ = 0, machinery_ = 0, most_ = 0;
+  double fetching_ = 0, unknownFetching_ = 0;  // samples
   StackId line_;
 };
 

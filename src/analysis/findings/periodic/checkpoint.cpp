@@ -71,6 +71,7 @@ Maybe<Finding> checkpoint(const Evidence& e) {
                         saves.count > 0 ? "Training stands still while checkpoints are written"
                                         : "Training stands still while files are written");
   addEvidence(f, "saving takes {} of the time", {ratioWord(share)});
+  if (saves.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (saves.count > 0)
     addEvidence(
         f, "{} saves in {} steps, {} each",

@@ -16,12 +16,6 @@ const AdviceDefinition kSeparateEvaluation = deviceAdvice(
 const AdviceDefinition kRarerEvaluation =
     deviceAdvice("rarer_evaluation", "Evaluate half as often, or on a fixed part of the data.");
 
-// What is left of it: it holds up everything else.
-Prediction evaluating(double share, double likely, double minimum, double maximum) {
-  const auto speedup = [&](double left) { return 1 / (1 - share * (1 - left)); };
-  return {speedup(likely), speedup(minimum), speedup(maximum)};
-}
-
 constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
 
@@ -65,14 +59,15 @@ Maybe<Finding> evaluation(const Evidence& e) {
     f.where.file = Untrusted(std::string(e.trace.text(own.longest->file)));
     f.where.line = own.longest->line;
   }
+  if (epochs + own.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
-                   evaluating(share, 0, 0.1, 0),
+                   withLess(share, 0, 0.1, 0),
                    "a second model in memory, and a checkpoint for each evaluation"),
           adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
-                   evaluating(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
+                   withLess(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
 }
 
 }  // namespace

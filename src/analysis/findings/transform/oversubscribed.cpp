@@ -20,17 +20,21 @@ int largestPool(const Evidence& e) {
   return threads;
 }
 
-// What the pools burn beside useful work is not known: none of it, half, or all.
+// One thread does the work of all, without what spins. Without samples of the workers what their
+// pools burn is not known: none of it, half, or all beyond one thread's.
 Advice singleThread(const Evidence& e) {
   PipelineSettings minimum = e.gains.base();
   minimum.singleThreaded = true;
   PipelineSettings likely = minimum, maximum = minimum;
-  const double pool = std::max(1.0, e.gains.demand().batch.pool);
-  likely.cpuScale = (1 / pool + 1) / 2;
-  maximum.cpuScale = 1 / pool;
+  const double least = 1 / std::max(1.0, e.gains.demand().batch.pool);
+  const Maybe<Share>& spins = e.run.workerSpins;
+  minimum.cpuScale = spins ? 1 - spins->low : 1;
+  likely.cpuScale = std::max(least, spins ? 1 - spins->value : (least + 1) / 2);
+  maximum.cpuScale = std::max(least, spins ? 1 - spins->high : 0);
   return adviceOf(kSingleThreadWorkers, {"env", "OMP_NUM_THREADS", "", "1"},
-                  assuming("half of the CPU time of the pools, at most all beyond one thread's, is "
-                           "no useful work",
+                  assuming(spins ? "nothing spins then, and all else is work"
+                                 : "half of the CPU time of the pools, at most all beyond one "
+                                   "thread's, is no useful work",
                            e.gains.predict(likely, minimum, maximum)),
                   "it also limits the training process; set it in the worker instead "
                   "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
@@ -45,6 +49,7 @@ Maybe<Finding> oversubscribed(const Evidence& e) {
   if (e.workers() < 1 || threads <= 1 || d.batch.pool <= kPool || runnable <= e.run.cores)
     return {};
   if (std::max(e.transform, e.starved) <= kNotable) return {};
+  if (e.run.workerSpins && e.run.workerSpins->value <= kNotable) return {};  // all of it is work
   Finding f = loaderFinding(e, std::max(e.transform, e.starved),
                             "Thread pools inside the workers fight for the cores");
   f.confidence = lowered(f.confidence);
@@ -53,6 +58,8 @@ Maybe<Finding> oversubscribed(const Evidence& e) {
   addEvidence(f, "{} and the training process ask for {} of {} cores at once",
               {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores)},
               numberWord(runnable));
+  if (e.run.workerSpins)
+    addEvidence(f, "spin loops take {} of the workers' CPU", {ratioWord(e.run.workerSpins->value)});
   return withAdvice(f, {singleThread(e)});
 }
 
@@ -66,11 +73,12 @@ extern const FindingDefinition kOversubscribed(
   have far more runnable threads than cores, and spend time waiting for each other.)",
      .rule = R"(workers run several threads and use over 1.1 cores each while they make a
   batch, workers and trainer together ask for more cores than there are, and over 5 % of
-  the window is waited or starved.)",
+  the window is waited or starved. Where the kernel's samples show them, over 5 % of the
+  workers' CPU is in spin loops.)",
      .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
 - OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): it limits the trainer too.)",
      .wrong = R"(the pool's work is all useful and there is little of it; then one
-  thread makes each batch slower and there is no gain. What pools burn by spinning is
-  not measured, so the gain is an assumption.)"});
+  thread makes each batch slower and there is no gain. Without samples of native code what
+  pools burn by spinning is not measured.)"});
 
 }  // namespace stallprof
