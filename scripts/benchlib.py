@@ -209,10 +209,10 @@ def interval(values, statistic=statistics.median, rounds=2000, coverage=0.95):
 
 
 def commit():
-    """What was measured; a page that a measurement before has written does not change it."""
+    """What was measured: the last commit of anything but pages, which do not change it."""
     def git(*arguments):
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    return git("describe", "--always") + ("-dirty" if git("status", "--porcelain", "-uno", "--", ".", ":!reports") else "")
+    return git("log", "-1", "--format=%h", "--", ".", ":!reports") + ("-dirty" if git("status", "--porcelain", "-uno", "--", ".", ":!reports") else "")
 
 
 def host():
