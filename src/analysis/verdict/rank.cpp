@@ -96,6 +96,10 @@ bool causeOf(const Finding& f, const Finding& parent) {
   return phaseName(f) != phaseName(parent) && mayLieWithin(f, parent) && sameFix(f, parent);
 }
 bool oneCause(const Finding& a, const Finding& b) { return causeOf(a, b) || causeOf(b, a); }
+// That, or two of one phase with the same change: no tie between them would be a choice.
+bool oneChange(const Finding& a, const Finding& b) {
+  return oneCause(a, b) || (phaseName(a) == phaseName(b) && sameFix(a, b));
+}
 
 // Ranks of the findings whose score is within 10 % of the first's, it included; empty: only it.
 std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) {
@@ -103,10 +107,8 @@ std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) 
   const double first = findings.empty() ? 0 : scoreOf(findings[0]);
   if (first <= 0) return tied;
   for (const Finding& f : findings)
-    if (&f == &findings[0] ||
-        (!isCaveat(f, stepless) && rivals(f, findings[0]) && scoreOf(f) >= kTied * first &&
-         !oneCause(f, findings[0]) &&
-         !(phaseName(f) == phaseName(findings[0]) && sameFix(f, findings[0]))))
+    if (&f == &findings[0] || (!isCaveat(f, stepless) && rivals(f, findings[0]) &&
+                               scoreOf(f) >= kTied * first && !oneChange(f, findings[0])))
       tied.push_back(f.rank);
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
@@ -116,16 +118,6 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
     if (rank > 1)
       addEvidence(findings[static_cast<std::size_t>(rank) - 1],
                   "a tie: its gain is within 10 % of rank 1's");
-}
-
-// What goes first only because it is surer is no surer than another that would gain more, and is no
-// guess.
-void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
-  for (const Finding& f : findings)
-    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-        rivals(f, findings[0]) && f.within != findings[0].id && findings[0].within != f.id &&
-        kTied * gainOf(f) > gainOf(findings[0]))
-      findings[0].confidence = std::min(findings[0].confidence, f.confidence);
 }
 
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
@@ -162,6 +154,16 @@ double forData(const Evidence& e) {
 
 // One of two findings is shown as a part of the other: whichever is first, it is the same cause.
 bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
+
+// What goes first only because it is surer is no surer than another that would gain more, and is no
+// guess.
+void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
+  for (const Finding& f : findings)
+    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
+        rivals(f, findings[0]) && !nested(f, findings[0]) &&
+        kTied * gainOf(f) > gainOf(findings[0]))
+      findings[0].confidence = std::min(findings[0].confidence, f.confidence);
+}
 
 // Others use more of the CPU than the first two causes among the job's own findings differ by;
 // where there is one, than its fix gains. What is only assumed of a fix is no measure of that: its

@@ -44,7 +44,7 @@ class NativeSampler : public Sampler {
   [[nodiscard]] Nanos period() const override;
   void sample(Nanos now, EventOut& out) override;
   void finish(Nanos now, EventOut& out) override;
-  // After that: what the files say of the places that were sampled (place_names.h).
+  // After that: what the files say of the places that were sampled (native_places.h).
   void namePlaces(Nanos now, EventOut& out) const;
   void pause() override;
   void resume(Nanos now, Nanos paused) override;

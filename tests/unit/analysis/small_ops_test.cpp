@@ -91,6 +91,23 @@ TEST_CASE("operators of a loader in the training process are not the step's") {
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }
 
+TEST_CASE("a recording's stack of a hundred thousand frames is followed to its end") {
+  Trace trace =
+      test::traceOf(test::kTrainer + kFrames + "repeat 200 every 50ms\n" +
+                    "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+                    native(1005, 1, 4, "libtorch_cpu.so.1.13", kEngine) +
+                    "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  constexpr std::uint32_t kDeep = 100'000;
+  while (trace.stacks.size() < kDeep) {
+    StackSeen frame = trace.stacks.front().data;
+    frame.caller = StackId{static_cast<std::uint32_t>(trace.stacks.size())};
+    frame.stack = StackId{frame.caller.value + 1};
+    trace.stacks.push_back({Nanos{}, frame});
+  }
+  for (auto& row : trace.threads.at(0).natives) row.data.stack = StackId{kDeep};
+  CHECK(test::find(analyze(trace), "compute.small_ops") != nullptr);
+}
+
 TEST_CASE("large operators, memory and unnamed kernels are none") {
   const Analysis a = training(native(1001, 1, 2, "libc.so.6", "_int_malloc") +
                               native(1003, 3, 1, "libtorch_cpu.so.1.13", kEngine) +

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/place_names.h"
-
 #include <fstream>
 
 #include "event_list.h"
+#include "sampler/perf/native_places.h"
 #include "tests/catch.h"
 #include "tests/unit/machine_code/small_elf.h"
 #include "tests/unit/recording/temporary_directory.h"

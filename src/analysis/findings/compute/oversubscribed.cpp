@@ -10,16 +10,14 @@
 namespace stallprof {
 namespace {
 
-// What ranks of one job leave to each other.
-double coresOfRank(const Evidence& e) {
-  return e.run.cores / static_cast<double>(1 + e.run.siblings);
-}
-
-// And its workers: the CPU that batches take, over time.
+// The CPU that batches take, over time.
 double workersCores(const Evidence& e) {
   return e.workers() > 0 && e.perStep > 0 ? e.gains.demand().batchCpu / e.perStep : 0;
 }
-double coresLeft(const Evidence& e) { return std::max(1.0, coresOfRank(e) - workersCores(e)); }
+// What ranks of one job leave to each other, and its workers to the step.
+double coresLeft(const Evidence& e) {
+  return std::max(1.0, e.run.cores / e.ranks - workersCores(e));
+}
 int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresLeft(e))); }
 
 // The most of the window that as many threads as fit save, of spin loops that are `spins` of the

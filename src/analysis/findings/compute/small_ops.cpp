@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/source_lines.h"
@@ -51,7 +52,7 @@ bool fitsOne(std::string_view text, const std::array<std::string_view, N>& patte
 }
 
 // Samples of native code under one line of Python; those of which no line is known are one.
-struct NativePlace {
+struct LineSamples {
   double all = 0, machinery = 0;
   double support = 0;  // memory, and the interpreter
   StackId stack;
@@ -90,7 +91,7 @@ class Machinery {
   void take(const NativeSlice& native) {
     if (loads(native.stack)) return void(fetching_ += native.samples);
     const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
-    NativePlace& place = places_[{frame.function, frame.file, frame.line}];
+    LineSamples& place = places_[{frame.function, frame.file, frame.line}];
     place.stack = native.stack;
     all_ += native.samples;
     place.all += native.samples;
@@ -99,13 +100,22 @@ class Machinery {
     if (use == Use::kSupport) place.support += native.samples;
   }
 
-  // Of a loader without workers: its operators are not the step's.
+  // Of a loader without workers: its operators are not the step's. No recursion: a recording may
+  // hold stacks of any depth.
   bool loads(StackId stack) {
-    if (stack.none()) return false;
-    if (const auto known = loads_.find(stack); known != loads_.end()) return known->second;
-    const StackSeen& frame = trace_.stack(stack);
-    const bool own = modulePathOf(trace_.text(frame.file)).path.starts_with("torch/utils/data/");
-    return loads_[stack] = own || loads(frame.caller);
+    std::vector<StackId> passed;
+    bool is = false;
+    for (; !stack.none() && !is; stack = trace_.stack(stack).caller) {
+      if (const auto known = loads_.find(stack); known != loads_.end()) {
+        is = known->second;
+        break;
+      }
+      passed.push_back(stack);
+      const std::string_view file = trace_.text(trace_.stack(stack).file);
+      is = modulePathOf(file).path.starts_with("torch/utils/data/");
+    }
+    for (const StackId each : passed) loads_[each] = is;
+    return is;
   }
 
   // A function is read once, however many samples it has.
@@ -124,7 +134,7 @@ class Machinery {
     return at->second;
   }
 
-  void consider(const NativePlace& place) {
+  void consider(const LineSamples& place) {
     StackId user = place.stack;
     bool behind = false;
     for (; !user.none(); user = trace_.stack(user).caller) {
@@ -144,7 +154,7 @@ class Machinery {
   }
 
   const Trace& trace_;
-  std::map<std::tuple<StringId, StringId, std::uint32_t>, NativePlace> places_;
+  std::map<std::tuple<StringId, StringId, std::uint32_t>, LineSamples> places_;
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;
