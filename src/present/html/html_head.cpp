@@ -25,9 +25,8 @@ Verdicts verdictsOf(const Analysis& a) {
       reason.erase(0, colon + 2);
     return {"No verdict", "Because " + reason, ""};
   }
-  Verdicts out{v.boundBy + "-bound", "", ""};
-  if (v.boundBy == "mixed") out.headline = "Mixed causes";
-  out.headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out.headline[0])));
+  Verdicts out{boundText(a), "", ""};
+  if (v.boundBy == "mixed") out.headline += " causes";
   if (a.findings.empty()) return out;
   out.reason = a.findings[0].title + ".";
   if (v.boundBy == "mixed") out.reason += " Finding 2 weighs about the same.";

@@ -150,6 +150,20 @@ std::vector<std::string> warnings(const Analysis& a) {
   return out;
 }
 
+// The phase whose first fix gains most may take a small part of the time: a step that is three
+// quarters compute is not to be called load-bound.
+std::string boundText(const Analysis& a) {
+  const std::string& by = a.verdict.boundBy;
+  if (by == "mixed") return "Mixed";
+  const double compute = a.breakdown.ratio ? a.breakdown.ratio->compute : 0;
+  if (compute >= 0.5 && by != "compute" && by != "host")
+    return "Mostly compute (" + percentText(compute) + "), most to gain in " + by +
+           (by == "periodic" ? " work" : "");
+  std::string text = by + "-bound";
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string verdictText(const Analysis& a) {
   const Verdict& v = a.verdict;
   const std::string sure = " (" + std::string(nameOf(v.confidence)) + " confidence)";
@@ -160,8 +174,7 @@ std::string verdictText(const Analysis& a) {
   if (v.boundBy == "unknown")
     return "No verdict: " + noVerdictReason(v.withheld.value_or(NoVerdict{})) + ".";
   const bool mixed = v.boundBy == "mixed";
-  std::string text = (mixed ? "Mixed" : v.boundBy + "-bound") + sure;
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  std::string text = boundText(a) + sure;
   if (a.findings.empty()) return text + ".";
   text += mixed ? ": findings 1 and 2 weigh about the same. 1: " : ": ";
   text += a.findings[0].title + ".";

@@ -38,6 +38,7 @@ struct FindingRow {
 // Without steps, what the shares are of: "of the loop at train.py:20", "of the whole run" where
 // `loop` is empty.
 [[nodiscard]] std::string scopeText(const std::string& loop);
+[[nodiscard]] std::string boundText(const Analysis& a);  // where there is a verdict
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);  // a clause
 [[nodiscard]] std::string slowdownText(const Slowdown& slowdown);

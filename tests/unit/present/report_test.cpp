@@ -223,6 +223,22 @@ TEST_CASE("a gain is an interval, one number, or said to be unknown") {
 }
 
 TEST_CASE(
+    "a run that mostly computes is not called bound by another phase, only said to gain there") {
+  Analysis a = samples::inputBound();
+  a.breakdown.ratio->compute = 0.49;
+  CHECK(verdictText(a).starts_with("Transform-bound (high confidence): "));
+  a.breakdown.ratio->compute = 0.75;
+  CHECK(verdictText(a).starts_with(
+      "Mostly compute (75 %), most to gain in transform (high confidence): "));
+  a.verdict.boundBy = "periodic";
+  CHECK(boundText(a) == "Mostly compute (75 %), most to gain in periodic work");
+  a.verdict.boundBy = "compute";
+  CHECK(boundText(a) == "Compute-bound");
+  a.verdict.boundBy = "host";
+  CHECK(boundText(a) == "Host-bound");
+}
+
+TEST_CASE(
     "an assumed gain is said to be the most, with what it assumes; a replayed one has both ends") {
   Analysis a = samples::inputBound();
   Prediction& p = a.findings[0].advice[0].predicted;
