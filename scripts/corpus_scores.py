@@ -34,6 +34,13 @@ def label(gains):
     return sorted(cause for cause, gain in gains.items() if gain >= WORTH_IT and gain > largest / TIED)
 
 
+def decided(row):
+    """Is it known whether anything is worth it? Not where the best interval reaches over that bound. (Of earlier rows, whose
+    interval is of one process of each variant, the middle decides.)"""
+    lows, highs = zip(*row["interval"].values()) if row.get("copies") else ((), ())
+    return not highs or max(highs) < WORTH_IT or max(lows) >= WORTH_IT
+
+
 def allowed(row, key, causes):
     return {name for cause in causes for name in row["causes"][cause][key]}
 
@@ -93,12 +100,14 @@ def wilson(right, asked, z=1.96):
 
 
 def scores(rows):
-    """{name: (right, asked)}."""
+    """{name: (right, asked)}; of those whose label is decided."""
+    undecided = sum(not decided(row) for row in rows), len(rows)
+    rows = [row for row in rows if decided(row)]
     verdicts = [verdict_of(row) for row in rows]
     kinds = [kind_of_row(row) for row in rows]
     found = {"top-1 phase": share(v["phase"] for v in verdicts), "top-1 cause": share(v["cause"] for v in verdicts),
              "top-3 cause": share(v["top3"] for v in verdicts),
-             "no verdict": (sum(v["cause"] is None for v in verdicts), len(rows))}
+             "no verdict": (sum(v["cause"] is None for v in verdicts), len(rows)), "label not decided": undecided}
     for kind in ("healthy", "tied"):
         of_kind = [v["cause"] for v, k in zip(verdicts, kinds) if k == kind]
         found[f"blamed, {kind}"] = (sum(c is False for c in of_kind), len(of_kind))
@@ -160,7 +169,7 @@ RULES = {"blame the wait": blame_the_wait, "workers = cores": workers_as_cores, 
 def rule_scores(rows, rule):
     """phase and cause, right and asked: a rule always answers."""
     phases, found = [], []
-    for row in rows:
+    for row in filter(decided, rows):
         causes, (phase, finding) = label(row["gains"]), rule(row["report"])
         phases.append(phase in (allowed(row, "phases", causes) or {"compute"}))
         found.append(finding in (allowed(row, "findings", causes) or {"healthy"}))

@@ -6,6 +6,9 @@ runs one after another compare the host. Here each variant is stopped (SIGSTOP t
 own, which go round until the gains are known well enough. Every variant appends the time of each of its steps
 (CLOCK_MONOTONIC, a double of 8 bytes) to a file.
 
+A process is as fast as where its memory came to lie lets it be: the same convolution was 0.91 and 1.15 times as fast as
+itself. So each variant is started several times, rounds take its copies in turn, and an interval is of copies and rounds.
+
 What the hypervisor takes is in /proc (steal), and takes more from a variant that uses more CPUs: a round in which it took
 much from any turn is not counted."""
 
@@ -14,6 +17,7 @@ import itertools
 import math
 import os
 import pathlib
+import random
 import signal
 import statistics
 import subprocess
@@ -26,7 +30,8 @@ TURN_STEPS = 8
 STARTS = 90          # seconds until the end of the warm-up, at most
 WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
-ROUNDS = (8, 16)     # at least, at most, of those that count
+COPIES = 3           # processes of each variant
+ROUNDS = (9, 18)     # at least, at most, of those that count
 STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
 MOST_ROUNDS = 48     # counted or not
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
@@ -109,11 +114,17 @@ def ratio(rounds):
     return other / base if base else math.inf
 
 
-def gain(base, other):
-    """How many times as fast as `base`, and a 90 % interval: rounds are drawn again, each with all of its turns."""
+def gain(base, other, copies=None):
+    """How many times as fast as `base`, and a 90 % interval. `copies`: of which each round was (all of one, where not
+    given): copies are drawn again, and of each its rounds with all of their turns."""
     if not rate(base) or not rate(other):
         raise SystemExit("no step in any turn")
-    return ratio(zip(base, other)), *benchlib.interval(list(zip(base, other)), ratio, DRAWS, 0.9)
+    by_copy = {}
+    for copy, turns in zip(copies or [0] * len(base), zip(base, other)):
+        by_copy.setdefault(copy, []).append(turns)
+    again = random.Random(1)   # a page can be made again
+    drawn = lambda some: ratio([turns for copy in some for turns in again.choices(copy, k=len(copy))])
+    return ratio(zip(base, other)), *benchlib.interval(list(by_copy.values()), drawn, DRAWS, 0.9)
 
 
 def known_well(gains):
@@ -127,32 +138,40 @@ def quiet(stolen):
     return calm if len(calm) >= ROUNDS[0] or len(rounds) < MOST_ROUNDS else list(range(len(rounds)))
 
 
+def in_rounds(of_copies, done):
+    """Values of the copies' turns, in the order of rounds."""
+    return [of_copies[number % COPIES][number // COPIES] for number in range(done)]
+
+
 def compare(commands, folder):
     """`commands`: {name: command}, the first of them the base. Returns the base's rate in steps a second,
     {name: (gain, low, high)} of the others, how many rounds count, and how many there were."""
-    variants = {}
+    variants = {name: [] for name in commands}
     try:
         steps = []
         for number, (name, command) in enumerate(commands.items()):
-            own = pathlib.Path(folder) / f"variant-{number}"
-            own.mkdir()
-            variants[name] = Variant(command, own)
-            steps.append(variants[name].warm_up())
+            for copy in range(COPIES):
+                own = pathlib.Path(folder) / f"variant-{number}-{copy}"
+                own.mkdir()
+                variants[name].append(Variant(command, own))
+            steps.append(min(variant.warm_up() for variant in variants[name]))
         base, *others = variants
         seconds = max(TURN, TURN_STEPS * statistics.median(steps))
         for done in itertools.count(1):
             for name in variants if done % 2 else reversed(variants):
-                variants[name].turn(seconds)
-            counted = quiet([variant.stolen for variant in variants.values()])
+                variants[name][(done - 1) % COPIES].turn(seconds)
+            counted = quiet([in_rounds([copy.stolen for copy in copies], done) for copies in variants.values()])
             if len(counted) < ROUNDS[0]:
                 continue
             counts = {}
-            for name, variant in variants.items():
-                turns = variant.counts()
+            for name, copies in variants.items():
+                turns = in_rounds([copy.counts() for copy in copies], done)
                 counts[name] = [turns[number] for number in counted]
-            gains = {name: gain(counts[base], counts[name]) for name in others}
+            of_copy = [number % COPIES for number in counted]
+            gains = {name: gain(counts[base], counts[name], of_copy) for name in others}
             if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or known_well(gains.values()):
                 return rate(counts[base]), gains, len(counted), done
     finally:
-        for variant in variants.values():
-            variant.end()
+        for copies in variants.values():
+            for variant in copies:
+                variant.end()

@@ -75,6 +75,17 @@ class Verdicts(unittest.TestCase):
         rows = [row({"decode": 1.5, "save": 1.5}, "periodic.checkpoint"), row({"decode": 1.5, "save": 1.5}, "load.ipc")]
         self.assertEqual(scores.scores(rows)["blamed, tied"], (1, 2))
 
+    def test_a_label_that_is_not_decided_is_neither_right_nor_wrong(self):
+        near = {**row({"decode": 1.11, "save": 1.0}, "compute.cpu_bound"), "copies": 3,
+                "interval": {"decode": (1.04, 1.2), "save": (0.9, 1.05)}}
+        sure = {**near, "interval": {"decode": (1.1, 1.2), "save": (0.9, 1.05)}}
+        fine = {**near, "gains": {"decode": 1.0}, "interval": {"decode": (0.9, 1.09)}}
+        found = scores.scores([near, sure, fine])
+        self.assertEqual((found["label not decided"], found["top-1 cause"]), ((1, 3), (1, 2)))
+        self.assertEqual([corpus_page.outcome(some) for some in (near, sure, fine)], ["label not decided", "MISSED", "ok"])
+        earlier = {key: value for key, value in near.items() if key != "copies"}
+        self.assertEqual(scores.scores([earlier])["top-1 cause"], (0, 1))
+
     def test_confidence_words_are_counted_apart(self):
         rows = [row({"decode": 2.0}), row({"save": 2.0}), row({"decode": 2.0}, confidence="low")]
         found = scores.scores(rows)

@@ -46,6 +46,14 @@ class Gains(unittest.TestCase):
         self.assertGreater(high, 1.7)
         self.assertFalse(turns.known_well([(gain, low, high)]))
 
+    def test_copies_that_disagree_make_the_interval_wide_however_alike_their_rounds_are(self):
+        base, of_copy = [(20, 1.0)] * 9, [0, 1, 2] * 3
+        _, low, high = turns.gain(base, [(17, 1.0), (20, 1.0), (24, 1.0)] * 3, of_copy)
+        self.assertLess(low, 0.95)
+        self.assertGreater(high, 1.1)
+        _, low, high = turns.gain(base, [(20, 1.0)] * 9, of_copy)
+        self.assertEqual((low, high), (1.0, 1.0))
+
     def test_a_variant_that_never_stepped_is_an_error(self):
         with self.assertRaises(SystemExit):
             turns.gain([(20, 1.0)], [(0, 1.0)])
