@@ -27,12 +27,12 @@ double median(std::array<double, N> values, std::size_t count) {
 }  // namespace
 
 Governor::Governor(Nanos fastest, double share)
-    : fastest_(std::max(fastest, Nanos(1'000'000))), share_(share), budget_(share) {}
+    : fastest_(fastest), share_(share), budget_(share) {}
 
 // Levels that lengthen the period up to a second; those after it divide the threads.
 int Governor::slowest() const {
   const double octaves = std::log2(seconds(kSlowest) / seconds(fastest_));
-  return std::max(0, static_cast<int>(std::ceil(octaves * kLevelsAnOctave)));
+  return static_cast<int>(std::ceil(octaves * kLevelsAnOctave));
 }
 
 Pace Governor::paceOf(int level) const {
@@ -41,8 +41,8 @@ Pace Governor::paceOf(int level) const {
     return std::exp2(static_cast<double>(levels) / kLevelsAnOctave);
   };
   const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(lengthened)));
-  return {std::min(period, std::max(kSlowest, fastest_)),
-          static_cast<unsigned>(std::lround(times(level - lengthened))), budget_};
+  return {std::min(period, kSlowest), static_cast<unsigned>(std::lround(times(level - lengthened))),
+          budget_, fastest_};
 }
 
 double Governor::samplesKept(int level) const {

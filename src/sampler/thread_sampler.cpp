@@ -34,11 +34,10 @@ constexpr Nanos kSteadySlice = kSecond / 200, kAsleepSlice = kSecond / 50,
 
 }  // namespace
 
-ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree, unsigned hz)
+ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree)
     : root_(std::move(root)),
       tree_(tree),
-      fastest_(kSecond / hz),
-      pace_{fastest_, 1},
+      pace_{Pace{}.asked, 1},
       fds_(keptFdLimit(0.35)),
       waits_(root_, fds_) {
   tree_.keepChanges();
@@ -50,7 +49,7 @@ Nanos ThreadSampler::period() const {
 
 void ThreadSampler::setPace(const Pace& pace) {
   pace_ = pace;
-  interval_ = std::max<Nanos::rep>((pace.period + fastest_ / 2) / fastest_, 1) * pace.turns;
+  interval_ = std::max<Nanos::rep>((pace.period + pace.asked / 2) / pace.asked, 1) * pace.turns;
 }
 
 void ThreadSampler::resume(Nanos now, Nanos paused) {

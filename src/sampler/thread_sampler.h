@@ -15,18 +15,18 @@
 
 namespace stallprof {
 
-// Samples every thread of the job `hz` times a second: exact run and queue time from schedstat, and
-// what it is blocked in. A thread whose schedstat count is what it was when it was last seen
-// blocked has not run since, so it is blocked in the same call and costs one read; after a second
-// of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the blocked ones
-// share 1,000 samples a second, so that thousands of sleepers leave the pace to the others. Where
-// the pace is slower than was asked for, threads of native code in a process whose other threads
-// have stacks to be read (pools, in one that runs Python) are sampled at a quarter of it: a pool of
-// 25 left its trainer 9 samples a second. What is written is bounded too: the more threads, the
-// longer the interval that one slice covers.
+// Samples every thread of the job at the pace that it is given: exact run and queue time from
+// schedstat, and what it is blocked in. A thread whose schedstat count is what it was when it was
+// last seen blocked has not run since, so it is blocked in the same call and costs one read; after
+// a second of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the
+// blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
+// others. Where the pace is slower than was asked for, threads of native code in a process whose
+// other threads have stacks to be read (pools, in one that runs Python) are sampled at a quarter of
+// it: a pool of 25 left its trainer 9 samples a second. What is written is bounded too: the more
+// threads, the longer the interval that one slice covers.
 class ThreadSampler : public Sampler {
  public:
-  ThreadSampler(std::string root, ProcessTree& tree, unsigned hz = 100);
+  ThreadSampler(std::string root, ProcessTree& tree);
 
   // Longer than the pace while every thread rests.
   [[nodiscard]] Nanos period() const override;
@@ -80,7 +80,6 @@ class ThreadSampler : public Sampler {
   std::string root_;
   ProcessTree& tree_;
   SampleSink* taker_ = nullptr;
-  Nanos fastest_;
   Pace pace_;
   Nanos::rep interval_ = 1;  // the pace's period and turns, in units of the fastest
   std::uint64_t tick_ = 0, skipped_ = 0;

@@ -35,7 +35,7 @@ struct JobWatch::Parts {
   Parts(pid_t job, const LaunchOptions& options)
       : command(job),
         tree(kRoot, job),
-        threads(kRoot, tree, options.hz),
+        threads(kRoot, tree),
         stacks(kRoot, tree),
         processes(kRoot, tree),
         hook(kRoot, tree),
@@ -85,7 +85,7 @@ void JobWatch::open() {
   parts_->events.open(parts_->command);  // without them the tree says why, and reads /proc
   parts_->tree.follow(parts_->events);
   parts_->calls.open(parts_->command);
-  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
+  if (options_.native) parts_->natives.open(parts_->command);
   if (options_.counters) parts_->counters.open(parts_->command, counterCodes());
 }
 
@@ -93,7 +93,7 @@ void JobWatch::open() {
 // there is; task events would take as many again, so the tree reads /proc instead.
 void JobWatch::openRunning() {
   parts_->tree.noneBefore(attachedAt_);
-  if (options_.native) parts_->natives.open(parts_->command, options_.hz);
+  if (options_.native) parts_->natives.open(parts_->command);
 }
 
 void JobWatch::arm(EventOut& out) {

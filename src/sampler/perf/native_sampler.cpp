@@ -30,9 +30,9 @@ NativeSampler::NativeSampler(std::string root, ProcessTree& tree, const PythonSa
         return stacks == nullptr ? PythonSampler::LastSample{} : stacks->lastSample(pid, tid);
       }) {}
 
-bool NativeSampler::open(pid_t command, unsigned hz) {
+bool NativeSampler::open(pid_t command) {
   started_ = realtimeNow();
-  return samples_.open(command, hz);
+  return samples_.open(command, pace_);
 }
 
 // As often as threads are sampled, together with which it is called: a sample then lies between

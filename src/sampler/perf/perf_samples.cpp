@@ -158,7 +158,7 @@ int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel
   return rings_.empty() ? ENODEV : 0;
 }
 
-bool PerfSamples::open(pid_t command, unsigned hz) {
+bool PerfSamples::open(pid_t command, Nanos asked) {
   eachThread_ = ::sysconf(_SC_NPROCESSORS_CONF) > TaskEvents::kMaxCpus ||
                 std::getenv(kEachVariable) != nullptr;
   const std::vector<pid_t> tasks = tasksOf(command);
@@ -166,7 +166,6 @@ bool PerfSamples::open(pid_t command, unsigned hz) {
     why_ = "more than 256 threads run already: each would take a descriptor a CPU";
     return false;
   }
-  const Nanos asked = Nanos(1'000'000'000) / hz;
   const Nanos period = std::max(asked, kNativePeriod);
   period_ = DrawnPeriod(period);
   draw(now());

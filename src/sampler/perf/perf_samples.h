@@ -37,7 +37,7 @@ class PerfSamples {
 
   // While the command is held; where it runs already, on every thread of it and of its descendants
   // that there is by now, and whatever those start. False: see why().
-  bool open(pid_t command, unsigned hz);
+  bool open(pid_t command, Nanos asked);
   // Appends what came since the last call, in order of time over all CPUs; what is younger than
   // half a millisecond comes with the next call (`all`: now).
   void drain(std::vector<PerfRecord>& records, bool all = false);

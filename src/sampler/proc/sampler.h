@@ -14,7 +14,8 @@ namespace stallprof {
 struct Pace {
   Nanos period{};
   unsigned turns = 1;
-  double share = 0.01;  // of one core: what the whole recorder may take now
+  double share = 0.01;      // of one core: what the whole recorder may take now
+  Nanos asked{10'000'000};  // the period of `--hz`, which the governor only lengthens
   // Between two samples of a thread that runs.
   [[nodiscard]] Nanos between() const { return period * static_cast<Nanos::rep>(turns); }
   friend bool operator==(const Pace&, const Pace&) = default;

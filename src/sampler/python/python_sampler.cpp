@@ -67,7 +67,6 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
 
 void PythonSampler::endRound(Nanos now, const Pace& pace, EventOut& out) {
   pace_ = pace;
-  fastest_ = std::min(fastest_, pace_.between());
   if (!touched_.empty()) {
     const Nanos begin = threadCpu();
     for (Watched* watched : touched_) {
@@ -103,7 +102,7 @@ void PythonSampler::eachSecond(Nanos now, EventOut& out) {
     skipped += watched.process->takeSkipped();
     watched.process->check();
   }
-  stride_.update(pace_.share, spent, emitted, pace_.between() > fastest_);
+  stride_.update(pace_.share, spent, emitted, pace_.between() > pace_.asked);
   for (auto& [pid, watched] : processes_)
     if (watched.process) watched.process->setStride(stride_.stride());
   if (skipped > 0) out.emit(now, Loss{LossKind::kStacksSkipped, skipped, {}});

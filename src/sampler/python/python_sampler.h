@@ -47,7 +47,7 @@ class PythonSampler : public SampleSink {
   std::vector<Watched*> touched_;
   python::StackStride stride_;
   Pace pace_{Nanos(10'000'000), 1};
-  Nanos second_{}, spent_{}, fastest_{Nanos::max()};
+  Nanos second_{}, spent_{};
   bool seen_ = false;
   std::pair<Coverage, std::string> state_{Coverage::kAbsent, ""}, reported_{Coverage::kAbsent, ""};
 };
