@@ -53,12 +53,6 @@ Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
   return report;
 }
 
-std::string typed(const std::vector<std::string>& argv) {
-  std::string line;
-  for (const std::string& word : argv) line += (line.empty() ? "" : " ") + quoteShell(word);
-  return line;
-}
-
 pid_t spawn(const std::vector<std::string>& argv) {
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -116,7 +110,7 @@ void writeReports(const EndingPlan& plan) {
   bool stopped = false;
   for (const LaunchOptions::Report& wanted : plan.options.reports) {
     const Report report = planOf(plan, wanted);
-    const std::string later = "for the report: " + typed(report.argv);
+    const std::string later = "for the report: " + joinShell(report.argv);
     if (stopped || (plan.hurry && report.byDefault)) {
       printLine(later);
       continue;

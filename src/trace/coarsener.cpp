@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/splitmix64.h"
-#include "trace/order.h"
 
 namespace stallprof {
 namespace {

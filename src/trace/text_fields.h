@@ -14,18 +14,6 @@
 // done with them is then one function for all kinds, and not one of each. Those of a manifest.
 namespace stallprof::text {
 
-inline std::span<const std::string_view> namesOf(Wait) { return kWaitNames; }
-inline std::span<const std::string_view> namesOf(Phase) { return kPhaseNames; }
-inline std::span<const std::string_view> namesOf(SpanSource) { return kSpanSourceNames; }
-inline std::span<const std::string_view> namesOf(Coverage) { return kCoverageNames; }
-inline std::span<const std::string_view> namesOf(FrameKind) { return kFrameKindNames; }
-inline std::span<const std::string_view> namesOf(Gil) { return kGilNames; }
-inline std::span<const std::string_view> namesOf(LoopCode) { return kLoopCodeNames; }
-inline std::span<const std::string_view> namesOf(DeviceWorkKind) { return kDeviceWorkKindNames; }
-inline std::span<const std::string_view> namesOf(HostMemory) { return kHostMemoryNames; }
-inline std::span<const std::string_view> namesOf(DeviceCallKind) { return kDeviceCallKindNames; }
-inline std::span<const std::string_view> namesOf(LossKind) { return kLossNames; }
-
 struct Field {
   enum class Type : std::uint8_t { kNumber, kText, kTime, kBool, kEnum };
   const char* name;
@@ -61,7 +49,7 @@ requires std::is_integral_v<T> Field fieldOf(const char* name, T& field) {
 }
 template <class T>
 requires std::is_enum_v<T> Field fieldOf(const char* name, T& field) {
-  return {name, &field, Field::Type::kEnum, sizeof(T), false, namesOf(T{})};
+  return {name, &field, Field::Type::kEnum, sizeof(T), false, spellingOf(T{}).known};
 }
 
 template <class P>

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "trace/order.h"
 #include "trace/range_map.h"
 
 namespace stallprof {

@@ -2,23 +2,59 @@
 #include "analysis/describe/resources.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "analysis/blame/samples/read_cpu.h"
-#include "analysis/describe/counted_reads.h"
 #include "analysis/describe/host_cpu.h"
 #include "analysis/describe/numa.h"
 #include "analysis/describe/pool_use.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
+#include "event/file_systems.h"
 
 namespace stallprof {
 namespace {
 
 constexpr double kReadAround = 131072;  // bytes the kernel reads for one page fault, at most
 
-using Keep = WhichProcesses;
+using Keep = std::function<bool(const ProcessLife&)>;
+
+constexpr double kSomeReads = 0.05;  // that are not counted: a share with them is wrong
+
+// What the producers' waits for data are for is counted in read_bytes when it comes from storage.
+// What does not block comes from memory: there nothing is to be counted.
+bool waitsAreCounted(const Trace& trace, const Keep& makers, Nanos begin, Nanos end) {
+  double all = 0, uncounted = 0;
+  for (const auto& row : trace.files) {
+    if (row.at < begin || row.at >= end || !makers(trace.process(row.data.process))) continue;
+    const std::string_view type = trace.text(row.data.fsType);
+    all += row.data.waits;
+    if (!type.empty() && !countsStorageReads(type)) uncounted += row.data.waits;
+  }
+  for (const ThreadLife& thread : trace.threads) {
+    if (!makers(trace.process(thread.process))) continue;
+    for (const auto& slice : thread.slices) {
+      if (slice.at < begin || slice.at >= end || slice.data.wait != Wait::kSocket) continue;
+      all += slice.data.samples;
+      uncounted += slice.data.samples;
+    }
+  }
+  return uncounted <= kSomeReads * all;
+}
+
+// Of the files that the producers were seen to wait for.
+Maybe<double> sizesWaitedFor(const Trace& trace, const Keep& makers) {
+  std::map<StringId, double> sizes;
+  for (const auto& row : trace.files)
+    if (row.data.waits > 0 && row.data.size > 0 && makers(trace.process(row.data.process)))
+      sizes[row.data.path] = static_cast<double>(row.data.size);
+  Maybe<double> sum;
+  for (const auto& [path, size] : sizes) sum = sum.value_or(0) + size;
+  return sum;
+}
 
 Keep everyone() {
   return [](const ProcessLife&) { return true; };

@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "analysis/model/machine.h"
+#include "base/splitmix64.h"
 
 namespace stallprof {
 namespace {
@@ -235,6 +236,19 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
   if (w.stepsPerEpoch <= 0) return apart + steady;
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
   return apart + steady + std::max(0.0, begin) / w.stepsPerEpoch;
+}
+
+Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {
+  Draw draw;
+  if (from == 0) return draw;
+  block = std::clamp<std::size_t>(block, 1, from);
+  while (draw.size() < steps) {
+    const std::size_t begin = splitmix64(seed) % (from - block + 1);
+    seed += kSplitmix64Step;
+    for (std::size_t i = 0; i < block && draw.size() < steps; ++i)
+      draw.push_back(static_cast<std::uint32_t>(begin + i));
+  }
+  return draw;
 }
 
 }  // namespace stallprof

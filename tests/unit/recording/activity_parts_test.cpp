@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What ActivityProcess keeps of a process, each part alone: names, switches, devices, details.
+#include "recording/activity/activity_parts.h"
+
 #include <cstring>
 
-#include "recording/activity/activity_details.h"
-#include "recording/activity/activity_devices.h"
-#include "recording/activity/activity_names.h"
-#include "recording/activity/activity_switches.h"
 #include "sample_events.h"
 #include "tests/catch.h"
 
