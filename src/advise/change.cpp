@@ -29,10 +29,11 @@ std::string call(const LoaderInfo& l, const std::string& change, const std::stri
     args += ", batch_size=" + value;
   else if (l.batchSize && *l.batchSize > 0)
     args += ", batch_size=" + std::to_string(*l.batchSize);
-  args += ", num_workers=" + (change == "num_workers" ? value : std::to_string(l.workers));
-  const bool firstWorkers =
-      change == "num_workers" && l.workers == 0 && !value.empty() && value != "0";
-  if (l.persistent || firstWorkers) args += ", persistent_workers=True";
+  const std::string workers = change == "num_workers" ? value : std::to_string(l.workers);
+  args += ", num_workers=" + workers;
+  const bool firstWorkers = change == "num_workers" && l.workers == 0 && !value.empty();
+  // Without workers PyTorch refuses it.
+  if ((l.persistent || firstWorkers) && workers != "0") args += ", persistent_workers=True";
   if (change == "prefetch_factor") args += ", prefetch_factor=" + value;
   if (change == "pin_memory") args += ", pin_memory=" + value;
   if (change == "in_order") args += ", in_order=" + value;

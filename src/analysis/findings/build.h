@@ -40,7 +40,9 @@ void offer(Finding& to, Maybe<Advice> advice);
 // `f` with each of those offered that the run has room for.
 [[nodiscard]] Finding withAdvice(Finding f, std::initializer_list<Maybe<Advice>> offered);
 
-// How typed evidence becomes a sentence: the only place where a rule's numbers become text. A value
+// How typed evidence becomes a sentence: the only place where a rule's numbers become text.
+
+// A value
 // as the sentence has it, and as the report's evidence item has it.
 struct Word {
   std::string text;

@@ -42,7 +42,11 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   const Demand& d = gains.demand();
   const int workers = gains.base().workers;
   const double own = d.step.beside();
-  add(all, gains, "compute", own, "one training process");
+  // Nothing else sets a pace while those are made.
+  const bool more = d.step.periodic > 0.01 * gains.measured();
+  add(all, gains, "compute", own,
+      more ? "one training process, its evaluation, saving and logging with it"
+           : "one training process");
   if (const double device = gains.workload().device; device > 0)
     add(all, gains, "device", device, "the device's own work", "measured");
   if (d.batch.alone() > 0) {

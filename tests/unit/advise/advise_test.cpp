@@ -94,6 +94,16 @@ TEST_CASE("each loader argument changes in the diff, and nothing else does") {
         "+ DataLoader(..., batch_size=32, num_workers=4, persistent_workers=True)");
 }
 
+TEST_CASE("without workers none are kept alive: PyTorch refuses that") {
+  Analysis a =
+      one("load.ipc", "fewer_workers", {"loader_arg", "num_workers", "2", "0"}, Phase::kLoad);
+  a.run.loaders[0].workers = 2;
+  a.run.loaders[0].persistent = true;
+  CHECK(advised(a).diff ==
+        "- DataLoader(..., batch_size=32, num_workers=2, persistent_workers=True)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=0)");
+}
+
 TEST_CASE("a change that a run can be given from outside is tried by verify") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   CHECK(advised(a).verifyCommand == "stallprof verify --fix more_workers runs/before.stallprof");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// extract.remote_latency: batches wait for answers from the network, a few at a time.
+// extract.remote_latency: batches wait for answers from the network.
 #include <algorithm>
 #include <map>
 
@@ -77,7 +77,9 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
       {ratioWord(share->value),
        textWord(b.sockets >= b.files + b.faults ? std::string("sockets") : e.run.storageType),
        numberWord(b.all.samples)});
-  addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
+  // Answers of this same host count nowhere: its loopback is no link.
+  if (rate->best > 0)
+    addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
   Maybe<Advice> more = moreWorkers(e);
   // A slower link, or the far side, may be at its limit all the time: then nothing is gained.
   const bool steady = rate->mean > kSlowestLink && rate->mean > kFarBelowBest * rate->best;

@@ -44,6 +44,8 @@ Transport transportIn(const Evidence& e) {
   return all;
 }
 
+constexpr double kBytesMatter = 0.10;  // of a batch's hand-over
+
 // What one batch's hand-over is made of, as shares of it. A batch of one tensor costs the same few
 // hundred microseconds whether it has 16 KB or 8 MB (0.44 to 0.53 ms here: the queue's locks, the
 // descriptor's passing, the mapping); copies on the way, as into pinned memory, cost at most 0.3 ns
@@ -63,14 +65,17 @@ HandOver handOver(const Evidence& e, double share) {
   return {sent * bytes / load, sent * std::max(0.0, above - bytes) / load};
 }
 
-Advice uint8Batches(const Evidence& e, const HandOver& share) {
+// Nothing where bytes are a small part of it: what it would take from the rest is not known.
+Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share) {
+  if (share.bytes < kBytesMatter) return {};
   // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
   return adviceOf(kUint8Batches, {"code", "dtype", "float32", "uint8"},
                   predictScaled(e, &PipelineSettings::loadScale, 1 - 0.375 * share.bytes, 1,
                                 1 - 0.75 * share.bytes,
                                 "bytes cost half, at most all, of 0.3 ns each, and a quarter of "
                                 "them is left"),
-                  "normalise on the device after the copy; only for data that fits in bytes");
+                  "normalise on the device after the copy; only for values that are whole "
+                  "numbers from 0 to 255");
 }
 
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
