@@ -26,7 +26,6 @@ Verdicts verdictsOf(const Analysis& a) {
     return {"No verdict", "Because " + reason, ""};
   }
   Verdicts out{boundText(a), "", ""};
-  if (v.boundBy == "mixed") out.headline += " causes";
   if (a.findings.empty()) return out;
   out.reason = a.findings[0].title + ".";
   if (v.boundBy == "mixed") out.reason += " Finding 2 weighs about the same.";

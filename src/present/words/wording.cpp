@@ -150,15 +150,16 @@ std::vector<std::string> warnings(const Analysis& a) {
   return out;
 }
 
-// The phase whose first fix gains most may take a small part of the time: a step that is three
-// quarters compute is not to be called load-bound.
+// The phase of the first fix may take a small part of the time: a step that is three quarters
+// compute is not to be called load-bound.
 std::string boundText(const Analysis& a) {
   const std::string& by = a.verdict.boundBy;
-  if (by == "mixed") return "Mixed";
   const double compute = a.breakdown.ratio ? a.breakdown.ratio->compute : 0;
+  const bool mixed = by == "mixed";
   if (compute >= 0.5 && by != "compute" && by != "host")
-    return "Mostly compute (" + percentText(compute) + "), most to gain in " + by +
-           (by == "periodic" ? " work" : "");
+    return "Mostly compute (" + percentText(compute) + "), " +
+           (mixed ? "causes mixed" : "first fix in " + by + (by == "periodic" ? " work" : ""));
+  if (mixed) return "Mixed";
   std::string text = by + "-bound";
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;

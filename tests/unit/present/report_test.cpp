@@ -223,15 +223,18 @@ TEST_CASE("a gain is an interval, one number, or said to be unknown") {
 }
 
 TEST_CASE(
-    "a run that mostly computes is not called bound by another phase, only said to gain there") {
+    "a run that mostly computes is not called bound by another phase, only said where its first "
+    "fix is") {
   Analysis a = samples::inputBound();
   a.breakdown.ratio->compute = 0.49;
   CHECK(verdictText(a).starts_with("Transform-bound (high confidence): "));
   a.breakdown.ratio->compute = 0.75;
   CHECK(verdictText(a).starts_with(
-      "Mostly compute (75 %), most to gain in transform (high confidence): "));
+      "Mostly compute (75 %), first fix in transform (high confidence): "));
   a.verdict.boundBy = "periodic";
-  CHECK(boundText(a) == "Mostly compute (75 %), most to gain in periodic work");
+  CHECK(boundText(a) == "Mostly compute (75 %), first fix in periodic work");
+  a.verdict.boundBy = "mixed";
+  CHECK(boundText(a) == "Mostly compute (75 %), causes mixed");
   a.verdict.boundBy = "compute";
   CHECK(boundText(a) == "Compute-bound");
   a.verdict.boundBy = "host";
