@@ -16,10 +16,12 @@ row are alive at once and run by turns of half a second, the others stopped, unt
 brackets) is within 3 %, or for 18 rounds: the host's speed drifts by a third for ten seconds at a time, with nothing in
 /proc that shows it. Where a section says so, rounds in which the hypervisor took over 5 % of a CPU from any turn are not
 counted. Each variant is three processes, and an interval is of processes and rounds: the same program is up to 15 % faster or
-slower by where its memory lies. Where the best interval reaches over 1.10 it is not known whether the program is healthy:
-such a row's label is *not decided*, and it is counted apart. (Up to commit 09a4bac a variant was one process and 16 rounds, its
-interval of rounds alone, and the middle decided: labels of some rows changed from run to run, and their misses stay here.)
-(Rows without brackets, up to commit 560e5f2, had each variant once, one after another.) A program lists
+slower by where its memory lies. (Drawn from three, it covers less than 90 % where processes differ more than rounds.)
+Where no interval lies above 1.10 and one reaches it, it is not known whether the program is healthy: such a row's label
+is *not decided*, and it is counted apart. Which cause, and whether causes are tied, goes by the middle. (Up to commit
+09a4bac a variant was one process and 16 rounds, its interval of rounds alone, and the middle decided: labels of some rows
+changed from run to run, and their misses stay here.) (Rows without brackets, up to commit 560e5f2, had each variant once,
+one after another.) A program lists
 only which findings and which phase a right report would name for each of its causes. `right` of those asked; a report that
 gives no verdict is not asked, and counted apart. *Blamed*: a healthy program has a cause named, a tied one another than
 those tied. Predictions are those that a report has from replaying its measured times, each tried by the program with that setting
@@ -134,7 +136,9 @@ def line(row):
     causes, gains, report = scores.label(row["gains"]), row["gains"], row["report"]
     tried = "; ".join(f"{p['change']}: {p['speedup']:.2f}x" + (f" ({p['low']:.2f} to {p['high']:.2f})" if p["low"] else "") +
                       f", {p['measured']:.2f}x" for p in row["predictions"])
-    named = " + ".join(gained(row, cause) for cause in causes) or "healthy"
+    if not scores.decided(row):
+        causes = []
+    named = " + ".join(gained(row, cause) for cause in causes) or ("healthy" if scores.decided(row) else "not decided")
     others = ", ".join(gained(row, cause) for cause in gains if cause not in causes)
     return ["`" + row["program"] + "`" + (", sealed" if row["sealed"] else ""), str(row["severity"]), row["have"], named, others,
             first_finding(report), str(report["bound_by"]),

@@ -2,7 +2,8 @@
 """How rows of the corpus are scored: labels from measured gains, what a report says beside them, simple rules beside it.
 
 A row is a dict: `causes` {name: {phases, findings}} as its program lists them, `gains` {name: times as fast without it},
-`report` (the parts of the report that are scored, `parts_of`), `predictions` [{speedup, low, high, measured, naive}]."""
+`interval` {name: (low, high)} and `copies` of it (how many processes), `report` (the parts of the report that are scored,
+`parts_of`), `predictions` [{speedup, low, high, measured, naive}]."""
 
 import math
 import statistics
@@ -35,7 +36,8 @@ def label(gains):
 
 
 def decided(row):
-    """Is it known whether anything is worth it? Not where the best interval reaches over that bound. (Of earlier rows, whose
+    """Is it known whether anything is worth it? Not where no interval lies above that bound and one
+    reaches it. (Of earlier rows, whose
     interval is of one process of each variant, the middle decides.)"""
     lows, highs = zip(*row["interval"].values()) if row.get("copies") else ((), ())
     return not highs or max(highs) < WORTH_IT or max(lows) >= WORTH_IT

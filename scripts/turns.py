@@ -161,13 +161,13 @@ def compare(commands, folder):
             for name in variants if done % 2 else reversed(variants):
                 variants[name][(done - 1) % COPIES].turn(seconds)
             counted = quiet([in_rounds([copy.stolen for copy in copies], done) for copies in variants.values()])
-            if len(counted) < ROUNDS[0]:
+            of_copy = [number % COPIES for number in counted]
+            if done < MOST_ROUNDS and min(map(of_copy.count, range(COPIES))) < ROUNDS[0] // COPIES:
                 continue
             counts = {}
             for name, copies in variants.items():
                 turns = in_rounds([copy.counts() for copy in copies], done)
                 counts[name] = [turns[number] for number in counted]
-            of_copy = [number % COPIES for number in counted]
             gains = {name: gain(counts[base], counts[name], of_copy) for name in others}
             if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or known_well(gains.values()):
                 return rate(counts[base]), gains, len(counted), done
