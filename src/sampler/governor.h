@@ -39,6 +39,7 @@ class Governor {
   static constexpr double kMin = 0.2;
   static constexpr Nanos kInterval{250'000'000};  // between two updates
 
+  // `fastest`: 1 ms to 1 s.
   explicit Governor(Nanos fastest, double share = kShare);
   // In the last `wall` the recorder spent `cpu`, of it `paced` in repeated samples; `job` is by how
   // much the figure of the job's CPU grew in `wall` and in the `paused` time beside it, in which

@@ -81,7 +81,7 @@ class ThreadSampler : public Sampler {
   ProcessTree& tree_;
   SampleSink* taker_ = nullptr;
   Pace pace_;
-  Nanos::rep interval_ = 1;  // the pace's period and turns, in units of the fastest
+  Nanos::rep interval_ = 1;  // the pace's period and turns, in units of the one asked for
   std::uint64_t tick_ = 0, skipped_ = 0;
   std::unordered_map<ThreadId, Watched> threads_;
   std::vector<Turn> turns_;  // one for each of threads_

@@ -36,7 +36,7 @@ class NativeSampler : public Sampler {
 
   // Both must outlive the sampler; `stacks` may be null.
   NativeSampler(std::string root, ProcessTree& tree, const PythonSampler* stacks);
-  // While the command is held. False: sample() says why.
+  // While the command is held, and after the first setPace. False: sample() says why.
   bool open(pid_t command);
   // Asked not to: sample() says so.
   void leaveOut(std::string why) { leftOut_ = std::move(why); }

@@ -110,6 +110,7 @@ TEST_CASE("a job whose steps are in step with the samples is sampled evenly, and
     SamplerLoop loop(25);
     loop.setCpuClock([] { return Nanos(0); });
     loop.add(leader);
+    CHECK(leader.pace.asked == ms(40));
     EventList out;
     Nanos clock = ms(0);
     runUntil(loop, clock, ms(200'000), out);
