@@ -55,6 +55,8 @@ std::string diffOf(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
     return "+ export " + change.name + "=" + change.to;
+  if (change.name == SettingChanged::kThreads)
+    return "- " + change.name + "(" + change.from + ")\n+ " + change.name + "(" + change.to + ")";
   if (change.kind != "loader_arg" || !c.loader || change.from.empty()) return {};
   if (const std::string_view holder = settingsHolder(c); !holder.empty())
     return diffOfHolder(c, holder);

@@ -62,6 +62,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
   if (change.to.empty()) return {};
   if (change.kind == "code" && change.name == "producers")
     return pipelineOptions(analysis.run.loaders);
+  if (change.name == SettingChanged::kThreads) return {"--threads", change.to};
   if (change.kind == "env" && change.name.find('/') == std::string::npos) {
     if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
     return {"--env", change.name + "=" + change.to};

@@ -108,12 +108,27 @@ Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
   return judged;
 }
 
+// JAX comes with other frameworks (Keras imports it): what of its steps is not seen concerns none
+// of a run that never used it.
+bool ofUnusedJax(const Trace& trace, const CoverageInfo::Source& source) {
+  return source.name.starts_with("hook.jax_") && !trace.frameworks.empty() &&
+         std::none_of(trace.frameworks.begin(), trace.frameworks.end(),
+                      [&](const auto& row) { return trace.text(row.data.name) == "jax"; });
+}
+
+// What is lost goes first where that is in a sentence, and our name for it last.
+std::string sourceText(const CoverageInfo::Source& source) {
+  const std::string part = source.state == Coverage::kPartial ? " (in part)" : "";
+  if (source.why.empty()) return source.name + part;
+  if (source.name.starts_with("hook.")) return source.why + part + " (" + source.name + ")";
+  return source.name + part + ": " + source.why;
+}
+
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const InferredSteps& inferred,
                     bool steps, std::vector<std::string>& out) {
   for (const auto& source : coverage.sources)
-    if (source.state != Coverage::kFull)
-      out.push_back(source.name + (source.state == Coverage::kPartial ? " (in part)" : "") +
-                    (source.why.empty() ? "" : ": " + source.why));
+    if (source.state != Coverage::kFull && !ofUnusedJax(trace, source))
+      out.push_back(sourceText(source));
   const bool hookLost = std::any_of(
       coverage.sources.begin(), coverage.sources.end(),
       [](const auto& source) { return source.name == "hook" && source.state != Coverage::kFull; });

@@ -2,6 +2,8 @@
 #include "analysis/describe/pool_use.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/native_samples.h"
@@ -52,6 +54,21 @@ Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
     use.besideWorks += each.works();
   }
   return use;
+}
+
+Maybe<ThreadsSet> threadsSet(const Trace& trace, const TrainerFacts& trainer) {
+  Maybe<ThreadsSet> last;
+  for (const auto& row : trace.settings) {
+    if (row.data.process != trainer.process || row.at >= trainer.windowEnd) continue;
+    if (trace.text(row.data.name) != SettingChanged::kThreads) continue;
+    const std::string_view text = trace.text(row.data.to);
+    int threads = 0;
+    std::from_chars(text.data(), text.data() + text.size(), threads);
+    if (threads < 1) continue;
+    last = ThreadsSet{
+        threads, {Untrusted(std::string(trace.text(row.data.file))), Untrusted(), row.data.line}};
+  }
+  return last;
 }
 
 Maybe<Share> workerSpins(const Trace& trace, const TrainerFacts& trainer) {

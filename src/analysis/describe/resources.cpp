@@ -121,6 +121,9 @@ void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
   }
 }
 
+// What an epoch reads at least of a data set: less is modules, pipes and logs.
+constexpr double kDataBytes = 1 << 20;
+
 void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers, Nanos begin,
                Nanos end, RunFacts& run) {
   const double time = seconds(end - begin);
@@ -295,6 +298,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureWaits(trace, makers, begin, end, run);
   measureFiles(trace, makers, begin, end, run);
   run.pool = poolUse(trace, trainer);
+  run.threadsSet = threadsSet(trace, trainer);
   run.workerSpins = workerSpins(trace, trainer);
   return run;
 }
@@ -370,7 +374,8 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     }
   }
   for (std::size_t i = 0; i < epochs.size(); ++i)
-    if (chars[i] > 0) epochs[i].cacheHitRatio = std::clamp(1 - bytes[i] / chars[i], 0.0, 1.0);
+    if (chars[i] >= kDataBytes)
+      epochs[i].cacheHitRatio = std::clamp(1 - bytes[i] / chars[i], 0.0, 1.0);
   return epochs;
 }
 

@@ -227,6 +227,11 @@ struct Advice {
   std::string outcome{};  // of the trials: gain, no_gain, slower or undecided; empty: not tried
 };
 
+// What a reader would do is the same.
+[[nodiscard]] inline bool sameChange(const Advice& a, const Advice& b) {
+  return a.id == b.id && a.change.to == b.change.to;
+}
+
 struct Finding {
   int rank = 0;    // 1 is first
   std::string id;  // "transform.too_few_workers"

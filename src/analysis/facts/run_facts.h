@@ -38,6 +38,12 @@ struct PoolUse {
   double besideWorks = 0;  // samples of the others of these that are no spinning
 };
 
+// Threads that the program gave itself, where it did so.
+struct ThreadsSet {
+  int threads = 0;
+  SourceLine where;
+};
+
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
 // Shares and rates are of the trainer's window. nullopt: not measured.
 struct RunFacts : CpuUse {
@@ -78,6 +84,7 @@ struct RunFacts : CpuUse {
   Maybe<bool> pageCacheKeeps;    // what was read is found in the page cache later; null: not known
   Maybe<double> laterMissRatio;  // of what later epochs read, from storage
   Maybe<PoolUse> pool;           // null: no native samples
+  Maybe<ThreadsSet> threadsSet;  // by the trainer's program; null: not seen to
   Maybe<Share> workerSpins;      // spin loops, of the workers' native samples; null: too few
   RankBalance balance;           // of trainers that ran collectives
 };

@@ -110,10 +110,18 @@ std::string morePrefetchText(const AdviceContext& c) {
          c.advice.change.to + atSetting(c) + ": more batches lie ready to ride out a slow one.";
 }
 
+// What makes batches in processes for the program's framework.
+std::string_view processesOf(const AdviceContext& c) {
+  const std::string framework = c.analysis.run.framework.value_or("");
+  if (framework.starts_with("tensorflow"))
+    return "keras.utils.PyDataset with workers and use_multiprocessing=True";
+  return framework.starts_with("jax") ? "Grain, or PyTorch's DataLoader" : "PyTorch's DataLoader";
+}
+
 std::string loadAheadText(const AdviceContext& c) {
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
-         (c.withoutPython() ? "" : ", or in processes (PyTorch's DataLoader)") +
+         (c.withoutPython() ? "" : ", or in processes (" + std::string(processesOf(c)) + ")") +
          ", so that the next one is made while this one is computed.";
 }
 

@@ -80,8 +80,7 @@ void putCaveatsLast(std::vector<Finding>& findings, bool stepless) {
 bool sameFix(const Finding& a, const Finding& b) {
   if (a.advice.empty() || b.advice.empty()) return false;
   const Advice &first = a.advice[0], &second = b.advice[0];
-  return first.id == second.id && first.change.to == second.change.to &&
-         first.predicted.speedup == second.predicted.speedup;
+  return sameChange(first, second) && first.predicted.speedup == second.predicted.speedup;
 }
 
 bool mayLieWithin(const Finding& f, const Finding& parent) {

@@ -10,6 +10,7 @@ import os
 import sys
 
 ADAPTERS = {
+    'torch': 'torch_threads',
     'torch.utils.data.dataloader': 'torch_loader',
     'torch.utils.data._utils.worker': 'torch_worker',
     'torch.utils.data._utils.fetch': 'torch_samples',

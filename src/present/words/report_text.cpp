@@ -225,10 +225,15 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
   page.blank();
 }
 
-void oneAdvice(Page& page, const Advice& advice, bool first, const Detail& detail) {
-  page.field(first ? "   change" : "   or", kInnerLabel, adviceText(advice), Tone::kQuiet);
+void otherAdvice(Page& page, const Advice& advice) {
+  const std::string risk = advice.risk.empty() ? "" : "   Risk: " + advice.risk;
+  page.field("   or", kInnerLabel, adviceText(advice) + risk, Tone::kQuiet);
+}
+
+void firstAdvice(Page& page, const Advice& advice, const Detail& detail) {
+  page.field("   change", kInnerLabel, adviceText(advice), Tone::kQuiet);
   std::size_t from = 0;
-  for (std::size_t i = 0; first && i < detail.diffLines && from < advice.diff.size(); ++i) {
+  for (std::size_t i = 0; i < detail.diffLines && from < advice.diff.size(); ++i) {
     const std::size_t to = std::min(advice.diff.find('\n', from), advice.diff.size());
     const std::string text = advice.diff.substr(from, to - from);
     const Tone tone = text.starts_with('+')   ? Tone::kGood
@@ -258,9 +263,26 @@ void findingHead(Page& page, const Finding& f) {
   for (const std::string& line : title) page.line(line, Tone::kHeading);
 }
 
-void unfold(Page& page, const FindingRow& row, const PresentOptions& options,
+const Finding* sameChangeIn(const std::vector<const Finding*>& shown, const Finding& f) {
+  const auto found = std::find_if(shown.begin(), shown.end(), [&](const Finding* other) {
+    return !f.advice.empty() && !other->advice.empty() && sameChange(other->advice[0], f.advice[0]);
+  });
+  return found == shown.end() ? nullptr : *found;
+}
+
+// How the first change is tried, and what it risks.
+void trial(Page& page, const Advice& first, const PresentOptions& options) {
+  if (!first.verifyCommand.empty())
+    page.command("   check", kInnerLabel, first.verifyCommand,
+                 "too long to show here: stallprof report " +
+                     quoteShell(options.recording.empty() ? "RECORDING" : options.recording) +
+                     " --format md");
+  if (!first.risk.empty()) page.field("   risk", kInnerLabel, first.risk, Tone::kQuiet);
+}
+
+// `before`: a finding above it on the page that the same change fixes; null: none.
+void unfold(Page& page, const Finding& f, const Finding* before, const PresentOptions& options,
             const Detail& detail) {
-  const Finding& f = *row.finding;
   findingHead(page, f);
   std::size_t shown = 0;
   for (const EvidenceItem& item : f.evidence) {
@@ -270,17 +292,15 @@ void unfold(Page& page, const FindingRow& row, const PresentOptions& options,
   // A library of which no function is known says nothing that the table above does not.
   if (!f.hot.function.empty() || f.hot.line != 0)
     page.field("   hot", kInnerLabel, placeText(f.hot, page.width() - kInnerLabel), Tone::kQuiet);
-  for (std::size_t i = 0; i < std::min(f.advice.size(), detail.advice); ++i)
-    oneAdvice(page, f.advice[i], i == 0, detail);
-  if (!f.advice.empty()) {
-    const Advice& first = f.advice[0];
-    if (!first.verifyCommand.empty())
-      page.command("   check", kInnerLabel, first.verifyCommand,
-                   "too long to show here: stallprof report " +
-                       quoteShell(options.recording.empty() ? "RECORDING" : options.recording) +
-                       " --format md");
-    if (!first.risk.empty()) page.field("   risk", kInnerLabel, first.risk, Tone::kQuiet);
-  }
+  if (before)
+    page.field("   change", kInnerLabel,
+               "that of " + std::to_string(before->rank) + " (" + f.advice[0].id + ")",
+               Tone::kQuiet);
+  else if (!f.advice.empty())
+    firstAdvice(page, f.advice[0], detail);
+  for (std::size_t i = 1; i < std::min(f.advice.size(), detail.advice); ++i)
+    otherAdvice(page, f.advice[i]);
+  if (!before && !f.advice.empty()) trial(page, f.advice[0], options);
   page.blank();
 }
 
@@ -356,9 +376,12 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   natives(page, a, detail);
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
-  std::size_t unfolded = 0;
-  for (const FindingRow& row : rows)
-    if (!row.minor && unfolded++ < detail.unfolded) unfold(page, row, options, detail);
+  std::vector<const Finding*> unfolded;
+  for (const FindingRow& row : rows) {
+    if (row.minor || unfolded.size() == detail.unfolded) continue;
+    unfold(page, *row.finding, sameChangeIn(unfolded, *row.finding), options, detail);
+    unfolded.push_back(row.finding);
+  }
   foot(page, a, options, detail);
   lines = page.lines();
   return page.text();

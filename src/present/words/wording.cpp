@@ -50,21 +50,23 @@ std::uint64_t lost(const Analysis& a, std::string_view name) {
 // What was lost, as a reader who does not know our names for it wants it; the JSON report has
 // those.
 std::string lossText(const std::string& name, std::uint64_t count) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"stacks_torn", "stacks that moved"},
-      {"stacks_skipped", "stacks left out"},
-      {"stacks_full", "stacks past what a recording holds"},
-      {"threads_skipped", "samples of threads left out"},
-      {"tick_missed", "samples too late"},
-      {"short_lived", "processes too short-lived to see"},
-      {"perf_lost", "native samples or births of tasks"},
-      {"lives_full", "records of processes and threads past the first million"},
-      {"ring_full", "events of the hook"}};
-  const std::string number =
-      countText(static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX)));
-  for (const auto& [known, words] : kWords)
-    if (known == name) return number + " " + std::string(words);
-  return name + " " + number;
+  struct Words {
+    std::string_view name, one, rest;
+  };
+  constexpr Words kWords[] = {
+      {"stacks_torn", "stack", " that moved"},
+      {"stacks_skipped", "stack", " left out"},
+      {"stacks_full", "stack", " past what a recording holds"},
+      {"threads_skipped", "sample", " of threads left out"},
+      {"tick_missed", "sample", " too late"},
+      {"short_lived", "process", " too short-lived to see"},
+      {"perf_lost", "native sample", " or births of tasks"},
+      {"lives_full", "record", " of processes and threads past the first million"},
+      {"ring_full", "event", " of the hook"}};
+  const auto number = static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX));
+  for (const Words& words : kWords)
+    if (words.name == name) return countOf(number, words.one) + std::string(words.rest);
+  return name + " " + countText(number);
 }
 
 }  // namespace
@@ -260,7 +262,8 @@ std::string gapText(const Ceiling& c) {
 std::string epochText(const EpochInfo& e) {
   const auto ratio = [](const Maybe<double>& r) { return r ? percentText(*r) : kNotMeasuredText; };
   return durationText(e.wall) + ", " + countOf(e.steps, "step") + ", waiting for data " +
-         ratio(e.dataWaitRatio) + ", cache hits " + ratio(e.cacheHitRatio);
+         ratio(e.dataWaitRatio) +
+         (e.cacheHitRatio ? ", cache hits " + percentText(*e.cacheHitRatio) : "");
 }
 
 std::string trainerText(const TrainerInfo& t) {

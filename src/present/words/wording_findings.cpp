@@ -50,9 +50,11 @@ std::string gainText(const Prediction& predicted) {
 }
 
 std::string gainAndBasis(const Prediction& predicted) {
-  const std::string gain = gainText(predicted);
-  return gain == kNoGainText || predicted.assumes.empty() ? gain
-                                                          : gain + ", if " + predicted.assumes;
+  std::string gain = gainText(predicted);
+  if (gain == kNoGainText || predicted.assumes.empty()) return gain;
+  if (usable(predicted.speedup) && "up to " + times(*predicted.speedup) != gain)
+    gain += ", " + times(*predicted.speedup) + " likely";
+  return gain + ", if " + predicted.assumes;
 }
 
 std::string predictedText(const Prediction& predicted) {

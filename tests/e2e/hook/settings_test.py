@@ -135,8 +135,25 @@ class Settings(unittest.TestCase):
             self.skipTest('there is a device')
         self.refused(run, '--set pin_memory=true', 'no device')
 
-    def test_threads_that_the_program_sets_itself_are_refused(self):
-        text = 'torch.set_num_threads(%d); train(DataLoader(Numbers(), batch_size=4))'
+    def test_threads_that_the_program_sets_itself_are_changed(self):
+        text = '''
+            torch.set_num_threads(3)
+            train(DataLoader(Numbers(), batch_size=4, num_workers=1))
+            print(torch.get_num_threads())'''
+        for settings, threads in ((), '3'), (('threads=1',), '1'):
+            run = script(text, *settings)
+            self.assertEqual(self.applied(run), {'torch.set_num_threads': ('3', threads)})
+            self.assertEqual(run.setting[0].line, line_of(text, 'set_num_threads'))
+            self.assertEqual(run.out.strip(), threads)
+
+    def test_threads_of_workers_are_not_the_steps(self):
+        run = script('''
+            def one(worker): torch.set_num_threads(2)
+            train(DataLoader(Numbers(), batch_size=4, num_workers=1, worker_init_fn=one))''', 'threads=1')
+        self.assertEqual(self.applied(run), {})
+
+    def test_threads_that_are_set_unseen_are_refused(self):
+        text = 'torch._C.set_num_threads(%d); train(DataLoader(Numbers(), batch_size=4))'
         self.refused(script(text % 3, 'threads=1'), '--threads 1', 'sets 3')
         self.applied(script(text % 1, 'threads=1'))
 

@@ -134,6 +134,15 @@ TEST_CASE(
   CHECK(found->advice[0].change.to == "1");
   CHECK(found->advice[0].predicted.basis == Basis::kAssumed);
   CHECK(*found->advice[0].predicted.high <= 1 / (1 - 0.37) + 1e-9);
+  f.run.threadsSet = ThreadsSet{4, {Untrusted("train.py"), Untrusted(), 20}};
+  const Judgement its = f.judge();
+  found = find(its, "compute.oversubscribed");
+  REQUIRE(found);
+  CHECK(found->where.line == 20);  // where the environment's number is overruled
+  CHECK(found->advice.at(0).change.kind == "code");
+  CHECK(found->advice.at(0).change.name == "torch.set_num_threads");
+  CHECK(found->advice.at(0).change.from == "4");
+  f.run.threadsSet.reset();
   f.run.cores = 2;  // a thread for each
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
   f.run.siblings = 1;  // which another rank uses too

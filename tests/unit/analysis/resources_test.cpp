@@ -45,6 +45,25 @@ Epoch epoch(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
 
 }  // namespace
 
+TEST_CASE("the threads that the training program gives itself are those of its last call by then") {
+  const RunFacts run =
+      runOf(traceOf(kTrainer + kWorker +
+                    "1s setting process=1 name=\"torch.set_num_threads\" from=\"4\" to=\"4\" "
+                    "file=\"train.py\" line=7\n"
+                    "2s setting process=1 name=\"torch.set_num_threads\" from=\"2\" to=\"2\" "
+                    "file=\"train.py\" line=9\n"
+                    "3s setting process=2 name=\"torch.set_num_threads\" from=\"1\" to=\"1\"\n"
+                    "4s setting process=1 name=\"torch.set_num_threads\" from=\"-1\" to=\"-1\"\n"
+                    "5s setting process=1 name=\"num_workers\" from=\"0\" to=\"8\"\n"
+                    "20s setting process=1 name=\"torch.set_num_threads\" from=\"5\" to=\"5\"\n"),
+            true);
+  REQUIRE(run.threadsSet);
+  CHECK(run.threadsSet->threads == 2);
+  CHECK(run.threadsSet->where.file.raw() == "train.py");
+  CHECK(run.threadsSet->where.line == 9);
+  CHECK_FALSE(runOf(traceOf(kTrainer), false).threadsSet);
+}
+
 TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores over the window") {
   const RunFacts run = runOf(traceOf("manifest cores_usable=4\n"
                                      "0 host busy=0 steal=0 job_cpu=0\n"
@@ -412,11 +431,13 @@ TEST_CASE("the report's resources: by role, written, network") {
 TEST_CASE("epochs are the training passes, the cold one apart from the warm, workers new in each") {
   const Trace trace = traceOf(kTrainer +
                               "10s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
-                              "11s usage process=2 rchar=500 read_bytes=500\n"
-                              "12s usage process=2 rchar=1000 read_bytes=1000\n"
+                              "11s usage process=2 rchar=2000000 read_bytes=2000000\n"
+                              "12s usage process=2 rchar=4000000 read_bytes=4000000\n"
                               "14s process process=3 parent=1 pid=103 comm=\"pt_data_worker\"\n"
-                              "15s usage process=3 rchar=500 read_bytes=0\n"
-                              "16s usage process=3 rchar=1000 read_bytes=100\n");
+                              "15s usage process=3 rchar=2000000 read_bytes=0\n"
+                              "16s usage process=3 rchar=4000000 read_bytes=400000\n"
+                              "18s usage process=3 rchar=4000000 read_bytes=400000\n"
+                              "19s usage process=3 rchar=4900000 read_bytes=400000\n");
   TrainerFacts facts = trainer(true);
   facts.workers.push_back(facts.workers[0]);
   facts.workers[1].process = ProcessId{3};
@@ -426,7 +447,7 @@ TEST_CASE("epochs are the training passes, the cold one apart from the warm, wor
   REQUIRE(epochs.size() == 3);
   CHECK(near(epochs[0].cacheHitRatio, 0));
   CHECK(near(epochs[1].cacheHitRatio, 0.9));
-  CHECK(!epochs[2].cacheHitRatio);
+  CHECK(!epochs[2].cacheHitRatio);  // under 1 MiB was read
   CHECK(near(epochs[0].dataWaitRatio, 0.25));
   CHECK(near(epochs[1].dataWaitRatio, 0.5));
   CHECK(epochs[1].index == 1);

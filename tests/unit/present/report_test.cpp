@@ -99,12 +99,12 @@ TEST_CASE("the terminal report keeps to its lines and columns whatever the recor
 
 TEST_CASE("what was lost is said in words, beside a recording of any name") {
   Analysis a = samples::inputBound();
-  a.coverage.losses = {{"threads_skipped", 6}, {"stacks_torn", 33}, {"stacks_skipped", 13}};
+  a.coverage.losses = {{"threads_skipped", 6}, {"stacks_torn", 33}, {"stacks_skipped", 1}};
   PresentOptions options = wide(100);
   options.recording = "/scratch/me/experiments/train_classifier.stallprof";
   const std::string text = reportText(a, options);
   CHECK(contains(text, "33 stacks that moved"));
-  CHECK(contains(text, "13 stacks left out"));
+  CHECK(contains(text, "1 stack left out"));
 }
 
 TEST_CASE("a limit that came while the job ran stands beside the cores of its start") {
@@ -251,13 +251,38 @@ TEST_CASE(
   CHECK(verdictText(a).ends_with(
       "Fixing it could make the run up to 2.00x as fast, assuming that half of it goes."));
   CHECK(findingRows(a)[0].gain == "up to 2.00x");
-  CHECK(adviceText(a.findings[0].advice[0]).ends_with("[up to 2.00x, if half of it goes]"));
+  CHECK(adviceText(a.findings[0].advice[0])
+            .ends_with("[up to 2.00x, 1.50x likely, if half of it goes]"));
   CHECK(*shownSpeedup(p) == 2.0);
+  p.speedup = 2.0;
+  CHECK(adviceText(a.findings[0].advice[0]).ends_with("[up to 2.00x, if half of it goes]"));
   const auto predicted =
       nlohmann::json::parse(reportJson(a))["findings"][0]["advice"][0]["predicted"];
   CHECK(predicted["basis"] == "assumed");
   CHECK(predicted["assumes"] == "half of it goes");
   CHECK(predicted["low"].is_null());
+}
+
+TEST_CASE(
+    "a change that fixes a finding above, too, is shown once, and alternatives have their risk") {
+  Analysis a = samples::inputBound();
+  Advice other = a.findings[0].advice[0];
+  other.id = "another";
+  other.risk = "workers wait longer";
+  a.findings[0].advice.resize(1);
+  a.findings[1].advice = {a.findings[0].advice[0], other};
+  const std::string text = reportText(a, wide(100));
+  const auto count = [&](const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++n;
+    return n;
+  };
+  CHECK(contains(text, "   change    that of 1 (" + a.findings[0].advice[0].id + ")"));
+  CHECK(count("   check  ") == 1);
+  CHECK(contains(text, "Risk: workers wait longer"));
+  a.findings[1].advice[0].change.to = "another number";
+  CHECK(!contains(reportText(a, wide(100)), "that of 1"));
 }
 
 TEST_CASE("a finding inside another names it, and one of small gain is not unfolded") {

@@ -43,7 +43,8 @@ Maybe<Advice> moreThreads(const Evidence& e) {
     return variable.first == "OMP_NUM_THREADS" && variable.second.raw() == "1";
   });
   const double idle = (1 - e.coresBusy) * e.run.cores;
-  if (!one || e.device.seen || idle < kIdle || e.gains.workload().trainerCpuRatio > kOneThread)
+  if (!one || e.run.threadsSet || e.device.seen || idle < kIdle ||
+      e.gains.workload().trainerCpuRatio > kOneThread)
     return {};
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);
   return adviceOf(kMoreThreads, {"env", "OMP_NUM_THREADS", "1", std::to_string(more)}, {},

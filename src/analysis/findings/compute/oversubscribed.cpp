@@ -5,6 +5,7 @@
 
 #include "analysis/facts/stack_facts.h"
 #include "analysis/facts/wording.h"
+#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 
 namespace stallprof {
@@ -33,18 +34,26 @@ double savedAtMost(const Evidence& e, double spins) {
 }
 
 std::string fewerThreadsText(const AdviceContext& c) {
-  const std::string& to = c.advice.change.to;
+  const Advice::Change& change = c.advice.change;
+  const std::string& to = change.to;
+  constexpr const char* kWhy = ": threads beyond the cores only wait for each other, on a CPU.";
+  if (change.name == SettingChanged::kThreads)
+    return "Give torch.set_num_threads() " + to + " instead of " + change.from +
+           atLine(c.finding.where) + kWhy + " The call overrules OMP_NUM_THREADS.";
   return "Set OMP_NUM_THREADS=" + to + " in the environment, or call torch.set_num_threads(" + to +
-         ") before the first step: threads beyond the cores only wait for each other, on a CPU.";
+         ") before the first step" + kWhy;
 }
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 
 // Half of it at least: it may be queued for the cores of others, too.
 Advice fewerThreads(const Evidence& e, double saved) {
-  return adviceOf(kFewerThreads,
-                  {"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->threads),
-                   std::to_string(threadsThatFit(e))},
+  const Maybe<ThreadsSet>& set = e.run.threadsSet;
+  const std::string fit = std::to_string(threadsThatFit(e));
+  Advice::Change change{"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->threads), fit};
+  if (set)
+    change = {"code", std::string(SettingChanged::kThreads), std::to_string(set->threads), fit};
+  return adviceOf(kFewerThreads, std::move(change),
                   assuming("the training thread loses nothing to its pool then",
                            withoutOverhead(e, saved, 0, 0.5, 0)),
                   "where the limit is raised, or ranks are fewer, raise it too");
@@ -61,8 +70,9 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   if (savedAtMost(e, spins.low) <= kNotable) return {};
   const double saved = savedAtMost(e, spins.value);
   Finding f =
-      findingOf(e, saved, "The step's threads are more than its cores, and wait for each other");
+      findingOf(e, saved, "The step's threads are more than the cores left for them, and wait");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
+  if (e.run.threadsSet) f.where = e.run.threadsSet->where;
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
   addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});

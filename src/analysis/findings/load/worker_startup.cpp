@@ -23,14 +23,28 @@ double startupShare(const Evidence& e) {
   return std::max(e.startup, modelled);
 }
 
+// The mean; the window's steps by the epochs that begin in it (w.stepsPerEpoch) hold parts of
+// epochs. 0: none was seen whole.
+double stepsOfWholeEpochs(const Evidence& e) {
+  double steps = 0, epochs = 0;
+  for (const Epoch& epoch : e.trainer.epochs)
+    if (epoch.whole && !epoch.evaluation) {
+      steps += static_cast<double>(epoch.steps);
+      ++epochs;
+    }
+  return epochs > 0 ? steps / epochs : 0;
+}
+
 Maybe<Finding> workerStartup(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double share = startupShare(e);
   if (e.workers() < 1 || e.gains.base().persistent || share <= kStartupShare) return {};
   Finding f = loaderFinding(e, share, "Workers are started again for every epoch");
   addEvidence(f, "starting workers takes {} of the time", {ratioWord(share)});
-  if (w.stepsPerEpoch > 0)
-    addEvidence(f, "{} an epoch of {} steps", {timeWord(w.startup), numberWord(w.stepsPerEpoch)});
+  if (const double steps = stepsOfWholeEpochs(e); steps > 0 && w.stepsPerEpoch > 0)
+    addEvidence(f, "{} an epoch of {} steps", {timeWord(w.startup), numberWord(steps)});
+  else if (w.stepsPerEpoch > 0)
+    addEvidence(f, "{} an epoch", {timeWord(w.startup)});
   PipelineSettings s = e.gains.base();
   s.persistent = true;
   return withAdvice(

@@ -8,7 +8,7 @@ namespace {
 
 const AdviceDefinition kRarerLogging{
     "rarer_logging", {}, [](const AdviceContext& c) {
-      return "Log every 10 steps instead of each" + atLine(c.finding.where) +
+      return "Log a tenth as often" + atLine(c.finding.where) +
              ", collect values as tensors until then, and write from a thread or a queue.";
     }};
 
