@@ -2,6 +2,7 @@
 // The table of native classes: names as the projects ship their libraries (Debian 12, the wheels of
 // PyPI and the packages of conda-forge, 2026).
 #include "classify/native_class.h"
+#include "event/native_events.h"
 
 namespace stallprof {
 namespace {
@@ -102,8 +103,11 @@ constexpr Names kDevice = {"libcuda*",    "libcublas*",   "libcudnn*",       "li
 constexpr Names kKernel = {"[kernel]", "[vsyscall]"};
 constexpr Names kJit = {"[jit]", "anon", "memfd:*", "[anon]", "[stack]", "[heap]"};
 
+constexpr Names kSpinLoops = {kSpinLoop};
+
 constexpr NativeRule kRules[] = {
     {NativeClass::kKernel, kKernel, {}},
+    {NativeClass::kSpin, kJit, kSpinLoops},
     {NativeClass::kJit, kJit, {}},
     {NativeClass::kSpin, kLibc, kYield},
     {NativeClass::kSpin, kOpenMp, kSpinSymbols},

@@ -7,6 +7,9 @@
 // meanwhile. The rules of all events are in event.h.
 namespace stallprof {
 
+// The function of a place in "[jit]" that waits in a loop without giving up its CPU.
+inline constexpr std::string_view kSpinLoop = "[spin loop]";
+
 // Samples of one thread on a CPU within [at, at + duration) that saw the same place: taken each
 // kNativePeriod of CPU time that a CPU spends on the job, on average (the source "native_samples"
 // says if less often). A place is a few neighbouring instructions of a file, under one Python
@@ -23,7 +26,7 @@ struct NativeSlice {
   std::uint32_t samples = 0;  // at least 1
   // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader,
   // from a NativePlace or from the file. Of "[jit]" by the recorder, and `offset` is the function's
-  // address; of "[kernel]" too: the system call, or "page_fault".
+  // address, or kSpinLoop; of "[kernel]" too: the system call, or "page_fault".
   StringId function;
   // Of a program without an interpreter: whose call led into the library that this is in (another
   // file's code), or into a template of C++'s standard library (the program's own), the call's

@@ -156,6 +156,8 @@ NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, Ev
   }
   NativeMaps::Place place = mappedAt(record.pid, record.address, now, out);
   if (!place.madeAtRunTime) return place;
+  if (spins_.at(record.pid, record.address))
+    return {out.intern("[jit]"), {}, record.address, out.intern(kSpinLoop), true};
   const JitFunctions::Function function = jit_.find(record.pid, record.address, now);
   if (function.begin == 0) return place;
   return {out.intern("[jit]"), {}, function.begin, out.intern(function.name), true};
@@ -199,6 +201,7 @@ void NativeSampler::eachSecond(Nanos now, EventOut& out) {
       static_cast<double>(std::exchange(births_, 0)) / std::max(seconds(now - second_), 0.001);
   second_ = now;
   nextMapsRead_.clear();
+  spins_.forget();
   if (const std::uint64_t lost = samples_.takeLost(); lost > 0)
     out.emit(now, Loss{LossKind::kPerfLost, lost, out.intern("native samples")});
   fastSeconds_ = rate > static_cast<double>(kMaxBirths) ? fastSeconds_ + 1 : 0;

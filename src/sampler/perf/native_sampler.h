@@ -11,6 +11,7 @@
 #include "sampler/perf/call_names.h"
 #include "sampler/perf/callers.h"
 #include "sampler/perf/jit_names.h"
+#include "sampler/perf/jit_spins.h"
 #include "sampler/perf/native_maps.h"
 #include "sampler/perf/native_places.h"
 #include "sampler/perf/perf_samples.h"
@@ -78,6 +79,7 @@ class NativeSampler : public Sampler {
   PerfSamples samples_;
   NativeMaps maps_;
   JitNames jit_;
+  JitSpins spins_;
   CallNames calls_;
   Callers callers_;
   NativePlaces places_;

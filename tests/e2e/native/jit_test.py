@@ -23,8 +23,7 @@ class Jit(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="stallprof-jit-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
-    def functions(self, *command, share=0.5):
-        """Library, name and class of what more than `share` of the CPU samples are in."""
+    def report(self, *command):
         recording = os.path.join(self.dir, "r.stallprof")
         done = subprocess.run([STALLPROF, "run", "--report", "none", "-o", recording, "--", *command],
                               cwd=self.dir, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -34,7 +33,11 @@ class Jit(unittest.TestCase):
         states = {s["name"]: s for s in report["coverage"]["sources"]}
         if states["native_samples"]["state"] == "absent":
             self.skipTest("native samples are refused here: " + states["native_samples"]["why"])
-        return [(f["library"], f["function"], f["class"]) for f in report["native"]["functions"]
+        return report
+
+    def functions(self, *command, share=0.5):
+        """Library, name and class of what more than `share` of the CPU samples are in."""
+        return [(f["library"], f["function"], f["class"]) for f in self.report(*command)["native"]["functions"]
                 if f["ratio"] > share]
 
     def test_names_of_a_perf_map(self):
@@ -74,6 +77,32 @@ class Jit(unittest.TestCase):
         # Beside the start of PyTorch, which takes as long.
         named = [name for library, name, _ in self.functions(python, "-c", text, share=0.1) if library == "[jit]"]
         self.assertTrue(any("conv" in name for name in named), named)
+
+    def test_barriers_in_onednns_code_are_spin_loops(self):
+        """Two threads on one CPU wait for each other in code that has no symbols, half of the time."""
+        python = "/usr/bin/python3"
+        if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no torch here")
+        program = os.path.join(self.dir, "train.py")
+        with open(program, "w") as file:
+            file.write("import torch\n"
+                       "torch.set_num_threads(2)\n"
+                       "model = torch.nn.Sequential(*[torch.nn.Conv2d(16, 16, 3, padding=1) for _ in range(6)])\n"
+                       "optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)\n"
+                       "inputs = torch.randn(8, 16, 32, 32)\n"
+                       "for _ in range(150):\n"
+                       "    optimizer.zero_grad()\n"
+                       "    model(inputs).mean().backward()\n"
+                       "    optimizer.step()\n")
+        cpu = str(min(os.sched_getaffinity(0)))
+        report = self.report("taskset", "-c", cpu, python, program)
+        spins = [f for f in report["native"]["functions"] if (f["library"], f["function"]) == ("[jit]", "[spin loop]")]
+        self.assertEqual([f["class"] for f in spins], ["spin"], report["native"])
+        found = {f["id"]: f for f in report["findings"]}
+        self.assertIn("compute.oversubscribed", found, report["native"])
+        advice = found["compute.oversubscribed"]["advice"][0]
+        self.assertEqual(advice["change"], {"kind": "code", "name": "torch.set_num_threads", "from": "2", "to": "1"})
+        self.assertEqual(found["compute.oversubscribed"]["where"]["line"], 2)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ TEST_CASE("a library says what kind of work its code is") {
   CHECK(of("/home/user/numpy/train") == NativeClass::kProgram);
   CHECK(of("[kernel]") == NativeClass::kKernel);
   CHECK(of("//anon") == NativeClass::kJit);
+  CHECK(nativeClass("[jit]", "jit_conv") == NativeClass::kJit);
+  CHECK(nativeClass("[jit]", "[spin loop]") == NativeClass::kSpin);
   CHECK(of("/home/user/bin/train") == NativeClass::kProgram);
   CHECK(of("") == NativeClass::kProgram);
 }
