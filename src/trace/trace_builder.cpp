@@ -10,8 +10,8 @@
 namespace stallprof {
 namespace {
 
-// Half of what Nanos holds: the sum of two such times cannot overflow. 146 years of uptime.
-constexpr Nanos kLatest{Nanos::max() / 2};
+// 18 years of uptime: sums of some such times, and small multiples of one, cannot overflow.
+constexpr Nanos kLatest{Nanos::max() / 16};
 // Of one event, 104 days: a thousand of them can be added.
 constexpr Nanos kLongestEvent{Nanos::max() / 1024};
 
