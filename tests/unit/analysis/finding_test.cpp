@@ -130,6 +130,7 @@ TEST_CASE(
   REQUIRE(found);
   REQUIRE(found->advice.size() == 1);
   CHECK(found->advice[0].id == "fewer_threads");
+  CHECK(found->confidence == Confidence::kMedium);
   CHECK(found->advice[0].change.from == "2");
   CHECK(found->advice[0].change.to == "1");
   CHECK(found->advice[0].predicted.basis == Basis::kAssumed);
@@ -147,6 +148,11 @@ TEST_CASE(
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
   f.run.siblings = 1;  // which another rank uses too
   CHECK(find(f.judge(), "compute.oversubscribed"));
+  f.run.siblingCpuRatio = 0.3;
+  const Judgement shared = f.judge();
+  REQUIRE(find(shared, "compute.oversubscribed"));
+  CHECK(find(shared, "compute.oversubscribed")->confidence == Confidence::kLow);
+  f.run.siblingCpuRatio.reset();
   f.run.siblings = 0;
   f.run.cores = 1;
   f.run.pool->spins = 60;  // its interval goes below 5 %

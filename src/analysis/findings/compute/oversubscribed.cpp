@@ -71,7 +71,8 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const double saved = savedAtMost(e, spins.value);
   Finding f =
       findingOf(e, saved, "The step's threads are more than the cores left for them, and wait");
-  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  // By the trainer's own samples, whatever is known of a loader; others may hold the cores.
+  f.confidence = e.shared > 0.05 ? Confidence::kLow : Confidence::kMedium;
   if (e.run.threadsSet) f.where = e.run.threadsSet->where;
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
