@@ -10,7 +10,8 @@
 
 using namespace stallprof;
 
-TEST_CASE("a process's code made at run time is read where it was sampled, anew once forgotten") {
+TEST_CASE(
+    "a process's code made at run time is read where it was sampled, and again once forgotten") {
   const std::size_t bytes = 4096;
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
