@@ -20,7 +20,7 @@ def _of_the_programs_own():
 
 
 def _begin(args, kwargs):
-    if len(args) != 1 or type(args[0]) is not int or not _of_the_programs_own():
+    if len(args) != 1 or type(args[0]) is not int or args[0] < 1 or not _of_the_programs_own():
         return None
     wanted = overrides.threads or args[0]
     if _reported[0] != (os.getpid(), args[0]):
