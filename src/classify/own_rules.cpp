@@ -26,6 +26,9 @@ constexpr OwnRule kOwnRules[] = {
      "In the trainer, at a line of a function that trains below the last one that updates the "
      "model: metrics, copies, averages. Nothing that a rule knows as saving, evaluating or "
      "logging."},
+    {kOwnRelease, "load",
+     "In the trainer, at a line that gets a loader's batches: the part of its CPU that native "
+     "samples find in munmap(), where the shared memory of the batch before is unmapped."},
     {kUnknownLine, "other",
      "The trainer's own code, in a loop whose loader nobody knows, at a line that neither computes "
      "by any rule nor makes what the computing lines are given."},

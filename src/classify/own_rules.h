@@ -29,6 +29,7 @@ inline constexpr std::string_view kOwnData = "own.data_function";
 inline constexpr std::string_view kOwnEvaluation = "own.evaluation";
 inline constexpr std::string_view kOwnWriting = "own.writing";
 inline constexpr std::string_view kOwnAfterUpdate = "own.after_update";
+inline constexpr std::string_view kOwnRelease = "own.batch_release";
 inline constexpr std::string_view kUnknownLine = "own.unknown_line";
 inline constexpr std::string_view kOwnCollective = "own.collective";
 inline constexpr std::string_view kNoFrame = "own.no_frame";

@@ -78,6 +78,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.trainerTime += part.trainerTime;
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
   all.drawing += part.drawing;
+  all.releasing += part.releasing;
   all.compilations += part.compilations;
   all.lockWanted.join(part.lockWanted);
   all.lockWaits += part.lockWaits;

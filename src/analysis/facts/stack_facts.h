@@ -120,7 +120,8 @@ struct StackFacts {
   double openingFiles = 0, readingFiles = 0;
   double trainerTime = 0;                          // the weight of all samples of it, seconds
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
-  double drawing = 0;  // of that: inside next(), in the samplers that draw a batch's indices
+  double drawing = 0;    // of that: inside next(), in the samplers that draw a batch's indices
+  double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent
   // Runs of samples that compile, after warm-up; back to back they are one.
   double compilations = 0;
   // Threads of the producing processes that want the interpreter's lock.

@@ -122,8 +122,12 @@ void addShares(Evidence& e) {
   e.ownLoad = share(own.load - own.copy);
   e.periodic = share(own.periodic);
   e.other = share(own.other);
-  if (const StackFacts& s = t.stacks; s.drawing > 0 && s.trainerTime > 0)
-    e.drawing = shareOf(s.drawing / s.trainerTime * s.trainer.samples, s.trainer);
+  const StackFacts& s = t.stacks;
+  const auto shareOfTrainer = [&](double time) {
+    return shareOf(time / s.trainerTime * s.trainer.samples, s.trainer);
+  };
+  if (s.drawing > 0 && s.trainerTime > 0) e.drawing = shareOfTrainer(s.drawing);
+  if (s.releasing > 0 && s.trainerTime > 0) e.releasing = shareOfTrainer(s.releasing);
   e.starved = share(t.starved);
   // The thread's own CPU: a thread beside it may make the data that this one waits for.
   const Nanos cpu = t.cpu > Nanos{} ? t.cpu : t.processCpu;

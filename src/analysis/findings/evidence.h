@@ -35,6 +35,8 @@ struct Evidence {
   // Drawing the indices of batches in the trainer's own thread, with workers and without; value 0
   // where no sample saw it.
   Share drawing = {0, 0, 0};
+  // Of the trainer's thread: unmapping the shared memory of batches; 0 as above.
+  Share releasing = {0, 0, 0};
   double inLoop = 0;       // beside a loader: data that the loop itself makes, by samples
   double checkpoint = 0;   // spans of saving on the trainer's thread
   double evaluation = 0;   // epochs without training

@@ -16,6 +16,25 @@ Training starting(double startup) {
 
 }  // namespace
 
+TEST_CASE("unmapping used batches is a part of load.ipc, and shrinks with their bytes") {
+  Facts f = factsOf(Training{.workers = 8, .cores = 16, .compute = 10});
+  CHECK_FALSE(find(f.judge(), "load.ipc"));
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
+  s.trainerTime = 2;
+  s.releasing = 0.2 * s.trainerTime;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "load.ipc");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.2) < 0.02);
+  const Advice* fewer = adviceIn(*found, "uint8_batches");
+  REQUIRE(fewer);
+  CHECK(std::abs(*fewer->predicted.speedup - 1 / (1 - 0.75 * 0.2)) < 0.03);
+  CHECK(*fewer->predicted.high < 1.4);
+  s.releasing = 0.01 * s.trainerTime;
+  CHECK_FALSE(find(f.judge(), "load.ipc"));
+}
+
 TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
   Training t{.load = 0.3, .waitLoad = 0.3};
   CHECK(fires(t, "load.ipc"));  // 0.6 of 10.6

@@ -36,13 +36,14 @@ class NativeSplit {
   };
   [[nodiscard]] Natives nativesOf(const ThreadLife& thread);
 
- private:
   struct Part {
     double share = 0;  // of the samples that are asked for
     double owed = 0;   // samples that the share still asks for
     // As many as the share asks for, spread evenly.
     [[nodiscard]] bool take(const Sample& sample);
   };
+
+ private:
   // Running samples of a thread: all, and in `within` by their stacks.
   struct Running {
     double all = 0, extract = 0, transform = 0, vague = 0;  // vague: transform that no rule names

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/blame/samples/batch_releases.h"
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/blame/samples/native_split.h"
 #include "analysis/blame/samples/ranks.h"
@@ -40,9 +41,12 @@ class Gatherer {
         functions_(trace),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
+        releases_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         ranks_(trace, timeline.who),
         stepless_(isStepless(timeline)),
         warm_(stepless_ ? begin + std::min(kWarmUp, (end - begin) * 3 / 10) : begin),
+        fromWorkers_(std::any_of(timeline.epochs.begin(), timeline.epochs.end(),
+                                 [](const EpochSpan& epoch) { return epoch.hasWorkers; })),
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
     // A loader's fetches are exact, and an optimizer's steps order samples in time.
@@ -119,7 +123,12 @@ class Gatherer {
     if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
     const auto own = own_.claim(sample.stack->stack, label, what);
     const bool data = !own && ofDataLine(label, sample, what);
-    if (own) what = *own;
+    if (own)
+      what = *own;
+    else if ((step || gap) && fromWorkers_ && releases_.take(sample)) {
+      what = {Phase::kLoad, OverheadKind::kNone, kOwnRelease};
+      facts_.releasing += seconds(sample.weight);
+    }
     if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
     if (!own && !data && ofUnknownLine(label, sample, what))
       what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
@@ -333,6 +342,7 @@ class Gatherer {
   FunctionTally functions_;
   const OwnPhases own_;
   NativeSplit split_;
+  BatchReleases releases_;
   LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
   std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;
@@ -340,6 +350,7 @@ class Gatherer {
   // Without steps: what is compiled until then is so for the first time.
   const Nanos warm_;
   bool compiling_ = false;
+  const bool fromWorkers_;  // batches come
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;

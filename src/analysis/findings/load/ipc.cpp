@@ -18,11 +18,14 @@ const AdviceDefinition kTensorsOnce{
     "Let collate_fn return one tensor a field (or numpy arrays) instead of lists of Python "
     "objects, and build each tensor once."};
 
+constexpr double kNoise = 0.01;
+
 // Shares of the window in plain steps: an epoch's end and begin, where workers end, start and have
 // no index yet, are not transport.
 struct Transport {
   double own = 0, blamed = 0;
-  double drawn = 0;  // beside `own`: in the samplers, inside next() too
+  double drawn = 0;     // beside `own`: in the samplers, inside next() too
+  double released = 0;  // beside these: outside of next()
 };
 Transport transportIn(const Evidence& e) {
   const TrainerFacts& t = e.trainer;
@@ -41,6 +44,7 @@ Transport transportIn(const Evidence& e) {
   if (e.prefetch() < 2) all.blamed = 0;
   all.drawn = std::min(all.own, e.drawing.value);
   all.own -= all.drawn;
+  if (e.releasing.low > kNoise) all.released = e.releasing.value;
   return all;
 }
 
@@ -55,7 +59,7 @@ struct HandOver {
 };
 HandOver handOver(const Evidence& e, double share) {
   constexpr double kFixed = 0.45e-3, kPerByte = 0.3e-9;
-  const double load = share * e.perStep, own = e.ownLoad;
+  const double load = share * e.perStep, own = e.ownLoad - e.releasing.value;
   if (load <= 0) return {};
   const double sent =
       own > 0 ? std::max(0.0, 1 - e.drawing.value / own) : 1;  // of the model's load
@@ -65,17 +69,29 @@ HandOver handOver(const Evidence& e, double share) {
   return {sent * bytes / load, sent * std::max(0.0, above - bytes) / load};
 }
 
+// So much of what bytes cost inside next() goes, and of unmapping them.
+PipelineSettings withFewerBytes(const Evidence& e, double ofLoad, double ofReleases) {
+  PipelineSettings s = e.gains.base();
+  const double own = e.gains.demand().step.own;
+  s.loadScale = 1 - ofLoad;
+  if (own > 0) s.ownScale = 1 - std::min(0.9, ofReleases * e.perStep / own);
+  return s;
+}
+
 // Nothing where bytes are a small part of it: what it would take from the rest is not known.
-Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share) {
-  if (share.bytes < kBytesMatter) return {};
+Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool released) {
+  if (share.bytes < kBytesMatter && !released) return {};
+  const Share releases = released ? e.releasing : Share{0, 0, 0};
   // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
-  return adviceOf(kUint8Batches, {"code", "dtype", "float32", "uint8"},
-                  predictScaled(e, &PipelineSettings::loadScale, 1 - 0.375 * share.bytes, 1,
-                                1 - 0.75 * share.bytes,
-                                "bytes cost half, at most all, of 0.3 ns each, and a quarter of "
-                                "them is left"),
-                  "normalise on the device after the copy; only for values that are whole "
-                  "numbers from 0 to 255");
+  return adviceOf(
+      kUint8Batches, {"code", "dtype", "float32", "uint8"},
+      assuming("bytes cost half, at most all, of 0.3 ns each, and a quarter of them is "
+               "left to move and unmap",
+               e.gains.predict(withFewerBytes(e, 0.375 * share.bytes, 0.75 * releases.value),
+                               withFewerBytes(e, 0, 0.75 * releases.low),
+                               withFewerBytes(e, 0.75 * share.bytes, 0.75 * releases.high))),
+      "normalise on the device after the copy; only for values that are whole "
+      "numbers from 0 to 255");
 }
 
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
@@ -87,18 +103,22 @@ Advice tensorsOnce(const Evidence& e, const HandOver& share) {
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
-  const auto [own, blamed, drawn] = transportIn(e);
+  const auto [own, blamed, drawn, released] = transportIn(e);
   if (e.workers() < 1) return {};
-  const double all = own + drawn + blamed, share = own + blamed;
-  if (samplersTakeMost(e, all)) return samplersFinding(e, all);
+  const double received = own + blamed, share = received + released;
+  if (samplersTakeMost(e, share + drawn)) return samplersFinding(e, share + drawn);
   if (share <= kNotable) return {};
   Finding f = loaderFinding(e, share, "Moving batches between processes takes its own time");
   addEvidence(f, "the training process spends {} receiving and unpickling", {ratioWord(own)});
   addEvidence(f, "waits {} for batches that are made but not yet there", {ratioWord(blamed)});
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
     addEvidence(f, "{} a batch", {bytesWord(bytes)});
-  const HandOver parts = handOver(e, share);
-  return withAdvice(f, {uint8Batches(e, parts), tensorsOnce(e, parts), fewerWorkers(e)});
+  if (released > 0)
+    addEvidence(f, "unmaps the shared memory of batches that were used {} of its time",
+                {ratioWord(released)});
+  const HandOver parts = handOver(e, received);
+  return withAdvice(f,
+                    {uint8Batches(e, parts, released > 0), tensorsOnce(e, parts), fewerWorkers(e)});
 }
 
 }  // namespace
@@ -108,8 +128,9 @@ extern const FindingDefinition kIpc(
     {.cause =
          R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
   its own time.)",
-     .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), or waiting
-  for batches on their way; start-up, and workers without an index (a new epoch, a
+     .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), waiting for
+  batches on their way, or unmapping the shared memory of the last batch at the loop's line
+  (native samples in munmap); start-up, and workers without an index (a new epoch, a
   prefetch of 1), are not counted. Where most of it is in the loader's sampler, which runs in
   the training process, the finding names that.)",
      .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
