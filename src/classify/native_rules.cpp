@@ -28,6 +28,9 @@ constexpr Names kParallelSymbols = {"GOMP_*", "omp_*", "__kmpc_*", "__kmp_*", "g
 constexpr Names kLibc = {"libc.so*", "libc-2.*", "libpthread*", "ld-linux*"};
 constexpr Names kYield = {"sched_yield", "__sched_yield"};
 constexpr Names kTbb = {"libtbb*"};
+// Of pools of its own: an idle thread asks for work some 0.1 s before it sleeps, the caller waits.
+constexpr Names kOpenBlas = {"libopenblas*", "libscipy_openblas*"};
+constexpr Names kOpenBlasWaits = {"blas_thread_server", "exec_blas_async_wait"};
 
 constexpr Names kInterpreter = {"python3*", "python", "libpython3*"};
 constexpr Names kTensor = {
@@ -106,11 +109,13 @@ constexpr Names kJit = {"[jit]", "anon", "memfd:*", "[anon]", "[stack]", "[heap]
 constexpr Names kSpinLoops = {kSpinLoop};
 
 constexpr NativeRule kRules[] = {
+    {NativeClass::kSpin, kKernel, kYield},
     {NativeClass::kKernel, kKernel, {}},
     {NativeClass::kSpin, kJit, kSpinLoops},
     {NativeClass::kJit, kJit, {}},
     {NativeClass::kSpin, kLibc, kYield},
     {NativeClass::kSpin, kOpenMp, kSpinSymbols},
+    {NativeClass::kSpin, kOpenBlas, kOpenBlasWaits},
     {NativeClass::kParallel, kOpenMp, kParallelSymbols},
     // A place in it that no symbol names: work runs in the caller's library, waiting in this one.
     {NativeClass::kSpin, kOpenMp, {}},

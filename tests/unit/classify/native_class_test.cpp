@@ -43,6 +43,11 @@ TEST_CASE("OpenMP's waiting is distinguished from its work, and is assumed where
   CHECK(nativeClass(intel, "__kmp_flag_64<false, true>::wait") == NativeClass::kSpin);
   CHECK(nativeClass(intel, "__kmp_fork_call") == NativeClass::kParallel);
   CHECK(nativeClass("/lib/x86_64-linux-gnu/libc.so.6", "sched_yield") == NativeClass::kSpin);
+  CHECK(nativeClass("[kernel]", "sched_yield") == NativeClass::kSpin);
+  CHECK(nativeClass("[kernel]", "read") == NativeClass::kKernel);
+  const char* blas = "/venv/numpy.libs/libscipy_openblas64_-32a4b2a6.so";
+  CHECK(nativeClass(blas, "exec_blas_async_wait") == NativeClass::kSpin);
+  CHECK(nativeClass(blas, "dgemm_kernel_SKYLAKEX") == NativeClass::kMath);
 }
 
 TEST_CASE("a library bundled into another is known by its symbols") {
