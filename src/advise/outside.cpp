@@ -64,7 +64,9 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
     return pipelineOptions(analysis.run.loaders);
   if (change.name == SettingChanged::kThreads) return {"--threads", change.to};
   if (change.kind == "env" && change.name.find('/') == std::string::npos) {
-    if (change.name == "OMP_NUM_THREADS") return {"--threads", change.to};
+    // That would change the program's own call, too.
+    if (change.name == "OMP_NUM_THREADS" && !analysis.run.ownThreads)
+      return {"--threads", change.to};
     return {"--env", change.name + "=" + change.to};
   }
   const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=

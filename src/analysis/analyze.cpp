@@ -108,20 +108,20 @@ Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
   return judged;
 }
 
-// JAX comes with other frameworks (Keras imports it): what of its steps is not seen concerns none
-// of a run that never used it.
+// JAX comes with other frameworks (Keras imports it): that its calls show from Python 3.12 on only
+// is no gap of a run that never used it. What is absent by its names is: they say whether it was.
 bool ofUnusedJax(const Trace& trace, const CoverageInfo::Source& source) {
-  return source.name.starts_with("hook.jax_") && !trace.frameworks.empty() &&
+  return source.name == "hook.jax_steps.calls" && !trace.frameworks.empty() &&
          std::none_of(trace.frameworks.begin(), trace.frameworks.end(),
                       [&](const auto& row) { return trace.text(row.data.name) == "jax"; });
 }
 
-// What is lost goes first where that is in a sentence, and our name for it last.
+// The hook's reasons say what is lost; its own names for the parts go last.
 std::string sourceText(const CoverageInfo::Source& source) {
-  const std::string part = source.state == Coverage::kPartial ? " (in part)" : "";
-  if (source.why.empty()) return source.name + part;
-  if (source.name.starts_with("hook.")) return source.why + part + " (" + source.name + ")";
-  return source.name + part + ": " + source.why;
+  const std::string name = source.name + (source.state == Coverage::kPartial ? ", in part" : "");
+  if (source.why.empty()) return name;
+  if (source.name.starts_with("hook.")) return source.why + " (" + name + ")";
+  return source.name + (source.state == Coverage::kPartial ? " (in part)" : "") + ": " + source.why;
 }
 
 void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const InferredSteps& inferred,

@@ -39,11 +39,11 @@ struct LoaderSeen {
 // A setting of the job was changed from outside (`run --set`), before it took effect; or, where
 // `from` and `to` are equal, the program was seen to make it.
 struct SettingChanged {
-  ProcessId process;
   static constexpr std::string_view kThreads = "torch.set_num_threads";
-  StringId name, from,
-      to;         // an argument of the loader, or kThreads; its values as Python writes them
-  StringId file;  // the line that makes the loader, or the call
+  ProcessId process;
+  StringId name;      // an argument of the loader, or kThreads
+  StringId from, to;  // its values as Python writes them
+  StringId file;      // the line that makes the loader, or the call
   std::uint32_t line = 0;
   STALLPROF_EVENT(SETTING_CHANGED, "setting", v("process", s.process), v("name", s.name),
                   v("from", s.from), v("to", s.to), v("file", s.file), v("line", s.line))

@@ -26,7 +26,7 @@ struct NativeSlice {
   std::uint32_t samples = 0;  // at least 1
   // What the file's symbols say of `offset`, as they spell it (mangled): filled in by a reader,
   // from a NativePlace or from the file. Of "[jit]" by the recorder, and `offset` is the function's
-  // address, or kSpinLoop; of "[kernel]" too: the system call, or "page_fault".
+  // address, of kSpinLoop the instruction's; of "[kernel]" too: the system call, or "page_fault".
   StringId function;
   // Of a program without an interpreter: whose call led into the library that this is in (another
   // file's code), or into a template of C++'s standard library (the program's own), the call's

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPause = "\xF3\x90";
 
-// Past the branch that goes back over the PAUSE, and where it goes to. Both 0: none does.
+// From where the branch goes to that goes back over the PAUSE, to past it. Both 0: none does.
 struct Loop {
   std::size_t begin = 0, end = 0;
 };

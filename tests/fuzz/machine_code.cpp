@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "machine_code/loop_code.h"
+#include "machine_code/spin_code.h"
 
 using namespace stallprof;
 
@@ -17,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Instruction instruction = instructionAt(code.substr(i), kBegin + i);
     if (instruction.length > code.size() - i || instruction.length > 15) std::abort();
   }
+  if (waitsInSpinLoop(code, data[0]) && code.find("\xF3\x90") == code.npos) std::abort();
   LoopCodes loops(code, kBegin);
   for (const std::uint64_t place : {kBegin + data[0], kBegin, kBegin - 1})
     if (loops.at(place) > LoopCode::kBytes) std::abort();

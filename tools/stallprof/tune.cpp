@@ -179,7 +179,10 @@ class TuneCommand final : public TrialCommand {
     std::string text = changes.empty() ? "" : changeLine(*analysis_, *loader_, changes);
     if (setting.threads > 0)
       text += (text.empty() ? "" : "; ") +
-              fmt::format("OMP_NUM_THREADS={} in the environment", setting.threads);
+              fmt::format(analysis_->run.ownThreads
+                              ? fmt::runtime("torch.set_num_threads({})")
+                              : fmt::runtime("OMP_NUM_THREADS={} in the environment"),
+                          setting.threads);
     return text;
   }
 

@@ -43,7 +43,8 @@ void describeOverrides(const Trace& trace, RunInfo& run) {
   for (const auto& row : trace.settings) {
     const std::string_view name = trace.text(row.data.name);
     if (name == "replay" || name == "drain") continue;  // of no loader's arguments
-    if (name == SettingChanged::kThreads && row.data.from == row.data.to) continue;  // its own
+    run.ownThreads = run.ownThreads || name == SettingChanged::kThreads;
+    if (name == SettingChanged::kThreads && row.data.from == row.data.to) continue;
     RunInfo::Setting setting{
         toUtf8(trace.text(row.data.name)),
         toUtf8(trace.text(row.data.from)),

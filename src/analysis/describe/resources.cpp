@@ -23,6 +23,8 @@ constexpr double kReadAround = 131072;  // bytes the kernel reads for one page f
 using Keep = std::function<bool(const ProcessLife&)>;
 
 constexpr double kSomeReads = 0.05;  // that are not counted: a share with them is wrong
+// What an epoch reads at least of a data set: less is modules, pipes and logs.
+constexpr double kDataBytes = 1 << 20;
 
 // What the producers' waits for data are for is counted in read_bytes when it comes from storage.
 // What does not block comes from memory: there nothing is to be counted.
@@ -120,9 +122,6 @@ void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
     if (best > 0) run.peakReadBytesPerSecond = best;
   }
 }
-
-// What an epoch reads at least of a data set: less is modules, pipes and logs.
-constexpr double kDataBytes = 1 << 20;
 
 void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers, Nanos begin,
                Nanos end, RunFacts& run) {

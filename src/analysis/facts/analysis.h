@@ -67,6 +67,7 @@ struct RunInfo {
   };
   std::vector<Untrusted> overrides;
   std::vector<Setting> settings;
+  bool ownThreads = false;  // the program itself calls torch.set_num_threads
 };
 
 // What sampling cost this job: the time of its steps with it by that without

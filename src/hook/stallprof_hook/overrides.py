@@ -2,7 +2,7 @@
 """What `stallprof run --set` and the like ask to be changed in the job (src/launch/setup/overrides.h).
 
 What cannot be applied ends the program before its first step, with one line: a run without the change
-would be taken for one with it. Without the variable nothing here does anything.
+would be taken for one with it. Without the variable nothing here changes anything.
 """
 import os
 import sys
@@ -77,6 +77,10 @@ def is_meant(file, line):
 
 def changed(name, before, after, file, line):
     _applied.add(name)
+    report_change(name, before, after, file, line)
+
+
+def report_change(name, before, after, file, line):
     put(SETTING_CHANGED, now(), name, _text(name, before), _text(name, after), file, line)
 
 
@@ -97,7 +101,8 @@ def check_first_step():
             _LACKING.get(lacking[0], 'no DataLoader of PyTorch'), where, seen))
     torch = sys.modules.get('torch')
     if threads and torch is not None and torch.get_num_threads() != threads:
-        refuse('--threads %d' % threads, 'the program itself sets %d (torch.set_num_threads)' % torch.get_num_threads())
+        refuse('--threads %d' % threads, 'the program computes with %d threads that it set in another way than by '
+               'torch.set_num_threads in its own code' % torch.get_num_threads())
 
 
 def around_put(original):

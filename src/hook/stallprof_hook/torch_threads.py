@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""torch.set_num_threads: where a program sets its threads itself, the environment does not. With `run --threads` it
-gets the other number."""
+"""torch.set_num_threads in the program's own code: where it is called, the environment does nothing. With
+`run --threads` it gets the other number."""
 import os
 import sys
 
@@ -9,23 +9,32 @@ from .events import Around
 from .parts import Part, Parts
 
 PARTS = Parts('torch_threads', Part('threads', 'the line that sets how many threads compute', 'set_num_threads'))
-_reported = [None]   # (pid, threads): a program may set them in each step
+_MOST = 8   # numbers of a process: a program may set one for each part of its step
+_reported = [0, set()]   # pid, numbers
 
 
-def _of_the_programs_own():
-    """Neither PyTorch's call in a loader's worker nor the program's there: those are not the step's threads."""
+def _line():
+    """Of the program's own call, outside of a loader's workers. '': a library's. PyTorch calls it in workers and in
+    threads that pin memory, Lightning and accelerate where the environment sets nothing."""
+    frame = sys._getframe(2)
     worker = sys.modules.get('torch.utils.data._utils.worker')
-    return worker is None or worker.get_worker_info() is None and \
-        sys._getframe(2).f_code.co_filename != worker.__file__
+    if events.is_installed(frame.f_code.co_filename) or worker is not None and worker.get_worker_info() is not None:
+        return '', 0
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _begin(args, kwargs):
-    if len(args) != 1 or type(args[0]) is not int or args[0] < 1 or not _of_the_programs_own():
+    if len(args) != 1 or type(args[0]) is not int or args[0] < 1:
+        return None
+    file, line = _line()
+    if not file:
         return None
     wanted = overrides.threads or args[0]
-    if _reported[0] != (os.getpid(), args[0]):
-        _reported[0] = os.getpid(), args[0]
-        overrides.changed('torch.set_num_threads', args[0], wanted, *events.user_line('torch'))
+    if _reported[0] != os.getpid():
+        _reported[:] = os.getpid(), set()
+    if args[0] not in _reported[1] and len(_reported[1]) < _MOST:
+        _reported[1].add(args[0])
+        overrides.report_change('torch.set_num_threads', args[0], wanted, file, line)
     return [(wanted,), {}]
 
 

@@ -263,6 +263,13 @@ void findingHead(Page& page, const Finding& f) {
   for (const std::string& line : title) page.line(line, Tone::kHeading);
 }
 
+// Its gain may differ: another part of the time goes.
+std::string changeOf(const Finding& before, const Finding& f) {
+  const std::string gain = gainAndBasis(f.advice[0].predicted);
+  return "that of " + std::to_string(before.rank) + " (" + f.advice[0].id + ")" +
+         (gain == gainAndBasis(before.advice[0].predicted) ? "" : "   [" + gain + "]");
+}
+
 const Finding* sameChangeIn(const std::vector<const Finding*>& shown, const Finding& f) {
   const auto found = std::find_if(shown.begin(), shown.end(), [&](const Finding* other) {
     return !f.advice.empty() && !other->advice.empty() && sameChange(other->advice[0], f.advice[0]);
@@ -293,9 +300,7 @@ void unfold(Page& page, const Finding& f, const Finding* before, const PresentOp
   if (!f.hot.function.empty() || f.hot.line != 0)
     page.field("   hot", kInnerLabel, placeText(f.hot, page.width() - kInnerLabel), Tone::kQuiet);
   if (before)
-    page.field("   change", kInnerLabel,
-               "that of " + std::to_string(before->rank) + " (" + f.advice[0].id + ")",
-               Tone::kQuiet);
+    page.field("   change", kInnerLabel, changeOf(*before, f), Tone::kQuiet);
   else if (!f.advice.empty())
     firstAdvice(page, f.advice[0], detail);
   for (std::size_t i = 1; i < std::min(f.advice.size(), detail.advice); ++i)

@@ -5,20 +5,25 @@
 #include <string_view>
 
 #include "machine_code/spin_code.h"
-#include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof {
 
 bool JitSpins::at(std::uint32_t pid, std::uint64_t address) {
   if (address < kSpinNear) return false;
-  if (known_.size() >= kMaxPlaces) known_.clear();
-  const auto [place, isNew] = known_.try_emplace({pid, address}, false);
-  if (!isNew) return place->second;
+  Process& process = processes_.try_emplace(pid, pid).first->second;
+  if (const auto known = process.waits.find(address); known != process.waits.end())
+    return known->second;
+  if (places_ >= kMaxPlaces || process.memory.refused() != 0) return false;
+  ++places_;
   std::array<char, 2 * kSpinNear> code{};
-  python::ProcessMemory memory(pid);
-  if (!memory.readBytes(address - kSpinNear, code.data(), code.size())) return false;
-  place->second = waitsInSpinLoop({code.data(), code.size()}, kSpinNear);
-  return place->second;
+  return process.waits[address] =
+             process.memory.readBytes(address - kSpinNear, code.data(), code.size()) &&
+             waitsInSpinLoop({code.data(), code.size()}, kSpinNear);
+}
+
+void JitSpins::forget() {
+  processes_.clear();
+  places_ = 0;
 }
 
 }  // namespace stallprof

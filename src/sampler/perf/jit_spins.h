@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <utility>
+
+#include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof {
 
@@ -14,14 +15,23 @@ namespace stallprof {
 // cannot be read, as within kSpinNear of a mapping's ends.
 class JitSpins {
  public:
-  static constexpr std::size_t kMaxPlaces = 4096;
+  // Read between two calls of forget(), 2 us each: a thread that waits is sampled in few places.
+  // Past it no other is asked.
+  static constexpr std::size_t kMaxPlaces = 200;
 
   [[nodiscard]] bool at(std::uint32_t pid, std::uint64_t address);
-  // Code may be replaced at an address: what is known is of the time since.
-  void forget() { known_.clear(); }
+  // Code may be replaced at an address, and a number be another process's: what is known is of the
+  // time since.
+  void forget();
 
  private:
-  std::map<std::pair<std::uint32_t, std::uint64_t>, bool> known_;  // by pid and address
+  struct Process {
+    explicit Process(std::uint32_t pid) : memory(pid) {}
+    python::ProcessMemory memory;
+    std::map<std::uint64_t, bool> waits;  // by address
+  };
+  std::map<std::uint32_t, Process> processes_;
+  std::size_t places_ = 0;
 };
 
 }  // namespace stallprof

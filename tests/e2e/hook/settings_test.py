@@ -152,9 +152,31 @@ class Settings(unittest.TestCase):
             train(DataLoader(Numbers(), batch_size=4, num_workers=1, worker_init_fn=one))''', 'threads=1')
         self.assertEqual(self.applied(run), {})
 
+    def test_threads_that_a_library_sets_are_not_the_programs(self):
+        """PyTorch's own call in a thread that pins memory, and one of the standard library's for the program."""
+        run = script('''
+            import queue, threading
+            from concurrent.futures import ThreadPoolExecutor
+            from torch.utils.data._utils.pin_memory import _pin_memory_loop
+            done = threading.Event()
+            done.set()
+            try:
+                _pin_memory_loop(queue.Queue(), queue.Queue(), 0, done, 'cuda')
+            except (RuntimeError, AssertionError, AttributeError):   # no device, or a build for none
+                print(torch.get_num_threads())
+            with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                pool.submit(int).result()''')
+        self.assertEqual((self.applied(run), run.out.strip()), ({}, '1'))
+
+    def test_threads_that_are_set_for_each_part_of_a_step_are_reported_once(self):
+        run = script('''
+            for threads in list(range(1, 20)) * 2:
+                torch.set_num_threads(threads)''')
+        self.assertEqual([s.before for s in run.setting], [str(n) for n in range(1, 9)])
+
     def test_threads_that_are_set_unseen_are_refused(self):
         text = 'torch._C.set_num_threads(%d); train(DataLoader(Numbers(), batch_size=4))'
-        self.refused(script(text % 3, 'threads=1'), '--threads 1', 'sets 3')
+        self.refused(script(text % 3, 'threads=1'), '--threads 1', 'with 3 threads')
         self.applied(script(text % 1, 'threads=1'))
 
 

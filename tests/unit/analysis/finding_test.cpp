@@ -143,6 +143,12 @@ TEST_CASE(
   CHECK(found->advice.at(0).change.kind == "code");
   CHECK(found->advice.at(0).change.name == "torch.set_num_threads");
   CHECK(found->advice.at(0).change.from == "4");
+  f.run.threadsSet->threads = 1;  // the wide pool is another
+  const Judgement other = f.judge();
+  found = find(other, "compute.oversubscribed");
+  REQUIRE(found);
+  CHECK(found->where.line == 0);
+  CHECK(found->advice.at(0).change.name == "OMP_NUM_THREADS");
   f.run.threadsSet.reset();
   f.run.cores = 2;  // a thread for each
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));

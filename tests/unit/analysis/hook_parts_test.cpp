@@ -46,6 +46,19 @@ TEST_CASE("without its fetches no part of a step is compute, and there is no ver
   }
 }
 
+TEST_CASE("calls of JAX that this Python does not show are a gap of a run that uses it alone") {
+  const auto lacks = [](const std::string& text, const std::string& part) {
+    const Analysis a = analyzed(text + missing(part));
+    return std::find(a.notMeasured.begin(), a.notMeasured.end(), "moved (hook." + part + ")") !=
+           a.notMeasured.end();
+  };
+  CHECK_FALSE(lacks(training(true), "jax_steps.calls"));
+  CHECK(lacks(training(true) + "0 framework process=1 name=\"jax\" version=\"0.7\"\n",
+              "jax_steps.calls"));
+  // It may be what would have said that JAX is used.
+  CHECK(lacks(training(true), "jax_compiles.compiles"));
+}
+
 TEST_CASE("samples in a loader whose fetches were not seen wait for what is not known") {
   std::string text =
       training(false) +

@@ -280,7 +280,11 @@ TEST_CASE(
   };
   CHECK(contains(text, "   change    that of 1 (" + a.findings[0].advice[0].id + ")"));
   CHECK(count("   check  ") == 1);
+  CHECK(!contains(text, "that of 1 (" + a.findings[0].advice[0].id + ")   ["));
   CHECK(contains(text, "Risk: workers wait longer"));
+  a.findings[1].advice[0].predicted.high = 9;
+  CHECK(contains(reportText(a, wide(100)),
+                 "that of 1 (" + a.findings[0].advice[0].id + ")   [1.42x - 9.00x]"));
   a.findings[1].advice[0].change.to = "another number";
   CHECK(!contains(reportText(a, wide(100)), "that of 1"));
 }

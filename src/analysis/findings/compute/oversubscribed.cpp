@@ -46,9 +46,15 @@ std::string fewerThreadsText(const AdviceContext& c) {
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
 
+// By the program's own call; null: another pool is the wide one, which the environment sets.
+const ThreadsSet* threadsTooMany(const Evidence& e) {
+  const Maybe<ThreadsSet>& set = e.run.threadsSet;
+  return set && set->threads > threadsThatFit(e) ? &*set : nullptr;
+}
+
 // Half of it at least: it may be queued for the cores of others, too.
 Advice fewerThreads(const Evidence& e, double saved) {
-  const Maybe<ThreadsSet>& set = e.run.threadsSet;
+  const ThreadsSet* set = threadsTooMany(e);
   const std::string fit = std::to_string(threadsThatFit(e));
   Advice::Change change{"env", "OMP_NUM_THREADS", std::to_string(e.run.pool->threads), fit};
   if (set)
@@ -73,7 +79,7 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
       findingOf(e, saved, "The step's threads are more than the cores left for them, and wait");
   // By the trainer's own samples, whatever is known of a loader; others may hold the cores.
   f.confidence = e.shared > 0.05 ? Confidence::kLow : Confidence::kMedium;
-  if (e.run.threadsSet) f.where = e.run.threadsSet->where;
+  if (const ThreadsSet* set = threadsTooMany(e)) f.where = set->where;
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
   addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});
