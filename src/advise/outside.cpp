@@ -62,13 +62,11 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
   if (change.to.empty()) return {};
   if (change.kind == "code" && change.name == "producers")
     return pipelineOptions(analysis.run.loaders);
-  if (change.name == SettingChanged::kThreads) return {"--threads", change.to};
-  if (change.kind == "env" && change.name.find('/') == std::string::npos) {
-    // That would change the program's own call, too.
-    if (change.name == "OMP_NUM_THREADS" && !analysis.run.ownThreads)
-      return {"--threads", change.to};
+  // Where the program sets the number itself, --threads would change that, too.
+  const bool ofThreads = change.name == "OMP_NUM_THREADS" && !analysis.run.ownThreads;
+  if (ofThreads || change.name == SettingChanged::kThreads) return {"--threads", change.to};
+  if (change.kind == "env" && change.name.find('/') == std::string::npos)
     return {"--env", change.name + "=" + change.to};
-  }
   const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=
                      kLoaderArguments.end();
   const LoaderInfo* loader = loaderAt(analysis, finding.where);

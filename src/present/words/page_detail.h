@@ -8,6 +8,8 @@
 // What of a report a page of kTextLines lines has room for.
 namespace stallprof {
 
+inline constexpr std::size_t kLabel = 12;  // columns: "STEP TIME   "
+
 // How many items are shown. Items are left out, words never, as long as the texts are ours: only
 // beside names of the job's that fill a page are fields cut to `fieldLines`.
 struct Detail {

@@ -14,14 +14,20 @@ Training starting(double startup) {
   return {.persistent = false, .stepsPerEpoch = 20, .startup = startup};
 }
 
+// 800 samples of the trainer, which stand for two seconds.
+StackFacts& sampled(Facts& f) {
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
+  s.trainerTime = 2;
+  return s;
+}
+
 }  // namespace
 
 TEST_CASE("unmapping used batches is a part of load.ipc, and shrinks with their bytes") {
   Facts f = factsOf(Training{.workers = 8, .cores = 16, .compute = 10});
   CHECK_FALSE(find(f.judge(), "load.ipc"));
-  StackFacts& s = f.trainer.stacks;
-  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
-  s.trainerTime = 2;
+  StackFacts& s = sampled(f);
   s.releasing = 0.2 * s.trainerTime;
   const Judgement j = f.judge();
   const Finding* found = find(j, "load.ipc");
@@ -45,9 +51,7 @@ TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
 TEST_CASE(
     "what the sampler takes inside next() is no transport, and no number of workers cures it") {
   Facts f = factsOf({.compute = 5, .load = 4.4, .waitLoad = 0.6});
-  StackFacts& s = f.trainer.stacks;
-  for (int i = 0; i < 800; ++i) s.trainer.add(&s + i);
-  s.trainerTime = 2;
+  StackFacts& s = sampled(f);
   s.drawing = 0.4 * s.trainerTime;
   const Judgement j = f.judge();
   const Finding* found = find(j, "load.ipc");

@@ -41,7 +41,6 @@ class Gatherer {
         functions_(trace),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
-        releases_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         ranks_(trace, timeline.who),
         stepless_(isStepless(timeline)),
         warm_(stepless_ ? begin + std::min(kWarmUp, (end - begin) * 3 / 10) : begin),
@@ -49,6 +48,8 @@ class Gatherer {
                                  [](const EpochSpan& epoch) { return epoch.hasWorkers; })),
         unseen_(timeline.fetches.empty() &&
                 missingParts(trace, {}, !timeline.updates.empty()).fetches) {
+    if (fromWorkers_)
+      releases_.emplace(trace, labels, trace.thread(timeline.who.thread), begin, end);
     // A loader's fetches are exact, and an optimizer's steps order samples in time.
     if (!timeline.fetches.empty()) return;
     shown_ = LoopLines(trace, labels, trace.thread(timeline.who.thread), begin, end);
@@ -125,7 +126,7 @@ class Gatherer {
     const bool data = !own && ofDataLine(label, sample, what);
     if (own)
       what = *own;
-    else if ((step || gap) && fromWorkers_ && releases_.take(sample)) {
+    else if ((step || gap) && releases_ && releases_->take(sample)) {
       what = {Phase::kLoad, OverheadKind::kNone, kOwnRelease};
       facts_.releasing += seconds(sample.weight);
     }
@@ -342,8 +343,8 @@ class Gatherer {
   FunctionTally functions_;
   const OwnPhases own_;
   NativeSplit split_;
-  BatchReleases releases_;
-  LoopLines lines_, shown_;  // by which samples are judged; that the report's table is of
+  Maybe<BatchReleases> releases_;  // of batches from workers
+  LoopLines lines_, shown_;        // by which samples are judged; that the report's table is of
   std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;
   const bool stepless_;

@@ -18,7 +18,7 @@ const AdviceDefinition kTensorsOnce{
     "Let collate_fn return one tensor a field (or numpy arrays) instead of lists of Python "
     "objects, and build each tensor once."};
 
-constexpr double kNoise = 0.01;
+constexpr double kMinReleased = 0.01;  // of the window: below it is what any memory costs
 
 // Shares of the window in plain steps: an epoch's end and begin, where workers end, start and have
 // no index yet, are not transport.
@@ -44,7 +44,7 @@ Transport transportIn(const Evidence& e) {
   if (e.prefetch() < 2) all.blamed = 0;
   all.drawn = std::min(all.own, e.drawing.value);
   all.own -= all.drawn;
-  if (e.releasing.low > kNoise) all.released = e.releasing.value;
+  if (e.releasing.low > kMinReleased) all.released = e.releasing.value;
   return all;
 }
 
