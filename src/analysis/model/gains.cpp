@@ -11,10 +11,16 @@ namespace stallprof {
 namespace {
 
 constexpr double kLargestGap = 0.15;  // |measured / modelled - 1|: beyond it the model is wrong
-constexpr std::size_t kDraws = 40;    // two draws beyond each of the 5 % and 95 % quantiles
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr std::size_t kDraws = 4;  // more of the same are a third of an input's time
+#else
+constexpr std::size_t kDraws = 40;  // two draws beyond each of the 5 % and 95 % quantiles
+#endif
 constexpr std::size_t kDrawsToChoose = 5;  // to compare settings on common draws
 constexpr std::size_t kStepsADraw = 400;   // 40 draws of 400 steps cost about 2 ms a setting
-constexpr std::size_t kBlock = 20;         // steps: neighbours in a block keep their correlation
+// Neighbours in a block keep their correlation: at most 20 steps, and a fifth of what there is, as
+// draws of fewer blocks than five hardly differ.
+constexpr std::size_t kBlock = 20, kMinBlocks = 5;
 constexpr std::uint64_t kSeed = 20261121;
 constexpr double kGoodEnough = 1.02;  // settings within 2 % are not worth more processes
 
@@ -34,9 +40,10 @@ Gains::Gains(Workload workload, PipelineSettings base, double measured, double e
       external_(external) {
   const std::size_t have = std::min(workload_.batches.size(), workload_.steps.size());
   if (have == 0 || measured_ <= 0) return;
+  const std::size_t steps = std::clamp<std::size_t>(have, 60, kStepsADraw);
+  const std::size_t block = std::clamp<std::size_t>(have / kMinBlocks, 1, kBlock);
   for (std::size_t i = 0; i < kDraws; ++i)
-    draws_.push_back(
-        drawBlocks(have, std::clamp<std::size_t>(have, 60, kStepsADraw), kBlock, kSeed + i));
+    draws_.push_back(drawBlocks(have, steps, block, kSeed + i));
   baseTimes_ = play(base_, kDraws);
   const double modelled = sum(baseTimes_) / static_cast<double>(kDraws);
   if (modelled <= 0) return;

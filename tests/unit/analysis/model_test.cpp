@@ -236,6 +236,19 @@ TEST_CASE("the interval holds the point and widens with other tenants") {
   CHECK(*noisy.high - *noisy.low > *quiet.high - *quiet.low);
 }
 
+TEST_CASE("the interval of few steps is of draws that differ") {
+  Workload w = steady(0, 0.040, 0.010, 0, 20);
+  for (std::size_t i = 0; i < w.steps.size(); ++i) w.steps[i].own = i % 7 == 3 ? 0.2 : 0.005;
+  const PipelineSettings base = settings(2, 8);
+  const Gains gains(w, base, play(w, base), 0);
+  PipelineSettings faster = base;
+  faster.ownScale = 0.25;
+  const Prediction p = gains.predict(faster);
+  REQUIRE(p.speedup.has_value());
+  CHECK(*p.low < *p.speedup * (1 - 2 * kModelError));
+  CHECK(*p.high > *p.speedup * (1 + 2 * kModelError));
+}
+
 TEST_CASE("the best number of workers is the fewest that reach the best time") {
   const Gains gains(steady(0, 0.040, 0.010, 0), settings(1, 8), 0.040, 0);
   CHECK(gains.bestWorkers(settings(1, 8), 1, 16) == 4);  // 40 / 10
