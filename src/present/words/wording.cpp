@@ -109,9 +109,12 @@ std::string noVerdictReason(const NoVerdict& reason) {
 }
 
 std::string commandText(const RunInfo& run) {
+  constexpr std::size_t kEnough = 4096;  // a page is composed some forty times until it fits
   std::string text;
-  for (const Untrusted& word : run.command)
-    text += (text.empty() ? "" : " ") + quoteShell(word.raw());
+  for (const Untrusted& word : run.command) {
+    if (text.size() > kEnough) break;
+    text += (text.empty() ? "" : " ") + quoteShell(std::string_view(word.raw()).substr(0, kEnough));
+  }
   return text.empty() ? "(command unknown)" : text;
 }
 

@@ -25,7 +25,8 @@ struct FindingRow {
   bool minor = false;      // predicted below 3 % and not tried: named, not unfolded
 };
 
-// The words of the command, quoted for a shell.
+// The words of the command, quoted for a shell; of a long command the first 4 KiB, which is more
+// than any page shows.
 [[nodiscard]] std::string commandText(const RunInfo& run);
 // "train.py:88", "decode() in aug.py:12"; empty when nothing is known.
 [[nodiscard]] std::string lineText(const SourceLine& line);

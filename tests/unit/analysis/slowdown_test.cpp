@@ -123,7 +123,8 @@ TEST_CASE("the interval holds the truth in 95 of 100 runs, no slowdown at all in
     int inside = 0;
     double sum = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      const auto found = measure({.slowdown = truth, .step = 30ms, .noise = 0.05}, seed);
+      const auto found =
+          measure({.slowdown = truth, .length = 60s, .step = 30ms, .noise = 0.05}, seed);
       REQUIRE(found);
       REQUIRE(found->ratio);
       inside += *found->low <= truth && truth <= *found->high;
