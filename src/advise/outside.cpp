@@ -62,6 +62,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
   if (change.to.empty()) return {};
   if (change.kind == "code" && change.name == "producers")
     return pipelineOptions(analysis.run.loaders);
+  if (change.kind == "code" && change.name == "fused") return {"--set", "fused=true"};
   // Where the program sets the number itself, --threads would change that, too.
   const bool ofThreads = change.name == "OMP_NUM_THREADS" && !analysis.run.ownThreads;
   if (ofThreads || change.name == SettingChanged::kThreads) return {"--threads", change.to};

@@ -65,11 +65,13 @@ class RunCommand final : public LaunchCommand {
       addWhole(app, name, {1, 1000000000, "a whole number from 1"}, help,
                [&into](unsigned number) { into = number; });
     };
-    addRepeated(app, "--set", set_,
-                "NAME=VALUE, any number of times: another argument for the program's PyTorch "
-                "DataLoader, its code unchanged: num_workers, prefetch_factor, persistent_workers, "
-                "pin_memory, in_order; for tf.data: num_parallel_calls, prefetch, "
-                "private_threadpool_size; for a PyDataset of Keras: workers, max_queue_size");
+    addRepeated(
+        app, "--set", set_,
+        "NAME=VALUE, any number of times: another argument for the program's PyTorch "
+        "DataLoader, its code unchanged: num_workers, prefetch_factor, persistent_workers, "
+        "pin_memory, in_order; for tf.data: num_parallel_calls, prefetch, "
+        "private_threadpool_size; for a PyDataset of Keras: workers, max_queue_size; for the "
+        "program's PyTorch optimizers: fused");
     addText(app, "--loader", overrides.loaderAt,
             "FILE:LINE of the loader that --set changes, as the report names it (default: each "
             "that the program makes)");

@@ -229,6 +229,10 @@ struct Advice {
   std::string outcome{};  // of the trials: gain, no_gain, slower or undecided; empty: not tried
 };
 
+// Whether its trials showed a gain, or none.
+[[nodiscard]] inline bool decided(const Advice& a) {
+  return a.measured && a.outcome != "undecided";
+}
 // What a reader would do is the same.
 [[nodiscard]] inline bool sameChange(const Advice& a, const Advice& b) {
   return a.id == b.id && a.change.to == b.change.to;

@@ -16,9 +16,10 @@ struct Version {
   int major = 0, minor = 0;
   friend auto operator<=>(const Version&, const Version&) = default;
 };
-inline constexpr Version kInOrderSince{2, 6};    // DataLoader(in_order=)
-inline constexpr Version kAsyncSaveSince{2, 3};  // torch.distributed.checkpoint.async_save
-inline constexpr Version kCompileSince{2, 0};    // torch.compile
+inline constexpr Version kInOrderSince{2, 6};     // DataLoader(in_order=)
+inline constexpr Version kAsyncSaveSince{2, 3};   // torch.distributed.checkpoint.async_save
+inline constexpr Version kCompileSince{2, 0};     // torch.compile
+inline constexpr Version kFusedOnCpuSince{2, 4};  // torch.optim.Adam(fused=True), without CUDA
 
 // "1.13.0a0+git1234" is 1.13; null where the text does not begin with two numbers.
 [[nodiscard]] Maybe<Version> versionOf(std::string_view text);

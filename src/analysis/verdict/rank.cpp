@@ -18,10 +18,13 @@ constexpr double kOthersCount = 0.25;                // of the window: below it 
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
 // Of an advice: as a trial measured it, where one did. What was measured is known without its
-// interval, too.
+// interval, too. Trials that decided nothing leave what was predicted, as far as they allow it.
 Prediction gainKnown(const Advice& a) {
-  if (!a.measured) return a.predicted;
-  return {a.measured, {}, {}, Basis::kReplayed, {}};
+  if (decided(a)) return {a.measured, {}, {}, Basis::kReplayed, {}};
+  Prediction p = a.predicted;
+  for (Maybe<double>* gain : {&p.speedup, &p.low, &p.high})
+    if (*gain && a.measuredHigh) *gain = std::min(**gain, *a.measuredHigh);
+  return p;
 }
 
 Maybe<Prediction> firstPrediction(const Finding& f) {
@@ -316,7 +319,7 @@ void rankFindings(std::vector<Finding>& findings) {
 
 void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   const auto order = [](const Advice& a) {
-    return !a.measured ? 1 : *a.measured >= kWorthIt ? 0 : 2;
+    return !decided(a) ? 1 : *a.measured >= kWorthIt ? 0 : 2;
   };
   for (Finding& f : findings)
     std::stable_sort(f.advice.begin(), f.advice.end(), [&](const Advice& a, const Advice& b) {
@@ -325,8 +328,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
     });
   // A finding whose first fix has not been tried is no surer than before.
   for (Finding& f : findings)
-    if (!f.advice.empty() && f.advice[0].measured && f.advice[0].outcome != "undecided")
-      f.confidence = Confidence::kVerified;
+    if (!f.advice.empty() && decided(f.advice[0])) f.confidence = Confidence::kVerified;
   // What ranks first in a healthy run is no fix.
   if (findings.empty() || verdict.healthy.value_or(false)) return;
   sortFindings(findings);

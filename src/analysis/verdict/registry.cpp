@@ -14,6 +14,7 @@ namespace stallprof {
   F(kWorkerMemory)                                                                                 \
   F(kDeviceBound) F(kCpuBound) F(kLaunchBound) F(kSyncPoints) F(kUnderfilled) F(kPythonOverhead)   \
   F(kContention) F(kOversubscribedStep) F(kRecompilation) F(kSmallOps) F(kAfterUpdate)             \
+  F(kUnfusedOptimizer)                                                                             \
   F(kCollectiveBound) F(kStragglerRank) F(kRankImbalance) F(kDataParallel)                         \
   F(kCheckpoint) F(kEvaluation) F(kLogging) F(kGarbageCollection)                                  \
   F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled)

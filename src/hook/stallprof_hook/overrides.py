@@ -32,13 +32,14 @@ _LACKING = {
     'prefetch': 'no iterator of a tf.data dataset',
     'private_threadpool_size': 'no iterator of a tf.data dataset',
     'workers': 'no PyDataset of Keras in fit',
-    'max_queue_size': 'no PyDataset of Keras in fit'}
-tensorflow = {name: loader.pop(name) for name in _LACKING if name in loader}
+    'max_queue_size': 'no PyDataset of Keras in fit',
+    'fused': 'no optimizer of PyTorch that has a fused update'}
+others = {name: loader.pop(name) for name in _LACKING if name in loader}
 
-_applied = set()    # of `loader` and `tensorflow`, in this process or one that forked it
-_others = []        # lines that made a loader which was not the one
+_applied = set()    # of `loader` and `others`, in this process or one that forked it
+_elsewhere = []     # lines that made a loader which was not the one
 _checked = [0]      # the pid in which the first step was checked
-_any = bool(loader or tensorflow or threads)
+_any = bool(loader or others or threads)
 
 
 def refuse(what, why):
@@ -70,8 +71,8 @@ def is_meant(file, line):
     if number == str(line) and (file == wanted or file.endswith('/' + wanted.lstrip('./'))
                                 or os.path.realpath(wanted) == os.path.realpath(file)):
         return True
-    if len(_others) < 8:
-        _others.append('%s:%d' % (file, line))
+    if len(_elsewhere) < 8:
+        _elsewhere.append('%s:%d' % (file, line))
     return False
 
 
@@ -85,7 +86,7 @@ def report_change(name, before, after, file, line):
 
 
 def _text(name, value):
-    return 'auto' if value == AUTO and name in tensorflow else repr(value)
+    return 'auto' if value == AUTO and name in others else repr(value)
 
 
 def check_first_step():
@@ -93,10 +94,10 @@ def check_first_step():
     if not _any or _checked[0] == os.getpid():
         return
     _checked[0] = os.getpid()
-    lacking = [name for name in (*loader, *tensorflow) if name not in _applied]
+    lacking = [name for name in (*loader, *others) if name not in _applied]
     if lacking:
         where = ' at ' + loader_at if loader_at else ''
-        seen = '; loaders were made at ' + ', '.join(_others) if _others else ''
+        seen = '; loaders were made at ' + ', '.join(_elsewhere) if _elsewhere else ''
         refuse('--set ' + lacking[0], 'the program trains, and has made %s%s%s' % (
             _LACKING.get(lacking[0], 'no DataLoader of PyTorch'), where, seen))
     torch = sys.modules.get('torch')

@@ -13,7 +13,7 @@ from .parts import Part, Parts
 
 if os.environ.get('STALLPROF_OVERRIDES'):
     from . import overrides
-    asked = overrides.tensorflow
+    asked = overrides.others
 else:
     asked = {}
 

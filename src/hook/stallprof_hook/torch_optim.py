@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Optimizer steps. torch 2.x has hooks for all optimizers; in 1.13 each class's step is wrapped
-where torch wraps it itself. A step that calls its base class's step is one step."""
+"""Optimizer steps, and `run --set fused=true`. torch 2.x has hooks for all optimizers; in 1.13 each class's
+step is wrapped where torch wraps it itself. A step that calls its base class's step is one step."""
 import sys
 import weakref
 
@@ -11,7 +11,10 @@ from .parts import ABSENT, Part, Parts, report
 _LOADERS = 'torch.utils.data.dataloader'
 _HOOKS = ('register_optimizer_step_pre_hook(hook)', 'register_optimizer_step_post_hook(hook)')
 PARTS = Parts('torch_optim', Part('steps', 'optimizer steps, and so which epochs train', *_HOOKS))
+SETTINGS = Parts('torch_optim', Part('settings', 'settings of optimizers', 'Optimizer.__init__(self, params, defaults)'))
 BEFORE_2 = Parts('torch_optim', Part('steps', PARTS.parts[0].lost, 'Optimizer._hook_for_profile(self)'))
+
+_FUSED_ON_CPU = 2, 4
 
 _numbers = {}   # id(optimizer) -> (weak reference, number)
 _count = [0]
@@ -126,8 +129,26 @@ def _wrap_step(optimizer, args, result, succeeded):
         kind.step = Around(kind.step, _step_begins, _step_done)
 
 
+def _made(args, kwargs):
+    """Before an optimizer takes its parameters: its class has checked its arguments, and made them defaults."""
+    wanted = overrides.others['fused']
+    if kwargs or len(args) != 3 or 'fused' not in args[2] or args[2].get('differentiable'):
+        return None
+    version = sys.modules['torch.version'].__version__
+    if wanted and tuple(map(int, version.split('.')[:2])) < _FUSED_ON_CPU and not sys.modules['torch'].cuda.is_available():
+        overrides.refuse('--set fused=true', 'PyTorch %s has fused updates for GPUs alone' % version)
+    file, line, _ = events.user_call('torch')
+    overrides.changed('fused', args[2]['fused'], wanted, file, line)
+    defaults = dict(args[2], fused=wanted)
+    if wanted and defaults.get('foreach'):   # not both
+        defaults['foreach'] = None
+    return [(args[0], args[1], defaults), {}]
+
+
 def install(module):
     """`module` is torch.optim.optimizer, just executed."""
+    if 'fused' in overrides.others:
+        SETTINGS.install(module, {'Optimizer.__init__': lambda make: Around(make, _made)})
     if sys.modules['torch.version'].__version__.startswith('1.'):
         BEFORE_2.install(module, {'Optimizer._hook_for_profile': lambda profile: Around(
             profile, lambda args, kwargs: args[0], _wrap_step)})

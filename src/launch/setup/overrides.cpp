@@ -16,7 +16,7 @@ struct LoaderSetting {
   unsigned least = 0;
   bool automatic = false;  // or "auto": TensorFlow chooses
 };
-constexpr std::array<LoaderSetting, 10> kLoaderSettings = {{
+constexpr std::array<LoaderSetting, 11> kLoaderSettings = {{
     {"num_workers", true, 0},  // PyTorch's DataLoader
     {"prefetch_factor", true, 1},
     {"persistent_workers"},
@@ -27,6 +27,7 @@ constexpr std::array<LoaderSetting, 10> kLoaderSettings = {{
     {"private_threadpool_size", true, 1},
     {"workers", true, 0},  // Keras' PyDataset
     {"max_queue_size", true, 1},
+    {"fused"},  // PyTorch's optimizers
 }};
 // Far above what any host can start.
 constexpr unsigned kMaxNumber = 4096;

@@ -103,8 +103,9 @@ std::vector<FindingRow> findingRows(const Analysis& a) {
     const Prediction best = predictionOf(f);
     row.gain = gainText(best);
     row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
-    // What was tried is always shown, and by its measurement where that is of the first advice.
-    if (!f.advice.empty() && usable(f.advice[0].measured))
+    // What was tried is always shown, and by its measurement where that decided on the first
+    // advice.
+    if (!f.advice.empty() && decided(f.advice[0]) && usable(f.advice[0].measured))
       row.gain = times(*f.advice[0].measured) + " measured";
     row.minor = row.minor && !tried(f);
     // The answer of a healthy run is not a thing to fix: it has no gain and is always shown.

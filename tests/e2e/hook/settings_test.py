@@ -135,6 +135,34 @@ class Settings(unittest.TestCase):
             self.skipTest('there is a device')
         self.refused(run, '--set pin_memory=true', 'no device')
 
+    OPTIMIZERS = '''
+            parameters = list(torch.nn.Linear(3, 1).parameters())
+            made = [torch.optim.Adam(parameters, lr=1e-3), torch.optim.SGD(parameters, lr=1e-3, foreach=True),
+                    torch.optim.Rprop(parameters)]
+            print([optimizer.param_groups[0].get('fused') for optimizer in made])
+            for optimizer in made:
+                sum(p.sum() for p in parameters).backward()
+                optimizer.step()'''
+
+    @unittest.skipIf(TORCH.startswith('1.'), 'PyTorch 1.x fuses on GPUs alone')
+    def test_optimizers_that_can_be_fused_are(self):
+        run = script(self.OPTIMIZERS, 'fused=true')
+        self.assertEqual(self.applied(run), {'fused': ('None', 'True')})
+        self.assertEqual({s.line for s in run.setting}, {line_of(self.OPTIMIZERS, 'made = ')})
+        self.assertEqual(run.out.strip(), '[True, True, None]')
+        self.assertEqual(len(run.optimizer), 3)
+
+    @unittest.skipUnless(TORCH.startswith('1.'), 'later ones fuse on CPUs, too')
+    def test_optimizers_of_a_pytorch_that_fuses_on_gpus_alone_are_refused(self):
+        self.refused(script(self.OPTIMIZERS, 'fused=true'), '--set fused=true', 'GPUs alone')
+
+    def test_a_program_without_such_an_optimizer_is_refused(self):
+        self.refused(script('''
+            model = torch.nn.Linear(3, 1)
+            optimizer = torch.optim.Rprop(model.parameters())
+            model(torch.ones(4, 3)).mean().backward()
+            optimizer.step()''', 'fused=true'), 'no optimizer of PyTorch that has a fused update')
+
     def test_threads_that_the_program_sets_itself_are_changed(self):
         text = '''
             torch.set_num_threads(3)

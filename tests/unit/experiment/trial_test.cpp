@@ -137,6 +137,31 @@ TEST_CASE("what was measured stands beside what was predicted, and ranks") {
   CHECK_FALSE(other.advice[0].measured);
 }
 
+TEST_CASE(
+    "trials that decide nothing leave the order as it was predicted, as far as they allow it") {
+  const auto firstAfter = [](std::vector<double> base, std::vector<double> fix) {
+    Analysis a = analysisOf();
+    a.findings[1].advice.erase(a.findings[1].advice.begin());  // leaves one of 1.2x
+    Trials trials;
+    trials.trials = trialsOf(a, 1);
+    REQUIRE(trials.trials[0].advice == "workers");
+    trials.trials[0].base = std::move(base);
+    trials.trials[0].fix = std::move(fix);
+    judgeTrial(trials.trials[0], 0.025);
+    REQUIRE(trials.trials[0].verdict == TrialVerdict::kUndecided);
+    applyTrials(trials, a);
+    return a.findings[0];
+  };
+  const Finding noisy =
+      firstAfter({1.00, 1.30, 0.90, 1.10, 1.20, 0.95}, {0.60, 1.40, 1.00, 0.80, 1.25, 0.90});
+  CHECK(noisy.id == "transform.in_process");
+  CHECK(noisy.advice[0].outcome == "undecided");
+  CHECK(noisy.confidence == Confidence::kMedium);
+  const Finding little =
+      firstAfter({1.00, 1.03, 0.98, 1.02, 0.97, 1.01}, {0.97, 1.02, 0.95, 1.00, 0.96, 0.99});
+  CHECK(little.id == "compute.oversubscribed");
+}
+
 TEST_CASE("trials are read as they were written, and damage is none of them") {
   Trials trials;
   trials.notes = {"a note"};
