@@ -70,7 +70,8 @@ Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, doub
   settings[0].*cost = likely;
   settings[1].*cost = minimum;
   settings[2].*cost = maximum;
-  return assuming(std::move(assumes), e.gains.predict(settings[0], settings[1], settings[2]));
+  return assuming(std::move(assumes),
+                  e.gains.predictAssumed(settings[0], settings[1], settings[2]));
 }
 
 void offer(Finding& to, Maybe<Advice> advice) {

@@ -61,7 +61,7 @@ Prediction predictSaved(const Evidence& e, const Saved& likely, const Saved& min
   const bool fits = e.gains.fits();
   return assuming(
       std::move(assumes),
-      fits ? e.gains.predict(without(e, likely), without(e, minimum), without(e, maximum))
+      fits ? e.gains.predictAssumed(without(e, likely), without(e, minimum), without(e, maximum))
            : Prediction{speedupWithout(e, likely), speedupWithout(e, minimum),
                         speedupWithout(e, maximum)});
 }

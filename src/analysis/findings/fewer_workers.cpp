@@ -66,7 +66,8 @@ Prediction withoutAny(const Evidence& e) {
   if (!fits && e.gains.gap() < 0) return {};
   const Prediction lowest = fits ? e.gains.predict(minimum) : e.gains.predictMeasured(minimum);
   if (!lowest.speedup || *lowest.speedup < kWorthIt) return {};
-  Prediction p = fits ? e.gains.predict(likely, minimum, maximum) : e.gains.predictMeasured(likely);
+  Prediction p =
+      fits ? e.gains.predictAssumed(likely, minimum, maximum) : e.gains.predictMeasured(likely);
   if (!fits) {
     p.low = lowest.low;
     p.high = e.gains.predictMeasured(maximum).high;

@@ -15,7 +15,7 @@ inline constexpr double kNoGain = 1.01;
 inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
-    kOfflinePreprocess, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
+    kOfflinePreprocess, kWholeBatches, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
 
 // From no workers to some: what the model has to take from elsewhere than this run.
 [[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);
@@ -28,7 +28,9 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 [[nodiscard]] Maybe<Advice> cacheInRam(const Evidence& e);
 // `cpu`: the part of a batch's CPU that shrinks with the reads.
 [[nodiscard]] Advice sequentialShards(const Evidence& e, double cpu = 0);
-[[nodiscard]] Advice offlinePreprocess(const Evidence& e);
+// Samples of tensors that lie in memory are only gathered: then by whole batches; else what can be
+// done once before training.
+[[nodiscard]] Advice cheaperBatches(const Evidence& e);
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);
 [[nodiscard]] Advice moreCores(const Evidence& e);

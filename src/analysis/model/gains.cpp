@@ -92,6 +92,12 @@ Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings
   return p;
 }
 
+Prediction Gains::predictAssumed(const PipelineSettings& likely, const PipelineSettings& minimum,
+                                 const PipelineSettings& maximum) const {
+  if (!fits_) return {};
+  return {speedup(likely), predict(minimum).low, std::max(speedup(likely), speedup(maximum))};
+}
+
 Prediction Gains::predictMeasured(const PipelineSettings& changed) const {
   Prediction p;
   const std::vector<double> times = play(changed, kDraws);

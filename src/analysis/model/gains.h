@@ -32,6 +32,11 @@ class Gains {
   // For a change whose size is known only within bounds: the interval spans both ends.
   [[nodiscard]] Prediction predict(const PipelineSettings& likely, const PipelineSettings& minimum,
                                    const PipelineSettings& maximum) const;
+  // For a change whose size is assumed: the high end is what the largest gains, no more, as nobody
+  // has measured that it is so large.
+  [[nodiscard]] Prediction predictAssumed(const PipelineSettings& likely,
+                                          const PipelineSettings& minimum,
+                                          const PipelineSettings& maximum) const;
   // The measured step time over that of `changed`: of an arrangement in which nothing of what the
   // model may miss is left, no workers, for one. Needs no base that fits; null where nothing was
   // measured. The interval is of that one simulation.

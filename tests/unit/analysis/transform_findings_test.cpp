@@ -288,3 +288,52 @@ TEST_CASE("cores that the job uses beside its pipeline are not the pipeline's") 
   f.run.besideCpuRatio = 0.1;  // a storage server on this host
   CHECK(std::abs(cpuCeiling() / all - 0.9) < 1e-9);
 }
+
+namespace {
+
+// Of 400 running samples of making batches so many are rows of a TensorDataset, 100 collate them
+// and the rest is the program's own.
+Judgement gathering(double rows) {
+  Facts f = factsOf(serial(30, 70));
+  StackFacts& s = f.trainer.stacks;
+  const std::pair<const char*, double> seen[] = {
+      {"TensorDataset.__getitem__", rows}, {"collate", 100}, {"decode", 300 - rows}};
+  std::uint32_t id = 0;
+  for (const auto& [function, samples] : seen) {
+    StackSeen frame;
+    frame.stack = StackId{++id};
+    frame.function = f.trace.strings.intern(function);
+    frame.file = f.trace.strings.intern(id == 3   ? "train.py"
+                                        : id == 2 ? "/v/lib/python3.11/site-packages/torch/utils/"
+                                                    "data/_utils/collate.py"
+                                                  : "/v/lib/python3.11/site-packages/torch/utils/"
+                                                    "data/dataset.py");
+    f.trace.stacks.push_back({Nanos{}, frame});
+    FunctionSamples of;
+    of.side = Side::kProducer;
+    of.phase = Phase::kTransform;
+    of.hot = of.user = StackId{id};
+    of.samples = of.running = samples;
+    s.functions.push_back(of);
+  }
+  for (int i = 0; i < 400; ++i) s.makingRunning.add(Phase::kTransform, &s + i, 0.01);
+  return f.judge();
+}
+
+}  // namespace
+
+TEST_CASE("rows of tensors are to be taken as whole batches, what is made of each sample is not") {
+  const Judgement j = gathering(300);
+  const Finding* f = find(j, "transform.in_process");
+  REQUIRE(f);
+  CHECK_FALSE(adviceIn(*f, "offline_preprocess"));
+  const Advice* whole = adviceIn(*f, "whole_batches");
+  REQUIRE(whole);
+  CHECK(std::abs(*whole->predicted.speedup - 1 / (1 - 0.3 * 0.75)) < 0.02);
+  CHECK(*whole->predicted.high > *whole->predicted.speedup);
+  CHECK(*whole->predicted.high < 1 / (1 - 0.3) + 0.1);
+  const Judgement little = gathering(50);
+  REQUIRE(find(little, "transform.in_process"));
+  CHECK(adviceIn(*find(little, "transform.in_process"), "offline_preprocess"));
+  CHECK_FALSE(adviceIn(*find(little, "transform.in_process"), "whole_batches"));
+}

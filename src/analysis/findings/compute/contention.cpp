@@ -18,13 +18,14 @@ Maybe<Finding> contention(const Evidence& e) {
   const Demand& d = e.gains.demand();
   addEvidence(f, "a step asks for {} of CPU from {} cores",
               {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores)});
-  return withAdvice(f, {offlinePreprocess(e), moreCores(e), fewerWorkers(e)});
+  return withAdvice(f, {cheaperBatches(e), moreCores(e), fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kContention(
-    "compute.contention", contention, offers(kOfflinePreprocess, kMoreCores, kFewerWorkers),
+    "compute.contention", contention,
+    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kFewerWorkers),
     within("host.cpu_throttled"),
     {.cause =
          R"(The trainer hardly waits for data, and yet loses time: the workers run on the cores that

@@ -87,9 +87,9 @@ Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool releas
       kUint8Batches, {"code", "dtype", "float32", "uint8"},
       assuming("bytes cost half, at most all, of 0.3 ns each, and a quarter of them is "
                "left to move and unmap",
-               e.gains.predict(withFewerBytes(e, 0.375 * share.bytes, 0.75 * releases.value),
-                               withFewerBytes(e, 0, 0.75 * releases.low),
-                               withFewerBytes(e, 0.75 * share.bytes, 0.75 * releases.high))),
+               e.gains.predictAssumed(withFewerBytes(e, 0.375 * share.bytes, 0.75 * releases.value),
+                                      withFewerBytes(e, 0, 0.75 * releases.low),
+                                      withFewerBytes(e, 0.75 * share.bytes, 0.75 * releases.high))),
       "normalise on the device after the copy; only for values that are whole "
       "numbers from 0 to 255");
 }

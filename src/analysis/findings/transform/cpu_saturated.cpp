@@ -44,13 +44,14 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
   addEvidence(f, "a step asks for {} of CPU: batch {}, training process {}",
               {timeWord(d.batchCpu + d.trainerCpu), timeWord(d.batchCpu), timeWord(d.trainerCpu)});
   addEvidence(f, "more workers would share the same cores");
-  return withAdvice(f, {offlinePreprocess(e), moreCores(e), fewerWorkers(e)});
+  return withAdvice(f, {cheaperBatches(e), moreCores(e), fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCpuSaturated(
-    "transform.cpu_saturated", cpuSaturated, offers(kOfflinePreprocess, kMoreCores, kFewerWorkers),
+    "transform.cpu_saturated", cpuSaturated,
+    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kFewerWorkers),
     within("transform.in_process", "transform.too_few_workers"),
     {.cause =
          R"(Making batches needs more CPU than there is. More workers would only share the same

@@ -35,7 +35,7 @@ Advice singleThread(const Evidence& e) {
                   assuming(spins ? "nothing spins then, and all else is work"
                                  : "half of the CPU time of the pools, at most all beyond one "
                                    "thread's, is no useful work",
-                           e.gains.predict(likely, minimum, maximum)),
+                           e.gains.predictAssumed(likely, minimum, maximum)),
                   "it also limits the training process; set it in the worker instead "
                   "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
 }

@@ -29,6 +29,9 @@ constexpr Hint kHints[] = {
     {"PIL/", "", "do it after cropping to the final size, on the batch, or before training"},
     {"torchvision/transforms/", "",
      "use transforms.v2 on uint8 tensors, after cropping, or on the batch on the device"},
+    {"torch/utils/data/dataset.py", "TensorDataset.*",
+     "take each batch from the tensors by one index (batch_size=None, and a BatchSampler as "
+     "sampler)"},
     {"torch/utils/data/_utils/collate.py", "",
      "return arrays of one shape and dtype so that a batch is one copy; keep images uint8"},
     {"cv2/", "", "shrink first (INTER_AREA), use cv2.setNumThreads(0) in workers"},

@@ -51,7 +51,7 @@ Maybe<Advice> evenBatches(const Evidence& e) {
   const PipelineSettings any = anyOrder(e);
   return adviceOf(kEvenBatches, {"code", "cost of a batch", "uneven", "even"},
                   assuming("no batch then waits for a slow one before it",
-                           e.gains.predict(any, e.gains.base(), any)),
+                           e.gains.predictAssumed(any, e.gains.base(), any)),
                   "batches of like size are less mixed");
 }
 
