@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "present/html/html_sections.h"
 #include "present/words/wording.h"
+#include "present/words/wording_functions.h"
 
 namespace stallprof {
 namespace {
@@ -138,8 +139,10 @@ void lineTable(Html& html, const Analysis& a) {
   html.add("h3", "By line of the loop");
   const HtmlTable table(
       html, {textColumn("phase"), numberColumn("share"), textColumn("line"), textColumn("source")});
+  double shown = 0;
   for (std::size_t i = 0; i < a.lines.size(); ++i) {
     const LineInfo& l = a.lines[i];
+    shown += l.ratio;
     const auto row = html.open("tr");
     {
       const auto name = html.open("th", {{"scope", "row"}});
@@ -152,6 +155,13 @@ void lineTable(Html& html, const Analysis& a) {
     cell(html, "", [&] { html.add("code", shortened(lineText(l.where), 200)); });
     cell(html, "", [&] { html.add("code", shortened(l.text.raw(), 120)); });
   }
+  const double rest = elsewhereRatio(shown);
+  if (rest <= 0) return;
+  const auto row = html.open("tr");
+  html.add("th", {{"scope", "row"}}, std::string(kElsewhere));
+  cell(html, "r", [&] { html.text(percentText(rest)); });
+  cell(html, "", [] {});
+  cell(html, "", [] {});
 }
 
 }  // namespace

@@ -40,21 +40,33 @@ std::string shortPlace(const SourceLine& line) {
 
 }  // namespace
 
+double elsewhereRatio(double inRows) {
+  constexpr double kWorthARow = 0.005;
+  return 1 - inRows < kWorthARow ? 0 : 1 - inRows;
+}
+
 std::vector<std::string> loopLines(const Analysis& a, std::size_t maximum) {
   std::vector<double> ratios;
   for (const LineInfo& l : a.lines) ratios.push_back(l.ratio);
   std::sort(ratios.begin(), ratios.end(), std::greater<>());
   const double least = ratios.size() > maximum && maximum > 0 ? ratios[maximum - 1] : 0;
-  std::size_t place = 0;
+  std::size_t place = columnsOf(kElsewhere);
   for (const LineInfo& l : a.lines) place = std::max(place, columnsOf(shortPlace(l.where)));
   std::vector<std::string> lines;
+  double shown = 0;
+  const auto add = [&](std::string_view where, double ratio, const std::string& rest) {
+    const double parts[] = {ratio, 1 - ratio};
+    lines.push_back("  " + padded(std::string(where), place) +
+                    rightAligned(tenthTexts(parts)[0], 8) + rest);
+  };
   for (const LineInfo& l : a.lines) {
     if (l.ratio < least || lines.size() == maximum) continue;
-    const double parts[] = {l.ratio, 1 - l.ratio};
-    const std::string percent = tenthTexts(parts)[0];
-    lines.push_back("  " + padded(shortPlace(l.where), place) + rightAligned(percent, 8) + "  " +
-                    padded(std::string(nameOf(l.phase)), 11) + escapeTerminal(l.text.raw()));
+    shown += l.ratio;
+    add(shortPlace(l.where), l.ratio,
+        "  " + padded(std::string(nameOf(l.phase)), 11) + escapeTerminal(l.text.raw()));
   }
+  if (const double rest = elsewhereRatio(shown); rest > 0 && !lines.empty())
+    add(kElsewhere, rest, "");
   return lines;
 }
 

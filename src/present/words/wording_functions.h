@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/analysis.h"
@@ -14,7 +15,11 @@ namespace stallprof {
 [[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis, std::size_t maximum);
 
 // The lines of the loop, "train.py:41    72.0 %  transform  x = augment(batch)", by number; those
-// with most time where there are more than `maximum`.
+// with most time where there are more than `maximum`. Last what is in none of them, if it is worth
+// a row.
 [[nodiscard]] std::vector<std::string> loopLines(const Analysis& analysis, std::size_t maximum);
+inline constexpr std::string_view kElsewhere = "elsewhere";
+// Of the trainer's time, where the rows of lines have `inRows`; 0: too little for a row.
+[[nodiscard]] double elsewhereRatio(double inRows);
 
 }  // namespace stallprof

@@ -7,11 +7,13 @@
 #include <sstream>
 
 #include "present/formats.h"
+#include "present/html/report_html.h"
 #include "present/metrics/report_json.h"
 #include "present/words/page.h"
 #include "present/words/report_markdown.h"
 #include "present/words/report_text.h"
 #include "present/words/wording.h"
+#include "present/words/wording_functions.h"
 #include "stallprof/version.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
@@ -358,6 +360,19 @@ TEST_CASE("each format is found by its name, others are refused with the names t
 TEST_CASE("Markdown text cannot become markup") {
   CHECK(escapeMarkdown("<b>&[x](y)|`*_") == "&lt;b&gt;&amp;\\[x\\](y)\\|\\`\\*\\_");
   CHECK(escapeMarkdown("a\x1b[2Jb") == "a\\\\x1b\\[2Jb");
+}
+
+TEST_CASE("rows of the loop's lines and what is elsewhere sum to all") {
+  Analysis a = samples::inputBound();
+  const auto line = [](std::uint32_t number, double ratio) {
+    return LineInfo{{Untrusted("train.py"), {}, number}, Phase::kCompute, ratio, Untrusted("x()")};
+  };
+  a.lines = {line(7, 0.25), line(8, 0.30), line(9, 0.05)};
+  CHECK(loopLines(a, 8).back() == "  elsewhere  40.0 %");
+  CHECK(loopLines(a, 2).back() == "  elsewhere  45.0 %");
+  CHECK(contains(reportHtml(a, wide(100)), ">elsewhere<"));
+  a.lines.push_back(line(10, 0.398));
+  CHECK(loopLines(a, 8).size() == 4);
 }
 
 }  // namespace stallprof

@@ -129,7 +129,8 @@ extern const FindingDefinition kInProcess(
   beside it makes data; or tf.data's threads run Python code, one at a time, more than half of
   the wait, with cores idle. With a loader: what functions of the user's own make between its
   batches and the model; its sampler is named where it takes most: workers do not run that.)",
-     .fixes = R"(- num_workers=N with persistent_workers=True, within cores and memory. On one core: cheaper work.
+     .fixes =
+         R"(- num_workers=N with persistent_workers=True, within cores and memory. On one core: cheaper work.
   Of a TensorDataset whole batches, of a sampler an epoch's indices at once, as arrays.
 - What the loop itself does with a batch: into the data set or collate_fn, for the workers.
 - No loader: the next batch in a thread; Python under tf.data: processes; several environments.)",
