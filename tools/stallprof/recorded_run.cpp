@@ -152,6 +152,13 @@ int waitFor(pid_t child) {
   return status;
 }
 
+// Of our own lines those that `run` begins and ends with say nothing of why.
+bool saysMore(std::string_view line) {
+  return !line.starts_with("stallprof: recording to ") &&
+         !line.starts_with("stallprof: the command ended with ") &&
+         !line.starts_with("stallprof: the command was ended by ");
+}
+
 }  // namespace
 
 Result<int> runRecorded(const RecordedRun& run) {
@@ -202,10 +209,16 @@ Status tryScratchView(const ScratchView& view) {
 std::string lastLine(const std::string& file) {
   const auto text = readFile(file, kLargestLog);
   if (!text.ok()) return "";
-  std::string_view all = text.value();
-  while (!all.empty() && all.back() == '\n') all.remove_suffix(1);
-  const std::size_t begin = all.rfind('\n');
-  return escapeTerminal(begin == std::string_view::npos ? all : all.substr(begin + 1), 400);
+  std::string_view all = text.value(), last;
+  while (!all.empty()) {
+    const std::size_t begin = all.rfind('\n') + 1;
+    const std::string_view line = all.substr(begin);
+    all.remove_suffix(all.size() - (begin > 0 ? begin - 1 : 0));
+    if (line.empty()) continue;
+    if (last.empty()) last = line;
+    if (saysMore(line)) return escapeTerminal(line, 400);
+  }
+  return escapeTerminal(last, 400);
 }
 
 std::string endOf(int status) {

@@ -108,8 +108,8 @@ class RunCommand final : public LaunchCommand {
     if (!drain_.empty() && overrides.drain == 0)
       return "--drain takes seconds, not " + inQuotes(drain_);
     if (overrides.replay > 0 && overrides.drain > 0) return "--replay or --drain, not both";
-    if (overrides.needHook() && !options_.python)
-      return "--set, --replay and --drain need the hook: not --no-python";
+    if ((overrides.needHook() || overrides.threads > 0) && !options_.python)
+      return "--set, --threads, --replay and --drain need the hook: not --no-python";
     if (!overrides.loaderAt.empty() && !overrides.needHook())
       return "--loader names the loader that --set, --replay or --drain is for: give one of them";
     return "";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
+#include "stallprof/running.h"
 
 namespace stallprof {
 namespace {
@@ -20,6 +22,22 @@ namespace fs = std::filesystem;
 // Steps of a run: warm-up is 5 s of it or 10 steps (analysis/steps/README.md), and the rest
 // decides.
 constexpr double kWindowSeconds = 20, kWindowSteps = 40, kLongestWindow = 600;
+
+bool stillRuns(const std::string& recording) {
+  const std::vector<Running> running = runningRecordings();
+  return std::any_of(running.begin(), running.end(), [&](const Running& each) {
+    std::error_code error;
+    return fs::equivalent(each.directory, recording, error);
+  });
+}
+
+bool setByLauncher(std::string_view name) {
+  for (const std::string_view prefix :
+       {"SLURM_", "OMPI_", "PMI_", "HOROVOD_", "TORCHELASTIC_", "MASTER_", "LD_PRELOAD"})
+    if (name.starts_with(prefix)) return true;
+  return name.ends_with("RANK") || name.ends_with("WORLD_SIZE") || name.ends_with("JOBID") ||
+         name == "JOB_ID";
+}
 
 }  // namespace
 
@@ -55,6 +73,9 @@ std::string TrialCommand::check() {
 
 std::string TrialCommand::takeCommand(const Manifest& manifest) {
   plan_.directory = manifest.directory.raw();
+  takeEnvironment(manifest);
+  if (stillRuns(recording_))
+    return "the recorded command still runs: trials beside it would slow it down, and it them";
   std::error_code error;
   if (!fs::is_directory(plan_.directory, error))
     return "the directory of the recorded run is not there: " + inQuotes(plan_.directory);
@@ -70,6 +91,23 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
   return masked ? "the recording does not hold the whole command (secrets are masked): give it "
                   "after a bare --"
                 : takeOverrides(manifest.overrides);
+}
+
+// Which GPU, how many threads, which allocator: as in the recorded run, unless this shell says
+// otherwise. What a launcher sets says where a process is among others, and is not repeated.
+void TrialCommand::takeEnvironment(const Manifest& manifest) {
+  std::string same, other;
+  for (const auto& [name, value] : manifest.environment) {
+    if (hasMask(value.raw()) || setByLauncher(name)) continue;
+    const char* const here = std::getenv(name.c_str());
+    if (here == nullptr) plan_.environment.push_back(name + "=" + value.raw());
+    if (here == nullptr || here != value.raw())
+      (here == nullptr ? same : other) +=
+          (here == nullptr ? same : other).empty() ? name : ", " + name;
+  }
+  if (!same.empty()) result_.notes.push_back("Set as in the recorded run: " + same + ".");
+  if (!other.empty())
+    result_.notes.push_back("Not as in the recorded run, but as in this shell: " + other + ".");
 }
 
 // What was changed in the recorded run is changed in all of these; how it ended is not.
@@ -179,6 +217,7 @@ Status TrialCommand::keep(const Trials& trials) const {
 
 void TrialCommand::planRuns(const Analysis& analysis) {
   plan_.runs = runs_;
+  plan_.trains = analysis.steps.optimizerSteps > 0;
   plan_.maximum = maximum_ > 0 ? maximum_ : runs_ + (runs_ + 1) / 2;
   const double step = analysis.steps.ratePerSecond ? 1 / *analysis.steps.ratePerSecond : 0;
   if (steps_ > 0) {

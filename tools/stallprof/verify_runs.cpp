@@ -81,7 +81,9 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   run.directory = plan_.directory;
   run.options = plan_.base;
   run.options.insert(run.options.end(), options.begin(), options.end());
-  run.environment = offlineTrackers();
+  run.environment = plan_.environment;
+  const auto& trackers = offlineTrackers();
+  run.environment.insert(run.environment.end(), trackers.begin(), trackers.end());
   run.view = plan_.view;
   const Nanos began = now();
   const auto status = runRecorded(run);
@@ -94,6 +96,14 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said)};
   }
+  // A loader alone updates nothing.
+  const bool drains = std::any_of(options.begin(), options.end(),
+                                  [](const auto& o) { return o.starts_with("--drain"); });
+  if (plan_.trains && !drains && analysis.value().steps.optimizerSteps == 0)
+    return Error{Error::Kind::kUsage,
+                 name +
+                     " ended before it trained: its steps are of an evaluation, or another pass "
+                     "over data, that comes first; --for SECONDS or --steps N takes longer runs"};
   const Resources& used = analysis.value().resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",

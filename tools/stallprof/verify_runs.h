@@ -14,13 +14,15 @@ namespace stallprof {
 // How the trials of a recording are run.
 struct VerifyPlan {
   std::vector<std::string> command;
-  std::string directory;              // where the recorded run ran
-  std::string place;                  // a directory for what is made, there and absolute
-  std::vector<std::string> base;      // options of `run` in all of them
-  std::vector<std::string> window;    // options of `run` that end each run
-  std::size_t runs = 4, maximum = 6;  // a side: for the first judgement, at most
-  bool ceilings = false;              // of a loader that can be replayed
-  std::vector<std::string> loader;    // options of `run` that name it; empty: the only one
+  std::string directory;                 // where the recorded run ran
+  std::string place;                     // a directory for what is made, there and absolute
+  std::vector<std::string> base;         // options of `run` in all of them
+  std::vector<std::string> environment;  // NAME=VALUE, more than ours
+  bool trains = false;                   // the recorded run updates a model
+  std::vector<std::string> window;       // options of `run` that end each run
+  std::size_t runs = 4, maximum = 6;     // a side: for the first judgement, at most
+  bool ceilings = false;                 // of a loader that can be replayed
+  std::vector<std::string> loader;       // options of `run` that name it; empty: the only one
   unsigned drainSeconds = 10;
   const ScratchView* view = nullptr;  // null: on the user's own files
 };

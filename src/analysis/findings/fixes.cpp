@@ -145,10 +145,11 @@ extern const AdviceDefinition kWholeBatches{
     "whole_batches", {}, [](const AdviceContext& c) {
       const Maybe<std::int64_t> size = c.loader ? c.loader->batchSize : std::nullopt;
       return "Take each batch from the tensors by one index, not sample by sample: "
-             "DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), " +
+             "DataLoader(dataset, batch_size=None, sampler=BatchSampler(SAMPLER, " +
              (size ? std::to_string(*size) : "batch_size") +
-             ", drop_last=False)) gives the batches of shuffle=True, and with SequentialSampler "
-             "those without.";
+             ", drop_last)) gives the same batches, with SAMPLER the loader's own: "
+             "RandomSampler(dataset) of shuffle=True, SequentialSampler(dataset) without, "
+             "DistributedSampler(dataset) of several ranks.";
     }};
 extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
     "copy_fewer_bytes",
@@ -247,12 +248,14 @@ double gathering(const Evidence& e) {
 Advice cheaperBatches(const Evidence& e) {
   // Measured with rows of one to 12,000 numbers, 512 a batch: 0.14 to 0.45 of the time is left.
   if (const double part = gathering(e); part > 0)
-    return adviceOf(kWholeBatches, {"code", "batches", "sample by sample", "whole"},
-                    predictScaled(e, &PipelineSettings::cpuScale, 1 - 0.75 * part, 1 - 0.5 * part,
-                                  1 - 0.87 * part,
-                                  "a quarter of the time is left of gathering samples, at best an "
-                                  "eighth"),
-                    "a collate_fn gets the whole batch");
+    return adviceOf(
+        kWholeBatches, {"code", "batches", "sample by sample", "whole"},
+        predictScaled(e, &PipelineSettings::cpuScale, 1 - 0.75 * part, 1 - 0.5 * part,
+                      1 - 0.87 * part,
+                      "a quarter of the time is left of gathering samples, at best an "
+                      "eighth"),
+        "a collate_fn gets the whole batch; with another sampler ranks train on the same "
+        "samples");
   // How much of the CPU is before the first random operation is not known: half, in wide bounds.
   return adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
                   predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1,

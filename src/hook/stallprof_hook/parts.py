@@ -113,7 +113,8 @@ def _has(module, name):
 
 def _reach(thing, path):
     for name in path.split('.'):
-        if not hasattr(thing, name):
+        try:   # a class of the program's may make a property of it
+            thing = getattr(thing, name)
+        except Exception:
             return False
-        thing = getattr(thing, name)
     return True

@@ -79,7 +79,7 @@ def _announce_loader(loader):
         type(loader.dataset).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
         bool(loader.pin_memory), bool(loader.persistent_workers),
-        bool(getattr(loader, 'in_order', True)), loader._dataset_kind == 1, file, line,
+        bool(loader.__dict__.get('in_order', True)), loader._dataset_kind == 1, file, line,
         library)
 
 

@@ -57,6 +57,20 @@ class Unseen(unittest.TestCase):
             self.assertIn('sample 5 is broken', run.err)
             self.assertEqual([f.end for f in run.fetch], [0, 0, 1])
 
+    def test_a_loader_whose_own_attribute_raises(self):
+        """The program never asks for it; what we miss by that is listed."""
+        run = self.same('''
+            import torch
+            from torch.utils.data import DataLoader
+            class Own(DataLoader):
+                @property
+                def multiprocessing_context(self): raise RuntimeError('do not ask')
+                @multiprocessing_context.setter
+                def multiprocessing_context(self, value): pass
+            print([batch.tolist() for batch in Own(list(range(8)), batch_size=4)])
+            ''')
+        self.assertEqual((run.status, run.loader), (0, []))
+
     def test_a_worker_that_is_killed(self):
         """torch's SIGCHLD handler raises in whatever Python code runs then: ours must not show."""
         run = Run([PYTHON, '-c', textwrap.dedent('''

@@ -274,3 +274,19 @@ TEST_CASE("every finding carries a title, a phase or a host's name, and numbers 
     CHECK(number);
   }
 }
+
+TEST_CASE("a program that does little but evaluate is not held up by it") {
+  const auto evaluating = [](double part) {
+    Facts f = factsOf(Training{});
+    StackFacts& s = f.trainer.stacks;
+    for (int i = 0; i < 400; ++i) s.trainer.add(&s + i);
+    s.trainerTime = 4;
+    s.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)] = part * s.trainerTime;
+    return f.judge();
+  };
+  const Judgement half = evaluating(0.5);
+  REQUIRE(find(half, "periodic.evaluation"));
+  CHECK(std::abs(bestSpeedup(*find(half, "periodic.evaluation")) - 2) < 0.05);
+  CHECK_FALSE(find(evaluating(0.97), "periodic.evaluation"));
+  CHECK_FALSE(find(evaluating(1), "periodic.evaluation"));
+}

@@ -26,6 +26,9 @@ TEST_CASE("a step that the environment has on one thread may have the cores that
   CHECK(advised().empty());
   f.trace.manifest.environment.emplace_back("OMP_NUM_THREADS", Untrusted("1"));
   CHECK(advised() == "8");
+  f.run.siblings = 3;  // each of four ranks gets the same
+  CHECK(advised() == "2");
+  f.run.siblings = 0;
   f.run.threadsSet = ThreadsSet{1, {}};  // the environment does nothing then
   CHECK(advised().empty());
   f.run.threadsSet.reset();

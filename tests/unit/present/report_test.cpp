@@ -368,8 +368,8 @@ TEST_CASE("rows of the loop's lines and what is elsewhere sum to all") {
     return LineInfo{{Untrusted("train.py"), {}, number}, Phase::kCompute, ratio, Untrusted("x()")};
   };
   a.lines = {line(7, 0.25), line(8, 0.30), line(9, 0.05)};
-  CHECK(loopLines(a, 8).back() == "  elsewhere  40.0 %");
-  CHECK(loopLines(a, 2).back() == "  elsewhere  45.0 %");
+  CHECK(loopLines(a, 8).back() == "  elsewhere   40.0 %");
+  CHECK(loopLines(a, 2).back() == "  elsewhere   45.0 %");
   CHECK(contains(reportHtml(a, wide(100)), ">elsewhere<"));
   a.lines.push_back(line(10, 0.398));
   CHECK(loopLines(a, 8).size() == 4);

@@ -42,7 +42,7 @@ Maybe<Advice> moreThreads(const Evidence& e) {
   const bool one = std::any_of(variables.begin(), variables.end(), [](const auto& variable) {
     return variable.first == "OMP_NUM_THREADS" && variable.second.raw() == "1";
   });
-  const double idle = (1 - e.coresBusy) * e.run.cores;
+  const double idle = (1 - e.coresBusy) * e.run.cores / std::max(1, e.ranks);
   if (!one || e.run.threadsSet || e.device.seen || idle < kIdle ||
       e.gains.workload().trainerCpuRatio > kOneThread)
     return {};

@@ -52,13 +52,19 @@ PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) 
   return s;
 }
 
-// Arithmetic where there is no model of the loader: saving holds up everything else.
+// Arithmetic where there is no model of the loader: saving holds up everything else. With one, too,
+// it bounds the gain: of few saves a resampled window may hold more than there were.
 Prediction savingLess(const Evidence& e, double share, double likely, double minimum,
                       double maximum) {
-  if (e.gains.fits())
-    return e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
-                           withCheckpoints(e, share, maximum));
-  return withoutOverhead(e, share, likely, minimum, maximum);
+  if (!e.gains.fits()) return withoutOverhead(e, share, likely, minimum, maximum);
+  Prediction p =
+      e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
+                      withCheckpoints(e, share, maximum));
+  const Prediction most = withLess(share, likely, minimum, maximum);
+  p.speedup = std::clamp(*p.speedup, 1.0, *most.speedup * (1 + kModelError));
+  p.low = std::clamp(*p.low, 1.0, *p.speedup);
+  p.high = std::clamp(*p.high, *p.speedup, *most.high * (1 + kModelError));
+  return p;
 }
 
 // The saves that the hook times, and what samples find beside them.
@@ -73,10 +79,10 @@ Maybe<Finding> checkpoint(const Evidence& e) {
   addEvidence(f, "saving takes {} of the time", {ratioWord(share)});
   if (saves.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (saves.count > 0)
-    addEvidence(
-        f, "{} saves in {} steps, {} each",
-        {countWord(saves.count), countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
-         timeWord(e.checkpoint * e.window / saves.count)});
+    addEvidence(f, "{} in {} steps, {} each",
+                {countWord(saves.count, "save"),
+                 countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
+                 timeWord(e.checkpoint * e.window / saves.count)});
   if (saves.longest) {
     f.where.file = Untrusted(std::string(e.trace.text(saves.longest->file)));
     f.where.line = saves.longest->line;
@@ -91,7 +97,7 @@ Maybe<Finding> checkpoint(const Evidence& e) {
       f,
       {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
                 assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
-                         savingLess(e, share, 0.1, 0.3, 0.02)),
+                         withoutOverhead(e, share, 0.1, 0.3, 0.02)),
                 "a second copy of the weights in memory while it is written"),
        adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
                 savingLess(e, share, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});

@@ -19,6 +19,9 @@ const AdviceDefinition kRarerEvaluation =
 constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
 
+constexpr double kItsWork =
+    0.90;  // of the time: a program that evaluates, and trains little or nothing
+
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
   std::int64_t count = 0;
@@ -41,7 +44,8 @@ Evaluations evaluationsIn(const Evidence& e) {
 Maybe<Finding> evaluation(const Evidence& e) {
   const Share seen = shareOfOverhead(e, OverheadKind::kEvaluation);
   const double share = seen.low > std::max(kNotable, e.evaluation) ? seen.value : e.evaluation;
-  if (share <= kNotable) return {};
+  // What does nothing else is not held up by it.
+  if (share <= kNotable || share > kItsWork) return {};
   Finding f = overheadFinding(e, share, "Evaluation takes a large part of the training time");
   addEvidence(f, "evaluation takes {} of the time", {ratioWord(share)});
   std::int64_t epochs = 0;

@@ -52,6 +52,9 @@ std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
 Maybe<Finding> withoutLoader(const Evidence& e) {
   if (!e.trainer.withoutFetches() || e.wait <= kNotable) return {};
   if (e.trainer.native.seen && e.extract > e.transform) return {};  // how it reads says more
+  // A few samples of many are no share of the time.
+  const SampleSum& seen = e.trainer.stacks.trainer;
+  if (seen.samples > 0 && shareOf(e.wait * seen.samples, seen).low <= kNotable / 2) return {};
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
   f.confidence = shareConfidence(e);
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");

@@ -22,7 +22,7 @@ int largestPool(const Evidence& e) {
 
 // One thread does the work of all, without what spins. Without samples of the workers what their
 // pools burn is not known: none of it, half, or all beyond one thread's.
-Advice singleThread(const Evidence& e) {
+Maybe<Advice> singleThread(const Evidence& e) {
   PipelineSettings minimum = e.gains.base();
   minimum.singleThreaded = true;
   PipelineSettings likely = minimum, maximum = minimum;
@@ -31,11 +31,13 @@ Advice singleThread(const Evidence& e) {
   minimum.cpuScale = spins ? 1 - spins->low : 1;
   likely.cpuScale = std::max(least, spins ? 1 - spins->value : (least + 1) / 2);
   maximum.cpuScale = std::max(least, spins ? 1 - spins->high : 0);
+  const Prediction gain = e.gains.predictAssumed(likely, minimum, maximum);
+  if (gain.speedup && *gain.speedup < kNoGain) return {};
   return adviceOf(kSingleThreadWorkers, {"env", "OMP_NUM_THREADS", "", "1"},
                   assuming(spins ? "nothing spins then, and all else is work"
                                  : "half of the CPU time of the pools, at most all beyond one "
                                    "thread's, is no useful work",
-                           e.gains.predictAssumed(likely, minimum, maximum)),
+                           gain),
                   "it also limits the training process; set it in the worker instead "
                   "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
 }

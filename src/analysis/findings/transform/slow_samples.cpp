@@ -57,9 +57,12 @@ Maybe<Finding> slowSamples(const Evidence& e) {
                       static_cast<double>(std::max<std::int64_t>(1, e.loader->batchSize));
   const double one = slow.typical(), median = seconds(slow.median);
   const double count = seconds(slow.excess) / std::max(one - median, median);
-  addEvidence(f, "about 1 of {} samples takes {}, not {} (the median)",
-              {numberWord(std::round(made / count)), timeWord(one), timeWord(median)},
-              timeWord(one));
+  if (made >= count)
+    addEvidence(f, "about 1 of {} samples takes {}, not {} (the median)",
+                {numberWord(std::round(made / count)), timeWord(one), timeWord(median)},
+                timeWord(one));
+  else  // how many a batch has is not known
+    addEvidence(f, "some samples take {}, not {} (the median)", {timeWord(one), timeWord(median)});
   addEvidence(f, "what they take beyond it is {} of the making of batches, reading apart",
               {ratioWord(share)});
   addNames(f, e);
