@@ -329,7 +329,7 @@ TEST_CASE("rows of tensors are to be taken as whole batches, what is made of eac
   CHECK_FALSE(adviceIn(*f, "offline_preprocess"));
   const Advice* whole = adviceIn(*f, "whole_batches");
   REQUIRE(whole);
-  CHECK(std::abs(*whole->predicted.speedup - 1 / (1 - 0.3 * 0.75)) < 0.02);
+  CHECK(std::abs(*whole->predicted.speedup - 1 / (1 - 0.3 * 0.5)) < 0.02);
   CHECK(*whole->predicted.high > *whole->predicted.speedup);
   CHECK(*whole->predicted.high < 1 / (1 - 0.3) + 0.1);
   const Judgement little = gathering(50);
