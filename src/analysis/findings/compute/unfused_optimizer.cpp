@@ -40,8 +40,8 @@ const AdviceDefinition kFusedOptimizer{
       const bool transformers = c.loader && c.loader->package == "transformers";
       return "Make the optimizer with fused=True" +
              std::string(transformers ? " (TrainingArguments: optim=\"adamw_torch_fused\")" : "") +
-             ": one pass over each parameter instead of one for each operator. It steps" +
-             atLine(c.finding.where) + ".";
+             ": one pass over each parameter instead of one for each operator." +
+             (c.finding.where.known() ? " It steps" + atLine(c.finding.where) + "." : "");
     }};
 
 Maybe<Finding> unfusedOptimizer(const Evidence& e) {

@@ -60,6 +60,7 @@ Prediction savingLess(const Evidence& e, double share, double likely, double min
   Prediction p =
       e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
                       withCheckpoints(e, share, maximum));
+  if (!p.speedup) return p;
   const Prediction most = withLess(share, likely, minimum, maximum);
   p.speedup = std::clamp(*p.speedup, 1.0, *most.speedup * (1 + kModelError));
   p.low = std::clamp(*p.low, 1.0, *p.speedup);

@@ -19,8 +19,8 @@ const AdviceDefinition kRarerEvaluation =
 constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
 
-constexpr double kItsWork =
-    0.90;  // of the time: a program that evaluates, and trains little or nothing
+// Of the time: beyond it a program evaluates, and trains little or nothing.
+constexpr double kItsWork = 0.90;
 
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
