@@ -84,9 +84,11 @@ std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, Nanos 
   return sum / count * unit;
 }
 
-// NVML's reasons that hold clocks down against the program's will: power cap, hardware slowdown,
-// software and hardware thermal, power brake. Idle clocks and set clocks are no throttling.
-constexpr std::int64_t kThrottles = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+// NVML's reasons that hold clocks down against the program's will: hardware slowdown, software and
+// hardware thermal, power brake. Idle clocks and set clocks are no throttling, nor is the power cap
+// alone: a card under full load runs there, unless somebody set the limit below its own.
+constexpr std::int64_t kPowerCap = 0x4, kPowerBrake = 0x80,
+                       kThrottles = 0x8 | 0x20 | 0x40 | kPowerBrake;
 
 void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, DeviceGauge& gauge) {
   double samples = 0, held = 0, clock = 0, clocks = 0;
@@ -95,15 +97,17 @@ void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, Dev
     samples += 1;
     if ((row.data.throttleReasons & kThrottles) == 0) continue;
     held += 1;
-    gauge.throttleReasons |= row.data.throttleReasons & kThrottles;
+    gauge.throttleReasons |= row.data.throttleReasons & (kThrottles | kPowerCap);
     if (row.data.clockMhz > 0) {
       clock += row.data.clockMhz;
       clocks += 1;
     }
   }
   if (clocks > 0) gauge.throttledClockMhz = clock / clocks;
-  // The driver's own clocks of it, where it reports them, are exact; reasons are sampled.
-  const auto power = growth(rows, &DeviceUsage::powerThrottled, begin, end);
+  // The driver's own clocks of it, where it reports them, are exact; reasons are sampled. That of
+  // power counts the cap, too.
+  const bool brake = (gauge.throttleReasons & kPowerBrake) != 0;
+  const auto power = brake ? growth(rows, &DeviceUsage::powerThrottled, begin, end) : std::nullopt;
   const auto heat = growth(rows, &DeviceUsage::thermalThrottled, begin, end);
   const double whole = seconds(end - begin) * 1e9;
   if ((power || heat) && whole > 0)

@@ -206,18 +206,21 @@ TEST_CASE("totals: kernels by name and kind, copies by memory, calls of the proc
   CHECK(facts.calls[0].name == "cudaLaunchKernel");
 }
 
-TEST_CASE("a gauge that does not say is not zero; reasons that are no throttling are none") {
+TEST_CASE(
+    "a gauge that does not say is not zero; idle clocks and the power cap are no throttling") {
   const Trace trace =
       traceOf(kTrainer + kSteps +
               "2000ms device_usage device=\"GPU-1\" busy=400 memory=10 memory_total=100 clock=1000 "
               "max_clock=2000 throttle=1\n"
               "2500ms device_usage device=\"GPU-1\" busy=600 memory=30 memory_total=100 clock=1500 "
-              "max_clock=2000 throttle=4\n");
+              "max_clock=2000 throttle=36\n"  // heat, at the power cap
+              "2600ms device_usage device=\"GPU-1\" busy=500 memory=30 memory_total=100 clock=1800 "
+              "max_clock=2000 throttle=4 power_throttled=600000000\n");
   const auto gauges = attribute(trace, {ProcessId{1}, ThreadId{1}}).device.gauges;
   REQUIRE(gauges.size() == 1);
   CHECK(std::abs(*gauges[0].busyRatio - 0.5) < 1e-9);
   CHECK_FALSE(gauges[0].smActiveRatio.has_value());
-  CHECK(std::abs(*gauges[0].throttledRatio - 0.5) < 1e-9);
+  CHECK(std::abs(*gauges[0].throttledRatio - 1.0 / 3) < 1e-9);
   CHECK(std::abs(*gauges[0].throttledClockMhz - 1500) < 1e-9);
   CHECK(gauges[0].memoryPeak == 30);
   CHECK(gauges[0].memoryFirst == 10);

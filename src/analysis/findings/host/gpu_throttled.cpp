@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kOften = 0.05;   // of the window
 constexpr double kSlower = 0.95;  // of the highest clock: less is felt, a boost step is 1 %
-constexpr std::int64_t kPowerCap = 0x4, kPower = kPowerCap | 0x80, kHeat = 0x20 | 0x40;  // NVML's
+constexpr std::int64_t kPower = 0x4 | 0x80, kHeat = 0x20 | 0x40;  // NVML's
 
 const AdviceDefinition kCoolTheDevice{
     "cool_the_device",
@@ -35,8 +35,6 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
   const DeviceGauge* g = e.device.gauge;
   if (!e.device.seen || !g || g->throttledRatio.value_or(0) <= kOften) return {};
   if (!g->throttledClockMhz || g->maxClockMhz.value_or(0) <= 0) return {};
-  // Where a card under full load runs, unless somebody set the limit below its own.
-  if (g->throttleReasons == kPowerCap) return {};
   const double pace = *g->throttledClockMhz / *g->maxClockMhz;
   if (pace >= kSlower) return {};
   const std::string clock = number(*g->throttledClockMhz), highest = number(*g->maxClockMhz);
