@@ -101,9 +101,9 @@ void TrialCommand::takeEnvironment(const Manifest& manifest) {
     if (hasMask(value.raw()) || setByLauncher(name)) continue;
     const char* const here = std::getenv(name.c_str());
     if (here == nullptr) plan_.environment.push_back(name + "=" + value.raw());
-    if (here == nullptr || here != value.raw())
-      (here == nullptr ? same : other) +=
-          (here == nullptr ? same : other).empty() ? name : ", " + name;
+    if (here != nullptr && here == value.raw()) continue;
+    std::string& list = here == nullptr ? same : other;
+    list += (list.empty() ? "" : ", ") + name;
   }
   if (!same.empty()) result_.notes.push_back("Set as in the recorded run: " + same + ".");
   if (!other.empty())

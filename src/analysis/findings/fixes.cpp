@@ -231,16 +231,16 @@ namespace {
 // tensors; 0: they are not, or little of it is.
 double gathering(const Evidence& e) {
   constexpr double kEnough = 0.15;
-  double gathering = 0, rows = 0;
+  double gathered = 0, rows = 0;
   for (const FunctionSamples& f : e.trainer.stacks.functions) {
     if (f.side != Side::kProducer || f.hot.none()) continue;
     const StackSeen& frame = e.trace.stack(f.hot);
     if (!fitsModule(modulePathOf(e.trace.text(frame.file)), "torch/utils/data/")) continue;
-    gathering += f.running;
+    gathered += f.running;
     if (e.trace.text(frame.function).starts_with("TensorDataset.")) rows += f.running;
   }
   const SampleSum& all = e.trainer.stacks.makingRunning.all;
-  return shareOf(rows, all).low > kEnough ? std::min(1.0, gathering / all.samples) : 0;
+  return shareOf(rows, all).low > kEnough ? std::min(1.0, gathered / all.samples) : 0;
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ Prediction Gains::predict(const PipelineSettings& likely, const PipelineSettings
 Prediction Gains::predictAssumed(const PipelineSettings& likely, const PipelineSettings& minimum,
                                  const PipelineSettings& maximum) const {
   if (!fits_) return {};
-  return {speedup(likely), predict(minimum).low, std::max(speedup(likely), speedup(maximum))};
+  const double gain = speedup(likely);
+  return {gain, predict(minimum).low, std::max(gain, speedup(maximum))};
 }
 
 Prediction Gains::predictMeasured(const PipelineSettings& changed) const {

@@ -10,8 +10,8 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kInnerLabel = 13;  // "   evidence  "
-constexpr std::size_t kMaxTitleLines =
-    12;  // ours take 4 in the narrowest column; the rest is not ours
+// Ours take 4 in the narrowest column; the rest is not ours.
+constexpr std::size_t kMaxTitleLines = 12;
 
 // Widths of the bottlenecks' columns, and how a row of them is put on the page.
 class FindingTable {

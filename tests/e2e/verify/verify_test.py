@@ -8,6 +8,30 @@ import unittest
 
 from trials import PYTHON, STALLPROF, Training, files_below, needs_view
 
+# An evaluation of six seconds, then a training.
+LATE = """
+import os, time, torch
+from torch.utils.data import DataLoader, Dataset
+print("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS"), flush=True)
+class Slow(Dataset):
+    def __len__(self): return 4000
+    def __getitem__(self, i):
+        time.sleep(0.004)
+        return torch.ones(4)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+model.eval()
+with torch.no_grad():
+    for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
+        model(batch)
+        if i == 190: break
+model.train()
+for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
+    model(batch).mean().backward()
+    optimizer.step()
+    if i == 190: break
+"""
+
 
 class Verify(Training):
     @needs_view
@@ -101,6 +125,31 @@ class Verify(Training):
         self.assertIn("recording of --replay", self.stallprof("verify", self.recording, status=2).stderr)
         self.assertIn("whole number", self.stallprof("verify", "--runs", "2", self.recording, status=2).stderr)
         self.assertIn("no such", self.stallprof("verify", "no.stallprof", status=1).stderr.lower())
+
+    @needs_view
+    def test_trials_have_the_recorded_environment_and_must_train(self):
+        """A program that evaluates first: short trials end before it trains. The log has what it saw."""
+        with open(os.path.join(self.work, "late.py"), "w") as file:
+            file.write(LATE)
+        seen = dict(os.environ, OMP_NUM_THREADS="1")
+        subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--", PYTHON, "late.py"],
+                       cwd=self.work, env=seen, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = self.stallprof("verify", "--for", "2", "--trials", "1", self.recording, status=3)
+        self.assertIn("ended before it trained", done.stderr)
+        with open(os.path.join(self.recording, "trials", "base-1.log")) as log:
+            self.assertIn("OMP_NUM_THREADS 1", log.read())
+
+    def test_nothing_is_tried_beside_the_recorded_run(self):
+        with open(os.path.join(self.work, "late.py"), "w") as file:
+            file.write(LATE)
+        live = subprocess.Popen([STALLPROF, "run", "--report", "none", "-o", self.recording, "--", PYTHON, "late.py"],
+                                cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            live.stdout.readline()   # the program runs
+            self.assertIn("still runs", self.stallprof("verify", self.recording, status=2).stderr)
+        finally:
+            live.terminate()
+            live.communicate()
 
 
 if __name__ == "__main__":

@@ -275,9 +275,10 @@ TEST_CASE("every finding carries a title, a phase or a host's name, and numbers 
   }
 }
 
-TEST_CASE("a program that does little but evaluate is not held up by it") {
-  const auto evaluating = [](double part) {
+TEST_CASE("a program that is not seen to train and does little but evaluate is not held up by it") {
+  const auto evaluating = [](double part, std::uint64_t updates = 0) {
     Facts f = factsOf(Training{});
+    f.trainer.optimizerSteps = updates;
     StackFacts& s = f.trainer.stacks;
     for (int i = 0; i < 400; ++i) s.trainer.add(&s + i);
     s.trainerTime = 4;
@@ -289,4 +290,7 @@ TEST_CASE("a program that does little but evaluate is not held up by it") {
   CHECK(std::abs(bestSpeedup(*find(half, "periodic.evaluation")) - 2) < 0.05);
   CHECK_FALSE(find(evaluating(0.97), "periodic.evaluation"));
   CHECK_FALSE(find(evaluating(1), "periodic.evaluation"));
+  const Judgement training = evaluating(1, 220);  // it evaluates far too often
+  REQUIRE(find(training, "periodic.evaluation"));
+  CHECK(bestSpeedup(*find(training, "periodic.evaluation")) <= 1 / 0.02);
 }

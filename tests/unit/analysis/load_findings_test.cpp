@@ -108,6 +108,7 @@ TEST_CASE("batches that take longer to send than to make are made without worker
     // 0.7 ms and the wait, over 0.5 / 1.15 + 0.3 - 0.15.
     CHECK(std::abs(*advice->predicted.speedup - (0.7 + wait) / 0.585) < 0.12);
     CHECK(!advice->predicted.low);
+    CHECK(*advice->predicted.high > *advice->predicted.speedup + 0.1);
     CHECK(*advice->predicted.high > 1.7);
   }
 }

@@ -19,8 +19,8 @@ const AdviceDefinition kRarerEvaluation =
 constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
 
-// Of the time: beyond it a program evaluates, and trains little or nothing.
-constexpr double kItsWork = 0.90;
+constexpr double kItsWork = 0.90;  // of the time of a program that is not seen to train
+constexpr double kAtLeast = 0.02;  // of the time is left, whatever goes
 
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
@@ -44,8 +44,7 @@ Evaluations evaluationsIn(const Evidence& e) {
 Maybe<Finding> evaluation(const Evidence& e) {
   const Share seen = shareOfOverhead(e, OverheadKind::kEvaluation);
   const double share = seen.low > std::max(kNotable, e.evaluation) ? seen.value : e.evaluation;
-  // What does nothing else is not held up by it.
-  if (share <= kNotable || share > kItsWork) return {};
+  if (share <= kNotable || (share > kItsWork && e.trainer.optimizerSteps == 0)) return {};
   Finding f = overheadFinding(e, share, "Evaluation takes a large part of the training time");
   addEvidence(f, "evaluation takes {} of the time", {ratioWord(share)});
   std::int64_t epochs = 0;
@@ -68,10 +67,10 @@ Maybe<Finding> evaluation(const Evidence& e) {
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
-                   withLess(share, 0, 0.1, 0),
+                   withLess(share, 0, 0.1, 0, kAtLeast),
                    "a second model in memory, and a checkpoint for each evaluation"),
           adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
-                   withLess(share, 0.5, 0.55, 0.45), "a bad run is noticed later")});
+                   withLess(share, 0.5, 0.55, 0.45, kAtLeast), "a bad run is noticed later")});
 }
 
 }  // namespace

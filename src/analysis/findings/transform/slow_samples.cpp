@@ -57,7 +57,7 @@ Maybe<Finding> slowSamples(const Evidence& e) {
                       static_cast<double>(std::max<std::int64_t>(1, e.loader->batchSize));
   const double one = slow.typical(), median = seconds(slow.median);
   const double count = seconds(slow.excess) / std::max(one - median, median);
-  if (made >= count)
+  if (e.loader->batchSize > 0)
     addEvidence(f, "about 1 of {} samples takes {}, not {} (the median)",
                 {numberWord(std::round(made / count)), timeWord(one), timeWord(median)},
                 timeWord(one));
