@@ -2,20 +2,31 @@
 #include "launch/front.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "launch/process/children.h"
 #include "launch/process/inherited.h"
 
 namespace stallprof {
 namespace {
+
+// A training that writes a checkpoint at SIGTERM ends within it, as a rule.
+constexpr Nanos kOrphansLimit = std::chrono::seconds(60);
+constexpr int kOrphansEvery = 20;  // milliseconds
+
+bool has(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
 
 ReceivedSignal describe(const signalfd_siginfo& info) {
   ReceivedSignal signal;
@@ -77,6 +88,7 @@ void Front::begin(pid_t command) {
 
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   Control& control = recorder_.control();
+  std::optional<CommandStatus> ended;
   for (;;) {
     // What comes while we have no CPU is read in the next turn: nothing is overdue before it was
     // read, and nothing was read before it came.
@@ -87,12 +99,13 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     watchRecorder();
     reapOrphans();
     decide(at);
-    if (const auto ended = commandEnded()) return *ended;
+    if (!ended) ended = commandEnded();
+    if (ended && orphansEnded(*ended)) return *ended;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
     // needs the witness asked again.
     pollfd ready[2] = {{signals_.get(), POLLIN, 0},
                        {control.closed() ? -1 : control.fd(), POLLIN, 0}};
-    ::poll(ready, 2, judge_.waiting() ? 1 : -1);
+    ::poll(ready, 2, judge_.waiting() ? 1 : ended ? kOrphansEvery : -1);
     if (ready[1].revents == 0) continue;
     while (const auto message = control.receive())
       if (message->kind == ControlMessage::Kind::kProgress)
@@ -132,10 +145,37 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
       {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
 }
 
-// As the user asked for; the command is not reaped yet.
+// As the user asked for; the command is not reaped yet. A launcher, or a shell, does not pass the
+// signal on: what it leaves running is a child of ours from now on.
 void Front::endCommand() {
   enough_ = true;
+  spared_ = childProcesses();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::kill(command_, SIGTERM);
+}
+
+// Nothing is left of a command that we ended, or it is not waited for any longer.
+bool Front::orphansEnded(CommandStatus& command) {
+  if (!enough_) return true;
+  command.left = endOrphans();
+  const Nanos t = now();
+  if (command.left > 0 && !terminated_ && t - command.at < kOrphansLimit) return false;
+  if (!sent_.empty()) command.at = t;
+  return true;
+}
+
+// Sends SIGTERM, once each, to what the command left running; how many of them still run. Not to
+// what ends with its own parent: workers of a loader that is writing a checkpoint.
+std::size_t Front::endOrphans() {
+  std::size_t left = 0;
+  for (const pid_t pid : childProcesses()) {
+    if (has(spared_, pid) || ::waitpid(pid, nullptr, WNOHANG) == pid) continue;
+    ++left;
+    if (has(sent_, pid)) continue;
+    ::kill(pid, SIGTERM);
+    sent_.push_back(pid);
+  }
+  return left;
 }
 
 void Front::watchRecorder() {

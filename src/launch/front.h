@@ -20,6 +20,7 @@ struct CommandStatus {
   Nanos at{};
   bool terminated = false;  // SIGTERM was passed on: whoever sent it is waiting
   bool enough = false;      // it was sent SIGTERM by us, after the steps that it was to make
+  std::size_t left = 0;     // then: processes that it left, which do not end by SIGTERM
 };
 
 // The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
@@ -37,8 +38,9 @@ class Front {
   void giveUp();
   // Right after: passes that on.
   void begin(pid_t command);
-  // Returns when the command has ended. Its process is kept as a zombie, so that the recorder can
-  // still read its last counters; `reap` lets it go.
+  // Returns when the command has ended; where we ended it, what it left running, too, or a minute
+  // later. Its process is kept as a zombie, so that the recorder can still read its last counters;
+  // `reap` lets it go.
   // `progress` is given what the recorder says meanwhile.
   [[nodiscard]] CommandStatus waitForCommand(const std::function<void(std::string_view)>& progress);
   void reap();
@@ -61,6 +63,8 @@ class Front {
   void watchRecorder();
   void reapOrphans() const;
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
+  bool orphansEnded(CommandStatus& command);
+  std::size_t endOrphans();
 
   RecorderProcess recorder_;
   pid_t command_ = 0;
@@ -68,6 +72,8 @@ class Front {
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
   bool recorderAlive_ = true, terminated_ = false, enough_ = false;
+  std::vector<pid_t> spared_;  // children that we had as we ended the command
+  std::vector<pid_t> sent_;    // orphans of the command that were sent SIGTERM
 };
 
 }  // namespace stallprof

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "launch/ending.h"
 #include "launch/front.h"
 #include "launch/process/descriptors.h"
@@ -278,6 +279,9 @@ int Session::run() {
   const CommandStatus status = front_->waitForCommand(printLine);
   finishRecording(status);
   if (status.enough) printLine("it was sent TERM after the steps that were asked for");
+  if (status.left > 0)
+    printLine("still running, as TERM did not end it: " +
+              countOf(static_cast<std::int64_t>(status.left), "process") + " that it left");
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_, status.terminated, [this] { return front_->interrupted(); }});
   while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);

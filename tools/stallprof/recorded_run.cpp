@@ -13,19 +13,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "launch/process/children.h"
 
 namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kLargestLog = 1u << 20;  // more of one is not read for its last line
-// What a command left running, and does not end by TERM, ends by KILL.
-constexpr Nanos kGrace = std::chrono::seconds(5);
+// What does not end by TERM within it ends by KILL.
+Nanos graceOf(const RecordedRun& run) { return std::chrono::seconds(run.view != nullptr ? 5 : 60); }
 
 Error notRun(const std::string& what) { return {Error::Kind::kUsage, what}; }
 
@@ -68,17 +68,14 @@ void redirect(int log) {
 
 // Sends `signal` to every child; false where there is none.
 bool signalChildren(int signal) {
-  const auto text = readFile("/proc/thread-self/children", 1u << 20);
-  if (!text.ok()) return false;
-  std::istringstream pids(text.value());
-  bool any = false;
-  for (pid_t pid = 0; pids >> pid; any = true) ::kill(pid, signal);
-  return any;
+  const std::vector<pid_t> pids = childProcesses();
+  for (const pid_t pid : pids) ::kill(pid, signal);
+  return !pids.empty();
 }
 
 // All that the command left is a child by now, as this process takes in orphans.
-void endOrphans() {
-  const Nanos until = now() + kGrace;
+void endOrphans(Nanos grace) {
+  const Nanos until = now() + grace;
   while (signalChildren(now() < until ? SIGTERM : SIGKILL)) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
@@ -102,11 +99,12 @@ sigset_t awaited() {
 }
 
 // The status of `inside`. Once this process is to end, by TERM of its dead parent or as part of a
-// group, the run gets TERM and, after a grace, all that is left KILL: a command that does not end
-// by TERM would go on for ever, with nobody to know of it.
-int waitInside(pid_t inside) {
+// group, or the run has had its time, that gets TERM and, after a grace, all that is left KILL: a
+// command that does not end by TERM would go on for ever, with nobody to know of it.
+int waitInside(pid_t inside, const RecordedRun& run) {
   const sigset_t signals = awaited();
   const timespec tick = {0, 100'000'000};
+  const Nanos began = now();
   std::optional<Nanos> killedAt;
   for (;;) {
     int status = 0;
@@ -116,22 +114,23 @@ int waitInside(pid_t inside) {
       if (ended < 0 && errno == ECHILD) return 125 << 8;  // nobody is left to wait for
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
-    if (signal > 0 && signal != SIGCHLD && !killedAt) {
+    const bool late = run.limit > Nanos(0) && now() - began > run.limit;
+    if (((signal > 0 && signal != SIGCHLD) || late) && !killedAt) {
       ::kill(inside, SIGTERM);
-      killedAt = now() + kGrace;
+      killedAt = now() + graceOf(run);
     }
     if (killedAt && now() >= *killedAt) signalChildren(SIGKILL);
   }
 }
 
 // In the child: the view is this process's, the run and all it starts are below it.
-[[noreturn]] void runInView(const RecordedRun& run) {
+[[noreturn]] void runTrial(const RecordedRun& run) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const sigset_t signals = awaited();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &signals, &before);
-  if (const Status entered = enterScratchView(*run.view); !entered.ok())
-    failChild("no view of the files for a trial: " + entered.error().message);
+  const Status entered = run.view != nullptr ? enterScratchView(*run.view) : Done{};
+  if (!entered.ok()) failChild("no view of the files for a trial: " + entered.error().message);
   const pid_t self = ::getpid();
   const pid_t inside = ::fork();
   if (inside < 0) failChild("cannot start a run: " + errnoText(errno));
@@ -140,8 +139,8 @@ int waitInside(pid_t inside) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     becomeRun(run);
   }
-  const int status = waitInside(inside);
-  endOrphans();
+  const int status = waitInside(inside, run);
+  endOrphans(graceOf(run));
   ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -174,7 +173,7 @@ Result<int> runRecorded(const RecordedRun& run) {
     redirect(log.get());
     if (!run.directory.empty() && ::chdir(run.directory.c_str()) != 0)
       failChild(inQuotes(run.directory) + ": " + errnoText(errno));
-    if (run.view != nullptr) runInView(run);
+    if (run.trial) runTrial(run);
     becomeRun(run);
   }
   const int status = waitFor(child);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "launch/setup/scratch_view.h"
 
 namespace stallprof {
@@ -16,12 +17,16 @@ struct RecordedRun {
   std::string directory;                 // where it runs; empty: here
   std::vector<std::string> options;      // of `run`, beside those that every such run has
   std::vector<std::string> environment;  // more NAME=VALUE
-  const ScratchView* view = nullptr;     // null: on the user's own files
+  // A trial of ours: what the command leaves running is ended, too, all by TERM and after a grace
+  // by KILL (5 s in a view; a minute on the user's own files, where it may write a checkpoint).
+  bool trial = false;
+  Nanos limit{};                      // of a trial: it is ended after that; 0: as long as it takes
+  const ScratchView* view = nullptr;  // of a trial; null: on the user's own files
 };
 
 // Runs it to its end; the status as waitpid() gives it. Whatever kills this process ends the
-// command by TERM, in a view after 5 s by KILL. In a view what the command left running is ended,
-// too. The Error (kUsage) is for what could not be run at all, or not be recorded.
+// command by TERM, a trial as above. The Error (kUsage) is for what could not be run at all, or not
+// be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 
 // Whether a view can be had: why not.

@@ -86,6 +86,10 @@ class RunCommand final : public LaunchCommand {
                  "the program: the pace of its data");
     count("--steps", overrides.steps, "send the command TERM after so many steps");
     count("--for", overrides.seconds, "send the command TERM so many seconds after its first step");
+    addChoice(
+        app, "--count-from", countFrom_, {"batch", kFromUpdate},
+        "where --steps and --for begin to count: batch, the first of any loader (default), or "
+        "optimizer-step, the first update of the model, after what the program does before");
     addRepeated(app, "--env", overrides.env,
                 "NAME=VALUE, any number of times: a variable for the command's environment");
   }
@@ -110,6 +114,9 @@ class RunCommand final : public LaunchCommand {
     if (overrides.replay > 0 && overrides.drain > 0) return "--replay or --drain, not both";
     if ((overrides.needHook() || overrides.threads > 0) && !options_.python)
       return "--set, --threads, --replay and --drain need the hook: not --no-python";
+    overrides.fromUpdate = countFrom_ == kFromUpdate;
+    if (overrides.fromUpdate && !overrides.ends())
+      return "--count-from is for --steps or --for: give one of them";
     if (!overrides.loaderAt.empty() && !overrides.needHook())
       return "--loader names the loader that --set, --replay or --drain is for: give one of them";
     return "";
@@ -125,7 +132,7 @@ class RunCommand final : public LaunchCommand {
   }
 
   std::vector<std::string> set_;
-  std::string replay_, drain_;
+  std::string replay_, drain_, countFrom_;
 };
 
 }  // namespace

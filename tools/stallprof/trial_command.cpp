@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "launch/setup/overrides.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
 #include "stallprof/running.h"
@@ -120,7 +121,7 @@ std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
     const std::string& value = words[++i].raw();
     if (hasMask(value))
       return "the recording does not hold a value of " + option + " (secrets are masked)";
-    if (option != "--steps" && option != "--for")
+    if (option != "--steps" && option != "--for" && option != "--count-from")
       plan_.base.insert(plan_.base.end(), {option, value});
   }
   return "";
@@ -229,6 +230,8 @@ void TrialCommand::planRuns(const Analysis& analysis) {
     plan_.window = {"--for", fmt::format("{:.0f}", result_.windowSeconds)};
     plan_.drainSeconds = static_cast<unsigned>(result_.windowSeconds);
   }
+  // What comes before, an evaluation or a search, is not what is tried.
+  if (plan_.trains) plan_.window.insert(plan_.window.end(), {"--count-from", kFromUpdate});
   result_.inPlace = inPlace_;
   result_.notes.push_back(
       inPlace_ ? "Trials ran on your own files (--in-place)."

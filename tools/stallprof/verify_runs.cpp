@@ -25,6 +25,10 @@ namespace fs = std::filesystem;
 constexpr double kAlpha = 0.05;
 // Above this the report itself calls the host noisy (host.noisy_neighbour).
 constexpr double kNoisy = 0.05;
+// A run takes at most so many times the longest before it, and so much: one that waits for a lock
+// that nobody holds would never end. The first is the command as it was recorded, which did end.
+constexpr int kLongerBy = 3;
+constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 
 class Runs {
  public:
@@ -55,6 +59,7 @@ class Runs {
   std::map<std::size_t, std::vector<double>> bytes_;  // peaks, by trial; kBase: as it is
   std::int64_t runs_ = 0, noisyRuns_ = 0;
   double noise_ = 0;  // the most of any run
+  Nanos longest_{};   // run that gave steps
   Maybe<std::size_t> noiseNote_;
 };
 
@@ -85,30 +90,41 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   const auto& trackers = offlineTrackers();
   run.environment.insert(run.environment.end(), trackers.begin(), trackers.end());
   run.view = plan_.view;
+  run.trial = true;
+  if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kLongerByAtLeast;
   const Nanos began = now();
   const auto status = runRecorded(run);
   if (!status.ok()) return status.error();
+  const Nanos took = now() - began;
   const auto analysis = readAnalysis(run.recording);
   if (!analysis.ok()) return analysis.error();
   const Maybe<double> rate = analysis.value().steps.ratePerSecond;
-  if (!rate || *rate <= 0 || analysis.value().steps.windowCount < 2) {
+  // A loader alone updates nothing.
+  const bool drains = std::any_of(options.begin(), options.end(),
+                                  [](const auto& o) { return o.starts_with("--drain"); });
+  const bool trained = !plan_.trains || drains || analysis.value().steps.optimizerSteps > 0;
+  const bool stepped = rate && *rate > 0 && analysis.value().steps.windowCount >= 2;
+  if (run.limit > Nanos(0) && took > run.limit && !(stepped && trained))
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} had not trained after {} and was ended; no run before took more "
+                             "than {}",
+                             name, durationText(run.limit), durationText(longest_))};
+  if (!stepped) {
     const std::string said = lastLine(run.log);
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said)};
   }
-  // A loader alone updates nothing.
-  const bool drains = std::any_of(options.begin(), options.end(),
-                                  [](const auto& o) { return o.starts_with("--drain"); });
-  if (plan_.trains && !drains && analysis.value().steps.optimizerSteps == 0)
+  if (!trained)
     return Error{Error::Kind::kUsage,
                  name +
                      " ended before it trained: its steps are of an evaluation, or another pass "
-                     "over data, that comes first; --for SECONDS or --steps N takes longer runs"};
+                     "over data, that comes first"};
   const Resources& used = analysis.value().resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
-               countText(analysis.value().steps.windowCount).c_str(), seconds(now() - began));
+               countText(analysis.value().steps.windowCount).c_str(), seconds(took));
+  longest_ = std::max(longest_, took);
   MeasuredRun measured{1 / *rate, {}};
   if (const auto& peak = analysis.value().resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);

@@ -26,7 +26,10 @@ void Progress::put(const Event& event) {
     workers_ = std::max(workers_, static_cast<unsigned>(std::clamp(loader->workers, 0, 256)));
   else if (const auto* setting = std::get_if<SettingChanged>(&event.payload)) {
     if (const auto name = names_.find(setting->name.value); name != names_.end()) {
-      if (name->second == kReplaySetting) seen_.clear();
+      if (name->second == kReplaySetting) {
+        seen_.clear();
+        updated_ = Nanos(-1);
+      }
       awaited_.erase(name->second);
     }
   } else if (std::holds_alternative<Range>(event.payload) ||
@@ -35,6 +38,10 @@ void Progress::put(const Event& event) {
   else if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
     if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
   } else if (const auto* step = std::get_if<OptimizerStep>(&event.payload)) {
+    if (updated_ < Nanos(0)) {
+      updated_ = event.at;
+      for (auto& [key, seen] : seen_) seen.before = seen.total;
+    }
     note(Kind::kOptimizer, step->thread, event.at, Nanos(0), std::max(step->steps, 1u));
   }
 }
@@ -64,9 +71,10 @@ const Progress::Seen* Progress::busiest() const {
   return busiest;
 }
 
-Progress::Made Progress::made() const {
+Progress::Made Progress::made(bool fromUpdate) const {
   const Seen* most = busiest();
-  return most == nullptr ? Made{} : Made{most->total, most->first};
+  if (most == nullptr || (fromUpdate && updated_ < Nanos(0))) return {};
+  return fromUpdate ? Made{most->total - most->before, updated_} : Made{most->total, most->first};
 }
 
 StepPace Progress::pace() const {

@@ -36,12 +36,13 @@ class Progress : public EventOut {
   // not. Known after kPaceSteps.
   [[nodiscard]] StepPace pace() const;
   // Of the thread with most batches or steps: how many, and when the first was; none: -1. Where
-  // batches are given again (`--replay`) since that began.
+  // batches are given again (`--replay`) since that began. `fromUpdate`: since the first step of an
+  // optimizer, itself counted where no loader is seen.
   struct Made {
     std::uint64_t steps = 0;
     Nanos first{-1};
   };
-  [[nodiscard]] Made made() const;
+  [[nodiscard]] Made made(bool fromUpdate = false) const;
   // The hook reported that it changed each of the awaited settings.
   [[nodiscard]] bool changed() const { return awaited_.empty(); }
   // Events that came by.
@@ -51,6 +52,7 @@ class Progress : public EventOut {
   static constexpr std::size_t kPaceSteps = 16;
   struct Seen {
     std::uint64_t total = 0, since = 0;  // ever; since the last line
+    std::uint64_t before = 0;            // the first step of an optimizer
     std::uint64_t calls = 0;             // of several steps or one
     Nanos wait{}, first{-1}, last{-1};
     std::vector<Nanos> gaps;               // from one to the next
@@ -69,7 +71,8 @@ class Progress : public EventOut {
   bool ranges_ = false;
   std::set<std::string, std::less<>> awaited_;  // not reported yet
   std::map<std::uint32_t, std::string> names_;  // of those, as they were interned
-  Nanos from_{-1};
+  Nanos from_{-1};     // of the next line
+  Nanos updated_{-1};  // the first step of an optimizer
 };
 
 }  // namespace stallprof

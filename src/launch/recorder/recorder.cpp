@@ -274,7 +274,7 @@ void Recorder::drain(Nanos t) {
 void Recorder::endCommand(Nanos t) {
   const Overrides& asked = plan_.options.overrides;
   if (!asked.ends() || enough_) return;
-  const Progress::Made made = progress_->made();
+  const Progress::Made made = progress_->made(asked.fromUpdate);
   const bool enough = (asked.steps > 0 && made.steps >= asked.steps) ||
                       (asked.seconds > 0 && made.first >= Nanos(0) &&
                        t - made.first >= std::chrono::seconds(asked.seconds));

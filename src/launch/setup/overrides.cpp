@@ -140,6 +140,7 @@ std::vector<Untrusted> wordsOf(const Overrides& overrides) {
   if (overrides.drain > 0) words.emplace_back("--drain=" + std::to_string(overrides.drain));
   number("--steps", overrides.steps);
   number("--for", overrides.seconds);
+  if (overrides.fromUpdate) add("--count-from", kFromUpdate);
   number("--threads", overrides.threads);
   for (const std::string& word : overrides.env) {
     const std::size_t equals = word.find('=');

@@ -28,12 +28,15 @@ struct Overrides {
   // The command is sent TERM after so many steps, or so many seconds after its first; 0: never. Of
   // a replay since it began.
   unsigned steps = 0, seconds = 0;
+  bool fromUpdate = false;  // those are counted from the first step of an optimizer
 
   [[nodiscard]] bool any() const { return needHook() || threads > 0 || !env.empty() || ends(); }
   // The hook has to do it.
   [[nodiscard]] bool needHook() const { return !loader.empty() || replay > 0 || drain > 0; }
   [[nodiscard]] bool ends() const { return steps > 0 || seconds > 0; }
 };
+// `--count-from` with this: `fromUpdate`.
+inline constexpr char kFromUpdate[] = "optimizer-step";
 // What the hook reports when a replay, or the loader alone, begins.
 inline constexpr std::string_view kReplaySetting = "replay", kDrainSetting = "drain";
 

@@ -100,3 +100,22 @@ TEST_CASE("settings are changed when the hook has reported each of them") {
   CHECK(report("in_order"));
   CHECK(Progress(out).changed());
 }
+
+TEST_CASE("steps are counted from the first batch, or from the first update of the model") {
+  Counter out;
+  Progress progress(out);
+  CHECK(progress.made(false).first < 0ms);
+  for (int i = 0; i < 8; ++i) progress.emit(i * 100ms, fetchOf(1, 1ms));  // an evaluation
+  CHECK(progress.made(false).steps == 8);
+  CHECK(progress.made(true).first < 0ms);
+  OptimizerStep step;
+  step.thread = ThreadId{1};
+  for (int i = 10; i < 13; ++i) {
+    progress.emit(i * 100ms, step);
+    progress.emit(i * 100ms + 50ms, fetchOf(1, 1ms));
+  }
+  CHECK(progress.made(false).steps == 11);
+  CHECK(progress.made(false).first == 0ms);
+  CHECK(progress.made(true).steps == 3);
+  CHECK(progress.made(true).first == 1s);
+}
