@@ -30,6 +30,9 @@ constexpr double kNoisy = 0.05;
 constexpr int kLongerBy = 3;
 constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 
+constexpr char kOnView[] =
+    " (on a copy-on-write view of your files; --in-place runs on those themselves)";
+
 class Runs {
  public:
   Runs(const VerifyPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
@@ -111,8 +114,10 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                              name, durationText(run.limit), durationText(longest_))};
   if (!stepped) {
     const std::string said = lastLine(run.log);
+    const bool inView = plan_.view != nullptr && longest_ == Nanos(0);  // which may be why
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
-                                          (said.empty() ? "" : ": " + said)};
+                                          (said.empty() ? "" : ": " + said) +
+                                          (inView ? kOnView : "")};
   }
   if (!trained)
     return Error{Error::Kind::kUsage,

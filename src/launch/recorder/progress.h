@@ -71,8 +71,8 @@ class Progress : public EventOut {
   bool ranges_ = false;
   std::set<std::string, std::less<>> awaited_;  // not reported yet
   std::map<std::uint32_t, std::string> names_;  // of those, as they were interned
-  Nanos from_{-1};     // of the next line
-  Nanos updated_{-1};  // the first step of an optimizer
+  Nanos from_{-1};                              // of the next line
+  Nanos updated_{-1};                           // the first step of an optimizer
 };
 
 }  // namespace stallprof

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string_view>
 
 #include "base/fd.h"
@@ -26,6 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kOurs[] = "stallprof";  // source of our mounts
+constexpr char kSharedMemory[] = "/dev/shm";
+constexpr std::size_t kMaxSockets = 256;  // a mount each
 // Kernel interfaces: no file of the user's is in them.
 constexpr std::array<std::string_view, 20> kNoFiles = {
     "proc",      "sysfs",       "devtmpfs",   "devpts", "cgroup", "cgroup2",  "mqueue",
@@ -43,8 +47,8 @@ bool holdsFiles(const Mount& mount) {
 // Below the kernel's own directories: control groups would be hidden by a copy. Shared memory is
 // written to by any program.
 bool ofSystem(std::string_view point) {
-  return point != "/dev/shm" && (isBelow(point, "/proc") || isBelow(point, "/sys") ||
-                                 isBelow(point, "/dev") || isBelow(point, "/run"));
+  return point != kSharedMemory && (isBelow(point, "/proc") || isBelow(point, "/sys") ||
+                                    isBelow(point, "/dev") || isBelow(point, "/run"));
 }
 
 Error refused(const std::string& what, int error) {
@@ -57,21 +61,22 @@ Status writeProc(const char* file, const std::string& text) {
   return Done{};
 }
 
-// Its own mounts; where root may not, as the same user in a user namespace.
-Status separateMounts() {
+// Its own mounts; where root may not, as the same user in a user namespace. Whether it is one.
+Result<bool> separateMounts() {
   const auto user = std::to_string(::geteuid()), group = std::to_string(::getegid());
-  if (::unshare(CLONE_NEWNS) != 0) {
+  const bool asRoot = ::unshare(CLONE_NEWNS) == 0;
+  if (!asRoot) {
     if (errno != EPERM) return refused("a mount namespace", errno);
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused("a user namespace", errno);
     (void)writeProc("/proc/self/setgroups", "deny");
     if (auto mapped = writeProc("/proc/self/uid_map", user + " " + user + " 1"); !mapped.ok())
-      return mapped;
+      return mapped.error();
     if (auto mapped = writeProc("/proc/self/gid_map", group + " " + group + " 1"); !mapped.ok())
-      return mapped;
+      return mapped.error();
   }
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return refused("mounts of its own", errno);
-  return Done{};
+  return !asRoot;
 }
 
 std::vector<Mount> mountsWithFiles() {
@@ -85,8 +90,13 @@ std::vector<Mount> mountsWithFiles() {
 
 // Where copies are to lie: mounts, and of the root directory's those that are not the system's.
 // Parents come before what they hold.
+//
+// The working directory has a copy of its own where it is below a directory of the system, such as
+// /usr/src/app, and in a user namespace: there one below a directory of another's could not be
+// written to (the copy of that would have to be the other's, too). Elsewhere it has none, as files
+// cannot be renamed from one copy to another.
 std::vector<std::string> placesOfCopies(const std::vector<Mount>& mounts,
-                                        const std::string& directory) {
+                                        const std::string& directory, bool userNamespace) {
   std::vector<std::string> places;
   std::error_code error;
   for (fs::directory_iterator entry("/", error), end; !error && entry != end;
@@ -101,7 +111,8 @@ std::vector<std::string> placesOfCopies(const std::vector<Mount>& mounts,
   const bool copied = std::any_of(places.begin(), places.end(), [&](const std::string& place) {
     return isBelow(directory, place);
   });
-  if (copied) places.push_back(directory);
+  const bool kernels = isBelow(directory, "/proc") || isBelow(directory, "/sys");
+  if (directory != "/" && !kernels && (userNamespace || !copied)) places.push_back(directory);
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   std::erase_if(places, [](const std::string& place) {
@@ -130,6 +141,11 @@ int makeReadOnly(const std::string& point) {
 
 std::string descriptorPath(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
+struct Place {
+  std::string path;
+  Fd before;  // of what is there outside of the view
+};
+
 class Copies {
  public:
   // `upper`: a directory in memory, for what is written.
@@ -140,30 +156,59 @@ class Copies {
     const std::string own = upper_ + "/" + std::to_string(count_++);
     const std::string up = own + "/up", work = own + "/work";
     struct stat info {};
-    if (::fstat(lower, &info) != 0 || ::mkdir(own.c_str(), 0755) != 0 ||
-        ::mkdir(up.c_str(), info.st_mode & 07777) != 0 || ::mkdir(work.c_str(), 0700) != 0)
+    if (::fstat(lower, &info) != 0 || ::mkdir(own.c_str(), 0755) != 0) return errno;
+    // A loader that needs more shared memory than there is fails in the view, too.
+    if (place == kSharedMemory)
+      if (const int error = limit(own, lower); error != 0) return error;
+    if (::mkdir(up.c_str(), info.st_mode & 07777) != 0 || ::mkdir(work.c_str(), 0700) != 0)
       return errno;
     (void)::chmod(up.c_str(), info.st_mode & 07777);
     (void)!::chown(up.c_str(), info.st_uid, info.st_gid);
     const std::string options =
         "lowerdir=/proc/self/fd/" + std::to_string(lower) + ",upperdir=" + up + ",workdir=" + work;
-    for (const char* more : {",userxattr", ""})
+    // With the first a directory that was there can be renamed; only root has it.
+    for (const char* more : {",redirect_dir=on", ",userxattr", ""})
       if (::mount(kOurs, place.c_str(), "overlay", 0, (options + more).c_str()) == 0) return 0;
     return errno;
   }
 
  private:
+  // Memory of its own, as much as is free in `lower`.
+  static int limit(const std::string& own, int lower) {
+    struct statvfs info {};
+    if (::fstatvfs(lower, &info) != 0) return errno;
+    const std::string size =
+        "mode=0755,size=" +
+        std::to_string(std::max<std::uint64_t>(1, info.f_bavail) * info.f_frsize);
+    return ::mount(kOurs, own.c_str(), "tmpfs", 0, size.c_str()) == 0 ? 0 : errno;
+  }
+
   std::string upper_;
   unsigned count_ = 0;
 };
 
-struct Place {
-  std::string path;
-  Fd before;  // of what is there outside of the view
-};
+// Nobody answers at the copy of a socket: those that programs outside listen at are put over it.
+// Where that fails, the trial sees one that refuses.
+std::vector<Place> socketsIn(const std::vector<Place>& places) {
+  std::vector<Place> sockets;
+  const auto text = readFile("/proc/self/net/unix", 16u << 20);
+  if (!text.ok()) return sockets;
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line) && sockets.size() < kMaxSockets;) {
+    const std::string path = line.substr(std::min(line.size(), line.find(" /") + 1));
+    struct stat info {};
+    const bool copied = std::any_of(places.begin(), places.end(),
+                                    [&](const Place& place) { return isBelow(path, place.path); });
+    if (!copied || ::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
+    Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_NOFOLLOW);
+    if (before.valid()) sockets.push_back({path, std::move(before)});
+  }
+  return sockets;
+}
 
 // Copies, in the order of `places`. What has none is seen as it was.
 Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
+  const std::vector<Place> sockets = socketsIn(places);
   // The memory is mounted where the trials' own directory is: it is put back there in the end.
   const Fd kept = openAt(AT_FDCWD, view.kept.c_str(), O_PATH | O_DIRECTORY);
   if (!kept.valid()) return refused(inQuotes(view.kept), errno);
@@ -189,6 +234,9 @@ Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
       (void)::mount(descriptorPath(place.before).c_str(), place.path.c_str(), nullptr,
                     MS_BIND | MS_REC, nullptr);
   }
+  for (const Place& socket : sockets)
+    (void)::mount(descriptorPath(socket.before).c_str(), socket.path.c_str(), nullptr, MS_BIND,
+                  nullptr);
   if (::mount(descriptorPath(kept).c_str(), view.kept.c_str(), nullptr, MS_BIND, nullptr) != 0)
     return refused(inQuotes(view.kept), errno);
   return Done{};
@@ -210,18 +258,13 @@ Status makeRestReadOnly(const ScratchView& view) {
 }  // namespace
 
 Status enterScratchView(const ScratchView& view) {
-  if (auto own = separateMounts(); !own.ok()) return own;
+  const auto own = separateMounts();
+  if (!own.ok()) return own.error();
   std::vector<Place> places;
-  // The working directory has a copy of its own: as an ordinary user one below a directory of
-  // another's could not be written to (the copy of that would have to be the other's, too).
-  for (const std::string& path : placesOfCopies(mountsWithFiles(), view.directory)) {
+  for (const std::string& path : placesOfCopies(mountsWithFiles(), view.directory, own.value())) {
     Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY);
     if (before.valid()) places.push_back({path, std::move(before)});
   }
-  if (std::none_of(places.begin(), places.end(),
-                   [&](const Place& place) { return isBelow(view.directory, place.path); }))
-    return Error{Error::Kind::kUnsupported,
-                 inQuotes(view.directory) + " is a directory of the system"};
   if (auto copied = makeCopies(view, places); !copied.ok()) return copied;
   if (auto rest = makeRestReadOnly(view); !rest.ok()) return rest;
   if (::chdir(view.directory.c_str()) != 0) return refused(inQuotes(view.directory), errno);

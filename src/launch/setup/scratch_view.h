@@ -13,10 +13,10 @@ namespace stallprof {
 // copy (an overlay whose upper side is in memory), and whatever cannot be one is read-only. It ends
 // with the last process in it, however that ends; nothing is left behind.
 //
-// System directories (/usr, /etc and the like) are read-only. What is no file is as outside:
-// sockets, devices, the network.
+// System directories (/usr, /etc and the like) are read-only, but for the working directory. What
+// is no file is as outside: sockets that programs listen at, devices, the network.
 struct ScratchView {
-  std::string directory;  // absolute: the working directory, which must have a copy
+  std::string directory;  // absolute: the working directory; a copy, but for new files in "/"
   std::string kept;       // absolute and there: written for real, the trials' own
 };
 

@@ -4,6 +4,7 @@
 With a second argument it does not end by TERM."""
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -33,9 +34,20 @@ def touch_files(epoch):
     os.makedirs('runs/%d' % epoch, exist_ok=True)
 
 
+def use_files():
+    """What works outside of a view and is to work in it; as an ordinary user the renames do not."""
+    service = os.path.join(os.path.dirname(SHARED), 'service')
+    if os.path.exists(service):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(service)
+    if os.geteuid() == 0 and os.path.isdir('runs'):
+        os.rename('runs', os.path.join(SHARED, 'runs.old'))
+
+
 def main():
     if len(sys.argv) > 2:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    use_files()
     loader = DataLoader(Sleepy(), batch_size=4)
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)

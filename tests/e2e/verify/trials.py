@@ -69,3 +69,16 @@ class Training(unittest.TestCase):
         for name in names:
             os.remove(os.path.join("/dev/shm", name))
         return names
+
+    def processes(self):
+        """Those that were started for the test's directory, or have a view of it."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as words, open("/proc/%s/mountinfo" % pid) as mounts:
+                    ours = self.dir.encode() in words.read() or self.dir in mounts.read()
+            except OSError:
+                continue
+            if ours and int(pid) != os.getpid():
+                found.append(int(pid))
+        return found

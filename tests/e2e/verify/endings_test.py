@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""How the runs of `verify` begin and end. No gain is judged: this may run beside other tests."""
+import json
+import os
+import subprocess
+import unittest
+
+from trials import PYTHON, STALLPROF, Training
+
+# An evaluation of 60 batches, then a training, whose loader's workers wait for a lock for ever.
+LATE = """
+import os, threading, time, torch
+from torch.utils.data import DataLoader, Dataset
+print("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS"), flush=True)
+class Slow(Dataset):
+    def __len__(self): return 4000
+    def __getitem__(self, i):
+        time.sleep(0.004)
+        if torch.utils.data.get_worker_info(): lock.acquire()
+        return torch.ones(4)
+lock = threading.Lock()
+lock.acquire()
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+model.eval()
+with torch.no_grad():
+    for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
+        model(batch)
+        if i == 60: break
+model.train()
+for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
+    model(batch).mean().backward()
+    optimizer.step()
+    if i == 190: break
+"""
+
+
+class Endings(Training):
+    def test_trials_are_of_the_training_end_it_wherever_it_runs_and_end_a_fix_that_hangs(self):
+        """An evaluation comes first, a shell starts the program, and workers never give a batch."""
+        with open(os.path.join(self.work, "late.py"), "w") as file:
+            file.write(LATE)
+        seen = dict(os.environ, OMP_NUM_THREADS="1")
+        subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--steps", "60",
+                        "--count-from", "optimizer-step", "--", "sh", "-c", PYTHON + " late.py " + self.dir + "; exit 0"],
+                       cwd=self.work, env=seen, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertEqual(self.processes(), [])
+        fix = self.report()["findings"][0]["advice"][0]
+        self.assertEqual(fix["change"]["name"], "num_workers")
+        self.stallprof("verify", "--steps", "20", "--fix", fix["id"], "--in-place", self.recording)
+        self.assertEqual(self.processes(), [])
+        with open(os.path.join(self.recording, "trials", "base-1.log")) as log:
+            self.assertIn("OMP_NUM_THREADS 1", log.read())
+        base = self.stallprof("report", "--format", "json", os.path.join(self.recording, "trials", "base-1.stallprof"))
+        self.assertGreaterEqual(json.loads(base.stdout)["steps"]["optimizer_steps"], 20)
+        self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
+                         "tried and failed: fix1-1 had not trained after .* and was ended")
+
+    def test_nothing_is_tried_beside_the_recorded_run(self):
+        with open(os.path.join(self.work, "late.py"), "w") as file:
+            file.write(LATE)
+        live = subprocess.Popen([STALLPROF, "run", "--report", "none", "-o", self.recording, "--", PYTHON, "late.py"],
+                                cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            live.stdout.readline()   # the program runs
+            self.assertIn("still runs", self.stallprof("verify", self.recording, status=2).stderr)
+        finally:
+            live.terminate()
+            live.communicate()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
