@@ -39,10 +39,7 @@ Maybe<LoaderModel> loaderModel(const Trace& trace, const Analyzed& analyzed) {
   model.coresBusy = e.coresBusy;
   model.batchBytes = e.gains.workload().batchBytes;
   model.workerBytes = e.workerBytes;
-  for (const auto& room : {run.memoryAvailable, run.cgroupHeadroom})
-    if (room)
-      model.memory = std::min(model.memory.value_or(kUsable * static_cast<double>(*room)),
-                              kUsable * static_cast<double>(*room));
+  if (const auto room = run.memoryRoom()) model.memory = kUsable * static_cast<double>(*room);
   if (run.shmFree) model.sharedMemory = kUsable * static_cast<double>(*run.shmFree);
   model.iterable = e.loader->iterable;
   return model;

@@ -147,7 +147,10 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
   const auto& host = trace.manifest.host;
   run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
   const Maybe<Cores> cores = coresIn(trace, begin, end);
-  if (cores) run.cores = cores->usable;
+  if (cores) {
+    run.cores = cores->usable;
+    run.coresAllowed = cores->allowed;
+  }
   if (cores && !trace.host.empty())
     if (const auto last = static_cast<double>(trace.host.back().data.allowedCores);
         last > 0 && kTwoThreads * last < run.cores)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,7 @@ struct RunFacts : CpuUse {
   // Cores that the job could use: the CPUs that its threads may run on, or its quota where that is
   // less; the mean of the window. `coresRange`: least and most, where they changed.
   double cores = 1;
+  Maybe<double> coresAllowed;  // the CPUs alone, without a quota
   Maybe<std::pair<double, double>> coresRange;
   // Of `cores`, where some are hardware threads of one core: as much as all of them do together.
   Maybe<double> coresAsOne;
@@ -72,6 +75,15 @@ struct RunFacts : CpuUse {
   Maybe<std::int64_t>
       datasetBytes;  // estimate: storage bytes read in the first epoch, or files seen
   Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;
+  // Free for the job: of the host, or of its container's limit where that is less.
+  [[nodiscard]] Maybe<std::int64_t> memoryRoom() const {
+    if (!memoryAvailable || !cgroupHeadroom)
+      return memoryAvailable ? memoryAvailable : cgroupHeadroom;
+    return std::min(*memoryAvailable, *cgroupHeadroom);
+  }
+  [[nodiscard]] bool limitedMemory() const {
+    return cgroupHeadroom && memoryRoom() == cgroupHeadroom;
+  }
   Maybe<double> memoryPressureRatio;  // PSI memory some, of the window
   Maybe<double> swapPagesPerSecond;
   std::vector<std::pair<std::string, double>> waitWhat;  // top files or mounts the producers were

@@ -207,14 +207,21 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   return e;
 }
 
+MemoryShort memoryShort(const Evidence& e) {
+  constexpr double kPaging = 10;  // pages a second: above it something hot is paged
+  const bool swaps = e.run.swapPagesPerSecond.value_or(0) > kPaging;
+  if (!swaps && e.run.memoryPressureRatio.value_or(0) <= kNotable) return MemoryShort::kNo;
+  return swaps || e.run.majorFaultsPerSecond.value_or(0) > kPaging ? MemoryShort::kForJob
+                                                                   : MemoryShort::kForSomeone;
+}
+
 int memoryWorkerLimit(const Evidence& e) {
   constexpr double kMany = 4096;  // far above what any host can start
-  double memory = std::numeric_limits<double>::infinity();
-  for (const auto& room : {e.run.memoryAvailable, e.run.cgroupHeadroom})
-    if (room) memory = std::min(memory, static_cast<double>(*room));
+  if (memoryShort(e) == MemoryShort::kForJob) return e.workers();
   double more = kMany;
   // A fifth is left over: the page cache and the trainer grow too.
-  if (e.workerBytes > 0) more = std::min(more, std::floor(0.8 * memory / e.ranks / e.workerBytes));
+  if (const auto room = e.run.memoryRoom(); room && e.workerBytes > 0)
+    more = std::min(more, std::floor(0.8 * static_cast<double>(*room) / e.ranks / e.workerBytes));
   const double outstanding = e.gains.workload().batchBytes * e.prefetch();
   if (e.run.shmFree && outstanding > 0)
     more = std::min(more,

@@ -86,6 +86,10 @@ constexpr int kMaxWorkers = 64;
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);
 
+// Pages are swapped or reclaimed: the job's own, or not known to be (PSI counts the whole host).
+enum class MemoryShort { kNo, kForSomeone, kForJob };
+[[nodiscard]] MemoryShort memoryShort(const Evidence& e);
+
 // How sure findings of this run are that rest on the model. High needs a model within 10 %, the
 // next ceiling more than 10 % away, 100 steps in the window, batch times with a CV up to 30 % and a
 // host where others use at most 5 % of the CPU; each one missing costs a level. Low without a

@@ -11,6 +11,8 @@
 namespace stallprof {
 namespace {
 
+constexpr char kCpuset[] = "cpuset";  // of a host that has more CPUs
+
 // What receiving a batch from a worker costs the trainer: descriptors, each asked of a thread of
 // the worker, and an unpickle. Measured 0.3 ms for an image batch, 0.8 for two tensors of a worker
 // that is at work on the next batch (PyTorch 1.13), 1.4 for two of 100 kB (PyTorch 2.15, 2 CPUs of
@@ -60,8 +62,10 @@ std::string workersRisk(const Evidence& e, int more) {
   if (e.workerBytes > 0)
     risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
             byteSize(more * e.workerBytes) + " RSS";
-  if (e.run.memoryAvailable)
-    risk += "; " + byteSize(static_cast<double>(*e.run.memoryAvailable)) + " free";
+  if (const auto room = e.run.memoryRoom())
+    risk += "; " + byteSize(static_cast<double>(*room)) + " free" +
+            (e.run.limitedMemory() ? " of the container's limit" : "");
+  if (memoryShort(e) != MemoryShort::kNo) risk += "; the host is short of memory already";
   if (e.workers() == 0)  // not known from this run; the interval spans it
     risk += "; the same Python may take " + number(kMinWorkerCpu) + " to " + number(kMaxWorkerCpu) +
             " times the CPU in a worker";
@@ -102,8 +106,12 @@ std::string cacheInRamText(const AdviceContext& c) {
 }
 
 std::string moreCoresText(const AdviceContext& c) {
-  return "Run on a host with " + c.advice.change.to + " cores (now " + c.advice.change.from +
-         "), and raise num_workers with them.";
+  const auto& change = c.advice.change;
+  if (change.name == kCpuset)
+    return "Let the job run on " + change.to + " CPUs of this host (now " + change.from +
+           ": its affinity or cpuset, taskset, a container's --cpuset-cpus or Slurm's "
+           "--cpus-per-task, leaves out the others).";
+  return "Run on a host with " + change.to + " cores (now " + change.from + ").";
 }
 
 std::string morePrefetchText(const AdviceContext& c) {
@@ -132,6 +140,11 @@ extern const AdviceDefinition kLoadAhead{"load_ahead", {}, loadAheadText};
 extern const AdviceDefinition kMoreWorkers{"more_workers", {}, moreWorkersText};
 extern const AdviceDefinition kCacheInRam{"cache_in_ram", {}, cacheInRamText};
 extern const AdviceDefinition kMoreCores{"more_cores", {}, moreCoresText};
+extern const AdviceDefinition kRaiseCpuLimit{"raise_cpu_limit", {}, [](const AdviceContext& c) {
+                                               return "Raise the container's CPU limit from " +
+                                                      c.advice.change.from + " to " +
+                                                      c.advice.change.to + " cores.";
+                                             }};
 extern const AdviceDefinition kMorePrefetch{"more_prefetch", {}, morePrefetchText};
 extern const AdviceDefinition kSequentialShards{
     "sequential_shards",
@@ -196,9 +209,9 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
 
 Maybe<Advice> cacheInRam(const Evidence& e) {
   if (!e.run.datasetBytes || !e.run.memoryAvailable || *e.run.datasetBytes <= 0) return {};
+  if (memoryShort(e) == MemoryShort::kForJob) return {};
   const auto data = static_cast<double>(*e.run.datasetBytes);
-  double room = static_cast<double>(*e.run.memoryAvailable);
-  if (e.run.cgroupHeadroom) room = std::min(room, static_cast<double>(*e.run.cgroupHeadroom));
+  const auto room = static_cast<double>(*e.run.memoryRoom());
   if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
   PipelineSettings all = e.gains.base(), maximum = all;
   all.ioScale = 0;
@@ -273,20 +286,33 @@ Advice loadAhead(const Evidence& e) {
 }
 
 Advice moreCores(const Evidence& e) {
-  const double now = std::max(1.0, std::floor(e.run.cores));
+  constexpr double kCut = 0.01;  // of a core
+  const double online = e.trace.manifest.host.coresOnline;
+  // An older recording says nothing of the CPUs; what was throttled had a quota.
+  const bool throttled = e.run.throttledRatio.value_or(0) > 0;
+  const double allowed = e.run.coresAllowed.value_or(throttled ? online : e.run.cores);
+  const bool quota = e.run.cores < allowed - kCut, cpuset = allowed < online - kCut;
+  const double now = quota ? e.run.cores : std::max(1.0, std::floor(e.run.cores));
+  const double then = std::min(2 * now, quota ? allowed : cpuset ? online : 2 * now);
   PipelineSettings s = e.gains.base();
-  s.cores = std::min(coresForPipeline(e, 2 * now, e.external / 2),
-                     coresOfRank(e, 2 * now, e.external / 2));
+  const double external = e.external * now / then;
+  s.cores = std::min(coresForPipeline(e, then, external), coresOfRank(e, then, external));
   // More cores serve more workers: the fix is both.
   if (s.workers > 0)
     s.workers = e.gains.bestWorkers(
-        s, s.workers,
-        std::max(s.workers, static_cast<int>(std::min<double>(2 * now, kMaxWorkers))));
+        s, s.workers, std::max(s.workers, static_cast<int>(std::min<double>(then, kMaxWorkers))));
+  const std::string workers =
+      s.workers > e.workers() ? ", with num_workers " + std::to_string(s.workers) : "";
+  if (quota)
+    return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", number(now), number(then)},
+                    e.gains.predict(s), "others on the host get less" + workers);
+  if (cpuset)
+    return adviceOf(kMoreCores, {"hardware", kCpuset, number(now), number(then)},
+                    e.gains.predict(s), "others on the host get less" + workers);
   return adviceOf(
-      kMoreCores,
-      {"hardware", "cores", std::to_string(std::lround(now)), std::to_string(std::lround(2 * now))},
+      kMoreCores, {"hardware", "cores", number(now), number(then)},
       assuming("cores of another host are as fast as these", e.gains.predictAssumed(s, s, s)),
-      "a larger host, with num_workers " + std::to_string(s.workers) + " on it");
+      "a larger host" + (workers.empty() ? workers : workers + " on it"));
 }
 
 Maybe<Advice> morePrefetch(const Evidence& e) {

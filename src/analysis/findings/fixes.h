@@ -15,7 +15,8 @@ inline constexpr double kNoGain = 1.01;
 inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
-    kOfflinePreprocess, kWholeBatches, kMoreCores, kMorePrefetch, kCopyFewerBytes, kLoadAhead;
+    kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch, kCopyFewerBytes,
+    kLoadAhead;
 
 // From no workers to some: what the model has to take from elsewhere than this run.
 [[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);

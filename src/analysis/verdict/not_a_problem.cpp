@@ -26,6 +26,11 @@ class List {
 
 constexpr double kWorthSaying = 0.05;  // of the window, or of the usable cores
 
+// What others used is a caveat.
+bool othersWidened(const Evidence& e) {
+  return e.contended && e.run.externalCpuRatio.value_or(0) > kWorthSaying;
+}
+
 // Work on another node of memory is a fact of the run; it is named here where it takes time, or
 // where what it would slow takes time and nothing shows how much of that is the way.
 void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& lines) {
@@ -62,15 +67,15 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   const RunFacts& r = e.run;
   if (r.throttledRatio)
     list.add("host.cpu_throttled", "CPU throttling " + percent(*r.throttledRatio));
-  if (r.externalCpuRatio)
+  if (r.externalCpuRatio && !othersWidened(e))
     list.add("host.noisy_neighbour", "other programs' CPU " + percent(*r.externalCpuRatio));
   if (r.memoryPressureRatio)
     list.add("host.memory_pressure", "memory pressure " + percent(*r.memoryPressureRatio));
   if (r.swapPagesPerSecond)
     list.add("host.memory_pressure", "swap " + number(*r.swapPagesPerSecond) + " pages/s");
-  if (r.memoryAvailable)
-    list.add("load.worker_memory",
-             "memory headroom " + byteSize(static_cast<double>(*r.memoryAvailable)));
+  if (const auto room = r.memoryRoom(); room && memoryShort(e) == MemoryShort::kNo)
+    list.add("load.worker_memory", "memory headroom " + byteSize(static_cast<double>(*room)) +
+                                       (r.limitedMemory() ? " of the container's limit" : ""));
   if (r.shmFree)
     list.add("load.worker_memory",
              "/dev/shm headroom " + byteSize(static_cast<double>(*r.shmFree)));
@@ -99,10 +104,10 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
       e.contended ? " They compete for cores: the trainer was runnable without one " +
                         percent(e.starved) + " of the time."
                   : " Cores were idle meanwhile.";
-  const double stolen = r.stealRatio.value_or(0), others = r.externalCpuRatio.value_or(0);
+  const double stolen = r.stealRatio.value_or(0);
   const std::string widened = ": intervals are widened by as much.";
-  if (e.contended && others > kWorthSaying)
-    list.add("host.noisy_neighbour", "Other programs used " + percent(others) +
+  if (othersWidened(e))
+    list.add("host.noisy_neighbour", "Other programs used " + percent(*r.externalCpuRatio) +
                                          " of the cores that this run may use" + widened);
   if (stolen > kWorthSaying)
     list.add("host.noisy_neighbour", "The hypervisor took " + percent(stolen) +

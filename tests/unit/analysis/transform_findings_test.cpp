@@ -173,6 +173,51 @@ TEST_CASE("transform.cpu_saturated fires when the cores are full, and never adds
   CHECK_FALSE(fires(t, "transform.cpu_saturated"));
 }
 
+TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or another host") {
+  Training t = starving(2, 40, 0, 10);
+  t.cores = 2;
+  t.trainerCpu = 0;
+  Facts f = factsOf(t);
+  const auto cure = [&](const char* finding, const char* id) {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, finding);
+    const Advice* advice = found ? adviceIn(*found, id) : nullptr;
+    return advice ? advice->change.name + " " + advice->change.from + " " + advice->change.to
+                  : std::string("none");
+  };
+  CHECK(cure("transform.cpu_saturated", "more_cores") == "cores 2 4");
+  f.trace.manifest.host.coresOnline = 3;
+  f.run.coresAllowed = 2;  // a cpuset of two of three
+  CHECK(cure("transform.cpu_saturated", "more_cores") == "cpuset 2 3");
+  f.trace.manifest.host.coresOnline = 64;
+  CHECK(cure("transform.cpu_saturated", "more_cores") == "cpuset 2 4");
+  f.run.coresAllowed = 64;  // and a quota
+  f.run.throttledRatio = 0.2;
+  CHECK(cure("transform.cpu_saturated", "raise_cpu_limit") == "cpu limit 2 4");
+  CHECK(cure("host.cpu_throttled", "raise_cpu_limit") == "cpu limit 2 4");
+  CHECK(cure("transform.cpu_saturated", "more_cores") == "none");
+  f.run.coresAllowed.reset();  // by an older recording
+  CHECK(cure("host.cpu_throttled", "raise_cpu_limit") == "cpu limit 2 4");
+}
+
+TEST_CASE("no workers are added to a job whose own pages are swapped") {
+  Facts f = factsOf(starving(1, 40, 0, 10));
+  const auto risk = [&]() -> std::string {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.too_few_workers");
+    const Advice* advice = found ? adviceIn(*found, "more_workers") : nullptr;
+    return advice ? advice->risk : "not offered";
+  };
+  f.run.memoryAvailable = 8'000'000'000;
+  CHECK(risk().ends_with("; 8 GB free"));
+  f.run.cgroupHeadroom = 3'000'000'000;
+  CHECK(risk().ends_with("; 3 GB free of the container's limit"));
+  f.run.memoryPressureRatio = 0.2;  // perhaps another's
+  CHECK(risk().ends_with("; the host is short of memory already"));
+  f.run.majorFaultsPerSecond = 50;
+  CHECK(risk() == "not offered");
+}
+
 TEST_CASE("one core and no workers is saturated, two cores are not") {
   Training t = serial(30, 10);
   t.cores = 1;

@@ -25,7 +25,7 @@ Maybe<Finding> contention(const Evidence& e) {
 
 extern const FindingDefinition kContention(
     "compute.contention", contention,
-    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kFewerWorkers),
+    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
     within("host.cpu_throttled"),
     {.cause =
          R"(The trainer hardly waits for data, and yet loses time: the workers run on the cores that

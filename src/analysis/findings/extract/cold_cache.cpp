@@ -19,7 +19,7 @@ Maybe<Finding> coldCache(const Evidence& e) {
   addEvidence(f, "{} of what is read comes from storage", {ratioWord(1 - *e.run.cacheHitRatio)});
   addEvidence(f, "the data set is about {}; {} of memory is free",
               {bytesWord(static_cast<double>(*e.run.datasetBytes)),
-               bytesWord(static_cast<double>(*e.run.memoryAvailable))});
+               bytesWord(static_cast<double>(*e.run.memoryRoom()))});
   return withAdvice(f, {std::move(cache)});
 }
 

@@ -5,27 +5,32 @@
 namespace stallprof {
 namespace {
 
-constexpr double kSwapping = 10;  // pages a second: above it something hot is paged
+constexpr char kMemoryLimit[] = "memory limit";
 
 const AdviceDefinition kFreeMemory{
-    "free_memory",
-    "Lower num_workers, prefetch_factor or batch size until nothing is swapped or "
-    "reclaimed, or run on a host with more memory."};
+    "free_memory", {}, [](const AdviceContext& c) {
+      return "Lower num_workers, prefetch_factor or batch size until nothing is swapped or "
+             "reclaimed, or " +
+             std::string(c.advice.change.name == kMemoryLimit
+                             ? "raise the container's memory limit."
+                             : "run on a host with more memory.");
+    }};
 
 Maybe<Finding> memoryPressure(const Evidence& e) {
+  const MemoryShort isShort = memoryShort(e);
+  if (isShort == MemoryShort::kNo) return {};
   const double psi = e.run.memoryPressureRatio.value_or(0);
   const double swap = e.run.swapPagesPerSecond.value_or(0);
-  if (psi <= kNotable && swap <= kSwapping) return {};
   Finding f = findingOf(e, psi, "The host is short of memory");
   f.confidence = lowered(f.confidence);
-  const bool own = swap > kSwapping || e.run.majorFaultsPerSecond.value_or(0) > kSwapping;
-  if (!own) f.confidence = Confidence::kLow;  // it may be another job's
+  if (isShort == MemoryShort::kForSomeone) f.confidence = Confidence::kLow;
   if (e.run.memoryPressureRatio)
     addEvidence(f, "something waited for memory {} of the time (PSI)", {ratioWord(psi)});
   if (e.run.swapPagesPerSecond) addEvidence(f, "{} swap pages a second", {perSecondWord(swap)});
-  if (e.run.memoryAvailable)
-    addEvidence(f, "{} available", {bytesWord(static_cast<double>(*e.run.memoryAvailable))});
-  return withAdvice(f, {adviceOf(kFreeMemory, {"hardware", "memory", "", "more"}, {})});
+  if (const auto room = e.run.memoryRoom())
+    addEvidence(f, "{} available", {bytesWord(static_cast<double>(*room))});
+  const char* const what = e.run.limitedMemory() ? kMemoryLimit : "memory";
+  return withAdvice(f, {adviceOf(kFreeMemory, {"hardware", what, "", "more"}, {})});
 }
 
 }  // namespace

@@ -40,11 +40,9 @@ WorkerGrowth workerGrowth(const Evidence& e) {
   WorkerGrowth growth;
   for (const WorkerFacts& w : e.trainer.workers)
     if (w.growthPerSecond > 0 && stays(e, w)) growth.bytesPerSecond += w.growthPerSecond;
-  double room = -1;
-  for (const auto& r : {e.run.memoryAvailable, e.run.cgroupHeadroom})
-    if (r) room = room < 0 ? static_cast<double>(*r) : std::min(room, static_cast<double>(*r));
-  if (growth.bytesPerSecond * e.window >= kNotableGrowth && room >= 0)
-    growth.secondsLeft = room / growth.bytesPerSecond;
+  const auto room = e.run.memoryRoom();
+  if (growth.bytesPerSecond * e.window >= kNotableGrowth && room)
+    growth.secondsLeft = static_cast<double>(*room) / growth.bytesPerSecond;
   return growth;
 }
 

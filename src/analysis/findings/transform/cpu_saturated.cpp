@@ -51,7 +51,7 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
 
 extern const FindingDefinition kCpuSaturated(
     "transform.cpu_saturated", cpuSaturated,
-    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kFewerWorkers),
+    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
     within("transform.in_process", "transform.too_few_workers"),
     {.cause =
          R"(Making batches needs more CPU than there is. More workers would only share the same
