@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/facts/wording.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 #include "classify/frames.h"
 
@@ -120,17 +121,16 @@ std::string morePrefetchText(const AdviceContext& c) {
 }
 
 // What makes batches in processes for the program's framework.
-std::string_view processesOf(const AdviceContext& c) {
-  const std::string framework = c.analysis.run.framework.value_or("");
-  if (framework.starts_with("tensorflow"))
-    return "keras.utils.PyDataset with workers and use_multiprocessing=True";
-  return framework.starts_with("jax") ? "Grain, or PyTorch's DataLoader" : "PyTorch's DataLoader";
-}
+constexpr PerFramework kProcesses = {
+    "PyTorch's DataLoader", "keras.utils.PyDataset with workers and use_multiprocessing=True",
+    "Grain, or PyTorch's DataLoader", ""};
 
 std::string loadAheadText(const AdviceContext& c) {
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
-         (c.withoutPython() ? "" : ", or in processes (" + std::string(processesOf(c)) + ")") +
+         (c.withoutPython()
+              ? ""
+              : ", or in processes (" + std::string(kProcesses.of(frameworkOf(c))) + ")") +
          ", so that the next one is made while this one is computed.";
 }
 

@@ -244,3 +244,33 @@ TEST_CASE("in_order has no name in transformers' arguments: a loader of one's ow
   CHECK(holds(w.text, "get_train_dataloader"));
   CHECK(w.diff.empty());
 }
+
+TEST_CASE("advice speaks of what the program is made of") {
+  struct Case {
+    const char *finding, *advice, *torch, *tensorflow, *jax, *none;
+  };
+  const Case cases[] = {{"compute.launch_bound", "compile_step", "torch.compile",
+                         "jit_compile=True", "jax.jit", "cudaStreamBeginCapture"},
+                        {"compute.sync_points", "fewer_syncs", ".item()", ".numpy()",
+                         "block_until_ready()", "cudaMemcpyAsync"},
+                        {"load.pageable_copy", "pin_memory", "tensor.pin_memory()",
+                         "prefetch_to_device", "jax.device_put", "cudaMallocHost"},
+                        {"compute.underfilled", "fuse_kernels", "torch.compile", "jit_compile=True",
+                         "jax.jit", "merge small ones"}};
+  for (const Case& c : cases) {
+    INFO(c.advice);
+    const auto text = [&](Maybe<std::string> framework) {
+      Analysis a = one(c.finding, c.advice, {"code", "model", "eager", ""});
+      a.run.loaders.clear();
+      a.run.framework = std::move(framework);
+      return advised(a).text;
+    };
+    CHECK(holds(text("torch 2.6.0"), c.torch));
+    CHECK(holds(text("tensorflow 2.20.0"), c.tensorflow));
+    CHECK(holds(text("jax 0.10.2"), c.jax));
+    CHECK(holds(text({}), c.none));
+    for (const char* other : {"tensorflow 2.20.0", "jax 0.10.2"})
+      CHECK_FALSE(holds(text(other), "torch"));
+    CHECK_FALSE(holds(text({}), "torch"));
+  }
+}

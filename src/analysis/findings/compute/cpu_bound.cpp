@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/build.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/torch_version.h"
 
 namespace stallprof {
@@ -32,7 +33,8 @@ const AdviceDefinition kFasterCompute{"faster_compute", {}, fasterComputeText};
 const AdviceDefinition kMoreThreads{
     "more_threads", {}, [](const AdviceContext& c) {
       return "Try OMP_NUM_THREADS=" + c.advice.change.to +
-             ", or torch.set_num_threads(): the environment has 1, and cores are idle while the "
+             (mayBeTorch(frameworkOf(c)) ? ", or torch.set_num_threads()" : "") +
+             ": the environment has 1, and cores are idle while the "
              "step computes. What that gains depends on how large its operators are.";
     }};
 

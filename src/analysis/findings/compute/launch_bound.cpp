@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/torch_version.h"
 
 namespace stallprof {
@@ -10,6 +11,16 @@ namespace {
 
 const AdviceDefinition kCompileStep{
     "compile_step", {}, [](const AdviceContext& c) {
+      static constexpr PerFramework kOthers = {
+          {},
+          "tf.function(jit_compile=True) on the step (in Keras compile(jit_compile=True, "
+          "steps_per_execution=N)) fuses kernels and launches many at once.",
+          "put the whole step, its update and metrics with it, into one jax.jit, and several steps "
+          "into one call (jax.lax.scan).",
+          "record the step once as a CUDA graph (cudaStreamBeginCapture) and replay it with one "
+          "launch; merge small kernels."};
+      const std::string_view other = kOthers.of(frameworkOf(c));
+      if (!other.empty()) return "Launch less: " + std::string(other);
       const Has has = hasSince(c, kCompileSince);
       return (has == Has::kNo ? "Launch less: replay the step as a CUDA graph"
                               : "Launch less: torch.compile(model, mode=\"reduce-overhead\")" +
@@ -18,6 +29,12 @@ const AdviceDefinition kCompileStep{
              "; a fused or foreach optimizer, set_to_none gradients and fewer small operators help "
              "without it.";
     }};
+
+std::string launchedBy(const Evidence& e) {
+  const bool old = hasSince(e, kCompileSince) == Has::kNo;
+  const PerFramework by = {old ? "CUDA graph" : "torch.compile", "XLA", "jax.jit", "CUDA graph"};
+  return std::string(by.of(frameworkOf(e)));
+}
 
 Maybe<Finding> launchBound(const Evidence& e) {
   const DeviceEvidence& d = e.device;
@@ -36,9 +53,7 @@ Maybe<Finding> launchBound(const Evidence& e) {
   if (core > 0) addEvidence(f, "the training thread runs {} of the time", {ratioWord(core)});
   addTracedEvidence(f, e);
   return withAdvice(
-      f, {adviceOf(kCompileStep,
-                   {"code", "model", "eager",
-                    hasSince(e, kCompileSince) == Has::kNo ? "CUDA graph" : "torch.compile"},
+      f, {adviceOf(kCompileStep, {"code", "model", "eager", launchedBy(e)},
                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0},
                                 "six tenths of this idle time, at most all, goes"),
                    "compiling takes the first minutes, and again for each new shape; graphs need "

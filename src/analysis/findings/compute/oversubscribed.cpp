@@ -5,6 +5,7 @@
 
 #include "analysis/facts/stack_facts.h"
 #include "analysis/facts/wording.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 
@@ -40,8 +41,11 @@ std::string fewerThreadsText(const AdviceContext& c) {
   if (change.name == SettingChanged::kThreads)
     return "Give torch.set_num_threads() " + to + " instead of " + change.from +
            atLine(c.finding.where) + kWhy + " The call overrules OMP_NUM_THREADS.";
-  return "Set OMP_NUM_THREADS=" + to + " in the environment, or call torch.set_num_threads(" + to +
-         ") before the first step" + kWhy;
+  return "Set OMP_NUM_THREADS=" + to + " in the environment" +
+         (mayBeTorch(frameworkOf(c))
+              ? ", or call torch.set_num_threads(" + to + ") before the first step"
+              : "") +
+         kWhy;
 }
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};

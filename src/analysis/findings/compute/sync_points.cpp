@@ -2,6 +2,7 @@
 // compute.sync_points: the training thread waits for the device in every step.
 #include "analysis/describe/stack_table.h"
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
@@ -12,10 +13,17 @@ constexpr double kEachStep = 0.5;    // waits a step
 
 const AdviceDefinition kFewerSyncs{
     "fewer_syncs", {}, [](const AdviceContext& c) {
-      return "Do not read values from the device in each step" + atLine(c.finding.where) +
-             ": keep loss and metrics there (detach()), and call .item(), .cpu(), print or "
-             "torch.cuda.synchronize() every N steps; use masks instead of nonzero() and boolean "
-             "indexing.";
+      static constexpr PerFramework kHow = {
+          "keep loss and metrics there (detach()), and call .item(), .cpu(), print or "
+          "torch.cuda.synchronize() every N steps; use masks instead of nonzero() and boolean "
+          "indexing.",
+          "keep loss and metrics there, and call .numpy() or print every N steps.",
+          "keep loss and metrics there, and call float(), numpy.asarray(), block_until_ready() or "
+          "print every N steps.",
+          "copy them with cudaMemcpyAsync into pinned memory and look at them a step later, and "
+          "synchronize every N steps."};
+      return "Do not read values from the device in each step" + atLine(c.finding.where) + ": " +
+             std::string(kHow.of(frameworkOf(c)));
     }};
 
 Maybe<Finding> syncPoints(const Evidence& e) {

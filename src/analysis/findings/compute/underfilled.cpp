@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/torch_version.h"
 
 namespace stallprof {
@@ -13,14 +14,26 @@ constexpr double kHalfFilled = 0.50;  // of its units, weighted by time
 
 const AdviceDefinition kFuseKernels{
     "fuse_kernels", {}, [](const AdviceContext& c) {
+      static constexpr PerFramework kOthers = {
+          {},
+          "tf.function(jit_compile=True) fuses small ones, ",
+          "one jax.jit around the whole step fuses small ones, ",
+          "merge small ones; "};
       const Has has = hasSince(c, kCompileSince);
+      const std::string_view other = kOthers.of(frameworkOf(c));
       return "Give the device larger kernels: " +
-             (has == Has::kNo
-                  ? ""
+             (!other.empty() || has == Has::kNo
+                  ? std::string(other)
                   : "torch.compile" + ifNewEnough(has, kCompileSince) + " fuses small ones, ") +
              "fused optimizers and attention replace many, and padding to multiples of 8 or 16 "
              "fills tensor cores.";
     }};
+
+std::string fusedBy(const Evidence& e) {
+  const bool old = hasSince(e, kCompileSince) == Has::kNo;
+  const PerFramework by = {old ? "fused" : "torch.compile", "XLA", "jax.jit", "fused"};
+  return std::string(by.of(frameworkOf(e)));
+}
 
 double unfilled(const DeviceEvidence& d) {
   // The hardware's own figure counts cycles with any block on a unit: better than the grids.
@@ -48,10 +61,8 @@ Maybe<Finding> underfilled(const Evidence& e) {
       f,
       {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2}, {room / 20, 0, room / 20},
                    {room, 0, room}, "kernels fill half, at most all, of what is not filled"),
-       adviceOf(kFuseKernels,
-                {"code", "model", "eager",
-                 hasSince(e, kCompileSince) == Has::kNo ? "fused" : "torch.compile"},
-                {}, "compiling takes the first minutes, and again for each new shape")});
+       adviceOf(kFuseKernels, {"code", "model", "eager", fusedBy(e)}, {},
+                "compiling takes the first minutes, and again for each new shape")});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
+#include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
@@ -18,9 +19,17 @@ std::string pinMemoryText(const AdviceContext& c) {
     return "Pass " + settingOf(c, "pin_memory") + "=True" + atSetting(c) +
            " and copy with .to(device, non_blocking=True): the copy then runs beside the step, and "
            "at the link's speed.";
-  return "Copy from pinned memory (tensor.pin_memory(), or pin_memory=True in the loader that "
-         "makes them) with non_blocking=True" +
-         atLine(c.finding.where) + ": the copy then runs beside the step, and at the link's speed.";
+  static constexpr PerFramework kHow = {
+      "Copy from pinned memory (tensor.pin_memory(), or pin_memory=True in the loader that makes "
+      "them) with non_blocking=True",
+      "Let the pipeline end with tf.data.experimental.prefetch_to_device(), one batch ahead",
+      "Give the next batch to jax.device_put() before this one is used",
+      "Copy from pinned memory (cudaMallocHost, cudaHostRegister) with cudaMemcpyAsync, in a "
+      "stream of its own"};
+  const Framework framework = frameworkOf(c);
+  const bool pinned = framework != Framework::kTensorFlow && framework != Framework::kJax;
+  return std::string(kHow.of(framework)) + atLine(c.finding.where) +
+         ": the copy then runs beside the step" + (pinned ? ", and at the link's speed." : ".");
 }
 
 const AdviceDefinition kPinMemory{"pin_memory", {}, pinMemoryText, true};

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/framework.h"
+
+namespace stallprof {
+namespace {
+
+// Of "torch 2.6.0", or of the name alone.
+Framework named(std::string_view name, bool python) {
+  if (name.starts_with("torch")) return Framework::kTorch;
+  if (name.starts_with("tensorflow")) return Framework::kTensorFlow;
+  if (name.starts_with("jax")) return Framework::kJax;
+  return python ? Framework::kUnknown : Framework::kNone;
+}
+
+}  // namespace
+
+Framework frameworkOf(const Evidence& e) {
+  const Trace& trace = e.trace;
+  if (trace.frameworks.empty()) return named("", !trace.stacks.empty() || !trace.loaders.empty());
+  return named(trace.text(trace.frameworks.front().data.name), true);
+}
+
+Framework frameworkOf(const AdviceContext& c) {
+  return named(c.analysis.run.framework.value_or(""), !c.withoutPython());
+}
+
+}  // namespace stallprof
