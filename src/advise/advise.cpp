@@ -9,10 +9,9 @@
 namespace stallprof {
 void advise(Analysis& analysis, const AdviseOptions& options) {
   for (Finding& f : analysis.findings) {
-    const LoaderInfo* loader = loaderAt(analysis, f.where);
     const FindingDefinition* definition = findingDefinition(f.id);
     for (Advice& advice : f.advice) {
-      const AdviceContext c{analysis, f, advice, loader};
+      const AdviceContext c{analysis, f, advice, loaderAt(analysis, f.where, advice.change)};
       if (const auto* offered = definition ? definition->offered(advice.id) : nullptr)
         advice.text = offered->sentence(c);
       advice.diff = diffOf(c);

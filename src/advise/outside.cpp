@@ -26,14 +26,32 @@ std::vector<std::string> pipelineOptions(const std::vector<LoaderInfo>& loaders)
   return options;
 }
 
+// What the change begins with is what that loader was made with; true of one that says nothing.
+bool hadSetting(const LoaderInfo& loader, const Advice::Change& change) {
+  if (change.kind != "loader_arg" || change.from.empty()) return true;
+  const auto number = [&](const auto& value) { return change.from == std::to_string(value); };
+  const auto flag = [&](bool value) { return change.from == (value ? "True" : "False"); };
+  if (change.name == "num_workers") return number(loader.workers);
+  if (change.name == "batch_size") return number(loader.batchSize.value_or(0));
+  if (change.name == "prefetch_factor") return number(loader.prefetch.value_or(2));
+  if (change.name == "persistent_workers") return flag(loader.persistent);
+  if (change.name == "pin_memory") return flag(loader.pinMemory);
+  return change.name != "in_order" || flag(loader.inOrder);
+}
+
 }  // namespace
 
-const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where) {
+const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where,
+                           const Advice::Change& change) {
   const auto& loaders = analysis.run.loaders;
-  for (const LoaderInfo& loader : loaders)
-    if (!where.file.empty() && loader.where.file == where.file && loader.where.line == where.line)
-      return &loader;
-  return loaders.size() == 1 ? &loaders[0] : nullptr;
+  const LoaderInfo* first = nullptr;
+  for (const LoaderInfo& loader : loaders) {
+    if (where.file.empty() || loader.where.file != where.file || loader.where.line != where.line)
+      continue;
+    if (hadSetting(loader, change)) return &loader;
+    if (first == nullptr) first = &loader;
+  }
+  return first != nullptr || loaders.size() != 1 ? first : &loaders[0];
 }
 
 std::vector<std::string> loaderPlace(const Analysis& analysis, const LoaderInfo& loader) {
@@ -70,7 +88,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
     return {"--env", change.name + "=" + change.to};
   const bool known = std::find(kLoaderArguments.begin(), kLoaderArguments.end(), change.name) !=
                      kLoaderArguments.end();
-  const LoaderInfo* loader = loaderAt(analysis, finding.where);
+  const LoaderInfo* loader = loaderAt(analysis, finding.where, change);
   if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
   if (!loader->kind.starts_with("torch.")) return {};
   return settingOptions(analysis, *loader, {change});

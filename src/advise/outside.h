@@ -10,7 +10,9 @@
 namespace stallprof {
 
 // The loader that a finding points at, or the only one; null: neither.
-[[nodiscard]] const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where);
+// `change`: of several that one line makes, in a function of its own, the one with that setting.
+[[nodiscard]] const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where,
+                                         const Advice::Change& change = {});
 
 // "--loader", FILE:LINE; nothing where the program made one loader only.
 [[nodiscard]] std::vector<std::string> loaderPlace(const Analysis& analysis,

@@ -274,3 +274,16 @@ TEST_CASE("advice speaks of what the program is made of") {
     CHECK_FALSE(holds(text({}), "torch"));
   }
 }
+
+TEST_CASE("of two loaders of one line the diff shows the one that the change is of") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  LoaderInfo evaluation = a.run.loaders[0];
+  evaluation.workers = 2;
+  evaluation.batchSize = 256;
+  a.run.loaders.insert(a.run.loaders.begin(), evaluation);
+  CHECK(advised(a).diff ==
+        "- DataLoader(..., batch_size=32, num_workers=0)\n"
+        "+ DataLoader(..., batch_size=32, num_workers=3, persistent_workers=True)");
+  a.findings[0].advice[0].change.from = "7";  // of none that is known
+  CHECK(advised(a).diff.starts_with("- DataLoader(..., batch_size=256"));
+}

@@ -20,7 +20,7 @@ const AdviceDefinition kFewerSyncs{
           "keep loss and metrics there, and call .numpy() or print every N steps.",
           "keep loss and metrics there, and call float(), numpy.asarray(), block_until_ready() or "
           "print every N steps.",
-          "copy them with cudaMemcpyAsync into pinned memory and look at them a step later, and "
+          "copy them with cudaMemcpyAsync into pinned memory and read them a step later, and "
           "synchronize every N steps."};
       return "Do not read values from the device in each step" + atLine(c.finding.where) + ": " +
              std::string(kHow.of(frameworkOf(c)));

@@ -22,6 +22,7 @@ enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
 
 // Within 80 % of the best second of the run.
 [[nodiscard]] bool readsNearBest(const Evidence& e);
+// Steps a second where the loader's batch size is not known.
 [[nodiscard]] double samplesPerSecond(const Evidence& e);
 // Mean size of the data files that producers held open or waited for; 0: too few were seen.
 [[nodiscard]] double meanFileSize(const Evidence& e);

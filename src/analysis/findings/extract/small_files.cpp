@@ -6,8 +6,11 @@ namespace stallprof {
 namespace {
 
 void addOpens(Finding& f, const Evidence& e) {
+  const bool samples = e.loader && e.loader->batchSize > 0;
   if (e.run.opensPerSecond && e.perStep > 0)
-    addEvidence(f, "{} files opened a second, for {} samples a second",
+    addEvidence(f,
+                samples ? "{} files opened a second, for {} samples a second"
+                        : "{} files opened a second, for {} steps a second",
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
   if (const StackFacts& s = e.trainer.stacks; !e.trainer.native.seen && openingCostsMore(e))
     addEvidence(f, "of {} native samples in file calls {} open, find or close files",
