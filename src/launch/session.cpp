@@ -295,6 +295,10 @@ int runSession(const LaunchOptions& options) {
   if (!options.overrides.any()) prepareForNoMemory(options.command);
   auto environment = withOverrides(currentEnvironment(), options.overrides);
   const bool changed = options.overrides.any();
+  // The command is found where its own PATH says, as by `env PATH=... COMMAND`.
+  if (!options.overrides.env.empty())
+    if (const std::string path(valueOf(environment, "PATH")); !path.empty())
+      ::setenv("PATH", path.c_str(), 1);
   if (valueOf(environment, kDisableVariable) == "1")
     return changed ? fail(std::string(kDisableVariable) + "=1 is set" + kNotChanged)
                    : runUnrecorded(options.command, nullptr);

@@ -140,13 +140,8 @@ std::string TrialCommand::takeEarlier(const std::string& name) {
   if (!trials.ok()) return trials.error().message + "; --force replaces it";
   if (name == kTuneDirectory)
     return earlier_.tuned ? "the recording was tuned; --force replaces what that gave" : "";
-  std::error_code error;
-  bool more = !earlier_.trials.empty();
-  for (const auto& entry : fs::directory_iterator(allTrials(), error)) {
-    const std::string file = entry.path().filename().string();
-    more = more || (file != kTuneDirectory && !(earlier_.tuned && file == "outcome.json"));
-  }
-  return more && name.empty()
+  // Runs without an outcome are of a call that was interrupted: nothing refers to them.
+  return !earlier_.trials.empty() && name.empty()
              ? "the recording has trials; --force replaces them, --fix adds to them"
              : "";
 }

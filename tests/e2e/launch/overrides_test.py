@@ -27,6 +27,14 @@ class Overrides(Case):
         self.assertIn(part, said)
         return said, recording
 
+    def test_the_command_is_found_by_the_path_that_it_is_given(self):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/stallprof-only-there"), "w") as file:
+            file.write("#!/bin/sh\nexit 7\n")
+        os.chmod(self.path("bin/stallprof-only-there"), 0o755)
+        words = ["run", "--report", "none", "--env", "PATH=%s:/bin" % self.path("bin"), "stallprof-only-there"]
+        self.assertEqual(subprocess.run([STALLPROF, *words], cwd=self.dir, stderr=subprocess.DEVNULL).returncode, 7)
+
     def test_words_that_are_none_are_usage_errors(self):
         for options, part in ((("--set", "threads=2"), "num_workers, prefetch_factor"),
                               (("--set", "num_workers=many"), "whole number"),

@@ -85,6 +85,8 @@ class Verify(Training):
             self.killed(at, *more)
             self.assertEqual(files_below(self.work, self.shared), before)
             self.assertEqual(sorted(os.listdir("/dev/shm")), sorted(shm))
+            left = self.stallprof("verify", self.recording, "--", "false", status=3)   # over what was left
+            self.assertIn("base-1 gave no steps and ended with 1", left.stderr)
             shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
 
     def test_what_cannot_be_tried_is_refused_with_its_reason(self):

@@ -278,7 +278,7 @@ TEST_CASE("the device's work of an evaluation leaves with it") {
   const Judgement j = f.judge();
   const Finding* found = find(j, "periodic.evaluation");
   REQUIRE(found);
-  CHECK(*found->advice.at(0).predicted.speedup == Approx(1 / 0.6));
+  CHECK(*adviceIn(*found, "separate_evaluation")->predicted.speedup == Approx(1 / 0.6));
   CHECK(*adviceIn(*found, "rarer_evaluation")->predicted.speedup == Approx(1.25));
   CHECK(j.verdict.boundBy == "periodic");
 }

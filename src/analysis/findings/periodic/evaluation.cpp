@@ -67,7 +67,8 @@ Maybe<Finding> evaluation(const Evidence& e) {
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
-                   withLess(share, 0, 0.1, 0, kAtLeast),
+                   assuming("another device, or other cores, evaluate meanwhile",
+                            withLess(share, 0, 0.1, 0, kAtLeast)),
                    "a second model in memory, and a checkpoint for each evaluation"),
           adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
                    withLess(share, 0.5, 0.55, 0.45, kAtLeast), "a bad run is noticed later")});
