@@ -97,11 +97,11 @@ class RunCommand final : public LaunchCommand {
   std::string checkOverrides() {
     Overrides& overrides = options_.overrides;
     for (const std::string& word : set_) {
-      auto setting = parseLoaderSetting(word);
+      auto setting = parseSetting(word);
       if (!setting.ok()) return setting.error().message;
       const std::string name = setting.value().first;
-      std::erase_if(overrides.loader, [&](const auto& other) { return other.first == name; });
-      overrides.loader.push_back(std::move(setting).value());
+      std::erase_if(overrides.settings, [&](const auto& other) { return other.first == name; });
+      overrides.settings.push_back(std::move(setting).value());
     }
     for (const std::string& word : overrides.env)
       if (const Status fit = checkVariable(word); !fit.ok()) return fit.error().message;

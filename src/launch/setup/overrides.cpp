@@ -10,13 +10,13 @@
 namespace stallprof {
 namespace {
 
-struct LoaderSetting {
+struct Setting {
   std::string_view name;
   bool number = false;  // else true or false
   unsigned least = 0;
   bool automatic = false;  // or "auto": TensorFlow chooses
 };
-constexpr std::array<LoaderSetting, 11> kLoaderSettings = {{
+constexpr std::array<Setting, 11> kSettings = {{
     {"num_workers", true, 0},  // PyTorch's DataLoader
     {"prefetch_factor", true, 1},
     {"persistent_workers"},
@@ -41,7 +41,7 @@ Error refused(const std::string& why) { return {Error::Kind::kUsage, why}; }
 
 std::string settingNames() {
   std::string names;
-  for (const LoaderSetting& setting : kLoaderSettings)
+  for (const Setting& setting : kSettings)
     names += (names.empty() ? "" : ", ") + std::string(setting.name);
   return names;
 }
@@ -56,12 +56,12 @@ void set(std::vector<std::string>& environment, std::string_view name, std::stri
 
 }  // namespace
 
-Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view word) {
+Result<std::pair<std::string, std::string>> parseSetting(std::string_view word) {
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
-  const auto setting = std::find_if(kLoaderSettings.begin(), kLoaderSettings.end(),
-                                    [&](const LoaderSetting& known) { return known.name == name; });
-  if (equals == std::string_view::npos || setting == kLoaderSettings.end())
+  const auto setting = std::find_if(kSettings.begin(), kSettings.end(),
+                                    [&](const Setting& known) { return known.name == name; });
+  if (equals == std::string_view::npos || setting == kSettings.end())
     return refused("--set takes NAME=VALUE with one of " + settingNames() + ", not " +
                    inQuotes(word));
   std::string value(word.substr(equals + 1));
@@ -104,7 +104,7 @@ std::vector<std::string> withOverrides(const std::vector<std::string>& environme
     set(words, word.substr(0, equals), word.substr(equals + 1));
   }
   std::string lines;
-  for (const auto& [name, value] : overrides.loader) lines += name + "=" + value + "\n";
+  for (const auto& [name, value] : overrides.settings) lines += name + "=" + value + "\n";
   if (!overrides.loaderAt.empty()) lines += "loader=" + overrides.loaderAt + "\n";
   const auto number = [&](std::string_view name, unsigned value) {
     if (value > 0) lines += std::string(name) + "=" + std::to_string(value) + "\n";
@@ -119,7 +119,7 @@ std::vector<std::string> withOverrides(const std::vector<std::string>& environme
 
 std::vector<std::string> namesOf(const Overrides& overrides) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : overrides.loader) names.push_back(name);
+  for (const auto& [name, value] : overrides.settings) names.push_back(name);
   if (overrides.replay > 0) names.emplace_back(kReplaySetting);
   if (overrides.drain > 0) names.emplace_back(kDrainSetting);
   return names;
@@ -131,7 +131,7 @@ std::vector<Untrusted> wordsOf(const Overrides& overrides) {
     words.emplace_back(option);
     words.emplace_back(std::move(value));
   };
-  for (const auto& [name, value] : overrides.loader) add("--set", name + "=" + value);
+  for (const auto& [name, value] : overrides.settings) add("--set", name + "=" + value);
   if (!overrides.loaderAt.empty()) add("--loader", overrides.loaderAt);
   const auto number = [&](const char* option, unsigned value) {
     if (value > 0) add(option, std::to_string(value));

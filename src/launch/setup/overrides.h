@@ -17,9 +17,9 @@ inline constexpr char kOverridesVariable[] = "STALLPROF_OVERRIDES";
 // What `run` changes in the command from outside; nothing, unless it was asked for. What cannot be
 // applied is an error, never left out: the run would be taken for one with the change.
 struct Overrides {
-  // Of PyTorch's loaders, of tf.data's pipelines and of Keras' PyDatasets, by the names that those
-  // give them, each once; values as parseLoaderSetting() makes them.
-  std::vector<std::pair<std::string, std::string>> loader;
+  // Of PyTorch's loaders and optimizers, of tf.data's pipelines and of Keras' PyDatasets, by the
+  // names that those give them, each once; values as parseSetting() makes them.
+  std::vector<std::pair<std::string, std::string>> settings;
   std::string loaderAt;          // FILE:LINE of the one that is changed; empty: each that is made
   unsigned threads = 0;          // of each pool of native threads; 0: as the program has it
   std::vector<std::string> env;  // NAME=VALUE
@@ -32,7 +32,7 @@ struct Overrides {
 
   [[nodiscard]] bool any() const { return needHook() || threads > 0 || !env.empty() || ends(); }
   // The hook has to do it.
-  [[nodiscard]] bool needHook() const { return !loader.empty() || replay > 0 || drain > 0; }
+  [[nodiscard]] bool needHook() const { return !settings.empty() || replay > 0 || drain > 0; }
   [[nodiscard]] bool ends() const { return steps > 0 || seconds > 0; }
 };
 // `--count-from` with this: `fromUpdate`.
@@ -43,7 +43,7 @@ inline constexpr std::string_view kReplaySetting = "replay", kDrainSetting = "dr
 // "num_workers=4" as a name and the value that the hook expects: a whole number, "true", "false" or
 // "auto".
 // The Error says which names there are, and which values that one takes.
-[[nodiscard]] Result<std::pair<std::string, std::string>> parseLoaderSetting(std::string_view word);
+[[nodiscard]] Result<std::pair<std::string, std::string>> parseSetting(std::string_view word);
 // The Error says what is wrong with a word of `--env`.
 [[nodiscard]] Status checkVariable(std::string_view word);
 

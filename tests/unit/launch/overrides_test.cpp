@@ -10,7 +10,7 @@ using namespace stallprof;
 namespace {
 
 std::string valueOrWhy(std::string_view word) {
-  const auto setting = parseLoaderSetting(word);
+  const auto setting = parseSetting(word);
   return setting.ok() ? setting.value().first + " " + setting.value().second
                       : setting.error().message;
 }
@@ -52,7 +52,7 @@ TEST_CASE("variables are replaced where they are, and nothing else of an environ
 
 TEST_CASE("the hook gets its part, and that of an outer run goes") {
   Overrides overrides;
-  overrides.loader = {{"num_workers", "2"}};
+  overrides.settings = {{"num_workers", "2"}};
   overrides.loaderAt = "train.py:30";
   const auto changed = withOverrides({"STALLPROF_OVERRIDES=threads=9\n"}, overrides);
   REQUIRE(changed.size() == 1);
