@@ -38,10 +38,10 @@ class Copier {
     lives();
     const Trace& t = trace_;
     all(t.host, t.disks, t.networks, t.cgroups, t.files, t.syscalls, t.frameworks, t.loaders,
-        t.iterators, t.fetches, t.workers, t.tasks, t.optimizerSteps, t.spans, t.devices,
-        t.deviceTraces, t.deviceSpans, t.deviceWorks, t.deviceUses, t.deviceCalls, t.deviceCallUses,
-        t.ranges, t.deviceUsages, t.deviceProcesses, t.clocks, t.sources, t.losses, t.gaps, t.ends,
-        t.recorder, t.signals);
+        t.settings, t.iterators, t.fetches, t.workers, t.tasks, t.slowSamples, t.optimizerSteps,
+        t.turns, t.spans, t.places, t.counters, t.pauses, t.devices, t.deviceTraces, t.deviceSpans,
+        t.deviceWorks, t.deviceUses, t.deviceCalls, t.deviceCallUses, t.ranges, t.deviceUsages,
+        t.deviceProcesses, t.clocks, t.sources, t.losses, t.gaps, t.ends, t.recorder, t.signals);
     std::stable_sort(events_.begin(), events_.end(),
                      [](const Event& a, const Event& b) { return a.at < b.at; });
     for (const Event& event : events_) out_.put(event);
@@ -73,7 +73,7 @@ class Copier {
       if (!stack.data.stack.none()) add(stack.at, stack.data);
     for (const ThreadLife& t : trace_.threads) {
       add(t.seen, ThreadSeen{t.id, t.process, t.tid, t.name});
-      table(t.slices), table(t.stacks);
+      table(t.slices), table(t.stacks), table(t.natives);
     }
   }
   const Trace& trace_;

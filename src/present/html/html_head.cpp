@@ -88,13 +88,15 @@ void tiles(Html& html, const Analysis& a) {
   }
   const Finding& first = a.findings[0];
   const std::string predicted = gainText(predictionOf(first));
-  if (!first.advice.empty() && first.advice[0].measured)
+  const bool tried = !first.advice.empty() && first.advice[0].measured;
+  if (tried && decided(first.advice[0]))
     return tile(
         html, "Gain of the first fix, measured", [&] { html.text(measuredText(first.advice[0])); },
         predictedText(predictionOf(first)));
   tile(
       html, "Gain if the first is fixed", [&] { html.text(predicted); },
-      std::string(nameOf(first.confidence)) + " confidence");
+      tried ? measuredText(first.advice[0])
+            : std::string(nameOf(first.confidence)) + " confidence");
 }
 
 void whatRan(Html& html, const Analysis& a, const PresentOptions& options) {
