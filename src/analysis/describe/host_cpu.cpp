@@ -60,6 +60,7 @@ Maybe<double> quotaAt(const Trace& trace, Nanos at) {
 // Two hardware threads of a core do so many times what one does: up to 1.3 in Intel's own
 // measurements of server programs (Intel Technology Journal 6(1), 2002, page 11).
 constexpr double kTwoThreads = 1.25;
+constexpr double kMaxCores = 65536;  // more than any host has; a damaged recording may claim more
 
 struct Cores {
   double usable = 0, allowed = 0;  // means of the window
@@ -149,8 +150,9 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
   const Maybe<Cores> cores = coresIn(trace, begin, end);
   if (cores) {
     run.cores = cores->usable;
-    run.coresAllowed = cores->allowed;
+    run.coresAllowed = std::min(cores->allowed, kMaxCores);
   }
+  run.cores = std::min(run.cores, kMaxCores);
   if (cores && !trace.host.empty())
     if (const auto last = static_cast<double>(trace.host.back().data.allowedCores);
         last > 0 && kTwoThreads * last < run.cores)

@@ -25,6 +25,7 @@ using Keep = std::function<bool(const ProcessLife&)>;
 constexpr double kSomeReads = 0.05;  // that are not counted: a share with them is wrong
 // What an epoch reads at least of a data set: less is modules, pipes and logs.
 constexpr double kDataBytes = 1 << 20;
+constexpr double kMaxBytes = 1e18;  // a damaged recording may claim more
 
 // What the producers' waits for data are for is counted in read_bytes when it comes from storage.
 // What does not block comes from memory: there nothing is to be counted.
@@ -152,7 +153,7 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
     const auto read =
         mapped ? sizesWaitedFor(trace, makers)
                : sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
-    if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(*read);
+    if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(std::min(*read, kMaxBytes));
     break;
   }
 }
@@ -163,15 +164,16 @@ void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
   run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, begin, end, true);
   run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, begin, end, true);
   const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, begin, end, true);
-  if (shm && run.shmPeak) run.shmFree = *shm - *run.shmPeak;
+  if (shm && run.shmPeak) run.shmFree = std::max<std::int64_t>(0, *shm - *run.shmPeak);
   run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, begin, end), time * 1e9);
   const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, begin, end);
   const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, begin, end);
   if (in && out) run.swapPagesPerSecond = per(*in + *out, time);
   for (const auto& row : trace.cgroups)
     if (row.at >= begin && row.at <= end && row.data.memoryLimit > 0 && row.data.memoryBytes >= 0) {
-      const std::int64_t file = std::max<std::int64_t>(0, row.data.memoryFile);
-      const std::int64_t room = row.data.memoryLimit - row.data.memoryBytes + file;
+      const std::int64_t used = row.data.memoryBytes;
+      const std::int64_t file = std::clamp<std::int64_t>(row.data.memoryFile, 0, used);
+      const std::int64_t room = std::max<std::int64_t>(0, row.data.memoryLimit - (used - file));
       run.cgroupHeadroom = std::min(run.cgroupHeadroom.value_or(room), room);
     }
 }

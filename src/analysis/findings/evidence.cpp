@@ -226,7 +226,7 @@ int memoryWorkerLimit(const Evidence& e) {
   if (e.run.shmFree && outstanding > 0)
     more = std::min(more,
                     std::floor(0.8 * static_cast<double>(*e.run.shmFree) / e.ranks / outstanding));
-  return e.workers() + static_cast<int>(more);
+  return e.workers() + static_cast<int>(std::max(0.0, more));
 }
 
 int workerLimit(const Evidence& e) {
