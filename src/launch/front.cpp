@@ -28,6 +28,18 @@ bool has(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
 
+// `tee`, or a filter: it ends with what writes to it, which would die of writing to nobody.
+bool readsPipe(pid_t pid) {
+  char target[8] = {};
+  const std::string link = "/proc/" + std::to_string(pid) + "/fd/0";
+  return ::readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+         std::string_view(target).starts_with("pipe:");
+}
+
+bool asksToEnd(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
 ReceivedSignal describe(const signalfd_siginfo& info) {
   ReceivedSignal signal;
   signal.signal = static_cast<int>(info.ssi_signo);
@@ -69,10 +81,11 @@ void deliver(pid_t command, const ReceivedSignal& signal) {
 
 }  // namespace
 
-Front::Front(RecorderProcess recorder, Fd signals)
-    : recorder_(std::move(recorder)), signals_(std::move(signals)) {}
+Front::Front(RecorderProcess recorder, Fd signals, bool supervised)
+    : recorder_(std::move(recorder)), signals_(std::move(signals)), supervised_(supervised) {}
 
 void Front::beforeFork() {
+  spared_ = childProcesses();
   early_ = readSignals();
   judge_.begin(recorder_.witness().counts(true));
 }
@@ -100,6 +113,7 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     reapOrphans();
     decide(at);
     if (!ended) ended = commandEnded();
+    ended_ = ended.has_value();
     if (ended && orphansEnded(*ended)) return *ended;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
     // needs the witness asked again.
@@ -141,6 +155,7 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
   // The command is not reaped yet, so its pid cannot be another's.
   if (verdict.forward) deliver(command_, verdict.received);
   if (verdict.received.signal == SIGTERM) terminated_ = true;
+  if (ended_ && asksToEnd(verdict.received.signal)) unwanted_ = true;
   recorder_.control().send(
       {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
 }
@@ -149,33 +164,42 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
 // signal on: what it leaves running is a child of ours from now on.
 void Front::endCommand() {
   enough_ = true;
-  spared_ = childProcesses();
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!supervised_) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::kill(command_, SIGTERM);
 }
 
 // Nothing is left of a command that we ended, or it is not waited for any longer.
 bool Front::orphansEnded(CommandStatus& command) {
-  if (!enough_) return true;
+  if (!enough_ || supervised_) return true;
   command.left = endOrphans();
+  command.terminated = terminated_;
   const Nanos t = now();
-  if (command.left > 0 && !terminated_ && t - command.at < kOrphansLimit) return false;
+  if (command.left > 0 && !unwanted_ && t - command.at < kOrphansLimit) return false;
   if (!sent_.empty()) command.at = t;
   return true;
 }
 
-// Sends SIGTERM, once each, to what the command left running; how many of them still run. Not to
-// what ends with its own parent: workers of a loader that is writing a checkpoint.
+std::vector<pid_t> Front::orphans() const {
+  std::vector<pid_t> pids = childProcesses();
+  std::erase_if(pids, [&](pid_t pid) {
+    return pid == command_ || pid == recorder_.pid() || has(spared_, pid) ||
+           ::waitpid(pid, nullptr, WNOHANG) == pid;
+  });
+  return pids;
+}
+
+// Sends SIGTERM, once each, to what the command left running, to what reads from a pipe only once
+// nothing else is left; how many still run. Not to what ends with its own parent: workers of a
+// loader that is writing a checkpoint.
 std::size_t Front::endOrphans() {
-  std::size_t left = 0;
-  for (const pid_t pid : childProcesses()) {
-    if (has(spared_, pid) || ::waitpid(pid, nullptr, WNOHANG) == pid) continue;
-    ++left;
-    if (has(sent_, pid)) continue;
+  const std::vector<pid_t> left = orphans();
+  const bool readersAlone = std::all_of(left.begin(), left.end(), readsPipe);
+  for (const pid_t pid : left) {
+    if (has(sent_, pid) || (!readersAlone && readsPipe(pid))) continue;
     ::kill(pid, SIGTERM);
     sent_.push_back(pid);
   }
-  return left;
+  return left.size();
 }
 
 void Front::watchRecorder() {

@@ -20,7 +20,7 @@ struct CommandStatus {
   Nanos at{};
   bool terminated = false;  // SIGTERM was passed on: whoever sent it is waiting
   bool enough = false;      // it was sent SIGTERM by us, after the steps that it was to make
-  std::size_t left = 0;     // then: processes that it left, which do not end by SIGTERM
+  std::size_t left = 0;     // then: processes that it left, and that still run
 };
 
 // The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
@@ -29,7 +29,8 @@ struct CommandStatus {
 class Front {
  public:
   // `signals`: a signalfd of every signal that is blocked here.
-  Front(RecorderProcess recorder, Fd signals);
+  // `supervised`: who started us ends what the command leaves.
+  Front(RecorderProcess recorder, Fd signals, bool supervised);
 
   RecorderProcess& recorder() { return recorder_; }
   // Right before the command is forked: what arrived until here cannot have reached it.
@@ -38,10 +39,10 @@ class Front {
   void giveUp();
   // Right after: passes that on.
   void begin(pid_t command);
-  // Returns when the command has ended; where we ended it, what it left running, too, or a minute
-  // later. Its process is kept as a zombie, so that the recorder can still read its last counters;
-  // `reap` lets it go.
-  // `progress` is given what the recorder says meanwhile.
+  // Returns when the command has ended; where we ended it, what it left running, too, a minute
+  // later, or once someone wants us gone. Its process is kept as a zombie, so that the recorder can
+  // still read its last counters; `reap` lets it go. `progress` is given what the recorder says
+  // meanwhile.
   [[nodiscard]] CommandStatus waitForCommand(const std::function<void(std::string_view)>& progress);
   void reap();
   // Between the command's end and ours: true once if someone wants us gone.
@@ -65,6 +66,7 @@ class Front {
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
   bool orphansEnded(CommandStatus& command);
   std::size_t endOrphans();
+  [[nodiscard]] std::vector<pid_t> orphans() const;
 
   RecorderProcess recorder_;
   pid_t command_ = 0;
@@ -72,7 +74,8 @@ class Front {
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
   bool recorderAlive_ = true, terminated_ = false, enough_ = false;
-  std::vector<pid_t> spared_;  // children that we had as we ended the command
+  bool supervised_ = false, ended_ = false, unwanted_ = false;
+  std::vector<pid_t> spared_;  // children that we had before the command
   std::vector<pid_t> sent_;    // orphans of the command that were sent SIGTERM
 };
 

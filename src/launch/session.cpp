@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -186,7 +187,9 @@ std::optional<int> Session::startRecorder() {
   injection_.activity = recorder.value().activity();
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
   lastResort.recorder = recorder.value().pid();
-  front_.emplace(std::move(recorder).value(), std::move(signals));
+  const char* const supervised = std::getenv(kSupervisedVariable);
+  front_.emplace(std::move(recorder).value(), std::move(signals),
+                 supervised != nullptr && std::string_view(supervised) == "1");
   if (!options_.overrides.needHook() || !injection_.events.empty()) return std::nullopt;
   front_->recorder().discard(kFinishLimit);
   return fail(std::string("the hook has no event memory") + kNotChanged);
@@ -280,8 +283,8 @@ int Session::run() {
   finishRecording(status);
   if (status.enough) printLine("it was sent TERM after the steps that were asked for");
   if (status.left > 0)
-    printLine("still running, as TERM did not end it: " +
-              countOf(static_cast<std::int64_t>(status.left), "process") + " that it left");
+    printLine("still running: " + countOf(static_cast<std::int64_t>(status.left), "process") +
+              " that it left, sent TERM, too");
   (void)front_->interrupted();  // what was sent to the command while it lived is not for us
   writeReports({recording_, options_, status.terminated, [this] { return front_->interrupted(); }});
   while (front_->recorderGoes() && now() - status.at < kRecorderLimit) ::poll(nullptr, 0, 2);

@@ -13,17 +13,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "launch/process/children.h"
+#include "launch/setup/overrides.h"
 
 namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kLargestLog = 1u << 20;  // more of one is not read for its last line
+// By which the process around a trial ends itself; a signal that ends the trial is a number of its
+// exit status.
+constexpr int kLate = SIGALRM;
+
 // What does not end by TERM within it ends by KILL.
 Nanos graceOf(const RecordedRun& run) { return std::chrono::seconds(run.view != nullptr ? 5 : 60); }
 
@@ -51,6 +57,7 @@ std::vector<std::string> wordsOf(const RecordedRun& run) {
     const std::size_t equals = word.find('=');
     ::setenv(word.substr(0, equals).c_str(), word.c_str() + equals + 1, 1);
   }
+  if (run.trial) ::setenv(kSupervisedVariable, "1", 1);
   const std::vector<std::string> words = wordsOf(run);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -66,19 +73,22 @@ void redirect(int log) {
   ::dup2(log, STDERR_FILENO);
 }
 
-// Sends `signal` to every child; false where there is none.
-bool signalChildren(int signal) {
-  const std::vector<pid_t> pids = childProcesses();
-  for (const pid_t pid : pids) ::kill(pid, signal);
-  return !pids.empty();
+void killChildren() {
+  for (const pid_t pid : childProcesses()) ::kill(pid, SIGKILL);
 }
 
-// All that the command left is a child by now, as this process takes in orphans.
-void endOrphans(Nanos grace) {
-  const Nanos until = now() + grace;
-  while (signalChildren(now() < until ? SIGTERM : SIGKILL)) {
+// All that the command left is a child by now, as this process takes in orphans. TERM comes once: a
+// second one would break in upon a checkpoint that the first has begun.
+void endOrphans(Nanos until) {
+  std::set<pid_t> sent;
+  for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
+    const std::vector<pid_t> left = childProcesses();
+    if (left.empty()) return;
+    if (now() >= until) killChildren();
+    for (const pid_t pid : left)
+      if (sent.insert(pid).second) ::kill(pid, SIGTERM);
     ::poll(nullptr, 0, 20);
   }
 }
@@ -98,28 +108,35 @@ sigset_t awaited() {
   return signals;
 }
 
-// The status of `inside`. Once this process is to end, by TERM of its dead parent or as part of a
+struct Ended {
+  int status = 0;
+  bool late = false;
+  std::optional<Nanos> killedAt;  // when what is left is killed, if that was begun
+};
+
+// How `inside` ended. Once this process is to end, by TERM of its dead parent or as part of a
 // group, or the run has had its time, that gets TERM and, after a grace, all that is left KILL: a
 // command that does not end by TERM would go on for ever, with nobody to know of it.
-int waitInside(pid_t inside, const RecordedRun& run) {
+Ended waitInside(pid_t inside, const RecordedRun& run) {
   const sigset_t signals = awaited();
   const timespec tick = {0, 100'000'000};
   const Nanos began = now();
-  std::optional<Nanos> killedAt;
+  Ended end;
   for (;;) {
-    int status = 0;
     for (pid_t ended = 1; ended > 0;) {
-      ended = ::waitpid(-1, &status, WNOHANG);
-      if (ended == inside) return status;
-      if (ended < 0 && errno == ECHILD) return 125 << 8;  // nobody is left to wait for
+      ended = ::waitpid(-1, &end.status, WNOHANG);
+      if (ended == inside) return end;
+      if (ended < 0 && errno == ECHILD) end.status = 125 << 8;  // nobody is left to wait for
+      if (ended < 0 && errno == ECHILD) return end;
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
     const bool late = run.limit > Nanos(0) && now() - began > run.limit;
-    if (((signal > 0 && signal != SIGCHLD) || late) && !killedAt) {
+    if (((signal > 0 && signal != SIGCHLD) || late) && !end.killedAt) {
       ::kill(inside, SIGTERM);
-      killedAt = now() + graceOf(run);
+      end.late = late;
+      end.killedAt = now() + graceOf(run);
     }
-    if (killedAt && now() >= *killedAt) signalChildren(SIGKILL);
+    if (end.killedAt && now() >= *end.killedAt) killChildren();
   }
 }
 
@@ -139,8 +156,13 @@ int waitInside(pid_t inside, const RecordedRun& run) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     becomeRun(run);
   }
-  const int status = waitInside(inside, run);
-  endOrphans(graceOf(run));
+  const Ended end = waitInside(inside, run);
+  endOrphans(end.killedAt.value_or(now() + graceOf(run)));
+  if (end.late) {
+    ::signal(kLate, SIG_DFL);
+    ::raise(kLate);
+  }
+  const int status = end.status;
   ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -183,6 +205,8 @@ Result<int> runRecorded(const RecordedRun& run) {
   return notRun(fs::path(run.recording).stem().string() + " could not be recorded" +
                 (said.empty() ? "" : ": " + said));
 }
+
+bool wasLate(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == kLate; }
 
 Status tryScratchView(const ScratchView& view) {
   int ends[2];

@@ -29,6 +29,9 @@ struct RecordedRun {
 // be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 
+// It ran longer than its limit.
+[[nodiscard]] bool wasLate(int status);
+
 // Whether a view can be had: why not.
 [[nodiscard]] Status tryScratchView(const ScratchView& view);
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/trial_command.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -75,6 +78,9 @@ std::string TrialCommand::check() {
 std::string TrialCommand::takeCommand(const Manifest& manifest) {
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
+  lock_ = openAt(AT_FDCWD, recording_.c_str(), O_RDONLY | O_DIRECTORY);
+  if (lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return "another verify or tune of this recording runs";
   if (stillRuns(recording_))
     return "the recorded command still runs: trials beside it would slow it down, and it them";
   std::error_code error;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "experiment/trials_file.h"
 #include "recording/manifest.h"
 #include "stallprof/command_line.h"
@@ -53,6 +54,7 @@ class TrialCommand : public Command {
   std::vector<std::string> command_;
   unsigned steps_ = 0, seconds_ = 0, runs_ = 4, maximum_ = 0;
   bool inPlace_ = false;
+  Fd lock_;  // of the recording, while trials are made; also held by what is left of them
   ScratchView view_;
 };
 

@@ -33,6 +33,19 @@ constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 constexpr char kOnView[] =
     " (on a copy-on-write view of your files; --in-place runs on those themselves)";
 
+// Of the seconds of steps that a run was given, those after its last batch and update; 0: it was
+// given steps, or updates nothing.
+double silentSeconds(const Trace& trace, const VerifyPlan& plan) {
+  if (plan.window.at(0) != "--for" || trace.optimizerSteps.empty()) return 0;
+  Nanos first = trace.optimizerSteps.front().at, last = first;
+  for (const auto& step : trace.optimizerSteps) {
+    first = std::min(first, step.at);
+    last = std::max(last, step.at);
+  }
+  for (const auto& fetch : trace.fetches) last = std::max(last, fetch.at);
+  return std::max(0.0, std::stod(plan.window.at(1)) - seconds(last - first));
+}
+
 class Runs {
  public:
   Runs(const VerifyPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
@@ -61,8 +74,9 @@ class Runs {
   std::vector<double> base_;
   std::map<std::size_t, std::vector<double>> bytes_;  // peaks, by trial; kBase: as it is
   std::int64_t runs_ = 0, noisyRuns_ = 0;
-  double noise_ = 0;  // the most of any run
-  Nanos longest_{};   // run that gave steps
+  double noise_ = 0;   // the most of any run
+  Nanos longest_{};    // run that gave steps
+  double silent_ = 0;  // the longest at the end of a run of the command as it is
   Maybe<std::size_t> noiseNote_;
 };
 
@@ -99,39 +113,47 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   const auto status = runRecorded(run);
   if (!status.ok()) return status.error();
   const Nanos took = now() - began;
-  const auto analysis = readAnalysis(run.recording);
-  if (!analysis.ok()) return analysis.error();
-  const Maybe<double> rate = analysis.value().steps.ratePerSecond;
+  if (wasLate(status.value()))
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} had not ended after {} and was ended; no run before took more "
+                             "than {}",
+                             name, durationText(run.limit), durationText(longest_))};
+  const auto read = readRecording(run.recording);
+  if (!read.ok()) return read.error();
+  const Analysis& analysis = read.value().analyzed.analysis;
+  const Maybe<double> rate = analysis.steps.ratePerSecond;
   // A loader alone updates nothing.
   const bool drains = std::any_of(options.begin(), options.end(),
                                   [](const auto& o) { return o.starts_with("--drain"); });
-  const bool trained = !plan_.trains || drains || analysis.value().steps.optimizerSteps > 0;
-  const bool stepped = rate && *rate > 0 && analysis.value().steps.windowCount >= 2;
-  if (run.limit > Nanos(0) && took > run.limit && !(stepped && trained))
-    return Error{Error::Kind::kUsage,
-                 fmt::format("{} had not trained after {} and was ended; no run before took more "
-                             "than {}",
-                             name, durationText(run.limit), durationText(longest_))};
-  if (!stepped) {
+  if (!rate || *rate <= 0 || analysis.steps.windowCount < 2) {
     const std::string said = lastLine(run.log);
     const bool inView = plan_.view != nullptr && longest_ == Nanos(0);  // which may be why
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said) +
                                           (inView ? kOnView : "")};
   }
-  if (!trained)
+  if (plan_.trains && !drains && analysis.steps.optimizerSteps == 0)
     return Error{Error::Kind::kUsage,
                  name +
                      " ended before it trained: its steps are of an evaluation, or another pass "
                      "over data, that comes first"};
-  const Resources& used = analysis.value().resources;
+  // A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
+  // stands still, and its steps before that say nothing of a gain.
+  const double silent = drains ? 0 : silentSeconds(read.value().trace, plan_);
+  if (!name.starts_with("fix") && !name.starts_with("tune-"))
+    silent_ = std::max(silent_, silent);
+  else if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
+                             trials_.windowSeconds)};
+  const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
-               countText(analysis.value().steps.windowCount).c_str(), seconds(took));
+               countText(analysis.steps.windowCount).c_str(), seconds(took));
   longest_ = std::max(longest_, took);
   MeasuredRun measured{1 / *rate, {}};
-  if (const auto& peak = analysis.value().resources.peakRssBytes)
+  if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/facts/observed.h"
 #include "analysis/facts/usage.h"
 
 namespace stallprof {
@@ -61,6 +62,19 @@ Maybe<double> quotaAt(const Trace& trace, Nanos at) {
 // measurements of server programs (Intel Technology Journal 6(1), 2002, page 11).
 constexpr double kTwoThreads = 1.25;
 constexpr double kMaxCores = 65536;  // more than any host has; a damaged recording may claim more
+
+// Of all threads of the job; null where the kernel does not count it.
+Maybe<double> queuedIn(const Trace& trace, Nanos begin, Nanos end) {
+  const bool counted =
+      std::any_of(trace.sources.begin(), trace.sources.end(), [&](const auto& row) {
+        return trace.text(row.data.source) == "thread_state" && row.data.state == Coverage::kFull;
+      });
+  if (!counted) return std::nullopt;
+  double queued = 0;
+  for (const ThreadLife& thread : trace.threads)
+    queued += static_cast<double>(observe(thread, {begin, end}).queued.count());
+  return queued;
+}
 
 struct Cores {
   double usable = 0, allowed = 0;  // means of the window
@@ -167,6 +181,7 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
                              cpus);
   if (end - begin < kMinForCpu) return;
   run.jobCpuRatio = per(job, cpus);
+  if (const auto queued = queuedIn(trace, begin, end)) run.queuedRatio = per(queued, cpus);
   if (job && cores) measureOthers(trace, begin, end, *cores, *job, run);
   if (job && !cores) measureOthersOfHost(trace, begin, end, *job, run);
   run.throttledRatio = throttledRatio(trace, begin, end, job);

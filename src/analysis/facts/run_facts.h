@@ -53,6 +53,9 @@ struct RunFacts : CpuUse {
   // less; the mean of the window. `coresRange`: least and most, where they changed.
   double cores = 1;
   Maybe<double> coresAllowed;  // the CPUs alone, without a quota
+  // How long threads of the job were runnable without one, of `cores` in the window; null: not
+  // counted.
+  Maybe<double> queuedRatio;
   Maybe<std::pair<double, double>> coresRange;
   // Of `cores`, where some are hardware threads of one core: as much as all of them do together.
   Maybe<double> coresAsOne;

@@ -34,8 +34,12 @@ PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, doubl
   return s;
 }
 
+// What others cost the job: no more than its threads waited for a core. Programs of a lower
+// priority give theirs up at once.
 double externalOf(const RunFacts& run) {
-  return std::clamp(run.externalCpuRatio.value_or(0) + run.stealRatio.value_or(0), 0.0, 1.0);
+  const double others = run.externalCpuRatio.value_or(0);
+  return std::clamp(std::min(others, run.queuedRatio.value_or(others)) + run.stealRatio.value_or(0),
+                    0.0, 1.0);
 }
 
 // Cores that others use while more lie idle are no loss.
@@ -211,13 +215,14 @@ MemoryShort memoryShort(const Evidence& e) {
   constexpr double kPaging = 10;  // pages a second: above it something hot is paged
   const bool swaps = e.run.swapPagesPerSecond.value_or(0) > kPaging;
   if (!swaps && e.run.memoryPressureRatio.value_or(0) <= kNotable) return MemoryShort::kNo;
-  return swaps || e.run.majorFaultsPerSecond.value_or(0) > kPaging ? MemoryShort::kForJob
-                                                                   : MemoryShort::kForSomeone;
+  if (swaps) return MemoryShort::kSwaps;
+  return e.run.majorFaultsPerSecond.value_or(0) > kPaging ? MemoryShort::kForJob
+                                                          : MemoryShort::kForSomeone;
 }
 
 int memoryWorkerLimit(const Evidence& e) {
   constexpr double kMany = 4096;  // far above what any host can start
-  if (memoryShort(e) == MemoryShort::kForJob) return e.workers();
+  if (memoryShort(e) == MemoryShort::kSwaps) return e.workers();
   double more = kMany;
   // A fifth is left over: the page cache and the trainer grow too.
   if (const auto room = e.run.memoryRoom(); room && e.workerBytes > 0)

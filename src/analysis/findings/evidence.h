@@ -86,8 +86,9 @@ constexpr int kMaxWorkers = 64;
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);
 
-// Pages are swapped or reclaimed: the job's own, or not known to be (PSI counts the whole host).
-enum class MemoryShort { kNo, kForSomeone, kForJob };
+// Pages are reclaimed, perhaps others' alone (PSI counts the whole host); the job reads pages in
+// again, which may be of its data; or they are swapped.
+enum class MemoryShort { kNo, kForSomeone, kForJob, kSwaps };
 [[nodiscard]] MemoryShort memoryShort(const Evidence& e);
 
 // How sure findings of this run are that rest on the model. High needs a model within 10 %, the

@@ -209,7 +209,7 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
 
 Maybe<Advice> cacheInRam(const Evidence& e) {
   if (!e.run.datasetBytes || !e.run.memoryAvailable || *e.run.datasetBytes <= 0) return {};
-  if (memoryShort(e) == MemoryShort::kForJob) return {};
+  if (memoryShort(e) == MemoryShort::kSwaps) return {};
   const auto data = static_cast<double>(*e.run.datasetBytes);
   const auto room = static_cast<double>(*e.run.memoryRoom());
   if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare

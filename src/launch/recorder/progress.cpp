@@ -60,11 +60,12 @@ void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint3
   if (from_ < Nanos(0)) from_ = at;
 }
 
-const Progress::Seen* Progress::busiest() const {
+const Progress::Seen* Progress::busiest(bool fromUpdate) const {
+  const auto madeBy = [&](const Seen& seen) { return seen.total - (fromUpdate ? seen.before : 0); };
   const Seen* busiest = nullptr;
   Kind kind = Kind::kBatch;
   for (const auto& [key, seen] : seen_) {
-    if (busiest != nullptr && (key.first != kind || seen.total <= busiest->total)) continue;
+    if (busiest != nullptr && (key.first != kind || madeBy(seen) <= madeBy(*busiest))) continue;
     busiest = &seen;
     kind = key.first;
   }
@@ -72,13 +73,14 @@ const Progress::Seen* Progress::busiest() const {
 }
 
 Progress::Made Progress::made(bool fromUpdate) const {
-  const Seen* most = busiest();
-  if (most == nullptr || (fromUpdate && updated_ < Nanos(0))) return {};
+  if (fromUpdate && updated_ < Nanos(0)) return {};
+  const Seen* most = busiest(fromUpdate);
+  if (most == nullptr) return {};
   return fromUpdate ? Made{most->total - most->before, updated_} : Made{most->total, most->first};
 }
 
 StepPace Progress::pace() const {
-  const Seen* busiest = this->busiest();
+  const Seen* busiest = this->busiest(false);
   StepPace pace{{}, workers_, ranges_};
   if (busiest == nullptr || busiest->calls < kPaceSteps) return pace;
   const auto [first, last] = std::minmax_element(busiest->ends.begin(), busiest->ends.end());

@@ -62,7 +62,7 @@ class Progress : public EventOut {
   enum class Kind : std::uint8_t { kBatch, kOptimizer };
   // `count` batches or steps in one: more than one in a call that is many steps.
   void note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count);
-  [[nodiscard]] const Seen* busiest() const;
+  [[nodiscard]] const Seen* busiest(bool fromUpdate) const;
 
   EventOut& out_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;

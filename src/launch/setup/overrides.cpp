@@ -94,7 +94,8 @@ std::vector<std::string> withOverrides(const std::vector<std::string>& environme
                                        const Overrides& overrides) {
   std::vector<std::string> words = environment;
   std::erase_if(words, [](const std::string& word) {  // of an outer run
-    return word.starts_with(kOverridesVariable) && word[sizeof kOverridesVariable - 1] == '=';
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    return name == kOverridesVariable || name == kSupervisedVariable;
   });
   if (overrides.threads > 0)
     for (const std::string_view name : kThreadVariables)

@@ -14,6 +14,9 @@ namespace stallprof {
 // How the hook is given its part of what is below: lines of NAME=VALUE.
 inline constexpr char kOverridesVariable[] = "STALLPROF_OVERRIDES";
 
+// Set to 1 for a `run` whose starter ends what the command leaves running.
+inline constexpr char kSupervisedVariable[] = "STALLPROF_SUPERVISED";
+
 // What `run` changes in the command from outside; nothing, unless it was asked for. What cannot be
 // applied is an error, never left out: the run would be taken for one with the change.
 struct Overrides {

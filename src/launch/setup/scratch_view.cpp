@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -177,6 +178,7 @@ class Copies {
   static int limit(const std::string& own, int lower) {
     struct statvfs info {};
     if (::fstatvfs(lower, &info) != 0) return errno;
+    if (info.f_blocks == 0) return 0;  // it has no limit
     const std::string size =
         "mode=0755,size=" +
         std::to_string(std::max<std::uint64_t>(1, info.f_bavail) * info.f_frsize);
@@ -194,12 +196,15 @@ std::vector<Place> socketsIn(const std::vector<Place>& places) {
   const auto text = readFile("/proc/self/net/unix", 16u << 20);
   if (!text.ok()) return sockets;
   std::istringstream lines(text.value());
+  std::set<std::string> seen;  // each connection to a server has a line
   for (std::string line; std::getline(lines, line) && sockets.size() < kMaxSockets;) {
     const std::string path = line.substr(std::min(line.size(), line.find(" /") + 1));
     struct stat info {};
     const bool copied = std::any_of(places.begin(), places.end(),
                                     [&](const Place& place) { return isBelow(path, place.path); });
-    if (!copied || ::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
+    if (!copied || !seen.insert(path).second || ::lstat(path.c_str(), &info) != 0 ||
+        !S_ISSOCK(info.st_mode))
+      continue;
     Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_NOFOLLOW);
     if (before.valid()) sockets.push_back({path, std::move(before)});
   }

@@ -9,7 +9,7 @@ from trials import PYTHON, STALLPROF, Training
 
 # An evaluation of 60 batches, then a training, whose loader's workers wait for a lock for ever.
 LATE = """
-import os, threading, time, torch
+import os, signal, sys, threading, time, torch
 from torch.utils.data import DataLoader, Dataset
 print("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS"), flush=True)
 class Slow(Dataset):
@@ -18,6 +18,14 @@ class Slow(Dataset):
         time.sleep(0.004)
         if torch.utils.data.get_worker_info(): lock.acquire()
         return torch.ones(4)
+terms = []
+def save(number, frame):
+    terms.append(number)
+    time.sleep(1)
+    print("saving", flush=True)
+    open("saved", "w").write(str(len(terms)))
+    sys.exit(0)
+if "save" in sys.argv: signal.signal(signal.SIGTERM, save)
 lock = threading.Lock()
 lock.acquire()
 model = torch.nn.Linear(4, 1)
@@ -54,7 +62,16 @@ class Endings(Training):
         base = self.stallprof("report", "--format", "json", os.path.join(self.recording, "trials", "base-1.stallprof"))
         self.assertGreaterEqual(json.loads(base.stdout)["steps"]["optimizer_steps"], 20)
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
-                         "tried and failed: fix1-1 had not trained after .* and was ended")
+                         "tried and failed: fix1-1 had not ended after .* and was ended")
+
+    def test_a_training_behind_a_pipe_saves_at_its_one_term_before_what_reads_it_ends(self):
+        with open(os.path.join(self.work, "late.py"), "w") as file:
+            file.write(LATE)
+        self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "20", "--", "sh", "-c",
+                       PYTHON + " late.py save " + self.dir + " 2>&1 | tee log; exit 0")
+        self.assertEqual(self.processes(), [])
+        with open(os.path.join(self.work, "saved")) as saved, open(os.path.join(self.work, "log")) as log:
+            self.assertEqual((saved.read(), log.read().splitlines()[-1]), ("1", "saving"))
 
     def test_nothing_is_tried_beside_the_recorded_run(self):
         with open(os.path.join(self.work, "late.py"), "w") as file:

@@ -200,7 +200,7 @@ TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or a
   CHECK(cure("host.cpu_throttled", "raise_cpu_limit") == "cpu limit 2 4");
 }
 
-TEST_CASE("no workers are added to a job whose own pages are swapped") {
+TEST_CASE("no workers are added where pages are swapped") {
   Facts f = factsOf(starving(1, 40, 0, 10));
   const auto risk = [&]() -> std::string {
     const Judgement j = f.judge();
@@ -214,7 +214,9 @@ TEST_CASE("no workers are added to a job whose own pages are swapped") {
   CHECK(risk().ends_with("; 3 GB free of the container's limit"));
   f.run.memoryPressureRatio = 0.2;  // perhaps another's
   CHECK(risk().ends_with("; the host is short of memory already"));
-  f.run.majorFaultsPerSecond = 50;
+  f.run.majorFaultsPerSecond = 50;  // perhaps of its data
+  CHECK(risk().ends_with("; the host is short of memory already"));
+  f.run.swapPagesPerSecond = 50;
   CHECK(risk() == "not offered");
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // host.noisy_neighbour: other programs use the CPU this run needs.
+#include <algorithm>
+
 #include "analysis/findings/build.h"
 
 namespace stallprof {
@@ -17,7 +19,10 @@ const AdviceDefinition kQuietHost{
 Maybe<Finding> noisyNeighbour(const Evidence& e) {
   if (e.external <= kExternal) return {};
   Finding f = findingOf(e, e.external, "Other programs use the CPU this run needs");
-  addEvidence(f, "others used {} of the usable cores", {ratioWord(e.external)});
+  const double used = e.run.externalCpuRatio.value_or(0) + e.run.stealRatio.value_or(0);
+  addEvidence(f, "others used {} of the usable cores", {ratioWord(std::min(1.0, used))});
+  if (used > e.external + 0.01)
+    addEvidence(f, "threads of the job waited for {} of them", {ratioWord(e.external)});
   if (e.run.stealRatio && *e.run.stealRatio > 0)
     addEvidence(f, "of which the hypervisor {}", {ratioWord(*e.run.stealRatio)});
   if (e.starved > 0)
@@ -26,8 +31,10 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
   addEvidence(f, "intervals are widened by as much");
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
-  return withAdvice(
-      f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, e.gains.predict(s))});
+  Prediction quiet = e.gains.predict(s);
+  if (quiet.low) quiet.low = std::max(1.0, *quiet.low);  // it takes nothing from the run
+  if (quiet.low && quiet.speedup) quiet.speedup = std::max(*quiet.low, *quiet.speedup);
+  return withAdvice(f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, quiet)});
 }
 
 }  // namespace

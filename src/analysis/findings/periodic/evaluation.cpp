@@ -51,8 +51,8 @@ Maybe<Finding> evaluation(const Evidence& e) {
   for (const Epoch& p : e.trainer.epochs)
     epochs += p.evaluation && p.end > e.trainer.windowBegin && p.begin < e.trainer.windowEnd;
   if (epochs > 0)
-    addEvidence(f, "{}{} in {} steps",
-                {countWord(epochs), textWord(epochs == 1 ? " epoch" : " epochs"),
+    addEvidence(f, "{} in {} steps",
+                {countWord(epochs, "evaluation"),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
   const Evaluations own = evaluationsIn(e);
   if (own.count > 0) {
