@@ -8,6 +8,7 @@
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/loader_origin.h"
+#include "analysis/facts/usage.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -116,15 +117,9 @@ StepTimes timesOf(const TrainerFacts& trainer) {
 std::vector<std::string> remarksOf(const Trace& trace) {
   constexpr std::size_t kMaxClocks = 3;
   std::vector<std::string> remarks;
-  std::int64_t first = -1, last = -1;
-  for (const auto& row : trace.cgroups) {
-    if (row.data.oomKills < 0) continue;
-    if (first < 0) first = row.data.oomKills;
-    last = row.data.oomKills;
-  }
-  if (last > first)
+  if (const std::int64_t killed = killedForMemory(trace); killed > 0)
     remarks.push_back("The control group of the run had no memory left: the kernel killed " +
-                      countOf(last - first, "process") + " of it.");
+                      countOf(killed, "process") + " of it.");
   if (const std::int64_t full = sharedMemoryFilled(trace); full > 0)
     remarks.push_back("/dev/shm was full (" + bytesText(static_cast<double>(full)) +
                       "): whoever writes more to it is killed by SIGBUS, as workers that hand over "

@@ -83,6 +83,18 @@ template <class Field>
   return *value / divisor;
 }
 
+// Processes of the run's control group that the kernel killed for want of memory.
+[[nodiscard]] inline std::int64_t killedForMemory(const Trace& trace) {
+  Maybe<std::int64_t> first;
+  std::int64_t last = 0;
+  for (const auto& row : trace.cgroups) {
+    if (row.data.oomKills < 0) continue;
+    if (!first) first = row.data.oomKills;
+    last = row.data.oomKills;
+  }
+  return first ? std::max<std::int64_t>(0, last - *first) : 0;
+}
+
 // CPU of all threads of a process in the interval; 0 where it was not seen.
 [[nodiscard]] inline Nanos cpuBetween(const ProcessLife& process, Nanos begin, Nanos end) {
   return Nanos(static_cast<Nanos::rep>(used(process, &ProcessUsage::cpu, begin, end).value_or(0)));

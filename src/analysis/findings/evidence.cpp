@@ -42,12 +42,19 @@ double externalOf(const RunFacts& run) {
                     0.0, 1.0);
 }
 
+// Of the usable cores, in use by others: what programs of a lower priority use is as good as idle.
+double busyByOthers(const RunFacts& run) {
+  constexpr double kQueued = 0.05;  // of the usable cores, waited for
+  if (run.queuedRatio.value_or(1) < kQueued) return externalOf(run);
+  return std::clamp(run.externalCpuRatio.value_or(0) + run.stealRatio.value_or(0), 0.0, 1.0);
+}
+
 // Cores that others use while more lie idle are no loss.
 bool lackedCores(const TrainerFacts& t, const RunFacts& run) {
   constexpr double kFewIdle = 0.9;  // of the usable cores, in use
   constexpr double kQueued = 0.05;  // of the window, the trainer was runnable without a core
   if (!run.jobCpuRatio) return true;
-  const double busy = *run.jobCpuRatio + externalOf(run) + run.siblingCpuRatio.value_or(0);
+  const double busy = *run.jobCpuRatio + busyByOthers(run) + run.siblingCpuRatio.value_or(0);
   return busy >= kFewIdle ||
          (t.window() > Nanos{} && seconds(t.starved) > kQueued * seconds(t.window()));
 }
@@ -164,6 +171,11 @@ std::string_view Evidence::phaseOfHalf() const {
   return extract >= transform ? "extract" : "transform";
 }
 
+bool Evidence::computeCeilingHoldsData() const {
+  constexpr double kSome = 0.05;  // of the window
+  return trainer.withoutFetches() && wait > kSome && !ceilings.empty();
+}
+
 double coresForPipeline(const Evidence& e, double cores, double external) {
   const double others = external + (e.beside + e.run.siblingCpuRatio.value_or(0)) * e.run.cores /
                                        std::max(cores, 0.25);
@@ -205,8 +217,8 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   const Demand& d = e.gains.demand();
   const double byDemand =
       perStep > 0 ? (d.batchCpu + d.trainerCpu) / perStep / std::max(0.25, run.cores) : 0;
-  e.coresBusy = std::min(
-      1.0, run.jobCpuRatio.value_or(byDemand) + external + run.siblingCpuRatio.value_or(0));
+  e.coresBusy = std::min(1.0, run.jobCpuRatio.value_or(byDemand) + busyByOthers(run) +
+                                  run.siblingCpuRatio.value_or(0));
   addWorkerBytes(e);
   return e;
 }

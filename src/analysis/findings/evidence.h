@@ -65,6 +65,8 @@ struct Evidence {
   [[nodiscard]] double unexplained() const { return other + unknownWait; }
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }
+  // No loader is known, so that the model has the data that the loop makes in the step's own time.
+  [[nodiscard]] bool computeCeilingHoldsData() const;
   [[nodiscard]] SourceLine loaderLine() const;
 };
 

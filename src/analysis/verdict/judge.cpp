@@ -52,6 +52,9 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   const Confidence highest = highestConfidence(e);
   Judgement j;
   j.ceilings = e.ceilings;
+  if (e.computeCeilingHoldsData())
+    std::erase_if(j.ceilings,
+                  [](const Ceiling& c) { return c.stage == "compute" && c.basis == "inferred"; });
   // Without steps and a known loop a smaller share may as well be of setup, or of what the program
   // is about; not where a program without an interpreter divides its time between data and compute.
   const bool divided = trainer.native.seen && e.unexplained() <= kMaxUnexplained;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/facts/hook_parts.h"
+#include "analysis/facts/usage.h"
 #include "analysis/facts/wording.h"
 
 namespace stallprof {
@@ -69,11 +70,12 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
     list.add("host.cpu_throttled", "CPU throttling " + percent(*r.throttledRatio));
   if (r.externalCpuRatio && !othersWidened(e))
     list.add("host.noisy_neighbour", "other programs' CPU " + percent(*r.externalCpuRatio));
-  if (r.memoryPressureRatio)
+  const bool killed = killedForMemory(e.trace) > 0;
+  if (r.memoryPressureRatio && !killed)
     list.add("host.memory_pressure", "memory pressure " + percent(*r.memoryPressureRatio));
   if (r.swapPagesPerSecond)
     list.add("host.memory_pressure", "swap " + number(*r.swapPagesPerSecond) + " pages/s");
-  if (const auto room = r.memoryRoom(); room && memoryShort(e) == MemoryShort::kNo)
+  if (const auto room = r.memoryRoom(); room && !killed && memoryShort(e) == MemoryShort::kNo)
     list.add("load.worker_memory", "memory headroom " + byteSize(static_cast<double>(*room)) +
                                        (r.limitedMemory() ? " of the container's limit" : ""));
   if (r.shmFree)
@@ -138,6 +140,8 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   missing(!e.run.cacheHitRatio, "page-cache hits");
   missing(!e.run.opensPerSecond, "file opens (counting them needs root, or CAP_PERFMON)");
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
+  if (e.computeCeilingHoldsData())
+    lines.emplace_back("the compute ceiling (the loop makes data in its steps)");
   for (const Ceiling& c : e.misfits)
     lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
                     percent(-c.gapRatio) + " below the measured pace)");

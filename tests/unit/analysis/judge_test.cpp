@@ -278,3 +278,47 @@ TEST_CASE("waiting that no rule explains is never called healthy") {
     CHECK(j.verdict.withheld->why == NoVerdict::Why::kNoFix);
   }
 }
+
+TEST_CASE("a compute ceiling that has the loop's own data in it is not shown") {
+  Facts f = factsOf(Training{.workers = 0, .compute = 4, .waitTransform = 6});
+  const auto ceiling = [&] {
+    const Judgement j = f.judge();
+    return std::any_of(j.ceilings.begin(), j.ceilings.end(),
+                       [](const Ceiling& c) { return c.stage == "compute"; });
+  };
+  CHECK(ceiling());
+  f.trainer.source = StepSource::kInferred;
+  CHECK_FALSE(ceiling());
+}
+
+TEST_CASE("memory is no headroom where the kernel killed a process for want of it") {
+  Facts f = factsOf(Training{});
+  f.run.memoryAvailable = 8'000'000'000;
+  const auto named = [&] {
+    const auto lines = f.judge().notAProblem;
+    return std::any_of(lines.begin(), lines.end(),
+                       [](const std::string& line) { return line.starts_with("memory headroom"); });
+  };
+  CHECK(named());
+  for (const std::int64_t kills : {2, 3}) {
+    CgroupUsage row;
+    row.oomKills = kills;
+    f.trace.cgroups.push_back({Nanos(kills), row});
+  }
+  CHECK_FALSE(named());
+}
+
+TEST_CASE("others' CPU costs no more than the job's threads waited for") {
+  Facts f = factsOf(Training{});
+  f.run.jobCpuRatio = 0.6;
+  f.run.externalCpuRatio = 0.4;
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+  f.run.queuedRatio = 0.02;
+  CHECK_FALSE(find(f.judge(), "host.noisy_neighbour"));
+  f.run.queuedRatio = 0.3;
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+  f.run.stealRatio = 0.4;  // no queue shows it
+  f.run.externalCpuRatio = 0.0;
+  f.run.queuedRatio = 0.0;
+  CHECK(find(f.judge(), "host.noisy_neighbour"));
+}
