@@ -45,9 +45,9 @@ extern const FindingDefinition kNoisyNeighbour(
          R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
      .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, the
   part of others counted as far as the job's threads waited for a core, and the job lacked them:
-  under a tenth of them was idle, or the trainer was runnable without a core over 5 % of the time. Below 25 % it is a caveat. Either way intervals widen by as much and
-  confidence drops from 5 % on; the verdict is withheld only where it exceeds the margin
-  between the first two findings.)",
+  under a tenth of them was idle, or the trainer was runnable without a core over 5 % of the time.
+  Below 25 % it is a caveat. Either way intervals widen by as much and confidence drops from 5 % on;
+  the verdict is withheld only where it exceeds the margin between the first two findings.)",
      .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
      .wrong = R"(helpers of the job that were not recognised as its own count as
   others, and so do ranks of it that are not recorded.)"});
