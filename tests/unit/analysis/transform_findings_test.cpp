@@ -200,6 +200,23 @@ TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or a
   CHECK(cure("host.cpu_throttled", "raise_cpu_limit") == "cpu limit 2 4");
 }
 
+TEST_CASE("batches that a library's own threads make on all cores are given to no worker") {
+  Training t = serial(68, 22);
+  t.cores = 2;
+  t.batchCpu = 129;
+  Facts f = factsOf(t);
+  f.run.jobCpuRatio = 0.95;
+  const auto offered = [&](const char* id) {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.in_process");
+    return found && adviceIn(*found, id);
+  };
+  CHECK_FALSE(offered("more_workers"));
+  CHECK(offered("offline_preprocess"));
+  f.run.jobCpuRatio = 0.5;
+  CHECK(offered("more_workers"));
+}
+
 TEST_CASE("no workers are added where pages are swapped") {
   Facts f = factsOf(starving(1, 40, 0, 10));
   const auto risk = [&]() -> std::string {
