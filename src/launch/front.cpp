@@ -28,14 +28,6 @@ bool has(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
 
-// `tee`, or a filter: it ends with what writes to it, which would die of writing to nobody.
-bool readsPipe(pid_t pid) {
-  char target[8] = {};
-  const std::string link = "/proc/" + std::to_string(pid) + "/fd/0";
-  return ::readlink(link.c_str(), target, sizeof target - 1) > 0 &&
-         std::string_view(target).starts_with("pipe:");
-}
-
 bool asksToEnd(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
@@ -188,17 +180,11 @@ std::vector<pid_t> Front::orphans() const {
   return pids;
 }
 
-// Sends SIGTERM, once each, to what the command left running, to what reads from a pipe only once
-// nothing else is left; how many still run. Not to what ends with its own parent: workers of a
-// loader that is writing a checkpoint.
+// How many still run. What ends with its own parent, as workers of a loader that is writing a
+// checkpoint, is not among them.
 std::size_t Front::endOrphans() {
   const std::vector<pid_t> left = orphans();
-  const bool readersAlone = std::all_of(left.begin(), left.end(), readsPipe);
-  for (const pid_t pid : left) {
-    if (has(sent_, pid) || (!readersAlone && readsPipe(pid))) continue;
-    ::kill(pid, SIGTERM);
-    sent_.push_back(pid);
-  }
+  terminateOnce(left, sent_);
   return left.size();
 }
 

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <set>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -80,15 +79,14 @@ void killChildren() {
 // All that the command left is a child by now, as this process takes in orphans. TERM comes once: a
 // second one would break in upon a checkpoint that the first has begun.
 void endOrphans(Nanos until) {
-  std::set<pid_t> sent;
+  std::vector<pid_t> sent;
   for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
     const std::vector<pid_t> left = childProcesses();
     if (left.empty()) return;
     if (now() >= until) killChildren();
-    for (const pid_t pid : left)
-      if (sent.insert(pid).second) ::kill(pid, SIGTERM);
+    terminateOnce(left, sent);
     ::poll(nullptr, 0, 20);
   }
 }

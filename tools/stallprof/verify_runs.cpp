@@ -33,8 +33,8 @@ constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 constexpr char kOnView[] =
     " (on a copy-on-write view of your files; --in-place runs on those themselves)";
 
-// Of the seconds of steps that a run was given, those after its last batch and update; 0: it was
-// given steps, or updates nothing.
+// Of the seconds of steps that a run was given and did not end in, those after its last batch and
+// update; 0: it was given steps, or updates nothing.
 double silentSeconds(const Trace& trace, const VerifyPlan& plan) {
   if (plan.window.at(0) != "--for" || trace.optimizerSteps.empty()) return 0;
   Nanos first = trace.optimizerSteps.front().at, last = first;
@@ -43,7 +43,9 @@ double silentSeconds(const Trace& trace, const VerifyPlan& plan) {
     last = std::max(last, step.at);
   }
   for (const auto& fetch : trace.fetches) last = std::max(last, fetch.at);
-  return std::max(0.0, std::stod(plan.window.at(1)) - seconds(last - first));
+  const Nanos given = first + fromSeconds(std::stod(plan.window.at(1)));
+  const Nanos end = trace.ends.empty() ? given : std::min(given, trace.ends.back().at);
+  return std::max(0.0, seconds(end - last));
 }
 
 class Runs {
@@ -139,10 +141,11 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                      "over data, that comes first"};
   // A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
   // stands still, and its steps before that say nothing of a gain.
-  const double silent = drains ? 0 : silentSeconds(read.value().trace, plan_);
-  if (!name.starts_with("fix") && !name.starts_with("tune-"))
+  const bool changed = name.starts_with("fix") || name.starts_with("tune-");
+  const double silent = silentSeconds(read.value().trace, plan_);
+  if (name.starts_with("base") || longest_ == Nanos(0))
     silent_ = std::max(silent_, silent);
-  else if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
+  else if (changed && silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
     return Error{Error::Kind::kUsage,
                  fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
                              trials_.windowSeconds)};

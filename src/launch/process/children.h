@@ -11,4 +11,8 @@ namespace stallprof {
 // kernel does not list them (CONFIG_PROC_CHILDREN).
 [[nodiscard]] std::vector<pid_t> childProcesses();
 
+// SIGTERM to each of `pids` that is not among those `sent` one already; to what reads from a pipe,
+// as `tee` does, only where nothing else is left: what writes to it would die of writing to nobody.
+void terminateOnce(const std::vector<pid_t>& pids, std::vector<pid_t>& sent);
+
 }  // namespace stallprof
