@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -78,9 +79,14 @@ std::string TrialCommand::check() {
 std::string TrialCommand::takeCommand(const Manifest& manifest) {
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
+  // What a call that was killed left needs a little to end.
+  constexpr int kTries = 100, kEvery = 100;  // milliseconds
   lock_ = openAt(AT_FDCWD, recording_.c_str(), O_RDONLY | O_DIRECTORY);
-  if (lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return "another verify or tune of this recording runs";
+  for (int tried = 0; lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0; ++tried) {
+    if (errno != EWOULDBLOCK) break;  // a file system without locks
+    if (tried == kTries) return "another verify or tune of this recording runs";
+    ::poll(nullptr, 0, kEvery);
+  }
   if (stillRuns(recording_))
     return "the recorded command still runs: trials beside it would slow it down, and it them";
   std::error_code error;
