@@ -93,7 +93,6 @@ void Front::begin(pid_t command) {
 
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   Control& control = recorder_.control();
-  std::optional<CommandStatus> ended;
   for (;;) {
     // What comes while we have no CPU is read in the next turn: nothing is overdue before it was
     // read, and nothing was read before it came.
@@ -104,14 +103,13 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     watchRecorder();
     reapOrphans();
     decide(at);
-    if (!ended) ended = commandEnded();
-    ended_ = ended.has_value();
-    if (ended && orphansEnded(*ended)) return *ended;
+    if (!ended_) ended_ = commandEnded();
+    if (ended_ && orphansEnded(*ended_)) return *ended_;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
     // needs the witness asked again.
     pollfd ready[2] = {{signals_.get(), POLLIN, 0},
                        {control.closed() ? -1 : control.fd(), POLLIN, 0}};
-    ::poll(ready, 2, judge_.waiting() ? 1 : ended ? kOrphansEvery : -1);
+    ::poll(ready, 2, judge_.waiting() ? 1 : ended_ ? kOrphansEvery : -1);
     if (ready[1].revents == 0) continue;
     while (const auto message = control.receive())
       if (message->kind == ControlMessage::Kind::kProgress)

@@ -74,9 +74,10 @@ class Front {
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
   bool recorderAlive_ = true, terminated_ = false, enough_ = false;
-  bool supervised_ = false, ended_ = false, unwanted_ = false;
-  std::vector<pid_t> spared_;  // children that we had before the command
-  std::vector<pid_t> sent_;    // orphans of the command that were sent SIGTERM
+  bool supervised_ = false, unwanted_ = false;
+  std::optional<CommandStatus> ended_;  // the command; what it left may still run
+  std::vector<pid_t> spared_;           // children that we had before the command
+  std::vector<pid_t> sent_;             // orphans of the command that were sent SIGTERM
 };
 
 }  // namespace stallprof

@@ -124,8 +124,10 @@ Ended waitInside(pid_t inside, const RecordedRun& run) {
     for (pid_t ended = 1; ended > 0;) {
       ended = ::waitpid(-1, &end.status, WNOHANG);
       if (ended == inside) return end;
-      if (ended < 0 && errno == ECHILD) end.status = 125 << 8;  // nobody is left to wait for
-      if (ended < 0 && errno == ECHILD) return end;
+      if (ended < 0 && errno == ECHILD) {  // nobody is left to wait for
+        end.status = 125 << 8;
+        return end;
+      }
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
     const bool late = run.limit > Nanos(0) && now() - began > run.limit;

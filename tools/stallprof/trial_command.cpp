@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "launch/setup/overrides.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
@@ -76,17 +77,23 @@ std::string TrialCommand::check() {
   return "";
 }
 
+// False where another call has it. What one that was killed left may need its grace to end.
+bool TrialCommand::lock() {
+  constexpr Nanos kWait = std::chrono::seconds(6);
+  lock_ = openAt(AT_FDCWD, recording_.c_str(), O_RDONLY | O_DIRECTORY);
+  const Nanos until = now() + kWait;
+  while (lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) break;  // a file system without locks
+    if (now() > until) return false;
+    ::poll(nullptr, 0, 100);
+  }
+  return true;
+}
+
 std::string TrialCommand::takeCommand(const Manifest& manifest) {
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
-  // What a call that was killed left needs a little to end.
-  constexpr int kTries = 100, kEvery = 100;  // milliseconds
-  lock_ = openAt(AT_FDCWD, recording_.c_str(), O_RDONLY | O_DIRECTORY);
-  for (int tried = 0; lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0; ++tried) {
-    if (errno != EWOULDBLOCK) break;  // a file system without locks
-    if (tried == kTries) return "another verify or tune of this recording runs";
-    ::poll(nullptr, 0, kEvery);
-  }
+  if (!lock()) return "another verify or tune of this recording runs";
   if (stillRuns(recording_))
     return "the recorded command still runs: trials beside it would slow it down, and it them";
   std::error_code error;

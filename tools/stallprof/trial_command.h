@@ -47,6 +47,7 @@ class TrialCommand : public Command {
  private:
   std::string takeOverrides(const std::vector<Untrusted>& words);
   void takeEnvironment(const Manifest& manifest);
+  bool lock();
   Status makeView();
   [[nodiscard]] std::string allTrials() const;  // the directory
   void clear(const std::string& place) const;

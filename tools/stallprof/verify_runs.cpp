@@ -62,6 +62,11 @@ class Runs {
   void judge(double alpha);
   [[nodiscard]] bool decided() const;
   void compareMemory();
+  [[nodiscard]] RecordedRun recordedRun(const std::string& name,
+                                        const std::vector<std::string>& options) const;
+  // That, and an Error for a changed one that stands still.
+  Result<MeasuredRun> judged(const std::string& name, const std::vector<std::string>& options,
+                             bool asItIs);
   // The Error says why it gave no steps.
   Result<MeasuredRun> run(const std::string& name, const std::vector<std::string>& options);
   Status run(std::size_t which, std::size_t number);
@@ -97,7 +102,24 @@ void Runs::noteOthers(double ratio) {
                                percentText(noise_) + " at most.";
 }
 
-Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::string>& options) {
+// A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
+// stands still, and its steps before that say nothing of a gain.
+Result<MeasuredRun> Runs::judged(const std::string& name, const std::vector<std::string>& options,
+                                 bool asItIs) {
+  auto measured = run(name, options);
+  if (!measured.ok()) return measured;
+  const double silent = measured.value().silent;
+  if (asItIs)
+    silent_ = std::max(silent_, silent);
+  else if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
+                             trials_.windowSeconds)};
+  return measured;
+}
+
+RecordedRun Runs::recordedRun(const std::string& name,
+                              const std::vector<std::string>& options) const {
   RecordedRun run;
   run.recording = (fs::path(plan_.place) / (name + ".stallprof")).string();
   run.log = (fs::path(plan_.place) / (name + ".log")).string();
@@ -111,6 +133,11 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   run.view = plan_.view;
   run.trial = true;
   if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kLongerByAtLeast;
+  return run;
+}
+
+Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::string>& options) {
+  const RecordedRun run = recordedRun(name, options);
   const Nanos began = now();
   const auto status = runRecorded(run);
   if (!status.ok()) return status.error();
@@ -139,23 +166,13 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                  name +
                      " ended before it trained: its steps are of an evaluation, or another pass "
                      "over data, that comes first"};
-  // A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
-  // stands still, and its steps before that say nothing of a gain.
-  const bool changed = name.starts_with("fix") || name.starts_with("tune-");
-  const double silent = silentSeconds(read.value().trace, plan_);
-  if (name.starts_with("base") || longest_ == Nanos(0))
-    silent_ = std::max(silent_, silent);
-  else if (changed && silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
-    return Error{Error::Kind::kUsage,
-                 fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
-                             trials_.windowSeconds)};
   const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
                countText(analysis.steps.windowCount).c_str(), seconds(took));
   longest_ = std::max(longest_, took);
-  MeasuredRun measured{1 / *rate, {}};
+  MeasuredRun measured{1 / *rate, {}, silentSeconds(read.value().trace, plan_)};
   if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
@@ -168,7 +185,7 @@ Status Runs::run(std::size_t which, std::size_t number) {
     const auto& fix = trials_.trials[which].options;
     options.insert(options.end(), fix.begin(), fix.end());
   }
-  const auto measured = run(name + "-" + std::to_string(number), options);
+  const auto measured = judged(name + "-" + std::to_string(number), options, which == kBase);
   if (measured.ok()) {
     (which == kBase ? base_ : trials_.trials[which].fix).push_back(measured.value().step);
     if (measured.value().peakBytes) bytes_[which].push_back(*measured.value().peakBytes);
@@ -247,9 +264,8 @@ Status Runs::search(const Search& search) {
     if (!options) return Done{};
     std::vector<std::string> all = plan_.window;
     all.insert(all.end(), options->begin(), options->end());
-    if (const Status taken = search.take(run(search.name + "-" + std::to_string(number), all));
-        !taken.ok())
-      return taken;
+    const std::string name = search.name + "-" + std::to_string(number);
+    if (const Status taken = search.take(judged(name, all, number == 1)); !taken.ok()) return taken;
   }
 }
 

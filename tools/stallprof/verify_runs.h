@@ -38,9 +38,11 @@ struct VerifyPlan {
 struct MeasuredRun {
   double step = 0;          // seconds
   Maybe<double> peakBytes;  // resident, of all processes
+  double silent = 0;        // seconds at its end without a batch or an update
 };
 
-// Settings that are run once each, every one chosen by what the earlier ones gave.
+// Settings that are run once each, every one chosen by what the earlier ones gave; the first is the
+// command as it is.
 struct Search {
   std::string name;  // of its runs
   // Options of `run` of the next one; null: it is over.

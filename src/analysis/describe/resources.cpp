@@ -164,7 +164,8 @@ void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
   run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, begin, end, true);
   run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, begin, end, true);
   const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, begin, end, true);
-  if (shm && run.shmPeak) run.shmFree = std::max<std::int64_t>(0, *shm - *run.shmPeak);
+  if (shm.value_or(0) > 0 && run.shmPeak)  // 0: it has no limit
+    run.shmFree = std::max<std::int64_t>(0, *shm - *run.shmPeak);
   run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, begin, end), time * 1e9);
   const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, begin, end);
   const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, begin, end);

@@ -42,7 +42,7 @@ class Progress : public EventOut {
     std::uint64_t steps = 0;
     Nanos first{-1};
   };
-  [[nodiscard]] Made made(bool fromUpdate = false) const;
+  [[nodiscard]] Made made(bool fromUpdate) const;
   // The hook reported that it changed each of the awaited settings.
   [[nodiscard]] bool changed() const { return awaited_.empty(); }
   // Events that came by.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How the runs of `verify` begin and end. No gain is judged: this may run beside other tests."""
+import fcntl
 import json
 import os
 import subprocess
@@ -7,7 +8,8 @@ import unittest
 
 from trials import PYTHON, STALLPROF, Training
 
-# An evaluation of 60 batches, then a training, whose loader's workers wait for a lock for ever.
+# An evaluation of 60 batches, then a training, whose loader's workers wait for a lock for ever: at once, or
+# with the argument `later` after 50 batches.
 LATE = """
 import os, signal, sys, threading, time, torch
 from torch.utils.data import DataLoader, Dataset
@@ -16,7 +18,7 @@ class Slow(Dataset):
     def __len__(self): return 4000
     def __getitem__(self, i):
         time.sleep(0.004)
-        if torch.utils.data.get_worker_info(): lock.acquire()
+        if torch.utils.data.get_worker_info() and i >= (400 if "later" in sys.argv else 0): lock.acquire()
         return torch.ones(4)
 terms = []
 def save(number, frame):
@@ -44,10 +46,13 @@ for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
 
 
 class Endings(Training):
-    def test_trials_are_of_the_training_end_it_wherever_it_runs_and_end_a_fix_that_hangs(self):
-        """An evaluation comes first, a shell starts the program, and workers never give a batch."""
+    def setUp(self):
+        super().setUp()
         with open(os.path.join(self.work, "late.py"), "w") as file:
             file.write(LATE)
+
+    def test_trials_are_of_the_training_end_it_wherever_it_runs_and_end_a_fix_that_hangs(self):
+        """An evaluation comes first, a shell starts the program, and workers never give a batch."""
         seen = dict(os.environ, OMP_NUM_THREADS="1")
         subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--steps", "60",
                         "--count-from", "optimizer-step", "--", "sh", "-c", PYTHON + " late.py " + self.dir + "; exit 0"],
@@ -64,9 +69,15 @@ class Endings(Training):
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
                          "tried and failed: fix1-1 had not ended after .* and was ended")
 
+    def test_a_fix_that_stands_still_after_some_steps_has_failed(self):
+        self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from",
+                       "optimizer-step", "--", PYTHON, "late.py", "later")
+        fix = self.report()["findings"][0]["advice"][0]["id"]
+        self.stallprof("verify", "--for", "4", "--fix", fix, "--in-place", self.recording)
+        self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
+                         "tried and failed: fix1-1 made no step in the last")
+
     def test_a_training_behind_a_pipe_saves_at_its_one_term_before_what_reads_it_ends(self):
-        with open(os.path.join(self.work, "late.py"), "w") as file:
-            file.write(LATE)
         self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "20", "--", "sh", "-c",
                        PYTHON + " late.py save " + self.dir + " 2>&1 | tee log; exit 0")
         self.assertEqual(self.processes(), [])
@@ -74,8 +85,6 @@ class Endings(Training):
             self.assertEqual((saved.read(), log.read().splitlines()[-1]), ("1", "saving"))
 
     def test_nothing_is_tried_beside_the_recorded_run(self):
-        with open(os.path.join(self.work, "late.py"), "w") as file:
-            file.write(LATE)
         live = subprocess.Popen([STALLPROF, "run", "--report", "none", "-o", self.recording, "--", PYTHON, "late.py"],
                                 cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
@@ -84,6 +93,10 @@ class Endings(Training):
         finally:
             live.terminate()
             live.communicate()
+        recording = os.open(self.recording, os.O_RDONLY)
+        self.addCleanup(os.close, recording)
+        fcntl.flock(recording, fcntl.LOCK_EX)   # as another call of verify has it
+        self.assertIn("another verify or tune", self.stallprof("verify", self.recording, status=2).stderr)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import unittest
 
 from trials import PYTHON, STALLPROF, Training, files_below, needs_view
 
+
 class Verify(Training):
     @needs_view
     def test_a_gain_is_measured_and_the_users_files_stay_as_they_were(self):

@@ -478,3 +478,10 @@ TEST_CASE("a window of no length measures nothing and divides by nothing") {
   CHECK(!run.jobCpuRatio);
   CHECK(!measureResources(trace, facts, findRoles(trace), run).netBytesPerSecond);
 }
+
+TEST_CASE("shared memory without a limit is not said to be full") {
+  const RunFacts run = runOf(traceOf("10s host mem_available=900 shm_used=0 shm_total=0\n"
+                                     "20s host mem_available=900 shm_used=0 shm_total=0\n"),
+                             false);
+  CHECK_FALSE(run.shmFree);
+}
