@@ -69,8 +69,8 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.trainer.join(part.trainer);
   all.ownPython += part.ownPython;
   all.gilKnown += part.gilKnown;
-  all.stepIdle.join(part.stepIdle);
-  all.stepLockWaits += part.stepLockWaits;
+  all.ownIdle.join(part.ownIdle);
+  all.ownLockWaits += part.ownLockWaits;
   all.lockBeside += part.lockBeside;
   all.lockProducers += part.lockProducers;
   all.openingFiles += part.openingFiles;
@@ -83,6 +83,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.lockWanted.join(part.lockWanted);
   all.lockWaits += part.lockWaits;
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);
+  joinFunctions(trace, all.lockHolders, std::move(part.lockHolders));
   joinFunctions(trace, all.functions, std::move(part.functions));
   joinLines(trace, all.lines, std::move(part.lines));
   append(all.collectives, std::move(part.collectives));

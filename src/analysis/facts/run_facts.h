@@ -19,6 +19,8 @@ struct RankFacts {
   // Share of its time in collectives: that its device ran nothing else; without one that its thread
   // stood in them.
   double collectives = 0;
+  double chance = 0;             // half of that share's 90 % interval; 0: it is counted
+  double wait = 0, compute = 0;  // shares of its time, for data and in steps
   double late = 0;  // of the uneven steps: the others waited for it
 };
 

@@ -110,12 +110,14 @@ struct StackFacts {
   SampleSum trainer;     // all samples of it in the window, those without a stack too
   double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0;   // in steps: samples that know the lock
-  // In steps: samples without a core or blocked, and of those the ones that wait for the lock.
-  SampleSum stepIdle;
-  double stepLockWaits = 0;
+  // In steps, and in fetches of its own: samples without a core or blocked, and of those the ones
+  // that wait for the lock.
+  SampleSum ownIdle;
+  double ownLockWaits = 0;
   // Samples of the trainer's process that hold the lock beside the trainer: of all its threads, and
   // of those that make data.
   double lockBeside = 0, lockProducers = 0;
+  std::vector<FunctionSamples> lockHolders;  // of those that make none, most samples first
   // Native samples of the threads that make batches: the kernel opens files for them, or reads.
   double openingFiles = 0, readingFiles = 0;
   double trainerTime = 0;                          // the weight of all samples of it, seconds

@@ -35,7 +35,7 @@ bool asked(const FunctionSamples& f, const HotQuery& q) {
 
 double allOf(const Evidence& e, const HotQuery& q) {
   double all = 0;
-  for (const FunctionSamples& f : e.trainer.stacks.functions)
+  for (const FunctionSamples& f : e.trainer.stacks.*q.functions)
     if (asked(f, q)) all += counted(f, q.of);
   return all;
 }
@@ -65,7 +65,7 @@ Confidence shareConfidence(const Evidence& e) {
 
 Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
   std::map<std::tuple<StringId, StringId>, HotFunction> functions;
-  for (const FunctionSamples& f : e.trainer.stacks.functions) {  // most samples first
+  for (const FunctionSamples& f : e.trainer.stacks.*q.functions) {  // most samples first
     if (!asked(f, q) || f.hot.none() || counted(f, q.of) <= 0) continue;
     const StackSeen& frame = e.trace.stack(f.hot);
     HotFunction& sum = functions[{frame.function, frame.file}];

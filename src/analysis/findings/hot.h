@@ -21,6 +21,7 @@ struct HotQuery {
   Maybe<OverheadKind> overhead;
   enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits } of = Of::kAll;
   std::string_view rule = {};  // empty: any
+  std::vector<FunctionSamples> StackFacts::*functions = &StackFacts::functions;
 };
 [[nodiscard]] Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& query);
 

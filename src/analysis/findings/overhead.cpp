@@ -37,6 +37,20 @@ Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {
   return shareOf(s.trainerTime > 0 ? time / s.trainerTime * s.trainer.samples : 0, s.trainer);
 }
 
+// The scheduler knows exactly how long the trainer's thread was blocked, and samples why: those of
+// a thread that is blocked for less than a millisecond at a time miss half of it.
+Share shareOfLock(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const Share sampled = shareOf(s.ownLockWaits, s.trainer);
+  if (!e.trainerBlockedKnown) return sampled;
+  const bool ownFetches = e.loader && e.workers() == 0;  // no waiting for others
+  const double blocked = std::max(0.0, e.trainerBlocked - (ownFetches ? 0 : e.wait) - e.periodic);
+  const Share ofIdle = shareOf(s.ownLockWaits, s.ownIdle);
+  const Share counted{ofIdle.value * blocked, ofIdle.low * blocked, ofIdle.high * blocked};
+  // No more than all of it; a sample comes a little after the lock was got.
+  return counted.value > sampled.value || sampled.value > blocked ? counted : sampled;
+}
+
 Finding overheadFinding(const Evidence& e, double share, std::string title) {
   Finding f = findingOf(e, share, std::move(title));
   f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;

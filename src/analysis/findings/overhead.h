@@ -24,6 +24,8 @@ namespace stallprof {
 
 // Of the training thread's time.
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
+// In which it waits for the interpreter's lock, in steps and in fetches of its own.
+[[nodiscard]] Share shareOfLock(const Evidence& e);
 
 // High with 100 steps in the window.
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);

@@ -17,7 +17,7 @@ void add(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double
 }
 
 const char* producersStage(const BatchDemand& b) {
-  return b.io + b.blocked > b.cpu ? "extract" : "transform";
+  return b.io > b.blocked + b.cpu ? "extract" : "transform";
 }
 
 }  // namespace

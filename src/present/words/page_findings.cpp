@@ -56,6 +56,18 @@ class FindingTable {
   std::size_t id_ = 11, share_ = 5, gain_ = 13, title_ = 0;
 };
 
+// The row whose gain is larger than all others', where that is not the first: a cause within rank 1
+// may gain more than it. Null: none is.
+const FindingRow* largestGain(const std::vector<FindingRow>& rows) {
+  const FindingRow* best = nullptr;
+  double most = 0;
+  for (const FindingRow& row : rows) {
+    const double gain = shownSpeedup(predictionOf(*row.finding)).value_or(1);
+    if (!row.minor && gain > most) most = gain, best = &row;
+  }
+  return best == rows.data() ? nullptr : best;
+}
+
 void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::string& ties,
                  const Detail& detail) {
   if (rows.empty()) {
@@ -64,10 +76,13 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
   }
   const FindingTable table(rows, page.width());
   table.heading(page);
+  const FindingRow* largest = largestGain(rows);
   std::size_t shown = 0;
   std::vector<std::string> rest;
   for (const FindingRow& r : rows) {
-    if (shown < detail.rows && !(r.minor && shown > 0)) {
+    if (&r == largest) {
+      table.finding(page, r);
+    } else if (shown < detail.rows && !(r.minor && shown > 0)) {
       ++shown;
       table.finding(page, r);
     } else {
@@ -182,9 +197,12 @@ std::string placeText(const SourceLine& line, std::size_t columns) {
 void findings(Page& page, const Analysis& a, const PresentOptions& options, const Detail& detail) {
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
+  const FindingRow* largest = largestGain(rows);
+  std::size_t places = std::max<std::size_t>(1, detail.unfolded - (largest ? 1 : 0));
   std::vector<const Finding*> unfolded;
   for (const FindingRow& row : rows) {
-    if (row.minor || unfolded.size() == detail.unfolded) continue;
+    if (row.minor || (&row != largest && places == 0)) continue;
+    if (&row != largest) --places;
     unfold(page, *row.finding, sameChangeIn(unfolded, *row.finding), options, detail);
     unfolded.push_back(row.finding);
   }

@@ -72,6 +72,22 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+TEST_CASE("a wait for a batch while XLA computes what was called before costs nothing") {
+  const auto blamed = [](const std::string& name, const std::string& run) {
+    const std::string pool = "0 thread thread=3 process=1 tid=102 name=\"" + name +
+                             "\"\n"
+                             "repeat 200 every 100ms\n"
+                             "0ms slice thread=3 duration=60ms samples=6 run=" +
+                             run + " wait=running\nend\n";
+    return *analyze(test::traceOf(kThreads + pool + trainer() + other("60ms", "running", 6)))
+                .breakdown.phase;
+  };
+  CHECK(near(blamed("tf_XLAEigen", "60ms").compute, 1));
+  CHECK(near(blamed("tf_XLAEigen", "60ms").transform, 0));
+  CHECK(near(blamed("tf_XLAEigen", "12ms").transform, 0.6));
+  CHECK(near(blamed("worker", "60ms").transform, 0.6));
+}
+
 namespace {
 
 // 20 s in which `waits` is at stack 3 in 6 of 10 samples and at stack 4 in the others, in no even
@@ -404,6 +420,20 @@ TEST_CASE("a step that waits for the lock which threads ahead of it hold is boun
   CHECK(near(lock->shareRatio, 0.3));
   CHECK(lock->hot.function.raw() == "parse");
   CHECK(a.verdict.boundBy == "transform");
+}
+
+TEST_CASE(
+    "a step that waits for the lock which a thread holds that makes nothing names its function") {
+  const Analysis a = analyze(test::traceOf(beside("waits", "Queue.get")));
+  const Finding* lock = test::find(a, "compute.gil_bound");
+  REQUIRE(lock != nullptr);
+  CHECK(lock->rank == 1);
+  CHECK(near(lock->shareRatio, 0.3));
+  CHECK(lock->hot.function.raw() == "parse");
+  REQUIRE(lock->advice.front().predicted.speedup);
+  CHECK(near(*lock->advice.front().predicted.speedup, 1 / 0.7));
+  CHECK(lock->advice.front().predicted.basis == Basis::kAssumed);
+  CHECK(a.verdict.boundBy == "compute");
 }
 
 TEST_CASE(

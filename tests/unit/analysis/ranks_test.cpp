@@ -152,6 +152,17 @@ TEST_CASE("two samples that found a rank asleep say nothing of it") {
   CHECK(find(a, "comm.straggler_rank") == nullptr);
 }
 
+TEST_CASE("a rank is late, too, where much of each collective is the sending itself") {
+  const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 4, 6) + samples(1, 1190, 4, 6) +
+                                           samples(2, 1090, 6, 4) + samples(2, 1190, 6, 4))));
+  const Finding* f = find(a, "comm.straggler_rank");
+  REQUIRE(f);
+  CHECK(f->rank == 1);
+  CHECK(near(f->shareRatio, 0.2));
+  REQUIRE(f->evidence.size() == 2);
+  CHECK(f->evidence[1].text == "it computes 60 % of its time, the others 40 %");
+}
+
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
   const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 4, 6) + samples(1, 1190, 10, 0) +

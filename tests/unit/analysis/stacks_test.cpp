@@ -44,6 +44,14 @@ std::string training(const std::string& samples, const std::string& wait = "runn
          "end\n";
 }
 
+// The same, and the trainer is on a CPU for 2 ms of each fetch and step.
+std::string blocked(std::string text) {
+  for (const std::string time :
+       {"cpu=60ms", "run=60ms samples=6 wait=futex", "run=40ms samples=4 wait=running"})
+    text.replace(text.find(time) + 4, 2, "2");
+  return text;
+}
+
 // In the fetch two samples open and four resize; in the step one of four logs.
 const char* const kSamples =
     "15ms stack_slice thread=1 duration=10ms stack=5 samples=2\n"
@@ -228,6 +236,32 @@ TEST_CASE("threads that take turns at the lock are found, one thread that waits 
   };
   CHECK(test::find(analyze(test::traceOf(waits(4))), "transform.gil_bound"));
   CHECK(!test::find(analyze(test::traceOf(waits(1))), "transform.gil_bound"));
+}
+
+TEST_CASE(
+    "a thread that works whether or not a batch is made holds the lock, and makes no batches") {
+  // Thread 2 holds the lock in the fetch for 40 of 60 ms and, or not, in the step, where 1 waits.
+  const auto of = [&](const std::string& inStep) {
+    return analyze(test::traceOf(
+        blocked("0 thread thread=2 process=1 tid=101\n"
+                "0 stack stack=8 file=\"board.py\" function=\"render\" line=7\n" +
+                training("15ms stack_slice thread=1 duration=50ms stack=4 samples=6 gil=waits\n"
+                         "20ms slice thread=2 duration=60ms run=60ms samples=6 wait=running\n"
+                         "15ms stack_slice thread=2 duration=50ms stack=8 samples=6 gil=holds\n"
+                         "75ms stack_slice thread=1 duration=30ms stack=7 samples=4 gil=waits\n" +
+                             inStep,
+                         "futex"))));
+  };
+  const Analysis board =
+      of("80ms slice thread=2 duration=20ms run=20ms samples=2 wait=running\n"
+         "75ms stack_slice thread=2 duration=20ms stack=8 samples=3 gil=holds\n");
+  const Finding* held = test::find(board, "compute.gil_bound");
+  REQUIRE(held);
+  CHECK(held->hot.function.raw() == "render");
+  CHECK(!test::find(board, "transform.gil_bound"));
+  for (const FunctionInfo& f : board.functions) CHECK(f.hot.function.raw() != "render");
+  const Analysis pool = of("");
+  CHECK(!test::find(pool, "compute.gil_bound"));
 }
 
 TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks") {

@@ -298,6 +298,19 @@ TEST_CASE("a finding inside another names it, and one of small gain is not unfol
   CHECK(!contains(text, "save in a background thread"));
 }
 
+TEST_CASE("a finding that gains more than the first keeps its text on a full page") {
+  const auto fullPage = [](double gain) {
+    Analysis a = samples::inputBound();
+    a.findings[1].advice[0].change.to = "another number";
+    a.findings[1].advice[0].predicted.speedup = a.findings[1].advice[0].predicted.high = gain;
+    for (int i = 0; i < 22; ++i) a.ceilings.push_back(a.ceilings[0]);
+    return reportText(a, wide(100));
+  };
+  const std::string id = "\n2  " + samples::inputBound().findings[1].id;
+  CHECK(contains(fullPage(4.0), id));
+  CHECK(!contains(fullPage(1.1), id));
+}
+
 TEST_CASE("the machine-readable report is one object that ends in a line") {
   for (const auto& [name, make] : kSamples) {
     INFO(name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "analysis/facts/observed.h"
 #include "analysis/facts/stack_samples.h"
@@ -16,7 +17,8 @@ constexpr double kComputes = 0.20;        // of a thread's running samples: it i
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval: nobody is waited for
-constexpr int kMaxDepth = 8;              // of processes: a launcher's shells, a fork server
+constexpr std::string_view kCompiledPool = "tf_XLA";  // how XLA on a CPU names its threads
+constexpr int kMaxDepth = 8;  // of processes: a launcher's shells, a fork server
 
 // In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
 bool ofModel(const StackLabel& label) {
@@ -42,7 +44,9 @@ class Finder {
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
     const auto take = [&](ThreadId id) {
-      if (computes(id)) {
+      const bool compiled = trace_.text(trace_.thread(id).name).starts_with(kCompiledPool);
+      if (compiled) found_.compiled.push_back(id);
+      if (compiled || computes(id)) {
         found_.computing = true;
         return;
       }
@@ -169,6 +173,12 @@ bool ProducerThreads::graphHidden(const StackLabel& label, Wait wait) const {
 
 bool ProducerThreads::has(ThreadId id) const {
   return std::find(threads.begin(), threads.end(), id) != threads.end();
+}
+
+bool ProducerThreads::computedMeanwhile(const Trace& trace, const Interval& wait) const {
+  Observed all;
+  for (const ThreadId id : compiled) all += observe(trace.thread(id), wait);
+  return 2 * worked(all) >= wait.length() && worked(all) > Nanos{};
 }
 
 ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& wait) const {

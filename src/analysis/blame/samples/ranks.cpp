@@ -28,12 +28,28 @@ double shareOnDevice(const TrainerFacts& t) {
   return any && d.traced > Nanos{} ? seconds(d.collectives) / seconds(d.traced) : 0;
 }
 
-double shareOf(const TrainerFacts& t) {
-  if (!t.device.devices.empty()) return shareOnDevice(t);
+RankFacts rankFacts(const TrainerFacts& t) {
   Split split = t.split;
   Blame blame = t.blame;
   refine(t.stacks, split, blame);
-  return t.window() > Nanos{} ? seconds(split.comm) / seconds(t.window()) : 0;
+  const auto share = [&](Nanos time) {
+    return t.window() > Nanos{} ? seconds(time) / seconds(t.window()) : 0;
+  };
+  RankFacts r;
+  r.process = t.process;
+  r.collectives = share(split.comm);
+  r.wait = share(split.wait), r.compute = share(split.compute);
+  if (!t.device.devices.empty()) {
+    r.collectives = shareOnDevice(t);
+  } else if (!t.stacks.collectives.empty()) {
+    // Samples of different steps are as many witnesses, however alike.
+    SampleSum all = t.stacks.trainer;
+    const double witnesses = std::min(all.samples, static_cast<double>(t.windowSteps()));
+    if (witnesses > all.effective()) all.squares = all.samples * all.samples / witnesses;
+    const Share sampled = shareOf(r.collectives * all.samples, all);
+    r.chance = (sampled.high - sampled.low) / 2;
+  }
+  return r;
 }
 
 // When its thread stood in collectives, by time.
@@ -171,11 +187,11 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
     return !t->device.devices.empty();
   });
   for (const TrainerFacts* t : trainers) {
-    const double share = shareOf(*t);
+    const RankFacts facts = rankFacts(*t);
     // Without a device the one that never waits is a rank, too.
-    if (devices ? share <= 0 : !together(*trainers[0], *t)) continue;
+    if (devices ? facts.collectives <= 0 : !together(*trainers[0], *t)) continue;
     ranks.push_back(t);
-    balance.ranks.push_back({t->process, share});
+    balance.ranks.push_back(facts);
   }
   const bool any = std::any_of(balance.ranks.begin(), balance.ranks.end(),
                                [](const RankFacts& r) { return r.collectives > 0; });

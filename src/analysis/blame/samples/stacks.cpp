@@ -7,11 +7,11 @@
 
 #include "analysis/blame/samples/batch_releases.h"
 #include "analysis/blame/samples/function_tally.h"
+#include "analysis/blame/samples/lock_samples.h"
 #include "analysis/blame/samples/native_split.h"
 #include "analysis/blame/samples/ranks.h"
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
-#include "analysis/facts/lock_samples.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/loop_lines.h"
 #include "analysis/steps/own_phases.h"
@@ -39,6 +39,7 @@ class Gatherer {
         end_(end),
         threads_(threads),
         functions_(trace),
+        makers_(threads.threads),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
@@ -61,7 +62,7 @@ class Gatherer {
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
-    addLockSamples(facts_, trace_, producing(), timeline_.who.thread, threads_.threads,
+    addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
                    {begin_, end_});
     facts_.functions = functions_.take();
     for (const auto& [number, line] : ofLine_) facts_.lines.push_back(line);
@@ -110,7 +111,10 @@ class Gatherer {
 
   void takeTrainer(const Piece* piece, const Sample& sample) {
     const ThreadId trainer = timeline_.who.thread;
-    if (madeHere(piece)) return takeMaking(trainer, sample);
+    if (madeHere(piece)) {
+      takeLock(sample);
+      return takeMaking(trainer, sample);
+    }
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
     SampleLabel what = split_.label(trainer, label, Side::kTrainer, sample);
     const bool phased =
@@ -221,7 +225,9 @@ class Gatherer {
 
   [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {
     if (!threads_.found()) return threads_.computing ? Phase::kCompute : Phase::kUnknown;
-    const auto doing = threads_.in(trace_, {sample.at - sample.weight, sample.at});
+    const Interval wait{sample.at - sample.weight, sample.at};
+    if (threads_.computedMeanwhile(trace_, wait)) return Phase::kCompute;
+    const auto doing = threads_.in(trace_, wait);
     const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
                                              {doing.transform, Phase::kTransform},
                                              {doing.load, Phase::kLoad},
@@ -238,12 +244,17 @@ class Gatherer {
         [&](const Sample& run) { takePool(id, run); });
   }
 
+  void takeLock(const Sample& sample) {
+    if (sample.stack->gil == Gil::kUnknown) return;
+    const bool waits = sample.stack->gil == Gil::kWaits;
+    if (waits || sample.wait != Wait::kRunning) facts_.ownIdle.add(sample.stack);
+    facts_.ownLockWaits += waits;
+  }
+
   void takeStep(const StackLabel& label, const Sample& sample, bool beside) {
+    takeLock(sample);
     if (sample.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
-    const bool waits = sample.stack->gil == Gil::kWaits;
-    if (waits || sample.wait != Wait::kRunning) facts_.stepIdle.add(sample.stack);
-    facts_.stepLockWaits += waits;
     facts_.ownPython += !beside && ownPython(label, sample);
   }
 
@@ -311,13 +322,34 @@ class Gatherer {
   // Python threads that work for the fetch: their CPU is the batch's. What hands batches over
   // meanwhile (the queue's feeder, the pin thread) is not.
   void inspectPool(ThreadId id, const Intervals& intervals) {
-    if (threads_.has(id)) return;  // inspected already
+    if (threads_.has(id) || !worksFor(id, intervals)) return;  // inspected already, or not for it
+    makers_.push_back(id);
     eachRunWithin(id, intervals, [&](const Sample& run) { takePool(id, run); });
   }
 
+  // At work, or kept from it by the lock alone.
+  static bool works(const Sample& sample) {
+    return sample.wait == Wait::kRunning || sample.stack->gil == Gil::kWaits;
+  }
+  // One that works as much while no batch is made is not of the fetch.
+  [[nodiscard]] bool worksFor(ThreadId id, const Intervals& fetches) const {
+    constexpr double kMinBeside = 10;  // samples
+    double within = 0, all = 0;
+    auto at = fetches.begin();
+    eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
+      while (at != fetches.end() && at->end <= sample.at) ++at;
+      all += works(sample);
+      within += works(sample) && at != fetches.end() && at->begin <= sample.at;
+    });
+    Nanos fetching{};
+    for (const Interval& fetch : fetches) fetching += overlap(fetch, {begin_, end_});
+    const double beside = all - within, time = seconds(end_ - begin_ - fetching);
+    return beside < kMinBeside || beside * seconds(fetching) < 0.5 * within * time;
+  }
+
   void takePool(ThreadId id, const Sample& sample) {
+    if (!works(sample)) return;
     const bool running = sample.wait == Wait::kRunning;
-    if (!running && sample.stack->gil != Gil::kWaits) return;
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
     const SampleLabel what =
         split_.split(id, makingOf(id), sample, split_.label(id, label, Side::kProducer, sample));
@@ -341,6 +373,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   FunctionTally functions_;
+  std::vector<ThreadId> makers_;  // those, and pools' of the fetches
   const OwnPhases own_;
   NativeSplit split_;
   Maybe<BatchReleases> releases_;  // of batches from workers

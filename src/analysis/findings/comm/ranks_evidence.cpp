@@ -8,16 +8,20 @@
 namespace stallprof {
 
 const RankFacts* lastToArrive(const Evidence& e) {
-  constexpr double kFarBelow = 0.5;  // of the other ranks' time in collectives
+  // Of the other ranks' time in collectives. On a device it may be that they have more to send.
+  constexpr double kFarBelow = 0.5, kBelow = 0.8;
   const std::vector<RankFacts>& ranks = e.run.balance.ranks;
   if (ranks.size() < 2) return nullptr;
   const auto last = std::min_element(
       ranks.begin(), ranks.end(), [](auto& a, auto& b) { return a.collectives < b.collectives; });
-  double others = 1;
+  const RankFacts* next = nullptr;
   for (const RankFacts& r : ranks)
-    if (&r != &*last) others = std::min(others, r.collectives);
-  const bool far = last->collectives < kFarBelow * others && others - last->collectives > kNotable;
-  return far ? &*last : nullptr;
+    if (&r != &*last && (!next || r.collectives < next->collectives)) next = &r;
+  const double apart = next->collectives - last->collectives;
+  const bool far = last->collectives < kFarBelow * next->collectives && apart > kNotable;
+  const bool sure = last->collectives < kBelow * next->collectives &&
+                    apart - last->chance - next->chance > kNotable;
+  return far || (sure && !e.device.timeline) ? &*last : nullptr;
 }
 
 std::string nameOfRank(const Evidence& e, ProcessId process) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/describe/stack_table.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"

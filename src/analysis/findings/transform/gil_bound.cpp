@@ -21,24 +21,12 @@ const AdviceDefinition kReleaseTheLock{
     "a library that releases the lock while it works (Pillow, OpenCV, NumPy on large "
     "arrays do)."};
 
-// The scheduler knows exactly how long the trainer's thread was blocked, and samples why: those of
-// a thread that is blocked for less than a millisecond at a time miss half of it.
-Share lockShareOfStep(const Evidence& e) {
-  const StackFacts& s = e.trainer.stacks;
-  const Share sampled = shareOf(s.stepLockWaits, s.trainer);
-  if (!e.trainerBlockedKnown) return sampled;
-  const double blocked = std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
-  const Share ofIdle = shareOf(s.stepLockWaits, s.stepIdle);
-  const Share counted{ofIdle.value * blocked, ofIdle.low * blocked, ofIdle.high * blocked};
-  return counted.value > sampled.value ? counted : sampled;
-}
-
 // Batches are ready in time, and yet the step is slow: what it takes of the lock comes after what
 // the threads that make them take.
 Maybe<Finding> besideTheStep(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (s.lockProducers <= kMainShare * s.lockBeside) return {};
-  const Share share = lockShareOfStep(e);
+  const Share share = shareOfLock(e);
   if (share.low <= kNotable) return {};
   Finding f = overheadFinding(
       e, share.value,
@@ -46,7 +34,7 @@ Maybe<Finding> besideTheStep(const Evidence& e) {
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f, "the training thread waits {} of the time for the lock", {ratioWord(share.value)},
               ratioWord(share.value));
-  addIntervalEvidence(f, share, s.stepIdle.samples);
+  addIntervalEvidence(f, share, s.ownIdle.samples);
   addEvidence(f,
               "{} of the process make batches, and hold it {} of the time that others than the "
               "training thread do",
@@ -66,6 +54,9 @@ Maybe<Finding> gilBound(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (auto beside = besideTheStep(e)) return beside;
   if (s.lockThreads < 2) return {};
+  // In the training process others may hold it: compute.gil_bound.
+  if (e.workers() == 0 && s.lockBeside > 0 && s.lockProducers <= kMainShare * s.lockBeside)
+    return {};
   const Share waits = shareOf(s.lockWaits, s.lockWanted);
   if (waits.low <= kOftenWaiting || e.transform <= kNotable) return {};
   Finding f = loaderFinding(e, waits.value * e.transform,

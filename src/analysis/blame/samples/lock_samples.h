@@ -6,14 +6,16 @@
 
 #include "analysis/facts/stack_facts.h"
 #include "base/interval.h"
+#include "classify/stack_labels.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
 // What samples in `within` say of the interpreter's lock: of all Python threads of the processes
 // that make batches (`producing`) how often those that want it wait, and who holds it beside the
-// trainer's thread in its process, of which `makers` make data.
-void addLockSamples(StackFacts& facts, const Trace& trace, const std::set<ProcessId>& producing,
-                    ThreadId trainer, const std::vector<ThreadId>& makers, const Interval& within);
+// trainer's thread in its process: `makers` make data, of the others it says in which functions.
+void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
+                    const std::set<ProcessId>& producing, ThreadId trainer,
+                    const std::vector<ThreadId>& makers, const Interval& within);
 
 }  // namespace stallprof
