@@ -21,7 +21,7 @@ struct RankFacts {
   double collectives = 0;
   double chance = 0;             // half of that share's 90 % interval; 0: it is counted
   double wait = 0, compute = 0;  // shares of its time, for data and in steps
-  double late = 0;  // of the uneven steps: the others waited for it
+  double late = 0;               // of the uneven steps: the others waited for it
 };
 
 // How the ranks of a recording wait for each other, step by step (ranks.h).

@@ -126,11 +126,12 @@ constexpr PerFramework kProcesses = {
     "Grain, or PyTorch's DataLoader", ""};
 
 std::string loadAheadText(const AdviceContext& c) {
+  const Framework framework = frameworkOf(c);
+  const std::string_view processes =
+      framework == Framework::kUnknown ? "a ProcessPoolExecutor" : kProcesses.of(framework);
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
-         (c.withoutPython()
-              ? ""
-              : ", or in processes (" + std::string(kProcesses.of(frameworkOf(c))) + ")") +
+         (c.withoutPython() ? "" : ", or in processes (" + std::string(processes) + ")") +
          ", so that the next one is made while this one is computed.";
 }
 

@@ -16,6 +16,8 @@ void add(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double
   to.push_back({stage, 1 / whole, gains.measured() / whole - 1, std::move(limitedBy), basis});
 }
 
+constexpr double kWholeOfCores = 0.95;  // from here on they are all
+
 const char* producersStage(const BatchDemand& b) {
   return b.io > b.blocked + b.cpu ? "extract" : "transform";
 }
@@ -60,7 +62,8 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
               (eta < 0.97 ? ", " + percent(eta) + " usable under in-order delivery" : ""));
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
-        number(gains.base().cores) + " usable cores");
+        number(gains.base().cores) + " usable cores" +
+            (gains.base().cores < kWholeOfCores * run.cores ? ", others use the rest" : ""));
   }
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&

@@ -50,10 +50,15 @@ void addHolders(StackFacts& facts, const Trace& trace, const StackLabels& labels
 void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
                     const std::set<ProcessId>& producing, ThreadId trainer,
                     const std::vector<ThreadId>& makers, const Interval& within) {
+  const auto makes = [&](ThreadId id) {
+    return std::find(makers.begin(), makers.end(), id) != makers.end();
+  };
   for (const ProcessId id : producing) {
+    // Of the trainer's process only those that are known to make data, if any is.
+    const bool all = makers.empty() || id != trace.thread(trainer).process;
     std::uint32_t threads = 0;
     for (const ThreadId thread : trace.process(id).threads)
-      threads += addThread(facts, trace.thread(thread), within);
+      if (all || makes(thread)) threads += addThread(facts, trace.thread(thread), within);
     facts.lockThreads = std::max(facts.lockThreads, threads);
   }
   addHolders(facts, trace, labels, trainer, makers, within);

@@ -38,7 +38,8 @@ RankFacts rankFacts(const TrainerFacts& t) {
   RankFacts r;
   r.process = t.process;
   r.collectives = share(split.comm);
-  r.wait = share(split.wait), r.compute = share(split.compute);
+  r.wait = share(split.wait);
+  r.compute = share(split.compute);
   if (!t.device.devices.empty()) {
     r.collectives = shareOnDevice(t);
   } else if (!t.stacks.collectives.empty()) {

@@ -62,6 +62,7 @@ class Gatherer {
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
+    if (fetches_.contains(timeline_.who.thread)) makers_.push_back(timeline_.who.thread);
     addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
                    {begin_, end_});
     facts_.functions = functions_.take();

@@ -24,7 +24,9 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
     if (r.process == e.trainer.process) mine = r.collectives;
     if (r.process == last->process) continue;
     const double part = 1 / static_cast<double>(ranks.size() - 1);
-    others += part * r.collectives, wait += part * r.wait, compute += part * r.compute;
+    others += part * r.collectives;
+    wait += part * r.wait;
+    compute += part * r.compute;
   }
   const double share = (own ? others : mine) - last->collectives;
   if (share <= kNotable) return {};

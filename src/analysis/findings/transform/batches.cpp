@@ -55,7 +55,18 @@ bool pythonFallsBehind(const Evidence& e) {
   constexpr double kMainly = 0.5, kOne = 1.5;
   const double python = pythonOfThreads(e);
   return runsTensorFlow(e.trace, e.trainer.process) && ofOthers(e) == 0 &&
-         python > kMainly * e.transform && python < kOne;
+         (lockBound(e) || (python > kMainly * e.transform && python < kOne));
+}
+
+Share lockWaits(const Evidence& e) {
+  return shareOf(e.trainer.stacks.lockWaits, e.trainer.stacks.lockWanted);
+}
+
+bool lockBound(const Evidence& e) {
+  // Two threads of pure Python wait half the time, n of them (n-1)/n; a pool that mostly works in C
+  // waits a few percent.
+  constexpr double kOftenWaiting = 0.25;
+  return e.trainer.stacks.lockThreads >= 2 && lockWaits(e).low > kOftenWaiting;
 }
 
 Finding threadsFinding(const Evidence& e, std::string title) {

@@ -8,9 +8,6 @@
 namespace stallprof {
 namespace {
 
-// Two threads of pure Python wait half the time, n of them (n-1)/n; a pool that mostly works in C
-// waits a few percent.
-constexpr double kOftenWaiting = 0.25;
 constexpr double kMainShare = 0.5;
 
 constexpr char kOtherOrder[] = "results arrive in another order where threads become processes";
@@ -53,12 +50,11 @@ Maybe<Finding> besideTheStep(const Evidence& e) {
 Maybe<Finding> gilBound(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (auto beside = besideTheStep(e)) return beside;
-  if (s.lockThreads < 2) return {};
   // In the training process others may hold it: compute.gil_bound.
   if (e.workers() == 0 && s.lockBeside > 0 && s.lockProducers <= kMainShare * s.lockBeside)
     return {};
-  const Share waits = shareOf(s.lockWaits, s.lockWanted);
-  if (waits.low <= kOftenWaiting || e.transform <= kNotable) return {};
+  if (!lockBound(e) || e.transform <= kNotable) return {};
+  const Share waits = lockWaits(e);
   Finding f = loaderFinding(e, waits.value * e.transform,
                             "Threads that make batches wait for Python's global lock");
   if (f.shareRatio <= kNotable) return {};

@@ -21,7 +21,7 @@ const AdviceDefinition kMoreProducers{
     }};
 
 Maybe<Finding> tooFewThreads(const Evidence& e) {
-  if (!threadsFallBehind(e) || coresFull(e) || pythonFallsBehind(e)) return {};
+  if (!threadsFallBehind(e) || coresFull(e) || pythonFallsBehind(e) || lockBound(e)) return {};
   Finding f =
       threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
   return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
