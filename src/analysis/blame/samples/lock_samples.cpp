@@ -5,6 +5,7 @@
 
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/facts/stack_samples.h"
+#include "analysis/steps/roles.h"
 
 namespace stallprof {
 namespace {
@@ -27,7 +28,8 @@ void addHolders(StackFacts& facts, const Trace& trace, const StackLabels& labels
   FunctionTally holders(trace);
   for (const ThreadId id : trace.process(trace.thread(trainer).process).threads) {
     if (id == trainer) continue;
-    const bool makes = std::find(makers.begin(), makers.end(), id) != makers.end();
+    const bool makes = pinsBatches(trace, trace.thread(id)) ||
+                       std::find(makers.begin(), makers.end(), id) != makers.end();
     eachRun(
         trace, trace.thread(id), within.begin, within.end,
         [](const Sample& sample) { return sample.stack->gil == Gil::kHolds; },
