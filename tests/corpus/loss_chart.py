@@ -4,6 +4,8 @@ import collections
 import threading
 import time
 
+import torch
+
 from corpus import has, level
 from corpus_torch import perceptron, train_on_random
 
@@ -25,12 +27,14 @@ def main():
             draw(list(losses))
             time.sleep(level(0.2, 0.075, 0.02))
 
-    def between(step, model, clock):
-        losses.append(1 / (1 + step % 100))
+    def learn(model, batch):
+        loss = torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
+        losses.append(loss.item())
+        return loss
 
     if has("chart"):
         threading.Thread(target=keep_drawing, daemon=True).start()
-    train_on_random(perceptron(128), 128, between)
+    train_on_random(perceptron(128), 128, learn=learn)
 
 
 if __name__ == "__main__":
