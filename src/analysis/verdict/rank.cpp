@@ -157,14 +157,25 @@ double forData(const Evidence& e) {
 // One of two findings is shown as a part of the other: whichever is first, it is the same cause.
 bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
 
+// Which of two assumed gains is larger was not measured; which takes more of the time was.
+bool mayGainMore(const Finding& f, const Finding& first) {
+  const Maybe<Prediction> p = firstPrediction(f);
+  return p && p->basis == Basis::kAssumed && !surelyFixed(first) &&
+         f.shareRatio > first.shareRatio && 1 - 1 / p->high.value_or(1) > gainOf(first);
+}
+
 // What goes first only because it is surer is no surer than another that would gain more, and is no
-// guess.
+// guess. Beside one that may gain more it is not certain.
 void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
-  for (const Finding& f : findings)
-    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-        rivals(f, findings[0]) && !nested(f, findings[0]) &&
-        kTied * gainOf(f) > gainOf(findings[0]))
-      findings[0].confidence = std::min(findings[0].confidence, f.confidence);
+  Finding& first = findings[0];
+  for (const Finding& f : findings) {
+    if (f.rank == 1 || f.confidence == Confidence::kLow || isCaveat(f, stepless) ||
+        !rivals(f, first) || nested(f, first))
+      continue;
+    if (kTied * gainOf(f) > gainOf(first))
+      first.confidence = std::min(first.confidence, f.confidence);
+    if (mayGainMore(f, first)) first.confidence = std::min(first.confidence, Confidence::kMedium);
+  }
 }
 
 // Others use more of the CPU than the first two causes among the job's own findings differ by;

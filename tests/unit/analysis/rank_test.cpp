@@ -188,6 +188,23 @@ TEST_CASE("bound_by is mixed only when the second is of another phase and as goo
   CHECK(verdictOf(j.evidence, far).boundBy == "transform");
 }
 
+TEST_CASE("what goes first by an assumption is not certain beside what takes more of the time") {
+  const auto first = [](double share, double high) {
+    std::vector<Finding> list = {
+        assumed("periodic.logging", Phase::kPeriodic, 1.07, Confidence::kHigh),
+        assumed("transform.in_process", Phase::kTransform, 1.055, Confidence::kHigh)};
+    list[1].shareRatio = share;
+    list[1].advice[0].predicted.high = high;
+    Judged j{Training{}};
+    (void)verdictOf(j.evidence, list);
+    CHECK(list[0].id == "periodic.logging");
+    return list[0].confidence;
+  };
+  CHECK(first(0.11, 1.11) == Confidence::kMedium);
+  CHECK(first(0.05, 1.11) == Confidence::kHigh);
+  CHECK(first(0.11, 1.06) == Confidence::kHigh);
+}
+
 TEST_CASE("what goes first as it is surer is no surer than what would gain more, but for a guess") {
   Judged j{Training{}};
   const auto confidence = [&](double speedup, Confidence of) {
