@@ -71,8 +71,10 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   all.gilKnown += part.gilKnown;
   all.ownIdle.join(part.ownIdle);
   all.ownLockWaits += part.ownLockWaits;
+  all.stepLockWaits += part.stepLockWaits;
   all.lockBeside += part.lockBeside;
   all.lockProducers += part.lockProducers;
+  all.lockOthers += part.lockOthers;
   all.openingFiles += part.openingFiles;
   all.readingFiles += part.readingFiles;
   all.trainerTime += part.trainerTime;

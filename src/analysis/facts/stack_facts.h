@@ -113,11 +113,11 @@ struct StackFacts {
   // In steps, and in fetches of its own: samples without a core or blocked, and of those the ones
   // that wait for the lock.
   SampleSum ownIdle;
-  double ownLockWaits = 0;
-  // Samples of the trainer's process that hold the lock beside the trainer: of all its threads, and
-  // of those that make data.
-  double lockBeside = 0, lockProducers = 0;
-  std::vector<FunctionSamples> lockHolders;  // of those that make none, most samples first
+  double ownLockWaits = 0, stepLockWaits = 0;  // the second: in steps alone
+  // Samples of the trainer's process that hold the lock beside the trainer: of all its threads, of
+  // those that make data, and of those that neither make it nor hand it over.
+  double lockBeside = 0, lockProducers = 0, lockOthers = 0;
+  std::vector<FunctionSamples> lockHolders;  // of the last, most samples first
   // Native samples of the threads that make batches: the kernel opens files for them, or reads.
   double openingFiles = 0, readingFiles = 0;
   double trainerTime = 0;                          // the weight of all samples of it, seconds

@@ -45,10 +45,20 @@ Share shareOfLock(const Evidence& e) {
   if (!e.trainerBlockedKnown) return sampled;
   const bool ownFetches = e.loader && e.workers() == 0;  // no waiting for others
   const double blocked = std::max(0.0, e.trainerBlocked - (ownFetches ? 0 : e.wait) - e.periodic);
-  const Share ofIdle = shareOf(s.ownLockWaits, s.ownIdle);
-  const Share counted{ofIdle.value * blocked, ofIdle.low * blocked, ofIdle.high * blocked};
-  // No more than all of it; a sample comes a little after the lock was got.
-  return counted.value > sampled.value || sampled.value > blocked ? counted : sampled;
+  const auto of = [&](double time) {
+    const Share idle = shareOf(s.ownLockWaits, s.ownIdle);
+    return Share{idle.value * time, idle.low * time, idle.high * time};
+  };
+  // A sample comes a little after the lock was got: no more than all blocked time.
+  if (sampled.value > e.trainerBlocked) return of(e.trainerBlocked);
+  const Share counted = of(blocked);
+  return counted.value > sampled.value ? counted : sampled;
+}
+
+bool lockHeldByOthers(const Evidence& e) {
+  constexpr double kMainHolder = 0.5;
+  const StackFacts& s = e.trainer.stacks;
+  return s.lockOthers > 0 && s.lockOthers >= kMainHolder * s.lockBeside;
 }
 
 Finding overheadFinding(const Evidence& e, double share, std::string title) {

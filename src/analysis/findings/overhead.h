@@ -26,6 +26,8 @@ namespace stallprof {
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 // In which it waits for the interpreter's lock, in steps and in fetches of its own.
 [[nodiscard]] Share shareOfLock(const Evidence& e);
+// Threads that neither make batches nor hand them over hold most of what is held beside it.
+[[nodiscard]] bool lockHeldByOthers(const Evidence& e);
 
 // High with 100 steps in the window.
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);

@@ -63,7 +63,7 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
         number(gains.base().cores) + " usable cores" +
-            (gains.base().cores < kWholeOfCores * run.cores ? ", others use the rest" : ""));
+            (gains.base().cores < kWholeOfCores * run.cores ? ", the rest is in use" : ""));
   }
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&

@@ -160,22 +160,29 @@ bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.w
 // Which of two assumed gains is larger was not measured; which takes more of the time was.
 bool mayGainMore(const Finding& f, const Finding& first) {
   const Maybe<Prediction> p = firstPrediction(f);
-  return p && p->basis == Basis::kAssumed && !surelyFixed(first) &&
+  const Maybe<Prediction> ofFirst = firstPrediction(first);
+  return p && p->basis == Basis::kAssumed && ofFirst && ofFirst->basis == Basis::kAssumed &&
          f.shareRatio > first.shareRatio && 1 - 1 / p->high.value_or(1) > gainOf(first);
 }
 
 // What goes first only because it is surer is no surer than another that would gain more, and is no
-// guess. Beside one that may gain more it is not certain.
+// guess.
 void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
-  Finding& first = findings[0];
-  for (const Finding& f : findings) {
-    if (f.rank == 1 || f.confidence == Confidence::kLow || isCaveat(f, stepless) ||
-        !rivals(f, first) || nested(f, first))
-      continue;
-    if (kTied * gainOf(f) > gainOf(first))
-      first.confidence = std::min(first.confidence, f.confidence);
-    if (mayGainMore(f, first)) first.confidence = std::min(first.confidence, Confidence::kMedium);
-  }
+  for (const Finding& f : findings)
+    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
+        rivals(f, findings[0]) && !nested(f, findings[0]) &&
+        kTied * gainOf(f) > gainOf(findings[0]))
+      findings[0].confidence = std::min(findings[0].confidence, f.confidence);
+}
+
+// Of the verdict: that the first finding is the first.
+Confidence certainty(const std::vector<Finding>& findings, bool stepless) {
+  const Finding& first = findings[0];
+  const bool open = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+    return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
+           !nested(f, first) && mayGainMore(f, first);
+  });
+  return open ? std::min(first.confidence, Confidence::kMedium) : first.confidence;
 }
 
 // Others use more of the CPU than the first two causes among the job's own findings differ by;
@@ -378,7 +385,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     return v;
   }
   v.tied = tiedRanks(findings, stepless);
-  v.confidence = findings[0].confidence;
+  v.confidence = anyFix ? certainty(findings, stepless) : findings[0].confidence;
   v.boundBy = boundBy(findings, anyFix, stepless);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;

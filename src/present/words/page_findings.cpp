@@ -56,16 +56,26 @@ class FindingTable {
   std::size_t id_ = 11, share_ = 5, gain_ = 13, title_ = 0;
 };
 
+// What fixing it gains at most, as its row says; where nothing is predicted, its share.
+double largestOf(const Finding& f) {
+  if (!f.advice.empty() && f.advice[0].outcome == "gain" && f.advice[0].measured)
+    return *f.advice[0].measured;
+  const Maybe<double> predicted = shownSpeedup(predictionOf(f));
+  return predicted.value_or(f.shareRatio < 1 ? 1 / (1 - f.shareRatio) : 1);
+}
+
 // The row whose gain is larger than all others', where that is not the first: a cause within rank 1
 // may gain more than it. Null: none is.
 const FindingRow* largestGain(const std::vector<FindingRow>& rows) {
   const FindingRow* best = nullptr;
-  double most = 0;
-  for (const FindingRow& row : rows) {
-    const double gain = shownSpeedup(predictionOf(*row.finding)).value_or(1);
-    if (!row.minor && gain > most) most = gain, best = &row;
-  }
+  for (const FindingRow& row : rows)
+    if (!row.minor && (!best || largestOf(*row.finding) > largestOf(*best->finding))) best = &row;
   return best == rows.data() ? nullptr : best;
+}
+
+// Of `count` places those that are left for others than `largest`; the first finding has one.
+std::size_t besideLargest(std::size_t count, const FindingRow* largest) {
+  return std::max<std::size_t>(1, count - (largest && count > 0 ? 1 : 0));
 }
 
 void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::string& ties,
@@ -77,12 +87,13 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
   const FindingTable table(rows, page.width());
   table.heading(page);
   const FindingRow* largest = largestGain(rows);
+  const std::size_t places = besideLargest(detail.rows, largest);
   std::size_t shown = 0;
   std::vector<std::string> rest;
   for (const FindingRow& r : rows) {
     if (&r == largest) {
       table.finding(page, r);
-    } else if (shown < detail.rows && !(r.minor && shown > 0)) {
+    } else if (shown < places && !(r.minor && shown > 0)) {
       ++shown;
       table.finding(page, r);
     } else {
@@ -198,7 +209,7 @@ void findings(Page& page, const Analysis& a, const PresentOptions& options, cons
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
   const FindingRow* largest = largestGain(rows);
-  std::size_t places = std::max<std::size_t>(1, detail.unfolded - (largest ? 1 : 0));
+  std::size_t places = besideLargest(detail.unfolded, largest);
   std::vector<const Finding*> unfolded;
   for (const FindingRow& row : rows) {
     if (row.minor || (&row != largest && places == 0)) continue;

@@ -196,9 +196,11 @@ TEST_CASE("what goes first by an assumption is not certain beside what takes mor
     list[1].shareRatio = share;
     list[1].advice[0].predicted.high = high;
     Judged j{Training{}};
-    (void)verdictOf(j.evidence, list);
+    const Verdict v = verdictOf(j.evidence, list);
     CHECK(list[0].id == "periodic.logging");
-    return list[0].confidence;
+    CHECK(list[0].confidence == Confidence::kHigh);
+    CHECK(v.tied.empty());
+    return v.confidence;
   };
   CHECK(first(0.11, 1.11) == Confidence::kMedium);
   CHECK(first(0.05, 1.11) == Confidence::kHigh);

@@ -163,6 +163,14 @@ TEST_CASE("a rank is late, too, where much of each collective is the sending its
   CHECK(f->evidence[1].text == "it computes 60 % of its time, the others 40 %");
 }
 
+TEST_CASE("ranks that are late by turns, one more often, are no straggler") {
+  // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 30 ms for rank 1.
+  const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 4, 6) + samples(1, 1190, 10, 0) +
+                                           samples(2, 1090, 10, 0) + samples(2, 1190, 7, 3))));
+  CHECK(find(a, "comm.straggler_rank") == nullptr);
+  CHECK(find(a, "comm.rank_imbalance") != nullptr);
+}
+
 TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   // In one step rank 1 waits 60 ms for rank 2, in the next rank 2 as long for rank 1.
   const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 4, 6) + samples(1, 1190, 10, 0) +

@@ -264,6 +264,24 @@ TEST_CASE(
   CHECK(!test::find(pool, "compute.gil_bound"));
 }
 
+TEST_CASE(
+    "a thread that a fetch waits for at a queue makes batches, though it works all the time") {
+  const Analysis a = analyze(test::traceOf(
+      blocked("0 thread thread=2 process=1 tid=101\n"
+              "0 stack stack=8 file=\"data.py\" function=\"read\" line=7\n"
+              "0 stack stack=9 caller=3 file=\"/usr/lib/python3.11/queue.py\" "
+              "function=\"Queue.get\" line=1\n" +
+              training("15ms stack_slice thread=1 duration=50ms stack=9 samples=6 gil=released\n"
+                       "20ms slice thread=2 duration=80ms run=80ms samples=8 wait=running\n"
+                       "15ms stack_slice thread=2 duration=80ms stack=8 samples=9 gil=holds\n"
+                       "75ms stack_slice thread=1 duration=30ms stack=7 samples=4 gil=waits\n",
+                       "futex"))));
+  CHECK(!test::find(a, "compute.gil_bound"));
+  bool named = false;
+  for (const FunctionInfo& f : a.functions) named = named || f.hot.function.raw() == "read";
+  CHECK(named);
+}
+
 TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks") {
   const Analysis a =
       analyze(test::traceOf(test::kTrainer + kFrames +

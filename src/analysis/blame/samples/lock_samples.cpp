@@ -28,19 +28,19 @@ void addHolders(StackFacts& facts, const Trace& trace, const StackLabels& labels
   FunctionTally holders(trace);
   for (const ThreadId id : trace.process(trace.thread(trainer).process).threads) {
     if (id == trainer) continue;
-    const bool makes = pinsBatches(trace, trace.thread(id)) ||
-                       std::find(makers.begin(), makers.end(), id) != makers.end();
+    const bool makes = std::find(makers.begin(), makers.end(), id) != makers.end();
+    const bool pins = pinsBatches(trace, trace.thread(id));
     eachRun(
         trace, trace.thread(id), within.begin, within.end,
         [](const Sample& sample) { return sample.stack->gil == Gil::kHolds; },
         [&](const Sample& run) {
           facts.lockBeside += run.count;
-          if (makes) {
-            facts.lockProducers += run.count;
-            return;
-          }
+          facts.lockProducers += makes ? run.count : 0;
+          if (makes || pins) return;
           const StackLabel& label = labels.of(run.stack->stack, Side::kTrainer);
           const SampleLabel what = StackLabels::sample(label, run.wait, run.stack->gc);
+          if (what.phase == Phase::kLoad) return;  // it hands over indices or batches
+          facts.lockOthers += run.count;
           holders.add(id, label, what.phase, what, run, Side::kTrainer);
         });
   }

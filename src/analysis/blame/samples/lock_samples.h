@@ -13,7 +13,8 @@ namespace stallprof {
 
 // What samples in `within` say of the interpreter's lock: of the Python threads of the processes
 // that make batches (`producing`) how often those that want it wait, and who holds it beside the
-// trainer's thread in its process: `makers` make data, of the others it says in which functions.
+// trainer's thread in its process: `makers` make data, of those that neither do nor hand it over
+// it says in which functions.
 void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
                     const std::set<ProcessId>& producing, ThreadId trainer,
                     const std::vector<ThreadId>& makers, const Interval& within);

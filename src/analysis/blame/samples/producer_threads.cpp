@@ -44,7 +44,9 @@ class Finder {
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
     const auto take = [&](ThreadId id) {
-      const bool compiled = trace_.text(trace_.thread(id).name).starts_with(kCompiledPool);
+      // Beside a device it is data that is computed on a CPU.
+      const bool compiled =
+          trace_.devices.empty() && trace_.text(trace_.thread(id).name).starts_with(kCompiledPool);
       if (compiled) found_.compiled.push_back(id);
       if (compiled || computes(id)) {
         found_.computing = true;
@@ -176,9 +178,9 @@ bool ProducerThreads::has(ThreadId id) const {
 }
 
 bool ProducerThreads::computedMeanwhile(const Trace& trace, const Interval& wait) const {
-  Observed all;
-  for (const ThreadId id : compiled) all += observe(trace.thread(id), wait);
-  return 2 * worked(all) >= wait.length() && worked(all) > Nanos{};
+  return std::any_of(compiled.begin(), compiled.end(), [&](ThreadId id) {
+    return 2 * worked(observe(trace.thread(id), wait)) > wait.length();
+  });
 }
 
 ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& wait) const {

@@ -31,7 +31,7 @@ struct ProducerThreads {
   // Of those, the pool that XLA's compiled functions run on: a call of one returns before it is
   // computed, so the trainer may ask for a batch meanwhile, and loses nothing by waiting for it.
   std::vector<ThreadId> compiled;
-  // In at least half of this wait of the trainer's they worked.
+  // One of them worked for more than half of this wait of the trainer's.
   [[nodiscard]] bool computedMeanwhile(const Trace& trace, const Interval& wait) const;
 
   GetNexts getNexts;  // of the trainer's process

@@ -62,7 +62,7 @@ class Gatherer {
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
-    if (fetches_.contains(timeline_.who.thread)) makers_.push_back(timeline_.who.thread);
+    if (makesOwn()) makers_.push_back(timeline_.who.thread);
     addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
                    {begin_, end_});
     facts_.functions = functions_.take();
@@ -114,6 +114,8 @@ class Gatherer {
     const ThreadId trainer = timeline_.who.thread;
     if (madeHere(piece)) {
       takeLock(sample);
+      ++fetched_;
+      handedOver_ += labels_.of(sample.stack->stack, Side::kTrainer).handover != nullptr;
       return takeMaking(trainer, sample);
     }
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
@@ -256,6 +258,7 @@ class Gatherer {
     takeLock(sample);
     if (sample.stack->gil == Gil::kUnknown) return;
     ++facts_.gilKnown;
+    facts_.stepLockWaits += sample.stack->gil == Gil::kWaits;
     facts_.ownPython += !beside && ownPython(label, sample);
   }
 
@@ -323,7 +326,10 @@ class Gatherer {
   // Python threads that work for the fetch: their CPU is the batch's. What hands batches over
   // meanwhile (the queue's feeder, the pin thread) is not.
   void inspectPool(ThreadId id, const Intervals& intervals) {
-    if (threads_.has(id) || !worksFor(id, intervals)) return;  // inspected already, or not for it
+    if (threads_.has(id)) return;  // inspected already
+    // A worker's threads have nothing else to work for, nor those that a fetch takes its data from.
+    const bool beside = trace_.thread(id).process == timeline_.who.process;
+    if (beside && !takesFromThreads() && !worksFor(id, intervals)) return;
     makers_.push_back(id);
     eachRunWithin(id, intervals, [&](const Sample& run) { takePool(id, run); });
   }
@@ -332,9 +338,10 @@ class Gatherer {
   static bool works(const Sample& sample) {
     return sample.wait == Wait::kRunning || sample.stack->gil == Gil::kWaits;
   }
-  // One that works as much while no batch is made is not of the fetch.
+  // One that works half as much and more while no batch is made is not of the fetch.
   [[nodiscard]] bool worksFor(ThreadId id, const Intervals& fetches) const {
     constexpr double kMinBeside = 10;  // samples
+    constexpr double kAsMuch = 0.5;    // of the samples a second in fetches
     double within = 0, all = 0;
     auto at = fetches.begin();
     eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
@@ -342,10 +349,20 @@ class Gatherer {
       all += works(sample);
       within += works(sample) && at != fetches.end() && at->begin <= sample.at;
     });
-    Nanos fetching{};
-    for (const Interval& fetch : fetches) fetching += overlap(fetch, {begin_, end_});
-    const double beside = all - within, time = seconds(end_ - begin_ - fetching);
-    return beside < kMinBeside || beside * seconds(fetching) < 0.5 * within * time;
+    const double fetching = seconds(lengthIn(fetches, {begin_, end_}));
+    const double beside = all - within, rest = seconds(end_ - begin_) - fetching;
+    return beside < kMinBeside || beside * fetching < kAsMuch * within * rest;
+  }
+  // Of the trainer's own fetches: they wait at a queue for others.
+  [[nodiscard]] bool takesFromThreads() const {
+    constexpr double kSome = 0.1;
+    return handedOver_ > kSome * fetched_;
+  }
+  // The trainer makes batches, and not threads for it.
+  [[nodiscard]] bool makesOwn() const {
+    return fetches_.contains(timeline_.who.thread) &&
+           std::any_of(timeline_.epochs.begin(), timeline_.epochs.end(),
+                       [](const EpochSpan& e) { return !e.hasWorkers && !e.byThreads; });
   }
 
   void takePool(ThreadId id, const Sample& sample) {
@@ -374,7 +391,8 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   FunctionTally functions_;
-  std::vector<ThreadId> makers_;  // those, and pools' of the fetches
+  std::vector<ThreadId> makers_;         // those, and pools' of the fetches
+  double fetched_ = 0, handedOver_ = 0;  // samples in fetches of the trainer's own
   const OwnPhases own_;
   NativeSplit split_;
   Maybe<BatchReleases> releases_;  // of batches from workers

@@ -7,8 +7,6 @@
 namespace stallprof {
 namespace {
 
-constexpr double kOneRank = 0.8;  // of the uneven steps: it is the one, and not one after the other
-
 const AdviceDefinition kBalanceBatches{
     "balance_batches",
     "Give the ranks batches of like cost in each step: bucket by length, or let a sampler "

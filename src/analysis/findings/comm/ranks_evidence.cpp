@@ -10,6 +10,7 @@ namespace stallprof {
 const RankFacts* lastToArrive(const Evidence& e) {
   // Of the other ranks' time in collectives. On a device it may be that they have more to send.
   constexpr double kFarBelow = 0.5, kBelow = 0.8;
+  constexpr double kSomeUneven = 0.1;  // of the steps: fewer are chance
   const std::vector<RankFacts>& ranks = e.run.balance.ranks;
   if (ranks.size() < 2) return nullptr;
   const auto last = std::min_element(
@@ -19,7 +20,10 @@ const RankFacts* lastToArrive(const Evidence& e) {
     if (&r != &*last && (!next || r.collectives < next->collectives)) next = &r;
   const double apart = next->collectives - last->collectives;
   const bool far = last->collectives < kFarBelow * next->collectives && apart > kNotable;
-  const bool sure = last->collectives < kBelow * next->collectives &&
+  // Where steps are long enough to be compared one by one, it must be the late one in them.
+  const RankBalance& b = e.run.balance;
+  const bool turns = b.uneven > kSomeUneven && last->late < kOneRank;
+  const bool sure = last->collectives < kBelow * next->collectives && !turns &&
                     apart - last->chance - next->chance > kNotable;
   return far || (sure && !e.device.timeline) ? &*last : nullptr;
 }

@@ -8,8 +8,6 @@
 namespace stallprof {
 namespace {
 
-constexpr double kMainHolder = 0.5;  // of what is held beside the training thread
-
 const AdviceDefinition kThreadToProcess{
     "thread_to_process", {}, [](const AdviceContext& c) {
       const std::string& name = c.advice.change.name;
@@ -20,11 +18,10 @@ const AdviceDefinition kThreadToProcess{
 
 Maybe<Finding> gilBoundStep(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
-  const double beside = s.lockBeside - s.lockProducers;
-  if (s.lockBeside <= 0 || beside < kMainHolder * s.lockBeside) return {};
+  if (!lockHeldByOthers(e)) return {};
   const Share share = shareOfLock(e);
-  if (share.low <= kNotable) return {};
-  const double ofThem = beside / s.lockBeside;
+  const double ofThem = s.lockOthers / s.lockBeside;
+  if (share.low * ofThem <= kNotable) return {};
   Finding f =
       overheadFinding(e, share.value * ofThem,
                       "The training step waits for Python's global lock, held by another thread");
@@ -49,16 +46,15 @@ Maybe<Finding> gilBoundStep(const Evidence& e) {
 
 extern const FindingDefinition kGilBoundStep(
     "compute.gil_bound", gilBoundStep, offers(kThreadToProcess), within(),
-    {.cause =
-         R"(A thread that makes no batches, as one that draws a dashboard or writes metrics, holds
-  Python's global lock, and the training thread waits for it between its operators.)",
-     .rule = R"(the training thread waits in steps for the lock over 5 % of the window (at the
-  low end of a 90 % interval), and at least half of what is held beside it is held by threads
-  that are not known to make batches. Each wait lasts up to 5 ms, Python's switch interval,
-  whatever the operator before it took.)",
+    {.cause = R"(A thread that makes no batches, as one that draws a dashboard, holds Python's
+  global lock, and the training thread waits for it between its operators.)",
+     .rule = R"(the training thread waits for the lock, in steps or making a batch itself, and at
+  least half of what is held beside it is held by threads that are not known to make batches or
+  hand them over; their part is over 5 % of the window (at the low end of a 90 % interval). Each
+  wait lasts up to 5 ms, Python's switch interval, whatever the operator before it took.)",
      .fixes = R"(- The thread's work in a process of its own; or less often.
 - sys.setswitchinterval(0.0005): shorter waits, for more switches.)",
-     .wrong = R"(the thread makes what the step needs, over a way that no rule knows: then the
-  step would wait for its data instead.)"});
+     .wrong = R"(the thread makes what the step needs, ahead of it, over a way that no rule
+  knows: then it belongs into the loader's workers.)"});
 
 }  // namespace stallprof

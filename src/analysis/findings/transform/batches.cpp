@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/blame/samples/get_nexts.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {
@@ -55,7 +56,7 @@ bool pythonFallsBehind(const Evidence& e) {
   constexpr double kMainly = 0.5, kOne = 1.5;
   const double python = pythonOfThreads(e);
   return runsTensorFlow(e.trace, e.trainer.process) && ofOthers(e) == 0 &&
-         (lockBound(e) || (python > kMainly * e.transform && python < kOne));
+         python > kMainly * e.transform && (python < kOne || lockBound(e));
 }
 
 Share lockWaits(const Evidence& e) {
@@ -66,7 +67,10 @@ bool lockBound(const Evidence& e) {
   // Two threads of pure Python wait half the time, n of them (n-1)/n; a pool that mostly works in C
   // waits a few percent.
   constexpr double kOftenWaiting = 0.25;
-  return e.trainer.stacks.lockThreads >= 2 && lockWaits(e).low > kOftenWaiting;
+  const Share waits = lockWaits(e);
+  if (e.trainer.stacks.lockThreads < 2 || waits.low <= kOftenWaiting) return false;
+  if (waits.value * e.transform <= kNotable) return false;
+  return e.workers() > 0 || !lockHeldByOthers(e);  // that is compute.gil_bound
 }
 
 Finding threadsFinding(const Evidence& e, std::string title) {

@@ -17,13 +17,13 @@ void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are i
 // Of the time, the part in which Python code of those threads was on a CPU; over 1 where several
 // were at once.
 [[nodiscard]] double pythonOfThreads(const Evidence& e);
-// Two or more Python threads of a process that makes batches often wait for the interpreter's lock:
-// more of them make no more.
+// Two or more Python threads of a process that makes batches often wait for the interpreter's lock,
+// which others do not hold: more of them make no more.
 [[nodiscard]] bool lockBound(const Evidence& e);
 [[nodiscard]] Share lockWaits(const Evidence& e);  // of the time in which they want to run
 // TensorFlow's threads call Python code to make the batches, for more than half of the wait, and
-// only one of them runs it at a time: no other process does, and the lock is not released; or they
-// wait for the lock.
+// only one of them runs it at a time: no other process does, and the lock is not released, or
+// several wait for it.
 [[nodiscard]] bool pythonFallsBehind(const Evidence& e);
 // A finding about those: what one batch takes of them is not known, so no gain is predicted.
 [[nodiscard]] Finding threadsFinding(const Evidence& e, std::string title);

@@ -22,7 +22,10 @@ const AdviceDefinition kReleaseTheLock{
 // the threads that make them take.
 Maybe<Finding> besideTheStep(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
-  if (s.lockProducers <= kMainShare * s.lockBeside) return {};
+  if (e.trainer.threads.empty() || s.lockProducers <= kMainShare * s.lockBeside) return {};
+  if (shareOf(s.stepLockWaits, s.trainer).value <=
+      kMainShare * shareOf(s.ownLockWaits, s.trainer).value)
+    return {};  // it waits in fetches of its own
   const Share share = shareOfLock(e);
   if (share.low <= kNotable) return {};
   Finding f = overheadFinding(
@@ -50,14 +53,10 @@ Maybe<Finding> besideTheStep(const Evidence& e) {
 Maybe<Finding> gilBound(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (auto beside = besideTheStep(e)) return beside;
-  // In the training process others may hold it: compute.gil_bound.
-  if (e.workers() == 0 && s.lockBeside > 0 && s.lockProducers <= kMainShare * s.lockBeside)
-    return {};
-  if (!lockBound(e) || e.transform <= kNotable) return {};
+  if (!lockBound(e)) return {};
   const Share waits = lockWaits(e);
   Finding f = loaderFinding(e, waits.value * e.transform,
                             "Threads that make batches wait for Python's global lock");
-  if (f.shareRatio <= kNotable) return {};
   f.confidence = lowered(f.confidence);
   addEvidence(f,
               "{} Python threads in one process; wanting to run, they wait {} of the time for the "

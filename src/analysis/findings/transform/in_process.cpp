@@ -129,9 +129,9 @@ extern const FindingDefinition kInProcess(
   makes the data itself, and no step is computed meanwhile.)",
      .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a known
   loader: the training thread's own stacks read and transform for more than 5 %, and no thread
-  beside it makes data; or tf.data's threads run Python code, one at a time, more than half of
-  the wait, or wait for its lock, with cores idle. With a loader: what functions of the user's own make between its
-  batches and the model; its sampler is named where it takes most: workers do not run that.)",
+  beside it makes data; or tf.data's threads run Python code, more than half of the wait, one at a
+  time or waiting for its lock, with cores idle. With a loader: what functions of the user's own
+  make between its batches and the model; its sampler is named where it takes most.)",
      .fixes =
          R"(- num_workers=N with persistent_workers=True, within cores and memory. On one core: cheaper work.
   Of a TensorDataset whole batches, of a sampler an epoch's indices at once, as arrays.
