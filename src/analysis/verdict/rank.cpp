@@ -165,13 +165,16 @@ bool mayGainMore(const Finding& f, const Finding& first) {
          f.shareRatio > first.shareRatio && 1 - 1 / p->high.value_or(1) > gainOf(first);
 }
 
-// What goes first only because it is surer is no surer than another that would gain more, and is no
-// guess.
+// Another cause than the first, of the same kind, and no guess.
+bool competes(const Finding& f, const Finding& first, bool stepless) {
+  return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
+         rivals(f, first) && !nested(f, first);
+}
+
+// What goes first only because it is surer is no surer than another that would gain more.
 void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
   for (const Finding& f : findings)
-    if (f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-        rivals(f, findings[0]) && !nested(f, findings[0]) &&
-        kTied * gainOf(f) > gainOf(findings[0]))
+    if (competes(f, findings[0], stepless) && kTied * gainOf(f) > gainOf(findings[0]))
       findings[0].confidence = std::min(findings[0].confidence, f.confidence);
 }
 
@@ -179,8 +182,7 @@ void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
 Confidence certainty(const std::vector<Finding>& findings, bool stepless) {
   const Finding& first = findings[0];
   const bool open = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-    return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-           !nested(f, first) && mayGainMore(f, first);
+    return competes(f, first, stepless) && mayGainMore(f, first);
   });
   return open ? std::min(first.confidence, Confidence::kMedium) : first.confidence;
 }
@@ -354,7 +356,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   verdict.tied = tiedRanks(findings, false);
   if (verdict.withheld) return;
   verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);
-  verdict.confidence = findings[0].confidence;
+  verdict.confidence = certainty(findings, false);
 }
 
 Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
@@ -385,7 +387,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     return v;
   }
   v.tied = tiedRanks(findings, stepless);
-  v.confidence = anyFix ? certainty(findings, stepless) : findings[0].confidence;
+  v.confidence = certainty(findings, stepless);
   v.boundBy = boundBy(findings, anyFix, stepless);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;

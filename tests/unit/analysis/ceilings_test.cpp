@@ -35,6 +35,27 @@ TEST_CASE("ceilings give each stage's best rate and the gap to it, slowest first
   CHECK(about(of(c, "compute")->stepsPerSecond, 100));
 }
 
+TEST_CASE(
+    "cores that are in use beside the pipeline are named where the CPU's ceiling lacks them") {
+  Facts f = factsOf(twoWorkers());
+  CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "4 usable cores");
+  f.run.besideCpuRatio = 0.25;
+  CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "3 usable cores, the rest is in use");
+}
+
+TEST_CASE("a lock that holds batches up makes the ceiling one of transform") {
+  const auto c = factsOf({.workers = 2,
+                          .cores = 4,
+                          .compute = 10,
+                          .waitTransform = 10,
+                          .batchCpu = 5,
+                          .batchBlocked = 35})
+                     .judge()
+                     .ceilings;
+  CHECK(of(c, "transform"));
+  CHECK_FALSE(of(c, "extract"));
+}
+
 TEST_CASE("a bound that the run has beaten is no ceiling, and the report says what does not fit") {
   Training t = twoWorkers();
   t.cores = 2;

@@ -26,6 +26,25 @@ TEST_CASE("without a fifth of its own time a trainer waits for its workers") {
   CHECK(without(factsOf(idle), 0.2) == Approx(1.25));
 }
 
+TEST_CASE(
+    "the lock's share of the time is no more than the thread was blocked, whatever it was for") {
+  Facts f = factsOf(Training{.workers = 0, .compute = 100});
+  StackFacts& stacks = f.trainer.stacks;
+  StackSlice seen;
+  stacks.trainer.add(&seen, 1000);
+  stacks.ownIdle.add(&seen, 100);
+  stacks.ownLockWaits = 100;
+  Evidence e = gather(f.trace, f.trainer, f.run);
+  e.trainerBlockedKnown = true;
+  e.trainerBlocked = 0.12;
+  e.periodic = 0.2;  // on a CPU
+  CHECK(shareOfLock(e).value == Approx(0.1));
+  e.trainerBlocked = 0.08;
+  CHECK(shareOfLock(e).value == Approx(0.08));
+  e.trainerBlocked = 0.5;  // shorter waits than a sample sees
+  CHECK(shareOfLock(e).value == Approx(0.3));
+}
+
 TEST_CASE("without a fifth of its own time a trainer waits for its device") {
   Facts f = factsOf(Training{.workers = 0, .compute = 100});
   DeviceFacts& device = f.trainer.device;

@@ -437,6 +437,20 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "threads that hand batches or indices over are not those that hold the lock for nothing") {
+  const auto held = [](const std::string& file, const std::string& function) {
+    std::string text = beside("waits", "Queue.get");
+    const std::string parse = "file=\"train.py\" function=\"parse\"";
+    text.replace(text.find(parse), parse.size(),
+                 "file=\"" + file + "\" function=\"" + function + "\"");
+    return test::find(analyze(test::traceOf(text)), "compute.gil_bound") != nullptr;
+  };
+  CHECK(held("/u/site-packages/torch/nn/init.py", "normal_"));
+  CHECK_FALSE(held("/u/site-packages/torch/utils/data/_utils/pin_memory.py", "_pin_memory_loop"));
+  CHECK_FALSE(held("/usr/lib/python3.11/multiprocessing/queues.py", "Queue._feed"));
+}
+
+TEST_CASE(
     "a step that is blocked in anything else is not, nor by a thread that takes from a queue") {
   const auto bound = [](const std::string& lock, const std::string& call) {
     return test::find(analyze(test::traceOf(beside(lock, call))), "transform.gil_bound") != nullptr;

@@ -5,7 +5,6 @@
 
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/facts/stack_samples.h"
-#include "analysis/steps/roles.h"
 
 namespace stallprof {
 namespace {
@@ -24,19 +23,18 @@ bool addThread(StackFacts& facts, const ThreadLife& thread, const Interval& with
 
 // Who holds the lock beside the trainer.
 void addHolders(StackFacts& facts, const Trace& trace, const StackLabels& labels, ThreadId trainer,
-                const std::vector<ThreadId>& makers, const Interval& within) {
+                const std::set<ThreadId>& makers, const Interval& within) {
   FunctionTally holders(trace);
   for (const ThreadId id : trace.process(trace.thread(trainer).process).threads) {
     if (id == trainer) continue;
-    const bool makes = std::find(makers.begin(), makers.end(), id) != makers.end();
-    const bool pins = pinsBatches(trace, trace.thread(id));
+    const bool makes = makers.contains(id);
     eachRun(
         trace, trace.thread(id), within.begin, within.end,
         [](const Sample& sample) { return sample.stack->gil == Gil::kHolds; },
         [&](const Sample& run) {
           facts.lockBeside += run.count;
           facts.lockProducers += makes ? run.count : 0;
-          if (makes || pins) return;
+          if (makes) return;
           const StackLabel& label = labels.of(run.stack->stack, Side::kTrainer);
           const SampleLabel what = StackLabels::sample(label, run.wait, run.stack->gc);
           if (what.phase == Phase::kLoad) return;  // it hands over indices or batches
@@ -51,16 +49,13 @@ void addHolders(StackFacts& facts, const Trace& trace, const StackLabels& labels
 
 void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
                     const std::set<ProcessId>& producing, ThreadId trainer,
-                    const std::vector<ThreadId>& makers, const Interval& within) {
-  const auto makes = [&](ThreadId id) {
-    return std::find(makers.begin(), makers.end(), id) != makers.end();
-  };
+                    const std::set<ThreadId>& makers, const Interval& within) {
   for (const ProcessId id : producing) {
     // Of the trainer's process only those that are known to make data, if any is.
     const bool all = makers.empty() || id != trace.thread(trainer).process;
     std::uint32_t threads = 0;
     for (const ThreadId thread : trace.process(id).threads)
-      if (all || makes(thread)) threads += addThread(facts, trace.thread(thread), within);
+      if (all || makers.contains(thread)) threads += addThread(facts, trace.thread(thread), within);
     facts.lockThreads = std::max(facts.lockThreads, threads);
   }
   addHolders(facts, trace, labels, trainer, makers, within);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <set>
-#include <vector>
 
 #include "analysis/facts/stack_facts.h"
 #include "base/interval.h"
@@ -13,10 +12,10 @@ namespace stallprof {
 
 // What samples in `within` say of the interpreter's lock: of the Python threads of the processes
 // that make batches (`producing`) how often those that want it wait, and who holds it beside the
-// trainer's thread in its process: `makers` make data, of those that neither do nor hand it over
+// trainer's thread in its process: `makers`, or others; of others that do not hand data over, too,
 // it says in which functions.
 void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
                     const std::set<ProcessId>& producing, ThreadId trainer,
-                    const std::vector<ThreadId>& makers, const Interval& within);
+                    const std::set<ThreadId>& makers, const Interval& within);
 
 }  // namespace stallprof

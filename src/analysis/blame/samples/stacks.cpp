@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/blame/samples/batch_releases.h"
+#include "analysis/blame/samples/fetch_pool.h"
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/blame/samples/native_split.h"
@@ -39,7 +40,7 @@ class Gatherer {
         end_(end),
         threads_(threads),
         functions_(trace),
-        makers_(threads.threads),
+        makers_(threads.threads.begin(), threads.threads.end()),
         own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
         ranks_(trace, timeline.who),
@@ -62,7 +63,6 @@ class Gatherer {
     inspectTrainer(pieces);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
-    if (makesOwn()) makers_.push_back(timeline_.who.thread);
     addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
                    {begin_, end_});
     facts_.functions = functions_.take();
@@ -293,9 +293,12 @@ class Gatherer {
       if (ours.count(row.data.key) != 0)
         fetches_[row.data.thread].push_back(
             {row.at + row.data.fetchBegin, row.at + row.data.fetchEnd});
-    for (std::size_t i = 0; i < timeline_.fetches.size(); ++i)
-      if (!timeline_.epochs[timeline_.epochOf[i]].hasWorkers)
-        fetches_[timeline_.who.thread].push_back(intervalOf(timeline_.fetches[i]));
+    for (std::size_t i = 0; i < timeline_.fetches.size(); ++i) {
+      const EpochSpan& epoch = timeline_.epochs[timeline_.epochOf[i]];
+      if (epoch.hasWorkers) continue;
+      fetches_[timeline_.who.thread].push_back(intervalOf(timeline_.fetches[i]));
+      if (!epoch.byThreads) makers_.insert(timeline_.who.thread);
+    }
   }
 
   void inspectWorkers() {
@@ -329,44 +332,21 @@ class Gatherer {
     if (threads_.has(id)) return;  // inspected already
     // A worker's threads have nothing else to work for, nor those that a fetch takes its data from.
     const bool beside = trace_.thread(id).process == timeline_.who.process;
-    if (beside && !takesFromThreads() && !worksFor(id, intervals)) return;
-    makers_.push_back(id);
+    if (beside && !takesFromThreads() &&
+        !worksForFetches(trace_, trace_.thread(id), intervals, {begin_, end_}))
+      return;
+    makers_.insert(id);
     eachRunWithin(id, intervals, [&](const Sample& run) { takePool(id, run); });
   }
 
-  // At work, or kept from it by the lock alone.
-  static bool works(const Sample& sample) {
-    return sample.wait == Wait::kRunning || sample.stack->gil == Gil::kWaits;
-  }
-  // One that works half as much and more while no batch is made is not of the fetch.
-  [[nodiscard]] bool worksFor(ThreadId id, const Intervals& fetches) const {
-    constexpr double kMinBeside = 10;  // samples
-    constexpr double kAsMuch = 0.5;    // of the samples a second in fetches
-    double within = 0, all = 0;
-    auto at = fetches.begin();
-    eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
-      while (at != fetches.end() && at->end <= sample.at) ++at;
-      all += works(sample);
-      within += works(sample) && at != fetches.end() && at->begin <= sample.at;
-    });
-    const double fetching = seconds(lengthIn(fetches, {begin_, end_}));
-    const double beside = all - within, rest = seconds(end_ - begin_) - fetching;
-    return beside < kMinBeside || beside * fetching < kAsMuch * within * rest;
-  }
   // Of the trainer's own fetches: they wait at a queue for others.
   [[nodiscard]] bool takesFromThreads() const {
     constexpr double kSome = 0.1;
     return handedOver_ > kSome * fetched_;
   }
-  // The trainer makes batches, and not threads for it.
-  [[nodiscard]] bool makesOwn() const {
-    return fetches_.contains(timeline_.who.thread) &&
-           std::any_of(timeline_.epochs.begin(), timeline_.epochs.end(),
-                       [](const EpochSpan& e) { return !e.hasWorkers && !e.byThreads; });
-  }
 
   void takePool(ThreadId id, const Sample& sample) {
-    if (!works(sample)) return;
+    if (!atWork(sample)) return;
     const bool running = sample.wait == Wait::kRunning;
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
     const SampleLabel what =
@@ -391,7 +371,7 @@ class Gatherer {
   const Nanos begin_, end_;
   const ProducerThreads& threads_;
   FunctionTally functions_;
-  std::vector<ThreadId> makers_;         // those, and pools' of the fetches
+  std::set<ThreadId> makers_;            // those, the trainer's, and pools' of its fetches
   double fetched_ = 0, handedOver_ = 0;  // samples in fetches of the trainer's own
   const OwnPhases own_;
   NativeSplit split_;

@@ -65,7 +65,7 @@ extern const FindingDefinition kStragglerRank(
   a device that is the time it ran nothing else, without one the samples that found the thread in a
   collective, or blocked in backward with no thread of its process at work; where those are under
   30, how much longer than the least its thread was blocked in its steps. Without a device, less
-  than four fifths are enough, if it is 5 % of the window beyond chance.)",
+  than four fifths are enough, if it is 5 % of the window beyond chance and no turns are seen.)",
      .fixes = R"(- Profile that rank alone: its batches, its device's clocks, its cores.
 - Even shards.)",
      .wrong = R"(ranks take turns, or the slow one is on another host.)"});

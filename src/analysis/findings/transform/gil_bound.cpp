@@ -23,9 +23,7 @@ const AdviceDefinition kReleaseTheLock{
 Maybe<Finding> besideTheStep(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   if (e.trainer.threads.empty() || s.lockProducers <= kMainShare * s.lockBeside) return {};
-  if (shareOf(s.stepLockWaits, s.trainer).value <=
-      kMainShare * shareOf(s.ownLockWaits, s.trainer).value)
-    return {};  // it waits in fetches of its own
+  if (s.stepLockWaits <= kMainShare * s.ownLockWaits) return {};  // it waits in its own fetches
   const Share share = shareOfLock(e);
   if (share.low <= kNotable) return {};
   Finding f = overheadFinding(

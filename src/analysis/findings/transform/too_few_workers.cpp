@@ -60,7 +60,8 @@ extern const FindingDefinition kTooFewWorkers(
      .rule = R"(more than 5 % of the window is blamed on making batches, more than on
   reading; workers are busy over 70 % of the time or the model gains 5 % with more, and
   the cores are under 90 % in use. Where threads of the training process make the batches
-  (tf.data, a prefetch thread): when the step waits for those, and cores are idle.)",
+  (tf.data, a prefetch thread): when the step waits for those, not they for
+  Python's lock, and cores are idle.)",
      .fixes =
          R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
 - Cheaper preprocessing, where memory for workers is short.)",
