@@ -28,7 +28,7 @@ struct DeviceSeen {
 struct DeviceTrace {
   ProcessId process;
   Nanos duration{};
-  bool kernels = false;  // false: copies, sets and synchronizations only
+  bool kernels = false;  // false: copies and synchronizations only
   bool calls = false;    // launches, copies and allocations of the host are reported too
   bool each = false;     // every piece of work has its DeviceWork, every call its DeviceCall
   STALLPROF_EVENT(DEVICE_TRACE, "device_trace", v("process", s.process), v("duration", s.duration),

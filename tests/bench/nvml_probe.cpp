@@ -85,30 +85,6 @@ void showFields(const nv::Api& api, nv::Device device) {
   }
 }
 
-void showSamples(const nv::Api& api, nv::Device device, int type, const char* name) {
-  unsigned count = 0;
-  int valueType = -1;
-  if (ask((std::string(name) + " (size)").c_str(), api.samples, device, type, 0ull, &valueType,
-          &count, static_cast<nv::Sample*>(nullptr)) == nv::kSuccess)
-    std::printf(" count %u type %d", count, valueType);
-  end();
-  if (count == 0 || count > 65536) return;
-  std::vector<nv::Sample> samples(count);
-  const int code = ask(name, api.samples, device, type, 0ull, &valueType, &count, samples.data());
-  std::printf(" count %u type %d", count, valueType);
-  if (code == nv::kSuccess && count > 0 && count <= samples.size()) {
-    const double now = clockSeconds(CLOCK_REALTIME);
-    std::printf(" first %.3f s ago, last %.3f s ago, values:",
-                now - static_cast<double>(samples[0].microseconds) * 1e-6,
-                now - static_cast<double>(samples[count - 1].microseconds) * 1e-6);
-    for (unsigned i = count > 12 ? count - 12 : 0; i < count; ++i)
-      std::printf(" %.0f@%+.3f",
-                  nv::numberOf(static_cast<nv::ValueType>(valueType), samples[i].value),
-                  static_cast<double>(samples[i].microseconds) * 1e-6 - now);
-  }
-  end();
-}
-
 template <class F>
 void showProcesses(const char* name, F function, nv::Device device) {
   alignas(8) unsigned char bytes[64 * 32] = {};
@@ -203,9 +179,6 @@ void showDevice(const nv::Api& api, unsigned index, nv::Device device) {
   (void)ask("clockReasons", api.clockReasons, device, &wide);
   std::printf(" 0x%llx", wide), end();
   showFields(api, device);
-  showSamples(api, device, 0, "samples power");
-  showSamples(api, device, 1, "samples gpu");
-  showSamples(api, device, 2, "samples memory");
   showProcesses("processes", api.processes, device);
   showProcesses("mpsProcesses", api.mpsProcesses, device);
   nv::ProcessSample samples[64] = {};
@@ -219,21 +192,14 @@ void showDevice(const nv::Api& api, unsigned index, nv::Device device) {
 }
 
 void sample(const nv::Api& api, nv::Device device, nv::GpmMetrics& gpm, unsigned turn) {
-  if (api.utilization == nullptr || api.samples == nullptr || api.memoryV2 == nullptr ||
-      api.clock == nullptr || api.temperature == nullptr || api.clockReasons == nullptr ||
-      api.fields == nullptr)
+  if (api.utilization == nullptr || api.memoryV2 == nullptr || api.clock == nullptr ||
+      api.temperature == nullptr || api.clockReasons == nullptr || api.fields == nullptr)
     return;  // older than R515
-  int type = 0;
-  unsigned value = 0, count = 256;
+  unsigned value = 0;
   unsigned long long wide = 0;
-  static nv::Sample samples[256];
   nv::MemoryV2 memory{nv::kMemoryV2, 0, 0, 0, 0};
   nv::Utilization utilization{};
-  const auto since = static_cast<unsigned long long>((clockSeconds(CLOCK_REALTIME) - 0.25) * 1e6);
   timed("utilization", false, [&] { return api.utilization(device, &utilization); });
-  const int code = timed("samples gpu, 250 ms", false, [&] {
-    return api.samples(device, nv::kGpuUtilization, since, &type, &count, samples);
-  });
   timed("memoryV2", false, [&] { return api.memoryV2(device, &memory); });
   timed("clock", false, [&] { return api.clock(device, nv::kSmClock, &value); });
   timed("temperature", false, [&] { return api.temperature(device, 0, &value); });
@@ -242,14 +208,10 @@ void sample(const nv::Api& api, nv::Device device, nv::GpmMetrics& gpm, unsigned
   const std::uint32_t ids[] = {74, 83, 186, 197, 198, 269, 270, 271};
   for (std::size_t i = 0; i < 8; ++i) fields[i].field = ids[i];
   timed("eight fields", false, [&] { return api.fields(device, 8, fields); });
-  std::printf(
-      "  %2u: util %u %%, samples code %d n %u first %.0f last %.0f, rx %.0f tx %.0f, used "
-      "%llu MiB",
-      turn, utilization.gpu, code, count,
-      code == 0 && count > 0 ? static_cast<double>(samples[0].value.unsignedInt) : -1.,
-      code == 0 && count > 0 ? static_cast<double>(samples[count - 1].value.unsignedInt) : -1.,
-      nv::numberOf(fields[4].type, fields[4].value), nv::numberOf(fields[3].type, fields[3].value),
-      static_cast<unsigned long long>(memory.used >> 20));
+  std::printf("  %2u: util %u %%, rx %.0f tx %.0f, used %llu MiB", turn, utilization.gpu,
+              nv::numberOf(fields[4].type, fields[4].value),
+              nv::numberOf(fields[3].type, fields[3].value),
+              static_cast<unsigned long long>(memory.used >> 20));
   if (gpm.first != nullptr) {
     timed("gpmSample", false, [&] { return api.gpmSample(device, gpm.second); });
     gpm.version = nv::kGpmVersion;

@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trainings on a GPU, each with one thing wrong (or nothing), that time themselves. They know nothing
-of stallprof: what they log is what its reports are compared with.
+"""Trainings on a GPU, each with one fault (or none), that time themselves. They know nothing of
+stallprof: what they log is what its reports are compared with.
 
   trainings.py slow_loader --seconds 6      ResNet-18 behind one worker that cannot keep up
   trainings.py device_bound                 the same network with batches always ready
+  trainings.py healthy                      ResNet-50, bf16, channels-last, four workers that keep up
   trainings.py launch_bound                 a deep, narrow network whose kernels are shorter than their launches
   trainings.py pageable_copy                big batches copied from pageable memory, every step
   trainings.py item_loop                    the loss is read back many times a step
   trainings.py graphs                       torch.compile with CUDA graphs
   trainings.py profiled                     device_bound, with torch.profiler on for an interval of steps
+  trainings.py cost                         steps of about 2, 5, 20 and 100 ms, one after another
+  trainings.py ablation                     each case with its fault and without, one after another
 
-The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock; with --kernels
-the kernel time of a step and its launches as torch.profiler counts them over 20 steps at the end. Without
-a GPU they run on the CPU, which shows that they run and nothing else."""
+The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock. With --kernels
+it has the kernels of a step as torch.profiler counts them over 20 steps at the end, and the device's time of a
+step between CUDA events. Without a GPU they run on the CPU, which shows that they run and nothing else."""
 import argparse
 import json
+import statistics
 import sys
 import time
 
@@ -25,9 +29,9 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
 WARM_UP = 20  # steps: cuDNN chooses its algorithms, torch.compile compiles
+FAULTS = ("slow_loader", "launch_bound", "pageable_copy", "item_loop")  # what `fixed` removes
+COST = ("2", "5", "20", "100")  # milliseconds, about
 
 
 class Photos(Dataset):
@@ -47,58 +51,62 @@ class Photos(Dataset):
         return picture, index % 10
 
 
-def resnet():
-    return torchvision.models.resnet18(num_classes=10).to(DEVICE)
+class Fixed:
+    """The same batch for ever: no loader."""
+
+    def __init__(self, *shape, pinned=None):
+        self.batch = torch.randn(*shape), torch.randint(10, (shape[0],))
+        if pinned is None:
+            self.batch = tuple(part.to(DEVICE) for part in self.batch)
+        elif pinned and DEVICE.type == "cuda":
+            self.batch = tuple(part.pin_memory() for part in self.batch)
+
+    def __iter__(self):
+        while True:
+            yield self.batch
 
 
-def narrow(depth=120, width=64):
+def loader(milliseconds, workers, batch=64, side=128):
+    return DataLoader(Photos(100_000, side, milliseconds), batch_size=batch, num_workers=workers,
+                      pin_memory=DEVICE.type == "cuda", persistent_workers=workers > 0)
+
+
+def resnet(name="resnet18"):
+    return getattr(torchvision.models, name)(num_classes=10).to(DEVICE)
+
+
+def narrow(depth, width):
     layers = []
     for _ in range(depth):
         layers += [nn.Linear(width, width), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(width, 10)).to(DEVICE)
 
 
-class Fixed:
-    """The same batch on the device for ever: no loader."""
-
-    def __init__(self, *shape):
-        self.batch = torch.randn(*shape, device=DEVICE), torch.randint(10, (shape[0],), device=DEVICE)
-
-    def __iter__(self):
-        while True:
-            yield self.batch
-
-
-def loader(milliseconds, workers, batch=64, side=128, pin=True):
-    return DataLoader(Photos(100_000, side, milliseconds), batch_size=batch, num_workers=workers,
-                      pin_memory=pin and DEVICE.type == "cuda", persistent_workers=workers > 0)
-
-
-class Pageable:
-    """Large batches in ordinary memory."""
-
-    def __init__(self, batch=256, side=224):
-        self.batch = torch.randn(batch, 3, side, side), torch.randint(10, (batch,))
-
-    def __iter__(self):
-        while True:
-            yield self.batch
-
-
-def settings(case):
-    """(batches, model, non_blocking, what follows the backward pass)"""
+def settings(case, fixed):
+    """(batches, model)"""
     if case == "slow_loader":
-        return loader(2.0, 1), resnet(), True
+        return loader(0 if fixed else 2.0, 1), resnet()
     if case in ("device_bound", "profiled"):
-        return Fixed(256, 3, 128, 128), resnet(), True
+        return Fixed(256, 3, 128, 128), resnet()
+    if case == "healthy":
+        return loader(0, 4, 128, 160), resnet("resnet50").to(memory_format=torch.channels_last)
     if case == "launch_bound":
-        return Fixed(8, 64), narrow(), True
+        return Fixed(8, 64), narrow(120, 64)
     if case == "pageable_copy":
-        return Pageable(), nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(3 * 28 * 28, 10)).to(DEVICE), False
+        return Fixed(256, 3, 224, 224, pinned=fixed), nn.Sequential(
+            nn.AvgPool2d(8), nn.Flatten(), nn.Linear(3 * 28 * 28, 10)).to(DEVICE)
     if case == "item_loop":
-        return Fixed(32, 64), narrow(24, 64), True
+        return Fixed(32, 64), narrow(24, 64)
     if case == "graphs":
-        return Fixed(64, 256), torch.compile(narrow(24, 256), mode="reduce-overhead"), True
+        return Fixed(64, 256), torch.compile(narrow(24, 256), mode="reduce-overhead")
+    if case == "2":
+        return Fixed(64, 256), narrow(24, 256)
+    if case == "5":
+        return Fixed(32, 3, 64, 64), resnet()
+    if case == "20":
+        return Fixed(48, 3, 224, 224), resnet("resnet50")
+    if case == "100":
+        return Fixed(192, 3, 224, 224), resnet("resnet50")
     raise SystemExit(f"trainings.py: no case {case}")
 
 
@@ -108,37 +116,56 @@ def synchronize():
 
 
 class Training:
-    def __init__(self, case):
-        self.case = case
-        self.batches, self.model, self.non_blocking = settings(case)
+    def __init__(self, case, fixed=False):
+        self.case, self.fixed = case, fixed
+        self.batches, self.model = settings(case, fixed)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
-        self.steps, self.waited, self.copied = 0, 0, 0
+        self.source = iter(self.batches)
+        self.begins, self.waited, self.copied, self.graph = [], 0, 0, None
 
-    def step(self, source):
-        begin = time.monotonic_ns()
-        pictures, labels = next(source)
-        fetched = time.monotonic_ns()
-        pictures = pictures.to(DEVICE, non_blocking=self.non_blocking)
-        labels = labels.to(DEVICE, non_blocking=self.non_blocking)
-        copied = time.monotonic_ns()
-        loss = nn.functional.cross_entropy(self.model(pictures), labels)
-        if self.case == "item_loop":
+    def compute(self, pictures, labels):
+        if self.case == "healthy":
+            with torch.autocast(DEVICE.type, torch.bfloat16):
+                loss = nn.functional.cross_entropy(self.model(pictures), labels)
+        else:
+            loss = nn.functional.cross_entropy(self.model(pictures), labels)
+        if self.case == "item_loop" and not self.fixed:
             for _ in range(20):
                 if (loss * 2).item() < 0:
                     raise SystemExit("a negative loss")
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        self.steps += 1
+
+    def step(self):
+        begin = time.monotonic_ns()
+        pictures, labels = next(self.source)
+        fetched = time.monotonic_ns()
+        options = {"memory_format": torch.channels_last} if self.case == "healthy" else {}
+        pictures = pictures.to(DEVICE, non_blocking=True, **options)
+        labels = labels.to(DEVICE, non_blocking=True)
+        copied = time.monotonic_ns()
+        if self.graph:
+            self.graph.replay()
+        else:
+            self.compute(pictures, labels)
+        self.begins.append(begin)
         self.waited += fetched - begin
         self.copied += copied - fetched
 
-    def run(self, seconds):
-        source = iter(self.batches)
+    def warm_up(self):
         for _ in range(WARM_UP):
-            self.step(source)
+            self.step()
         synchronize()
-        self.steps = self.waited = self.copied = 0
+        if self.case == "launch_bound" and self.fixed and DEVICE.type == "cuda":
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.compute(*self.batches.batch)
+            self.graph = graph
+
+    def run(self, seconds):
+        self.warm_up()
+        self.begins, self.waited, self.copied = [], 0, 0
         begin = time.monotonic_ns()
         profiler = None
         while (now := time.monotonic_ns() - begin) < seconds * 1e9:
@@ -148,26 +175,57 @@ class Training:
             elif profiler and now > seconds * 0.6e9:
                 profiler.__exit__(None, None, None)
                 profiler = False
-            self.step(source)
+            self.step()
         synchronize()
-        wall = time.monotonic_ns() - begin
-        return source, {"case": self.case, "steps": self.steps, "seconds": wall / 1e9, "begin": begin,
-                        "step_ms": wall / 1e6 / self.steps, "wait_ratio": self.waited / wall,
-                        "copy_ratio": self.copied / wall}
+        wall, steps = time.monotonic_ns() - begin, len(self.begins)
+        between = [b - a for a, b in zip(self.begins, self.begins[1:])] or [wall]
+        return {"case": self.case, "fixed": self.fixed, "steps": steps, "seconds": wall / 1e9, "begin": begin,
+                "step_ms": wall / 1e6 / steps, "median_ms": statistics.median(between) / 1e6,
+                "wait_ratio": self.waited / wall, "copy_ratio": self.copied / wall, "begins": self.begins}
 
 
-def kernels(training, source, steps=20):
-    """Kernel time and launches of a step, by torch.profiler."""
+def between_events(training, steps=20):
+    """Milliseconds of a step by CUDA events, the device without other work before and after."""
+    times = []
+    for _ in range(steps):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        synchronize()
+        begin.record()
+        training.step()
+        end.record()
+        synchronize()
+        times.append(begin.elapsed_time(end))
+    return {"event_ms": statistics.median(times)}
+
+
+def union(intervals):
+    total, reached = 0, 0
+    for begin, end in sorted(intervals):
+        total += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def kernels(training, steps=20):
+    """Kernel, copy and busy time and launches of a step, by torch.profiler."""
     from torch.profiler import ProfilerActivity, profile
     synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as result:
         for _ in range(steps):
-            training.step(source)
+            training.step()
         synchronize()
-    rows = [e for e in result.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    rows = [e for e in result.events() if e.device_type == torch.autograd.DeviceType.CUDA
+            and not e.name.startswith(("ProfilerStep", "Optimizer.", "## Call CompiledFxGraph"))]
     kernel = [e for e in rows if not e.name.startswith(("Memcpy", "Memset"))]
+    copies = [e for e in rows if e.name.startswith("Memcpy")]
+    by_name = {}
+    for e in kernel:
+        by_name[e.name[:120]] = by_name.get(e.name[:120], 0) + e.device_time / 1e3 / steps
+    largest = dict(sorted(by_name.items(), key=lambda item: -item[1])[:5])
     return {"kernel_ms": sum(e.device_time for e in kernel) / 1e3 / steps, "kernels": len(kernel) / steps,
-            "device_ms": sum(e.device_time for e in rows) / 1e3 / steps}
+            "copy_ms": sum(e.device_time for e in copies) / 1e3 / steps, "copies": len(copies) / steps,
+            "busy_ms": union((e.time_range.start, e.time_range.end) for e in rows) / 1e3 / steps,
+            "largest": largest}
 
 
 def main():
@@ -178,16 +236,22 @@ def main():
     parser.add_argument("--kernels", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(1)
-    training = Training(options.case)
-    source, log = training.run(options.seconds)
-    if options.kernels:
-        log.update(kernels(training, source))
-    text = json.dumps(log)
+    if options.case == "cost":
+        log = {case: Training(case).run(options.seconds) for case in COST}
+    elif options.case == "ablation":
+        log = {case: [Training(case, fixed).run(options.seconds) for fixed in (False, True)] for case in FAULTS}
+    else:
+        training = Training(options.case)
+        log = training.run(options.seconds)
+        if options.kernels and DEVICE.type == "cuda":
+            log.update(between_events(training))
+            log.update(kernels(training))
+    log = {"torch": torch.__version__, "cuda": torch.version.cuda, **log}
     if options.log == "-":
-        print(text)
+        print(json.dumps(log))
     else:
         with open(options.log, "w") as out:
-            out.write(text)
+            json.dump(log, out)
     return 0
 
 

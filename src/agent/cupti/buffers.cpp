@@ -15,7 +15,8 @@ using CountRef = std::atomic_ref<std::uint64_t>;
 // it go nowhere. Many threads may write to it at one time; nobody reads it.
 alignas(4096) std::uint8_t nowhere[256u * 1024u];
 
-std::atomic<std::uint32_t> nextTry;  // where the last free buffer was
+std::atomic<std::uint32_t> nextTry;                              // where the last free buffer was
+std::atomic<std::uint64_t> takenAt[STALLPROF_ACTIVITY_BUFFERS];  // CLOCK_MONOTONIC
 
 std::uint8_t* takeBuffer(stallprof_activity_area& area) {
   const std::uint32_t first = nextTry.load(std::memory_order_relaxed);
@@ -26,6 +27,7 @@ std::uint8_t* takeBuffer(stallprof_activity_area& area) {
     if (state.load(std::memory_order_relaxed) != expected ||
         !state.compare_exchange_strong(expected, STALLPROF_BUFFER_TAKEN))
       continue;
+    takenAt[n].store(monotonicNs(), std::memory_order_release);
     nextTry.store(n + 1, std::memory_order_relaxed);
     return area.data[n];
   }
@@ -98,6 +100,19 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
 }
 
 }  // namespace
+
+Held heldBuffers(std::uint64_t now) {
+  stallprof_activity_area& area = *agent.memory.area;
+  Held held{0, now};
+  for (std::uint32_t n = 0; n < STALLPROF_ACTIVITY_BUFFERS; ++n) {
+    if (StateRef(area.buffer[n].state).load(std::memory_order_acquire) != STALLPROF_BUFFER_TAKEN)
+      continue;
+    ++held.count;
+    const std::uint64_t taken = takenAt[n].load(std::memory_order_acquire);
+    if (taken < held.since) held.since = taken;
+  }
+  return held;
+}
 
 void countDropped() {
   std::size_t dropped = 0;

@@ -5,8 +5,8 @@ namespace stallprof::agent {
 namespace {
 
 constexpr std::uint64_t kEnoughCalls = 10;
-constexpr int kOffRateTicks = 2;    // one may hold a step of the system's clock
-constexpr double kMaxDrift = 0.01;  // NTP slews by 0.0005; ticks of a CPU run thrice as fast
+constexpr int kUnsteadyTicks = 3;   // a step of a clock is in two rates, a new unit too
+constexpr double kMaxDrift = 0.01;  // NTP slews by 0.0005
 constexpr int kAloneTicks = 10;
 constexpr int kInvalidTicks = 3;
 
@@ -29,13 +29,17 @@ bool Health::cameBack(std::uint64_t delivered) {
   return true;
 }
 
-bool Health::isOtherClock(const Sample& now) {
+// Of another unit is no harm (torch's profiler leaves CUPTI with the ticks of the CPU), as long as
+// it goes evenly.
+bool Health::isUnsteadyClock(const Sample& now) {
   if (now.device == 0 || last_.device == 0 || now.monotonic <= last_.monotonic) return false;
-  const double ratio = (static_cast<double>(now.device) - static_cast<double>(last_.device)) /
-                       static_cast<double>(now.monotonic - last_.monotonic);
-  const bool off = ratio < 1 - kMaxDrift || ratio > 1 + kMaxDrift;
-  offRate_ = off ? offRate_ + 1 : 0;
-  return offRate_ >= kOffRateTicks;
+  const double rate = (static_cast<double>(now.device) - static_cast<double>(last_.device)) /
+                      static_cast<double>(now.monotonic - last_.monotonic);
+  const double before = rate_ > 0 ? rate_ : 1;
+  rate_ = rate;
+  const bool off = rate < before * (1 - kMaxDrift) || rate > before * (1 + kMaxDrift);
+  unsteady_ = off ? unsteady_ + 1 : 0;
+  return unsteady_ >= kUnsteadyTicks;
 }
 
 // Buffers are asked for and none ever becomes free: the recorder is gone, or is stopped.
@@ -58,12 +62,12 @@ Health::Verdict Health::say(Verdict verdict, const char* why) {
 }
 
 Health::Verdict Health::judge(const Sample& now) {
-  const bool stolen = isStolen(now), otherClock = isOtherClock(now), unread = isAlone(now),
+  const bool stolen = isStolen(now), unsteady = isUnsteadyClock(now), unread = isAlone(now),
              invalid = isInvalid(now);
   last_ = now;
-  silence_ = stolen && !otherClock;
+  silence_ = stolen;
   if (stolen) return say(Verdict::kYield, "another tool of the program took CUPTI's buffers");
-  if (otherClock) return say(Verdict::kYield, "another tool of the program set CUPTI's clock");
+  if (unsteady) return say(Verdict::kYield, "CUPTI's clock does not go evenly");
   if (unread) return say(Verdict::kStop, "nobody reads what is recorded");
   if (invalid) {
     invalid_ = 0;

@@ -32,7 +32,7 @@ class Health {
 
  private:
   bool isStolen(const Sample& now);
-  bool isOtherClock(const Sample& now);
+  bool isUnsteadyClock(const Sample& now);
   bool isAlone(const Sample& now);
   bool isInvalid(const Sample& now);
   Verdict say(Verdict verdict, const char* why);
@@ -42,7 +42,8 @@ class Health {
   static constexpr int kSilentTicks = 5;  // a flush is asked for in each
   int patience_;                          // ticks of silence
   bool silence_ = false;
-  int silent_ = 0, offRate_ = 0, alone_ = 0, invalid_ = 0;  // ticks in a row
+  int silent_ = 0, unsteady_ = 0, alone_ = 0, invalid_ = 0;  // ticks in a row
+  double rate_ = 0;  // of the device's clock, in the last tick; 0: not known
   const char* why_ = "";
 };
 

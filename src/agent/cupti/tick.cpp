@@ -2,6 +2,7 @@
 #include "agent/cupti/tick.h"
 
 #include "agent/cupti/agent.h"
+#include "agent/cupti/buffers.h"
 #include "agent/cupti/health.h"
 #include "agent/cupti/tracing.h"
 #include "agent/cupti/windows.h"
@@ -10,8 +11,12 @@
 namespace stallprof::agent {
 namespace {
 
-constexpr std::uint32_t kForced = 1;              // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
+
+// CUPTI keeps a buffer until all in it is finished. Held for so long, or so many, they wait for
+// what will never be: without force the others would run out.
+constexpr std::uint64_t kHeldLong = 30'000'000'000;
+constexpr std::uint32_t kHeldMany = STALLPROF_ACTIVITY_BUFFERS / 2;
 
 std::uint64_t cpuPublished;
 
@@ -20,6 +25,7 @@ Windows windows;
 constinit Health health;
 bool yielded;   // somebody took CUPTI without asking: it is theirs until the hook says otherwise
 bool presumed;  // or so it seemed, for no buffer came back: until one does
+bool forced;    // what was unfinished at the last tick has no records
 struct Before {
   std::uint64_t at, kernels, calls;
 } previous;
@@ -101,6 +107,16 @@ void turnWindow() {
   switchTo(agent.wanted & ~without);
 }
 
+// What is unfinished gets no record then: nothing counts as traced until the next tick.
+void forceHeld() {
+  const std::uint64_t now = monotonicNs();
+  const Held held = heldBuffers(now);
+  if (held.count < kHeldMany && now - held.since < kHeldLong) return;
+  publishOn(*agent.memory.area, 0);
+  flush(kFlushForced);
+  forced = true;
+}
+
 }  // namespace
 
 void publishCpu(std::uint64_t ns) {
@@ -113,17 +129,20 @@ void tick() {
     detach();
     return publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
+  if (forced) publishOn(*agent.memory.area, agent.on);
+  forced = false;
   const stallprof_clock_pair pair = flush(0);
   if (agent.off.load()) return;
   // A flush beyond the regular ones says too little of rates.
   if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) turnWindow();
+  if (agent.attached && !yielded && !agent.off.load()) forceHeld();
   publishOwnCpu();
 }
 
 void release() {
+  agent.released = true;
   if (!agent.attached) return;
   if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
-  flush(0);
   detach();
   publishWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");
 }
@@ -139,7 +158,7 @@ void retake() {
 void finish() {
   if (!agent.attached || yielded) return;
   switchTo(0);
-  flush(kForced);
+  flush(kFlushForced);
   if (agent.off.load()) return;
   publishWhy(STALLPROF_AGENT_ENDED, agent.memory.area->error, agent.memory.area->why);
   publishOwnCpu();

@@ -11,19 +11,21 @@ namespace stallprof::agent {
 namespace {
 
 constexpr std::uint32_t kAlways[] = {cupti::kDevice, cupti::kOverhead};
+constexpr std::uint32_t kCopies[] = {cupti::kMemcpy, cupti::kMemcpy2, cupti::kSynchronization};
 // A whole graph launch has one record; a record for each of its kernels would cost as they do, and
 // exhausts CUPTI's device memory within hours. On before kernels, and off after them: without it
 // graphs are traced that way.
-constexpr std::uint32_t kCopies[] = {cupti::kGraphTrace, cupti::kMemcpy, cupti::kMemcpy2,
-                                     cupti::kMemset, cupti::kSynchronization};
-constexpr std::uint32_t kKernels[] = {cupti::kConcurrentKernel};
+// Sets are on with kernels alone: recorded without them, some are never finished, and all that
+// their thread launches afterwards waits behind them (CUPTI 13.0.85 on an H200).
+constexpr std::uint32_t kKernels[] = {cupti::kGraphTrace, cupti::kConcurrentKernel, cupti::kMemset};
 
+// Enabled in their order, disabled in the reverse.
 template <std::size_t N>
 void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
   const Cupti& c = agent.cupti;
-  for (const std::uint32_t kind : kinds) {
+  for (std::size_t i = 0; i < N; ++i) {
     if (agent.off.load()) return;  // CUPTI gave up, at the call before
-    const CuptiResult result = enable ? c.enable(kind) : c.disable(kind);
+    const CuptiResult result = enable ? c.enable(kinds[i]) : c.disable(kinds[N - 1 - i]);
     if (result != kCuptiSuccess) agent.memory.area->error = result;
   }
 }
@@ -140,7 +142,11 @@ bool attach(std::uint32_t on) {
   const Cupti& c = agent.cupti;
   char other[64] = "";
   const CuptiResult subscribed = subscribe(other);
-  if (subscribed != kCuptiSuccess) return refuse(subscribed, other[0] != 0 ? other : "");
+  // torch's profiler stays subscribed once it was started. Records need no subscriber, callbacks
+  // do.
+  const bool alone = subscribed == kCuptiMultipleSubscribers && agent.released;
+  if (subscribed != kCuptiSuccess && !alone) return refuse(subscribed, other);
+  if (alone) agent.subscriber = nullptr;
   agent.attached = true;
   if (c.setThreadIdType != nullptr) c.setThreadIdType(kThreadIdOfSystem);
   setAttributes();
@@ -150,7 +156,7 @@ bool attach(std::uint32_t on) {
     return refuse(registered, "");
   }
   if (c.version >= cupti::k12_8 && c.enableAllSyncRecords != nullptr) c.enableAllSyncRecords(0);
-  enableCallbacks();
+  if (agent.subscriber != nullptr) enableCallbacks();
   setKinds(kAlways, true);
   switchTo(on);
   publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
@@ -161,12 +167,16 @@ void detach() {
   if (!agent.attached) return;
   switchTo(0);
   setKinds(kAlways, false);
-  if (!agent.off.load()) agent.cupti.flushAll(0);
+  // By force, after what is whole: a buffer that stays with CUPTI goes to the next tool, which does
+  // not know it (torch's profiler then writes an error for each).
+  flush(0);
+  if (!agent.off.load()) flush(kFlushForced);
   letGo();
 }
 
 void letGo() {
-  if (!agent.off.load()) agent.cupti.unsubscribe(agent.subscriber);
+  if (!agent.off.load() && agent.subscriber != nullptr) agent.cupti.unsubscribe(agent.subscriber);
+  agent.subscriber = nullptr;
   agent.attached = false;
   agent.on = 0;
 }
@@ -200,6 +210,13 @@ stallprof_clock_pair pairClocks() {
   return best;
 }
 
+// A flush leaves CUPTI the buffers in which work is unfinished, or is not yet known to be finished:
+// what began before the oldest of them was taken is all in the area.
+void publishFlushed(std::uint64_t until) {
+  std::atomic_ref<std::uint64_t> flushed(agent.memory.area->flushed);
+  if (until > flushed.load()) flushed.store(until, std::memory_order_release);
+}
+
 }  // namespace
 
 stallprof_clock_pair flush(std::uint32_t flag) {
@@ -209,9 +226,7 @@ stallprof_clock_pair flush(std::uint32_t flag) {
   countDropped();  // also where no buffer was left to return
   if (result != kCuptiSuccess) agent.memory.area->error = result;
   const stallprof_clock_pair pair = pairClocks();
-  if (result == kCuptiSuccess)
-    std::atomic_ref<std::uint64_t>(agent.memory.area->flushed)
-        .store(began, std::memory_order_release);
+  if (result == kCuptiSuccess) publishFlushed(heldBuffers(began).since);
   return pair;
 }
 

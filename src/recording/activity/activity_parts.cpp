@@ -95,15 +95,23 @@ void ActivitySwitches::take(const AreaControl& area) {
     switches_.push_back(unknown);
   }
   for (std::uint64_t i = std::max(read_, oldest); i < head; ++i) {
-    const stallprof_switch& entry = area.onoff[i % STALLPROF_ACTIVITY_SWITCHES];
-    const std::uint64_t last = switches_.empty() ? 0 : switches_.back().monotonic;
-    if (entry.monotonic >= last && entry.monotonic < std::uint64_t{INT64_MAX})
-      switches_.push_back(entry);
+    stallprof_switch entry = area.onoff[i % STALLPROF_ACTIVITY_SWITCHES];
+    if (entry.monotonic >= std::uint64_t{INT64_MAX}) continue;
+    if (!switches_.empty()) entry.monotonic = std::max(entry.monotonic, switches_.back().monotonic);
+    switches_.push_back(entry);
   }
   read_ = head;
   if (switches_.size() > kSwitchesKept)
     switches_.erase(switches_.begin(),
                     switches_.begin() + static_cast<std::ptrdiff_t>(kSwitchesKept / 2));
+}
+
+void ActivitySwitches::lose(std::int64_t begin, std::int64_t end) {
+  const std::uint32_t on = onNow();
+  if (end <= begin) return;
+  while (!switches_.empty() && at(switches_.size() - 1) >= begin) switches_.pop_back();
+  switches_.push_back({static_cast<std::uint64_t>(std::max<std::int64_t>(begin, 0)), 0, 0});
+  switches_.push_back({static_cast<std::uint64_t>(end), on, 0});
 }
 
 std::uint32_t ActivitySwitches::onAt(std::int64_t instant) const {

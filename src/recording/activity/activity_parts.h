@@ -103,6 +103,8 @@ class ActivitySwitches {
   // What was switched since the last call. Where switches were overwritten before they were read,
   // nothing counts as traced.
   void take(const AreaControl& area);
+  // From `begin` to `end`, which is now, records were lost: nothing counts as traced.
+  void lose(std::int64_t begin, std::int64_t end);
 
   [[nodiscard]] std::uint32_t onAt(std::int64_t instant) const;
   // By the latest switch.

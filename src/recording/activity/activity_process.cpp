@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "recording/activity/activity_work.h"
 #include "recording/cupti/activity_calls.h"
@@ -22,6 +23,19 @@ constexpr std::uint32_t kCountsStarved = 27;  // cuptiGetVersion() of CUDA 12.9
 constexpr std::int64_t kLongCall = 100'000;
 constexpr std::int64_t kLongCopy = 1'000'000;
 
+bool isWork(ActivityKind kind) {
+  switch (kind) {
+    case ActivityKind::kDevice:
+    case ActivityKind::kRuntime:
+    case ActivityKind::kDriver:
+    case ActivityKind::kOverhead:
+    case ActivityKind::kSynchronization:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
@@ -31,11 +45,11 @@ void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
   for (; first < head; ++first) clock_.add(area.clock[first % STALLPROF_ACTIVITY_CLOCKS]);
   clocksRead_ = head;
   switches_.take(area);
-  takeLosses(area, sink);
+  // What is missing may have been at any time that is not yet reported, and until now.
+  if (takeLosses(area, sink)) switches_.lose(emittedTo_, sink.now.count());
   area_ = area;
   takeState(area);
-  const bool traced =
-      (switches_.onNow() & STALLPROF_ON_KERNELS) != 0 && area_.state == STALLPROF_AGENT_TRACING;
+  const bool traced = recordsKernels() && area_.state == STALLPROF_AGENT_TRACING;
   details_.plan(sink.now.count(), firstWork_, emittedTo_, traced);
 }
 
@@ -66,18 +80,24 @@ void ActivityProcess::takeState(const AreaControl& area) {
                      "the device's clock was set or went at another rate: no times for a while"};
 }
 
-void ActivityProcess::takeLosses(const AreaControl& area, const Sink& sink) {
+// True: records of work or calls are missing.
+bool ActivityProcess::takeLosses(const AreaControl& area, const Sink& sink) {
   const auto grown = [&](std::uint64_t now, std::uint64_t before, LossKind kind,
                          const char* detail) {
     std::uint64_t count = now > before ? now - before : 0;
     lose(kind, count, detail, sink);
+    return now > before;
   };
-  grown(area.dropped, area_.dropped, LossKind::kDeviceDropped, "records that CUPTI dropped");
-  // From 12.9 on the agent may give CUPTI none, and CUPTI counts what that costs.
+  grown(area.namesLost, area_.namesLost, LossKind::kStringsFull, "names of kernels");
+  const bool dropped =
+      grown(area.dropped, area_.dropped, LossKind::kDeviceDropped, "records that CUPTI dropped");
+  // From 12.9 on the agent may give CUPTI no buffer, and CUPTI counts what that costs, when it is
+  // asked: at the next flush.
+  const bool starved = area.starved > area_.starved;
   if (area.cuptiVersion < kCountsStarved)
     grown(area.starved, area_.starved, LossKind::kDeviceDropped,
           "times that CUPTI had no buffer to write to");
-  grown(area.namesLost, area_.namesLost, LossKind::kStringsFull, "names of kernels");
+  return dropped || starved;
 }
 
 void ActivityProcess::names(std::span<const std::uint8_t> bytes, const Sink& sink) {
@@ -100,7 +120,10 @@ void ActivityProcess::take(const ActivityRecord& record, const Sink& sink) {
   if (record.kind == ActivityKind::kDevice) return takeDevice(record, sink);
   const auto when = timeOf(record, sink.now);
   if (!when) {
+    // Work that was unfinished at a flush by force, before which all was switched off.
+    if (isWork(record.kind) && record.start == 0 && !torn_ && !recordsKernels()) return;
     ++(torn_ ? unfinished_ : invalid_);
+    untimed_ = untimed_ || isWork(record.kind);
     return;
   }
   switch (record.kind) {
@@ -229,6 +252,7 @@ void ActivityProcess::takeCall(const ActivityRecord& record, const Interval& whe
 }
 
 void ActivityProcess::settle(const Sink& sink) {
+  if (std::exchange(untimed_, false)) switches_.lose(emittedTo_, sink.now.count());
   devices_.forEach([&](std::uint32_t ordinal, ActivityDeviceState& device) {
     if (device.work.pending() > kPendingWorks)
       emitSpansOf(ordinal, device, device.work.middle(), Nanos(kSecond), sink);

@@ -73,12 +73,15 @@ class ActivityProcess {
   void takeWork(const ActivityRecord& record, const Interval& when, const Sink& sink);
   static void addUp(const DeviceWork& work, std::int32_t multiprocessors, WorkTotal& total);
   void takeCall(const ActivityRecord& record, const Interval& when, const Sink& sink);
+  [[nodiscard]] bool recordsKernels() const {
+    return (switches_.onNow() & STALLPROF_ON_KERNELS) != 0;
+  }
   [[nodiscard]] std::optional<Interval> timeOf(const ActivityRecord& record, Nanos now);
   [[nodiscard]] ProcessId process(const Sink& sink);
   [[nodiscard]] ThreadId thread(std::uint32_t tid, const Sink& sink);
   [[nodiscard]] StringId callName(std::uint64_t key, const Sink& sink) const;
   void takeState(const AreaControl& area);
-  void takeLosses(const AreaControl& area, const Sink& sink);
+  [[nodiscard]] bool takeLosses(const AreaControl& area, const Sink& sink);
   void emitTraces(std::int64_t until, const Sink& sink);
   void emitSpans(std::int64_t until, const Sink& sink);
   void emitSpansOf(std::uint32_t ordinal, ActivityDeviceState& device, std::int64_t until,
@@ -106,7 +109,7 @@ class ActivityProcess {
   std::uint64_t recordsNow_ = 0;  // since the last settlement
   std::optional<Report> report_;
   std::uint64_t damagedBytes_ = 0, invalid_ = 0, unfinished_ = 0, unreported_ = 0;
-  bool torn_ = false;
+  bool torn_ = false, untimed_ = false;  // untimed: work without times was read
 };
 
 }  // namespace stallprof

@@ -17,6 +17,10 @@ constexpr std::int64_t kRateInterval = 100'000'000;
 // Pairs come once a second; records are never minutes late.
 constexpr std::size_t kPieces = 512;
 constexpr std::uint64_t kInstantLimit = std::uint64_t{1} << 62;
+// A time so far behind a pair is of another clock.
+constexpr std::int64_t kReach = 1'000'000'000'000;
+// Of a clock that does not count nanoseconds: from a tick of 10 ns to ten a nanosecond.
+constexpr double kSlowestRate = 0.1, kFastestRate = 10;
 
 }  // namespace
 
@@ -28,20 +32,25 @@ void ActivityClock::add(const stallprof_clock_pair& pair) {
   if (!pieces_.empty()) {
     if (pair.monotonic <= last_.monotonic) return;
     Piece& before = pieces_.back();
-    const std::int64_t elapsed = next.monotonic - before.monotonic;
-    const std::int64_t ticked = next.device - before.device;
+    const auto elapsed = static_cast<double>(next.monotonic - before.monotonic);
+    const auto ticked = static_cast<double>(next.device - before.device);
     const double allowed =
-        static_cast<double>(elapsed) * kRateLimit + static_cast<double>(kPairError) +
+        elapsed * kRateLimit + static_cast<double>(kPairError) +
         static_cast<double>(std::min<std::uint64_t>(pair.uncertainty + last_.uncertainty,
                                                     static_cast<std::uint64_t>(kRateInterval)));
-    before.broken = std::abs(static_cast<double>(ticked - elapsed)) > allowed;
+    const bool steady = std::abs(ticked - elapsed * rate_) <= allowed * rate_;
+    if (!steady) rate_ = 1;
+    before.broken = !steady && std::abs(ticked - elapsed) > allowed;
     if (before.broken) {
       ++breaks_;
       before.slope = 0;
+      const double rate = ticked / elapsed;
+      if (elapsed >= kRateInterval && rate >= kSlowestRate && rate <= kFastestRate) rate_ = rate;
+      next.slope = 1 / rate_ - 1;
     } else {
-      before.slope = static_cast<double>(elapsed) / static_cast<double>(ticked) - 1;
+      before.slope = elapsed / ticked - 1;
       // The rate of the newest piece, until its end is known.
-      if (elapsed >= kRateInterval) next.slope = before.slope;
+      next.slope = elapsed >= kRateInterval ? before.slope : 1 / rate_ - 1;
     }
   }
   last_ = pair;
@@ -53,8 +62,11 @@ const ActivityClock::Piece* ActivityClock::pieceOf(std::int64_t device) const {
   if (pieces_.empty()) return nullptr;
   // Newest first: most records are younger than the last pair or the one before. A clock that was
   // set back has two pieces for some of its times; the newer is as good a guess as there is.
-  for (std::size_t i = pieces_.size(); i-- > 0;)
-    if (device >= pieces_[i].device) return &pieces_[i];
+  for (std::size_t i = pieces_.size(); i-- > 0;) {
+    const std::int64_t since = device - pieces_[i].device;
+    const bool within = i + 1 < pieces_.size() && device < pieces_[i + 1].device;
+    if (since >= 0 && (within || since < kReach)) return &pieces_[i];
+  }
   return &pieces_.front();
 }
 

@@ -13,9 +13,11 @@ namespace stallprof {
 // CUPTI's clock as CLOCK_MONOTONIC, by piecewise linear interpolation: the agent reads both clocks
 // about once a second (a pair, with the bracket of its reading as uncertainty), and between two
 // pairs time is linear; before the first and behind the last it is extrapolated. CUPTI gives
-// nanoseconds (of CLOCK_REALTIME, by default). An interval whose two pairs disagree by more than
-// 0.1 % and their own errors is one in which a clock was set: it has no times. At most 512 pieces
-// are kept, some eight minutes, and a lookup searches from the newest.
+// nanoseconds (of CLOCK_REALTIME, by default), or what another tool of the process made it give
+// (torch's profiler: the CPU's time stamp counter). An interval whose rate is off by more than 0.1
+// % and its pairs' own errors, from 1 and from that of the interval before, is one in which a clock
+// was set: it has no times. At most 512 pieces are kept, some eight minutes, and a lookup searches
+// from the newest.
 class ActivityClock {
  public:
   // In order of `monotonic`; a pair that is not after the one before is left out.
@@ -46,6 +48,7 @@ class ActivityClock {
   [[nodiscard]] const Piece* pieceOf(std::int64_t device) const;
 
   std::vector<Piece> pieces_;
+  double rate_ = 1;  // device ns per ns of the last interval that was no jump
   stallprof_clock_pair last_{};
   std::uint64_t breaks_ = 0;
 };

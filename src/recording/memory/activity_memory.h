@@ -58,9 +58,9 @@ enum stallprof_agent_state {
 };
 
 /* What is being recorded. */
-#define STALLPROF_ON_COPIES 1u /* copies, sets, synchronizations, graph launches */
-#define STALLPROF_ON_KERNELS 2u
-#define STALLPROF_ON_CALLS 4u /* launch, copy and allocation calls of the host */
+#define STALLPROF_ON_COPIES 1u  /* copies, synchronizations */
+#define STALLPROF_ON_KERNELS 2u /* kernels, sets, graph launches */
+#define STALLPROF_ON_CALLS 4u   /* launch, copy and allocation calls of the host */
 
 struct stallprof_activity_buffer {
   uint32_t state; /* enum stallprof_buffer_state */

@@ -18,7 +18,6 @@ void findNewest(void* library, F& function, const char* newest, const char* olde
 }
 
 void findReadings(void* library, Api& api) {
-  find(library, api.samples, "nvmlDeviceGetSamples");
   find(library, api.utilization, "nvmlDeviceGetUtilizationRates");
   find(library, api.memory, "nvmlDeviceGetMemoryInfo");
   find(library, api.memoryV2, "nvmlDeviceGetMemoryInfo_v2");

@@ -67,10 +67,6 @@ struct MemoryV2 {
   std::uint32_t version;
   std::uint64_t total, reserved, free, used;
 };
-struct Sample {
-  std::uint64_t microseconds;
-  Value value;
-};
 struct FieldValue {
   std::uint32_t field, scope;
   std::int64_t timestamp, latency;
@@ -122,7 +118,7 @@ struct GpmSupport {
   std::uint32_t version, supported;
 };
 
-static_assert(sizeof(MemoryV2) == 40 && sizeof(Sample) == 16 && sizeof(FieldValue) == 40);
+static_assert(sizeof(MemoryV2) == 40 && sizeof(FieldValue) == 40);
 static_assert(sizeof(ProcessInfo) == 24 && sizeof(ProcessInfoR535) == 32);
 static_assert(sizeof(ProcessSample) == 32 && sizeof(Attributes) == 40 && sizeof(PciInfo) == 68);
 static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetrics, metrics) == 24);
@@ -130,7 +126,6 @@ static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetrics, metrics) == 24);
 inline constexpr std::uint32_t kMemoryV2 = sizeof(MemoryV2) | 2u << 24;
 inline constexpr std::uint32_t kGpmVersion = 1;
 
-enum SamplingType : int { kGpuUtilization = 1, kMemoryUtilization = 2 };
 enum ClockType : int { kSmClock = 1, kMemoryClock = 2 };
 enum Field : std::uint32_t {
   kPowerPolicy = 74,    // ns held down to stay within the power limit
@@ -167,7 +162,6 @@ struct Api {
   int (*migMode)(Device, unsigned*, unsigned*);
   int (*migCount)(Device, unsigned*);
   int (*migHandle)(Device, unsigned, Device*);
-  int (*samples)(Device, int, unsigned long long, int*, unsigned*, Sample*);
   int (*utilization)(Device, Utilization*);
   int (*memory)(Device, Memory*);
   int (*memoryV2)(Device, MemoryV2*);

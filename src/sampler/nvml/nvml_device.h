@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,12 +49,11 @@ class NvmlDevice {
 
  private:
   enum Call {
-    kSamples,
-    kMemorySamples,
     kUtilization,
     kMemoryV2,
     kMemory,
     kFields,
+    kDearFields,
     kPower,
     kEnergy,
     kClock,
@@ -79,9 +79,15 @@ class NvmlDevice {
     return good;
   }
   void readBusy(Nanos now, DeviceUsage& usage);
-  std::int32_t meanOfSamples(Call call, Nanos now, int type, std::uint64_t& lastSeen);
   void readMemory(Nanos now, DeviceUsage& usage);
-  void readFields(Nanos now, DeviceUsage& usage);
+  struct FieldTarget {
+    std::uint32_t id;
+    double* value;  // -1 where it is not to be had
+  };
+  // One call for all of them: the library groups what one driver call answers.
+  void readFields(Call call, Nanos now, std::span<const FieldTarget> wanted);
+  void readDear(Nanos now);
+  void readCounters(Nanos now, DeviceUsage& usage);
   void readClocks(Nanos now, DeviceUsage& usage);
   void list(Call call, Nanos now, int (*function)(nvml::Device, unsigned*, void*), bool& listed,
             std::vector<NvmlProcess>& out);
@@ -92,9 +98,11 @@ class NvmlDevice {
   std::size_t processStride_;
   NvmlGpm gpm_;
   Gate gates_[kCalls];
-  std::uint64_t seenGpu_ = 0, seenMemory_ = 0, seenProcess_ = 0;
-  std::int32_t busy_ = -1, memoryBusy_ = -1;
-  Nanos busyAt_{};
+  struct {
+    double energy = -1, brake = -1, hardThermal = -1, thermalPolicy = -1;
+  } dear_;
+  Nanos dearAt_{}, processBusyAt_{};
+  std::uint64_t seenProcess_ = 0;
   std::int32_t maxClock_ = -1;
   Counter sent_, received_;
   int lost_ = nvml::kSuccess, busyCode_ = nvml::kSuccess;

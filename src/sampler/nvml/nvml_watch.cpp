@@ -59,7 +59,7 @@ Nanos NvmlWatch::step(Nanos now, NvmlFindings& out) {
     }
     next = std::min(next, watched_[i].due);
   }
-  if (samples > 0) {
+  if (samples > 0 && std::exchange(warm_, true)) {  // the first makes the library set itself up
     const Nanos each = (cpu_() - before) / samples * static_cast<Nanos::rep>(watched_.size());
     cost_ = cost_ == Nanos::zero() ? each : (cost_ * 3 + each) / 4;
   }

@@ -85,6 +85,7 @@ class NvmlWatch {
   std::vector<std::string> hidden_;  // boards that cannot be opened, and why
   bool open_ = false;
   Nanos openAt_{}, statesAt_{};
+  bool warm_ = false;
   Nanos cost_{};  // CPU of all devices' samples, once each, a moving mean
   NvmlFindings::State reportedStates_[2];
 };

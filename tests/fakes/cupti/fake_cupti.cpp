@@ -45,6 +45,8 @@ Result setKind(std::uint32_t kind, bool on) {
     const bool kernels = s.kinds.count(10) != 0, graphs = s.kinds.count(51) != 0;
     if (on ? kind == 10 && !graphs : kind == 51 && kernels)
       die("kernels are on and graph launches off: each node would be traced");
+    if (on ? kind == 2 && !kernels : kind == 10 && s.kinds.count(2) != 0)
+      die("sets are on and kernels off: some of them would never be finished");
     fresh = on ? s.kinds.insert(kind).second : s.kinds.erase(kind) != 0;
   }
   if (on && fresh && kind == 8) tellOfDevice();
@@ -146,16 +148,21 @@ Result cuptiActivityFlushAll(std::uint32_t flag) {
   while (s.script.at("hang:flush", number)) sleep(1000);
   if (s.script.at("stop:flush", number)) raise(SIGSTOP);
   if (s.script.at("fatal", number)) return tellFatal(), 999;
-  if (flag == 0 && s.script.since("busy", number)) return kOk;
+  if (flag == 0 && (s.script.since("busy", number) || s.script.since("stuck", number))) return kOk;
   std::list<Buffer*> all;
+  std::vector<State::Stuck> stuck;
   {
     const std::lock_guard lock(s.mutex);
     for (Buffer& b : s.buffers) all.push_back(&b);
+    stuck.swap(s.stuck);
   }
+  s.byForce = flag != 0;
+  for (const State::Stuck& b : stuck) s.complete(nullptr, 0, b.at, b.size, b.used);
   for (Buffer* b : all) {
     const std::lock_guard lock(b->mutex);
     giveBack(*b);
   }
+  s.byForce = false;
   return kOk;
 }
 

@@ -68,6 +68,10 @@ void giveBack(Buffer& b) {
   std::uint8_t* at = b.at;
   b.at = nullptr;
   if (at == nullptr || s.script.since("steal", s.flushes)) return;
+  if (!s.byForce && s.script.since("stuck", s.flushes)) {
+    const std::lock_guard lock(s.mutex);
+    return s.stuck.push_back({at, b.size, b.used});
+  }
   inComplete = true;
   s.complete(nullptr, 0, at, b.size, b.used);
   inComplete = false;

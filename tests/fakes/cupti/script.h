@@ -13,8 +13,9 @@
 //   hang:flush@N           that flush never returns
 //   stop:flush@N           the whole process is stopped (SIGSTOP) within that flush
 //   busy@N                 from that flush on, each buffer holds work that is not finished: it
-//   comes
-//                          back when full alone
+//                          comes back when full alone
+//   stuck@N                from that flush on, a buffer comes back by force alone: it waits for a
+//                          record that is never finished
 //   steal@N                from that flush on, another tool has the buffers: none comes back
 //   fatal@N                at that flush CUPTI gives up, and says so
 //   invalid@N              from that flush on, kernels have no times: device memory ran out

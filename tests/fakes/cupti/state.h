@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "script.h"
 
@@ -44,6 +45,12 @@ struct State {
   Request request = nullptr;
   Complete complete = nullptr;
   bool subscribed = false, zeroed = false, perThread = kVersion >= 130000;
+  struct Stuck {
+    std::uint8_t* at;
+    std::size_t size, used;
+  };
+  std::vector<Stuck> stuck;
+  std::atomic<bool> byForce{false};  // within a flush by force
   std::atomic<long> flushes{0};
   std::atomic<std::size_t> dropped{0};
 };

@@ -135,10 +135,6 @@ struct PciInfo {
 struct Value {
   unsigned long long bits;
 };
-struct Sample {
-  unsigned long long at;
-  Value value;
-};
 struct Field {
   unsigned id, scope;
   long long at, latency;
@@ -269,26 +265,6 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** out
   if (index >= unitOf(device)->instances.size()) return kNotFound;
   *out = handleOf(unitOf(device)->instances[index]);
   return 0;
-}
-// One sample each `sample_period` ms, all of the value that the script has now.
-int nvmlDeviceGetSamples(void* device, int type, unsigned long long seen, int* valueType,
-                         unsigned* count, Sample* out) {
-  const std::lock_guard lock(mutex);
-  if (const int code = enter("nvmlDeviceGetSamples", device); code != 0) return code;
-  const double period = valueOf(device, "sample_period");
-  if (period <= 0) return kNotSupported;
-  const auto step = static_cast<unsigned long long>(period * 1000);
-  const unsigned long long last = microseconds() / step * step;
-  unsigned n = 0;
-  for (unsigned long long at = last - 99 * step; at <= last && n < *count; at += step) {
-    if (at <= seen) continue;
-    out[n].at = at;
-    out[n++].value.bits =
-        static_cast<unsigned long long>(valueOf(device, type == 1 ? "gpu" : "memory"));
-  }
-  *count = n;
-  *valueType = 1;
-  return n == 0 ? kNotFound : 0;
 }
 int nvmlDeviceGetFieldValues(void* device, int count, Field* fields) {
   const std::lock_guard lock(mutex);

@@ -12,7 +12,6 @@ LIBRARY = os.environ["STALLPROF_FAKE_NVML_LIBRARY"]
 HOPPER = """device GPU-a NVIDIA H100 80GB HBM3
 value gpu 75
 value memory 40
-value sample_period 50
 value used 1073741824
 value total 85520809984
 value clock 1755

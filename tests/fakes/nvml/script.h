@@ -13,7 +13,7 @@
 //   device UUID NAME...       the lines below, down to the next `device`, are of this one
 //   instance UUID             a MIG instance of the device above
 //   value KEY NUMBER          gpu, memory, used, total, power, energy, clock, max_clock,
-//                             memory_clock, celsius, reasons, pci_bus; also sample_period (ms)
+//                             memory_clock, celsius, reasons, pci_bus
 //   field ID NUMBER           of nvmlDeviceGetFieldValues
 //   gpm ID NUMBER
 //   process PID BYTES [PERCENT]   BYTES -1: the driver does not say

@@ -47,11 +47,37 @@ TEST_CASE("a clock that was set gives no times between the pairs around it") {
   CHECK(at(clock, kEpoch + 2 * kSecond + 9) == static_cast<std::int64_t>(14 * kSecond + 9));
 }
 
-TEST_CASE("a clock of another unit is no clock") {
+TEST_CASE("a clock of another unit has times once two intervals agree on its rate") {
   ActivityClock clock;
-  for (std::uint64_t i = 0; i < 5; ++i) clock.add({(10 + i) * kSecond, i * 2'500'000'000u, 100});
-  CHECK(clock.breaks() == 4);
-  CHECK(at(clock, 2'500'000'000u) == -1);
+  for (std::uint64_t i = 0; i < 5; ++i)
+    clock.add({(10 + i) * kSecond, 7 + i * 2'500'000'000u, 100});
+  CHECK(clock.breaks() == 1);
+  CHECK(at(clock, 1'250'000'000u) == -1);
+  CHECK(at(clock, 7 + 2'500'000'000u) == static_cast<std::int64_t>(11 * kSecond));
+  CHECK(at(clock, 7 + 3'750'000'000u) == static_cast<std::int64_t>(11 * kSecond + kSecond / 2));
+  CHECK(at(clock, 7 + 11'250'000'000u) == static_cast<std::int64_t>(14 * kSecond + kSecond / 2));
+}
+
+TEST_CASE("a clock that changes its unit, as under torch's profiler, goes on after two intervals") {
+  ActivityClock clock;
+  clock.add({10 * kSecond, kEpoch, 100});
+  clock.add({11 * kSecond, kEpoch + kSecond, 100});
+  for (std::uint64_t i = 0; i < 4; ++i)
+    clock.add({(12 + i) * kSecond, 300 * kSecond + i * 2'100'000'000u, 100});
+  CHECK(clock.breaks() == 2);
+  CHECK(at(clock, kEpoch + kSecond / 2) == static_cast<std::int64_t>(10 * kSecond + kSecond / 2));
+  CHECK(at(clock, 300 * kSecond + 2'100'000'000u + 1'050'000'000u) ==
+        static_cast<std::int64_t>(13 * kSecond + kSecond / 2));
+}
+
+TEST_CASE("a clock without an even rate is no clock") {
+  ActivityClock clock;
+  std::uint64_t device = 7;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    clock.add({(10 + i) * kSecond, device, 100});
+    device += i % 2 == 0 ? 2'500'000'000u : 3'500'000'000u;
+  }
+  CHECK(clock.breaks() == 5);
 }
 
 TEST_CASE("pairs that cannot be are left out, and many are forgotten from the oldest") {

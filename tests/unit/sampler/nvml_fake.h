@@ -37,11 +37,11 @@ class FakeNvml {
   std::string path_;
 };
 
-// A Hopper at work, as the library reported one; samples every 20 ms.
+// A Hopper at work, as the library reported one.
 inline std::string hopper(const std::string& uuid = "GPU-a") {
   return "device " + uuid +
          " NVIDIA H100 80GB HBM3\n"
-         "value gpu 75\nvalue memory 40\nvalue sample_period 20\n"
+         "value gpu 75\nvalue memory 40\n"
          "value used 1073741824\nvalue total 85520809984\n"
          "value clock 1755\nvalue max_clock 1980\nvalue memory_clock 2619\n"
          "value celsius 61\nvalue reasons 4\n"
