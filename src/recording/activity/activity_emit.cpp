@@ -14,6 +14,9 @@ constexpr auto kLargestFirst = [](const auto* a, const auto* b) {
   return a->total.time != b->total.time ? a->total.time > b->total.time : a->key < b->key;
 };
 
+// From a launch to its kernel, where nothing is in between: some 10 us.
+constexpr std::int64_t kQueued = 1'000'000;
+
 Nanos nanos(double ns) { return Nanos(static_cast<std::int64_t>(std::min(ns, 9e18))); }
 
 }  // namespace
@@ -35,6 +38,18 @@ ThreadId ActivityProcess::thread(std::uint32_t tid, const Sink& sink) {
   constexpr std::size_t kThreads = 4096;  // the job may not make us hold more
   if (threads_.size() >= kThreads) return {};
   return threads_[tid] = sink.identities.thread(process(sink), tid);
+}
+
+// What was launched before kernels were switched on has no record, and may keep the device busy for
+// as long as its queue is deep: until the first work that has one, where that waited for it.
+void ActivityProcess::settleOnset(std::int64_t until) {
+  const auto [switched, launch, work] = onset_;
+  if (switched == firstOn_ || switched < emittedTo_ || switched >= until) return;
+  const bool waited = work != 0 && (launch == 0 || work - launch > kQueued);
+  if (work == 0 || work >= until)
+    switches_.withoutKernels(switched, until);  // and it is asked again
+  else if (waited)
+    switches_.withoutKernels(switched, work);
 }
 
 void ActivityProcess::emitTraces(std::int64_t until, const Sink& sink) {

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kMaxNames = STALLPROF_NAME_BYTES / sizeof(stallprof_name);
 constexpr std::size_t kMaxContexts = 1024;
 constexpr std::size_t kSwitchesKept = 4096;
+// In `reserved`: nothing was switched, records were lost until then.
+constexpr std::uint32_t kResumed = 1;
 
 }  // namespace
 
@@ -97,6 +99,7 @@ void ActivitySwitches::take(const AreaControl& area) {
   for (std::uint64_t i = std::max(read_, oldest); i < head; ++i) {
     stallprof_switch entry = area.onoff[i % STALLPROF_ACTIVITY_SWITCHES];
     if (entry.monotonic >= std::uint64_t{INT64_MAX}) continue;
+    entry.reserved = 0;
     if (!switches_.empty()) entry.monotonic = std::max(entry.monotonic, switches_.back().monotonic);
     switches_.push_back(entry);
   }
@@ -111,7 +114,29 @@ void ActivitySwitches::lose(std::int64_t begin, std::int64_t end) {
   if (end <= begin) return;
   while (!switches_.empty() && at(switches_.size() - 1) >= begin) switches_.pop_back();
   switches_.push_back({static_cast<std::uint64_t>(std::max<std::int64_t>(begin, 0)), 0, 0});
-  switches_.push_back({static_cast<std::uint64_t>(end), on, 0});
+  switches_.push_back({static_cast<std::uint64_t>(end), on, kResumed});
+}
+
+std::int64_t ActivitySwitches::kernelsSince() const {
+  for (std::size_t i = switches_.size(); i-- > 0;) {
+    const bool before = (i > 0 && (switches_[i - 1].on & STALLPROF_ON_KERNELS) != 0) ||
+                        switches_[i].reserved == kResumed;
+    if ((switches_[i].on & STALLPROF_ON_KERNELS) != 0 && !before) return at(i);
+  }
+  return 0;
+}
+
+void ActivitySwitches::withoutKernels(std::int64_t begin, std::int64_t end) {
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    if (at(i) < begin || at(i) >= end) continue;
+    const bool last = i + 1 == switches_.size() || at(i + 1) > end;
+    const stallprof_switch after{static_cast<std::uint64_t>(end), switches_[i].on, 0};
+    switches_[i].on &= ~STALLPROF_ON_KERNELS;
+    if (last) {
+      switches_.insert(switches_.begin() + static_cast<std::ptrdiff_t>(i) + 1, after);
+      return;
+    }
+  }
 }
 
 std::uint32_t ActivitySwitches::onAt(std::int64_t instant) const {

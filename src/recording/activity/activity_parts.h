@@ -105,6 +105,11 @@ class ActivitySwitches {
   void take(const AreaControl& area);
   // From `begin` to `end`, which is now, records were lost: nothing counts as traced.
   void lose(std::int64_t begin, std::int64_t end);
+  // When kernels were last switched on; 0: never.
+  [[nodiscard]] std::int64_t kernelsSince() const;
+  // Between `begin`, at which there is a switch, and `end` work may have run that was launched
+  // before: kernels do not count as traced.
+  void withoutKernels(std::int64_t begin, std::int64_t end);
 
   [[nodiscard]] std::uint32_t onAt(std::int64_t instant) const;
   // By the latest switch.

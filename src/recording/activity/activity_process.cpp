@@ -49,6 +49,10 @@ void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
   if (takeLosses(area, sink)) switches_.lose(emittedTo_, sink.now.count());
   area_ = area;
   takeState(area);
+  if (const std::int64_t since = switches_.kernelsSince(); since != onset_.switched) {
+    onset_ = {since};
+    if (firstOn_ == 0) firstOn_ = since;
+  }
   const bool traced = recordsKernels() && area_.state == STALLPROF_AGENT_TRACING;
   details_.plan(sink.now.count(), firstWork_, emittedTo_, traced);
 }
@@ -202,6 +206,7 @@ void ActivityProcess::takeWork(const ActivityRecord& record, const Interval& whe
   if (firstWork_ == 0) firstWork_ = when.begin;
   devices_.setUsed(*device);
   device->work.add(when.begin, when.end, busyWith(work.kind));
+  onset_.add(&Onset::work, when.begin);
   WorkTotal* total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, name));
   if (total == nullptr) total = works_.at(when.end, workKey(ordinal, work.kind, work.memory, 0));
   if (total != nullptr)
@@ -233,6 +238,7 @@ void ActivityProcess::takeCall(const ActivityRecord& record, const Interval& whe
     ++unreported_;
   }
   if (record.kind == ActivityKind::kOverhead) return;
+  if (callOf(key).kind == DeviceCallKind::kLaunch) onset_.add(&Onset::launch, when.begin);
   const bool each = details_.within(when);
   if (!each && duration < kLongCall) return;
   if (each) {
@@ -266,6 +272,7 @@ void ActivityProcess::settle(const Sink& sink) {
   emitSpans(until, sink);
   emitUses(until, sink);
   emitCalls(until, sink);
+  settleOnset(until);
   emitTraces(until, sink);
   threads_.clear();  // a number may be another thread's by the next time
 }

@@ -82,6 +82,7 @@ class ActivityProcess {
   [[nodiscard]] StringId callName(std::uint64_t key, const Sink& sink) const;
   void takeState(const AreaControl& area);
   [[nodiscard]] bool takeLosses(const AreaControl& area, const Sink& sink);
+  void settleOnset(std::int64_t until);
   void emitTraces(std::int64_t until, const Sink& sink);
   void emitSpans(std::int64_t until, const Sink& sink);
   void emitSpansOf(std::uint32_t ordinal, ActivityDeviceState& device, std::int64_t until,
@@ -109,6 +110,15 @@ class ActivityProcess {
   std::uint64_t recordsNow_ = 0;  // since the last settlement
   std::optional<Report> report_;
   std::uint64_t damagedBytes_ = 0, invalid_ = 0, unfinished_ = 0, unreported_ = 0;
+  // Since kernels were last switched on: the first launch and the first work.
+  struct Onset {
+    std::int64_t switched = 0, launch = 0, work = 0;
+    void add(std::int64_t Onset::*first, std::int64_t at) {
+      if (at >= switched && (this->*first == 0 || at < this->*first)) this->*first = at;
+    }
+  };
+  Onset onset_;
+  std::int64_t firstOn_ = 0;             // within cuInit: nothing was launched before
   bool torn_ = false, untimed_ = false;  // untimed: work without times was read
 };
 

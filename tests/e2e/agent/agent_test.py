@@ -326,7 +326,7 @@ class Turns(unittest.TestCase):
         self.assertEqual((run.count(KERNEL), run.area['state']), (1000, YIELDED))
 
     def test_many_launches_are_seen_in_windows_that_are_reported(self):
-        run = Run('threads=2', 'rate=60000', 'seconds=8', 'copies=3', on='7')
+        run = Run('threads=2', 'rate=25000', 'seconds=8', 'copies=3', on='7')
         switches = run.area['switches']
         self.assertEqual(set(on for _, on in switches[:-1]), {1, 5, 7})  # 5: to measure the cost
         self.assertEqual(switches[-1][1], 0)

@@ -528,6 +528,39 @@ TEST_CASE("intervals follow the switches, up to the last flush") {
   CHECK_FALSE(traces[2].calls);
 }
 
+TEST_CASE("kernels count as traced once those launched before the switch have run") {
+  Bench bench;
+  bench.start();
+  bench.drain(0);
+  bench.agent.turn(bench.base() + 1000 * kMs, STALLPROF_ON_COPIES);
+  bench.agent.flushed(bench.base() + 1500 * kMs);
+  bench.drain(1500 * kMs);
+  bench.agent.turn(bench.base() + 2000 * kMs, kAll);
+  const auto tracedFrom = [&](std::uint64_t until) {
+    bench.agent.flushed(bench.base() + until);
+    bench.drain(until);
+    for (const Event& event : bench.out.events)
+      if (const auto* trace = std::get_if<DeviceTrace>(&event.payload);
+          trace != nullptr && trace->kernels)
+        return static_cast<std::uint64_t>(event.at.count()) - bench.base();
+    return std::uint64_t{0};
+  };
+  CuptiBytes records(130000);
+  SECTION("which kept its first waiting") {
+    records.call(bench.at(2001 * kMs, 2001 * kMs + 9), 211, 43)
+        .kernel(bench.at(2045 * kMs, 2046 * kMs), 0);
+    bench.agent.full(records);
+    CHECK(tracedFrom(3000 * kMs) == 2045 * kMs);
+  }
+  SECTION("none did") {
+    records.call(bench.at(2040 * kMs, 2040 * kMs + 9), 211, 43)
+        .kernel(bench.at(2040 * kMs + 10 * kUs, 2046 * kMs), 0);
+    bench.agent.full(records);
+    CHECK(tracedFrom(3000 * kMs) == 2000 * kMs);
+  }
+  SECTION("nothing has come since") { CHECK(tracedFrom(3000 * kMs) == 0); }
+}
+
 TEST_CASE("where calls are not traced, waits are reported without their thread") {
   Bench bench;
   bench.agent.claim(42, 999);

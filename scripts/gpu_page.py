@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""The page of scripts/validate_gpu: what was recorded on a GPU beside what the programs logged themselves."""
+import datetime
+import json
+import re
+import statistics
+import subprocess
+
+import benchlib
+
+SECOND = 1_000_000_000
+CASES = ("slow_loader", "device_bound", "healthy", "launch_bound", "pageable_copy", "item_loop", "graphs", "profiled")
+COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "item_loop")  # never in windows
+ENDINGS = ("exit", "os_exit", "sigkill", "sigterm", "exception", "fork", "spawn", "threads", "reset", "subprocess", "none")
+# What may stand first, by what the ablations gain and by what the program does. A step of many launches that the host
+# makes too slowly is launch_bound or small_ops, which are one cause, seen from the device and from the host.
+HOST_BOUND = {"compute.launch_bound", "compute.small_ops"}
+EXPECTED = {
+    "slow_loader": {"transform.too_few_workers", "transform.cpu_saturated", "transform.slow_op"},
+    "device_bound": {"compute.device_bound"},
+    "healthy": {"compute.device_bound"},
+    "launch_bound": HOST_BOUND,
+    "pageable_copy": {"load.pageable_copy"},
+    "item_loop": {"compute.sync_points"},
+    "graphs": HOST_BOUND | {"compute.device_bound"},
+    "profiled": {"compute.device_bound"},
+}
+EXACT = 0.01
+COST = 1.02  # the most that a step of 5 ms or more may take of what it takes alone
+
+
+def load(path):
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def dump_of(recording):
+    return subprocess.run([str(benchlib.DUMP), str(recording)], capture_output=True, text=True, errors="replace").stdout
+
+
+def percent(value, digits=0):
+    return "-" if value is None else f"{value:{'+' if digits else ''}.{digits}%}"
+
+
+def off(ours, theirs):
+    """How far ours is from theirs; what is below 20 us a step is not compared."""
+    return None if ours is None or not theirs or theirs < 0.02 else ours / theirs - 1
+
+
+class Seconds:
+    """Of the whole seconds in which kernels were traced and the program timed itself: what of the device's work ended
+    in them, by the recording, and how many of the program's steps began."""
+
+    def __init__(self, text, log):
+        traced = [(int(at), int(at) + int(length)) for at, length in
+                  re.findall(r"^(\d+) device_trace .*duration=(\d+) kernels=1", text, re.M)]
+        first, last = -(-log["begin"] // SECOND), (log["begin"] + int(log["seconds"] * 1e9)) // SECOND
+        self.whole = {s for s in range(first, last)
+                      if overlap(traced, s * SECOND, (s + 1) * SECOND) >= SECOND * (1 - 1e-6)}
+        self.steps = sum(at // SECOND in self.whole for at in log["begins"])
+        self.kernel = self.count = self.copy = 0
+        for line in re.findall(r"^\d+ device_use .*", text, re.M):
+            kind = (re.search(r" kind=(\w+)", line) or ["", "kernel"])[1]
+            if int(line.split()[0]) // SECOND in self.whole:
+                time, count = (int(re.search(rf" {field}=(\d+)", line)[1]) for field in ("time", "count"))
+                if kind in ("kernel", "collective", "graph"):
+                    self.kernel, self.count = self.kernel + time, self.count + count
+                elif kind != "set":
+                    self.copy += time
+        self.busy = sum(
+            int(busy) * overlap([(int(at), int(at) + int(length))], s * SECOND, (s + 1) * SECOND) / max(1, int(length))
+            for at, length, busy in re.findall(r"^(\d+) device_span .*duration=(\d+) busy=(\d+)", text, re.M)
+            for s in {int(at) // SECOND, (int(at) + int(length)) // SECOND} & self.whole)
+
+    def of_step(self, total, scale=1e6):
+        return total / scale / self.steps if self.steps else None
+
+
+def overlap(intervals, begin, end):
+    return sum(max(0, min(b, end) - max(a, begin)) for a, b in intervals)
+
+
+class Case:
+    """One training's recording beside its own log."""
+
+    def __init__(self, folder, name):
+        self.name, self.log = name, load(folder / f"{name}.json")
+        recording = folder / f"{name}.stallprof"
+        done = subprocess.run([str(benchlib.STALLPROF), "report", str(recording), "--format", "json"],
+                              capture_output=True, text=True)
+        self.report = json.loads(done.stdout) if self.log and done.returncode == 0 else None
+        if self.report:
+            findings = self.report["findings"]
+            self.top = findings[0]["id"] if findings else "none"
+            self.traced = (self.report.get("device") or {}).get("traced_ratio")
+            self.seconds = Seconds(dump_of(recording), self.log)
+
+    def offsets(self):
+        """Ours against torch.profiler's: busy, kernels, how many of them, copies."""
+        if self.name not in COMPARED:
+            return (None,) * 4
+        s, theirs = self.seconds, self.log
+        return (off(s.of_step(s.busy), theirs["busy_ms"]), off(s.of_step(s.kernel), theirs["kernel_ms"]),
+                off(s.of_step(s.count, 1), theirs["kernels"]), off(s.of_step(s.copy), theirs["copy_ms"]))
+
+    def line(self, right):
+        log, (busy, kernel, count, copy) = self.log, self.offsets()
+        return (f"| {self.name} | {log['median_ms']:.2f} ms | {self.top} | {right} | {percent(self.traced)} "
+                f"| {log['busy_ms']:.3f} ms, {percent(busy, 1)} | {log['kernel_ms']:.3f} ms, {percent(kernel, 1)} "
+                f"| {log['kernels']:.1f}, {percent(count, 1)} | {log['copy_ms']:.3f} ms, {percent(copy, 1)} "
+                f"| {log['event_ms']:.2f} ms |")
+
+
+def case_lines(folder):
+    """The table's lines, and what missed."""
+    lines, missed = [], []
+    for name in CASES:
+        case = Case(folder, name)
+        if not case.report:
+            lines.append(f"| {name} | not run | | | | | | | | |")
+            missed.append(f"{name}: not run")
+            continue
+        right = case.top in EXPECTED[name]
+        lines.append(case.line("yes" if right else "NO"))
+        if not right:
+            missed.append(f"{name}: {case.top} stands first")
+        for what, value in zip(("busy time", "kernel time", "kernels", "copy time"), case.offsets()):
+            if value is not None and abs(value) > EXACT:
+                missed.append(f"{name}: {what} {value:+.1%}")
+    return lines, missed
+
+
+def ablation_lines(folder):
+    for case, runs in (load(folder / "ablation.json") or {}).items():
+        if not isinstance(runs, list):
+            continue
+        broken = next((run["error"] for run in runs if "error" in run), None)
+        if broken:
+            yield f"| {case} | {broken[:80]} | | |"
+            continue
+        gain = runs[0]["median_ms"] / runs[1]["median_ms"] * (2 if case == "device_bound" else 1)
+        yield f"| {case} | {runs[0]['median_ms']:.2f} ms | {runs[1]['median_ms']:.2f} ms | {gain:.2f} |"
+
+
+def ending_lines(folder):
+    for how in ENDINGS:
+        recording = folder / f"ending_{how}.stallprof"
+        if not recording.exists():
+            continue
+        text = dump_of(recording)
+        counted = sum(int(count) for count in re.findall(r" device_use .*erfinv.* count=(\d+)", text))
+        said = (folder / f"ending_{how}.out").read_text().split()
+        lost = sum(int(count) for count in re.findall(r" loss kind=device_\w+ count=(\d+)", text))
+        yield f"| {how} | {said[0] if said else '-'} | {counted} | {lost} |"
+
+
+def cost_lines(folder):
+    """A line a step length, and what missed: medians of the steps of each run, pair by pair."""
+    runs = {which: [load(path) for path in sorted(folder.glob(f"cost_*_{which}.json"))] for which in ("alone", "traced")}
+    lines, missed = [], []
+    for size in ("2", "5", "20", "100"):
+        alone, traced = ([run[size]["step_ms"] for run in runs[which] if run and size in run] for which in ("alone", "traced"))
+        if not alone or len(alone) != len(traced):
+            continue
+        ratios = [b / a for a, b in zip(alone, traced)]
+        low, high = benchlib.interval(ratios)
+        lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | {statistics.median(traced):.2f} ms "
+                     f"| {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}] | {len(ratios)} |")
+        if statistics.median(alone) >= 5 and statistics.median(ratios) > COST:
+            missed.append(f"cost at {size} ms: {statistics.median(ratios):.3f}")
+    return lines, missed
+
+
+def gauge_lines(folder, name="gauges"):
+    """NVML's figures as we have them, beside what nvidia-smi said meanwhile; from the first that shows it at work."""
+    text = dump_of(folder / f"{name}.stallprof")
+    ours = [dict(re.findall(r"(\w+)=(-?\d+)", line)) for line in text.splitlines() if " device_usage " in line]
+    ours = [u for u in ours if int(u.get("busy", 0)) > 0]
+    path = folder / f"{name}.smi"
+    rows = [row.split(", ") for row in path.read_text().splitlines()[1:]] if path.exists() else []
+    rows = [row for row in rows if len(row) == 12 and row[2] not in ("0", "[N/A]")]
+    if not ours or not rows:
+        return
+    for what, key, scale, column in (("busy", "busy", 0.1, 2), ("memory busy", "memory_busy", 0.1, 3),
+                                     ("memory, MiB", "memory", 1 / 2**20, 4), ("power, W", "power", 1e-3, 6),
+                                     ("SM clock, MHz", "clock", 1, 7), ("memory clock, MHz", "memory_clock", 1, 9),
+                                     ("temperature, C", "celsius", 1, 10)):
+        mine = [int(u[key]) * scale for u in ours if key in u]
+        theirs = [float(row[column]) for row in rows]
+        yield (f"| {what} | {statistics.median(mine):,.0f} ({min(mine):,.0f} to {max(mine):,.0f}), {len(mine)} "
+               f"| {statistics.median(theirs):,.0f} ({min(theirs):,.0f} to {max(theirs):,.0f}), {len(theirs)} |")
+
+
+def write(folder):
+    about = load(folder / "host.json")
+    smi = (folder / "nvidia-smi.txt").read_text()
+    found = {key: (re.search(key + r"\s*: (.*)", smi) or ["", "unknown"])[1] for key in ("Product Name", "Driver Version")}
+    torch = next((log for log in (load(folder / f"{case}.json") for case in CASES) if log), {})
+    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    cases, missed = case_lines(folder)
+    costs, dear = cost_lines(folder)
+    failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
+              if run["status"] != 0 and not run["name"].startswith("ending_")]
+    misses = "\n".join(f"- {miss}" for miss in missed + dear + failed) or "Nothing."
+    benchlib.write_page("gpu.md", f"""# Trainings on a real GPU
+Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at commit {about['commit']}, read at commit
+{benchlib.commit()}. Device: {found['Product Name']}, driver {found['Driver Version']}, CUDA {torch.get('cuda')}, PyTorch
+{torch.get('torch')}. Host: {about['host']}.
+
+## Trainings
+Busy time, kernels and copies of a step are the program's own: torch.profiler over a second at its end. Ours differ from
+them by the percentage behind, over the seconds before in which everything was recorded; of the other trainings, which
+are recorded by the defaults, in windows, and of what is below 20 us a step nothing is compared. The last column is a
+step between CUDA events with an idle device before it.
+
+| training | step | top finding | right | traced | busy | kernels | how many | copies | events |
+|---|---|---|---|---|---|---|---|---|---|
+""" + "\n".join(cases) + """
+
+## What removal of the fault gains
+Alone, without stallprof. Of device_bound the batch is doubled, and the gain is by samples.
+
+| training | with | without | times as fast |
+|---|---|---|---|
+""" + "\n".join(ablation_lines(folder)) + """
+
+## Kernels counted, however the process ends
+Everything is recorded, never in windows. CUPTI keeps what is younger than the last flush, a second at most: what ends
+without handlers loses it, and says nothing of it.
+
+| end | launched | counted | reported as lost |
+|---|---|---|---|
+""" + "\n".join(ending_lines(folder)) + f"""
+
+## Cost
+A step under stallprof with its defaults over a step alone, in pairs (ABBA); bound from 5 ms on: {COST:.2f}.
+
+| about | alone | under stallprof | ratio | pairs |
+|---|---|---|---|---|
+""" + "\n".join(costs) + """
+
+## NVML beside nvidia-smi
+Medians, ranges and numbers of readings of one run while the device was at work.
+
+| figure | ours | nvidia-smi |
+|---|---|---|
+""" + "\n".join(gauge_lines(folder)) + f"""
+
+## What missed
+{misses}
+""" + (benchlib.ROOT / "tools/gpu/notes.md").read_text())
+    return 1 if missed or dear or failed else 0
