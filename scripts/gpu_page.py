@@ -170,7 +170,7 @@ def cost_lines(folder):
     return lines, missed
 
 
-def gauge_lines(folder, name="gauges"):
+def gauge_lines(folder, name="healthy"):
     """NVML's figures as we have them, beside what nvidia-smi said meanwhile; from the first that shows it at work."""
     text = dump_of(folder / f"{name}.stallprof")
     ours = [dict(re.findall(r"(\w+)=(-?\d+)", line)) for line in text.splitlines() if " device_usage " in line]
