@@ -88,9 +88,9 @@ class Wide(nn.Module):
 
     def __init__(self, depth, width, reads):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
-        self.last, self.reads = nn.Linear(width, 10), reads
-        self.to(DEVICE, torch.bfloat16 if DEVICE.type == "cuda" else torch.float32)
+        kind = {"device": DEVICE, "dtype": torch.bfloat16 if DEVICE.type == "cuda" else torch.float32}
+        self.layers = nn.ModuleList(nn.Linear(width, width, **kind) for _ in range(depth))
+        self.last, self.reads = nn.Linear(width, 10, **kind), reads
 
     def forward(self, values):
         values = values.to(self.last.weight.dtype)
