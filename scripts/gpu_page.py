@@ -11,6 +11,7 @@ import benchlib
 SECOND = 1_000_000_000
 CASES = ("slow_loader", "device_bound", "healthy", "launch_bound", "pageable_copy", "item_loop", "graphs", "profiled")
 COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "item_loop")  # never in windows
+SIZES = ("2", "5", "20", "100")  # of the steps of trainings.py cost, in ms, about
 ENDINGS = ("exit", "os_exit", "sigkill", "sigterm", "exception", "fork", "spawn", "threads", "reset", "subprocess", "none")
 # What may stand first, by what the ablations gain and by what the program does. A step of many launches that the host
 # makes too slowly is launch_bound or small_ops, which are one cause, seen from the device and from the host.
@@ -157,7 +158,7 @@ def cost_lines(folder):
     """A line a step length, and what missed: medians of the steps of each run, pair by pair."""
     runs = {which: [load(path) for path in sorted(folder.glob(f"cost_*_{which}.json"))] for which in ("alone", "traced")}
     lines, missed = [], []
-    for size in ("2", "5", "20", "100"):
+    for size in SIZES:
         alone, traced = ([run[size]["step_ms"] for run in runs[which] if run and size in run] for which in ("alone", "traced"))
         if not alone or len(alone) != len(traced):
             continue
@@ -168,6 +169,29 @@ def cost_lines(folder):
         if statistics.median(alone) >= 5 and statistics.median(ratios) > COST:
             missed.append(f"cost at {size} ms: {statistics.median(ratios):.3f}")
     return lines, missed
+
+
+def within_lines(folder):
+    """Of runs recorded in windows: steps while kernels and calls were recorded, and while neither was."""
+    named = [(name, folder / f"{name}.stallprof", load(folder / f"{name}.json")) for name in CASES if name not in COMPARED]
+    for path in sorted(folder.glob("cost_*_traced.json")):
+        named += [(f"{size} ms", path.with_suffix(".stallprof"), load(path).get(size)) for size in SIZES]
+    for name, recording, log in named:
+        if not log:
+            continue
+        states = [(int(at), int(at) + int(length), "kernels=1" in more) for at, length, more in
+                  re.findall(r"^(\d+) device_trace .*duration=(\d+)(.*)", dump_of(recording), re.M)
+                  if ("kernels=1" in more) == ("calls=1" in more)]
+        times = {True: [], False: []}
+        for begin, end in zip(log["begins"], log["begins"][1:]):
+            for a, b, on in states:
+                if a <= begin and end <= b:
+                    times[on].append((end - begin) / 1e6)
+        if min(map(len, times.values())) < 5:
+            continue
+        on, without = (statistics.median(times[which]) for which in (True, False))
+        part = sum(b - a for a, b, recorded in states if recorded) / max(1, sum(b - a for a, b, _ in states))
+        yield f"| {name} | {without:.2f} ms, {len(times[False])} | {on:.2f} ms, {len(times[True])} | {on / without - 1:+.1%} | {part:.0%} |"
 
 
 def gauge_lines(folder, name="healthy"):
@@ -237,6 +261,13 @@ A step under stallprof with its defaults over a step alone, in pairs (ABBA); bou
 | about | alone | under stallprof | ratio | pairs |
 |---|---|---|---|---|
 """ + "\n".join(costs) + """
+
+Within one run, medians and numbers of steps: kernels and calls are recorded in windows, whose part of the time is the
+last column.
+
+| training | neither recorded | both recorded | more | recorded |
+|---|---|---|---|---|
+""" + "\n".join(within_lines(folder)) + """
 
 ## NVML beside nvidia-smi
 Medians, ranges and numbers of readings of one run while the device was at work.

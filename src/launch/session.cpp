@@ -23,7 +23,6 @@
 #include "launch/process/inherited.h"
 #include "launch/process/terminal.h"
 #include "launch/recorder/recorder_process.h"
-#include "launch/setup/capability.h"
 #include "launch/setup/child_environment.h"
 #include "launch/setup/held_command.h"
 #include "launch/setup/recording_place.h"
@@ -141,7 +140,8 @@ int Session::unrecorded(const std::string& why) {
 
 // A tool the user has asked for comes first: CUPTI serves one in a process.
 void Session::planAgent(RecorderPlan& plan) {
-  if (!options_.gpu && hasNvidiaDriver()) plan.noAgent = "switched off with --no-gpu";
+  if (!options_.gpu && ::access("/dev/nvidiactl", F_OK) == 0)
+    plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
   if (!options_.gpu && !options_.nvtx) return;
   if (options_.gpu) plan.noAgent = foreignInjection(environment_, kCudaVariable);
   if (options_.gpu && !plan.noAgent.empty())

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
-#include <optional>
-
 #include "base/text.h"
 #include "launch/session.h"
-#include "launch/setup/capability.h"
 #include "stallprof/command_line.h"
 #include "stallprof/launch_command.h"
 #include "stallprof/reading.h"
@@ -40,13 +37,8 @@ class RunCommand final : public LaunchCommand {
     none("--no-native", options_.native, "do not sample what threads execute in native code");
     app.add_flag("--counters", options_.counters,
                  "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
-    app.add_flag_callback(
-        "--gpu", [this] { gpu_ = true; },
-        "trace CUDA and NVTX from inside the command, as without it where there is an NVIDIA "
-        "driver");
-    app.add_flag_callback(
-        "--no-gpu", [this] { gpu_ = false; },
-        "do not: then NVML alone says how busy the device is");
+    app.add_flag("--gpu", options_.gpu,
+                 "trace CUDA and NVTX from inside the command (what it costs is not measured yet)");
     app.add_flag("--nvtx", options_.nvtx,
                  "record the command's NVTX ranges, without tracing CUDA; --gpu and --map do, too");
   }
@@ -59,7 +51,6 @@ class RunCommand final : public LaunchCommand {
     std::string why = LaunchCommand::check();
     if (why.empty() && options_.command.empty()) why = "no command to run";
     if (why.empty()) why = checkOverrides();
-    options_.gpu = gpu_.value_or(hasNvidiaDriver());
     options_.nvtx = options_.nvtx || options_.gpu || !map_.empty();
     return why;
   }
@@ -140,7 +131,6 @@ class RunCommand final : public LaunchCommand {
     return "";
   }
 
-  std::optional<bool> gpu_;
   std::vector<std::string> set_;
   std::string replay_, drain_, countFrom_;
 };

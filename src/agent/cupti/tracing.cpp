@@ -136,6 +136,21 @@ void enableCallbacks() {
     c.enableCallback(1, agent.subscriber, kDomainRuntime, call);
 }
 
+// Of many brackets the narrowest: a preempted one is wide.
+stallprof_clock_pair pairClocks() {
+  constexpr int kTries = 20;
+  stallprof_clock_pair best{0, 0, ~0ull};
+  for (int i = 0; i < kTries; ++i) {
+    std::uint64_t device = 0;
+    const std::uint64_t before = monotonicNs();
+    if (agent.cupti.timestamp(&device) != kCuptiSuccess) return {};
+    const std::uint64_t width = monotonicNs() - before;
+    if (width < best.uncertainty) best = {before + width / 2, device, width};
+  }
+  publishClock(*agent.memory.area, best);
+  return best;
+}
+
 }  // namespace
 
 bool attach(std::uint32_t on) {
@@ -158,6 +173,7 @@ bool attach(std::uint32_t on) {
   if (c.version >= cupti::k12_8 && c.enableAllSyncRecords != nullptr) c.enableAllSyncRecords(0);
   if (agent.subscriber != nullptr) enableCallbacks();
   setKinds(kAlways, true);
+  if (agent.released) pairClocks();  // the other tool may have set another clock
   switchTo(on);
   publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
   return true;
@@ -194,21 +210,6 @@ void switchTo(std::uint32_t on) {
 }
 
 namespace {
-
-// Of many brackets the narrowest: a preempted one is wide.
-stallprof_clock_pair pairClocks() {
-  constexpr int kTries = 20;
-  stallprof_clock_pair best{0, 0, ~0ull};
-  for (int i = 0; i < kTries; ++i) {
-    std::uint64_t device = 0;
-    const std::uint64_t before = monotonicNs();
-    if (agent.cupti.timestamp(&device) != kCuptiSuccess) return {};
-    const std::uint64_t width = monotonicNs() - before;
-    if (width < best.uncertainty) best = {before + width / 2, device, width};
-  }
-  publishClock(*agent.memory.area, best);
-  return best;
-}
 
 // A flush leaves CUPTI the buffers in which work is unfinished, or is not yet known to be finished:
 // what began before the oldest of them was taken is all in the area.

@@ -213,9 +213,12 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   facts.covered = lengthIn(devices.covered, window);
   if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
-  for (const BlockingCall& call : devices.calls)
-    facts.syncs +=
-        !call.copy && call.overlaps(window) && lengthIn(devices.traced, call) > Nanos::zero();
+  for (const BlockingCall& call : devices.calls) {
+    if (call.copy || !call.overlaps(window)) continue;
+    const Nanos traced = lengthIn(devices.traced, call);
+    facts.syncs += traced > Nanos::zero();
+    facts.syncTime += traced;
+  }
   if (!labels) return facts;
   facts.syncSite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, false);
   facts.copySite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, true);

@@ -126,6 +126,7 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
   all.covered += part.covered;
   all.kernelTime += part.kernelTime;
   all.syncs += part.syncs;
+  all.syncTime += part.syncTime;
   joinBy(
       all.devices, std::move(part.devices), [](const DeviceBusy& d) { return d.device; },
       [](DeviceBusy& to, const DeviceBusy& from) { join(to, from); });

@@ -96,6 +96,7 @@ struct DeviceFacts {
   std::vector<CallUse> calls;  // of the trainer's process, most time first
   std::vector<DeviceGauge> gauges;
   std::uint64_t syncs = 0;  // long waits of the trainer's thread, in `traced`
+  Nanos syncTime{};         // that it spent in them
   CallSite syncSite, copySite;
 };
 

@@ -2,6 +2,7 @@
 #include "analysis/findings/device_evidence.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stallprof {
 namespace {
@@ -23,7 +24,7 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.copies = share(d.copies);
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
-  e.idleLaunch = share(d.idle.launch);
+  e.idleLaunch = e.shortGaps = share(d.idle.launch);
   e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }
 
@@ -86,6 +87,9 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   e.hiddenWait = shareOf(t.split.hidden, t.window());
   e.blocking = shareOf(t.split.copy, t.window());
   if (traced * steps > 0) e.syncsPerStep = static_cast<double>(facts.syncs) / (traced * steps);
+  e.hostWork = 1 - std::min(1.0, shareOf(facts.syncTime, facts.traced));
+  if (e.syncsPerStep >= DeviceEvidence::kWaitsEachStep && e.hostWork < e.busy)
+    e.idleSync += std::exchange(e.idleLaunch, 0);
   return e;
 }
 

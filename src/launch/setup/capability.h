@@ -45,9 +45,6 @@ struct HostView {
 };
 [[nodiscard]] HostView probeFromOutside();
 
-// Whether there is a device file of NVIDIA's driver: then a run traces CUDA, but for --no-gpu.
-[[nodiscard]] bool hasNvidiaDriver();
-
 // The GPU's counters ("nvml", "gpm") and the agent that CUDA would load ("agent"), tried in a
 // process of their own: a driver that hangs takes 11 s at most.
 [[nodiscard]] std::vector<SourceReport> gpuSources();

@@ -64,8 +64,6 @@ std::string hearGpu(int pipe) {
 
 }  // namespace
 
-bool hasNvidiaDriver() { return ::access("/dev/nvidiactl", F_OK) == 0; }
-
 std::vector<SourceReport> gpuSources() {
   int answer[2];
   if (::pipe2(answer, O_CLOEXEC) != 0) return {};

@@ -107,7 +107,7 @@ class SharedMemory final : public ActivityMemory {
   void drainAll(const Sink& sink, bool last);
   void search();
   void drainArea(std::size_t index, const Sink& sink, bool last);
-  void take(std::size_t index, bool gone, const Sink& sink);
+  void take(std::size_t index, bool gone, bool last, const Sink& sink);
   void takeNames(std::size_t index, const Sink& sink);
   void takeBuffer(std::size_t index, std::size_t buffer, bool torn, const Sink& sink);
   [[nodiscard]] std::span<const std::uint8_t> read(std::size_t index, std::size_t offset,
@@ -185,24 +185,24 @@ void SharedMemory::drainArea(std::size_t index, const Sink& sink, bool last) {
     gone = sink.identities.ownerGone(owner, loadShared(area.control->start_ticks));
     area.nextOwnerCheck = sink.now + kOwnerCheck;
   }
-  take(index, gone, sink);
+  take(index, gone, last, sink);
   if (gone || last) end(index, sink);
   if (gone) free(index);
 }
 
-void SharedMemory::take(std::size_t index, bool gone, const Sink& sink) {
+void SharedMemory::take(std::size_t index, bool gone, bool last, const Sink& sink) {
   ActivityProcess& process = *areas_[index].process;
   areas_[index].control.copy(copy_);
   keepStep(kept::Step::kControl, index, sink, bytesOf(copy_));
   process.control(copy_, sink);
   takeNames(index, sink);
   // Without a pair of clocks no record has a time: it stays where it is.
-  if (process.ready() || gone)
-    for (std::size_t i = 0; i < STALLPROF_ACTIVITY_BUFFERS; ++i) {
-      const std::uint32_t state = copy_.buffer[i].state;
-      if (state == STALLPROF_BUFFER_FULL || (gone && state == STALLPROF_BUFFER_TAKEN))
-        takeBuffer(index, i, state == STALLPROF_BUFFER_TAKEN, sink);
-    }
+  if (!process.ready() && !gone && !last) return;
+  for (std::size_t i = 0; i < STALLPROF_ACTIVITY_BUFFERS; ++i) {
+    const std::uint32_t state = copy_.buffer[i].state;
+    if (state == STALLPROF_BUFFER_FULL || (gone && state == STALLPROF_BUFFER_TAKEN))
+      takeBuffer(index, i, state == STALLPROF_BUFFER_TAKEN, sink);
+  }
   keepStep(kept::Step::kSettle, index, sink);
   process.settle(sink);
 }

@@ -45,7 +45,7 @@ class ActivityProcess {
   // Bytes of the name log that were taken.
   [[nodiscard]] std::uint64_t namesRead() const { return names_.bytesRead(); }
   // Buffers may be read: their times can be known.
-  [[nodiscard]] bool ready() const { return clock_.known(); }
+  [[nodiscard]] bool ready() const { return clock_.known() && !clock_.unsettled(); }
   // What the agent says of itself; none: nothing yet.
   struct Report {
     Coverage state = Coverage::kFull;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stallprof {
 namespace {
@@ -39,13 +40,18 @@ void ActivityClock::add(const stallprof_clock_pair& pair) {
         static_cast<double>(std::min<std::uint64_t>(pair.uncertainty + last_.uncertainty,
                                                     static_cast<std::uint64_t>(kRateInterval)));
     const bool steady = std::abs(ticked - elapsed * rate_) <= allowed * rate_;
+    const bool waited = std::exchange(unsettled_, false);
+    if (steady && waited) confirm(pieces_[pieces_.size() - 2]);
     if (!steady) rate_ = 1;
     before.broken = !steady && std::abs(ticked - elapsed) > allowed;
     if (before.broken) {
       ++breaks_;
       before.slope = 0;
       const double rate = ticked / elapsed;
-      if (elapsed >= kRateInterval && rate >= kSlowestRate && rate <= kFastestRate) rate_ = rate;
+      if (elapsed >= kRateInterval && rate >= kSlowestRate && rate <= kFastestRate) {
+        unsettled_ = !waited;
+        rate_ = rate;
+      }
       next.slope = 1 / rate_ - 1;
     } else {
       before.slope = elapsed / ticked - 1;
@@ -56,6 +62,13 @@ void ActivityClock::add(const stallprof_clock_pair& pair) {
   last_ = pair;
   if (pieces_.size() == kPieces) pieces_.erase(pieces_.begin(), pieces_.begin() + kPieces / 2);
   pieces_.push_back(next);
+}
+
+// The next piece has the rate of this one, so that no clock was set in it.
+void ActivityClock::confirm(Piece& piece) {
+  piece.broken = false;
+  piece.slope = 1 / rate_ - 1;
+  --breaks_;
 }
 
 const ActivityClock::Piece* ActivityClock::pieceOf(std::int64_t device) const {

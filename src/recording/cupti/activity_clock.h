@@ -24,6 +24,9 @@ class ActivityClock {
   void add(const stallprof_clock_pair& pair);
 
   [[nodiscard]] bool known() const { return !pieces_.empty(); }
+  // The last interval has a rate of its own: the next pair says whether a clock was set in it, or
+  // counts in another unit since.
+  [[nodiscard]] bool unsettled() const { return unsettled_; }
   // Intervals without times so far.
   [[nodiscard]] std::uint64_t breaks() const { return breaks_; }
   // None within an interval that has no times.
@@ -45,9 +48,11 @@ class ActivityClock {
       return monotonic + since + static_cast<std::int64_t>(static_cast<double>(since) * slope);
     }
   };
+  void confirm(Piece& piece);
   [[nodiscard]] const Piece* pieceOf(std::int64_t device) const;
 
   std::vector<Piece> pieces_;
+  bool unsettled_ = false;
   double rate_ = 1;  // device ns per ns of the last interval that was no jump
   stallprof_clock_pair last_{};
   std::uint64_t breaks_ = 0;

@@ -76,6 +76,16 @@ class UnderStallprof(unittest.TestCase):
                                'count'), 6000)
         self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
 
+    def test_a_clock_that_counts_ticks_of_the_cpu_loses_no_kernel(self):
+        # Three a nanosecond, as torch's profiler leaves it; known from the third pair of clocks on.
+        status, _, events = recorded(JOB + ['sleep=300', 'release', 'retake', 'rate=2000', 'launches=6000'],
+                                     STALLPROF_AGENT_ON=ALL, FAKE_CUPTI='clock:ticks@0')
+        self.assertEqual(status, 0)
+        kernels = [line for line in events['device_use'] if '_Z6kernelv' in line]
+        self.assertEqual(total(kernels, 'count'), 6000)
+        self.assertLess(abs(total(kernels, 'time') / 6000 / 5000 - 1), 0.01)
+        self.assertEqual(losses_of(events), {})
+
     def test_of_a_million_records_a_second_what_is_not_kept_is_reported(self):
         # On two threads, a kernel and a call each launch; then as many as can be. A recorder that
         # does not keep up loses records, and hides none.

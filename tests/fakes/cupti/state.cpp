@@ -37,15 +37,25 @@ Result enter(const char* name, bool flushing) {
   return s.script.value(std::string("fail:") + name, ++s.calls[name]);
 }
 
-std::uint64_t now() {
+namespace {
+
+std::uint64_t nsOf(clockid_t clock) {
   timespec t{};
-  clock_gettime(CLOCK_REALTIME, &t);
-  const auto ns =
-      static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+std::uint64_t inClock(std::uint64_t realtime) {
   const Script& script = state().script;
   const long flush = state().flushes;
-  if (script.since("clock:ticks", flush)) return ns * 3;
-  return script.since("clock:ahead", flush) ? ns + 3600'000'000'000u : ns;
+  if (script.since("clock:ticks", flush))
+    return 3 * (realtime - (nsOf(CLOCK_REALTIME) - nsOf(CLOCK_MONOTONIC)));
+  return script.since("clock:ahead", flush) ? realtime + 3600'000'000'000u : realtime;
 }
+
+std::uint64_t now() { return inClock(nsOf(CLOCK_REALTIME)); }
 
 }  // namespace fake

@@ -63,5 +63,6 @@ inline std::atomic<bool> gaveUp;
 Result enter(const char* name, bool flushing = false);
 
 std::uint64_t now();  // CUPTI's clock
+std::uint64_t inClock(std::uint64_t realtime);
 
 }  // namespace fake

@@ -34,8 +34,8 @@ void onCall(const fake_call* call) {
   if (!kept) return;
   record(call->domain == 2 ? 5 : 4, [&](std::uint8_t* at) {
     set(at, 4, call->cbid);
-    set(at, 8, call->start);
-    set(at, 16, call->end);
+    set(at, 8, inClock(call->start));
+    set(at, 16, inClock(call->end));
     set(at, 24, static_cast<std::uint32_t>(getpid()));
     set(at, 28, static_cast<std::uint32_t>(syscall(SYS_gettid)));
     set(at, 32, call->correlation);
@@ -46,8 +46,8 @@ void onKernel(const fake_call* call, const char* name, std::uint64_t start, std:
   if (!isOn(10)) return;
   if (state().script.since("invalid", state().flushes)) start = end = 0;
   record(10, [&](std::uint8_t* at) {
-    set(at, 16, start);
-    set(at, 24, end);
+    set(at, 16, start != 0 ? inClock(start) : 0);
+    set(at, 24, end != 0 ? inClock(end) : 0);
     set(at, 44, 1u);   // context
     set(at, 48, 7u);   // stream
     set(at, 52, 108);  // grid x, y, z and block x, y, z
@@ -68,8 +68,8 @@ void onCopy(const fake_call* call, int kind, int memory, std::uint64_t bytes) {
     set(at, 5, static_cast<std::uint8_t>(kind == 1 ? memory : 3));
     set(at, 6, static_cast<std::uint8_t>(kind == 1 ? 3 : memory));
     set(at, 8, bytes);
-    set(at, 16, call->start);
-    set(at, 24, call->start + bytes / 20 + 1);  // 20 bytes a ns
+    set(at, 16, inClock(call->start));
+    set(at, 24, inClock(call->start + bytes / 20 + 1));  // 20 bytes a ns
     set(at, 36, 1u);
     set(at, 40, 7u);
     set(at, 44, call->correlation);
@@ -80,8 +80,8 @@ void onSync(const fake_call* call, int type) {
   if (!isOn(38)) return;
   record(38, [&](std::uint8_t* at) {
     set(at, 4, type);
-    set(at, 8, call->start);
-    set(at, 16, call->end);
+    set(at, 8, inClock(call->start));
+    set(at, 16, inClock(call->end));
     set(at, 24, call->correlation);
     set(at, 28, 1u);
     set(at, 32, 7u);
@@ -98,8 +98,8 @@ void onGraph(const fake_call* call, std::uint64_t start, std::uint64_t end) {
   if (!isOn(51)) return;
   record(51, [&](std::uint8_t* at) {
     set(at, 4, call->correlation);
-    set(at, 8, start);
-    set(at, 16, end);
+    set(at, 8, inClock(start));
+    set(at, 16, inClock(end));
     set(at, 28, 3u);  // graph
     set(at, 32, 1u);
     set(at, 36, 7u);

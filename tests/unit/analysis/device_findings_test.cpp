@@ -19,6 +19,7 @@ struct Device {
   double blocking = 0;          // of the trainer, in copies: out of its compute
   double syncs = 0;             // long waits a step
   double traced = 1;            // of the window
+  double waits = 0;             // of the trainer, in such waits
 };
 
 Facts withDevice(const Training& t, const Device& d) {
@@ -38,6 +39,7 @@ Facts withDevice(const Training& t, const Device& d) {
   facts.traced = scaled(trainer.window(), d.traced);
   facts.covered = trainer.window();
   facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
+  facts.syncTime = ms(d.waits * n * d.traced);
   DeviceBusy busy;
   busy.device = f.trace.strings.intern("GPU-1");
   busy.traced = facts.traced;
@@ -141,6 +143,21 @@ TEST_CASE("sync points need a wait in at least every second step") {
   CHECK(says(*f, "3 long waits"));
   CHECK(j.verdict.boundBy == "compute");
   CHECK(j.verdict.healthy == Maybe<bool>(false));
+}
+
+TEST_CASE("short gaps are of the waits where the host would keep ahead without them") {
+  // An H200's step with a value read after each layer: 24 waits, in which the host spends two
+  // thirds.
+  const Device reads{.kernels = 8.6, .sync = 0.3, .launch = 1.1, .syncs = 24, .waits = 6.7};
+  const Judgement j = withDevice(Training{}, reads).judge();
+  const Finding* f = find(j, "compute.sync_points");
+  REQUIRE(f);
+  CHECK(std::abs(f->shareRatio - 0.14) < 0.01);
+  CHECK(says(*f, "without these waits the training thread has work for 33 % of the time at most"));
+  CHECK(find(j, "compute.launch_bound") == nullptr);
+  // A host that is late by itself stays so.
+  const Device slow{.kernels = 3, .sync = 0.5, .launch = 6.5, .syncs = 20, .waits = 1};
+  CHECK(find(withDevice(Training{}, slow).judge(), "compute.launch_bound") != nullptr);
 }
 
 TEST_CASE("pageable copies that hold up the trainer or the device are a finding, hidden ones not") {

@@ -9,7 +9,6 @@ namespace stallprof {
 namespace {
 
 constexpr double kSyncShare = 0.03;  // of the window, idle after such a wait
-constexpr double kEachStep = 0.5;    // waits a step
 
 const AdviceDefinition kFewerSyncs{
     "fewer_syncs", {}, [](const AdviceContext& c) {
@@ -29,13 +28,17 @@ const AdviceDefinition kFewerSyncs{
 Maybe<Finding> syncPoints(const Evidence& e) {
   const DeviceEvidence& d = e.device;
   const double gap = d.idleSync;
-  if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kEachStep) return {};
+  if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < DeviceEvidence::kWaitsEachStep)
+    return {};
   Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
   addEvidence(f,
               "{} long waits for the device a step; after them it idles {} of the time until it is "
               "given work again",
               {numberWord(d.syncsPerStep), ratioWord(gap)}, ratioWord(gap));
   addBusyEvidence(f, e);
+  if (d.hostWork < d.busy)
+    addEvidence(f, "without these waits the training thread has work for {} of the time at most",
+                {ratioWord(d.hostWork)});
   pointAt(e, e.trainer.device.syncSite, "{} of the samples in such a wait are in {}", f);
   addTracedEvidence(f, e);
   return withAdvice(
@@ -53,7 +56,9 @@ extern const FindingDefinition kSyncPoints(
          R"(The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
   device runs dry each time and stands still until it is given work again.)",
      .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
-  and there is one in at least every second step. Only waits of 100 us and more are known.)",
+  and there is one in at least every second step. Only waits of 100 us and more are known. Where
+  the thread's time outside of them is less than the device's work, so that it would run ahead
+  without them, its short gaps between kernels are of the waits, too.)",
      .fixes = R"(- Log every N steps; keep values on the device.
 - No nonzero(), boolean indexing or tensor-dependent control flow in the step.)",
      .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
