@@ -101,14 +101,15 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
 
 }  // namespace
 
-Held heldBuffers(std::uint64_t now) {
+Held heldBuffers(std::uint64_t before) {
   stallprof_activity_area& area = *agent.memory.area;
-  Held held{0, now};
+  Held held{0, before};
   for (std::uint32_t n = 0; n < STALLPROF_ACTIVITY_BUFFERS; ++n) {
     if (StateRef(area.buffer[n].state).load(std::memory_order_acquire) != STALLPROF_BUFFER_TAKEN)
       continue;
-    ++held.count;
     const std::uint64_t taken = takenAt[n].load(std::memory_order_acquire);
+    if (taken >= before) continue;
+    ++held.count;
     if (taken < held.since) held.since = taken;
   }
   return held;

@@ -14,13 +14,13 @@ void requestBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* maxRec
 void completeBuffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                     std::size_t valid);
 
-// The buffers that CUPTI holds, and since when the oldest of them, or `now`: what began before has
-// been returned. Times of CLOCK_MONOTONIC.
+// The buffers that CUPTI has held since `before`, and since when the oldest of them; `before` where
+// there is none. What began earlier has been returned. Times of CLOCK_MONOTONIC.
 struct Held {
   std::uint32_t count;
   std::uint64_t since;
 };
-Held heldBuffers(std::uint64_t now);
+Held heldBuffers(std::uint64_t before);
 
 // Adds what CUPTI has dropped since it was last asked. Never from the first of the callbacks.
 void countDropped();

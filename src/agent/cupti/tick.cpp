@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
 
-// CUPTI keeps a buffer until all in it is finished. Held for so long, or so many, they wait for
-// what will never be: without force the others would run out.
-constexpr std::uint64_t kHeldLong = 30'000'000'000;
-constexpr std::uint32_t kHeldMany = STALLPROF_ACTIVITY_BUFFERS / 2;
+// CUPTI keeps a buffer until all in it is finished. So many of them for so long wait for what will
+// never be: without force the others would run out.
+constexpr std::uint64_t kHeld = 2'000'000'000, kHeldLong = 30'000'000'000;
+constexpr std::uint32_t kHeldMany = STALLPROF_ACTIVITY_BUFFERS / 4;
 
 std::uint64_t cpuPublished;
 
@@ -110,7 +110,7 @@ void turnWindow() {
 // What is unfinished gets no record then: nothing counts as traced until the next tick.
 void forceHeld() {
   const std::uint64_t now = monotonicNs();
-  const Held held = heldBuffers(now);
+  const Held held = heldBuffers(now - kHeld);
   if (held.count < kHeldMany && now - held.since < kHeldLong) return;
   publishOn(*agent.memory.area, 0);
   flush(kFlushForced);

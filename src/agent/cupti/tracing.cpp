@@ -159,9 +159,9 @@ bool attach(std::uint32_t on) {
   const CuptiResult subscribed = subscribe(other);
   // torch's profiler stays subscribed once it was started. Records need no subscriber, callbacks
   // do.
-  const bool alone = subscribed == kCuptiMultipleSubscribers && agent.released;
-  if (subscribed != kCuptiSuccess && !alone) return refuse(subscribed, other);
-  if (alone) agent.subscriber = nullptr;
+  const bool recordsAlone = subscribed == kCuptiMultipleSubscribers && agent.released;
+  if (subscribed != kCuptiSuccess && !recordsAlone) return refuse(subscribed, other);
+  if (recordsAlone) agent.subscriber = nullptr;
   agent.attached = true;
   if (c.setThreadIdType != nullptr) c.setThreadIdType(kThreadIdOfSystem);
   setAttributes();

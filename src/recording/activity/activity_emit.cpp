@@ -43,13 +43,12 @@ ThreadId ActivityProcess::thread(std::uint32_t tid, const Sink& sink) {
 // What was launched before kernels were switched on has no record, and may keep the device busy for
 // as long as its queue is deep: until the first work that has one, where that waited for it.
 void ActivityProcess::settleOnset(std::int64_t until) {
-  const auto [switched, launch, work] = onset_;
-  if (switched == firstOn_ || switched < emittedTo_ || switched >= until) return;
-  const bool waited = work != 0 && (launch == 0 || work - launch > kQueued);
-  if (work == 0 || work >= until)
-    switches_.withoutKernels(switched, until);  // and it is asked again
-  else if (waited)
-    switches_.withoutKernels(switched, work);
+  const std::int64_t from = std::max(onset_.switched, emittedTo_);
+  if (!onset_.open || from >= until) return;
+  if (onset_.work == 0 || onset_.work >= until) return switches_.withoutKernels(from, until);
+  onset_.open = false;
+  if (onset_.launch == 0 || onset_.work - onset_.launch > kQueued)
+    switches_.withoutKernels(from, onset_.work);
 }
 
 void ActivityProcess::emitTraces(std::int64_t until, const Sink& sink) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxNames = STALLPROF_NAME_BYTES / sizeof(stallprof_name);
 constexpr std::size_t kMaxContexts = 1024;
 constexpr std::size_t kSwitchesKept = 4096;
-// In `reserved`: nothing was switched, records were lost until then.
+// In `reserved`: nothing was switched, what is known begins or ends there.
 constexpr std::uint32_t kResumed = 1;
 
 }  // namespace
@@ -126,17 +126,20 @@ std::int64_t ActivitySwitches::kernelsSince() const {
   return 0;
 }
 
+std::size_t ActivitySwitches::entryAt(std::int64_t instant) {
+  std::size_t i = 0;
+  while (i < switches_.size() && at(i) < instant) ++i;
+  if (i == switches_.size() || at(i) != instant)
+    switches_.insert(switches_.begin() + static_cast<std::ptrdiff_t>(i),
+                     {static_cast<std::uint64_t>(instant), onAt(instant), kResumed});
+  return i;
+}
+
 void ActivitySwitches::withoutKernels(std::int64_t begin, std::int64_t end) {
-  for (std::size_t i = 0; i < switches_.size(); ++i) {
-    if (at(i) < begin || at(i) >= end) continue;
-    const bool last = i + 1 == switches_.size() || at(i + 1) > end;
-    const stallprof_switch after{static_cast<std::uint64_t>(end), switches_[i].on, 0};
-    switches_[i].on &= ~STALLPROF_ON_KERNELS;
-    if (last) {
-      switches_.insert(switches_.begin() + static_cast<std::ptrdiff_t>(i) + 1, after);
-      return;
-    }
-  }
+  if (begin < 0 || end <= begin) return;
+  const std::size_t first = entryAt(begin), last = entryAt(end);
+  for (std::size_t i = first; i < last; ++i) switches_[i].on &= ~STALLPROF_ON_KERNELS;
+  switches_[last].reserved = kResumed;
 }
 
 std::uint32_t ActivitySwitches::onAt(std::int64_t instant) const {

@@ -107,8 +107,8 @@ class ActivitySwitches {
   void lose(std::int64_t begin, std::int64_t end);
   // When kernels were last switched on; 0: never.
   [[nodiscard]] std::int64_t kernelsSince() const;
-  // Between `begin`, at which there is a switch, and `end` work may have run that was launched
-  // before: kernels do not count as traced.
+  // Between `begin` and `end` work may have run that has no records: kernels do not count as
+  // traced.
   void withoutKernels(std::int64_t begin, std::int64_t end);
 
   [[nodiscard]] std::uint32_t onAt(std::int64_t instant) const;
@@ -131,6 +131,8 @@ class ActivitySwitches {
   [[nodiscard]] std::int64_t at(std::size_t i) const {
     return static_cast<std::int64_t>(switches_[i].monotonic);
   }
+  // The entry at that instant, made where there is none.
+  std::size_t entryAt(std::int64_t instant);
 
   std::vector<stallprof_switch> switches_;  // ordered
   std::uint64_t read_ = 0;

@@ -49,10 +49,9 @@ void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
   if (takeLosses(area, sink)) switches_.lose(emittedTo_, sink.now.count());
   area_ = area;
   takeState(area);
-  if (const std::int64_t since = switches_.kernelsSince(); since != onset_.switched) {
-    onset_ = {since};
-    if (firstOn_ == 0) firstOn_ = since;
-  }
+  // The first is within cuInit: nothing was launched before.
+  if (const std::int64_t since = switches_.kernelsSince(); since > onset_.switched)
+    onset_ = {since, onset_.switched != 0};
   const bool traced = recordsKernels() && area_.state == STALLPROF_AGENT_TRACING;
   details_.plan(sink.now.count(), firstWork_, emittedTo_, traced);
 }

@@ -112,13 +112,14 @@ class ActivityProcess {
   std::uint64_t damagedBytes_ = 0, invalid_ = 0, unfinished_ = 0, unreported_ = 0;
   // Since kernels were last switched on: the first launch and the first work.
   struct Onset {
-    std::int64_t switched = 0, launch = 0, work = 0;
+    std::int64_t switched = 0;
+    bool open = false;  // from when on kernels count as traced is not known yet
+    std::int64_t launch = 0, work = 0;
     void add(std::int64_t Onset::*first, std::int64_t at) {
       if (at >= switched && (this->*first == 0 || at < this->*first)) this->*first = at;
     }
   };
   Onset onset_;
-  std::int64_t firstOn_ = 0;             // within cuInit: nothing was launched before
   bool torn_ = false, untimed_ = false;  // untimed: work without times was read
 };
 
