@@ -171,6 +171,25 @@ def cost_lines(folder):
     return lines, missed
 
 
+def turn_lines(folder):
+    """A line a step length, and what missed: each interval with the agent against those without on both sides."""
+    lines, missed = [], []
+    for size, log in ((size, (load(folder / "turns.json") or {}).get(size)) for size in SIZES):
+        if not log or len(log["without"]) < 4:
+            continue
+        without = list(zip(log["without"][::2], log["without"][1::2]))
+        steps = list(zip(log["begins"], log["begins"][1:]))
+        mean = {span: statistics.mean([e - b for b, e in steps if span[0] <= b and e <= span[1]] or [float("nan")]) / 1e6
+                for span in without + [(a[1], b[0]) for a, b in zip(without, without[1:])]}
+        ratios = [mean[(a[1], b[0])] * 2 / (mean[a] + mean[b]) for a, b in zip(without, without[1:])]
+        low, high = benchlib.interval(ratios)
+        lines.append(f"| {size} ms | {statistics.median([mean[span] for span in without]):.2f} ms "
+                     f"| {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}] | {len(ratios)} |")
+        if mean[without[0]] >= 5 and statistics.median(ratios) > COST:
+            missed.append(f"cost by turns at {size} ms: {statistics.median(ratios):.3f}")
+    return lines, missed
+
+
 def within_lines(folder):
     """Of runs recorded in windows: steps while kernels and calls were recorded, and while neither was."""
     named = [(name, folder / f"{name}.stallprof", load(folder / f"{name}.json")) for name in CASES if name not in COMPARED]
@@ -222,9 +241,10 @@ def write(folder):
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     cases, missed = case_lines(folder)
     costs, dear = cost_lines(folder)
+    turns, dear_turns = turn_lines(folder)
     failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
               if run["status"] != 0 and not run["name"].startswith("ending_")]
-    misses = "\n".join(f"- {miss}" for miss in missed + dear + failed) or "Nothing."
+    misses = "\n".join(f"- {miss}" for miss in missed + dear + dear_turns + failed) or "Nothing."
     benchlib.write_page("gpu.md", f"""# Trainings on a real GPU
 Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at commit {about['commit']}, read at commit
 {benchlib.commit()}. Device: {found['Product Name']}, driver {found['Driver Version']}, CUDA {torch.get('cuda')}, PyTorch
@@ -262,6 +282,12 @@ A step under stallprof with its defaults over a step alone, in pairs (ABBA); bou
 |---|---|---|---|---|
 """ + "\n".join(costs) + """
 
+Within one run, from which CUPTI is taken for 2.5 s after each 5 s: means of intervals with it against those beside.
+
+| about | without | ratio | intervals |
+|---|---|---|---|
+""" + "\n".join(turns) + """
+
 Within one run, medians and numbers of steps: kernels and calls are recorded in windows, whose part of the time is the
 last column.
 
@@ -279,4 +305,4 @@ Medians, ranges and numbers of readings of one run while the device was at work.
 ## What missed
 {misses}
 """ + (benchlib.ROOT / "tools/gpu/notes.md").read_text())
-    return 1 if missed or dear or failed else 0
+    return 1 if missed or dear or dear_turns or failed else 0

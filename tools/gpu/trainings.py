@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Trainings on a GPU, each with one fault (or none), that time themselves. They know nothing of
-stallprof: what they log is what its reports are compared with.
+stallprof, but for `turns`: what they log is what its reports are compared with.
 
   trainings.py slow_loader --seconds 6      ResNet-18 behind one worker that cannot keep up
   trainings.py device_bound                 the same network with batches always ready
@@ -12,13 +12,17 @@ stallprof: what they log is what its reports are compared with.
   trainings.py graphs                       torch.compile with CUDA graphs
   trainings.py profiled                     device_bound, with torch.profiler on for an interval of steps
   trainings.py cost                         steps of about 2, 5, 20 and 100 ms, one after another
+  trainings.py turns                        the same; CUPTI is taken from stallprof's agent by turns, as the hook does
+                                            for torch.profiler: what the agent costs, within one run
   trainings.py ablation                     each case with its fault and without, one after another
 
 The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock. With --kernels
 it has the kernels of a step as torch.profiler counts them over a second at the end, and the device's time of a
 step between CUDA events. Without a GPU they run on the CPU, which shows that they run and nothing else."""
 import argparse
+import ctypes
 import json
+import os
 import statistics
 import sys
 import time
@@ -134,6 +138,35 @@ def synchronize():
         torch.cuda.synchronize()
 
 
+class Turns:
+    """With stallprof's agent and without, some seconds each."""
+    WITH, WITHOUT = 5, 2.5  # seconds: the first holds a window in which kernels are recorded and the time between two
+
+    def __init__(self):
+        path = os.environ.get("CUDA_INJECTION64_PATH", "")
+        if not path.endswith("libstallprof_agent.so"):
+            raise SystemExit("trainings.py: turns is for `stallprof run --gpu`")
+        self.agent = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        self.next, self.without = time.monotonic() + self.WITH, []
+
+    def between_steps(self):
+        if time.monotonic() < self.next:
+            return
+        if len(self.without) % 2 == 0:
+            self.agent.stallprof_agent_release()
+            self.next = time.monotonic() + self.WITHOUT
+        else:
+            self.agent.stallprof_agent_retake()
+            self.next = time.monotonic() + self.WITH
+        self.without.append(time.monotonic_ns())  # begin and end by turns
+
+    def end(self):
+        if len(self.without) % 2 == 1:
+            self.agent.stallprof_agent_retake()
+            self.without.append(time.monotonic_ns())
+        return self.without
+
+
 class Training:
     def __init__(self, case, fixed=False):
         self.case, self.fixed = case, fixed
@@ -178,8 +211,9 @@ class Training:
                 self.compute(*self.batches.batch)
             self.graph = graph
 
-    def run(self, seconds):
+    def run(self, seconds, by_turns=False):
         self.warm_up()
+        turns = Turns() if by_turns else None
         self.begins, self.waited, self.copied = [], 0, 0
         begin = time.monotonic_ns()
         profiler = None
@@ -191,12 +225,15 @@ class Training:
                 profiler.__exit__(None, None, None)
                 profiler = False
             self.step()
+            if turns:
+                turns.between_steps()
         synchronize()
         wall, steps = time.monotonic_ns() - begin, len(self.begins)
         between = [b - a for a, b in zip(self.begins, self.begins[1:])] or [wall]
         return {"case": self.case, "fixed": self.fixed, "steps": steps, "seconds": wall / 1e9, "begin": begin,
                 "step_ms": wall / 1e6 / steps, "median_ms": statistics.median(between) / 1e6,
-                "wait_ratio": self.waited / wall, "copy_ratio": self.copied / wall, "begins": list(self.begins)}
+                "wait_ratio": self.waited / wall, "copy_ratio": self.copied / wall, "begins": list(self.begins),
+                "without": turns.end() if turns else []}
 
 
 def attempt(case, fixed, seconds):
@@ -258,8 +295,8 @@ def main():
     parser.add_argument("--kernels", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(1)
-    if options.case == "cost":
-        log = {case: Training(case).run(options.seconds) for case in COST}
+    if options.case in ("cost", "turns"):
+        log = {case: Training(case).run(options.seconds, options.case == "turns") for case in COST}
     elif options.case == "ablation":
         log = {case: [attempt(case, fixed, options.seconds) for fixed in (False, True)] for case in FAULTS}
     else:
