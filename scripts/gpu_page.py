@@ -130,6 +130,19 @@ def case_lines(folder):
     return lines, missed
 
 
+def shared_lines(folder):
+    """Two trainings on one device, beside the same one that had it alone in the same session."""
+    alone = load(folder / "device_bound.json")
+    for name in ("shared_1", "shared_2"):
+        case = Case(folder, name)
+        if not case.report or not alone:
+            continue
+        first = case.report["findings"][0] if case.report["findings"] else {}
+        high = ((first.get("advice") or [{}])[0].get("predicted") or {}).get("high")
+        yield (f"| {name} | {alone['median_ms']:.2f} ms | {case.log['median_ms']:.2f} ms "
+               f"| {case.log['median_ms'] / alone['median_ms']:.2f} | {case.top} | {f'{high:.2f}' if high else '-'} |")
+
+
 def ablation_lines(folder):
     for case, runs in (load(folder / "ablation.json") or {}).items():
         if not isinstance(runs, list):
@@ -266,6 +279,13 @@ Alone, without stallprof. Of device_bound the batch is doubled, and the gain is 
 | training | with | without | times as fast |
 |---|---|---|---|
 """ + "\n".join(ablation_lines(folder)) + """
+
+## Two trainings on one device
+device_bound twice at one time, each under its own recorder; alone it ran in the same session, with everything recorded.
+
+| training | alone | shared | times as slow | top finding | up to |
+|---|---|---|---|---|---|
+""" + "\n".join(shared_lines(folder)) + """
 
 ## Kernels counted, however the process ends
 Everything is recorded, never in windows. CUPTI keeps what is younger than the last flush, a second at most: what ends

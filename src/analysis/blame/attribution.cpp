@@ -322,7 +322,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
 void measureCounters(const Trace& trace, TrainerFacts& facts) {
   const Nanos begin = facts.windowBegin, end = facts.windowEnd;
   facts.processCpu = cpuBetween(trace.process(facts.process), begin, end);
-  facts.device.gauges = readGauges(trace, begin, end);
+  facts.device.gauges = readGauges(trace, facts.process, begin, end);
   for (WorkerFacts& worker : facts.workers) {
     const ProcessLife& process = trace.process(worker.process);
     worker.cpu = cpuBetween(process, begin, end);

@@ -116,6 +116,48 @@ void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, Dev
     gauge.throttledRatio = held / samples;
 }
 
+std::string nameOf(const DeviceProcess& p) {
+  if (p.pid == 0) return {};
+  std::string name = "process " + std::to_string(p.pid);
+  if (!p.process.none()) name += " of this job";
+  return name;
+}
+
+// What others than the trainer had of the device: its busy share, by the shares of processes, which
+// the library gives seldom. Lists without the trainer say nothing: its own may be under a number
+// that is not known here.
+void gaugeOthers(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end,
+                 DeviceGauge& gauge) {
+  struct List {
+    double own = -1, others = 0, largest = 0;
+    std::string name;
+  };
+  std::map<Nanos, List> lists;
+  for (const auto& row : trace.deviceProcesses) {
+    const DeviceProcess& p = row.data;
+    if (p.device != gauge.device || row.at < begin || row.at > end || p.busyMilli < 0) continue;
+    List& list = lists[row.at];
+    const double busy = p.busyMilli * 1e-3;
+    if (p.process == trainer) {
+      list.own = std::max(list.own, 0.0) + busy;
+      continue;
+    }
+    list.others += busy;
+    if (busy > list.largest) list.name = nameOf(p);
+    list.largest = std::max(list.largest, busy);
+  }
+  double own = 0, others = 0, largest = 0;
+  for (const auto& [at, list] : lists) {
+    if (list.own < 0) continue;
+    own += list.own;
+    others += list.others;
+    if (list.largest > largest) gauge.othersNamed = list.name;
+    largest = std::max(largest, list.largest);
+  }
+  if (own + others > 0 && gauge.busyRatio)
+    gauge.othersRatio = *gauge.busyRatio * others / (own + others);
+}
+
 DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, Nanos begin, Nanos end) {
   DeviceGauge gauge;
   gauge.device = device;
@@ -178,11 +220,14 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
   facts.calls = valuesOf(calls);
 }
 
-std::vector<DeviceGauge> readGauges(const Trace& trace, Nanos begin, Nanos end) {
+std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end) {
   std::map<StringId, Table<DeviceUsage>> rows;
   for (const auto& row : trace.deviceUsages) rows[row.data.device].push_back(row);
   std::vector<DeviceGauge> all;
-  for (const auto& [device, table] : rows) all.push_back(gaugeOf(device, table, begin, end));
+  for (const auto& [device, table] : rows) {
+    all.push_back(gaugeOf(device, table, begin, end));
+    gaugeOthers(trace, trainer, begin, end, all.back());
+  }
   return all;
 }
 

@@ -11,7 +11,9 @@ namespace stallprof {
 // name, and what the monitoring library said of every device.
 void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
                   DeviceFacts& facts);
-[[nodiscard]] std::vector<DeviceGauge> readGauges(const Trace& trace, Nanos begin, Nanos end);
+// `trainer`: to others belongs what other processes do on the device.
+[[nodiscard]] std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer,
+                                                  Nanos begin, Nanos end);
 
 // The user's line that most samples found the trainer at while it was blocked in calls of one kind.
 [[nodiscard]] CallSite findSite(const Trace& trace, const StackLabels& labels,

@@ -72,6 +72,8 @@ struct DeviceGauge {
   StringId device;
   std::optional<double> busyRatio, smActiveRatio, occupancyRatio, tensorRatio, dramRatio;
   std::optional<double> powerWatts, clockMhz, maxClockMhz;
+  std::optional<double> othersRatio;  // of its time, that processes beside the trainer's had
+  std::string othersNamed;  // the one that had most: "process 981 (python3)"; empty: not visible
   std::optional<double> throttledRatio;  // of the time, by power or heat
   std::optional<double> throttledClockMhz;
   std::int64_t throttleReasons = 0;  // all bits seen while throttled

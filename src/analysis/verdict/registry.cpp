@@ -17,7 +17,7 @@ namespace stallprof {
   F(kUnfusedOptimizer) F(kGilBoundStep)                                                            \
   F(kCollectiveBound) F(kStragglerRank) F(kRankImbalance) F(kDataParallel)                         \
   F(kCheckpoint) F(kEvaluation) F(kLogging) F(kGarbageCollection)                                  \
-  F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled)
+  F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled) F(kGpuShared)
 // clang-format on
 
 #define STALLPROF_DECLARE(name) extern const FindingDefinition name;

@@ -36,7 +36,8 @@ TEST_CASE("every advice about a device has words, and its finding a page that sa
               {"comm.collective_bound", "overlap_collectives"},
               {"comm.straggler_rank", "even_out_the_ranks"},
               {"comm.data_parallel", "one_process_a_device"},
-              {"host.gpu_throttled", "cool_the_device"}};
+              {"host.gpu_throttled", "cool_the_device"},
+              {"host.gpu_shared", "own_device"}};
   for (const auto& [finding, id] : kAll) {
     INFO(finding << " " << id);
     CHECK_FALSE(with(finding, id, {"code", "x", "", ""}).findings[0].advice[0].text.empty());

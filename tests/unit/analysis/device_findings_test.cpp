@@ -300,6 +300,25 @@ TEST_CASE("the device's work of an evaluation leaves with it") {
   CHECK(j.verdict.boundBy == "periodic");
 }
 
+TEST_CASE("a device that others use is a finding, by what they had of its time") {
+  // Two trainings of a whole device each, as an H200 showed them.
+  Facts f = withDevice(Training{}, {.kernels = 9.5});
+  DeviceGauge g = gauge(f, 0.95);
+  g.othersRatio = 0.5;
+  g.othersNamed = "process 981";
+  f.trainer.device.gauges = {g};
+  const Judgement j = f.judge();
+  REQUIRE(!j.findings.empty());
+  CHECK(j.findings[0].id == "host.gpu_shared");
+  const Advice* a = adviceIn(j.findings[0], "own_device");
+  REQUIRE(a);
+  CHECK(std::abs(*a->predicted.high - 1 / (1 - 0.95 * 0.5)) < 0.02);
+  CHECK(says(j.findings[0], "process 981"));
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+  f.trainer.device.gauges[0].othersRatio = 0.05;
+  CHECK(find(f.judge(), "host.gpu_shared") == nullptr);
+}
+
 TEST_CASE("exposed collectives; and the rank that the others wait for") {
   Facts f = withDevice(Training{}, {.kernels = 6, .collectives = 3});
   CHECK(find(f.judge(), "comm.collective_bound") != nullptr);
