@@ -22,7 +22,7 @@ struct Agent {
   std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
   std::uint32_t wanted;           // the most of it that the user wants
   bool continuous;                // no windows, whatever it costs: to measure
-  bool released;                  // to another profiler of the program, at least once
+  bool tookTurns;                 // with another profiler of the program, which may stay subscribed
   // Counts since the start.
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
   std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and returned

@@ -140,7 +140,6 @@ void tick() {
 }
 
 void release() {
-  agent.released = true;
   if (!agent.attached) return;
   if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
   detach();
@@ -148,6 +147,7 @@ void release() {
 }
 
 void retake() {
+  agent.tookTurns = true;
   if (yielded) detach();
   yielded = presumed = false;
   health = Health();

@@ -159,7 +159,7 @@ bool attach(std::uint32_t on) {
   const CuptiResult subscribed = subscribe(other);
   // torch's profiler stays subscribed once it was started. Records need no subscriber, callbacks
   // do.
-  const bool recordsAlone = subscribed == kCuptiMultipleSubscribers && agent.released;
+  const bool recordsAlone = subscribed == kCuptiMultipleSubscribers && agent.tookTurns;
   if (subscribed != kCuptiSuccess && !recordsAlone) return refuse(subscribed, other);
   if (recordsAlone) agent.subscriber = nullptr;
   agent.attached = true;
@@ -173,7 +173,7 @@ bool attach(std::uint32_t on) {
   if (c.version >= cupti::k12_8 && c.enableAllSyncRecords != nullptr) c.enableAllSyncRecords(0);
   if (agent.subscriber != nullptr) enableCallbacks();
   setKinds(kAlways, true);
-  if (agent.released) pairClocks();  // the other tool may have set another clock
+  if (agent.tookTurns) pairClocks();  // the other tool may have set another clock
   switchTo(on);
   publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
   return true;

@@ -317,6 +317,12 @@ class Turns(unittest.TestCase):
         self.assertIn('tool=0', run.stdout)
         self.assertEqual((run.count(KERNEL), run.area['state'], run.area['why']), (300, ENDED, ''))
 
+    def test_a_tool_that_was_there_first_and_stays_leaves_us_the_records_once_it_has_stopped(self):
+        run = Run('tool', 'release', 'launches=50', 'retake', 'launches=100', script='fail:Subscribe=39@1')
+        self.assertEqual((run.status, run.stderr), (0, ''))
+        self.assertIn('tool=0', run.stdout)
+        self.assertEqual((run.count(KERNEL), run.area['state'], run.area['why']), (100, ENDED, ''))
+
     def test_released_no_buffer_is_left_for_the_next_tool(self):
         run = Run('launches=1000', 'release', 'sleep=300', script='stuck@1')
         self.assertEqual((run.count(KERNEL), run.area['torn']), (1000, 0))
