@@ -253,11 +253,11 @@ def write(folder):
     torch = next((log for log in (load(folder / f"{case}.json") for case in CASES) if log), {})
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     cases, missed = case_lines(folder)
-    costs, dear = cost_lines(folder)
-    turns, dear_turns = turn_lines(folder)
+    costs, costly = cost_lines(folder)
+    turns, costly_turns = turn_lines(folder)
     failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
               if run["status"] != 0 and not run["name"].startswith("ending_")]
-    misses = "\n".join(f"- {miss}" for miss in missed + dear + dear_turns + failed) or "Nothing."
+    misses = "\n".join(f"- {miss}" for miss in missed + costly + costly_turns + failed) or "Nothing."
     benchlib.write_page("gpu.md", f"""# Trainings on a real GPU
 Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at commit {about['commit']}, read at commit
 {benchlib.commit()}. Device: {found['Product Name']}, driver {found['Driver Version']}, CUDA {torch.get('cuda')}, PyTorch
@@ -266,7 +266,7 @@ Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at
 ## Trainings
 Busy time, kernels and copies of a step are the program's own: torch.profiler over a second at its end. Ours differ from
 them by the percentage behind, over the seconds before in which everything was recorded; of the other trainings, which
-are recorded by the defaults, in windows, and of what is below 20 us a step nothing is compared. The last column is a
+are recorded in windows, as by default, and of what is below 20 us a step nothing is compared. The last column is a
 step between CUDA events with an idle device before it.
 
 | training | step | top finding | right | traced | busy | kernels | how many | copies | events |
@@ -296,7 +296,7 @@ without handlers loses it, and says nothing of it.
 """ + "\n".join(ending_lines(folder)) + f"""
 
 ## Cost
-A step under stallprof with its defaults over a step alone, in pairs (ABBA); bound from 5 ms on: {COST:.2f}.
+A step under `stallprof run --gpu` over a step alone, in pairs (ABBA); bound from 5 ms on: {COST:.2f}.
 
 | about | alone | under stallprof | ratio | pairs |
 |---|---|---|---|---|
@@ -325,4 +325,4 @@ Medians, ranges and numbers of readings of one run while the device was at work.
 ## What missed
 {misses}
 """ + (benchlib.ROOT / "tools/gpu/notes.md").read_text())
-    return 1 if missed or dear or dear_turns or failed else 0
+    return 1 if missed or costly or costly_turns or failed else 0

@@ -22,7 +22,7 @@ enum ActivityAttribute : std::uint32_t {
   kAttributePerThreadBuffer = 9,  // uint8_t
 };
 
-inline constexpr std::uint32_t kFlushForced = 1;
+inline constexpr std::uint32_t kFlushForced = 1;       // also what is unfinished, without its times
 inline constexpr std::uint32_t kThreadIdOfSystem = 1;  // records carry gettid()
 
 enum CallbackDomain : std::uint32_t {

@@ -183,10 +183,10 @@ void detach() {
   if (!agent.attached) return;
   switchTo(0);
   setKinds(kAlways, false);
-  // By force, after what is whole: a buffer that stays with CUPTI goes to the next tool, which does
-  // not know it (torch's profiler then writes an error for each).
   flush(0);
-  if (!agent.off.load()) flush(kFlushForced);
+  // A buffer that stays with CUPTI goes to the next tool, which does not know it (torch's profiler
+  // then writes an error for each). Without one of ours nothing is forced: it may be the next's.
+  if (!agent.off.load() && heldBuffers(monotonicNs()).count != 0) flush(kFlushForced);
   letGo();
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kMaxProcesses = 128;
 constexpr std::size_t kMaxFields = 8;
-constexpr Nanos kDearEvery = std::chrono::seconds(10);
+constexpr Nanos kCostlyEvery = std::chrono::seconds(10);
 // Shares of processes cost 2.5 ms on an H200.
 constexpr Nanos kProcessBusyEvery = std::chrono::seconds(5);
 constexpr int kCore = 0;  // the sensor nvmlDeviceGetTemperature knows
@@ -135,17 +135,17 @@ void NvmlDevice::readFields(Call call, Nanos now, std::span<const FieldTarget> w
 }
 
 // What costs 1 to 3 ms of CPU each on an H200, where the others cost 0.1.
-void NvmlDevice::readDear(Nanos now) {
-  if (now < dearAt_) return;
-  dearAt_ = now + kDearEvery;
-  const FieldTarget wanted[] = {{nvml::kTotalEnergy, &dear_.energy},
-                                {nvml::kPowerBrake, &dear_.brake},
-                                {nvml::kHardThermal, &dear_.hardThermal},
-                                {nvml::kThermalPolicy, &dear_.thermalPolicy}};
-  readFields(kDearFields, now, wanted);
+void NvmlDevice::readCostly(Nanos now) {
+  if (now < costlyAt_) return;
+  costlyAt_ = now + kCostlyEvery;
+  const FieldTarget wanted[] = {{nvml::kTotalEnergy, &costly_.energy},
+                                {nvml::kPowerBrake, &costly_.brake},
+                                {nvml::kHardThermal, &costly_.hardThermal},
+                                {nvml::kThermalPolicy, &costly_.thermalPolicy}};
+  readFields(kCostlyFields, now, wanted);
   unsigned long long energy = 0;
-  if (dear_.energy < 0 && ask(kEnergy, now, api_.energy, handle_, &energy))
-    dear_.energy = static_cast<double>(energy);
+  if (costly_.energy < 0 && ask(kEnergy, now, api_.energy, handle_, &energy))
+    costly_.energy = static_cast<double>(energy);
 }
 
 void NvmlDevice::readCounters(Nanos now, DeviceUsage& usage) {
@@ -157,14 +157,14 @@ void NvmlDevice::readCounters(Nanos now, DeviceUsage& usage) {
                                 {nvml::kPcieReceived, &received}};
   const bool wrapsUnseen = gpm_.state() == NvmlGpm::State::kWorks;  // see NvmlGpm::read
   readFields(kFields, now, std::span(wanted).first(std::size(wanted) - (wrapsUnseen ? 2 : 0)));
-  readDear(now);
+  readCostly(now);
   const auto sum = [](double a, double b) { return a < 0 ? b : a + std::max(b, 0.0); };
-  usage.energyMillijoules = static_cast<std::int64_t>(dear_.energy);
+  usage.energyMillijoules = static_cast<std::int64_t>(costly_.energy);
   usage.powerMilliwatts = static_cast<std::int64_t>(watts);
-  usage.powerThrottled = Nanos(static_cast<Nanos::rep>(sum(policy, dear_.brake)));
-  const double thermal = sum(softThermal, dear_.hardThermal);
+  usage.powerThrottled = Nanos(static_cast<Nanos::rep>(sum(policy, costly_.brake)));
+  const double thermal = sum(softThermal, costly_.hardThermal);
   usage.thermalThrottled =
-      Nanos(static_cast<Nanos::rep>(thermal < 0 ? dear_.thermalPolicy : thermal));
+      Nanos(static_cast<Nanos::rep>(thermal < 0 ? costly_.thermalPolicy : thermal));
   if (!wrapsUnseen) {
     sent_.take(sent);
     received_.take(received);

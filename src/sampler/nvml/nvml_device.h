@@ -53,7 +53,7 @@ class NvmlDevice {
     kMemoryV2,
     kMemory,
     kFields,
-    kDearFields,
+    kCostlyFields,
     kPower,
     kEnergy,
     kClock,
@@ -86,7 +86,7 @@ class NvmlDevice {
   };
   // One call for all of them: the library groups what one driver call answers.
   void readFields(Call call, Nanos now, std::span<const FieldTarget> wanted);
-  void readDear(Nanos now);
+  void readCostly(Nanos now);
   void readCounters(Nanos now, DeviceUsage& usage);
   void readClocks(Nanos now, DeviceUsage& usage);
   void list(Call call, Nanos now, int (*function)(nvml::Device, unsigned*, void*), bool& listed,
@@ -100,8 +100,8 @@ class NvmlDevice {
   Gate gates_[kCalls];
   struct {
     double energy = -1, brake = -1, hardThermal = -1, thermalPolicy = -1;
-  } dear_;
-  Nanos dearAt_{}, processBusyAt_{};
+  } costly_;
+  Nanos costlyAt_{}, processBusyAt_{};
   std::uint64_t seenProcess_ = 0;
   std::int32_t maxClock_ = -1;
   Counter sent_, received_;

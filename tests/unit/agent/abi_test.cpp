@@ -54,7 +54,8 @@ static_assert(same(kCuptiNotInitialized, CUPTI_ERROR_NOT_INITIALIZED) &&
               same(kCuptiNoMoreRecords, CUPTI_ERROR_MAX_LIMIT_REACHED) &&
               same(kCuptiInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) &&
               same(kCuptiMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
-static_assert(same(kThreadIdOfSystem, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
+static_assert(same(kThreadIdOfSystem, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) &&
+              same(kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
 static_assert(offsetof(cupti::KernelRecord, start) == offsetof(CUpti_ActivityKernel5, start) &&
               offsetof(cupti::KernelRecord, end) == offsetof(CUpti_ActivityKernel5, end) &&
               offsetof(cupti::KernelRecord, device) == offsetof(CUpti_ActivityKernel5, deviceId) &&
