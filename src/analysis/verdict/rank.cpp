@@ -179,11 +179,13 @@ void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
 }
 
 // Of the verdict: that the first finding is the first.
-Confidence certainty(const std::vector<Finding>& findings, bool stepless) {
+Confidence certainty(const std::vector<Finding>& findings, const std::vector<int>& tied,
+                     bool stepless) {
   const Finding& first = findings[0];
-  const bool open = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-    return competes(f, first, stepless) && mayGainMore(f, first);
-  });
+  const bool open =
+      !tied.empty() || std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+        return competes(f, first, stepless) && mayGainMore(f, first);
+      });
   return open ? std::min(first.confidence, Confidence::kMedium) : first.confidence;
 }
 
@@ -299,11 +301,15 @@ double scoreOf(const Finding& f) {
 
 namespace {
 
-// What most of the first finding's time is goes before it where the same change cures it: "reading
-// small files" says more than "batches are made in the training process".
+// What most of the first finding's time is goes before it where the same change cures it, or its
+// own gains about as much: "reading small files" says more than "batches are made in the training
+// process".
 void putCauseFirst(std::vector<Finding>& findings) {
   const auto cause = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) {
-    return causeOf(f, findings[0]) && f.shareRatio >= findings[0].shareRatio / 2;
+    const Finding& first = findings[0];
+    return phaseName(f) != phaseName(first) && mayLieWithin(f, first) &&
+           f.shareRatio >= first.shareRatio / 2 &&
+           (sameFix(f, first) || (rivals(f, first) && scoreOf(f) >= kTied * scoreOf(first)));
   });
   if (cause != findings.end()) std::rotate(findings.begin(), cause, cause + 1);
 }
@@ -356,7 +362,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   verdict.tied = tiedRanks(findings, false);
   if (verdict.withheld) return;
   verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);
-  verdict.confidence = certainty(findings, false);
+  verdict.confidence = certainty(findings, verdict.tied, false);
 }
 
 Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
@@ -387,7 +393,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     return v;
   }
   v.tied = tiedRanks(findings, stepless);
-  v.confidence = certainty(findings, stepless);
+  v.confidence = certainty(findings, v.tied, stepless);
   v.boundBy = boundBy(findings, anyFix, stepless);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;

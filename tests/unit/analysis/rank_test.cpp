@@ -146,6 +146,35 @@ TEST_CASE("a second within 10 % of the first is said to be a tie, one beyond is 
   CHECK_FALSE(notesTie(list[2]));
 }
 
+TEST_CASE("which of two that are tied is the first is not certain") {
+  const auto confidence = [](double second) {
+    std::vector<Finding> list = {
+        assumed("compute.small_ops", Phase::kCompute, 1.5, Confidence::kHigh),
+        assumed("periodic.logging", Phase::kPeriodic, second, Confidence::kHigh)};
+    Judged j{Training{}};
+    const Verdict v = verdictOf(j.evidence, list);
+    CHECK(list[0].confidence == Confidence::kHigh);
+    return v.confidence;
+  };
+  CHECK(confidence(1.48) == Confidence::kMedium);
+  CHECK(confidence(1.2) == Confidence::kHigh);
+}
+
+TEST_CASE("what most of a finding is goes before it where its own fix gains about as much") {
+  const auto first = [](double share, double speedup) {
+    std::vector<Finding> list = {
+        assumed("transform.in_process", Phase::kTransform, 1.06, Confidence::kHigh),
+        assumed("extract.small_files", Phase::kExtract, speedup, Confidence::kHigh)};
+    list[0].shareRatio = 0.113;
+    list[1].shareRatio = share;
+    rankFindings(list);
+    return list[0].id;
+  };
+  CHECK(first(0.074, 1.059) == "extract.small_files");
+  CHECK(first(0.050, 1.059) == "transform.in_process");
+  CHECK(first(0.074, 1.050) == "transform.in_process");
+}
+
 TEST_CASE("two that gain next to nothing are no tie: the first of a healthy run is its own work") {
   Judged j{Training{}};
   std::vector<Finding> weak = {made("load.ipc", Phase::kLoad, 1.02, Confidence::kHigh),
