@@ -117,10 +117,11 @@ template <class Life, class LifeId>
 Life* growTo(std::vector<Life>& lives, LifeId id, std::uint64_t plausible) {
   if (id.none() || id.value > std::min<std::uint64_t>(TraceBuilder::kMaxLives, plausible))
     return nullptr;
-  while (lives.size() < id.value) {
-    lives.emplace_back();
-    lives.back().id = LifeId{static_cast<std::uint32_t>(lives.size())};
-    lives.back().seen = Nanos::max();
+  const std::size_t before = lives.size();
+  if (before < id.value) lives.resize(id.value);
+  for (std::size_t i = before; i < lives.size(); ++i) {
+    lives[i].id = LifeId{static_cast<std::uint32_t>(i + 1)};
+    lives[i].seen = Nanos::max();
   }
   return &lives[id.value - 1];
 }

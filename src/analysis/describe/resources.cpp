@@ -79,7 +79,7 @@ template <class Field>
 Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
   Maybe<double> sum;
   for (const ProcessLife& process : trace.processes)
-    if (keep(process))
+    if (!process.usage.empty() && keep(process))
       if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
   return sum;
 }

@@ -69,6 +69,7 @@ template <class P, class Field>
 // counters at 0.
 template <class Field>
 [[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
+  if (process.usage.empty()) return std::nullopt;
   end = std::min(end, process.gone);
   const bool born = process.seen > begin && process.seen < end;
   const auto known = knownIn(process.usage, field);
