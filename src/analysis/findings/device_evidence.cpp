@@ -25,6 +25,7 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
   e.idleLaunch = e.shortGaps = share(d.idle.launch);
+  e.idleHost = share(d.idle.host);
   e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }
 

@@ -17,6 +17,7 @@ struct DeviceEvidence {
   // short gaps are of these waits, too, and none of the launching.
   double idleSync = 0, idleLaunch = 0;
   double shortGaps = 0;     // DeviceIdle::launch
+  double idleHost = 0;      // DeviceIdle::host: longer gaps, of the trainer's own work
   double hostWork = 1;      // of the trainer's thread, at most: not in a wait for the device
   double idleOfOthers = 0;  // for data, copies and collectives, not the trainer's own work
   double hiddenWait = 0;

@@ -12,9 +12,9 @@ namespace stallprof {
   F(kStragglers) F(kSlowSamples)                                                                   \
   F(kIpc) F(kNoPrefetch) F(kPageableCopy) F(kTransferBandwidth) F(kPinThread) F(kWorkerStartup)    \
   F(kWorkerMemory)                                                                                 \
-  F(kDeviceBound) F(kCpuBound) F(kLaunchBound) F(kSyncPoints) F(kUnderfilled) F(kPythonOverhead)   \
-  F(kContention) F(kOversubscribedStep) F(kRecompilation) F(kSmallOps) F(kAfterUpdate)             \
-  F(kUnfusedOptimizer) F(kGilBoundStep)                                                            \
+  F(kDeviceBound) F(kCpuBound) F(kLaunchBound) F(kHostWork) F(kSyncPoints) F(kUnderfilled)         \
+  F(kPythonOverhead) F(kContention) F(kOversubscribedStep) F(kRecompilation) F(kSmallOps)          \
+  F(kAfterUpdate) F(kUnfusedOptimizer) F(kGilBoundStep)                                            \
   F(kCollectiveBound) F(kStragglerRank) F(kRankImbalance) F(kDataParallel)                         \
   F(kCheckpoint) F(kEvaluation) F(kLogging) F(kGarbageCollection)                                  \
   F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled) F(kGpuShared)

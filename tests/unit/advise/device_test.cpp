@@ -31,6 +31,7 @@ TEST_CASE("every advice about a device has words, and its finding a page that sa
               {"compute.device_bound", "faster_device_work"},
               {"compute.launch_bound", "compile_step"},
               {"compute.launch_bound", "larger_batch"},
+              {"compute.host_work", "move_host_work"},
               {"compute.sync_points", "fewer_syncs"},
               {"compute.underfilled", "fuse_kernels"},
               {"comm.collective_bound", "overlap_collectives"},

@@ -92,11 +92,35 @@ TEST_CASE("a busy device, and nothing else to gain, is health, and called by its
   CHECK(says(j.findings[0], "busy 95 %"));
 }
 
-TEST_CASE("a device that idles while the host computes leaves the host's answer, with its number") {
+TEST_CASE("a device that idles long while the training thread works waits for that work") {
   const Judgement j = withDevice(Training{}, {.kernels = 4}).judge();
   REQUIRE_FALSE(j.findings.empty());
-  CHECK(j.findings[0].id == "compute.cpu_bound");
-  CHECK(says(j.findings[0], "the device is busy 40 %"));
+  const Finding& f = j.findings[0];
+  CHECK(f.id == "compute.host_work");
+  CHECK(std::abs(f.shareRatio - 0.6) < 0.01);
+  CHECK(says(f, "the device is busy 40 %"));
+  CHECK(j.verdict.boundBy == "compute");
+  CHECK(j.verdict.healthy == Maybe<bool>(false));
+  const Advice* a = adviceIn(f, "move_host_work");
+  REQUIRE(a);
+  CHECK(std::abs(*a->predicted.speedup - 10 / 7.0) < 0.05);  // half of 6 ms
+  CHECK(a->predicted.basis == Basis::kAssumed);
+  checkNoneBelow(j, 0.4);
+}
+
+TEST_CASE("short gaps, a thread without a core and one that does not run are no host work") {
+  const auto found = [](const Training& t, const Device& d, double cpu) {
+    Facts f = withDevice(t, d);
+    f.trainer.cpu = scaled(f.trainer.window(), cpu);
+    return find(f.judge(), "compute.host_work") != nullptr;
+  };
+  CHECK(found(Training{}, {.kernels = 4}, 0.9));
+  CHECK_FALSE(found(Training{}, {.kernels = 4}, 0.2));
+  CHECK_FALSE(found(Training{}, {.kernels = 9.6}, 0.9));
+  CHECK_FALSE(found(Training{}, {.kernels = 4, .launch = 6}, 0.9));
+  Training starved;
+  starved.starved = 4;
+  CHECK_FALSE(found(starved, {.kernels = 4}, 0.9));
 }
 
 TEST_CASE("launching fires above 5 % of short gaps, and gains no more than the device leaves") {

@@ -77,6 +77,6 @@ extern const FindingDefinition kLaunchBound(
 - Larger batches, where the device's memory has room (the advice says how much).)",
      .wrong = R"(tracing each kernel makes each launch a little dearer; the report's
   sources say what it cost. The host is starved of cores: compute.contention comes first.
-  Gaps of 1 ms and more are the host's own work, not launching: they are idle.host.)"});
+  Gaps of 1 ms and more are the host's own work, not launching: compute.host_work.)"});
 
 }  // namespace stallprof
