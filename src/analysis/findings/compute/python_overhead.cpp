@@ -59,7 +59,8 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kPythonOverhead(
-    "compute.python_overhead", pythonOverhead, offers(kLessPython), within("compute.launch_bound", "compute.host_work"),
+    "compute.python_overhead", pythonOverhead, offers(kLessPython),
+    within("compute.launch_bound", "compute.host_work"),
     {.cause = R"(The trainer's own Python takes a large part of the step.)",
      .rule = R"(in over 20 % of all samples of the training thread (at the low end of a 90 %
   interval) it runs a line of its own with the interpreter's lock held and no library's
