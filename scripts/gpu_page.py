@@ -26,6 +26,8 @@ EXPECTED = {
     "graphs": HOST_BOUND | {"compute.device_bound"},
     "profiled": {"compute.device_bound"},
 }
+MADE_IN_LOOP = {"compute.host_work", "transform.in_process"}
+NEAR = 0.05  # of a share
 EXACT = 0.01
 COST = 1.02  # the most that a step of 5 ms or more may take of what it takes alone
 
@@ -143,6 +145,19 @@ def shared_lines(folder):
                f"| {case.log['median_ms'] / alone['median_ms']:.2f} | {case.top} | {f'{high:.2f}' if high else '-'} |")
 
 
+def jax_lines(folder):
+    """JAX with batches made in the loop: the program's own timer beside the finding, and what missed."""
+    log, recording = load(folder / "jax.json"), folder / "jax.stallprof"
+    if not log:
+        return ["Not run."], []
+    done = subprocess.run([str(benchlib.STALLPROF), "report", str(recording), "--format", "json"], capture_output=True, text=True)
+    first = ((json.loads(done.stdout)["findings"] if done.returncode == 0 else []) or [{"id": "none", "share_ratio": 0}])[0]
+    right = first["id"] in MADE_IN_LOOP and abs(first["share_ratio"] - log["wait_ratio"]) <= NEAR
+    line = (f"A step takes {log['step_ms']:.2f} ms, of which its batch {log['wait_ratio']:.1%} by the program's own timer. Top "
+            f"finding: {first['id']}, {first['share_ratio']:.1%}.")
+    return [line], [] if right else [f"jax: {first['id']} of {first['share_ratio']:.1%} stands first"]
+
+
 def ablation_lines(folder):
     for case, runs in (load(folder / "ablation.json") or {}).items():
         if not isinstance(runs, list):
@@ -255,6 +270,8 @@ def write(folder):
     cases, missed = case_lines(folder)
     costs, costly = cost_lines(folder)
     turns, costly_turns = turn_lines(folder)
+    jax, jax_missed = jax_lines(folder)
+    missed += jax_missed
     failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
               if run["status"] != 0 and not run["name"].startswith("ending_")]
     misses = "\n".join(f"- {miss}" for miss in missed + costly + costly_turns + failed) or "Nothing."
@@ -272,6 +289,9 @@ step between CUDA events with an idle device before it.
 | training | step | top finding | right | traced | busy | kernels | how many | copies | events |
 |---|---|---|---|---|---|---|---|---|---|
 """ + "\n".join(cases) + """
+
+## JAX, batches made in the loop
+""" + "\n".join(jax) + """
 
 ## What removal of the fault gains
 Alone, without stallprof. Of device_bound the batch is doubled, and the gain is by samples.
