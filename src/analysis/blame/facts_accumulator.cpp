@@ -7,6 +7,7 @@
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/join_facts.h"
 #include "analysis/device/device_time.h"
+#include "analysis/device/device_use.h"
 #include "analysis/steps/steps.h"
 
 namespace stallprof {
@@ -201,6 +202,7 @@ TrainerFacts FactsAccumulator::factsOf(const Trace& trace, TrainerIdentity who,
   trainers_.erase(who.process);
   if (severalParts()) bound(trace, facts);
   measureCounters(trace, facts);
+  settleShortGaps(facts);
   return facts;
 }
 

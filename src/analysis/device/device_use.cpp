@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/facts/stack_samples.h"
 #include "analysis/facts/usage.h"
@@ -229,6 +230,28 @@ std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer, Nanos
     gaugeOthers(trace, trainer, begin, end, all.back());
   }
   return all;
+}
+
+double syncsPerStep(const TrainerFacts& trainer) {
+  const double window = seconds(trainer.window());
+  const double steps = window > 0 ? seconds(trainer.device.traced) / window *
+                                        static_cast<double>(trainer.windowSteps())
+                                  : 0;
+  return steps > 0 ? static_cast<double>(trainer.device.syncs) / steps : 0;
+}
+
+double hostWork(const DeviceFacts& facts) {
+  const double traced = seconds(facts.traced);
+  return traced > 0 ? std::max(0.0, 1 - seconds(facts.syncTime) / traced) : 1;
+}
+
+void settleShortGaps(TrainerFacts& trainer) {
+  DeviceFacts& facts = trainer.device;
+  if (facts.devices.empty() || syncsPerStep(trainer) < kWaitsEachStep) return;
+  const DeviceBusy& busiest = facts.devices[0];
+  if (hostWork(facts) * seconds(busiest.traced) >= seconds(busiest.busy())) return;
+  for (DeviceBusy& device : facts.devices)
+    device.idle.sync += std::exchange(device.idle.launch, Nanos{});
 }
 
 CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTimeline& devices,

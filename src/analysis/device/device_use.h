@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/device/device_time.h"
-#include "analysis/facts/device_facts.h"
+#include "analysis/facts/facts.h"
 #include "classify/stack_labels.h"
 
 namespace stallprof {
@@ -14,6 +14,15 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
 // `trainer`: to others belongs what other processes do on the device.
 [[nodiscard]] std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer,
                                                   Nanos begin, Nanos end);
+
+// Long waits of the trainer's thread for the device: from so many a step on it waits in each.
+inline constexpr double kWaitsEachStep = 0.5;
+[[nodiscard]] double syncsPerStep(const TrainerFacts& trainer);  // 0: not known
+// What the thread has work for outside of them, at most, of the traced time.
+[[nodiscard]] double hostWork(const DeviceFacts& facts);
+// Where the thread waits in each step, and would keep ahead of the device without, the short gaps
+// are of these waits, too, and none of the launching: DeviceIdle::launch becomes ::sync.
+void settleShortGaps(TrainerFacts& trainer);
 
 // The user's line that most samples found the trainer at while it was blocked in calls of one kind.
 [[nodiscard]] CallSite findSite(const Trace& trace, const StackLabels& labels,

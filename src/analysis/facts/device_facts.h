@@ -20,7 +20,8 @@ struct DeviceIdle {
                                                     // also the trainer's own receiving
   Nanos copy{};                                     // the trainer stood in a copy to the device
   Nanos sync{};    // it had waited for the device, which so ran dry, and not yet launched again
-  Nanos launch{};  // short gaps (under kLaunchGap) while it works: launches come too slowly
+  Nanos launch{};  // short gaps (under kLaunchGap) while it works: launches come too slowly; where
+                   // the thread waits in each step and would keep ahead without: sync, these too
   Nanos host{};    // longer ones: its own work, Python or operators on the CPU
   Nanos comm{};    // a collective
   Nanos checkpoint{}, evaluation{};

@@ -2,7 +2,8 @@
 #include "analysis/findings/device_evidence.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "analysis/device/device_use.h"
 
 namespace stallprof {
 namespace {
@@ -24,7 +25,7 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.copies = share(d.copies);
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
-  e.idleLaunch = e.shortGaps = share(d.idle.launch);
+  e.idleLaunch = share(d.idle.launch);
   e.idleHost = share(d.idle.host);
   e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }
@@ -87,10 +88,8 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   addBusiest(facts, e);
   e.hiddenWait = shareOf(t.split.hidden, t.window());
   e.blocking = shareOf(t.split.copy, t.window());
-  if (traced * steps > 0) e.syncsPerStep = static_cast<double>(facts.syncs) / (traced * steps);
-  e.hostWork = 1 - std::min(1.0, shareOf(facts.syncTime, facts.traced));
-  if (e.syncsPerStep >= DeviceEvidence::kWaitsEachStep && e.hostWork < e.busy)
-    e.idleSync += std::exchange(e.idleLaunch, 0);
+  e.syncsPerStep = syncsPerStep(t);
+  e.hostWork = hostWork(facts);
   return e;
 }
 

@@ -13,11 +13,7 @@ struct DeviceEvidence {
   bool estimated = false;  // from a part of the window
   std::size_t devices = 0;
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
-  // DeviceIdle, but where the host waits in each step and would keep ahead without (hostWork), the
-  // short gaps are of these waits, too, and none of the launching.
-  double idleSync = 0, idleLaunch = 0;
-  double shortGaps = 0;     // DeviceIdle::launch
-  double idleHost = 0;      // DeviceIdle::host: longer gaps, of the trainer's own work
+  double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
   double hostWork = 1;      // of the trainer's thread, at most: not in a wait for the device
   double idleOfOthers = 0;  // for data, copies and collectives, not the trainer's own work
   double hiddenWait = 0;
@@ -28,7 +24,6 @@ struct DeviceEvidence {
   double pageableBytes = 0, pinnedBytes = 0;     // a step
   double kernelsPerStep = 0, kernelSeconds = 0;  // one kernel's mean
   double filled = 0;  // of the multiprocessors, by the grids; 0: not known
-  static constexpr double kWaitsEachStep = 0.5;
   double syncsPerStep = 0;
   const DeviceGauge* gauge = nullptr;  // of the busiest device; null: not watched
 

@@ -85,8 +85,8 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
     list.add("host.gpu_throttled", "GPU throttling " + percent(*e.device.gauge->throttledRatio));
   if (e.device.timeline && e.device.pageable + e.device.pinned > 0)
     list.add("load.pageable_copy", "copies to the device " + percent(e.device.copies) + " exposed");
-  if (e.device.timeline && e.device.shortGaps <= 0.05)
-    list.add("compute.launch_bound", "launch gaps " + percent(e.device.shortGaps));
+  if (e.device.timeline && e.device.idleLaunch <= 0.05)
+    list.add("compute.launch_bound", "launch gaps " + percent(e.device.idleLaunch));
   if (e.trainer.steps.empty()) return lines;
   if (e.periodic <= 0.05) list.add("periodic.checkpoint", "checkpoints " + percent(e.checkpoint));
   if (e.loader && e.workers() > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "analysis/device/device_use.h"
 #include "analysis/findings/device_evidence.h"
 #include "analysis/model/pipeline_model.h"
 #include "tests/catch.h"
@@ -51,6 +52,7 @@ Facts withDevice(const Training& t, const Device& d) {
   busy.idle.launch = all(d.launch);
   busy.idle.host = busy.traced - busy.busy() - busy.idle.total();
   facts.devices.push_back(busy);
+  settleShortGaps(trainer);
   return f;
 }
 

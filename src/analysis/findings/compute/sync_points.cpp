@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // compute.sync_points: the training thread waits for the device in every step.
 #include "analysis/describe/stack_table.h"
+#include "analysis/device/device_use.h"
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
@@ -28,8 +29,7 @@ const AdviceDefinition kFewerSyncs{
 Maybe<Finding> syncPoints(const Evidence& e) {
   const DeviceEvidence& d = e.device;
   const double gap = d.idleSync;
-  if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < DeviceEvidence::kWaitsEachStep)
-    return {};
+  if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kWaitsEachStep) return {};
   Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
   addEvidence(f,
               "{} long waits for the device a step; after them it idles {} of the time until it is "
