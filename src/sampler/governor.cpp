@@ -16,6 +16,10 @@ constexpr int kMaxTurns = 64;
 constexpr double kWhole = 0.95;
 // The job's CPU comes once a second, with jitter: it stands still where nothing came for this long.
 constexpr double kStill = 1.5;
+// Periods: a gap between two samples is at most one and a half, and where none came in twice that
+// there is nobody to sample.
+constexpr double kUnsampled = 3;
+constexpr int kMostFaster = 8;  // levels at once, two octaves: what was measured is of another pace
 
 template <std::size_t N>
 double median(std::array<double, N> values, std::size_t count) {
@@ -75,6 +79,17 @@ void Governor::addRest(double wall, double cpu) {
   second_ = {};
 }
 
+// Each entry ends where something was sampled, so that the intervals between two samples of a slow
+// pace are no sign that a sample costs nothing.
+bool Governor::addSamples(double wall, double cpu) {
+  sampled_.wall += wall;
+  sampled_.cpu += cpu;
+  if (sampled_.cpu <= 0 && sampled_.wall < kUnsampled * seconds(pace().period)) return false;
+  const Spent all = std::exchange(sampled_, {});
+  samples_[updates_++ % kIntervals] = all.cpu / all.wall / samplesKept(level_);
+  return true;
+}
+
 // Each entry ends where the figure grew, so that it holds neither none nor two of its updates.
 void Governor::addJob(double wall, double cpu) {
   jobSecond_.wall += wall;
@@ -93,13 +108,12 @@ void Governor::addJob(double wall, double cpu) {
 Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job, Nanos paused) {
   if (wall <= Nanos::zero()) return pace();
   const double interval = seconds(wall);
-  const std::size_t at = updates_++ % kIntervals;
   addRest(interval, seconds(std::max(cpu - paced, Nanos::zero())));
   addJob(seconds(wall + paused), seconds(job));
-  samples_[at] = seconds(paced) / interval / samplesKept(level_);
+  if (!addSamples(interval, seconds(paced))) return pace();
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;
-  if (safe < level_) level_ = safe;
+  if (safe < level_) level_ = std::max(safe, level_ - kMostFaster);
   return pace();
 }
 

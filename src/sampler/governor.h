@@ -20,7 +20,8 @@ namespace stallprof {
 //
 // What was spent has two parts, each estimated by a running median, which ignores bursts:
 // - Repeated samples cost in proportion to the pace, so the cost at one level predicts that at any
-//   other. Estimate: the median of the last 8 intervals (2 s), normalized to level 0.
+//   other. Estimate: the median of the last 8 intervals (2 s; each as long as it takes until
+//   something is sampled), normalized to level 0.
 // - The rest is independent of the pace: what each new thread costs once, the other samplers,
 //   writing. Most of it comes once a second, so it is summed over whole seconds. Estimate: the
 //   median of the last 5, or the mean of the last 2 where that is less: an import takes seconds,
@@ -60,6 +61,7 @@ class Governor {
   [[nodiscard]] int levelWithin(double part) const;   // of the budget
   [[nodiscard]] double rest() const;
   void addRest(double wall, double cpu);
+  bool addSamples(double wall, double cpu);  // false: the interval goes on
   void addJob(double wall, double cpu);
 
   struct Spent {
@@ -73,7 +75,7 @@ class Governor {
   std::array<double, kIntervals> samples_{};
   std::array<Spent, kSeconds> job_{};  // each from one growth of its CPU to the next
   std::size_t updates_ = 0, secondUpdates_ = 0, jobUpdates_ = 0;
-  Spent second_, jobSecond_;  // those that are not whole yet
+  Spent second_, jobSecond_, sampled_;  // those that are not whole yet
 };
 
 }  // namespace stallprof

@@ -118,6 +118,25 @@ TEST_CASE("what is done once a second counts with its mean") {
   CHECK(spent / 10 <= 10);  // ms a second, of the last ten
 }
 
+TEST_CASE("intervals between two samples of a slow pace say nothing of what a sample costs") {
+  for (const double perSample : {5.0, 20.0, 100.0}) {
+    Governor governor(ms(10));
+    double due = 0, spent = 0, fastest = 0;
+    for (int i = 0; i < 480; ++i) {  // two minutes, updated four times a second
+      due += 0.25 / seconds(governor.pace().period);
+      const double cost = perSample / governor.pace().turns * std::floor(due);
+      due -= std::floor(due);
+      governor.update(kSecond / 4, ms(cost + 0.1), ms(cost));
+      if (i < 240) continue;
+      spent += cost;
+      fastest = std::max(fastest, samples(governor.pace()));
+    }
+    INFO(perSample);
+    CHECK(spent / 60 <= 10);  // ms a second, of the last minute
+    CHECK(fastest <= 20 / perSample);
+  }
+}
+
 TEST_CASE("where the rest alone is above the budget, samples keep a share") {
   Governor governor(ms(10));
   const Pace pace = settle(governor, 15, 0.05, 60);
