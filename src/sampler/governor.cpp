@@ -19,7 +19,7 @@ constexpr double kStill = 1.5;
 // Periods: a gap between two samples is at most one and a half, and where none came in twice that
 // there is nobody to sample.
 constexpr double kUnsampled = 3;
-constexpr int kMostFaster = 8;  // levels at once, two octaves: what was measured is of another pace
+constexpr int kMaxFaster = 8;  // levels at once, two octaves: what was measured is of another pace
 
 template <std::size_t N>
 double median(std::array<double, N> values, std::size_t count) {
@@ -113,7 +113,7 @@ Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job, Nanos pause
   if (!addSamples(interval, seconds(paced))) return pace();
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;
-  if (safe < level_) level_ = std::max(safe, level_ - kMostFaster);
+  if (safe < level_) level_ = std::max(safe, level_ - kMaxFaster);
   return pace();
 }
 
