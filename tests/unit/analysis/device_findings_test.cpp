@@ -118,6 +118,12 @@ TEST_CASE("short gaps, a thread without a core and one that does not run are no 
   };
   CHECK(found(Training{}, {.kernels = 4}, 0.9));
   CHECK_FALSE(found(Training{}, {.kernels = 4}, 0.2));
+  Facts blocked = withDevice(Training{}, {.kernels = 4});
+  blocked.trainer.cpu = scaled(blocked.trainer.window(), 0.4);
+  const Judgement j = blocked.judge();
+  const Finding* part = find(j, "compute.host_work");
+  REQUIRE(part);
+  CHECK(std::abs(part->shareRatio - 0.4) < 0.01);
   CHECK_FALSE(found(Training{}, {.kernels = 9.6}, 0.9));
   CHECK_FALSE(found(Training{}, {.kernels = 4, .launch = 6}, 0.9));
   Training starved;

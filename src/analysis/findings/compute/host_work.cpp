@@ -19,14 +19,17 @@ const AdviceDefinition kMoveHostWork{
     }};
 
 Maybe<Finding> hostWork(const Evidence& e) {
-  const double gap = e.device.idleHost;
-  if (!e.device.timeline || gap <= kNotable) return {};
+  const double idle = e.device.idleHost;
   // A trainer without a core, or that waits for something that nothing names, does no work.
   const double runs = e.trainer.cpu > Nanos{} ? seconds(e.trainer.cpu) / e.window : 1;
-  if (e.starved > gap / 2 || runs < gap / 2) return {};
+  const double gap = std::min(idle, runs);
+  if (!e.device.timeline || gap <= kNotable || e.starved > gap / 2 || gap < idle / 2) return {};
   Finding f = deviceFinding(e, gap, "The device waits while the training thread works on the CPU");
-  addEvidence(f, "idle {} of the time in gaps of 1 ms and more, while that thread works",
-              {ratioWord(gap)});
+  addEvidence(
+      f,
+      "idle {} of the time in gaps of 1 ms and more, in which that thread waits neither for "
+      "data nor for the device",
+      {ratioWord(idle)});
   addBusyEvidence(f, e);
   if (e.trainer.cpu > Nanos{})
     addEvidence(f, "the training thread runs {} of the time", {ratioWord(runs)});
@@ -46,7 +49,7 @@ extern const FindingDefinition kHostWork(
   batches in the loop, computes metrics, decodes results, or runs a part of the model there.)",
      .rule = R"(over 5 % of the traced time the device is idle in gaps of 1 ms and more while the
   training thread neither waits for data or the device nor copies. Not where that thread lacks a
-  core, or does not run, for half as long.)",
+  core, or does not run, for half as long. What it does not run counts for no work.)",
      .fixes =
          R"(- Batches made in the loop: a loader with workers, or a thread that makes them ahead.
 - Metrics and post-processing: on the device, every N steps, or in another thread.
