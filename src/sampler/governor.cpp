@@ -19,7 +19,13 @@ constexpr double kStill = 1.5;
 // Periods: a gap between two samples is at most one and a half, and where none came in twice that
 // there is nobody to sample.
 constexpr double kUnsampled = 3;
-constexpr int kMaxFaster = 8;  // levels at once, two octaves: what was measured is of another pace
+// Seconds. Longer, a dear thread among many that take turns would be known as well, and a pace that
+// a burst slowed would come back too late.
+constexpr double kLongestRound = 4;
+// Levels at once, two octaves, while threads take turns: what those cost that had none is not
+// known.
+constexpr int kMaxFaster = 8;
+constexpr double kRecent = 2 - 0.1;  // seconds, but for what eight intervals may fall short of them
 
 template <std::size_t N>
 double median(std::array<double, N> values, std::size_t count) {
@@ -56,11 +62,23 @@ double Governor::samplesKept(int level) const {
 
 // The fastest level at which samples and rest together are expected below `part` of the budget.
 int Governor::levelWithin(double part) const {
-  const double samples = median(samples_, std::min(updates_, kIntervals));
+  const double samples = this->samples();
   const double allowed = std::max(part * budget_ - rest(), kMin * budget_);
   int level = 0;
   while (paceOf(level).turns < kMaxTurns && samples * samplesKept(level) > allowed) ++level;
   return level;
+}
+
+double Governor::samples() const {
+  std::array<double, kIntervals> latest{};
+  std::size_t count = 0;
+  double wall = 0;
+  while (count < std::min(updates_, kIntervals) && (wall < kRecent || count < kMinIntervals)) {
+    const Interval& interval = samples_[(updates_ - 1 - count) % kIntervals];
+    wall += interval.wall;
+    latest[count++] = interval.samples;
+  }
+  return median(latest, count);
 }
 
 // Nothing until it was measured for three seconds: a start is a burst.
@@ -80,13 +98,17 @@ void Governor::addRest(double wall, double cpu) {
 }
 
 // Each entry ends where something was sampled, so that the intervals between two samples of a slow
-// pace are no sign that a sample costs nothing.
+// pace are no sign that a sample costs nothing; and is no shorter than a round of threads that take
+// turns, of which one may cost more than all others.
 bool Governor::addSamples(double wall, double cpu) {
   sampled_.wall += wall;
   sampled_.cpu += cpu;
-  if (sampled_.cpu <= 0 && sampled_.wall < kUnsampled * seconds(pace().period)) return false;
+  const Pace now = pace();
+  if (now.turns > 1 && sampled_.wall < std::min(seconds(now.between()), kLongestRound))
+    return false;
+  if (sampled_.cpu <= 0 && sampled_.wall < kUnsampled * seconds(now.period)) return false;
   const Spent all = std::exchange(sampled_, {});
-  samples_[updates_++ % kIntervals] = all.cpu / all.wall / samplesKept(level_);
+  samples_[updates_++ % kIntervals] = {all.wall, all.cpu / all.wall / samplesKept(level_)};
   return true;
 }
 
@@ -113,7 +135,7 @@ Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job, Nanos pause
   if (!addSamples(interval, seconds(paced))) return pace();
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;
-  if (safe < level_) level_ = std::max(safe, level_ - kMaxFaster);
+  if (safe < level_) level_ = pace().turns > 1 ? std::max(safe, level_ - kMaxFaster) : safe;
   return pace();
 }
 

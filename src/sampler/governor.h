@@ -20,8 +20,9 @@ namespace stallprof {
 //
 // What was spent has two parts, each estimated by a running median, which ignores bursts:
 // - Repeated samples cost in proportion to the pace, so the cost at one level predicts that at any
-//   other. Estimate: the median of the last 8 intervals (2 s; each as long as it takes until
-//   something is sampled), normalized to level 0.
+//   other. Estimate, normalized to level 0: the median of the intervals of the last 2 s, at
+//   least 3. An interval lasts 250 ms, or until something is sampled, or a round of the threads
+//   that take turns, 4 s at most; from such a pace it comes back in steps of two octaves.
 // - The rest is independent of the pace: what each new thread costs once, the other samplers,
 //   writing. Most of it comes once a second, so it is summed over whole seconds. Estimate: the
 //   median of the last 5, or the mean of the last 2 where that is less: an import takes seconds,
@@ -50,7 +51,7 @@ class Governor {
   [[nodiscard]] Pace pace() const { return paceOf(level_); }
 
  private:
-  static constexpr std::size_t kIntervals = 8, kSeconds = 5;
+  static constexpr std::size_t kIntervals = 8, kMinIntervals = 3, kSeconds = 5;
   // One level is a factor of 2^(1/4) = 1.19, which is kHighWatermark / kLowWatermark: one step
   // down from the upper mark ends at the lower. Whole octaves left up to half of the budget unused,
   // and the error of a run's shares falls with the number of its samples.
@@ -60,6 +61,7 @@ class Governor {
   [[nodiscard]] double samplesKept(int level) const;  // of those at level 0
   [[nodiscard]] int levelWithin(double part) const;   // of the budget
   [[nodiscard]] double rest() const;
+  [[nodiscard]] double samples() const;
   void addRest(double wall, double cpu);
   bool addSamples(double wall, double cpu);  // false: the interval goes on
   void addJob(double wall, double cpu);
@@ -72,7 +74,10 @@ class Governor {
   int level_ = 0;
   // Shares of a core: the rest by second; samples by interval, as they would cost at level 0.
   std::array<double, kSeconds> rest_{};
-  std::array<double, kIntervals> samples_{};
+  struct Interval {
+    double wall = 0, samples = 0;
+  };
+  std::array<Interval, kIntervals> samples_{};
   std::array<Spent, kSeconds> job_{};  // each from one growth of its CPU to the next
   std::size_t updates_ = 0, secondUpdates_ = 0, jobUpdates_ = 0;
   Spent second_, jobSecond_, sampled_;  // those that are not whole yet

@@ -203,7 +203,7 @@ std::vector<WorkerFacts> findWorkers(const Trace& trace, const TrainerTimeline& 
 
 DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
                         const TrainerTime& trainer, const StackLabels* labels, bool timelineKnown,
-                        const Interval& window) {
+                        const Interval& window, const Intervals& gaps) {
   DeviceFacts facts;
   facts.seen = devices.seen;
   facts.timeline = timelineKnown;
@@ -211,6 +211,7 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   const TrainerIdentity& who = trainer.timeline.who;
   facts.traced = lengthIn(devices.traced, window);
   facts.covered = lengthIn(devices.covered, window);
+  for (const Interval& gap : gaps) facts.longGaps += gap.length();
   if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
   for (const BlockingCall& call : devices.calls) {
@@ -278,12 +279,13 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   keepPart(timeline, end, plan);
   TrainerFacts facts;
   const DeviceTimeline devices = readDevices(trace, who);
+  const Intervals gaps = longGaps(devices, plan.window);
   ProducerThreads threads;
   if (labels) {
     threads = findProducerThreads(trace, *labels, timeline, plan.window.begin, plan.window.end);
     threads.getNexts.leaveOut(devices.busy);
-    facts.stacks =
-        gatherStacks(trace, *labels, timeline, pieces, plan.window.begin, plan.window.end, threads);
+    facts.stacks = gatherStacks(trace, *labels, timeline, pieces, plan.window.begin,
+                                plan.window.end, threads, gaps);
   }
   const Producers producers(trace, timeline, fetchShares(facts.stacks), threads);
   const DeviceSplit device(devices, plan.window);
@@ -305,7 +307,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   estimateUntraced(traced.seen, traced.untraced, facts.split, facts.blame);
   facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
   facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
-                             plan.window);
+                             plan.window, gaps);
   dropUnclear(missingParts(trace, facts), device.known(), facts);
   const Observed seen = observe(thread, plan.window);
   facts.cpu = seen.run;

@@ -44,7 +44,8 @@ void joinFunctions(const Trace& trace, std::vector<FunctionSamples>& all,
   };
   joinBy(all, std::move(part), keyOf, [](FunctionSamples& to, const FunctionSamples& from) {
     addMembers<&FunctionSamples::samples, &FunctionSamples::running, &FunctionSamples::ownPython,
-               &FunctionSamples::lockWaits, &FunctionSamples::seconds>(to, from);
+               &FunctionSamples::lockWaits, &FunctionSamples::hostWork, &FunctionSamples::seconds>(
+        to, from);
     to.processes = std::max(to.processes, from.processes);
   });
   largestFirst(all, [](const FunctionSamples& f) { return f.samples; });
@@ -67,6 +68,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
     (all.*samples).join(part.*samples);
   all.modelTime += part.modelTime;
   all.trainer.join(part.trainer);
+  all.inLongGaps += part.inLongGaps;
   all.ownPython += part.ownPython;
   all.gilKnown += part.gilKnown;
   all.ownIdle.join(part.ownIdle);
@@ -124,6 +126,7 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
   all.timeline = all.timeline || part.timeline;
   all.traced += part.traced;
   all.covered += part.covered;
+  all.longGaps += part.longGaps;
   all.kernelTime += part.kernelTime;
   all.syncs += part.syncs;
   all.syncTime += part.syncTime;

@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "analysis/facts/device_facts.h"
+
 namespace stallprof {
 namespace {
 
@@ -110,6 +112,20 @@ const Timed<DeviceTrace>* longestOfEach(const Trace& trace, ProcessId process) {
         (longest == nullptr || row.data.duration > longest->data.duration))
       longest = &row;
   return longest;
+}
+
+Intervals longGaps(const DeviceTimeline& devices, const Interval& window) {
+  Intervals gaps;
+  divide(devices.traced, window, [&](const Interval& traced, const Interval* known) {
+    if (!known) return;
+    divide(devices.busy, traced, [&](const Interval& piece, const Interval* busy) {
+      if (busy || piece.length() < kLaunchGap) return;
+      divide(devices.calls, piece, [&](const Interval& part, const BlockingCall* call) {
+        if (!call) gaps.push_back(part);
+      });
+    });
+  });
+  return gaps;
 }
 
 DeviceTimeline readDevices(const Trace& trace, TrainerIdentity who) {

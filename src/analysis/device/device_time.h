@@ -34,6 +34,10 @@ struct DeviceTimeline {
   [[nodiscard]] bool enoughIn(const Interval& window) const;
 };
 
+// Where no device worked for kLaunchGap or longer, in the traced part of `window`, but for the
+// calls in which the trainer's thread was blocked.
+[[nodiscard]] Intervals longGaps(const DeviceTimeline& devices, const Interval& window);
+
 // Launched, not copied or set: a kernel, or a graph of them.
 [[nodiscard]] bool isKernel(DeviceWorkKind kind);
 

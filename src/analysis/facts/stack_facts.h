@@ -89,6 +89,7 @@ struct FunctionSamples {
   std::string rule;   // that gave the phase
   StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
   double samples = 0, running = 0, ownPython = 0, lockWaits = 0;
+  double hostWork = 0;          // of these in a step, on a CPU, in DeviceFacts::longGaps
   double seconds = 0;           // the weight of its samples
   std::uint32_t processes = 0;  // how many had it
 };
@@ -106,10 +107,11 @@ struct StackFacts {
                                                                   // locks, pipes; in sleeps, polls
   // The trainer: inside steps, and in the time no evidence of the hook names.
   PhaseSamples step, gap;
-  double modelTime = 0;  // of those: seconds of compute that a rule, or its line, knows to be so
-  SampleSum trainer;     // all samples of it in the window, those without a stack too
-  double ownPython = 0;  // in steps: its own line, running, with the interpreter's lock
-  double gilKnown = 0;   // in steps: samples that know the lock
+  double modelTime = 0;   // of those: seconds of compute that a rule, or its line, knows to be so
+  SampleSum trainer;      // all samples of it in the window, those without a stack too
+  double inLongGaps = 0;  // of these: in DeviceFacts::longGaps
+  double ownPython = 0;   // in steps: its own line, running, with the interpreter's lock
+  double gilKnown = 0;    // in steps: samples that know the lock
   // In steps, and in fetches of its own: samples without a core or blocked, and of those the ones
   // that wait for the lock.
   SampleSum ownIdle;

@@ -12,6 +12,8 @@ constexpr double kWhole = 0.95;         // traced: less is an estimate
 constexpr double kBound = 0.80;         // busy: the rest can gain 20 % at the very most
 constexpr double kBoundByGauge = 0.90;  // the library's figure is an upper bound of the former
 
+constexpr double kFewSamples = 30;  // in gaps: fewer say nothing of what the thread does in them
+
 double shareOf(Nanos part, Nanos whole) {
   return whole > Nanos{} ? std::max(0.0, seconds(part) / seconds(whole)) : 0;
 }
@@ -25,8 +27,8 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.copies = share(d.copies);
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
-  e.idleLaunch = share(d.idle.launch);
   e.idleHost = share(d.idle.host);
+  e.idleLaunch = share(d.idle.launch);
   e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }
 
@@ -88,6 +90,12 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   addBusiest(facts, e);
   e.hiddenWait = shareOf(t.split.hidden, t.window());
   e.blocking = shareOf(t.split.copy, t.window());
+  e.longGaps = shareOf(facts.longGaps, facts.traced);
+  if (t.stacks.inLongGaps >= kFewSamples) {
+    double working = 0;
+    for (const FunctionSamples& f : t.stacks.functions) working += f.hostWork;
+    e.hostGaps = e.longGaps * std::min(1.0, working / t.stacks.inLongGaps);
+  }
   e.syncsPerStep = syncsPerStep(t);
   e.hostWork = hostWork(facts);
   return e;

@@ -14,7 +14,10 @@ struct DeviceEvidence {
   std::size_t devices = 0;
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
   double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
-  double hostWork = 1;      // of the trainer's thread, at most: not in a wait for the device
+  double longGaps = 0;                                        // DeviceFacts
+  double hostGaps = 0;  // of these, in which the training thread runs code of the step, by samples;
+                        // 0: too few of them
+  double hostWork = 1;  // of the trainer's thread, at most: not in a wait for the device
   double idleOfOthers = 0;  // for data, copies and collectives, not the trainer's own work
   double hiddenWait = 0;
   double blocking = 0;  // of the trainer's thread, in copies to the device

@@ -165,28 +165,35 @@ bool mayGainMore(const Finding& f, const Finding& first) {
          f.shareRatio > first.shareRatio && 1 - 1 / p->high.value_or(1) > gainOf(first);
 }
 
-// Another cause than the first, of the same kind, and no guess.
+// Of the same kind as the first, and no guess.
 bool competes(const Finding& f, const Finding& first, bool stepless) {
   return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-         rivals(f, first) && !nested(f, first);
+         rivals(f, first);
 }
 
 // What goes first only because it is surer is no surer than another that would gain more.
 void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
   for (const Finding& f : findings)
-    if (competes(f, findings[0], stepless) && kTied * gainOf(f) > gainOf(findings[0]))
+    if (competes(f, findings[0], stepless) && !nested(f, findings[0]) &&
+        kTied * gainOf(f) > gainOf(findings[0]))
       findings[0].confidence = std::min(findings[0].confidence, f.confidence);
 }
 
-// Of the verdict: that the first finding is the first.
+// Of the verdict: that the first finding is the first, and its phase. That is not known among tied
+// ones, nor where another may gain more, but for what trials measured.
 Confidence certainty(const std::vector<Finding>& findings, const std::vector<int>& tied,
                      bool stepless) {
   const Finding& first = findings[0];
-  const bool open =
-      !tied.empty() || std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-        return competes(f, first, stepless) && mayGainMore(f, first);
-      });
-  return open ? std::min(first.confidence, Confidence::kMedium) : first.confidence;
+  if (first.confidence == Confidence::kVerified) return first.confidence;
+  const auto open = [&](const Finding& f) {
+    if (!competes(f, first, stepless)) return false;
+    if (mayGainMore(f, first) && !nested(f, first)) return true;
+    const bool samePart = nested(f, first) && phaseName(f) == phaseName(first);
+    return !samePart && std::find(tied.begin(), tied.end(), f.rank) != tied.end();
+  };
+  return std::any_of(findings.begin(), findings.end(), open)
+             ? std::min(first.confidence, Confidence::kMedium)
+             : first.confidence;
 }
 
 // Others use more of the CPU than the first two causes among the job's own findings differ by;
@@ -305,6 +312,7 @@ namespace {
 // own gains about as much: "reading small files" says more than "batches are made in the training
 // process".
 void putCauseFirst(std::vector<Finding>& findings) {
+  if (!findings.empty() && isCaveat(findings[0], false)) return;
   const auto cause = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) {
     const Finding& first = findings[0];
     return phaseName(f) != phaseName(first) && mayLieWithin(f, first) &&
@@ -393,8 +401,8 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     return v;
   }
   v.tied = tiedRanks(findings, stepless);
-  v.confidence = certainty(findings, v.tied, stepless);
   v.boundBy = boundBy(findings, anyFix, stepless);
+  v.confidence = certainty(findings, v.tied, stepless);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;
 }

@@ -21,6 +21,8 @@ struct Device {
   double syncs = 0;             // long waits a step
   double traced = 1;            // of the window
   double waits = 0;             // of the trainer, in such waits
+  double after = 0;             // of sync: the trainer's own work, long
+  double works = 1;             // of the samples in long gaps: run code of the step
 };
 
 Facts withDevice(const Training& t, const Device& d) {
@@ -52,6 +54,12 @@ Facts withDevice(const Training& t, const Device& d) {
   busy.idle.launch = all(d.launch);
   busy.idle.host = busy.traced - busy.busy() - busy.idle.total();
   facts.devices.push_back(busy);
+  facts.longGaps = busy.idle.host + all(d.after);
+  trainer.stacks.inLongGaps = facts.longGaps > Nanos{} ? 100 : 0;
+  FunctionSamples work;
+  work.phase = Phase::kCompute;
+  work.hostWork = d.works * trainer.stacks.inLongGaps;
+  trainer.stacks.functions.push_back(work);
   settleShortGaps(trainer);
   return f;
 }
@@ -110,25 +118,41 @@ TEST_CASE("a device that idles long while the training thread works waits for th
   checkNoneBelow(j, 0.4);
 }
 
-TEST_CASE("short gaps, a thread without a core and one that does not run are no host work") {
-  const auto found = [](const Training& t, const Device& d, double cpu) {
-    Facts f = withDevice(t, d);
-    f.trainer.cpu = scaled(f.trainer.window(), cpu);
-    return find(f.judge(), "compute.host_work") != nullptr;
+TEST_CASE("of long gaps those count as host work in which samples find the step's code running") {
+  const auto shareOf = [](const Device& d, double others = 0) {
+    Facts f = withDevice(Training{}, d);
+    if (others > 0) {
+      f.trainer.device.gauges.push_back(gauge(f, 0.9));
+      f.trainer.device.gauges[0].othersRatio = others;
+    }
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "compute.host_work");
+    return found ? found->shareRatio : 0;
   };
-  CHECK(found(Training{}, {.kernels = 4}, 0.9));
-  CHECK_FALSE(found(Training{}, {.kernels = 4}, 0.2));
-  Facts blocked = withDevice(Training{}, {.kernels = 4});
-  blocked.trainer.cpu = scaled(blocked.trainer.window(), 0.4);
-  const Judgement j = blocked.judge();
-  const Finding* part = find(j, "compute.host_work");
-  REQUIRE(part);
-  CHECK(std::abs(part->shareRatio - 0.4) < 0.01);
-  CHECK_FALSE(found(Training{}, {.kernels = 9.6}, 0.9));
-  CHECK_FALSE(found(Training{}, {.kernels = 4, .launch = 6}, 0.9));
-  Training starved;
-  starved.starved = 4;
-  CHECK_FALSE(found(starved, {.kernels = 4}, 0.9));
+  CHECK(std::abs(shareOf({.kernels = 4, .works = 0.5}) - 0.3) < 0.01);
+  CHECK(shareOf({.kernels = 4, .works = 0.05}) == 0);  // blocked, or what another finding is about
+  CHECK(shareOf({.kernels = 9.6}) == 0);
+  CHECK(shareOf({.kernels = 4, .launch = 6}) == 0);
+  CHECK(shareOf({.kernels = 4}, 0.2) > 0.5);
+  CHECK(shareOf({.kernels = 4}, 0.5) == 0);  // their turns
+}
+
+TEST_CASE(
+    "what a thread does long after a wait is its own work, where it has more than the device") {
+  // Each step: a batch made for 8 ms, then a wait for the device's 1 ms.
+  const Device busy{.kernels = 1, .sync = 8.5, .syncs = 1, .waits = 1, .after = 8};
+  const Judgement j = withDevice(Training{}, busy).judge();
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].id == "compute.host_work");
+  CHECK(std::abs(j.findings[0].shareRatio - 0.8) < 0.06);
+  const Finding* waits = find(j, "compute.sync_points");
+  CHECK((!waits || waits->shareRatio < 0.1));
+  // Hidden behind 6 ms of the device's work without the wait.
+  const Device hidden{.kernels = 6, .sync = 3, .syncs = 1, .waits = 6, .after = 3};
+  const Judgement k = withDevice(Training{}, hidden).judge();
+  const Finding* found = find(k, "compute.sync_points");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.3) < 0.01);
 }
 
 TEST_CASE("launching fires above 5 % of short gaps, and gains no more than the device leaves") {

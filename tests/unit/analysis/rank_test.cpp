@@ -146,18 +146,41 @@ TEST_CASE("a second within 10 % of the first is said to be a tie, one beyond is 
   CHECK_FALSE(notesTie(list[2]));
 }
 
-TEST_CASE("which of two that are tied is the first is not certain") {
-  const auto confidence = [](double second) {
+TEST_CASE(
+    "which of two that are tied is the first is not certain, but for a part of it or a guess") {
+  const auto confidence = [](const char* id, Phase phase, double second, Confidence of) {
     std::vector<Finding> list = {
-        assumed("compute.small_ops", Phase::kCompute, 1.5, Confidence::kHigh),
-        assumed("periodic.logging", Phase::kPeriodic, second, Confidence::kHigh)};
+        assumed("compute.python_overhead", Phase::kCompute, 1.5, Confidence::kHigh),
+        assumed(id, phase, second, of)};
     Judged j{Training{}};
     const Verdict v = verdictOf(j.evidence, list);
     CHECK(list[0].confidence == Confidence::kHigh);
     return v.confidence;
   };
-  CHECK(confidence(1.48) == Confidence::kMedium);
-  CHECK(confidence(1.2) == Confidence::kHigh);
+  const auto other = [&](double second, Confidence of) {
+    return confidence("periodic.logging", Phase::kPeriodic, second, of);
+  };
+  CHECK(other(1.48, Confidence::kHigh) == Confidence::kMedium);
+  CHECK(other(1.2, Confidence::kHigh) == Confidence::kHigh);
+  CHECK(confidence("compute.small_ops", Phase::kCompute, 1.48, Confidence::kHigh) ==
+        Confidence::kHigh);  // within it
+  CHECK(other(5, Confidence::kLow) == Confidence::kHigh);
+}
+
+TEST_CASE("what trials measured is certain beside a tie") {
+  std::vector<Finding> list = {
+      made("compute.python_overhead", Phase::kCompute, 1.5, Confidence::kHigh),
+      made("periodic.logging", Phase::kPeriodic, 1.46, Confidence::kHigh)};
+  for (Finding& f : list) {
+    f.advice[0].measured = f.advice[0].predicted.speedup;
+    f.advice[0].measuredLow = *f.advice[0].measured - 0.01;
+    f.advice[0].measuredHigh = *f.advice[0].measured + 0.01;
+  }
+  Verdict v;
+  v.withheld = {};
+  rankVerified(list, v);
+  REQUIRE(v.tied.size() == 2);
+  CHECK(v.confidence == Confidence::kVerified);
 }
 
 TEST_CASE("what most of a finding is goes before it where its own fix gains about as much") {

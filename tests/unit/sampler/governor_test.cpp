@@ -96,7 +96,7 @@ TEST_CASE("a spike in the middle of a run leaves nothing behind") {
   settle(governor, 2, 0.03, 20);
   for (int i = 0; i < 8; ++i) governor.update(kSecond / 4, ms(200), ms(60));  // two seconds of it
   CHECK(governor.pace().period > ms(10));
-  settle(governor, 2, 0.03, 12);
+  settle(governor, 2, 0.03, 20);
   CHECK(governor.pace() == Pace{ms(10), 1});
 }
 
@@ -134,6 +134,22 @@ TEST_CASE("intervals between two samples of a slow pace say nothing of what a sa
     INFO(perSample);
     CHECK(spent / 60 <= 10);  // ms a second, of the last minute
     CHECK(fastest <= 20 / perSample);
+  }
+}
+
+TEST_CASE("one dear thread of those that take turns is not forgotten in the turns of the others") {
+  for (const double dear : {15.0, 20.0, 30.0, 50.0}) {
+    Governor governor(ms(10));
+    double spent = 0;
+    for (unsigned i = 0; i < 600; ++i) {
+      const Pace pace = governor.pace();
+      const double rounds = 1 / seconds(pace.period);  // of a second
+      const double cost = 0.005 * rounds + (i % pace.turns == 0 ? dear * rounds : 0);
+      governor.update(kSecond, ms(cost), ms(cost));
+      if (i >= 200) spent += cost;
+    }
+    INFO(dear);
+    CHECK(spent / 400 <= 12);  // ms a second
   }
 }
 

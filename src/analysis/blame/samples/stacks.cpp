@@ -58,9 +58,9 @@ class Gatherer {
     if (timeline.updates.empty()) lines_ = shown_;
   }
 
-  StackFacts gather(const Timeline& pieces) {
+  StackFacts gather(const Timeline& pieces, const Intervals& idle) {
     findFetches();
-    inspectTrainer(pieces);
+    inspectTrainer(pieces, idle);
     inspectWorkers();
     for (const ThreadId id : threads_.threads) inspectProducer(id);
     addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
@@ -71,9 +71,10 @@ class Gatherer {
   }
 
  private:
-  void inspectTrainer(const Timeline& pieces) {
+  void inspectTrainer(const Timeline& pieces, const Intervals& idle) {
     const ThreadLife& thread = trace_.thread(timeline_.who.thread);
     auto next = pieces.begin();
+    auto gap = idle.begin();
     const StackSlice* slice = nullptr;
     const Piece* first = nullptr;
     eachSample(trace_, thread, begin_, end_, [&](const Sample& sample) {
@@ -87,6 +88,9 @@ class Gatherer {
       // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
       if (inNext(piece) != inNext(first)) piece = first;
       if (inNext(piece) && drawsIndices(sample)) facts_.drawing += seconds(sample.weight);
+      while (gap != idle.end() && gap->end <= sample.at) ++gap;
+      inLongGap_ = gap != idle.end() && gap->begin <= sample.at;
+      facts_.inLongGaps += inLongGap_;
       facts_.trainer.add(sample.stack);
       facts_.trainerTime += seconds(sample.weight);
       if (sample.stack->gc && !sample.stack->stack.none()) addOverhead(OverheadKind::kGc, sample);
@@ -179,8 +183,11 @@ class Gatherer {
       line.samples.add(phase, sample.stack, seconds(sample.weight));
     }
     // Waiting for a batch is not what the trainer does: blame says who owes it.
-    if (!waits && (step || gap || phased || sample.wait == Wait::kRunning))
-      functions_.add(trainer, label, phase, what, sample, Side::kTrainer);
+    if (!waits && (step || gap || phased || sample.wait == Wait::kRunning)) {
+      const bool hostWork =
+          inLongGap_ && step && phase == Phase::kCompute && what.overhead == OverheadKind::kNone;
+      functions_.add(trainer, label, phase, what, sample, Side::kTrainer, hostWork);
+    }
   }
 
   [[nodiscard]] const Intervals& makingOf(ThreadId thread) const {
@@ -383,6 +390,7 @@ class Gatherer {
   // Without steps: what is compiled until then is so for the first time.
   const Nanos warm_;
   bool compiling_ = false;
+  bool inLongGap_ = false;  // the trainer's sample is
   const bool fromWorkers_;  // batches come
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
@@ -393,8 +401,8 @@ class Gatherer {
 
 StackFacts gatherStacks(const Trace& trace, const StackLabels& labels,
                         const TrainerTimeline& timeline, const Timeline& pieces, Nanos begin,
-                        Nanos end, const ProducerThreads& threads) {
-  return Gatherer(trace, labels, timeline, begin, end, threads).gather(pieces);
+                        Nanos end, const ProducerThreads& threads, const Intervals& idle) {
+  return Gatherer(trace, labels, timeline, begin, end, threads).gather(pieces, idle);
 }
 
 }  // namespace stallprof

@@ -19,26 +19,31 @@ const AdviceDefinition kMoveHostWork{
     }};
 
 Maybe<Finding> hostWork(const Evidence& e) {
-  const double idle = e.device.idleHost;
-  // A trainer without a core, or that waits for something that nothing names, does no work.
-  const double runs = e.trainer.cpu > Nanos{} ? seconds(e.trainer.cpu) / e.window : 1;
-  const double gap = std::min(idle, runs);
-  if (!e.device.timeline || gap <= kNotable || e.starved > gap / 2 || gap < idle / 2) return {};
+  const double gap = e.device.hostGaps;
+  // Where others use the device its gaps are their turns.
+  const double others = e.device.gauge ? e.device.gauge->othersRatio.value_or(0) : 0;
+  if (gap <= kNotable || others > gap / 2) return {};
   Finding f = deviceFinding(e, gap, "The device waits while the training thread works on the CPU");
-  addEvidence(
-      f,
-      "idle {} of the time in gaps of 1 ms and more, in which that thread waits neither for "
-      "data nor for the device",
-      {ratioWord(idle)});
+  addEvidence(f,
+              "no device works for {} of the time, in gaps of 1 ms and more; in {} of these the "
+              "training thread runs code of the step",
+              {ratioWord(e.device.longGaps), ratioWord(gap / e.device.longGaps)});
   addBusyEvidence(f, e);
-  if (e.trainer.cpu > Nanos{})
-    addEvidence(f, "the training thread runs {} of the time", {ratioWord(runs)});
+  if (const auto function =
+          hottest(e, {Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kHostWork})) {
+    point(f, *function);
+    f.where = function->where;
+    const double working = gap / e.device.longGaps * e.trainer.stacks.inLongGaps;
+    addEvidence(
+        f, "{} of that work in {}",
+        {ratioWord(std::min(1.0, function->samples / working)), textWord(nameOf(*function))});
+  }
   addTracedEvidence(f, e);
-  return withAdvice(f,
-                    {adviceOf(kMoveHostWork, {"code", "step", "on the training thread", "ahead"},
-                              predictSaved(e, {gap / 2, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
-                                           "half of this idle time, at most all, goes"),
-                              "another process wants a core, and memory for what it makes ahead")});
+  return withAdvice(
+      f, {adviceOf(kMoveHostWork, {"code", nameOf(f.hot), "on the training thread", "ahead"},
+                   predictSaved(e, {gap / 2, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
+                                "half of this idle time, at most all, goes"),
+                   "another process wants a core, and memory for what it makes ahead")});
 }
 
 }  // namespace
@@ -47,9 +52,10 @@ extern const FindingDefinition kHostWork(
     "compute.host_work", hostWork, offers(kMoveHostWork),
     {.cause = R"(The device has nothing to do while the training thread works on the CPU: it makes
   batches in the loop, computes metrics, decodes results, or runs a part of the model there.)",
-     .rule = R"(over 5 % of the traced time the device is idle in gaps of 1 ms and more while the
-  training thread neither waits for data or the device nor copies. Not where that thread lacks a
-  core, or does not run, for half as long. What it does not run counts for no work.)",
+     .rule = R"(for over 5 % of the traced time no device works, in gaps of 1 ms and more, while
+  samples find the training thread on a CPU, in a step, in no call that blocks, and in nothing
+  that another finding is about: making data, logging, compiling. Not where other processes use
+  the device for half as long.)",
      .fixes =
          R"(- Batches made in the loop: a loader with workers, or a thread that makes them ahead.
 - Metrics and post-processing: on the device, every N steps, or in another thread.
