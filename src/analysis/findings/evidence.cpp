@@ -148,6 +148,16 @@ void addShares(Evidence& e) {
   e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);
 }
 
+// Gaps of no length say what happened at an instant.
+double unseenOf(const Trace& trace, const TrainerFacts& t) {
+  Intervals gaps;
+  for (const auto& row : trace.gaps)
+    if (row.data.duration > Nanos{}) gaps.push_back(intervalOf(row));
+  const Interval window{t.windowBegin, t.windowEnd};
+  return window.empty() ? 0
+                        : seconds(lengthIn(joined(std::move(gaps)), window)) / seconds(t.window());
+}
+
 }  // namespace
 
 SourceLine Evidence::loaderLine() const {
@@ -209,6 +219,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   e.ranks = std::max(static_cast<int>(run.balance.ranks.size()),
                      1 + static_cast<int>(std::min<std::int64_t>(run.siblings, kMaxRanks)));
   e.device = deviceEvidence(t);
+  e.unseen = unseenOf(trace, t);
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
   if (steps > 0) e.ceilings = ceilingsOf(e.gains, run);
@@ -260,6 +271,7 @@ Confidence lowered(Confidence c) {
 }
 
 Confidence highestConfidence(const Evidence& e) {
+  constexpr double kSomeUnseen = 0.10, kMuchUnseen = 1.0 / 3;
   // No surer than the steps that shares are of.
   if (e.trainer.source == StepSource::kInferred && !e.trainer.sureSteps) return Confidence::kLow;
   // Without steps, than the samples: a share of so many is off by 5 points, nine times of ten.
@@ -268,10 +280,14 @@ Confidence highestConfidence(const Evidence& e) {
   if (stepless && e.trainer.stacks.trainer.samples < kManySamples) return Confidence::kLow;
   const HookParts parts = missingParts(e.trace, e.trainer);
   if (parts.stepsUnclear()) return Confidence::kLow;
+  // Samples are of the rest of the window alone.
+  if (e.unseen > kMuchUnseen) return Confidence::kLow;
   // A wait may be hidden behind the device's work.
   const bool hidden = e.device.seen && !e.device.timeline;
   const bool inferred = e.trainer.source == StepSource::kInferred;
-  return hidden || inferred || stepless || parts.missing ? Confidence::kMedium : Confidence::kHigh;
+  return hidden || inferred || stepless || parts.missing || e.unseen > kSomeUnseen
+             ? Confidence::kMedium
+             : Confidence::kHigh;
 }
 
 Confidence modelConfidence(const Evidence& e) {

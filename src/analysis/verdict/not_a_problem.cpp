@@ -123,6 +123,9 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
   if (r.besideBusyRatio.value_or(0) > kBusyBeside)
     lines.push_back("Other programs kept the second hardware threads of these cores busy " +
                     percent(*r.besideBusyRatio) + " of the time: each core is slower meanwhile.");
+  if (e.unseen > kWorthSaying)
+    lines.push_back("The recorder did not run, or could not write, for " + percent(e.unseen) +
+                    " of the time: what samples say is of the rest.");
   if (r.coresRange)
     lines.push_back("The cores that this run may use changed between " +
                     number(r.coresRange->first) + " and " + number(r.coresRange->second) +

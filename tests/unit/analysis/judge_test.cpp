@@ -47,6 +47,23 @@ TEST_CASE("a training that never waits is healthy, with high confidence") {
   CHECK_FALSE(j.verdict.stallRatio.has_value());
 }
 
+TEST_CASE("a recorder that did not run for a part of the window is no surer than the rest allows") {
+  const auto of = [](double share) {
+    Facts f = factsOf(Training{});
+    const TrainerFacts& t = f.trainer;
+    f.trace.gaps.push_back({t.windowBegin - ms(500), {ms(500) + scaled(t.window(), share), {}}});
+    f.trace.gaps.push_back({t.windowEnd, {ms(5000), {}}});  // after it
+    return f.judge();
+  };
+  CHECK(of(0.02).verdict.confidence == Confidence::kHigh);
+  CHECK(of(0.02).caveats.empty());
+  const Judgement some = of(0.2);
+  CHECK(some.verdict.confidence == Confidence::kMedium);
+  REQUIRE(some.caveats.size() == 1);
+  CHECK(some.caveats[0].find("20 %") != std::string::npos);
+  CHECK(of(0.5).verdict.confidence == Confidence::kLow);
+}
+
 TEST_CASE("a step that hardly works is not surely computing: it sleeps, or waits for who knows") {
   Training t;
   t.trainerCpu = 1;  // of 10 ms a step
