@@ -112,7 +112,8 @@ class Gaps {
 
   void work(Nanos time) {
     DeviceIdle& idle = out_.idle;
-    (drained_ ? idle.sync : gapLength_ < kLaunchGap ? idle.launch : idle.host) += time;
+    const bool waited = drained_ && time < kLaunchGap;
+    (waited ? idle.sync : gapLength_ < kLaunchGap ? idle.launch : idle.host) += time;
   }
 
   const TrainerTime& trainer_;

@@ -17,7 +17,8 @@ struct TrainerTime {
 
 // The traced time of `window` of each device that the trainer uses: busy, or idle and why. An
 // idle instant is named by what the trainer's thread did at it; inside a step, by the gap: after
-// the trainer had waited for the device it is sync, else it is the launching (kLaunchGap).
+// the trainer had waited for the device it is sync, else the launching; longer, its own work
+// (kLaunchGap).
 [[nodiscard]] std::vector<DeviceBusy> blameDevices(const TrainerTime& trainer,
                                                    const DeviceTimeline& devices,
                                                    const Interval& window);

@@ -245,13 +245,14 @@ double hostWork(const DeviceFacts& facts) {
   return traced > 0 ? std::max(0.0, 1 - seconds(facts.syncTime) / traced) : 1;
 }
 
-void settleShortGaps(TrainerFacts& trainer) {
+void settleGaps(TrainerFacts& trainer) {
   DeviceFacts& facts = trainer.device;
   if (facts.devices.empty() || syncsPerStep(trainer) < kWaitsEachStep) return;
   const DeviceBusy& busiest = facts.devices[0];
   if (hostWork(facts) * seconds(busiest.traced) >= seconds(busiest.busy())) return;
   for (DeviceBusy& device : facts.devices)
-    device.idle.sync += std::exchange(device.idle.launch, Nanos{});
+    device.idle.sync +=
+        std::exchange(device.idle.launch, Nanos{}) + std::exchange(device.idle.host, Nanos{});
 }
 
 CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTimeline& devices,

@@ -19,9 +19,10 @@ struct DeviceIdle {
   Nanos extract{}, transform{}, load{}, unknown{};  // a data wait, by who owed the batch; load:
                                                     // also the trainer's own receiving
   Nanos copy{};                                     // the trainer stood in a copy to the device
-  Nanos sync{};    // it had waited for the device, which so ran dry, and not yet launched again
-  Nanos launch{};  // short gaps (under kLaunchGap) while it works: launches come too slowly; where
-                   // the thread waits in each step and would keep ahead without: sync, these too
+  // It had waited for the device, which so ran dry, and launched again within kLaunchGap. Where it
+  // waits in each step and would keep ahead without (settleGaps): the two below, too.
+  Nanos sync{};
+  Nanos launch{};  // short gaps (under kLaunchGap) while it works: launches come too slowly
   Nanos host{};    // longer ones: its own work, Python or operators on the CPU
   Nanos comm{};    // a collective
   Nanos checkpoint{}, evaluation{};

@@ -27,7 +27,6 @@ void addBusiest(const DeviceFacts& facts, DeviceEvidence& e) {
   e.copies = share(d.copies);
   e.collectives = share(d.collectives);
   e.idleSync = share(d.idle.sync);
-  e.idleHost = share(d.idle.host);
   e.idleLaunch = share(d.idle.launch);
   e.idleOfOthers = share(d.idle.data() + d.idle.copy + d.idle.comm);
 }

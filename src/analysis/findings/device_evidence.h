@@ -13,7 +13,7 @@ struct DeviceEvidence {
   bool estimated = false;  // from a part of the window
   std::size_t devices = 0;
   double busy = 0, kernels = 0, copies = 0, collectives = 0;  // copies: nothing but copies
-  double idleSync = 0, idleLaunch = 0, idleHost = 0;          // DeviceIdle
+  double idleSync = 0, idleLaunch = 0;                        // DeviceIdle
   double longGaps = 0;                                        // DeviceFacts
   double hostGaps = 0;  // of these, in which the training thread runs code of the step, by samples;
                         // 0: too few of them

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // compute.sync_points: the training thread waits for the device in every step.
-#include <algorithm>
-
 #include "analysis/describe/stack_table.h"
 #include "analysis/device/device_use.h"
 #include "analysis/findings/device_rules.h"
@@ -30,10 +28,7 @@ const AdviceDefinition kFewerSyncs{
 
 Maybe<Finding> syncPoints(const Evidence& e) {
   const DeviceEvidence& d = e.device;
-  // Work of 1 ms and more that follows such a wait is hidden behind the device's without it, but
-  // where the thread has more to do than the device.
-  const double after = d.hostWork < d.busy ? 0 : std::max(0.0, d.hostGaps - d.idleHost);
-  const double gap = std::max(0.0, d.idleSync - after);
+  const double gap = d.idleSync;
   if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kWaitsEachStep) return {};
   Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
   addEvidence(f,
