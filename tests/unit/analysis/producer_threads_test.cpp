@@ -345,15 +345,22 @@ TEST_CASE("a get-next that reads is one, too; a lock it holds nothing of is not"
   CHECK(near(a.breakdown.ratio->compute, 0.1));
 }
 
-TEST_CASE("threads that compute by known rules, or do nothing, make no data") {
-  const Trace forest = test::traceOf(kThreads + trainer() + other("60ms", "running", 7));
-  const Trace idle = test::traceOf(kThreads + trainer() + other("0ms", "futex", 5));
-  for (const Trace* trace : {&forest, &idle}) {
-    const Analyzed answer = analyzeWithFacts(*trace);
-    CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
-    REQUIRE(answer.analysis.breakdown.ratio.has_value());
-    CHECK(near(answer.analysis.breakdown.ratio->compute, 1));
-  }
+TEST_CASE("threads that compute by known rules make no data: who waits for them computes") {
+  const Trace trace = test::traceOf(kThreads + trainer() + other("60ms", "running", 7));
+  const Analyzed answer = analyzeWithFacts(trace);
+  CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
+  REQUIRE(answer.analysis.breakdown.ratio.has_value());
+  CHECK(near(answer.analysis.breakdown.ratio->compute, 1));
+}
+
+TEST_CASE("a wait at a queue that nobody is seen to fill is no compute, and nobody's") {
+  const Trace trace = test::traceOf(kThreads + trainer() + other("0ms", "futex", 5));
+  const Analyzed answer = analyzeWithFacts(trace);
+  CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
+  REQUIRE(answer.analysis.breakdown.blame.has_value());
+  CHECK(near(answer.analysis.breakdown.ratio->compute, 0.4));
+  CHECK(near(answer.analysis.breakdown.blame->unknown, 0.6));
+  CHECK(answer.analysis.verdict.boundBy == "unknown");
 }
 
 TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {

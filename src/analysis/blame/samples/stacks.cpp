@@ -160,7 +160,11 @@ class Gatherer {
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
     // What a pool was asked for is not known, unless a library asked.
     if (stepless_ && label.rule && label.rule->id == kAsksPool) phase = Phase::kOther;
-    const bool queued = (threads_.found() || stepless_) && waitsForThreads(label, stepless_);
+    // Whoever fills the queue may not be seen: another program, threads of a library.
+    const bool nobodys =
+        sample.wait != Wait::kRunning && (unclear || what.phase == Phase::kCompute);
+    const bool queued =
+        (threads_.found() || stepless_ || nobodys) && waitsForThreads(label, stepless_);
     const bool waits =
         (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);
@@ -184,8 +188,9 @@ class Gatherer {
     }
     // Waiting for a batch is not what the trainer does: blame says who owes it.
     if (!waits && (step || gap || phased || sample.wait == Wait::kRunning)) {
-      const bool hostWork =
-          inLongGap_ && step && phase == Phase::kCompute && what.overhead == OverheadKind::kNone;
+      // What a rule knows to wait does no work, though it was seen on a CPU.
+      const bool hostWork = inLongGap_ && step && phase == Phase::kCompute && !unclear &&
+                            !label.handover && what.overhead == OverheadKind::kNone;
       functions_.add(trainer, label, phase, what, sample, Side::kTrainer, hostWork);
     }
   }
