@@ -106,7 +106,7 @@ struct FindingDefinition {
     Maybe<Finding> found = rule(e);
     if (!found) return found;
     found->id = id;
-    found->phase = phase();
+    if (found->phase == Phase::kUnknown) found->phase = phase();
     return found;
   }
   // Null where the rule offers no such advice.

@@ -33,8 +33,13 @@ Maybe<Prediction> firstPrediction(const Finding& f) {
   return {};
 }
 
-// The phase as the id has it: findings of the host are `other` by time.
-std::string phaseName(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
+// As the id has it.
+std::string kindOf(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
+// Findings of the host are `other` by time.
+std::string phaseName(const Finding& f) {
+  const std::string kind = kindOf(f);
+  return phaseNamed(kind) == Phase::kUnknown ? kind : std::string(nameOf(f.phase));
+}
 
 // A fix that may as well gain nothing is no sure one, whatever else is known. What is assumed of a
 // fix says nothing of the cause: its share was measured.
@@ -95,7 +100,7 @@ bool mayLieWithin(const Finding& f, const Finding& parent) {
 // Of two phases, and the change that cures `parent` cures `f`, which may lie within it: one cause,
 // said twice.
 bool causeOf(const Finding& f, const Finding& parent) {
-  return phaseName(f) != phaseName(parent) && mayLieWithin(f, parent) && sameFix(f, parent);
+  return kindOf(f) != kindOf(parent) && mayLieWithin(f, parent) && sameFix(f, parent);
 }
 bool oneCause(const Finding& a, const Finding& b) { return causeOf(a, b) || causeOf(b, a); }
 // That, or two of one phase with the same change: no tie between them would be a choice.
@@ -315,7 +320,7 @@ void putCauseFirst(std::vector<Finding>& findings) {
   if (!findings.empty() && isCaveat(findings[0], false)) return;
   const auto cause = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) {
     const Finding& first = findings[0];
-    return phaseName(f) != phaseName(first) && mayLieWithin(f, first) &&
+    return kindOf(f) != kindOf(first) && mayLieWithin(f, first) &&
            f.shareRatio >= first.shareRatio / 2 &&
            (sameFix(f, first) || (rivals(f, first) && scoreOf(f) >= kTied * scoreOf(first)));
   });

@@ -136,6 +136,29 @@ TEST_CASE(
   CHECK(analysis.findings[0].id == "transform.in_process");
 }
 
+TEST_CASE("batches that the loop makes are bound by what making them mostly is") {
+  const auto judged = [](const char* more) {
+    return analyze(
+        traceOf(kTrainer +
+                "repeat 200 every 100ms\n"
+                "1000ms range thread=1 duration=100ms name=\"step\" domain=\"stallprof\"\n"
+                "1000ms span thread=1 duration=10ms phase=transform source=mark\n"
+                "1010ms span thread=1 duration=30ms phase=" +
+                more +
+                " source=mark\n"
+                "1040ms span thread=1 duration=60ms phase=compute source=mark\n"
+                "1000ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
+                "end\n"));
+  };
+  for (const char* phase : {"extract", "transform"}) {
+    const Analysis a = judged(phase);
+    REQUIRE(!a.findings.empty());
+    CHECK(a.findings[0].id == "transform.in_process");
+    CHECK(nameOf(a.findings[0].phase) == phase);
+    CHECK(a.verdict.boundBy == phase);
+  }
+}
+
 TEST_CASE("a trainer is known by its steps, the thread by which marks most") {
   const Trace trace =
       traceOf(kTrainer +

@@ -72,6 +72,23 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+TEST_CASE("a trainer that sleeps until a thread has made its data waits for it") {
+  const auto ratios = [](const std::string& run, const std::string& wait) {
+    std::string loop = trainer("sleep");  // at a line of its own
+    loop.replace(loop.find("stack=3"), 7, "stack=4");
+    const Analysis a = analyze(test::traceOf(kThreads + loop + other(run, wait, 6)));
+    REQUIRE(a.breakdown.ratio.has_value());
+    return std::pair(a.breakdown.ratio->compute, a.breakdown.blame->transform);
+  };
+  const auto made = ratios("60ms", "running");
+  CHECK(near(made.first, 0.4));
+  CHECK(near(made.second, 0.6));
+  // Nobody works meanwhile: what it sleeps for is the program's own matter.
+  const auto slept = ratios("0ms", "futex");
+  CHECK(near(slept.first, 1));
+  CHECK(near(slept.second, 0));
+}
+
 TEST_CASE("a wait for a batch while XLA computes what was called before costs nothing") {
   const auto blamed = [](const std::string& name, const std::string& run) {
     const std::string pool = "0 thread thread=3 process=1 tid=102 name=\"" + name +

@@ -79,14 +79,15 @@ class Finder {
   void inspectTrainer() {
     const bool stepless = isStepless(timeline_);
     auto fetch = timeline_.fetches.begin();
-    eachSample(
-        trace_, trace_.thread(timeline_.who.thread), begin_, end_, [&](const Sample& sample) {
-          while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
-          if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
-          const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-          if (waitsForThreads(label, stepless) || found_.graphWaits(label, sample.wait, sample.at))
-            waits_.push_back({sample.at - sample.weight, sample.at});
-        });
+    eachSample(trace_, trace_.thread(timeline_.who.thread), begin_, end_,
+               [&](const Sample& sample) {
+                 while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
+                 if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
+                 const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+                 if (waitsForThreads(label, stepless) || polls(label, sample.wait, timeline_) ||
+                     found_.graphWaits(label, sample.wait, sample.at))
+                   waits_.push_back({sample.at - sample.weight, sample.at});
+               });
   }
 
   // Python threads of processes that the trainer started, or that those did; not a loader's
@@ -158,6 +159,11 @@ class Finder {
 
 bool waitsForThreads(const StackLabel& label, bool stepless) {
   return label.handover && !(stepless && label.handover->id == kAsksPool);
+}
+
+bool polls(const StackLabel& label, Wait wait, const TrainerTimeline& timeline) {
+  return wait == Wait::kSleep && label.usersLine() && timeline.fetches.empty() &&
+         !isStepless(timeline);
 }
 
 bool isStepless(const TrainerTimeline& timeline) {

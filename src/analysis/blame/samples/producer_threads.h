@@ -17,8 +17,9 @@ namespace stallprof {
 //
 // They are those that work while the trainer's thread stands waiting for them: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
-// result (rule key `handover`; running there, too, as a woken thread does), or blocked while its
-// graph gets its next batch (GetNexts). Where it never waits, because they are ahead of it, those
+// result (rule key `handover`; running there, too, as a woken thread does), asleep at a line of the
+// user's own where no fetches are known (polls), or blocked while its graph gets its next batch
+// (GetNexts). Where it never waits, because they are ahead of it, those
 // that wait for room in a queue themselves. One that mostly computes by known rules, as a forest's
 // threads do, is none.
 struct ProducerThreads {
@@ -63,6 +64,8 @@ struct ProducerThreads {
 // for one, or on its way into or out of waiting, as behind the interpreter's lock.
 // Where no steps are known (`stepless`) what a pool was asked for may be the training itself.
 [[nodiscard]] bool waitsForThreads(const StackLabel& label, bool stepless);
+// The trainer sleeps until something is there, as far as a thread works meanwhile.
+[[nodiscard]] bool polls(const StackLabel& label, Wait wait, const TrainerTimeline& timeline);
 
 // Nothing in the trainer's thread is known to step.
 [[nodiscard]] bool isStepless(const TrainerTimeline& timeline);

@@ -164,7 +164,8 @@ class Gatherer {
     const bool nobodys =
         sample.wait != Wait::kRunning && (unclear || what.phase == Phase::kCompute);
     const bool queued =
-        (threads_.found() || stepless_ || nobodys) && waitsForThreads(label, stepless_);
+        ((threads_.found() || stepless_ || nobodys) && waitsForThreads(label, stepless_)) ||
+        (threads_.found() && polls(label, sample.wait, timeline_));
     const bool waits =
         (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);

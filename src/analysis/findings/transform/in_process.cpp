@@ -60,7 +60,8 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
-  const Phase phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
+  // Making a batch may be reading it, most of the time.
+  const Phase phase = f.phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
   if (pointAtMaking(f, e, phase) == kEnvironment)
     return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
                                    {}, "the model learns from other episodes than before")});
