@@ -89,6 +89,25 @@ TEST_CASE("a trainer that sleeps until a thread has made its data waits for it")
   CHECK(near(slept.second, 0));
 }
 
+TEST_CASE(
+    "a trainer that waits at a condition, or in an event loop, waits for who works meanwhile") {
+  const auto blamed = [](const std::string& file, const std::string& function,
+                         const std::string& run, const std::string& wait) {
+    const std::string frame = "0 stack stack=9 caller=4 file=\"/usr/lib/python3.11/" + file +
+                              "\" function=\"" + function + "\" line=320\n";
+    std::string loop = trainer();
+    loop.replace(loop.find("stack=3"), 7, "stack=9");
+    const Analysis a = analyze(test::traceOf(kThreads + frame + loop + other(run, wait, 6)));
+    REQUIRE(a.breakdown.blame.has_value());
+    CHECK(near(a.breakdown.ratio->compute, 0.4));
+    return *a.breakdown.blame;
+  };
+  CHECK(near(blamed("threading.py", "Condition.wait", "60ms", "running").transform, 0.6));
+  CHECK(near(blamed("threading.py", "wait", "60ms", "running").transform, 0.6));  // before 3.11
+  CHECK(near(blamed("selectors.py", "EpollSelector.select", "0ms", "futex").unknown, 0.6));
+  CHECK(near(blamed("subprocess.py", "Popen.wait", "0ms", "futex").unknown, 0.6));
+}
+
 TEST_CASE("a wait for a batch while XLA computes what was called before costs nothing") {
   const auto blamed = [](const std::string& name, const std::string& run) {
     const std::string pool = "0 thread thread=3 process=1 tid=102 name=\"" + name +
