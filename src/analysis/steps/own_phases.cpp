@@ -45,6 +45,7 @@ struct Samples {
   double logs = 0;                   // in a logger, a tracker, a progress bar
   double before = 0, after = 0;      // the model was met, in this turn
   double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
+  double sources = 0;                // of these, and of the kernel's own: reads, decodes, fetches
   double inLong = 0;                 // in steps far longer than the others,
   std::size_t firstLong = SIZE_MAX, lastLong = 0;  // of these
   bool plays = false;                              // an environment, by the words of a name
@@ -81,6 +82,41 @@ std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
       return false;
   }
 }
+
+// Code of libraries that store, decode, decompress or fetch data, and the kernel's that reads
+// files.
+class Sources {
+ public:
+  explicit Sources(const Trace& trace) : trace_(trace) {}
+  [[nodiscard]] bool has(NativeClass is, const NativeSlice& native) {
+    switch (is) {
+      case NativeClass::kDecode:
+      case NativeClass::kCompression:
+      case NativeClass::kNetwork:
+      case NativeClass::kStorage:
+        return true;
+      case NativeClass::kKernel:
+        return readsFiles(native);
+      default:
+        return false;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool readsFiles(const NativeSlice& native) {
+    const auto [at, isNew] = reads_.try_emplace(native.function, false);
+    if (isNew) {
+      const NativeWork::Is is =
+          nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function))
+              .is;
+      at->second = is == NativeWork::Is::kRead || is == NativeWork::Is::kOpen;
+    }
+    return at->second;
+  }
+
+  const Trace& trace_;
+  std::map<StringId, bool> reads_;  // by the kernel's function
+};
 
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
 // `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
@@ -153,13 +189,14 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
     const Samples& f = found->second;
-    const bool data = reads(f) || cutsArrays(f) || (fetched_ && preparesData(f));
+    const bool data = reads(f) || fromSources(f) || cutsArrays(f) || (fetched_ && preparesData(f));
     if (f.model <= kNoModel * f.all && data) return true;
     const std::uint32_t number = trace_.stack(frame).line;
     const Samples& line = lines_[{found->first, number}];
     const bool above =
         number < firstOfModel(found->first) && noModel(line) && operatorsBelow(kHalf, line);
-    return cutsArrays(line) || (above && line.before >= line.after) || (above && farApart(line));
+    return cutsArrays(line) || (noModel(line) && fromSources(line)) ||
+           (above && line.before >= line.after) || (above && farApart(line));
   }
 
   [[nodiscard]] bool isEnvironment(StackId frame) const {
@@ -183,6 +220,11 @@ class Finder {
 
   static bool reads(const Samples& f) {
     return f.data >= kMinSamples && f.data >= kMuchData * f.all;
+  }
+  // By the kernel's samples; what writes may compress as well.
+  static bool fromSources(const Samples& f) {
+    return f.sources >= kMinSamples && f.writes == 0 &&
+           f.sources >= kMuchData * (f.operators + f.others + f.sources);
   }
   static bool noModel(const Samples& f) { return f.model + f.framework <= kNoModel * f.all; }
   // After an optimizer's step and before the model is met, without either.
@@ -226,7 +268,7 @@ class Finder {
     addMembers<&Samples::all, &Samples::data, &Samples::model, &Samples::arrays,
                &Samples::framework, &Samples::update, &Samples::optimizer, &Samples::writes,
                &Samples::logs, &Samples::before, &Samples::after, &Samples::operators,
-               &Samples::others, &Samples::inLong>(to, more);
+               &Samples::others, &Samples::sources, &Samples::inLong>(to, more);
     to.firstLong = std::min(to.firstLong, more.firstLong);
     to.lastLong = std::max(to.lastLong, more.lastLong);
     to.plays = to.plays || more.plays;
@@ -282,9 +324,12 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
   });
   turns.end();
   NativeClasses classes(trace);
+  Sources sources(trace);
   eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
     if (native.stack.none() || native.stack.value > samples.size()) return;
-    const auto operators = operatorsCode(classes.of(native), trace.text(native.file));
+    const NativeClass is = classes.of(native);
+    if (sources.has(is, native)) of(native.stack).sources += native.samples;
+    const auto operators = operatorsCode(is, trace.text(native.file));
     if (operators)
       (*operators ? of(native.stack).operators : of(native.stack).others) += native.samples;
   });

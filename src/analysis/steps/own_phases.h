@@ -15,7 +15,8 @@ namespace stallprof {
 //
 // Making data, beside a loader or without one: nothing in them is a model's by a known rule, while
 // elsewhere in the trainer something is, and
-//  - what they call reads or transforms by known rules for much of their time, or
+//  - what they call reads or transforms by known rules for much of their time, or the kernel's
+//    samples find as much of it in libraries that store, decode or fetch, or reading files, or
 //  - they work on arrays and call no framework, nor does one call them, and where a loader's
 //    batches, else steps of an optimizer, are known they lie after one and before the model is next
 //    met. A function that scores the step before by arrays alone cannot be distinguished from

@@ -192,6 +192,26 @@ TEST_CASE("what is done with a loader's batch before the model is met makes data
       0));  // after the model: it scores
 }
 
+// Function cut() calls a library's C code, of which only the kernel's samples say what it is.
+TEST_CASE(
+    "without a loader a function makes data whose code stores, decodes, fetches or reads files") {
+  const auto cut = [](const std::string& file, const char* function, int samples = 6) {
+    const std::string native = "10ms native thread=1 duration=50ms stack=9 file=\"" + file +
+                               "\" function=\"" + function +
+                               "\" samples=" + std::to_string(samples) + "\n";
+    const std::string other =
+        "60ms native thread=1 duration=9ms stack=9 file=\"/u/own.so\" "
+        "function=\"score\" samples=6\n";
+    return transformed(sample(10, 6, 9) + sample(70, 3, 4) + native + (samples < 6 ? other : ""));
+  };
+  CHECK(near(cut("/usr/lib/libsqlite3.so.0", "sqlite3VdbeExec"), 0.7));
+  CHECK(near(cut("/usr/lib/libturbojpeg.so.0", "jsimd_idct_islow"), 0.7));
+  CHECK(near(cut("[kernel]", "pread64"), 0.7));
+  CHECK(near(cut("/u/own.so", "score"), 0));
+  CHECK(near(cut("[kernel]", "futex"), 0));
+  CHECK(near(cut("/usr/lib/libz.so.1", "inflate", 1), 0));
+}
+
 namespace {
 
 // 120 steps of 20 ms; after every 30th, 400 ms at `stack`.
