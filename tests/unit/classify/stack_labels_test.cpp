@@ -37,7 +37,7 @@ TEST_CASE("a native leaf speaks where Python's word is about a call further out"
              decoder[0]}) == Answer{"transform", "image.native"});
   CHECK(ask(Side::kTrainer, Wait::kRunning,
             {"train.py main", kSite + "torch/serialization.py load", decoder[0]}) ==
-        Answer{"periodic", "torch.load_checkpoint"});
+        Answer{"extract", "torch.load"});
 }
 
 TEST_CASE("a sample while collecting garbage is overhead of the trainer, not of a producer") {
