@@ -265,6 +265,13 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
          !isCaveat(first, true) && gainOf(first) > kLittleBeside;
 }
 
+// Making batches was waited for, and a replay of it says what a change gains: only what making them
+// was (a producer that sleeps, or waits for its own threads) is not known.
+bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
+  return e.other <= kMaxUnexplained && !findings.empty() && surelyFixed(findings[0]) &&
+         findings[0].shareRatio >= e.unknownWait;
+}
+
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
@@ -277,7 +284,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
     return {};
   }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
-  if (e.unexplained() > kMaxUnexplained)
+  if (e.unexplained() > kMaxUnexplained && !unexplainedIsFixed(e, findings))
     return NoVerdict{Why::kUnexplained, e.unexplained(), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
   const NoVerdict unclear{Why::kUnclear, 0, 0};
@@ -408,6 +415,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   v.tied = tiedRanks(findings, stepless);
   v.boundBy = boundBy(findings, anyFix, stepless);
   v.confidence = certainty(findings, v.tied, stepless);
+  if (e.unexplained() > kMaxUnexplained) v.confidence = std::min(v.confidence, Confidence::kMedium);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;
 }

@@ -103,6 +103,19 @@ TEST_CASE("above 15 % unexplained nothing is concluded") {
   CHECK_FALSE(factsOf(t).judge().verdict.withheld);
 }
 
+TEST_CASE(
+    "a wait for batches whose making a replay shortens is explained, whatever they wait for") {
+  Training t = inProcess();  // a data set that sleeps, or waits for threads of its own
+  std::swap(t.waitTransform, t.waitUnknown);
+  const Judgement j = factsOf(t).judge();
+  CHECK_FALSE(j.verdict.withheld);
+  CHECK(j.findings[0].id == "transform.in_process");
+  CHECK(j.verdict.boundBy == "transform");
+  CHECK(j.verdict.confidence == Confidence::kMedium);
+  t.other = 10;
+  CHECK(factsOf(t).judge().verdict.boundBy == "unknown");
+}
+
 TEST_CASE("an assumed gain says what it assumes and has no low end; a replayed one has both ends") {
   const Training saving{.compute = 10, .periodic = 4, .saveEvery = 20, .saveMs = 80};
   int replayed = 0, guessed = 0;
