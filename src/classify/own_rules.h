@@ -17,6 +17,9 @@ struct OwnRule {
 inline constexpr std::string_view kDrawsIndices = "torch.indices";
 // One that says that a thread waits for work that it gave away: what that is for it does not say.
 inline constexpr std::string_view kAsksPool = "python.pool_wait";
+inline constexpr std::string_view kEventLoop = "python.event_loop";
+inline constexpr std::string_view kOwnProgram = "python.subprocess";
+inline constexpr std::string_view kTorchLoad = "torch.load";
 // One that says that a thread only waits for the end of others.
 inline constexpr std::string_view kJoinsThread = "python.thread_join";
 

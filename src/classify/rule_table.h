@@ -77,6 +77,10 @@ struct PhaseRule {
 [[nodiscard]] inline bool namesFramework(const PhaseRule& rule) {
   return rule.work && !rule.arrays;
 }
+// And none that waits for others: the model may be met there.
+[[nodiscard]] inline bool namesOperators(const PhaseRule& rule) {
+  return namesFramework(rule) && !rule.handover;
+}
 
 // The rules of one file. The Error names file and line: "my.toml:7: ...".
 [[nodiscard]] Result<std::vector<PhaseRule>> parseRules(std::string_view toml,

@@ -71,6 +71,8 @@ StackLabel inside(StackLabel label, const StackSeen& frame, Claims& claims) {
   if (label.covered != PhaseRule::Covers::kNothing) return label;
   // Python's word goes before the library's, where it is about what the user's line called.
   if (native && label.rule && label.claimed > label.user) return label;
+  // What a queue or a pool waits with is its own wait.
+  if (rule && rule->handover && label.handover && label.claimed > label.user) return label;
   if (rule) {
     enter(label, frame.stack, *rule);
     label.handover = rule->handover ? rule : nullptr;

@@ -113,7 +113,9 @@ class Gaps {
   void work(Nanos time) {
     DeviceIdle& idle = out_.idle;
     const bool waited = drained_ && time < kLaunchGap;
-    (waited ? idle.sync : gapLength_ < kLaunchGap ? idle.launch : idle.host) += time;
+    Nanos& of = waited ? idle.sync : gapLength_ < kLaunchGap ? idle.launch : idle.host;
+    of += time;
+    if (&of == &idle.host && gapLength_ < kBridged) idle.hostBridged += time;
   }
 
   const TrainerTime& trainer_;

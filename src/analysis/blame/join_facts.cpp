@@ -96,8 +96,8 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
 void join(DeviceIdle& all, const DeviceIdle& part) {
   addMembers<&DeviceIdle::extract, &DeviceIdle::transform, &DeviceIdle::load, &DeviceIdle::unknown,
              &DeviceIdle::copy, &DeviceIdle::sync, &DeviceIdle::launch, &DeviceIdle::host,
-             &DeviceIdle::comm, &DeviceIdle::checkpoint, &DeviceIdle::evaluation,
-             &DeviceIdle::other>(all, part);
+             &DeviceIdle::hostBridged, &DeviceIdle::comm, &DeviceIdle::checkpoint,
+             &DeviceIdle::evaluation, &DeviceIdle::other>(all, part);
 }
 
 void join(DeviceBusy& all, const DeviceBusy& part) {

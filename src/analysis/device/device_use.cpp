@@ -250,9 +250,12 @@ void settleGaps(TrainerFacts& trainer) {
   if (facts.devices.empty() || syncsPerStep(trainer) < kWaitsEachStep) return;
   const DeviceBusy& busiest = facts.devices[0];
   if (hostWork(facts) * seconds(busiest.traced) >= seconds(busiest.busy())) return;
-  for (DeviceBusy& device : facts.devices)
-    device.idle.sync +=
-        std::exchange(device.idle.launch, Nanos{}) + std::exchange(device.idle.host, Nanos{});
+  for (DeviceBusy& device : facts.devices) {
+    DeviceIdle& idle = device.idle;
+    const Nanos bridged = std::exchange(idle.hostBridged, Nanos{});
+    idle.host -= bridged;
+    idle.sync += bridged + std::exchange(idle.launch, Nanos{});
+  }
 }
 
 CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTimeline& devices,

@@ -20,8 +20,8 @@ inline constexpr double kWaitsEachStep = 0.5;
 [[nodiscard]] double syncsPerStep(const TrainerFacts& trainer);  // 0: not known
 // What the thread has work for outside of them, at most, of the traced time.
 [[nodiscard]] double hostWork(const DeviceFacts& facts);
-// Where the thread waits in each step, and would keep ahead of the device without, all gaps in
-// which it works are of these waits: DeviceIdle::launch and ::host become ::sync.
+// Where the thread waits in each step, and would keep ahead of the device without, the gaps in
+// which it works are of these waits: DeviceIdle::launch and ::hostBridged become ::sync.
 void settleGaps(TrainerFacts& trainer);
 
 // The user's line that most samples found the trainer at while it was blocked in calls of one kind.

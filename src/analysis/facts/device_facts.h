@@ -22,9 +22,10 @@ struct DeviceIdle {
   // It had waited for the device, which so ran dry, and launched again within kLaunchGap. Where it
   // waits in each step and would keep ahead without (settleGaps): the two below, too.
   Nanos sync{};
-  Nanos launch{};  // short gaps (under kLaunchGap) while it works: launches come too slowly
-  Nanos host{};    // longer ones: its own work, Python or operators on the CPU
-  Nanos comm{};    // a collective
+  Nanos launch{};       // short gaps (under kLaunchGap) while it works: launches come too slowly
+  Nanos host{};         // longer ones: its own work, Python or operators on the CPU
+  Nanos hostBridged{};  // of these: in gaps that work launched ahead could bridge (kBridged)
+  Nanos comm{};         // a collective
   Nanos checkpoint{}, evaluation{};
   Nanos other{};
   [[nodiscard]] Nanos data() const { return extract + transform + load + unknown; }
@@ -35,6 +36,8 @@ struct DeviceIdle {
 // A launch costs the host about 10 us and a framework's operator 20 to 100; what leaves the device
 // idle for longer than this is not the launching of the next operator but other work.
 inline constexpr Nanos kLaunchGap{1'000'000};
+// A device takes some 1,000 launches ahead, of some 100 us each.
+inline constexpr Nanos kBridged{100'000'000};
 
 // One device's traced time: kernels + copies + collectives + idle.total() == traced.
 struct DeviceBusy {

@@ -94,6 +94,10 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
     double working = 0;
     for (const FunctionSamples& f : t.stacks.functions) working += f.hostWork;
     e.hostGaps = e.longGaps * std::min(1.0, working / t.stacks.inLongGaps);
+    // What waits have (settleGaps) is not counted again.
+    if (!facts.devices.empty() && facts.devices[0].traced > Nanos{})
+      e.hostGaps =
+          std::min(e.hostGaps, shareOf(facts.devices[0].idle.host, facts.devices[0].traced));
   }
   e.syncsPerStep = syncsPerStep(t);
   e.hostWork = hostWork(facts);

@@ -46,6 +46,7 @@ struct Samples {
   double before = 0, after = 0;      // the model was met, in this turn
   double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
   double sources = 0;                // of these, and of the kernel's own: reads, decodes, fetches
+  double stores = 0;                 // of the kernel's own: writes
   double inLong = 0;                 // in steps far longer than the others,
   std::size_t firstLong = SIZE_MAX, lastLong = 0;  // of these
   bool plays = false;                              // an environment, by the words of a name
@@ -84,38 +85,36 @@ std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
 }
 
 // Code of libraries that store, decode, decompress or fetch data, and the kernel's that reads
-// files.
+// files; and what of the kernel's writes them.
 class Sources {
  public:
   explicit Sources(const Trace& trace) : trace_(trace) {}
-  [[nodiscard]] bool has(NativeClass is, const NativeSlice& native) {
-    switch (is) {
-      case NativeClass::kDecode:
-      case NativeClass::kCompression:
-      case NativeClass::kNetwork:
-      case NativeClass::kStorage:
-        return true;
-      case NativeClass::kKernel:
-        return readsFiles(native);
-      default:
-        return false;
+  void count(NativeClass is, const NativeSlice& native, Samples& to) {
+    if (is == NativeClass::kKernel) {
+      const Does does = inKernel(native);
+      (does == Does::kRead ? to.sources : to.stores) += does == Does::kElse ? 0 : native.samples;
+    } else if (is == NativeClass::kDecode || is == NativeClass::kCompression ||
+               is == NativeClass::kNetwork || is == NativeClass::kStorage) {
+      to.sources += native.samples;
     }
   }
 
  private:
-  [[nodiscard]] bool readsFiles(const NativeSlice& native) {
-    const auto [at, isNew] = reads_.try_emplace(native.function, false);
-    if (isNew) {
-      const NativeWork::Is is =
-          nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function))
-              .is;
-      at->second = is == NativeWork::Is::kRead || is == NativeWork::Is::kOpen;
-    }
+  enum class Does : std::uint8_t { kElse, kRead, kWrite };
+  Does inKernel(const NativeSlice& native) {
+    const auto [at, isNew] = does_.try_emplace(native.function, Does::kElse);
+    if (!isNew) return at->second;
+    const NativeWork work =
+        nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function));
+    if (work.is == NativeWork::Is::kRead || work.is == NativeWork::Is::kOpen)
+      at->second = Does::kRead;
+    else if (work.phase == Phase::kOther)
+      at->second = Does::kWrite;
     return at->second;
   }
 
   const Trace& trace_;
-  std::map<StringId, bool> reads_;  // by the kernel's function
+  std::map<StringId, Does> does_;  // by the kernel's function
 };
 
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
@@ -150,7 +149,7 @@ class Finder {
       seen.data = namesData(*rule) * seen.all;
       seen.model = namesModel(*rule) * seen.all;
       seen.arrays = rule->arrays * seen.all;
-      seen.framework = namesFramework(*rule) * seen.all;
+      seen.framework = namesOperators(*rule) * seen.all;
     }
     add(whole_, seen);
     std::set<Name> met;  // once each, though it may call itself
@@ -161,7 +160,7 @@ class Finder {
       if (!met.insert(name).second) continue;
       Samples here = seen;
       const PhaseRule* caller = labels_.of(trace_.stack(at).caller, Side::kTrainer).rule;
-      if (caller && (namesModel(*caller) || namesFramework(*caller))) here.framework = seen.all;
+      if (caller && (namesModel(*caller) || namesOperators(*caller))) here.framework = seen.all;
       add(functions_[name], here);
       add(lines_[{name, trace_.stack(at).line}], here);
     }
@@ -189,7 +188,8 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || whole_.model < kSomeModel * whole_.all) return false;
     const Samples& f = found->second;
-    const bool data = reads(f) || fromSources(f) || cutsArrays(f) || (fetched_ && preparesData(f));
+    const bool data = reads(f) || (noModel(f) && fromSources(f)) || cutsArrays(f) ||
+                      (fetched_ && preparesData(f));
     if (f.model <= kNoModel * f.all && data) return true;
     const std::uint32_t number = trace_.stack(frame).line;
     const Samples& line = lines_[{found->first, number}];
@@ -223,7 +223,7 @@ class Finder {
   }
   // By the kernel's samples; what writes may compress as well.
   static bool fromSources(const Samples& f) {
-    return f.sources >= kMinSamples && f.writes == 0 &&
+    return f.sources >= kMinSamples && f.writes + f.stores == 0 &&
            f.sources >= kMuchData * (f.operators + f.others + f.sources);
   }
   static bool noModel(const Samples& f) { return f.model + f.framework <= kNoModel * f.all; }
@@ -268,7 +268,7 @@ class Finder {
     addMembers<&Samples::all, &Samples::data, &Samples::model, &Samples::arrays,
                &Samples::framework, &Samples::update, &Samples::optimizer, &Samples::writes,
                &Samples::logs, &Samples::before, &Samples::after, &Samples::operators,
-               &Samples::others, &Samples::sources, &Samples::inLong>(to, more);
+               &Samples::others, &Samples::sources, &Samples::stores, &Samples::inLong>(to, more);
     to.firstLong = std::min(to.firstLong, more.firstLong);
     to.lastLong = std::max(to.lastLong, more.lastLong);
     to.plays = to.plays || more.plays;
@@ -328,7 +328,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
   eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
     if (native.stack.none() || native.stack.value > samples.size()) return;
     const NativeClass is = classes.of(native);
-    if (sources.has(is, native)) of(native.stack).sources += native.samples;
+    sources.count(is, native, of(native.stack));
     const auto operators = operatorsCode(is, trace.text(native.file));
     if (operators)
       (*operators ? of(native.stack).operators : of(native.stack).others) += native.samples;

@@ -37,7 +37,7 @@ void Turns::sample(Nanos at, StackId stack, const PhaseRule* rule) {
   }
   const bool between = next_ == steps_.size() || steps_[next_].begin > at;
   if (!begun_ || (fetched_ && !between)) return;
-  const bool model = !between || (rule && (namesModel(*rule) || namesFramework(*rule)));
+  const bool model = !between || (rule && (namesModel(*rule) || namesOperators(*rule)));
   if (model && models_.size() < kMaxHeld) models_.push_back(at - begin_);
   seen_ = seen_ || model;
   if (!seen_) {

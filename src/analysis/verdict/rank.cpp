@@ -269,7 +269,9 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
 // was (a producer that sleeps, or waits for its own threads) is not known.
 bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
   return e.other <= kMaxUnexplained && !findings.empty() && surelyFixed(findings[0]) &&
-         findings[0].shareRatio >= e.unknownWait;
+         findings[0].shareRatio >= e.unknownWait &&
+         (findings[0].phase == Phase::kExtract || findings[0].phase == Phase::kTransform ||
+          findings[0].phase == Phase::kLoad);
 }
 
 // Why no verdict may be given, if so.
@@ -382,7 +384,10 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   verdict.tied = tiedRanks(findings, false);
   if (verdict.withheld) return;
   verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);
+  const Confidence before = verdict.confidence;
   verdict.confidence = certainty(findings, verdict.tied, false);
+  if (findings[0].confidence != Confidence::kVerified)
+    verdict.confidence = std::min(verdict.confidence, before);
 }
 
 Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {

@@ -22,6 +22,7 @@ struct Device {
   double traced = 1;            // of the window
   double waits = 0;             // of the trainer, in such waits
   double works = 1;             // of the samples in long gaps: run code of the step
+  bool bridged = true;          // long gaps are below 100 ms
 };
 
 Facts withDevice(const Training& t, const Device& d) {
@@ -52,6 +53,7 @@ Facts withDevice(const Training& t, const Device& d) {
   busy.idle.sync = all(d.sync);
   busy.idle.launch = all(d.launch);
   busy.idle.host = busy.traced - busy.busy() - busy.idle.total();
+  busy.idle.hostBridged = d.bridged ? busy.idle.host : Nanos{};
   facts.devices.push_back(busy);
   facts.longGaps = busy.idle.host;
   trainer.stacks.inLongGaps = facts.longGaps > Nanos{} ? 100 : 0;
@@ -150,6 +152,13 @@ TEST_CASE(
   const Finding* found = find(k, "compute.sync_points");
   REQUIRE(found);
   CHECK(std::abs(found->shareRatio - 0.4) < 0.01);
+  CHECK(find(k, "compute.host_work") == nullptr);  // counted once
+  // But for gaps that no work launched ahead can bridge: a metric of seconds.
+  const Device rare{.kernels = 6, .sync = 1, .syncs = 1, .waits = 6, .bridged = false};
+  const Judgement l = withDevice(Training{}, rare).judge();
+  CHECK(std::abs(find(l, "compute.sync_points")->shareRatio - 0.1) < 0.01);
+  REQUIRE(find(l, "compute.host_work"));
+  CHECK(std::abs(find(l, "compute.host_work")->shareRatio - 0.3) < 0.01);
 }
 
 TEST_CASE("launching fires above 5 % of short gaps, and gains no more than the device leaves") {

@@ -210,6 +210,14 @@ TEST_CASE(
   CHECK(near(cut("/u/own.so", "score"), 0));
   CHECK(near(cut("[kernel]", "futex"), 0));
   CHECK(near(cut("/usr/lib/libz.so.1", "inflate", 1), 0));
+  const std::string rows =
+      "10ms native thread=1 duration=50ms stack=9 file=\"/usr/lib/libsqlite3.so.0\" "
+      "function=\"sqlite3VdbeExec\" samples=6\n";
+  CHECK(near(transformed(sample(10, 3, 9) + sample(40, 3, 13) + sample(70, 3, 4) + rows), 0));
+  const std::string written =
+      "10ms native thread=1 duration=50ms stack=9 file=\"[kernel]\" function=\"pwrite64\" "
+      "samples=1\n";
+  CHECK(near(transformed(sample(10, 6, 9) + sample(70, 3, 4) + rows + written), 0));
 }
 
 namespace {

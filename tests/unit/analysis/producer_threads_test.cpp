@@ -83,6 +83,8 @@ TEST_CASE("a trainer that sleeps until a thread has made its data waits for it")
   const auto made = ratios("60ms", "running");
   CHECK(near(made.first, 0.4));
   CHECK(near(made.second, 0.6));
+  // Who is ahead of it works for a part of that time.
+  CHECK(near(ratios("36ms", "futex").first, 1));
   // Nobody works meanwhile: what it sleeps for is the program's own matter.
   const auto slept = ratios("0ms", "futex");
   CHECK(near(slept.first, 1));

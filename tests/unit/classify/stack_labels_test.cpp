@@ -30,6 +30,27 @@ TEST_CASE("a stack that ends in the user's code is the user's line") {
   CHECK(labelOf(made).rule == nullptr);
 }
 
+TEST_CASE("what a queue, a pool or a starting thread waits with is its own wait") {
+  const std::string lib = "/usr/lib/python3.11/";
+  const auto ruleOf = [&](const std::string& outer, const std::string& inner) {
+    const auto made = test::stackOf({"train.py main", lib + outer, lib + inner});
+    const StackLabel& label = labelOf(made);
+    REQUIRE(label.rule);
+    return std::pair(std::string(label.rule->id), label.handover != nullptr);
+  };
+  using Rule = std::pair<std::string, bool>;
+  CHECK(ruleOf("concurrent/futures/_base.py Future.result", "threading.py Condition.wait") ==
+        Rule("python.pool_wait", true));
+  CHECK(ruleOf("queue.py Queue.put", "threading.py Condition.wait") ==
+        Rule("python.queue_put", true));
+  CHECK(ruleOf("threading.py Event.wait", "threading.py Condition.wait") ==
+        Rule("python.thread_wait", true));
+  CHECK(ruleOf("threading.py Thread.start", "threading.py Event.wait") ==
+        Rule("python.thread_start", false));
+  CHECK(ruleOf("concurrent/futures/thread.py ThreadPoolExecutor.shutdown",
+               "threading.py Thread.join") == Rule("python.thread_join", false));
+}
+
 TEST_CASE("a native leaf speaks where Python's word is about a call further out") {
   const std::vector<std::string> decoder = {"native /usr/lib/libjpeg.so.62 decode_mcu"};
   CHECK(ask(Side::kTrainer, Wait::kRunning,
@@ -37,7 +58,7 @@ TEST_CASE("a native leaf speaks where Python's word is about a call further out"
              decoder[0]}) == Answer{"transform", "image.native"});
   CHECK(ask(Side::kTrainer, Wait::kRunning,
             {"train.py main", kSite + "torch/serialization.py load", decoder[0]}) ==
-        Answer{"extract", "torch.load"});
+        Answer{"periodic", "torch.load"});
 }
 
 TEST_CASE("a sample while collecting garbage is overhead of the trainer, not of a producer") {

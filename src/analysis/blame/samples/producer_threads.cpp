@@ -13,6 +13,7 @@ namespace stallprof {
 namespace {
 
 constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is chance
+constexpr double kWorksAllAlong = 0.80;   // of its sleeping: more than who is merely ahead
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
@@ -59,6 +60,7 @@ class Finder {
       if (id != timeline_.who.thread && (waitedFor ? works(id, waiting) : waitsForRoom(id)))
         take(id);
     if (waitedFor) takeOthers(waiting, take);
+    if (!found_.found() && !waitedFor) takePolled(take);
     if (running.all.samples >= kMinSamples) {
       found_.cpuExtract = running.ratio(Phase::kExtract);
       found_.cpuLoad = running.ratio(Phase::kLoad);
@@ -79,15 +81,31 @@ class Finder {
   void inspectTrainer() {
     const bool stepless = isStepless(timeline_);
     auto fetch = timeline_.fetches.begin();
-    eachSample(trace_, trace_.thread(timeline_.who.thread), begin_, end_,
-               [&](const Sample& sample) {
-                 while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
-                 if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
-                 const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-                 if (waitsForThreads(label, stepless) || polls(label, sample.wait, timeline_) ||
-                     found_.graphWaits(label, sample.wait, sample.at))
-                   waits_.push_back({sample.at - sample.weight, sample.at});
-               });
+    eachSample(
+        trace_, trace_.thread(timeline_.who.thread), begin_, end_, [&](const Sample& sample) {
+          while (fetch != timeline_.fetches.end() && (*fetch)->end() < sample.at) ++fetch;
+          if (fetch != timeline_.fetches.end() && (*fetch)->at <= sample.at) return;
+          const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
+          if (polls(label, sample.wait, timeline_))
+            polled_.push_back({sample.at - sample.weight, sample.at});
+          if (waitsForThreads(label, stepless) || found_.graphWaits(label, sample.wait, sample.at))
+            waits_.push_back({sample.at - sample.weight, sample.at});
+        });
+  }
+
+  // Where it waits for nobody and sleeps, until who works nearly all of that time is done: a Python
+  // thread, as those of libraries spin beside it.
+  template <class Take>
+  void takePolled(Take&& take) {
+    waits_ = joined(std::move(polled_));
+    Nanos asleep{};
+    for (const Interval& sleep : waits_) asleep += sleep.length();
+    if (seconds(asleep) < kMinWaiting * seconds(end_ - begin_)) return;
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
+      if (id != timeline_.who.thread && !trace_.thread(id).stacks.empty() &&
+          works(id, asleep, kWorksAllAlong))
+        take(id);
+    found_.polled = found_.found();
   }
 
   // Python threads of processes that the trainer started, or that those did; not a loader's
@@ -111,10 +129,10 @@ class Finder {
     return false;
   }
 
-  [[nodiscard]] bool works(ThreadId id, Nanos waiting) const {
+  [[nodiscard]] bool works(ThreadId id, Nanos waiting, double part = kWorksMeanwhile) const {
     Nanos meanwhile{};
     for (const Interval& wait : waits_) meanwhile += worked(observe(trace_.thread(id), wait));
-    return seconds(meanwhile) >= kWorksMeanwhile * seconds(waiting);
+    return seconds(meanwhile) >= part * seconds(waiting);
   }
 
   [[nodiscard]] bool waitsForRoom(ThreadId id) const {
@@ -151,14 +169,17 @@ class Finder {
   const StackLabels& labels_;
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
-  std::vector<Interval> waits_;
+  std::vector<Interval> waits_, polled_;
   ProducerThreads found_;
 };
 
 }  // namespace
 
 bool waitsForThreads(const StackLabel& label, bool stepless) {
-  return label.handover && !(stepless && label.handover->id == kAsksPool);
+  if (!label.handover) return false;
+  // A notebook's own loop, between cells, is nobody's.
+  if (label.handover->id == kEventLoop) return !label.user.none();
+  return !(stepless && label.handover->id == kAsksPool);
 }
 
 bool polls(const StackLabel& label, Wait wait, const TrainerTimeline& timeline) {

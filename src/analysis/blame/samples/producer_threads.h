@@ -17,15 +17,17 @@ namespace stallprof {
 //
 // They are those that work while the trainer's thread stands waiting for them: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
-// result (rule key `handover`; running there, too, as a woken thread does), asleep at a line of the
-// user's own where no fetches are known (polls), or blocked while its graph gets its next batch
-// (GetNexts). Where it never waits, because they are ahead of it, those
-// that wait for room in a queue themselves. One that mostly computes by known rules, as a forest's
-// threads do, is none.
+// result (rule key `handover`; running there, too, as a woken thread does), or blocked while its
+// graph gets its next batch (GetNexts); where it never waits so, asleep at a line of the user's own
+// (polls), if they work nearly all of that time. Where it never waits, because they are ahead of
+// it, those that wait for room in a queue themselves. One that mostly computes by known rules, as a
+// forest's threads do, is none.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.
   double cpuExtract = 0, cpuLoad = 0;
+
+  bool polled = false;  // known by the trainer's sleeping
 
   // Others that worked while the trainer waited, and are none of these: they compute.
   bool computing = false;

@@ -119,7 +119,8 @@ class Gatherer {
     if (madeHere(piece)) {
       takeLock(sample);
       ++fetched_;
-      handedOver_ += labels_.of(sample.stack->stack, Side::kTrainer).handover != nullptr;
+      const PhaseRule* handover = labels_.of(sample.stack->stack, Side::kTrainer).handover;
+      handedOver_ += handover && handover->id != kEventLoop;
       return takeMaking(trainer, sample);
     }
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
@@ -133,6 +134,9 @@ class Gatherer {
     // A sample's instant is a little earlier than its stack was read: it fell beside its fetch,
     // which the hook has to the nanosecond, and may stand for a long time where samples are few.
     if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
+    if (step && !stepless_ && timeline_.fetches.empty() && label.rule &&
+        label.rule->id == kTorchLoad)
+      what = {Phase::kExtract, OverheadKind::kNone, kTorchLoad};
     const auto own = own_.claim(sample.stack->stack, label, what);
     const bool data = !own && ofDataLine(label, sample, what);
     if (own)
@@ -158,6 +162,10 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
+    // What a program that this one started is asked for: data, or an evaluation.
+    const bool program = label.rule && label.rule->id == kOwnProgram;
+    if (step && program && phase == Phase::kCompute && sample.wait != Wait::kRunning)
+      phase = Phase::kUnknown;
     // What a pool was asked for is not known, unless a library asked.
     if (stepless_ && label.rule && label.rule->id == kAsksPool) phase = Phase::kOther;
     // Whoever fills the queue may not be seen: another program, threads of a library.
@@ -165,7 +173,7 @@ class Gatherer {
         sample.wait != Wait::kRunning && (unclear || what.phase == Phase::kCompute);
     const bool queued =
         ((threads_.found() || stepless_ || nobodys) && waitsForThreads(label, stepless_)) ||
-        (threads_.found() && polls(label, sample.wait, timeline_));
+        (threads_.polled && polls(label, sample.wait, timeline_));
     const bool waits =
         (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
     if (waits) phase = madeMeanwhile(sample);

@@ -58,7 +58,7 @@ extern const FindingDefinition kSyncPoints(
      .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
   and there is one in at least every second step. Only waits of 100 us and more are known. Where
   the thread's time outside of them is less than the device's work, so that it would run ahead
-  without them, its short gaps between kernels are of the waits, too.)",
+  without them, its gaps up to 100 ms are of the waits, too.)",
      .fixes = R"(- Log every N steps; keep values on the device.
 - No nonzero(), boolean indexing or tensor-dependent control flow in the step.)",
      .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
