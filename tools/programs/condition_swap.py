@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Batches that a thread of its own makes, handed over at a condition: two at most are ready."""
+import threading
+
+import numpy
+import torch
+
+from own_clock import WITHOUT, OwnClock
+from torch_training import update
+
+
+def main():
+    torch.set_num_threads(1)
+    random, changed, made = numpy.random.default_rng(1), threading.Condition(), []
+
+    def batch():
+        return numpy.sort(random.standard_normal((192, 1024), "f4"))[:64, :256].copy()
+
+    def work():
+        while True:
+            fresh = batch()
+            with changed:
+                while len(made) >= 2:
+                    changed.wait()
+                made.append(fresh)
+                changed.notify_all()
+
+    def take():
+        with changed:
+            while not made:
+                changed.wait()
+            changed.notify_all()
+            return made.pop(0)
+
+    ready = batch()
+    if not WITHOUT:
+        threading.Thread(target=work, daemon=True).start()
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    clock = OwnClock()
+    for _ in clock.steps():
+        with clock.during("data"):
+            inputs = torch.from_numpy(ready if WITHOUT else take())
+        update(optimizer, model(inputs).square().mean())
+    clock.print()
+
+
+if __name__ == "__main__":
+    main()

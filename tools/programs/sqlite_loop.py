@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch with no loader: each batch is one query of sqlite, over rows without an index."""
+import os
+import pathlib
+import random
+import sqlite3
+import tempfile
+
+import numpy
+import torch
+
+from own_clock import WITHOUT, OwnClock
+from torch_training import update
+
+
+def make(path, count=3000):
+    with sqlite3.connect(path) as rows:
+        rows.execute("create table batches (number integer, data blob)")
+        rows.executemany("insert into batches values (?, ?)", ((i, os.urandom(16384)) for i in range(count)))
+
+
+def main():
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        make(pathlib.Path(folder) / "batches.db")
+        rows = sqlite3.connect(pathlib.Path(folder) / "batches.db")
+
+        def batch():
+            data, = rows.execute("select data from batches where number = ?", (random.randrange(3000),)).fetchone()
+            return torch.from_numpy(numpy.frombuffer(data, "u1").astype("f4").reshape(64, 256) / 255)
+
+        ready = batch()
+        model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
+        optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+        clock = OwnClock()
+        for _ in clock.steps():
+            with clock.during("data"):
+                inputs = ready if WITHOUT else batch()
+            update(optimizer, model(inputs).square().mean())
+    clock.print()
+
+
+if __name__ == "__main__":
+    main()
