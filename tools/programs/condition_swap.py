@@ -14,7 +14,7 @@ def main():
     random, changed, made = numpy.random.default_rng(1), threading.Condition(), []
 
     def batch():
-        return numpy.sort(random.standard_normal((192, 1024), "f4"))[:64, :256].copy()
+        return numpy.sort(random.standard_normal((1536, 1024), "f4"))[:64, :256].copy()
 
     def work():
         while True:

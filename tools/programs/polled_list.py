@@ -15,7 +15,7 @@ def main():
     random, made = numpy.random.default_rng(1), []
 
     def batch():
-        return numpy.sort(random.standard_normal((192, 1024), "f4"))[:64, :256].copy()
+        return numpy.sort(random.standard_normal((1536, 1024), "f4"))[:64, :256].copy()
 
     def work():
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch with no loader: each batch is one query of sqlite, over rows without an index."""
+"""PyTorch with no loader: each batch is four queries of sqlite, over rows without an index."""
 import os
 import pathlib
 import random
@@ -13,10 +13,10 @@ from own_clock import WITHOUT, OwnClock
 from torch_training import update
 
 
-def make(path, count=3000):
+def make(path, count=20000):
     with sqlite3.connect(path) as rows:
         rows.execute("create table batches (number integer, data blob)")
-        rows.executemany("insert into batches values (?, ?)", ((i, os.urandom(16384)) for i in range(count)))
+        rows.executemany("insert into batches values (?, ?)", ((i, os.urandom(4096)) for i in range(count)))
 
 
 def main():
@@ -26,8 +26,9 @@ def main():
         rows = sqlite3.connect(pathlib.Path(folder) / "batches.db")
 
         def batch():
-            data, = rows.execute("select data from batches where number = ?", (random.randrange(3000),)).fetchone()
-            return torch.from_numpy(numpy.frombuffer(data, "u1").astype("f4").reshape(64, 256) / 255)
+            data = [rows.execute("select data from batches where number = ?", (random.randrange(20000),)).fetchone()[0]
+                    for _ in range(4)]
+            return torch.from_numpy(numpy.frombuffer(b"".join(data), "u1").astype("f4").reshape(64, 256) / 255)
 
         ready = batch()
         model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
