@@ -40,6 +40,12 @@ def dump_of(recording):
     return subprocess.run([str(benchlib.DUMP), str(recording)], capture_output=True, text=True, errors="replace").stdout
 
 
+def report_of(recording):
+    done = subprocess.run([str(benchlib.STALLPROF), "report", str(recording), "--format", "json"],
+                          capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
 def percent(value, digits=0):
     return "-" if value is None else f"{value:{'+' if digits else ''}.{digits}%}"
 
@@ -88,9 +94,7 @@ class Case:
     def __init__(self, folder, name):
         self.name, self.log = name, load(folder / f"{name}.json")
         recording = folder / f"{name}.stallprof"
-        done = subprocess.run([str(benchlib.STALLPROF), "report", str(recording), "--format", "json"],
-                              capture_output=True, text=True)
-        self.report = json.loads(done.stdout) if self.log and done.returncode == 0 else None
+        self.report = report_of(recording) if self.log else None
         if self.report:
             findings = self.report["findings"]
             self.top = findings[0]["id"] if findings else "none"
@@ -150,8 +154,7 @@ def jax_lines(folder):
     log, recording = load(folder / "jax.json"), folder / "jax.stallprof"
     if not log:
         return ["Not run."], ["jax: not run"]
-    done = subprocess.run([str(benchlib.STALLPROF), "report", str(recording), "--format", "json"], capture_output=True, text=True)
-    report = json.loads(done.stdout) if done.returncode == 0 else {"findings": [], "device": {}}
+    report = report_of(recording) or {"findings": [], "device": {}}
     first = (report["findings"] or [{"id": "none", "share_ratio": 0}])[0]
     busy = sum(device["busy_ratio"] or 0 for device in report["device"].get("devices", []))
     # What is made while the device works is in the program's timer, and in no gap.

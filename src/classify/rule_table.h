@@ -77,7 +77,7 @@ struct PhaseRule {
 [[nodiscard]] inline bool namesFramework(const PhaseRule& rule) {
   return rule.work && !rule.arrays;
 }
-// And none that waits for others: the model may be met there.
+// Where the model may be met: what waits for others says nothing of it.
 [[nodiscard]] inline bool namesOperators(const PhaseRule& rule) {
   return namesFramework(rule) && !rule.handover;
 }

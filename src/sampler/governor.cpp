@@ -19,8 +19,8 @@ constexpr double kStill = 1.5;
 // Periods: a gap between two samples is at most one and a half, and where none came in twice that
 // there is nobody to sample.
 constexpr double kUnsampled = 3;
-// Seconds. Longer, a dear thread among many that take turns would be known as well, and a pace that
-// a burst slowed would come back too late.
+// Seconds. Longer, a costly thread among many that take turns would be known as well, and a pace
+// that a burst slowed would come back too late.
 constexpr double kLongestRound = 4;
 // Levels at once, two octaves, while threads take turns: what those cost that had none is not
 // known.

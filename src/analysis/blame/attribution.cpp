@@ -211,7 +211,7 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   const TrainerIdentity& who = trainer.timeline.who;
   facts.traced = lengthIn(devices.traced, window);
   facts.covered = lengthIn(devices.covered, window);
-  for (const Interval& gap : gaps) facts.longGaps += gap.length();
+  facts.longGaps = lengthIn(gaps, window);
   if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
   for (const BlockingCall& call : devices.calls) {

@@ -44,7 +44,7 @@ void joinFunctions(const Trace& trace, std::vector<FunctionSamples>& all,
   };
   joinBy(all, std::move(part), keyOf, [](FunctionSamples& to, const FunctionSamples& from) {
     addMembers<&FunctionSamples::samples, &FunctionSamples::running, &FunctionSamples::ownPython,
-               &FunctionSamples::lockWaits, &FunctionSamples::hostWork, &FunctionSamples::seconds>(
+               &FunctionSamples::lockWaits, &FunctionSamples::whileIdle, &FunctionSamples::seconds>(
         to, from);
     to.processes = std::max(to.processes, from.processes);
   });

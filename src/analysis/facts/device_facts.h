@@ -36,7 +36,7 @@ struct DeviceIdle {
 // A launch costs the host about 10 us and a framework's operator 20 to 100; what leaves the device
 // idle for longer than this is not the launching of the next operator but other work.
 inline constexpr Nanos kLaunchGap{1'000'000};
-// A device takes some 1,000 launches ahead, of some 100 us each.
+// How far launched work reaches ahead: assumed, some 1,000 launches of some 100 us each.
 inline constexpr Nanos kBridged{100'000'000};
 
 // One device's traced time: kernels + copies + collectives + idle.total() == traced.

@@ -89,7 +89,7 @@ struct FunctionSamples {
   std::string rule;   // that gave the phase
   StackId hot, user;  // the innermost frame; the innermost of the user's own code, or none
   double samples = 0, running = 0, ownPython = 0, lockWaits = 0;
-  double hostWork = 0;          // of these in a step, on a CPU, in DeviceFacts::longGaps
+  double whileIdle = 0;         // of these in a step, on a CPU, in DeviceFacts::longGaps
   double seconds = 0;           // the weight of its samples
   std::uint32_t processes = 0;  // how many had it
 };

@@ -92,7 +92,7 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   e.longGaps = shareOf(facts.longGaps, facts.traced);
   if (t.stacks.inLongGaps >= kFewSamples) {
     double working = 0;
-    for (const FunctionSamples& f : t.stacks.functions) working += f.hostWork;
+    for (const FunctionSamples& f : t.stacks.functions) working += f.whileIdle;
     e.hostGaps = e.longGaps * std::min(1.0, working / t.stacks.inLongGaps);
     // What waits have (settleGaps) is not counted again.
     if (!facts.devices.empty() && facts.devices[0].traced > Nanos{})

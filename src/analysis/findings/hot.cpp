@@ -22,8 +22,8 @@ double counted(const FunctionSamples& f, HotQuery::Of of) {
       return f.ownPython;
     case HotQuery::Of::kLockWaits:
       return f.lockWaits;
-    case HotQuery::Of::kHostWork:
-      return f.hostWork;
+    case HotQuery::Of::kWhileIdle:
+      return f.whileIdle;
     case HotQuery::Of::kAll:
       break;
   }

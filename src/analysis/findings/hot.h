@@ -19,7 +19,7 @@ struct HotQuery {
   Side side = Side::kTrainer;
   Maybe<Phase> phase;
   Maybe<OverheadKind> overhead;
-  enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits, kHostWork } of = Of::kAll;
+  enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits, kWhileIdle } of = Of::kAll;
   std::string_view rule = {};  // empty: any
   std::vector<FunctionSamples> StackFacts::*functions = &StackFacts::functions;
 };

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/findings/build.h"
+#include "analysis/verdict/health.h"
 #include "analysis/verdict/registry.h"
 
 namespace stallprof {
@@ -129,30 +130,6 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
 
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 
-// The program itself annotates what most of its time was.
-bool annotated(const Evidence& e) {
-  const TrainerFacts& t = e.trainer;
-  return t.annotatedSteps() && seconds(t.split.annotated) >= (1 - kMaxUnexplained) * e.window;
-}
-
-bool pythonSeen(const Evidence& e) {
-  if (annotated(e) || e.trainer.source == StepSource::kNone) return true;
-  return e.loader != nullptr &&
-         (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
-          e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
-}
-
-// Of inferred steps only what rules know distinguishes compute from the making of data: the
-// program's own lines, and arrays, may be either.
-bool computeAnnotated(const Evidence& e) {
-  const StackFacts& s = e.trainer.stacks;
-  const auto computes = [](const PhaseSamples& samples) {
-    return samples.seconds[static_cast<std::size_t>(Phase::kCompute)];
-  };
-  return (e.trainer.source != StepSource::kInferred && e.trainer.source != StepSource::kNone) ||
-         s.modelTime >= (1 - kMaxUnexplained) * (computes(s.step) + computes(s.gap));
-}
-
 // Waited for and handed over: several small costs may each be worth little alone. A device that is
 // busy meanwhile waits for none of it.
 double forData(const Evidence& e) {
@@ -213,22 +190,6 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
     if (!first) first = &f;
   }
   return !first || e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
-}
-
-// Compiling is not what the step is for, though nothing shows that it comes back.
-bool compilesMuch(const Evidence& e) {
-  const StackFacts& s = e.trainer.stacks;
-  const double compiling = s.overheads[static_cast<std::size_t>(OverheadKind::kCompilation)];
-  return compiling > kMaxUnexplained * s.trainerTime;
-}
-
-// Nothing gains 5 %, and that is known to be health.
-bool nothingToFix(const Evidence& e) {
-  // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
-  const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && !compilesMuch(e) && computeAnnotated(e) &&
-         (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
-         e.unexplained() <= kMaxUnexplained;
 }
 
 void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {

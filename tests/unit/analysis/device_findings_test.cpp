@@ -59,7 +59,7 @@ Facts withDevice(const Training& t, const Device& d) {
   trainer.stacks.inLongGaps = facts.longGaps > Nanos{} ? 100 : 0;
   FunctionSamples work;
   work.phase = Phase::kCompute;
-  work.hostWork = d.works * trainer.stacks.inLongGaps;
+  work.whileIdle = d.works * trainer.stacks.inLongGaps;
   trainer.stacks.functions.push_back(work);
   settleGaps(trainer);
   return f;

@@ -137,18 +137,19 @@ TEST_CASE("intervals between two samples of a slow pace say nothing of what a sa
   }
 }
 
-TEST_CASE("one dear thread of those that take turns is not forgotten in the turns of the others") {
-  for (const double dear : {15.0, 20.0, 30.0, 50.0}) {
+TEST_CASE(
+    "one costly thread of those that take turns is not forgotten in the turns of the others") {
+  for (const double costly : {15.0, 20.0, 30.0, 50.0}) {
     Governor governor(ms(10));
     double spent = 0;
     for (unsigned i = 0; i < 600; ++i) {
       const Pace pace = governor.pace();
       const double rounds = 1 / seconds(pace.period);  // of a second
-      const double cost = 0.005 * rounds + (i % pace.turns == 0 ? dear * rounds : 0);
+      const double cost = 0.005 * rounds + (i % pace.turns == 0 ? costly * rounds : 0);
       governor.update(kSecond, ms(cost), ms(cost));
       if (i >= 200) spent += cost;
     }
-    INFO(dear);
+    INFO(costly);
     CHECK(spent / 400 <= 12);  // ms a second
   }
 }

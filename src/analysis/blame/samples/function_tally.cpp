@@ -25,7 +25,7 @@ FunctionTally::Function& FunctionTally::functionOf(const StackLabel& label, Phas
 }
 
 void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
-                        const SampleLabel& what, const Sample& sample, Side side, bool hostWork) {
+                        const SampleLabel& what, const Sample& sample, Side side, bool deviceIdle) {
   const std::uint64_t key = (std::uint64_t{sample.stack->stack.value} << 16) |
                             (static_cast<std::uint64_t>(phase) << 8) |
                             static_cast<std::uint64_t>(side);
@@ -40,7 +40,7 @@ void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
   for (std::uint32_t i = 0; i < sample.count; ++i) f.samples.seconds += seconds(sample.weight);
   if (sample.wait == Wait::kRunning) {
     f.samples.running += sample.count;
-    if (hostWork) f.samples.hostWork += sample.count;
+    if (deviceIdle) f.samples.whileIdle += sample.count;
   }
   const bool data = what.rule == kOwnData || what.rule == kEnvironment;
   if (!data && ownPython(label, sample)) f.samples.ownPython += sample.count;

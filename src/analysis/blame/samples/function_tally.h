@@ -23,10 +23,10 @@ class FunctionTally {
  public:
   explicit FunctionTally(const Trace& trace) : trace_(trace) {}
 
-  // A sample of `thread`, whose stack has `label` on that side, and what it was for. `hostWork`: if
-  // it runs, a device waits for it.
+  // A sample of `thread`, whose stack has `label` on that side, and what it was for. `deviceIdle`:
+  // if it runs, a device waits for it.
   void add(ThreadId thread, const StackLabel& label, Phase phase, const SampleLabel& what,
-           const Sample& sample, Side side, bool hostWork = false);
+           const Sample& sample, Side side, bool deviceIdle = false);
   // Most samples first. Ends the tally.
   [[nodiscard]] std::vector<FunctionSamples> take();
 

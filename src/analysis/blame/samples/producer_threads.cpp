@@ -40,8 +40,7 @@ class Finder {
     inspectFetches();
     inspectTrainer();
     waits_ = joined(std::move(waits_));  // they may be compared with thousands of threads
-    Nanos waiting{};
-    for (const Interval& wait : waits_) waiting += wait.length();
+    const Nanos waiting = lengthIn(waits_, {begin_, end_});
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
     PhaseSamples running;
     const auto take = [&](ThreadId id) {
@@ -98,8 +97,7 @@ class Finder {
   template <class Take>
   void takePolled(Take&& take) {
     waits_ = joined(std::move(polled_));
-    Nanos asleep{};
-    for (const Interval& sleep : waits_) asleep += sleep.length();
+    const Nanos asleep = lengthIn(waits_, {begin_, end_});
     if (seconds(asleep) < kMinWaiting * seconds(end_ - begin_)) return;
     for (const ThreadId id : trace_.process(timeline_.who.process).threads)
       if (id != timeline_.who.thread && !trace_.thread(id).stacks.empty() &&
@@ -208,6 +206,26 @@ bool ProducerThreads::computedMeanwhile(const Trace& trace, const Interval& wait
   return std::any_of(compiled.begin(), compiled.end(), [&](ThreadId id) {
     return 2 * worked(observe(trace.thread(id), wait)) > wait.length();
   });
+}
+
+bool ProducerThreads::awaited(const StackLabel& label, const Sample& sample,
+                              const TrainerTimeline& timeline, bool anyone) const {
+  return ((found() || anyone) && waitsForThreads(label, isStepless(timeline))) ||
+         (polled && polls(label, sample.wait, timeline)) ||
+         graphWaits(label, sample.wait, sample.at);
+}
+
+Phase ProducerThreads::madeMeanwhile(const Trace& trace, const Interval& wait) const {
+  if (!found()) return computing ? Phase::kCompute : Phase::kUnknown;
+  if (computedMeanwhile(trace, wait)) return Phase::kCompute;
+  const Doing doing = in(trace, wait);
+  const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
+                                           {doing.transform, Phase::kTransform},
+                                           {doing.load, Phase::kLoad},
+                                           {doing.unknown, Phase::kUnknown}};
+  return std::max_element(std::begin(parts), std::end(parts),
+                          [](auto& a, auto& b) { return a.first < b.first; })
+      ->second;
 }
 
 ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& wait) const {

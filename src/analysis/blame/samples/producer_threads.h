@@ -5,6 +5,7 @@
 
 #include "analysis/blame/samples/get_nexts.h"
 #include "analysis/facts/stack_facts.h"
+#include "analysis/facts/stack_samples.h"
 #include "analysis/steps/timeline.h"
 #include "classify/stack_labels.h"
 #include "trace/trace.h"
@@ -44,6 +45,12 @@ struct ProducerThreads {
   [[nodiscard]] bool graphWaits(const StackLabel& label, Wait wait, Nanos at) const;
   // It waits for a graph of which nothing is known.
   [[nodiscard]] bool graphHidden(const StackLabel& label, Wait wait) const;
+  // The trainer waits at this sample for them; `anyone`: or, at a queue, for whoever fills it, who
+  // may not be seen (another program, threads of a library).
+  [[nodiscard]] bool awaited(const StackLabel& label, const Sample& sample,
+                             const TrainerTimeline& timeline, bool anyone) const;
+  // What a wait for them was, by what most of their time was meanwhile.
+  [[nodiscard]] Phase madeMeanwhile(const Trace& trace, const Interval& wait) const;
   [[nodiscard]] bool found() const { return !threads.empty(); }
   [[nodiscard]] bool has(ThreadId id) const;
 

@@ -134,8 +134,8 @@ class Gatherer {
     // A sample's instant is a little earlier than its stack was read: it fell beside its fetch,
     // which the hook has to the nanosecond, and may stand for a long time where samples are few.
     if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
-    if (step && !stepless_ && timeline_.fetches.empty() && label.rule &&
-        label.rule->id == kTorchLoad)
+    const auto by = [&](std::string_view rule) { return label.rule && label.rule->id == rule; };
+    if (step && !stepless_ && timeline_.fetches.empty() && by(kTorchLoad))
       what = {Phase::kExtract, OverheadKind::kNone, kTorchLoad};
     const auto own = own_.claim(sample.stack->stack, label, what);
     const bool data = !own && ofDataLine(label, sample, what);
@@ -162,21 +162,14 @@ class Gatherer {
     }
     if (step && phase == Phase::kComm)
       facts_.collectives.push_back({sample.at - sample.weight, sample.at});
+    const bool blocked = sample.wait != Wait::kRunning;
     // What a program that this one started is asked for: data, or an evaluation.
-    const bool program = label.rule && label.rule->id == kOwnProgram;
-    if (step && program && phase == Phase::kCompute && sample.wait != Wait::kRunning)
-      phase = Phase::kUnknown;
+    if (step && blocked && phase == Phase::kCompute && by(kOwnProgram)) phase = Phase::kUnknown;
     // What a pool was asked for is not known, unless a library asked.
-    if (stepless_ && label.rule && label.rule->id == kAsksPool) phase = Phase::kOther;
-    // Whoever fills the queue may not be seen: another program, threads of a library.
-    const bool nobodys =
-        sample.wait != Wait::kRunning && (unclear || what.phase == Phase::kCompute);
-    const bool queued =
-        ((threads_.found() || stepless_ || nobodys) && waitsForThreads(label, stepless_)) ||
-        (threads_.polled && polls(label, sample.wait, timeline_));
-    const bool waits =
-        (step || gap) && (queued || threads_.graphWaits(label, sample.wait, sample.at));
-    if (waits) phase = madeMeanwhile(sample);
+    if (stepless_ && by(kAsksPool)) phase = Phase::kOther;
+    const bool anyone = stepless_ || (blocked && (unclear || what.phase == Phase::kCompute));
+    const bool waits = (step || gap) && threads_.awaited(label, sample, timeline_, anyone);
+    if (waits) phase = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
     if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
       phase = Phase::kOther;
     if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
@@ -196,11 +189,11 @@ class Gatherer {
       line.samples.add(phase, sample.stack, seconds(sample.weight));
     }
     // Waiting for a batch is not what the trainer does: blame says who owes it.
-    if (!waits && (step || gap || phased || sample.wait == Wait::kRunning)) {
+    if (!waits && (step || gap || phased || !blocked)) {
       // What a rule knows to wait does no work, though it was seen on a CPU.
-      const bool hostWork = inLongGap_ && step && phase == Phase::kCompute && !unclear &&
-                            !label.handover && what.overhead == OverheadKind::kNone;
-      functions_.add(trainer, label, phase, what, sample, Side::kTrainer, hostWork);
+      const bool deviceIdle = inLongGap_ && step && phase == Phase::kCompute && !unclear &&
+                              !label.handover && what.overhead == OverheadKind::kNone;
+      functions_.add(trainer, label, phase, what, sample, Side::kTrainer, deviceIdle);
     }
   }
 
@@ -245,20 +238,6 @@ class Gatherer {
     return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
            lines_.of(stack) != LoopLines::Is::kCompute &&
            !lines_.awaitsModel(stack, sample.wait != Wait::kRunning);
-  }
-
-  [[nodiscard]] Phase madeMeanwhile(const Sample& sample) const {
-    if (!threads_.found()) return threads_.computing ? Phase::kCompute : Phase::kUnknown;
-    const Interval wait{sample.at - sample.weight, sample.at};
-    if (threads_.computedMeanwhile(trace_, wait)) return Phase::kCompute;
-    const auto doing = threads_.in(trace_, wait);
-    const std::pair<Nanos, Phase> parts[] = {{doing.extract, Phase::kExtract},
-                                             {doing.transform, Phase::kTransform},
-                                             {doing.load, Phase::kLoad},
-                                             {doing.unknown, Phase::kUnknown}};
-    return std::max_element(std::begin(parts), std::end(parts),
-                            [](auto& a, auto& b) { return a.first < b.first; })
-        ->second;
   }
 
   // What threads that make data in the trainer's process do, all the time.
@@ -403,9 +382,8 @@ class Gatherer {
   const bool stepless_;
   // Without steps: what is compiled until then is so for the first time.
   const Nanos warm_;
-  bool compiling_ = false;
-  bool inLongGap_ = false;  // the trainer's sample is
-  const bool fromWorkers_;  // batches come
+  bool compiling_ = false, inLongGap_ = false;  // the trainer's sample does, or is
+  const bool fromWorkers_;                      // batches come
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;

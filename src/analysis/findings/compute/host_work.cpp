@@ -30,7 +30,7 @@ Maybe<Finding> hostWork(const Evidence& e) {
               {ratioWord(e.device.longGaps), ratioWord(gap / e.device.longGaps)});
   addBusyEvidence(f, e);
   if (const auto function =
-          hottest(e, {Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kHostWork})) {
+          hottest(e, {Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kWhileIdle})) {
     point(f, *function);
     f.where = function->where;
     const double working = gap / e.device.longGaps * e.trainer.stacks.inLongGaps;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/verdict/health.h"
+
+#include "analysis/findings/build.h"
+
+namespace stallprof {
+namespace {
+
+// Of inferred steps only what rules know distinguishes compute from the making of data: the
+// program's own lines, and arrays, may be either.
+bool computeAnnotated(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const auto computes = [](const PhaseSamples& samples) {
+    return samples.seconds[static_cast<std::size_t>(Phase::kCompute)];
+  };
+  return (e.trainer.source != StepSource::kInferred && e.trainer.source != StepSource::kNone) ||
+         s.modelTime >= (1 - kMaxUnexplained) * (computes(s.step) + computes(s.gap));
+}
+
+// Compiling is not what the step is for, though nothing shows that it comes back.
+bool compilesMuch(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  const double compiling = s.overheads[static_cast<std::size_t>(OverheadKind::kCompilation)];
+  return compiling > kMaxUnexplained * s.trainerTime;
+}
+
+}  // namespace
+
+bool annotated(const Evidence& e) {
+  const TrainerFacts& t = e.trainer;
+  return t.annotatedSteps() && seconds(t.split.annotated) >= (1 - kMaxUnexplained) * e.window;
+}
+
+bool pythonSeen(const Evidence& e) {
+  if (annotated(e) || e.trainer.source == StepSource::kNone) return true;
+  return e.loader != nullptr &&
+         (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
+          e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
+}
+
+bool nothingToFix(const Evidence& e) {
+  // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
+  const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
+  return !otherLoader && !compilesMuch(e) && computeAnnotated(e) &&
+         (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
+         e.unexplained() <= kMaxUnexplained;
+}
+
+}  // namespace stallprof
