@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analysis/blame/samples/function_tally.h"
-#include "analysis/facts/stack_samples.h"
 
 namespace stallprof {
 namespace {
@@ -59,6 +58,13 @@ void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& la
     facts.lockThreads = std::max(facts.lockThreads, threads);
   }
   addHolders(facts, trace, labels, trainer, makers, within);
+}
+
+void addOwnLock(StackFacts& facts, const Sample& sample) {
+  if (sample.stack->gil == Gil::kUnknown) return;
+  const bool waits = sample.stack->gil == Gil::kWaits;
+  if (waits || sample.wait != Wait::kRunning) facts.ownIdle.add(sample.stack);
+  facts.ownLockWaits += waits;
 }
 
 }  // namespace stallprof

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/facts/stack_facts.h"
+#include "analysis/facts/stack_samples.h"
 #include "base/interval.h"
 #include "classify/stack_labels.h"
 #include "trace/trace.h"
@@ -17,5 +18,7 @@ namespace stallprof {
 void addLockSamples(StackFacts& facts, const Trace& trace, const StackLabels& labels,
                     const std::set<ProcessId>& producing, ThreadId trainer,
                     const std::set<ThreadId>& makers, const Interval& within);
+// And a sample of the training thread's own.
+void addOwnLock(StackFacts& facts, const Sample& sample);
 
 }  // namespace stallprof

@@ -5,25 +5,18 @@
 #include <map>
 #include <set>
 
-#include "analysis/blame/samples/batch_releases.h"
 #include "analysis/blame/samples/fetch_pool.h"
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/blame/samples/native_split.h"
-#include "analysis/blame/samples/ranks.h"
 #include "analysis/blame/samples/refine.h"
-#include "analysis/facts/hook_parts.h"
+#include "analysis/blame/samples/trainer_samples.h"
 #include "analysis/facts/stack_samples.h"
-#include "analysis/steps/loop_lines.h"
-#include "analysis/steps/own_phases.h"
 #include "classify/own_rules.h"
 #include "classify/waits.h"
 
 namespace stallprof {
 namespace {
-
-// As long as the warm-up of steps, which known ones have behind them.
-constexpr Nanos kWarmUp = std::chrono::seconds(5);
 
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
   to.addEach(phase, run.stack, seconds(run.weight), run.count);
@@ -41,22 +34,8 @@ class Gatherer {
         threads_(threads),
         functions_(trace),
         makers_(threads.threads.begin(), threads.threads.end()),
-        own_(trace, labels, trace.thread(timeline.who.thread), begin, end),
         split_(trace, labels, begin, end),
-        ranks_(trace, timeline.who),
-        stepless_(isStepless(timeline)),
-        warm_(stepless_ ? begin + std::min(kWarmUp, (end - begin) * 3 / 10) : begin),
-        fromWorkers_(std::any_of(timeline.epochs.begin(), timeline.epochs.end(),
-                                 [](const EpochSpan& epoch) { return epoch.hasWorkers; })),
-        unseen_(timeline.fetches.empty() &&
-                missingParts(trace, {}, !timeline.updates.empty()).fetches) {
-    if (fromWorkers_)
-      releases_.emplace(trace, labels, trace.thread(timeline.who.thread), begin, end);
-    // A loader's fetches are exact, and an optimizer's steps order samples in time.
-    if (!timeline.fetches.empty()) return;
-    shown_ = LoopLines(trace, labels, trace.thread(timeline.who.thread), begin, end);
-    if (timeline.updates.empty()) lines_ = shown_;
-  }
+        trainer_(trace, labels, timeline, {begin, end}, threads, split_, functions_, facts_) {}
 
   StackFacts gather(const Timeline& pieces, const Intervals& idle) {
     findFetches();
@@ -66,7 +45,6 @@ class Gatherer {
     addLockSamples(facts_, trace_, labels_, producing(), timeline_.who.thread, makers_,
                    {begin_, end_});
     facts_.functions = functions_.take();
-    for (const auto& [number, line] : ofLine_) facts_.lines.push_back(line);
     return std::move(facts_);
   }
 
@@ -89,17 +67,18 @@ class Gatherer {
       if (inNext(piece) != inNext(first)) piece = first;
       if (inNext(piece) && drawsIndices(sample)) facts_.drawing += seconds(sample.weight);
       while (gap != idle.end() && gap->end <= sample.at) ++gap;
-      inLongGap_ = gap != idle.end() && gap->begin <= sample.at;
-      facts_.inLongGaps += inLongGap_;
+      const bool inLongGap = gap != idle.end() && gap->begin <= sample.at;
+      facts_.inLongGaps += inLongGap;
       facts_.trainer.add(sample.stack);
       facts_.trainerTime += seconds(sample.weight);
-      if (sample.stack->gc && !sample.stack->stack.none()) addOverhead(OverheadKind::kGc, sample);
-      takeTrainer(piece, sample);
+      if (sample.stack->gc && !sample.stack->stack.none())
+        facts_.overheads[static_cast<std::size_t>(OverheadKind::kGc)] += seconds(sample.weight);
+      if (madeHere(piece))
+        takeOwnFetch(sample);
+      else
+        trainer_.take(piece, sample, inLongGap);
     });
-  }
-
-  void addOverhead(OverheadKind overhead, const Sample& sample) {
-    facts_.overheads[static_cast<std::size_t>(overhead)] += seconds(sample.weight);
+    trainer_.end();
   }
 
   [[nodiscard]] static bool inNext(const Piece* piece) {
@@ -114,87 +93,13 @@ class Gatherer {
     return inNext(piece) && !timeline_.epochs[timeline_.epochOf[piece->index]].hasWorkers;
   }
 
-  void takeTrainer(const Piece* piece, const Sample& sample) {
-    const ThreadId trainer = timeline_.who.thread;
-    if (madeHere(piece)) {
-      takeLock(sample);
-      ++fetched_;
-      const PhaseRule* handover = labels_.of(sample.stack->stack, Side::kTrainer).handover;
-      handedOver_ += handover && handover->id != kEventLoop;
-      return takeMaking(trainer, sample);
-    }
-    const StackLabel& label = labels_.of(sample.stack->stack, Side::kTrainer);
-    SampleLabel what = split_.label(trainer, label, Side::kTrainer, sample);
-    const bool phased =
-        piece && (piece->kind == Piece::Kind::kPhase || piece->kind == Piece::Kind::kStep);
-    // What the program annotated itself is not split by samples.
-    const bool open = phased && !piece->annotated;
-    const bool step = open && piece->phase == Phase::kCompute;
-    const bool gap = !piece || (open && piece->phase == Phase::kOther);
-    // A sample's instant is a little earlier than its stack was read: it fell beside its fetch,
-    // which the hook has to the nanosecond, and may stand for a long time where samples are few.
-    if (label.fetches && !timeline_.fetches.empty() && (step || gap)) return;
-    const auto by = [&](std::string_view rule) { return label.rule && label.rule->id == rule; };
-    if (step && !stepless_ && timeline_.fetches.empty() && by(kTorchLoad))
-      what = {Phase::kExtract, OverheadKind::kNone, kTorchLoad};
-    const auto own = own_.claim(sample.stack->stack, label, what);
-    const bool data = !own && ofDataLine(label, sample, what);
-    if (own)
-      what = *own;
-    else if ((step || gap) && releases_ && releases_->take(sample)) {
-      what = {Phase::kLoad, OverheadKind::kNone, kOwnRelease};
-      facts_.releasing += seconds(sample.weight);
-    }
-    if (data) what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
-    if (!own && !data && ofUnknownLine(label, sample, what))
-      what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
-    countCompilation(what, sample);
-    Phase phase = what.phase;
-    const bool unclear =
-        phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync;
-    if (step && unseen_ && mayWait(label, sample, phase))
-      phase = Phase::kUnknown;
-    else if (step && unclear && what.rule != kUnknownLine)
-      phase = Phase::kCompute;
-    if (step && phase == Phase::kCompute && ranks_.waitsForOthers(label.python, sample)) {
-      what = {Phase::kComm, OverheadKind::kNone, kOwnCollective};
-      phase = Phase::kComm;
-    }
-    if (step && phase == Phase::kComm)
-      facts_.collectives.push_back({sample.at - sample.weight, sample.at});
-    const bool blocked = sample.wait != Wait::kRunning;
-    // What a program that this one started is asked for: data, or an evaluation.
-    if (step && blocked && phase == Phase::kCompute && by(kOwnProgram)) phase = Phase::kUnknown;
-    // What a pool was asked for is not known, unless a library asked.
-    if (stepless_ && by(kAsksPool)) phase = Phase::kOther;
-    const bool anyone = stepless_ || (blocked && (unclear || what.phase == Phase::kCompute));
-    const bool waits = (step || gap) && threads_.awaited(label, sample, timeline_, anyone);
-    if (waits) phase = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
-    if (step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
-      phase = Phase::kOther;
-    if (!step && !gap) phase = phased ? piece->phase : Phase::kLoad;
-    const bool warmUp = what.overhead == OverheadKind::kCompilation && sample.at < warm_;
-    if ((step || gap) && what.overhead != OverheadKind::kGc && !warmUp)
-      addOverhead(what.overhead, sample);
-    if (step) {
-      facts_.step.add(phase, sample.stack, seconds(sample.weight));
-      takeStep(label, sample, data || (own && own->phase != Phase::kCompute));
-    }
-    if ((step || gap) && phase == Phase::kCompute && knownToCompute(label, sample))
-      facts_.modelTime += seconds(sample.weight);
-    if (gap) facts_.gap.add(phase, sample.stack, seconds(sample.weight));
-    if (const StackId frame = shown_.frameOf(sample.stack->stack); !frame.none()) {
-      LoopLineSamples& line = ofLine_[trace_.stack(frame).line];
-      if (line.frame.none()) line.frame = frame;
-      line.samples.add(phase, sample.stack, seconds(sample.weight));
-    }
-    // Waiting for a batch is not what the trainer does: blame says who owes it.
-    if (!waits && (step || gap || phased || !blocked)) {
-      // What a rule knows to wait does no work, though it was seen on a CPU.
-      const bool deviceIdle = inLongGap_ && step && phase == Phase::kCompute && !unclear &&
-                              !label.handover && what.overhead == OverheadKind::kNone;
-      functions_.add(trainer, label, phase, what, sample, Side::kTrainer, deviceIdle);
-    }
+  // A batch that the training thread makes itself.
+  void takeOwnFetch(const Sample& sample) {
+    addOwnLock(facts_, sample);
+    ++fetched_;
+    const PhaseRule* handover = labels_.of(sample.stack->stack, Side::kTrainer).handover;
+    handedOver_ += handover && handover->id != kEventLoop;
+    takeMaking(timeline_.who.thread, sample);
   }
 
   [[nodiscard]] const Intervals& makingOf(ThreadId thread) const {
@@ -203,63 +108,11 @@ class Gatherer {
     return found == fetches_.end() ? kAlways : found->second;
   }
 
-  // A collection of garbage in the middle of one does not end it.
-  void countCompilation(const SampleLabel& what, const Sample& sample) {
-    if (what.overhead == OverheadKind::kGc) return;
-    const bool compiles = what.overhead == OverheadKind::kCompilation && sample.at >= warm_;
-    facts_.compilations += compiles && !compiling_;
-    compiling_ = compiles;
-  }
-
-  // In a step of a program whose loader the hook does not see: in a loader, or blocked in nothing
-  // that a rule knows.
-  static bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
-    return phase == Phase::kLoad || (sample.wait != Wait::kRunning && !label.rule);
-  }
-
-  [[nodiscard]] bool knownToCompute(const StackLabel& label, const Sample& sample) const {
-    return (label.rule && namesModel(*label.rule)) ||
-           lines_.of(sample.stack->stack) == LoopLines::Is::kCompute;
-  }
-  // No rule says more of it than that it works: the line of the loop that it is called from does.
-  static bool vague(const StackLabel& label, const SampleLabel& what) {
-    return what.overhead == OverheadKind::kNone && (!label.rule || label.rule->work);
-  }
-  [[nodiscard]] bool ofDataLine(const StackLabel& label, const Sample& sample,
-                                const SampleLabel& what) const {
-    return lines_.of(sample.stack->stack) == LoopLines::Is::kData && vague(label, what) &&
-           (what.phase == Phase::kCompute || what.phase == Phase::kUnknown);
-  }
-  // Neither a rule nor its line says what it is for. Waiting behind the model's first call may be
-  // for its result.
-  [[nodiscard]] bool ofUnknownLine(const StackLabel& label, const Sample& sample,
-                                   const SampleLabel& what) const {
-    const StackId stack = sample.stack->stack;
-    return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
-           lines_.of(stack) != LoopLines::Is::kCompute &&
-           !lines_.awaitsModel(stack, sample.wait != Wait::kRunning);
-  }
-
   // What threads that make data in the trainer's process do, all the time.
   void inspectProducer(ThreadId id) {
     eachRun(
         trace_, trace_.thread(id), begin_, end_, [](const Sample&) { return true; },
         [&](const Sample& run) { takePool(id, run); });
-  }
-
-  void takeLock(const Sample& sample) {
-    if (sample.stack->gil == Gil::kUnknown) return;
-    const bool waits = sample.stack->gil == Gil::kWaits;
-    if (waits || sample.wait != Wait::kRunning) facts_.ownIdle.add(sample.stack);
-    facts_.ownLockWaits += waits;
-  }
-
-  void takeStep(const StackLabel& label, const Sample& sample, bool beside) {
-    takeLock(sample);
-    if (sample.stack->gil == Gil::kUnknown) return;
-    ++facts_.gilKnown;
-    facts_.stepLockWaits += sample.stack->gil == Gil::kWaits;
-    facts_.ownPython += !beside && ownPython(label, sample);
   }
 
   static bool ofProducer(Phase phase) {
@@ -373,20 +226,10 @@ class Gatherer {
   FunctionTally functions_;
   std::set<ThreadId> makers_;            // those, the trainer's, and pools' of its fetches
   double fetched_ = 0, handedOver_ = 0;  // samples in fetches of the trainer's own
-  const OwnPhases own_;
   NativeSplit split_;
-  Maybe<BatchReleases> releases_;  // of batches from workers
-  LoopLines lines_, shown_;        // by which samples are judged; that the report's table is of
-  std::map<std::uint32_t, LoopLineSamples> ofLine_;
-  RankWaits ranks_;
-  const bool stepless_;
-  // Without steps: what is compiled until then is so for the first time.
-  const Nanos warm_;
-  bool compiling_ = false, inLongGap_ = false;  // the trainer's sample does, or is
-  const bool fromWorkers_;                      // batches come
-  const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   std::map<ThreadId, Intervals> fetches_;  // of a process that makes batches: they do not overlap
   StackFacts facts_;
+  TrainerSamples trainer_;
 };
 
 }  // namespace
