@@ -66,26 +66,13 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
        {&StackFacts::making, &StackFacts::makingRunning, &StackFacts::makingLocked,
         &StackFacts::makingVague, &StackFacts::step, &StackFacts::gap})
     (all.*samples).join(part.*samples);
-  all.modelTime += part.modelTime;
-  all.trainer.join(part.trainer);
-  all.inLongGaps += part.inLongGaps;
-  all.ownPython += part.ownPython;
-  all.gilKnown += part.gilKnown;
-  all.ownIdle.join(part.ownIdle);
-  all.ownLockWaits += part.ownLockWaits;
-  all.stepLockWaits += part.stepLockWaits;
-  all.lockBeside += part.lockBeside;
-  all.lockProducers += part.lockProducers;
-  all.lockOthers += part.lockOthers;
-  all.openingFiles += part.openingFiles;
-  all.readingFiles += part.readingFiles;
-  all.trainerTime += part.trainerTime;
+  using F = StackFacts;
+  addMembers<&F::modelTime, &F::inLongGaps, &F::ownPython, &F::gilKnown, &F::ownLockWaits,
+             &F::stepLockWaits, &F::lockBeside, &F::lockProducers, &F::lockOthers, &F::openingFiles,
+             &F::readingFiles, &F::trainerTime, &F::drawing, &F::releasing, &F::compilations,
+             &F::lockWaits>(all, part);
+  for (const auto sum : {&F::trainer, &F::ownIdle, &F::lockWanted}) (all.*sum).join(part.*sum);
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
-  all.drawing += part.drawing;
-  all.releasing += part.releasing;
-  all.compilations += part.compilations;
-  all.lockWanted.join(part.lockWanted);
-  all.lockWaits += part.lockWaits;
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);
   joinFunctions(trace, all.lockHolders, std::move(part.lockHolders));
   joinFunctions(trace, all.functions, std::move(part.functions));
@@ -124,12 +111,8 @@ void addUse(Use& all, const Use& part) {
 void join(DeviceFacts& all, DeviceFacts&& part) {
   all.seen = all.seen || part.seen;
   all.timeline = all.timeline || part.timeline;
-  all.traced += part.traced;
-  all.covered += part.covered;
-  all.longGaps += part.longGaps;
-  all.kernelTime += part.kernelTime;
-  all.syncs += part.syncs;
-  all.syncTime += part.syncTime;
+  addMembers<&DeviceFacts::traced, &DeviceFacts::covered, &DeviceFacts::longGaps,
+             &DeviceFacts::kernelTime, &DeviceFacts::syncs, &DeviceFacts::syncTime>(all, part);
   joinBy(
       all.devices, std::move(part.devices), [](const DeviceBusy& d) { return d.device; },
       [](DeviceBusy& to, const DeviceBusy& from) { join(to, from); });
