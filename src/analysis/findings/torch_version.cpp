@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "analysis/findings/framework.h"
+
 namespace stallprof {
 namespace {
 
@@ -60,6 +62,12 @@ std::string alsoCompile(const AdviceContext& c) {
   if (c.withoutPython()) return "";
   const Has has = hasSince(c, kCompileSince);
   return has == Has::kNo ? "" : ", torch.compile" + ifNewEnough(has, kCompileSince);
+}
+
+std::string compilerOf(const Evidence& e, std::string_view without) {
+  const bool old = hasSince(e, kCompileSince) == Has::kNo;
+  const PerFramework by = {old ? without : "torch.compile", "XLA", "jax.jit", without};
+  return std::string(by.of(frameworkOf(e)));
 }
 
 }  // namespace stallprof

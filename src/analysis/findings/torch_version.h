@@ -37,5 +37,8 @@ enum class Has : std::uint8_t { kNo, kUnknown, kYes };
 [[nodiscard]] std::string ifNewEnough(Has has, Version since);
 // ", torch.compile" among ways to make a step cheaper; empty where the run had none.
 [[nodiscard]] std::string alsoCompile(const AdviceContext& c);
+// What compiles the run's step ("torch.compile", "XLA", "jax.jit"), or `without` where nothing
+// does.
+[[nodiscard]] std::string compilerOf(const Evidence& e, std::string_view without);
 
 }  // namespace stallprof

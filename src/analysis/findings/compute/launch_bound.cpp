@@ -30,12 +30,6 @@ const AdviceDefinition kCompileStep{
              "without it.";
     }};
 
-std::string launchedBy(const Evidence& e) {
-  const bool old = hasSince(e, kCompileSince) == Has::kNo;
-  const PerFramework by = {old ? "CUDA graph" : "torch.compile", "XLA", "jax.jit", "CUDA graph"};
-  return std::string(by.of(frameworkOf(e)));
-}
-
 Maybe<Finding> launchBound(const Evidence& e) {
   const DeviceEvidence& d = e.device;
   const double gap = d.idleLaunch;
@@ -53,7 +47,7 @@ Maybe<Finding> launchBound(const Evidence& e) {
   if (core > 0) addEvidence(f, "the training thread runs {} of the time", {ratioWord(core)});
   addTracedEvidence(f, e);
   return withAdvice(
-      f, {adviceOf(kCompileStep, {"code", "model", "eager", launchedBy(e)},
+      f, {adviceOf(kCompileStep, {"code", "model", "eager", compilerOf(e, "CUDA graph")},
                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0},
                                 "six tenths of this idle time, at most all, goes"),
                    "compiling takes the first minutes, and again for each new shape; graphs need "

@@ -29,12 +29,6 @@ const AdviceDefinition kFuseKernels{
              "fills tensor cores.";
     }};
 
-std::string fusedBy(const Evidence& e) {
-  const bool old = hasSince(e, kCompileSince) == Has::kNo;
-  const PerFramework by = {old ? "fused" : "torch.compile", "XLA", "jax.jit", "fused"};
-  return std::string(by.of(frameworkOf(e)));
-}
-
 double unfilled(const DeviceEvidence& d) {
   // The hardware's own figure counts cycles with any block on a unit: better than the grids.
   if (d.gauge && d.gauge->smActiveRatio && d.busy > 0)
@@ -61,7 +55,7 @@ Maybe<Finding> underfilled(const Evidence& e) {
       f,
       {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2}, {room / 20, 0, room / 20},
                    {room, 0, room}, "kernels fill half, at most all, of what is not filled"),
-       adviceOf(kFuseKernels, {"code", "model", "eager", fusedBy(e)}, {},
+       adviceOf(kFuseKernels, {"code", "model", "eager", compilerOf(e, "fused")}, {},
                 "compiling takes the first minutes, and again for each new shape")});
 }
 
