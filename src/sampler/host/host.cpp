@@ -4,6 +4,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -136,9 +138,13 @@ void HostSampler::readNetwork(Nanos now, EventOut& out) {
 
 void HostSampler::reportSources(Nanos now, EventOut& out) const {
   const auto report = [&](std::string_view name, std::string_view file, std::string_view why) {
-    const bool there = !contentOf(under(root_, file), 4096).empty();
-    emitSource(out, now, name, there ? Coverage::kFull : Coverage::kAbsent,
-               there ? std::string_view() : why);
+    errno = 0;
+    if (!contentOf(under(root_, file), 4096).empty())
+      emitSource(out, now, name, Coverage::kFull);
+    else if (errno != 0)
+      emitSource(out, now, name, Coverage::kAbsent, why);
+    else  // a host without disks
+      emitSource(out, now, name, Coverage::kAbsent, "/" + std::string(file) + " is empty");
   };
   report("host", "proc/stat", "/proc/stat cannot be read");
   report("pressure", "proc/pressure/io",

@@ -64,7 +64,7 @@ bool forEachNumber(const std::string& directory, const std::function<void(std::u
 // readlink, bounded; empty on error with errno set.
 [[nodiscard]] std::string readLink(const std::string& path);
 
-// The whole of a small file, empty when it cannot be read.
+// The whole of a small file; empty where it cannot be read, with errno set.
 [[nodiscard]] std::string contentOf(const std::string& path, std::size_t limit = 1u << 20);
 
 // True for "/": only there may clocks and perf be asked, a fixture's pids are not this host's.

@@ -81,6 +81,16 @@ TEST_CASE("a host without pressure or anything else is reported as such, once") 
   CHECK(hosts[0].ioSome == Nanos(-1));
 }
 
+TEST_CASE("a host without disks is not one whose disks cannot be read") {
+  Machine machine;
+  machine.file("proc/diskstats", "");
+  EventList list;
+  HostSampler sampler(machine.root(), nullptr);
+  sampler.sample(Nanos(1), list);
+  CHECK(list.source("disk").second == "/proc/diskstats is empty");
+  CHECK(list.source("network").second == "/proc/net/dev cannot be read");
+}
+
 TEST_CASE("huge and broken figures do not become small ones") {
   Machine machine;
   machine.file("proc/net/dev", "h\nh\neth0: 18446744073709551615 1 1 1 1 1 1 1 x\nbroken\n");
