@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs one Python test file. usage: run_suite.py FILE [CLASS.TEST...]
 
-Prints a line `SKIPPED NAME: reason` for each test that did not run, which scripts/run_tests counts.
+Prints a line `SKIPPED NAME: reason` for each test that did not run, which scripts/run_tests counts, and the CPU time
+that all of it took.
 Exit status: 0 all passed, 1 a failure, 77 where no test ran (what ctest reports as skipped)."""
 import importlib.util
 import os
+import resource
 import sys
 import unittest
 
@@ -41,6 +43,8 @@ def main():
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
     for test, reason in result.skipped:
         print("SKIPPED %s: %s" % (".".join(test.id().split(".")[1:]), reason))
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print("CPU %.1f s" % sum(usage.ru_utime + usage.ru_stime for usage in usages))
     sys.stdout.flush()
     if not result.wasSuccessful():
         return 1
