@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Refuses assignments joined by a comma (`a = 1, b = 2;`): a statement of its own for each.
+"""Refuses assignments, calls and increments joined by a comma (`a = 1, b(2), ++c;`): a statement of its own for each.
+A list of fields given to a visitor (`v("name", h.name), v("kernel", h.kernel);`) is one.
 
-usage: check_statements.py [PATH...]     exits 1 with a line for each use; --baseline: see check_words.py."""
+usage: check_statements.py [PATH...]     exits 1 with a line for each use"""
 
 import re
 import sys
@@ -11,8 +12,10 @@ import check_words
 
 # Comments, then literals: neither is code.
 NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![\w])'(?:\\.|[^'\\\n])+'", re.S)
-CONTROL = re.compile(r"^(?:else|do|case [^:]*:|default:|\w+:(?!:))\s+|^(?:if|while|for|switch)(?: constexpr)?\s*\(")
+CONTROL = re.compile(r"^(?:else|do|case (?:[^:]|::)*:(?!:)|default:|\w+:(?!:))\s+|^(?:if|while|for|switch)(?: constexpr)?\s*\(")
 ASSIGNMENT = re.compile(r"^(?:\+\+|--)?[\w.:*()\[\]>-]+\s*(?:[-+*/|&^%]|<<|>>)?=(?!=)")
+CALL = re.compile(r"^[\w.:>\[\]-]+\(.*\)$|^\+\+|^--", re.S)
+NO_STATEMENT = re.compile(r"^(?:using|typedef|template|return|co_return)\b|^v\(")
 
 
 INITIALIZER_ENDS = re.compile(r"\}\s*[,;)\]}.+?:*/-]")
@@ -65,8 +68,11 @@ def is_joined(parts):
     first = parts[0].partition("=")[0].rstrip("+-*/|&^%<> ")
     if parts[0].replace("<<", "").count("<") > parts[0].count(">"):
         return False  # a template's arguments
-    expression = not re.search(r"\w[\s*&>]+\w", re.sub(r"[(\[].*[)\]]", "", first, flags=re.S))
-    return len(parts) > 1 and expression and any(ASSIGNMENT.match(part.strip()) for part in parts)
+    if len(parts) < 2 or NO_STATEMENT.match(parts[0]):
+        return False
+    declared = re.search(r"\w[\s*&>]+\w", re.sub(r"[(\[].*[)\]]", "", first, flags=re.S))
+    stripped = [part.strip() for part in parts]
+    return not declared and (any(map(ASSIGNMENT.match, stripped)) or any(map(CALL.match, stripped[1:])))
 
 
 def uses(path):
@@ -76,4 +82,4 @@ def uses(path):
 
 
 if __name__ == "__main__":
-    sys.exit(check_words.run("statements", uses, (".h", ".c", ".cpp"), "assignments joined by a comma"))
+    sys.exit(check_words.run("statements", uses, (".h", ".c", ".cpp"), "statements joined by a comma"))

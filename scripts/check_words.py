@@ -3,18 +3,14 @@
 """Refuses retired words in identifiers, comments, help, report text and pages, so that one term keeps
 one meaning.
 
-usage: check_words.py [PATH...]     exits 1 with a line for each use; --count: a table by folder.
---baseline: a folder that scripts/form_baseline.txt lists may hold as many uses as it says, no more; any
-other folder none. --write-baseline: lists today's."""
+usage: check_words.py [PATH...]     exits 1 with a line for each use"""
 
-import collections
 import pathlib
 import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BASELINE = ROOT / "scripts/form_baseline.txt"
 
 # What to write instead.
 RETIRED = {
@@ -64,19 +60,6 @@ def uses(path):
                 yield number, found.group(0), line.strip()
 
 
-def baseline():
-    """(check, folder) -> how many uses are left there."""
-    rows = [line.split() for line in BASELINE.read_text().splitlines() if line and line[0] != "#"]
-    return {(check, folder): int(count) for check, count, folder in rows}
-
-
-def write_baseline(check, counts):
-    head = [line for line in BASELINE.read_text().splitlines() if line.startswith("#")]
-    rows = {key: count for key, count in baseline().items() if key[0] != check}
-    rows.update({(check, folder): count for folder, count in counts.items()})
-    BASELINE.write_text("\n".join(head + [f"{key[0]} {count} {key[1]}" for key, count in sorted(rows.items())]) + "\n")
-
-
 def files(paths, kinds):
     names = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, capture_output=True, text=True,
                            check=True).stdout.splitlines()
@@ -88,23 +71,12 @@ def files(paths, kinds):
 
 def run(check, find, kinds, what):
     """`find` on each file of these kinds; the exit status."""
-    flags = {word for word in sys.argv[1:] if word.startswith("--")}
-    counts, lines = collections.Counter(), collections.defaultdict(list)
-    for name, path in files([word for word in sys.argv[1:] if word not in flags], kinds):
-        folder = str(pathlib.Path(name).parent)
-        for number, found, line in find(path):
-            counts[folder] += 1
-            lines[folder].append(f"{name}:{number}: {what}: '{found}': {line[:120]}")
-    if "--write-baseline" in flags:
-        write_baseline(check, counts)
-        return 0
-    allowed = baseline() if "--baseline" in flags else {}
-    wrong = [folder for folder in counts if counts[folder] > allowed.get((check, folder), 0)]
-    for folder in sorted(wrong, key=lambda f: -counts[f]):
-        print(f"{counts[folder]:6} {folder}" if "--count" in flags else "\n".join(lines[folder]))
-    if wrong:
-        print(f"{check}: {sum(counts[f] for f in wrong)} {what}", file=sys.stderr)
-    return 1 if wrong else 0
+    lines = [f"{name}:{number}: {what}: '{found}': {line[:120]}" for name, path in files(sys.argv[1:], kinds)
+             for number, found, line in find(path)]
+    if lines:
+        print("\n".join(lines))
+        print(f"{check}: {len(lines)} {what}", file=sys.stderr)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -221,7 +221,10 @@ static inline int stallprof_a_lock(struct stallprof_a_own* own) {
 
 static inline uint32_t stallprof_a_thread(uint32_t pid) {
   static __thread uint32_t tid, of;
-  if (of != pid) tid = (uint32_t)syscall(SYS_gettid), of = pid;
+  if (of != pid) {
+    tid = (uint32_t)syscall(SYS_gettid);
+    of = pid;
+  }
   return tid;
 }
 
@@ -299,8 +302,10 @@ static inline void stallprof_end(stallprof_mark mark) {
     words[4] = mark.phase;
     stallprof_a_put(words, 6, STALLPROF_A_SPAN, 3, &mark);
   } else { /* Range: duration, name, domain */
-    words[4] = 4, memcpy(words + 5, "step", 4);
-    words[6] = 9, memcpy(words + 7, "stallprof", 9);
+    words[4] = 4;
+    memcpy(words + 5, "step", 4);
+    words[6] = 9;
+    memcpy(words + 7, "stallprof", 9);
     stallprof_a_put(words, 9, STALLPROF_A_RANGE, 3, &mark);
   }
 }

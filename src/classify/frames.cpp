@@ -55,9 +55,10 @@ bool fitsGlob(std::string_view text, std::string_view pattern, bool open) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       mark = t;
-    } else if (p < pattern.size() && pattern[p] == text[t])
-      ++p, ++t;
-    else if (star != std::string_view::npos) {
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
       p = star + 1;
       t = ++mark;
     } else

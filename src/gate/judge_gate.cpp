@@ -85,7 +85,10 @@ void findNew(GateResult& result, const Policy& policy, std::span<const GateRun> 
       continue;
     NewFinding found{suspect, Level::kInfo, 0};
     for (const FindingRule& rule : policy.findings)
-      if (matches(rule, suspect.id)) found.level = rule.level, found.line = rule.line;
+      if (matches(rule, suspect.id)) {
+        found.level = rule.level;
+        found.line = rule.line;
+      }
     result.newFindings.push_back(std::move(found));
   }
 }

@@ -48,8 +48,10 @@ std::string addChecks(const MetricEntry& entry, Policy& policy) {
 std::string applyWaiver(const Waiver& waiver, Policy& policy) {
   bool used = false;
   for (Check& check : policy.checks)
-    if (check.path == waiver.metric)
-      check.waiver = waiver.reason + " (until " + waiver.expires + ")", used = true;
+    if (check.path == waiver.metric) {
+      check.waiver = waiver.reason + " (until " + waiver.expires + ")";
+      used = true;
+    }
   return used ? "" : "a waiver for " + inQuotes(waiver.metric) + ", which no [[metric]] asks of";
 }
 

@@ -330,7 +330,8 @@ Manifest manifestOf(const KinetoTrace& trace, const std::string& file) {
   const auto set = [&](const char* name, std::int64_t value) {
     if (value >= 0) manifest.environment.emplace_back(name, Untrusted(std::to_string(value)));
   };
-  set("RANK", trace.rank), set("WORLD_SIZE", trace.world);
+  set("RANK", trace.rank);
+  set("WORLD_SIZE", trace.world);
   return manifest;
 }
 

@@ -73,7 +73,9 @@ class Copier {
       if (!stack.data.stack.none()) add(stack.at, stack.data);
     for (const ThreadLife& t : trace_.threads) {
       add(t.seen, ThreadSeen{t.id, t.process, t.tid, t.name});
-      table(t.slices), table(t.stacks), table(t.natives);
+      table(t.slices);
+      table(t.stacks);
+      table(t.natives);
     }
   }
   const Trace& trace_;

@@ -133,51 +133,63 @@ void showGpm(const nv::Api& api, nv::Device device) {
 void showDevice(const nv::Api& api, unsigned index, nv::Device device) {
   char text[128] = {};
   (void)ask("uuid", api.uuid, device, text, 96u);
-  std::printf(" %s", text), end();
+  std::printf(" %s", text);
+  end();
   (void)ask("name", api.name, device, text, 96u);
-  std::printf(" %s (index %u)", text, index), end();
+  std::printf(" %s (index %u)", text, index);
+  end();
   int major = -1, minor = -1;
   (void)ask("capability", api.capability, device, &major, &minor);
-  std::printf(" %d.%d", major, minor), end();
+  std::printf(" %d.%d", major, minor);
+  end();
   nv::Attributes attributes{};
   (void)ask("attributes", api.attributes, device, &attributes);
   std::printf(" sms %u memory %llu MiB", attributes.multiprocessors,
-              static_cast<unsigned long long>(attributes.memoryMib)),
-      end();
+              static_cast<unsigned long long>(attributes.memoryMib));
+  end();
   unsigned a = 0, b = 0;
   (void)ask("migMode", api.migMode, device, &a, &b);
-  std::printf(" current %u pending %u", a, b), end();
+  std::printf(" current %u pending %u", a, b);
+  end();
   (void)ask("migCount", api.migCount, device, &a);
-  std::printf(" %u", a), end();
+  std::printf(" %u", a);
+  end();
   nv::Memory memory{};
   (void)ask("memory", api.memory, device, &memory);
   std::printf(" total %llu used %llu", static_cast<unsigned long long>(memory.total),
-              static_cast<unsigned long long>(memory.used)),
-      end();
+              static_cast<unsigned long long>(memory.used));
+  end();
   nv::MemoryV2 memory2{nv::kMemoryV2, 0, 0, 0, 0};
   (void)ask("memoryV2", api.memoryV2, device, &memory2);
   std::printf(" total %llu reserved %llu used %llu", static_cast<unsigned long long>(memory2.total),
               static_cast<unsigned long long>(memory2.reserved),
-              static_cast<unsigned long long>(memory2.used)),
-      end();
+              static_cast<unsigned long long>(memory2.used));
+  end();
   nv::Utilization utilization{};
   (void)ask("utilization", api.utilization, device, &utilization);
-  std::printf(" gpu %u %% memory %u %%", utilization.gpu, utilization.memory), end();
+  std::printf(" gpu %u %% memory %u %%", utilization.gpu, utilization.memory);
+  end();
   (void)ask("power", api.power, device, &a);
-  std::printf(" %u mW", a), end();
+  std::printf(" %u mW", a);
+  end();
   unsigned long long wide = 0;
   (void)ask("energy", api.energy, device, &wide);
-  std::printf(" %llu mJ", wide), end();
+  std::printf(" %llu mJ", wide);
+  end();
   for (const int type : {0, 1, 2}) {
     (void)ask("clock", api.clock, device, type, &a);
-    std::printf(" type %d: %u MHz", type, a), end();
+    std::printf(" type %d: %u MHz", type, a);
+    end();
     (void)ask("maxClock", api.maxClock, device, type, &a);
-    std::printf(" type %d: %u MHz", type, a), end();
+    std::printf(" type %d: %u MHz", type, a);
+    end();
   }
   (void)ask("temperature", api.temperature, device, 0, &a);
-  std::printf(" %u C", a), end();
+  std::printf(" %u C", a);
+  end();
   (void)ask("clockReasons", api.clockReasons, device, &wide);
-  std::printf(" 0x%llx", wide), end();
+  std::printf(" 0x%llx", wide);
+  end();
   showFields(api, device);
   showProcesses("processes", api.processes, device);
   showProcesses("mpsProcesses", api.mpsProcesses, device);
@@ -252,10 +264,12 @@ int main(int argc, char** argv) {
   if (code != nv::kSuccess) return 1;
   char version[96] = {};
   (void)ask("driverVersion", api.driverVersion, version, 96u);
-  std::printf(" %s", version), end();
+  std::printf(" %s", version);
+  end();
   unsigned count = 0;
   (void)ask("count", api.count, &count);
-  std::printf(" %u", count), end();
+  std::printf(" %u", count);
+  end();
   std::vector<nv::Device> devices;
   for (unsigned i = 0; i < count; ++i) {
     nv::Device device = nullptr;

@@ -69,8 +69,10 @@ void putCode(Memory& memory, const Layout& l) {
   memory.word(kCode + l.lineTable, kTable);
   memory.put<std::uint32_t>(kCode + l.firstLine, 7);
   if (l.copies != 0) memory.word(kCode + l.copies, kCopies);
-  memory.word(kCopies, 2), memory.word(kCopies + 16, kCopies + 24);
-  putText(memory, l, kName, "work"), putText(memory, l, kFile, "train.py");
+  memory.word(kCopies, 2);
+  memory.word(kCopies + 16, kCopies + 24);
+  putText(memory, l, kName, "work");
+  putText(memory, l, kFile, "train.py");
   const std::string table = l.lines == LineFormat::kLnotab      ? std::string("\0\1\4\5", 4)
                             : l.lines == LineFormat::kLinetable ? std::string("\4\1\x20\5", 4)
                                                                 : std::string("\xeb\2\xeb\4", 4);
@@ -87,8 +89,10 @@ void putThread(Memory& memory, const Layout& l) {
   memory.word(kThread + l.frame, l.viaCframe ? kCframe : innermost);
   if (l.viaCframe) memory.word(kCframe + l.cframeFrame, innermost);
   if (l.chunk == 0) return;
-  memory.word(kThread + l.chunk, kChunk), memory.word(kThread + l.chunk + 8, kFrame + l.frameBytes);
-  memory.word(kChunk + 8, 256), memory.word(kChunk + 16, 12);
+  memory.word(kThread + l.chunk, kChunk);
+  memory.word(kThread + l.chunk + 8, kFrame + l.frameBytes);
+  memory.word(kChunk + 8, 256);
+  memory.word(kChunk + 16, 12);
 }
 
 // All but what is at the runtime's begin from 3.13 on.
@@ -128,10 +132,17 @@ std::vector<std::uint64_t> debugOffsets(unsigned minor, bool freeThreaded) {
   const std::uint64_t code = 200 + head;
   add({code, 112, 120, 128, 136, 68, x, x, x, code});
   if (minor == 14) add({freeThreaded ? 192u : 0u});
-  add({16 + head, 8 + head}), add({x, x, x, x}), add({x, x, x}), add({x, x, x});
+  add({16 + head, 8 + head});
+  add({x, x, x, x});
+  add({x, x, x});
+  add({x, x, x});
   if (minor == 14) add({x, x, x, x});
-  add({x, x, x}), add({x, x}), add({x, x, x});
-  add({x, 16 + head, 32 + head}), add({x, 32 + head, 16 + head, 40 + head}), add({x, 8});
+  add({x, x, x});
+  add({x, x});
+  add({x, x, x});
+  add({x, 16 + head, 32 + head});
+  add({x, 32 + head, 16 + head, 40 + head});
+  add({x, 8});
   return w;
 }
 

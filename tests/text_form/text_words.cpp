@@ -47,8 +47,10 @@ bool readQuoted(std::string_view& rest, std::string& into) {
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 bool readWord(std::string_view& rest, TextWord& word) {
-  while (!rest.empty() && !blank(rest[0]) && rest[0] != '=')
-    word.name.push_back(rest[0]), rest.remove_prefix(1);
+  while (!rest.empty() && !blank(rest[0]) && rest[0] != '=') {
+    word.name.push_back(rest[0]);
+    rest.remove_prefix(1);
+  }
   if (rest.empty() || rest[0] != '=') return true;
   rest.remove_prefix(1);
   if (!rest.empty() && rest[0] == '"') {
@@ -56,7 +58,10 @@ bool readWord(std::string_view& rest, TextWord& word) {
     rest.remove_prefix(1);
     return readQuoted(rest, word.value);
   }
-  while (!rest.empty() && !blank(rest[0])) word.value.push_back(rest[0]), rest.remove_prefix(1);
+  while (!rest.empty() && !blank(rest[0])) {
+    word.value.push_back(rest[0]);
+    rest.remove_prefix(1);
+  }
   return true;
 }
 

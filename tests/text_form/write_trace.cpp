@@ -45,22 +45,42 @@ void addLives(Lines& into) {
 std::string traceText(const Trace& trace) {
   Lines all{trace, {}};
   addLives(all);
-  all.addAll(trace.host), all.addAll(trace.disks), all.addAll(trace.networks);
-  all.addAll(trace.cgroups), all.addAll(trace.files), all.addAll(trace.syscalls);
+  all.addAll(trace.host);
+  all.addAll(trace.disks);
+  all.addAll(trace.networks);
+  all.addAll(trace.cgroups);
+  all.addAll(trace.files);
+  all.addAll(trace.syscalls);
   all.addAll(trace.places);
   all.addAll(trace.counters);
-  all.addAll(trace.frameworks), all.addAll(trace.settings), all.addAll(trace.loaders);
+  all.addAll(trace.frameworks);
+  all.addAll(trace.settings);
+  all.addAll(trace.loaders);
   all.addAll(trace.iterators);
-  all.addAll(trace.fetches), all.addAll(trace.workers), all.addAll(trace.tasks),
-      all.addAll(trace.slowSamples);
-  all.addAll(trace.optimizerSteps), all.addAll(trace.turns), all.addAll(trace.spans),
-      all.addAll(trace.clocks);
-  all.addAll(trace.sources), all.addAll(trace.losses), all.addAll(trace.gaps);
+  all.addAll(trace.fetches);
+  all.addAll(trace.workers);
+  all.addAll(trace.tasks);
+  all.addAll(trace.slowSamples);
+  all.addAll(trace.optimizerSteps);
+  all.addAll(trace.turns);
+  all.addAll(trace.spans);
+  all.addAll(trace.clocks);
+  all.addAll(trace.sources);
+  all.addAll(trace.losses);
+  all.addAll(trace.gaps);
   all.addAll(trace.pauses);
-  all.addAll(trace.ends), all.addAll(trace.recorder), all.addAll(trace.signals);
-  all.addAll(trace.devices), all.addAll(trace.deviceTraces), all.addAll(trace.deviceSpans);
-  all.addAll(trace.deviceWorks), all.addAll(trace.deviceUses), all.addAll(trace.deviceCalls);
-  all.addAll(trace.deviceCallUses), all.addAll(trace.ranges), all.addAll(trace.deviceUsages);
+  all.addAll(trace.ends);
+  all.addAll(trace.recorder);
+  all.addAll(trace.signals);
+  all.addAll(trace.devices);
+  all.addAll(trace.deviceTraces);
+  all.addAll(trace.deviceSpans);
+  all.addAll(trace.deviceWorks);
+  all.addAll(trace.deviceUses);
+  all.addAll(trace.deviceCalls);
+  all.addAll(trace.deviceCallUses);
+  all.addAll(trace.ranges);
+  all.addAll(trace.deviceUsages);
   all.addAll(trace.deviceProcesses);
   std::stable_sort(all.lines.begin(), all.lines.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

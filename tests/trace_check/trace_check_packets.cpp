@@ -208,10 +208,12 @@ class PacketCheck {
         known(sequence.categories);
         break;
       case event::kNameIid:
-        event.name = true, known(sequence.names);
+        event.name = true;
+        known(sequence.names);
         break;
       case event::kName:
-        event.name = true, lanes_.text(field.bytes);
+        event.name = true;
+        lanes_.text(field.bytes);
         break;
       case event::kAnnotation:
         annotation(field.bytes, sequence);

@@ -193,21 +193,33 @@ struct Table {
 };
 
 void hookCore(const Table& t) {
-  t.set(kMarkEx, onMarkEx), t.set(kMarkA, onMarkA), t.set(kMarkW, onMarkW);
-  t.set(kRangeStartEx, onStartEx), t.set(kRangeStartA, onStartA), t.set(kRangeStartW, onStartW);
+  t.set(kMarkEx, onMarkEx);
+  t.set(kMarkA, onMarkA);
+  t.set(kMarkW, onMarkW);
+  t.set(kRangeStartEx, onStartEx);
+  t.set(kRangeStartA, onStartA);
+  t.set(kRangeStartW, onStartW);
   t.set(kRangeEnd, onEnd);
-  t.set(kRangePushEx, onPushEx), t.set(kRangePushA, onPushA), t.set(kRangePushW, onPushW);
+  t.set(kRangePushEx, onPushEx);
+  t.set(kRangePushA, onPushA);
+  t.set(kRangePushW, onPushW);
   t.set(kRangePop, onPop);
-  t.set(kNameCategoryA, onCategoryA), t.set(kNameCategoryW, onCategoryW);
+  t.set(kNameCategoryA, onCategoryA);
+  t.set(kNameCategoryW, onCategoryW);
 }
 
 void hookCore2(const Table& t) {
   t.set(kDomainMarkEx, onDomainMark);
-  t.set(kDomainRangeStartEx, onDomainStart), t.set(kDomainRangeEnd, onDomainEnd);
-  t.set(kDomainRangePushEx, onDomainPush), t.set(kDomainRangePop, onDomainPop);
-  t.set(kDomainNameCategoryA, onDomainCategoryA), t.set(kDomainNameCategoryW, onDomainCategoryW);
-  t.set(kDomainRegisterStringA, onRegisterA), t.set(kDomainRegisterStringW, onRegisterW);
-  t.set(kDomainCreateA, onDomainCreateA), t.set(kDomainCreateW, onDomainCreateW);
+  t.set(kDomainRangeStartEx, onDomainStart);
+  t.set(kDomainRangeEnd, onDomainEnd);
+  t.set(kDomainRangePushEx, onDomainPush);
+  t.set(kDomainRangePop, onDomainPop);
+  t.set(kDomainNameCategoryA, onDomainCategoryA);
+  t.set(kDomainNameCategoryW, onDomainCategoryW);
+  t.set(kDomainRegisterStringA, onRegisterA);
+  t.set(kDomainRegisterStringW, onRegisterW);
+  t.set(kDomainCreateA, onDomainCreateA);
+  t.set(kDomainCreateW, onDomainCreateW);
 }
 
 void hookAll(NvtxGetExportTable get) {

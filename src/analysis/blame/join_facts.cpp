@@ -135,8 +135,11 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
       all.calls, std::move(part.calls), [](const CallUse& c) { return c.name; },
       [](CallUse& to, const CallUse& from) { addUse(to, from); });
   const auto time = [](const auto& use) { return use.time; };
-  largestFirst(all.kernels, time), largestFirst(all.copies, time), largestFirst(all.calls, time);
-  join(all.syncSite, part.syncSite), join(all.copySite, part.copySite);
+  largestFirst(all.kernels, time);
+  largestFirst(all.copies, time);
+  largestFirst(all.calls, time);
+  join(all.syncSite, part.syncSite);
+  join(all.copySite, part.copySite);
 }
 
 void joinEpochs(std::vector<Epoch>& all, std::vector<Epoch>&& part) {

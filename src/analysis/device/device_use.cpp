@@ -58,7 +58,8 @@ void addKernel(const DeviceUse& use, Names& names, std::map<std::string, KernelU
   sum.count += use.count;
   addUp(sum.time, use.time);
   if (use.filled < Nanos{}) return;
-  addUp(sum.filled, use.filled), addUp(sum.filledOf, use.time);
+  addUp(sum.filled, use.filled);
+  addUp(sum.filledOf, use.time);
 }
 
 template <class Map>

@@ -77,7 +77,8 @@ class Function {
       single += (here < 2) + (all - here < 2);
       loop.iterations.push_back({begin, end});
       loop.time += end - begin;
-      lengths.push_back(seconds(end - begin)), samples.push_back(all);
+      lengths.push_back(seconds(end - begin));
+      samples.push_back(all);
     }
     const auto count = static_cast<double>(lengths.size());
     if (lengths.size() < kMinIterations || single > kFewSingle * count) return {};

@@ -116,8 +116,12 @@ void summary(Html& html, const Panel& panel) {
   for (const Series& s : panel.series) {
     double sum = 0, peak = 0;
     std::size_t known = 0;
-    for (const double value : s.values)
-      if (std::isfinite(value)) sum += value, peak = std::max(peak, value), ++known;
+    for (const double value : s.values) {
+      if (!std::isfinite(value)) continue;
+      sum += value;
+      peak = std::max(peak, value);
+      ++known;
+    }
     const auto item = html.open("span");
     dot(html, s.hue);
     html.text(s.name + ": mean " +

@@ -37,7 +37,8 @@ struct Merged {
       if (count[kind] == 0) firstStep = ref.row;
       lastStep = ref.row;
     }
-    ++count[kind], time[kind] += ref.end - ref.begin;
+    ++count[kind];
+    time[kind] += ref.end - ref.begin;
   }
 
   void write(TraceSlice& slice) const {

@@ -64,7 +64,10 @@ std::vector<std::pair<std::string, std::uint64_t>> NativeFrames::split(StackId s
   if (found == under_.end()) return {{std::string(), total}};
   std::map<std::string, std::uint64_t> samples;
   std::uint64_t all = 0;
-  for (const auto& [place, count] : found->second) samples[nameOf(place)] += count, all += count;
+  for (const auto& [place, count] : found->second) {
+    samples[nameOf(place)] += count;
+    all += count;
+  }
   std::vector<std::pair<std::string, std::uint64_t>> parts;
   std::uint64_t passed = 0, given = 0;
   for (const auto& [name, count] : samples) {

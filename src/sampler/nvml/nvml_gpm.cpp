@@ -83,7 +83,8 @@ void NvmlGpm::take(Nanos span, DeviceUsage& usage) {
     if (rate.code != nvml::kSuccess || !(rate.value >= 0 && rate.value < 1e6)) return;
     total = std::max(total, 0.0) + rate.value * 1048576 * seconds(span);
   };
-  add(metrics[4], sent_), add(metrics[5], received_);
+  add(metrics[4], sent_);
+  add(metrics[5], received_);
   if (sent_ >= 0) usage.sentBytes = static_cast<std::int64_t>(sent_);
   if (received_ >= 0) usage.receivedBytes = static_cast<std::int64_t>(received_);
 }

@@ -45,7 +45,10 @@ struct Memory {
 
 Memory makeMemory() {
   const int fd = memfd_create("activity", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, STALLPROF_ACTIVITY_BYTES) != 0) std::perror("memfd"), _exit(125);
+  if (fd < 0 || ftruncate(fd, STALLPROF_ACTIVITY_BYTES) != 0) {
+    std::perror("memfd");
+    _exit(125);
+  }
   void* at = mmap(nullptr, STALLPROF_ACTIVITY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   auto* header = static_cast<Header*>(at);
   header->magic = STALLPROF_ACTIVITY_MAGIC;
@@ -98,7 +101,10 @@ void drainArea(AreaMemory& area, Seen& seen, bool exited) {
     const std::size_t bytes = full ? area.buffer[i].bytes : STALLPROF_ACTIVITY_BUFFER_BYTES;
     readBuffer(area, area.data[i], bytes, seen, !full);
     const std::uint64_t number = seen.full++ + seen.torn;
-    if (!full) --seen.full, ++seen.torn;
+    if (!full) {
+      --seen.full;
+      ++seen.torn;
+    }
     char name[64];
     std::snprintf(name, sizeof name, "buffer-%05lu%s.bin", number, full ? "" : "-torn");
     keep(name, area.data[i], bytes);

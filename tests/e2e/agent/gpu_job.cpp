@@ -139,7 +139,10 @@ void resumeAfter(long ms) {
     std::FILE* stat = std::fopen(name.c_str(), "r");
     if (stat == nullptr || std::fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) break;
     std::fclose(stat);
-    if (state == 'T') nap(ms), kill(us, SIGCONT);
+    if (state == 'T') {
+      nap(ms);
+      kill(us, SIGCONT);
+    }
   }
   _exit(0);
 }

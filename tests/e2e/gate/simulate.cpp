@@ -103,7 +103,8 @@ Judged judged(World& world, const Setting& setting, const Policy& policy) {
   const Policy each = policyOfInterim(policy, samples.size());
   std::vector<GateRun> base, head;
   for (const std::size_t runs : samples) {
-    addRuns(base, world, false, runs), addRuns(head, world, true, runs);
+    addRuns(base, world, false, runs);
+    addRuns(head, world, true, runs);
     Result<GateResult> result = judgeGate(each, base, head);
     if (!result.ok()) std::abort();
     if (runs == samples.back() || !wantsMore(result.value()))

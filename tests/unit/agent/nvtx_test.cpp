@@ -318,7 +318,10 @@ TEST_CASE("many threads at one time lose nothing uncounted") {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([] {
-      for (int i = 0; i < kEach; ++i) push("work"), pop();
+      for (int i = 0; i < kEach; ++i) {
+        push("work");
+        pop();
+      }
     });
   for (std::thread& thread : threads) thread.join();
   std::uint64_t seen = 0, lost = 0;

@@ -251,7 +251,8 @@ TEST_CASE("pinned copies at the link's speed fill the link; slower ones have ano
 TEST_CASE("a pin thread at a full core, while the trainer waits") {
   Training t{.compute = 6, .waitLoad = 4};
   Facts f = withDevice(t, {.kernels = 6});
-  f.trace.processes.resize(1), f.trace.threads.resize(2);
+  f.trace.processes.resize(1);
+  f.trace.threads.resize(2);
   f.trace.processes[0].id = ProcessId{1};
   f.trace.processes[0].threads = {ThreadId{2}};
   ThreadLife& pin = f.trace.threads[1];

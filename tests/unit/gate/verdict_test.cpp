@@ -138,11 +138,13 @@ TEST_CASE("other hosts, and commands that failed, are not judged") {
   Policy lenient = defaultPolicy();
   lenient.mismatchWarns = true;
   CHECK(judged(base, head, lenient).outcome == Outcome::kPass);
-  lenient.mismatchWarns = false, lenient.match = {"cores"};
+  lenient.mismatchWarns = false;
+  lenient.match = {"cores"};
   CHECK(judged(base, head, lenient).outcome == Outcome::kPass);
   head[5].exitCode = 1;
   CHECK(exitStatus(judged(base, head).outcome) == 4);
-  head[5].exitCode.reset(), head[5].exitSignal = 9;
+  head[5].exitCode.reset();
+  head[5].exitSignal = 9;
   CHECK_THAT(judged(base, head).headline, Contains("'run-5' died of signal 9"));
   // A base that failed first may have kept every head from being run.
   CHECK(exitStatus(judged({head[5]}, {}).outcome) == 4);

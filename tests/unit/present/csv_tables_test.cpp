@@ -25,7 +25,8 @@ std::vector<std::vector<std::string>> parse(const std::string& csv) {
     } else if (csv[i] == ',') {
       rows.back().emplace_back();
     } else if (csv.compare(i, 2, "\r\n") == 0) {
-      ++i, rows.push_back({""});
+      ++i;
+      rows.push_back({""});
     } else {
       cell += csv[i];
     }

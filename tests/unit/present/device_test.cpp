@@ -30,7 +30,8 @@ DeviceInfo starved() {
   d.idle = DeviceInfo::IdleRatio{};
   d.idle->transform = 0.5;
   d.idle->launch = 0.1;
-  d.memoryTotal = 80'000'000'000, d.memoryPeak = 20'000'000'000;
+  d.memoryTotal = 80'000'000'000;
+  d.memoryPeak = 20'000'000'000;
   info.devices.push_back(d);
   info.kernels.push_back({Untrusted("evil\x1b[31m<script>"), "matmul", 10, Nanos(1000), 1.0, 0.5});
   info.categories.push_back({"matmul", 10, Nanos(1000), 1.0});

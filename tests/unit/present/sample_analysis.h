@@ -250,13 +250,17 @@ inline Analysis hostile() {
   const std::string bytes = hostileBytes();
   const Untrusted name(bytes);
   a.run.command.assign(500, name);
-  a.run.host.cpuModel = bytes, a.run.host.gpus = {bytes}, a.run.framework = bytes;
-  a.run.loaders[0].kind = bytes, a.run.loaders[0].where = {name, name, 7};
+  a.run.host.cpuModel = bytes;
+  a.run.host.gpus = {bytes};
+  a.run.framework = bytes;
+  a.run.loaders[0].kind = bytes;
+  a.run.loaders[0].where = {name, name, 7};
   a.coverage.sources.assign(60, {bytes, Coverage::kPartial, bytes});
   a.coverage.losses.assign(60, {bytes, 1});
   a.ceilings.assign(60, {bytes, 1, 1, bytes, "inferred"});
   Finding finding = a.findings[0];
-  finding.title = bytes, finding.where = finding.hot = {name, name, 7};
+  finding.title = bytes;
+  finding.where = finding.hot = {name, name, 7};
   finding.native = {name, name, 0.5};
   finding.evidence.assign(60, {bytes, 1.0, bytes});
   Advice advice = finding.advice[0];
@@ -270,7 +274,8 @@ inline Analysis hostile() {
     a.findings.push_back(finding);
   }
   NativeInfo::Function function;
-  function.leaf = {name, name, 0.5}, function.below = {name, name, 7};
+  function.leaf = {name, name, 0.5};
+  function.below = {name, name, 7};
   function.className = "program";
   function.role = "worker";
   function.samples = 500;

@@ -74,7 +74,10 @@ void waitInEveryWay(const std::string& cached) {
     std::vector<char> buffer(1 << 16);
     for (;;) forget(::pread(fd, buffer.data(), buffer.size(), 0));
   });
-  if (::fork() == 0) nap(60'000), ::_exit(0);
+  if (::fork() == 0) {
+    nap(60'000);
+    ::_exit(0);
+  }
   forget(::waitpid(-1, nullptr, 0));
   nap(60'000);
 }

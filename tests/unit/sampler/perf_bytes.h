@@ -12,7 +12,11 @@ namespace stallprof::testing {
 
 class PerfBytes {
  public:
-  PerfBytes(std::uint32_t type, std::uint16_t misc) { add(type), add(misc), add(std::uint16_t{0}); }
+  PerfBytes(std::uint32_t type, std::uint16_t misc) {
+    add(type);
+    add(misc);
+    add(std::uint16_t{0});
+  }
   template <class T>
   PerfBytes& add(T value) {
     const std::size_t at = bytes_.size();

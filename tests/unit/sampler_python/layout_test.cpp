@@ -189,11 +189,14 @@ TEST_CASE("the lock shows how many wait for it, asleep or awake") {
   };
   CHECK(waiting() == 0);
   Waiter asks{lock, false}, asksToo{lock, false}, gaveItUp{lock, true};
-  asks.awaitInside(), asksToo.awaitInside();
+  asks.awaitInside();
+  asksToo.awaitInside();
   CHECK(waiting() >= 2);
   gaveItUp.awaitInside();
   CHECK(waiting() == 3);
-  asks.end(), asksToo.end(), gaveItUp.end();
+  asks.end();
+  asksToo.end();
+  gaveItUp.end();
   CHECK(waiting() == 0);
   // glibc 2.42: __wrefs at 28, and a sequence at 36.
   const auto newer = [&](pthread_cond_t& condition, std::uint32_t waits) {
@@ -201,7 +204,8 @@ TEST_CASE("the lock shows how many wait for it, asleep or awake") {
     std::memset(&condition, 0, sizeof condition);
     std::memcpy(reinterpret_cast<char*>(&condition) + 28, words, sizeof words);
   };
-  newer(lock.taken, 2), newer(lock.handedOver, 1);
+  newer(lock.taken, 2);
+  newer(lock.handedOver, 1);
   CHECK(waiting() == 3);
   // Another C library's condition: more than there are threads is no count of them.
   std::memset(&lock.taken, 0xff, sizeof lock.taken);
