@@ -22,8 +22,8 @@ constexpr double kUnsampled = 3;
 // Seconds. Longer, a costly thread among many that take turns would be known as well, and a pace
 // that a burst slowed would come back too late.
 constexpr double kLongestRound = 4;
-// Levels at once, two octaves, while threads take turns: what those cost that had none is not
-// known.
+// Levels at once, two octaves: what threads cost that had no turn is not known, and an interval
+// without a thread that runs makes samples seem free.
 constexpr int kMaxFaster = 8;
 constexpr double kRecent = 2 - 0.1;  // seconds, but for what eight intervals may fall short of them
 
@@ -135,7 +135,7 @@ Pace Governor::update(Nanos wall, Nanos cpu, Nanos paced, Nanos job, Nanos pause
   if (!addSamples(interval, seconds(paced))) return pace();
   const int needed = levelWithin(kHighWatermark), safe = levelWithin(kLowWatermark);
   if (needed > level_) level_ = needed;
-  if (safe < level_) level_ = pace().turns > 1 ? std::max(safe, level_ - kMaxFaster) : safe;
+  if (safe < level_) level_ = std::max(safe, level_ - kMaxFaster);
   return pace();
 }
 

@@ -22,7 +22,7 @@ namespace stallprof {
 // - Repeated samples cost in proportion to the pace, so the cost at one level predicts that at any
 //   other. Estimate, normalized to level 0: the median of the intervals of the last 2 s, at
 //   least 3. An interval lasts 250 ms, or until something is sampled, or a round of the threads
-//   that take turns, 4 s at most; from such a pace it comes back in steps of two octaves.
+//   that take turns, 4 s at most. A slow pace comes back in steps of two octaves.
 // - The rest is independent of the pace: what each new thread costs once, the other samplers,
 //   writing. Most of it comes once a second, so it is summed over whole seconds. Estimate: the
 //   median of the last 5, or the mean of the last 2 where that is less: an import takes seconds,

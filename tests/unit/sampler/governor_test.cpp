@@ -107,6 +107,18 @@ TEST_CASE("what an import of seconds cost is forgotten two seconds after it") {
   CHECK(samples(settle(governor, 1, 0.1, 2)) > 40);
 }
 
+TEST_CASE("a time without a thread to sample brings a slow pace back in steps, not at once") {
+  Governor governor(ms(10));
+  double before = samples(settle(governor, 1, 10, 30));
+  CHECK(before < 2);
+  for (int i = 0; i < 240 && before < 100; ++i) {
+    const double now = samples(governor.update(kSecond / 4, ms(0.25), Nanos::zero()));
+    CHECK(now <= before * 4.01);
+    before = now;
+  }
+  CHECK(before == 100);
+}
+
 TEST_CASE("what is done once a second counts with its mean") {
   Governor governor(ms(10));
   double spent = 0;
