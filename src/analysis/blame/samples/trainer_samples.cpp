@@ -100,9 +100,8 @@ void TrainerSamples::take(const Piece* piece, const Sample& sample, bool idle) {
                  deviceIdle);
 }
 
-// What the program's own code is for, where a rule does not say; true: it fetches data.
-bool TrainerSamples::fetches(const StackLabel& label, const Place& place, const Sample& sample,
-                             SampleLabel& what) {
+bool TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
+                                  SampleLabel& what) {
   if (place.step && !stepless_ && timeline_.fetches.empty() && isBy(label, kTorchLoad))
     what = {Phase::kExtract, OverheadKind::kNone, kTorchLoad};
   if (const auto own = own_.claim(sample.stack->stack, label, what)) {
@@ -124,7 +123,7 @@ bool TrainerSamples::fetches(const StackLabel& label, const Place& place, const 
 TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place& place,
                                             const Sample& sample, SampleLabel what) {
   Seen seen;
-  seen.fetches = fetches(label, place, sample, what);
+  seen.fetches = labelOwnCode(label, place, sample, what);
   countCompilation(what, sample);
   Phase& phase = seen.phase = what.phase;
   seen.unclear = phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync;

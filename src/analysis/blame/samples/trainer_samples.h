@@ -34,8 +34,9 @@ class TrainerSamples {
  private:
   struct Place;
   struct Seen;
-  [[nodiscard]] bool fetches(const StackLabel& label, const Place& place, const Sample& sample,
-                             SampleLabel& what);
+  // Sets in `what` what the program's own code is for, where no rule says; true: it fetches data.
+  [[nodiscard]] bool labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
+                                  SampleLabel& what);
   [[nodiscard]] Seen seenIn(const StackLabel& label, const Place& place, const Sample& sample,
                             SampleLabel what);
   [[nodiscard]] Phase phaseInStep(const StackLabel& label, const Sample& sample, bool unclear,
