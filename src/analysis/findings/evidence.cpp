@@ -34,6 +34,11 @@ PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, doubl
   return s;
 }
 
+Workers workersOf(const LoaderSeen* loader) {
+  if (!loader || loader->workers <= 0) return Workers::kNone;
+  return loader->persistent ? Workers::kPersistent : Workers::kStartedEachEpoch;
+}
+
 // What others cost the job: no more than its threads waited for a core. Programs of a lower
 // priority give theirs up at once.
 double externalOf(const RunFacts& run) {
@@ -207,8 +212,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   const bool lacked = lackedCores(t, run);
   const auto steps = static_cast<double>(t.windowSteps());
   const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
-  const bool hasWorkers = loader && loader->workers > 0;
-  const Workload work = t.loader >= 0 && !loader ? Workload{} : workloadOf(t, hasWorkers);
+  const Workload work = t.loader >= 0 && !loader ? Workload{} : workloadOf(t, workersOf(loader));
   Evidence e{trace, t,
              run,   Gains(work, settingsOf(loader, run, external), perStep, lacked ? external : 0),
              {},    loader};

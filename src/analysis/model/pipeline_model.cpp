@@ -76,7 +76,11 @@ class Pipeline {
     return draw_[(first_ + i) % draw_.size()] % count;
   }
   [[nodiscard]] BatchDemand batch(std::size_t i) const {
-    return scaled(workload_.batches[drawn(i, workload_.batches.size())], settings_);
+    const bool first = i < workerCount() && (!settings_.persistent || settings_.slowFirsts);
+    std::size_t at = drawn(i, workload_.batches.size());
+    const auto& alike = first ? workload_.firsts : workload_.others;
+    if (!alike.empty() && workload_.batches[at].first != first) at = alike[drawn(i, alike.size())];
+    return scaled(workload_.batches[at], settings_);
   }
 
   void begin(std::size_t who, const Stages& stages) {

@@ -24,6 +24,15 @@ BatchDemand demandOf(const BatchWork& work) {
   return d;
 }
 
+// An epoch's indices go to its workers in turn, from the first on.
+bool madeFirst(const BatchWork& work) { return work.worker >= 0 && work.batch == work.worker; }
+
+void listFirsts(Workload& w) {
+  if (std::none_of(w.batches.begin(), w.batches.end(), std::mem_fn(&BatchDemand::first))) return;
+  for (std::size_t i = 0; i < w.batches.size(); ++i)
+    (w.batches[i].first ? w.firsts : w.others).push_back(i);
+}
+
 // Receiving a batch, in a step that is nothing but a step.
 Nanos usualLoad(const TrainerFacts& t) {
   Nanos sum = t.joined.plainSplit.load, minimum = Nanos::max();
@@ -132,10 +141,10 @@ double meanOf(const std::vector<Row>& rows, Of of) {
 
 }  // namespace
 
-Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
+Workload workloadOf(const TrainerFacts& t, Workers workers) {
   Workload w;
   w.device = deviceWork(t);
-  w.inProcess = !hasWorkers;
+  w.inProcess = workers == Workers::kNone;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
   Nanos between = betweenJoined(t.joined, usual);
@@ -153,6 +162,7 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
     ++batches;
     if (!t.joined.drawn(work.step)) continue;
     w.batches.push_back(demandOf(work));
+    w.batches.back().first = workers == Workers::kStartedEachEpoch && madeFirst(work);
     fetchCpu += w.batches.back().coreSeconds();
     if (work.bytes >= 0) {
       bytes += static_cast<double>(work.bytes);
@@ -162,8 +172,9 @@ Workload workloadOf(const TrainerFacts& t, bool hasWorkers) {
   mine *= weightOf(w.steps.size(), t.windowSteps());
   fetchCpu *= weightOf(w.batches.size(), batches);
   if (sized > 0) w.batchBytes = bytes / sized;
+  listFirsts(w);
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
-  const double cpu = positive(t.processCpu) - (hasWorkers ? 0 : fetchCpu);
+  const double cpu = positive(t.processCpu) - (w.inProcess ? fetchCpu : 0);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
   const Split outside = outsideSteps(t);
   addApart(t, outside, w);

@@ -19,6 +19,7 @@ struct BatchDemand {
   double pool = 1;     // cores it keeps busy meanwhile: above 1 with OpenMP or BLAS pools
   double put = 0;      // taking its index and handing the batch to the queue
   double excess = 0;   // share of blocked and cpu that slow samples take beyond the median
+  bool first = false;  // of a worker that was just started: its memory is not touched yet
   [[nodiscard]] double alone() const { return io + blocked + cpu + put; }
   [[nodiscard]] double coreSeconds() const { return cpu * pool; }
 };
@@ -35,6 +36,8 @@ struct StepDemand {
 
 struct Workload {
   std::vector<BatchDemand> batches;  // of the window, by delivery
+  std::vector<std::size_t> firsts;   // of `batches`: those that are, where any is,
+  std::vector<std::size_t> others;   // and those that are not
   std::vector<StepDemand> steps;     // of the window
   double trainerCpuRatio = 1;        // cores the trainer's process keeps busy in own + load
   double stepsPerEpoch = 0;          // 0: no epoch began in the window
@@ -49,7 +52,8 @@ struct Workload {
   double device = 0;  // a device's work a step, mean; 0: not known. No step gets shorter than that
 };
 
-[[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, bool hasWorkers);
+enum class Workers { kNone, kPersistent, kStartedEachEpoch };
+[[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, Workers workers);
 
 // Means over the window, for ceilings and evidence.
 struct Demand {

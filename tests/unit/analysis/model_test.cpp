@@ -181,6 +181,33 @@ TEST_CASE("workers that are started again add their start to every pass, persist
   CHECK(near(play(w, settings(2, 8)), 0.010 + (0.100 + 0.010) / 1000, 0.01));
 }
 
+TEST_CASE(
+    "workers that are started again make their first batches slowly, persistent ones do not") {
+  // Epochs of four batches by two workers: the first two of them take 50 ms, the others 10.
+  Workload w = steady(0.010, 0, 0.001, 0, 200);
+  w.stepsPerEpoch = 4;
+  for (std::size_t i = 0; i < w.batches.size(); ++i) {
+    w.batches[i].first = i % 4 < 2;
+    if (w.batches[i].first) w.batches[i].io = 0.050;
+    (w.batches[i].first ? w.firsts : w.others).push_back(i);
+  }
+  PipelineSettings s = settings(2, 8);
+  CHECK(near(play(w, s), (0.050 + 0.010 + 0.001 * 2) / 4, 0.01));
+  s.persistent = true;
+  CHECK(near(play(w, s), (0.010 + 0.010 + 0.001 * 2) / 4, 0.01));
+  s.slowFirsts = true;
+  CHECK(near(play(w, s), (0.050 + 0.010 + 0.001 * 2) / 4, 0.01));
+  CHECK(near(play(w, settings(0, 8)), 0.011, 0.01));  // made in the training's own process
+  // Epochs that begin elsewhere among the recorded batches have slow ones where they begin.
+  w.batches.push_back(w.batches.front());
+  std::rotate(w.batches.begin(), w.batches.end() - 1, w.batches.end());
+  w.firsts.clear();
+  w.others.clear();
+  for (std::size_t i = 0; i < w.batches.size(); ++i)
+    (w.batches[i].first ? w.firsts : w.others).push_back(i);
+  CHECK(near(play(w, settings(2, 8)), (0.050 + 0.010 + 0.001 * 2) / 4, 0.01));
+}
+
 TEST_CASE("a worker's pool slows with the cores it asks for") {
   Workload w = steady(0, 0.020, 0.001, 0);
   for (auto& b : w.batches) b.pool = 4;

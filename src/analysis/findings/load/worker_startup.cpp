@@ -47,9 +47,13 @@ Maybe<Finding> workerStartup(const Evidence& e) {
     addEvidence(f, "{} an epoch", {timeWord(w.startup)});
   PipelineSettings s = e.gains.base();
   s.persistent = true;
+  PipelineSettings slow = s;
+  // A worker that is kept makes a new iterator of such a set each epoch: what that takes is not
+  // known.
+  slow.slowFirsts = e.loader->iterable;
   return withAdvice(
       f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
-                   e.gains.predict(s),
+                   e.gains.predict(s, slow, s),
                    "the workers' memory stays in use between epochs; changes made to the "
                    "dataset object between epochs no longer reach them"),
           fewerWorkers(e)});
