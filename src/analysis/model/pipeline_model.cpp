@@ -75,12 +75,21 @@ class Pipeline {
   [[nodiscard]] std::size_t drawn(std::size_t i, std::size_t count) const {
     return draw_[(first_ + i) % draw_.size()] % count;
   }
+  // What the draw has for the epoch's batch or step `i`, or another where that is none of its kind.
+  template <class Demand>
+  [[nodiscard]] const Demand& alike(const std::vector<Demand>& all, const Firsts& known,
+                                    std::size_t i, bool first) const {
+    const Demand& here = all[drawn(i, all.size())];
+    const auto& kind = first ? known.firsts : known.others;
+    return kind.empty() || here.first == first ? here : all[kind[drawn(i, kind.size())]];
+  }
+  // An epoch begins as one does whose workers were just started.
+  [[nodiscard]] bool started() const {
+    return workerCount() > 0 && (!settings_.persistent || settings_.slowFirsts);
+  }
   [[nodiscard]] BatchDemand batch(std::size_t i) const {
-    const bool first = i < workerCount() && (!settings_.persistent || settings_.slowFirsts);
-    std::size_t at = drawn(i, workload_.batches.size());
-    const auto& alike = first ? workload_.firsts : workload_.others;
-    if (!alike.empty() && workload_.batches[at].first != first) at = alike[drawn(i, alike.size())];
-    return scaled(workload_.batches[at], settings_);
+    const bool first = started() && i < workerCount();
+    return scaled(alike(workload_.batches, workload_.ofBatches, i, first), settings_);
   }
 
   void begin(std::size_t who, const Stages& stages) {
@@ -174,7 +183,8 @@ class Pipeline {
   void step() {
     trainer_ = Doing::kStepping;
     dispatch();
-    Stages stages = stagesOf(workload_.steps[drawn(delivered_, workload_.steps.size())]);
+    Stages stages = stagesOf(
+        alike(workload_.steps, workload_.ofSteps, delivered_, started() && delivered_ == 0));
     if (delivered_ == 0 && sentLate()) {
       std::rotate(stages.begin(), stages.end() - 1, stages.end());
       stages[0] = {std::min(settings_.firstSend, batch(workerCount()).cpu), 0};

@@ -21,9 +21,9 @@ struct PipelineSettings {
   bool evenSamples = false;            // slow samples take what the median does
   bool singleThreaded = false;         // a worker's pools switched off: the same work on one thread
   double startup = -1;                 // seconds an epoch; below 0: the workload's own
-  bool slowFirsts = false;             // an epoch's first batches stay slow with persistent workers
-  double handoff = 0;  // seconds of the trainer's CPU a step, on top of the workload's
-  double sending = 0;  // seconds of the producer's CPU a batch, likewise
+  bool slowFirsts = false;  // an epoch's first batches and step stay slow with persistent workers
+  double handoff = 0;       // seconds of the trainer's CPU a step, on top of the workload's
+  double sending = 0;       // seconds of the producer's CPU a batch, likewise
   // Most seconds that a worker's first batch of an epoch is late where its second keeps it at work.
   double firstSend = 0;
 };
@@ -39,9 +39,10 @@ using Draw = std::vector<std::uint32_t>;
 // prefetch batches outstanding, one refill for each batch delivered; in order: round-robin
 // dispatch and delivery by index, so one slow batch idles the rest; not in order: the next worker
 // with room, delivery on arrival. CPU parts share `cores` as a processor does (everything runnable
-// slows alike when more is runnable than there are cores). Workers that are started with each epoch
-// make their first batches as slowly as they were seen to; later ones are of the rest. No workers:
-// fetch and compute take turns. Pure: same arguments, same answer. 0 when there is nothing to play.
+// slows alike when more is runnable than there are cores). Where workers are started with each
+// epoch, its first batches and its first step are played as slowly as such were seen; all others
+// are of the rest. No workers: fetch and compute take turns. Pure: same arguments, same answer. 0
+// when there is nothing to play.
 [[nodiscard]] double simulate(const Workload& workload, const PipelineSettings& settings,
                               const Draw& draw);
 

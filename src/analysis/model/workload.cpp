@@ -27,10 +27,13 @@ BatchDemand demandOf(const BatchWork& work) {
 // An epoch's indices go to its workers in turn, from the first on.
 bool madeFirst(const BatchWork& work) { return work.worker >= 0 && work.batch == work.worker; }
 
-void listFirsts(Workload& w) {
-  if (std::none_of(w.batches.begin(), w.batches.end(), std::mem_fn(&BatchDemand::first))) return;
-  for (std::size_t i = 0; i < w.batches.size(); ++i)
-    (w.batches[i].first ? w.firsts : w.others).push_back(i);
+template <class Demand>
+Firsts firstsOf(const std::vector<Demand>& all) {
+  Firsts found;
+  if (std::none_of(all.begin(), all.end(), std::mem_fn(&Demand::first))) return found;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    (all[i].first ? found.firsts : found.others).push_back(i);
+  return found;
 }
 
 // Receiving a batch, in a step that is nothing but a step.
@@ -145,6 +148,7 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
   Workload w;
   w.device = deviceWork(t);
   w.inProcess = workers == Workers::kNone;
+  const bool started = workers == Workers::kStartedEachEpoch;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
   Nanos between = betweenJoined(t.joined, usual);
@@ -153,6 +157,7 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
     between += here;
     if (!t.joined.drawn(t.steps[i].number)) continue;
     w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
+    w.steps.back().first = started && t.steps[i].batch == 0;
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
     mine += w.steps.back().beside() + w.steps.back().periodic;
   }
@@ -162,7 +167,7 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
     ++batches;
     if (!t.joined.drawn(work.step)) continue;
     w.batches.push_back(demandOf(work));
-    w.batches.back().first = workers == Workers::kStartedEachEpoch && madeFirst(work);
+    w.batches.back().first = started && madeFirst(work);
     fetchCpu += w.batches.back().coreSeconds();
     if (work.bytes >= 0) {
       bytes += static_cast<double>(work.bytes);
@@ -172,7 +177,8 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
   mine *= weightOf(w.steps.size(), t.windowSteps());
   fetchCpu *= weightOf(w.batches.size(), batches);
   if (sized > 0) w.batchBytes = bytes / sized;
-  listFirsts(w);
+  w.ofBatches = firstsOf(w.batches);
+  w.ofSteps = firstsOf(w.steps);
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (w.inProcess ? fetchCpu : 0);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;

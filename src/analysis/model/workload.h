@@ -30,18 +30,24 @@ struct StepDemand {
   double load = 0;      // its CPU inside next(): unpickling, pinning
   double periodic = 0;  // checkpoint, evaluation, logging
   double copy = 0;      // blocked in copies to a device
+  bool first = false;  // after workers were started: pages that these share are copied when written
   // All that a device's work may go on beside.
   [[nodiscard]] double beside() const { return own + load + copy; }
 };
 
+// Of a list of batches or steps: those that are `first`, and those that are not. Both empty where
+// none is.
+struct Firsts {
+  std::vector<std::size_t> firsts, others;
+};
+
 struct Workload {
   std::vector<BatchDemand> batches;  // of the window, by delivery
-  std::vector<std::size_t> firsts;   // of `batches`: those that are, where any is,
-  std::vector<std::size_t> others;   // and those that are not
   std::vector<StepDemand> steps;     // of the window
-  double trainerCpuRatio = 1;        // cores the trainer's process keeps busy in own + load
-  double stepsPerEpoch = 0;          // 0: no epoch began in the window
-  double startup = 0;                // an epoch's start: until the first worker runs
+  Firsts ofBatches, ofSteps;
+  double trainerCpuRatio = 1;  // cores the trainer's process keeps busy in own + load
+  double stepsPerEpoch = 0;    // 0: no epoch began in the window
+  double startup = 0;          // an epoch's start: until the first worker runs
   // Seconds a step of the window that lie between steps (after an epoch, before the next).
   double apart = 0;          // evaluation and what no rule claims: no setting changes it
   double apartPeriodic = 0;  // checkpoints there

@@ -48,9 +48,9 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   PipelineSettings s = e.gains.base();
   s.persistent = true;
   PipelineSettings slow = s;
-  // A worker that is kept makes a new iterator of such a set each epoch: what that takes is not
-  // known.
-  slow.slowFirsts = e.loader->iterable;
+  // Not all that is slow at an epoch's begin need be so for the start: the iterator of an iterable
+  // data set, and the program's own code there.
+  slow.slowFirsts = true;
   return withAdvice(
       f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
                    e.gains.predict(s, slow, s),
