@@ -65,7 +65,7 @@ extern const FindingDefinition kWorkerStartup(
     "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerWorkers),
     {.cause =
          R"(The workers end with each epoch and are started again: import, dataset copy and the first
-  batches are paid every time.)",
+  batches are paid every time, and the next step copies memory that forked workers share.)",
      .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
      .fixes = R"(- persistent_workers=True.
 - num_workers=0, or fewer, where batches are so cheap that starting workers costs more.
