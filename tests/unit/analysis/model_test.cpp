@@ -219,6 +219,34 @@ TEST_CASE(
   CHECK(near(play(w, s), 0.001, 0.01));
 }
 
+TEST_CASE("what began an epoch is known by its number, where workers are started for each") {
+  TrainerFacts t;
+  t.windowEnd = std::chrono::seconds(1);
+  for (std::uint32_t i = 0; i < 8; ++i) {  // two epochs of four batches by two workers
+    Step step;
+    step.number = i;
+    step.batch = i % 4;
+    t.steps.push_back(step);
+    BatchWork work;
+    work.step = i;
+    work.batch = step.batch;
+    work.worker = static_cast<std::int32_t>(i % 2);
+    work.begin = std::chrono::milliseconds(i * 10);
+    work.end = work.begin + std::chrono::milliseconds(5);
+    t.works.push_back(work);
+  }
+  const Workload w = workloadOf(t, Workers::kStartedEachEpoch);
+  CHECK(w.ofBatches.firsts == std::vector<std::size_t>{0, 1, 4, 5});
+  CHECK(w.ofBatches.others == std::vector<std::size_t>{2, 3, 6, 7});
+  CHECK(w.ofSteps.firsts == std::vector<std::size_t>{0, 4});
+  CHECK(w.ofSteps.others.size() == 6);
+  for (const Workers workers : {Workers::kPersistent, Workers::kNone}) {
+    const Workload same = workloadOf(t, workers);
+    CHECK(same.ofBatches.others.empty());
+    CHECK(same.ofSteps.others.empty());
+  }
+}
+
 TEST_CASE("a worker's pool slows with the cores it asks for") {
   Workload w = steady(0, 0.020, 0.001, 0);
   for (auto& b : w.batches) b.pool = 4;
