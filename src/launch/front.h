@@ -52,7 +52,10 @@ class Front {
     watchRecorder();
     return recorderAlive_;
   }
-  [[nodiscard]] bool recorderAlive() const { return recorderAlive_; }
+  // Its socket is closed some time before its end can be waited for.
+  [[nodiscard]] bool recorderAlive() const {
+    return recorderAlive_ && !recorder_.control().closed();
+  }
   [[nodiscard]] int signalFd() const { return signals_.get(); }
 
  private:

@@ -180,8 +180,10 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   const int limit = workerLimit(e);
   if (limit <= now) return std::nullopt;
   // Batches that keep all cores busy (a library's own threads make them) leave a worker none, and
-  // no model says otherwise.
-  if (now == 0 && !e.gains.fits() && coresFull(e)) return std::nullopt;
+  // no model says otherwise. Of cores that others keep busy a worker gets its part.
+  if (now == 0 && !e.gains.fits() && coresFull(e) &&
+      e.coresBusy < 2 * e.run.jobCpuRatio.value_or(1))
+    return std::nullopt;
   PipelineSettings s = now == 0 ? firstWorkers(e) : e.gains.base();
   s.cores = std::min(s.cores, coresOfRank(e, e.run.cores, e.external));
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit)

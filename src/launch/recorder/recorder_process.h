@@ -34,6 +34,7 @@ class RecorderProcess {
   void discard(Nanos limit);
 
   [[nodiscard]] Control& control() { return control_; }
+  [[nodiscard]] const Control& control() const { return control_; }
   [[nodiscard]] const Witness& witness() const { return witness_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Paths of the event memory and of the activity memory; empty: there is none.

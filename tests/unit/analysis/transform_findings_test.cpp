@@ -215,6 +215,9 @@ TEST_CASE("batches that a library's own threads make on all cores are given to n
   CHECK(offered("offline_preprocess"));
   f.run.jobCpuRatio = 0.5;
   CHECK(offered("more_workers"));
+  f.run.jobCpuRatio = 0.1;  // it sleeps, and others fill the cores
+  f.run.externalCpuRatio = f.run.queuedRatio = 0.88;
+  CHECK(offered("more_workers"));
 }
 
 TEST_CASE("no workers are added where pages are swapped") {
