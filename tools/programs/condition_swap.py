@@ -6,19 +6,16 @@ import numpy
 import torch
 
 from own_clock import WITHOUT, OwnClock
-from torch_training import update
+from torch_training import on_rows, sorted_rows, update
 
 
 def main():
     torch.set_num_threads(1)
     random, changed, made = numpy.random.default_rng(1), threading.Condition(), []
 
-    def batch():
-        return numpy.sort(random.standard_normal((1536, 1024), "f4"))[:64, :256].copy()
-
     def work():
         while True:
-            fresh = batch()
+            fresh = sorted_rows(random)
             with changed:
                 while len(made) >= 2:
                     changed.wait()
@@ -32,11 +29,10 @@ def main():
             changed.notify_all()
             return made.pop(0)
 
-    ready = batch()
+    ready = sorted_rows(random)
     if not WITHOUT:
         threading.Thread(target=work, daemon=True).start()
-    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
-    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    model, optimizer = on_rows(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
     clock = OwnClock()
     for _ in clock.steps():
         with clock.during("data"):

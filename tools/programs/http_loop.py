@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from own_clock import WITHOUT, OwnClock
-from torch_training import update
+from torch_training import on_rows, update
 
 
 class Batches(http.server.BaseHTTPRequestHandler):
@@ -45,8 +45,7 @@ def main():
             return torch.from_numpy(numpy.frombuffer(answer.read(), "u1").astype("f4").reshape(64, 256) / 255)
 
     ready = batch()
-    model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(6)))
-    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    model, optimizer = on_rows(*(torch.nn.Linear(256, 256) for _ in range(6)))
     clock = OwnClock()
     for _ in clock.steps():
         with clock.during("data"):

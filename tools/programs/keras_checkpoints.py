@@ -6,19 +6,8 @@ import tempfile
 import keras
 import numpy
 
-from own_clock import WITHOUT, OwnClock
-
-
-class Timed(keras.callbacks.Callback):
-    def __init__(self):
-        super().__init__()
-        self.clock = OwnClock(knows=("periodic",))
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.clock.step()
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.clock.stop()
+from keras_timed import Timed
+from own_clock import WITHOUT
 
 
 class Checkpoint(keras.callbacks.ModelCheckpoint):

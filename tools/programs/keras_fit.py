@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 import tf_images
-from own_clock import OwnClock
+from keras_timed import Timed
 
 
 def decode(path):
@@ -16,17 +16,7 @@ def decode(path):
     return image / 255, tf.strings.length(path) % 10
 
 
-class Timed(keras.callbacks.Callback):
-    def __init__(self):
-        super().__init__()
-        self.clock = OwnClock(knows=("periodic",))
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.clock.step()
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.clock.stop()
-
+class TimedTests(Timed):
     def on_test_begin(self, logs=None):
         self.testing = self.clock.during("periodic")
         self.testing.__enter__()
@@ -52,7 +42,7 @@ def main():
         data = files.map(decode, num_parallel_calls=2).batch(20).prefetch(2)
         model = tf_images.classifier()
         model.compile("adam", tf_images.loss())
-        timed = Timed()
+        timed = TimedTests()
         model.fit(data, epochs=60, validation_data=data.take(4), verbose=2,
                   callbacks=[timed, Checkpoint(folder + "/model.keras", timed.clock)])
     timed.clock.print()

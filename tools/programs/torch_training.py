@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The training loop of the programs whose loop is not what they show: a classifier, timed by OwnClock."""
+import numpy
 import torch
 
 from own_clock import OwnClock
@@ -10,6 +11,17 @@ def classifier(convolution, pool, features, classes=10):
     model = torch.nn.Sequential(convolution, torch.nn.ReLU(), pool, torch.nn.Flatten(),
                                 torch.nn.Linear(features, classes))
     return model, torch.optim.SGD(model.parameters(), 0.01)
+
+
+def on_rows(*layers):
+    """Of 256 numbers; with its optimizer."""
+    model = torch.nn.Sequential(*layers)
+    return model, torch.optim.SGD(model.parameters(), 1e-3)
+
+
+def sorted_rows(random):
+    """64 rows, of many more that are sorted."""
+    return numpy.sort(random.standard_normal((1536, 1024), "f4"))[:64, :256].copy()
 
 
 def update(optimizer, loss):

@@ -173,11 +173,21 @@ TEST_CASE("a dozen samples in sockets are no reads from storage") {
   CHECK_FALSE(find(few.judge(), "extract.remote_latency"));
 }
 
-TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {
+namespace {
+
+// From storage, beside memory for all of it.
+Facts readingWhatFits(double cacheHitRatio) {
   Facts f = reading(1e6);
-  f.run.cacheHitRatio = 0.3;
+  f.run.cacheHitRatio = cacheHitRatio;
   f.run.datasetBytes = 8'000'000'000;
   f.run.memoryAvailable = 16'000'000'000;
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {
+  Facts f = readingWhatFits(0.3);
   const Judgement j = f.judge();
   const Finding* found = find(j, "extract.cold_cache");
   REQUIRE(found);
@@ -192,10 +202,7 @@ TEST_CASE("extract.cold_cache fires when memory could hold what is read from sto
 }
 
 TEST_CASE("where the page cache keeps nothing, it is no cure and a cold cache no cause") {
-  Facts f = reading(1e6);
-  f.run.cacheHitRatio = 0;
-  f.run.datasetBytes = 8'000'000'000;
-  f.run.memoryAvailable = 16'000'000'000;
+  Facts f = readingWhatFits(0);
   const auto cached = [&] {
     const Judgement j = f.judge();
     const Finding* found = find(j, "extract.storage_bandwidth");

@@ -340,15 +340,15 @@ TEST_CASE("memory is no headroom where the kernel killed a process for want of i
 
 TEST_CASE("others' CPU costs no more than the job's threads waited for") {
   Facts f = factsOf(Training{});
+  const auto named = [&](double external, Maybe<double> queued) {
+    f.run.externalCpuRatio = external;
+    f.run.queuedRatio = queued;
+    return find(f.judge(), "host.noisy_neighbour") != nullptr;
+  };
   f.run.jobCpuRatio = 0.6;
-  f.run.externalCpuRatio = 0.4;
-  CHECK(find(f.judge(), "host.noisy_neighbour"));
-  f.run.queuedRatio = 0.02;
-  CHECK_FALSE(find(f.judge(), "host.noisy_neighbour"));
-  f.run.queuedRatio = 0.3;
-  CHECK(find(f.judge(), "host.noisy_neighbour"));
+  CHECK(named(0.4, std::nullopt));
+  CHECK_FALSE(named(0.4, 0.02));
+  CHECK(named(0.4, 0.3));
   f.run.stealRatio = 0.4;  // no queue shows it
-  f.run.externalCpuRatio = 0.0;
-  f.run.queuedRatio = 0.0;
-  CHECK(find(f.judge(), "host.noisy_neighbour"));
+  CHECK(named(0, 0));
 }

@@ -39,10 +39,22 @@ std::string slice(int thread, const std::string& run, const std::string& wait) {
   return "0s slice thread=" + std::to_string(thread) + " duration=10s run=" + run +
          " wait=" + wait + " samples=1000\n";
 }
+// A main thread that runs all the time, by samples of its functions; openat and read are the
+// kernel's.
+std::string program(std::initializer_list<std::pair<const char*, int>> functions) {
+  std::string text = slice(1, "10s", "running");
+  for (const auto& [name, samples] : functions) {
+    const bool kernel = name == std::string("openat") || name == std::string("read");
+    text += native(1, kernel ? "[kernel]" : "/opt/train", name, samples);
+  }
+  return text;
+}
 const std::string kEnd = "10s command_end exit_code=0\n";
 
+Analysis analysisOf(const std::string& text) { return analyze(traceOf(kProgram + text + kEnd)); }
+
 Breakdown::PhaseRatio phasesOf(const std::string& text) {
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const Analysis a = analysisOf(text);
   REQUIRE(a.breakdown.phase);
   CHECK(a.breakdown.scope == "run");
   return *a.breakdown.phase;
@@ -53,14 +65,12 @@ bool near(double a, double b) { return std::abs(a - b) <= 0.01; }
 
 TEST_CASE(
     "a main thread that opens and reads files is reading; what it does besides is not known") {
-  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 400) +
-                           native(1, "[kernel]", "read", 200) +
-                           native(1, "/opt/train", "main", 400);
+  const std::string text = program({{"openat", 400}, {"read", 200}, {"main", 400}});
   const auto phases = phasesOf(text);
   CHECK(near(phases.extract, 0.6));
   CHECK(near(phases.compute, 0));
   CHECK(near(phases.other, 0.4));
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const Analysis a = analysisOf(text);
   CHECK(a.verdict.boundBy == "extract");
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "extract.small_files");
@@ -89,11 +99,9 @@ TEST_CASE("a template of the standard library and a page fault are for the code 
 }
 
 TEST_CASE("reading, and what becomes of what was read, hold up a program together") {
-  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 400) +
-                           native(1, "/opt/train", "load_batch", 150) +
-                           native(1, "/opt/train", "main", 450);
+  const std::string text = program({{"openat", 400}, {"load_batch", 150}, {"main", 450}});
   CHECK(near(phasesOf(text).transform, 0.15));
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const Analysis a = analysisOf(text);
   CHECK(a.verdict.boundBy == "extract");
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "extract.small_files");
@@ -107,9 +115,7 @@ TEST_CASE(
     if (second != "3s")
       files += second + " file process=1 path=\"/data/images/" + second + "\" size=4096\n";
   }
-  const Analysis a =
-      analyze(traceOf(kProgram + slice(1, "10s", "running") + native(1, "[kernel]", "openat", 600) +
-                      native(1, "/opt/train", "main", 400) + files + kEnd));
+  const Analysis a = analysisOf(program({{"openat", 600}, {"main", 400}}) + files);
   REQUIRE_FALSE(a.findings.empty());
   const auto& evidence = a.findings[0].evidence;
   CHECK(std::any_of(evidence.begin(), evidence.end(),
@@ -117,20 +123,17 @@ TEST_CASE(
 }
 
 TEST_CASE("less than half of a program's time is no verdict") {
-  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 450) +
-                           native(1, "/opt/train", "main", 550);
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const std::string text = program({{"openat", 450}, {"main", 550}});
+  const Analysis a = analysisOf(text);
   CHECK(a.verdict.boundBy == "unknown");
   CHECK(a.findings.empty());
 }
 
 TEST_CASE("of a time divided between data and compute, data of less than half is a finding, low") {
-  const std::string text = slice(1, "10s", "running") + native(1, "[kernel]", "openat", 250) +
-                           native(1, "/opt/train", "load_batch", 220) +
-                           native(1, "/opt/train", "train_step", 490) +
-                           native(1, "/opt/train", "main", 40);
+  const std::string text =
+      program({{"openat", 250}, {"load_batch", 220}, {"train_step", 490}, {"main", 40}});
   CHECK(near(phasesOf(text).compute, 0.49));
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const Analysis a = analysisOf(text);
   CHECK(a.verdict.boundBy == "unknown");
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "extract.small_files");
@@ -165,7 +168,7 @@ TEST_CASE(
   const std::string text = slice(1, "10s", "running") + host +
                            native(1, "/opt/train", "main._omp_fn.0", 950) +
                            native(1, "/opt/train", "main", 50);
-  const Analysis a = analyze(traceOf(kProgram + text + kEnd));
+  const Analysis a = analysisOf(text);
   REQUIRE(a.findings.size() == 2);
   CHECK(a.findings[0].id == "compute.cpu_bound");
   CHECK(a.findings[0].confidence == Confidence::kLow);
@@ -200,9 +203,7 @@ TEST_CASE("a loop that OpenMP divides computes, random numbers or not") {
 }
 
 TEST_CASE("a program that mostly computes is bound by that, whatever could be gained beside it") {
-  const Analysis a = analyze(traceOf(kProgram + slice(1, "10s", "running") +
-                                     native(1, "/opt/train", "main._omp_fn.0", 880) +
-                                     native(1, "/opt/train", "load_batch", 120) + kEnd));
+  const Analysis a = analysisOf(program({{"main._omp_fn.0", 880}, {"load_batch", 120}}));
   REQUIRE(a.findings.size() == 2);
   CHECK(a.findings[0].id == "compute.cpu_bound");
   CHECK(a.findings[1].id == "transform.in_process");
@@ -244,7 +245,7 @@ TEST_CASE("no more of a wait is explained than the threads waited for have worke
 }
 
 TEST_CASE("without native samples a program's CPU time is not divided") {
-  const Analysis a = analyze(traceOf(kProgram + slice(1, "10s", "running") + kEnd));
+  const Analysis a = analysisOf(slice(1, "10s", "running"));
   CHECK_FALSE(a.breakdown.phase);
   CHECK(a.findings.empty());
 }
@@ -259,7 +260,7 @@ TEST_CASE(
     const auto phases = phasesOf(waits + loops + own(2, "worker", "offset=5000 samples=100"));
     CHECK(near(phases.compute, 0.7 + 0.1 * 7 / 9));
     CHECK(near(phases.transform, 0.2 + 0.1 * 2 / 9));
-    const Analysis a = analyze(traceOf(kProgram + waits + loops + kEnd));
+    const Analysis a = analysisOf(waits + loops);
     REQUIRE_FALSE(a.findings.empty());
     CHECK(a.findings[0].id == "compute.cpu_bound");
     CHECK(a.findings[0].confidence == Confidence::kLow);
@@ -311,11 +312,9 @@ TEST_CASE("a program without Python that runs its model forward alone for long e
 }
 
 TEST_CASE("metrics that a rule knows are evaluation, whatever the standard library does for them") {
-  const Analysis a = analyze(traceOf(
-      kProgram + slice(1, "10s", "running") +
-      native(1, "/opt/train", "_ZN8LightGBM8DenseBinIhLb0EE5SplitEv", 600) +
-      native(1, "/opt/train", "_ZSt6__sortIPiZNK8LightGBM9AUCMetric4EvalEvEUliiE_EvT_S2_T0_", 400) +
-      kEnd));
+  const Analysis a =
+      analysisOf(program({{"_ZN8LightGBM8DenseBinIhLb0EE5SplitEv", 600},
+                          {"_ZSt6__sortIPiZNK8LightGBM9AUCMetric4EvalEvEUliiE_EvT_S2_T0_", 400}}));
   REQUIRE(a.breakdown.phase);
   CHECK(near(a.breakdown.phase->periodic, 0.4));
   CHECK(a.verdict.boundBy == "periodic");

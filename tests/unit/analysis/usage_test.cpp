@@ -13,6 +13,15 @@ Nanos cpuOf1(const Trace& trace, Nanos begin, Nanos end) {
   return cpuBetween(trace.process(ProcessId{1}), begin, end);
 }
 
+// Of a process that began at 10 s: when it was sampled, and its CPU by then.
+Trace withCpu(std::initializer_list<std::pair<const char*, const char*>> samples,
+              const std::string& more = {}) {
+  std::string text = "10s process process=1 pid=7\n";
+  for (const auto& [at, cpu] : samples)
+    text += std::string(at) + " usage process=1 cpu=" + cpu + "\n";
+  return traceOf(text + more);
+}
+
 }  // namespace
 
 TEST_CASE("a counter is even between two samples, and still before the first and after the last") {
@@ -45,10 +54,7 @@ TEST_CASE("a counter that went back (another process under the id) has not shrun
 }
 
 TEST_CASE("what a process born in the interval used before its first sample counts too") {
-  const Trace trace = traceOf(
-      "10s process process=1 pid=7\n"
-      "11s usage process=1 cpu=800ms\n"
-      "12s usage process=1 cpu=1500ms\n");
+  const Trace trace = withCpu({{"11s", "800ms"}, {"12s", "1500ms"}});
   CHECK(cpuOf1(trace, 5s, 20s) == 1500ms);
   CHECK(cpuOf1(trace, 11s, 20s) == 700ms);
   CHECK(cpuOf1(trace, 20s, 30s) == 0ms);
@@ -56,12 +62,8 @@ TEST_CASE("what a process born in the interval used before its first sample coun
 }
 
 TEST_CASE("the end of an interval past the last sample goes on at the pace of the rest") {
-  const Trace trace = traceOf(
-      "10s process process=1 pid=7\n"
-      "11s usage process=1 cpu=1s\n"
-      "14s usage process=1 cpu=4s\n"
-      "10s host swap_in=100\n"
-      "14s host swap_in=500\n");
+  const Trace trace =
+      withCpu({{"11s", "1s"}, {"14s", "4s"}}, "10s host swap_in=100\n14s host swap_in=500\n");
   CHECK(cpuOf1(trace, 12s, 15s) == 3s);
   CHECK(cpuOf1(trace, 9s, 15s) == 5s);   // born in it: from 0 at 10 s
   CHECK(cpuOf1(trace, 13s, 16s) == 1s);  // a third: too little to know
@@ -70,12 +72,8 @@ TEST_CASE("the end of an interval past the last sample goes on at the pace of th
 }
 
 TEST_CASE("a process uses nothing after its end") {
-  const Trace trace = traceOf(
-      "10s process process=1 pid=7\n"
-      "10s usage process=1 cpu=0\n"
-      "14s usage process=1 cpu=4s\n"
-      "15s process_gone process=1\n"
-      "30s host swap_in=1\n");
+  const Trace trace =
+      withCpu({{"10s", "0"}, {"14s", "4s"}}, "15s process_gone process=1\n30s host swap_in=1\n");
   CHECK(cpuOf1(trace, 12s, 30s) == 3s);
   CHECK(cpuOf1(trace, 20s, 30s) == 0s);
 }

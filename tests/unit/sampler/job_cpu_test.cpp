@@ -8,12 +8,18 @@ using namespace stallprof;
 namespace {
 constexpr ProcessId kTrainer{1}, kWorker{2}, kHelper{3}, kNobody{};
 constexpr Nanos s(long n) { return std::chrono::seconds(n); }
+
+// A trainer that has used and waited for so much, and its worker.
+JobCpu withWorker(Nanos trainer, Nanos waited, Nanos worker) {
+  JobCpu cpu;
+  cpu.set(kTrainer, kNobody, trainer, waited);
+  cpu.set(kWorker, kTrainer, worker, s(0));
+  return cpu;
+}
 }  // namespace
 
 TEST_CASE("a dead child counts once: in what its parent waited for, or in what was seen of it") {
-  JobCpu cpu;
-  cpu.set(kTrainer, kNobody, s(10), s(0));
-  cpu.set(kWorker, kTrainer, s(4), s(0));
+  JobCpu cpu = withWorker(s(10), s(0), s(4));
   CHECK(cpu.total() == s(14));
   cpu.gone(kWorker);
   CHECK(cpu.total() == s(14));
@@ -28,9 +34,7 @@ TEST_CASE("children that came and went unseen are in what the parent waited for"
 }
 
 TEST_CASE("a child that dies beside children waited for earlier is added to them") {
-  JobCpu cpu;
-  cpu.set(kTrainer, kNobody, s(3), s(2));
-  cpu.set(kWorker, kTrainer, s(4), s(0));
+  JobCpu cpu = withWorker(s(3), s(2), s(4));
   cpu.gone(kWorker);
   CHECK(cpu.total() == s(9));
   cpu.nextRound();
@@ -42,9 +46,7 @@ TEST_CASE("a child that dies beside children waited for earlier is added to them
 }
 
 TEST_CASE("a death noticed after its parent had waited is not counted twice") {
-  JobCpu cpu;
-  cpu.set(kTrainer, kNobody, s(1), s(0));
-  cpu.set(kWorker, kTrainer, s(4), s(0));
+  JobCpu cpu = withWorker(s(1), s(0), s(4));
   cpu.nextRound();
   cpu.set(kTrainer, kNobody, s(1), s(4));
   cpu.gone(kWorker);
@@ -52,9 +54,7 @@ TEST_CASE("a death noticed after its parent had waited is not counted twice") {
 }
 
 TEST_CASE("an orphan's time is kept, and so is a grandchild's") {
-  JobCpu cpu;
-  cpu.set(kTrainer, kNobody, s(1), s(0));
-  cpu.set(kWorker, kTrainer, s(2), s(0));
+  JobCpu cpu = withWorker(s(1), s(0), s(2));
   cpu.set(kHelper, kWorker, s(3), s(0));
   cpu.gone(kWorker);
   cpu.gone(kHelper);  // after its parent

@@ -41,14 +41,14 @@ void runUntil(SamplerLoop& loop, Nanos& clock, Nanos end, EventOut& out) {
   }
 }
 
-// One that is due every 10 ms and one that is due every second; neither costs anything.
+// Two of them, the first of which may lead; neither costs anything.
 struct Two {
-  explicit Two(bool leads) : fast(ms(10), leads), slow(ms(1000)), loop(100) {
+  Two(unsigned hz, Counting one, Counting other) : first(one), second(other), loop(hz) {
     loop.setCpuClock([] { return Nanos(0); });
-    loop.add(fast);
-    loop.add(slow);
+    loop.add(first);
+    loop.add(second);
   }
-  Counting fast, slow;
+  Counting first, second;
   SamplerLoop loop;
   EventList out;
 };
@@ -63,7 +63,7 @@ std::uint64_t missed(const EventList& list) {
 }  // namespace
 
 TEST_CASE("each sampler keeps its own rate") {
-  Two two(false);
+  Two two(100, Counting(ms(10)), Counting(ms(1000)));
   auto& [fast, slow, loop, out] = two;
   Nanos clock = ms(500);
   runUntil(loop, clock, ms(10'500), out);
@@ -241,24 +241,8 @@ TEST_CASE("the others are called when the one that leads is, whatever their phas
   }
 }
 
-namespace {
-
-// One that leads, and one that is due every 20 ms; neither costs anything.
-struct Led {
-  Led(unsigned hz, Nanos period) : leader(period, true), often(ms(20)), loop(hz) {
-    loop.setCpuClock([] { return Nanos(0); });
-    loop.add(leader);
-    loop.add(often);
-  }
-  Counting leader, often;
-  SamplerLoop loop;
-  EventList out;
-};
-
-}  // namespace
-
 TEST_CASE("who is due more often than the one that leads keeps its own rate") {
-  Led led(1, ms(1000));
+  Two led(1, Counting(ms(1000), true), Counting(ms(20)));
   auto& [leader, often, loop, out] = led;
   Nanos clock = ms(0);
   runUntil(loop, clock, ms(10'000), out);
@@ -268,7 +252,7 @@ TEST_CASE("who is due more often than the one that leads keeps its own rate") {
 }
 
 TEST_CASE("who waited for the one that leads has not missed a sample") {
-  Led led(15, ms(67));
+  Two led(15, Counting(ms(67), true), Counting(ms(20)));
   auto& [leader, often, loop, out] = led;
   for (Nanos clock = ms(0); clock < ms(10'000); clock = loop.nextDue() + ms(6))
     loop.step(clock, out);
@@ -288,7 +272,7 @@ TEST_CASE("the end reaches every sampler") {
 }
 
 TEST_CASE("a pause is recorded, nothing is missed in it, and all due times move by it") {
-  Two two(true);
+  Two two(100, Counting(ms(10), true), Counting(ms(1000)));
   auto& [fast, slow, loop, out] = two;
   Nanos clock = ms(0);
   runUntil(loop, clock, ms(2500), out);

@@ -54,20 +54,25 @@ TEST_CASE("numbers that are no call of ours have no class and do not crash") {
 }
 
 TEST_CASE("descriptors are classified by their link") {
-  CHECK(kindOfLink("/data/train/1.jpg") == FdKind::kFile);
-  CHECK(kindOfLink("/data/gone.jpg (deleted)") == FdKind::kFile);
-  CHECK(kindOfLink("/dev/shm/torch_42") == FdKind::kSharedMemory);
-  CHECK(kindOfLink("/memfd:x (deleted)") == FdKind::kSharedMemory);
-  CHECK(kindOfLink("pipe:[123]") == FdKind::kPipe);
-  CHECK(kindOfLink("anon_inode:[eventfd]") == FdKind::kPipe);
-  CHECK(kindOfLink("anon_inode:[eventpoll]") == FdKind::kEpoll);
-  CHECK(kindOfLink("anon_inode:[timerfd]") == FdKind::kTimer);
-  CHECK(kindOfLink("anon_inode:inotify") == FdKind::kOther);
-  CHECK(kindOfLink("socket:[99]") == FdKind::kUnknown);
-  CHECK(kindOfLink("/dev/nvidia0") == FdKind::kDevice);
-  CHECK(kindOfLink("/dev/nvidia-uvm") == FdKind::kDevice);
-  CHECK(kindOfLink("/dev/pts/3") == FdKind::kOther);
-  CHECK(kindOfLink("") == FdKind::kUnknown);
+  using enum FdKind;
+  const std::pair<const char*, FdKind> kLinks[] = {{"/data/train/1.jpg", kFile},
+                                                   {"/data/gone.jpg (deleted)", kFile},
+                                                   {"/dev/shm/torch_42", kSharedMemory},
+                                                   {"/memfd:x (deleted)", kSharedMemory},
+                                                   {"pipe:[123]", kPipe},
+                                                   {"anon_inode:[eventfd]", kPipe},
+                                                   {"anon_inode:[eventpoll]", kEpoll},
+                                                   {"anon_inode:[timerfd]", kTimer},
+                                                   {"anon_inode:inotify", kOther},
+                                                   {"socket:[99]", kUnknown},
+                                                   {"/dev/nvidia0", kDevice},
+                                                   {"/dev/nvidia-uvm", kDevice},
+                                                   {"/dev/pts/3", kOther},
+                                                   {"", kUnknown}};
+  for (const auto& [link, kind] : kLinks) {
+    INFO(link);
+    CHECK(kindOfLink(link) == kind);
+  }
 }
 
 TEST_CASE("wait channels of several kernels are known by their beginning") {
