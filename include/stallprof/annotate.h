@@ -98,6 +98,9 @@ extern "C" {
 struct stallprof_a_header {
   uint64_t magic;
   uint32_t version, slots, ring_bytes, closed;
+  uint64_t run;
+  int64_t offsets[2];
+  uint32_t claims;
 };
 struct stallprof_a_slot {
   uint32_t owner, reserved;
@@ -204,6 +207,7 @@ static inline struct stallprof_a_slot* stallprof_a_claim(uint32_t pid) {
     if (!__atomic_compare_exchange_n(&s->owner, &none, pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       continue;
     s->start = stallprof_a_start();
+    __atomic_add_fetch(&stallprof_a_state_.memory->claims, 1, __ATOMIC_RELEASE);
     return s;
   }
   return NULL;

@@ -42,7 +42,8 @@ struct stallprof_memory_header { /* one page */
   uint32_t closed;                           /* set by the recorder at its end: writers stop */
   uint64_t run;                              /* stallprof_run_name() of the recording; 0: any */
   int64_t monotonic_offset, boottime_offset; /* of the recorder's time namespace, ns */
-  uint8_t reserved[4096 - 48];
+  uint32_t claims;                           /* each writer adds 1 once it owns a slot */
+  uint8_t reserved[4096 - 52];
 };
 
 struct stallprof_slot {

@@ -158,6 +158,7 @@ static inline struct stallprof_slot* stallprof_claim_slot(struct stallprof_event
     if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->owner, &none, pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
       s->start_ticks = comparable ? stallprof_start_ticks() : 0;
+      __atomic_add_fetch(&writer->memory->claims, 1, __ATOMIC_RELEASE);
       return s;
     }
   }

@@ -19,6 +19,7 @@ RingWriter::~RingWriter() { ::munmap(header_, STALLPROF_MEMORY_BYTES); }
 void RingWriter::claim(std::uint32_t pid, std::uint64_t startTicks, std::size_t index) {
   slots_[index].owner = pid;
   slots_[index].start_ticks = startTicks;
+  __atomic_add_fetch(&header_->claims, 1, __ATOMIC_RELEASE);
 }
 
 std::string RingWriter::record(std::uint16_t kind, std::uint64_t at,
