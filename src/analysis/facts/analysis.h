@@ -172,9 +172,17 @@ struct Breakdown {
 
 // Why a run gets no verdict; `value` is what was found, `limit` what it is compared with.
 struct NoVerdict {
-  enum class Why : std::uint8_t { kNoSteps, kFewSteps, kUnexplained, kOthersCpu, kNoFix, kUnclear };
+  enum class Why : std::uint8_t {
+    kNoSteps,
+    kFewSteps,
+    kFewSamples,
+    kUnexplained,
+    kOthersCpu,
+    kNoFix,
+    kUnclear
+  };
   Why why = Why::kNoSteps;
-  double value = 0, limit = 0;  // steps; share of the window; share of the cores
+  double value = 0, limit = 0;  // steps; samples; share of the window; share of the cores
 };
 
 struct Verdict {

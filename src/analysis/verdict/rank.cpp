@@ -7,6 +7,7 @@
 #include "analysis/findings/build.h"
 #include "analysis/verdict/health.h"
 #include "analysis/verdict/registry.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -235,6 +236,25 @@ bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings)
           findings[0].phase == Phase::kLoad);
 }
 
+// Where the phases of the trainer's own code are known by samples alone: a function that takes a
+// fifth of the time is known to make data by five samples that read or transform, a fifth of its
+// own (steps/own_phases.cpp). With fewer, such code counts as compute because nothing else is known
+// of it, and so do samples of making data that are too few to be a share of the steps.
+Maybe<NoVerdict> fewSamples(const Evidence& e) {
+  constexpr double kTell = 125;
+  const StackFacts& s = e.trainer.stacks;
+  const double all = s.trainer.samples;
+  if (e.loader || annotated(e) || all <= 0 || all >= kTell) return {};
+  double own = 0, data = 0;
+  for (const FunctionSamples& f : s.functions) {
+    if (f.side != Side::kTrainer) continue;
+    if (f.rule == kOwnTrainer) own += f.samples;
+    if (f.phase == Phase::kExtract || f.phase == Phase::kTransform) data += f.samples;
+  }
+  if (own + std::max(0.0, data - e.wait * all) <= kMaxUnexplained * all) return {};
+  return NoVerdict{NoVerdict::Why::kFewSamples, all, kTell};
+}
+
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
@@ -247,6 +267,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
     return {};
   }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
+  if (auto few = fewSamples(e)) return few;
   if (e.unexplained() > kMaxUnexplained && !unexplainedIsFixed(e, findings))
     return NoVerdict{Why::kUnexplained, e.unexplained(), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
@@ -371,7 +392,7 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     for (Finding& f : findings) f.confidence = Confidence::kLow;
   v.withheld = withheld(e, findings, anyFix);
   if (v.withheld) {
-    if (e.trainer.steps.size() < kMinSteps)
+    if (e.trainer.steps.size() < kMinSteps || v.withheld->why == NoVerdict::Why::kFewSamples)
       for (Finding& f : findings) f.confidence = Confidence::kLow;
     else if (v.withheld->why == NoVerdict::Why::kNoFix && !findings.empty())
       findings[0].confidence = Confidence::kLow;

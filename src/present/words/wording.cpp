@@ -95,6 +95,9 @@ std::string noVerdictReason(const NoVerdict& reason) {
     case NoVerdict::Why::kFewSteps:
       return countOf(std::llround(reason.value), "step") + ", " +
              std::to_string(std::llround(reason.limit)) + " are needed";
+    case NoVerdict::Why::kFewSamples:
+      return countOf(std::llround(reason.value), "sample") + " of the training thread, " +
+             std::to_string(std::llround(reason.limit)) + " tell what its own code is for";
     case NoVerdict::Why::kUnexplained:
       return percentText(reason.value) + " of the time is unexplained";
     case NoVerdict::Why::kOthersCpu:

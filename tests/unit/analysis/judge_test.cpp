@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "classify/own_rules.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
 
@@ -71,6 +72,35 @@ TEST_CASE("a step that hardly works is not surely computing: it sleeps, or waits
   REQUIRE(j.findings[0].id == "compute.cpu_bound");
   CHECK(says(j.findings[0], "does not work 90 %"));
   CHECK(j.findings[0].confidence == Confidence::kLow);
+}
+
+TEST_CASE("a few samples of a loop do not tell that its own code computes") {
+  Facts f = factsOf(Training{.workers = 0, .compute = 10});
+  f.trainer.loader = -1;
+  f.trace.loaders.clear();
+  StackFacts& s = f.trainer.stacks;
+  const auto judged = [&](int all, int own) {
+    s = {};
+    for (int i = 0; i < all; ++i) s.trainer.add(&s + i);
+    s.functions.emplace_back();
+    s.functions.back().rule = kOwnTrainer;
+    s.functions.back().phase = Phase::kCompute;
+    s.functions.back().samples = own;
+    return f.judge();
+  };
+  const Judgement few = judged(40, 20);
+  REQUIRE(few.verdict.withheld);
+  CHECK(few.verdict.withheld->why == NoVerdict::Why::kFewSamples);
+  CHECK(few.verdict.withheld->value == 40);
+  REQUIRE_FALSE(few.findings.empty());
+  CHECK(few.findings[0].confidence == Confidence::kLow);
+  CHECK(judged(40, 5).verdict.boundBy == "compute");  // the rest is known by rules
+  s.functions.back().phase = Phase::kTransform;
+  s.functions.back().rule = "python.json";
+  s.functions.back().samples = 10;  // too few to be a share of the steps, too many to be none
+  CHECK(f.judge().verdict.withheld);
+  CHECK(judged(125, 100).verdict.boundBy == "compute");
+  CHECK(judged(0, 0).verdict.boundBy == "compute");  // no stacks at all
 }
 
 TEST_CASE("under 20 steps nothing is concluded") {

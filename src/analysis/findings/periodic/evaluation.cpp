@@ -43,10 +43,14 @@ Evaluations evaluationsIn(const Evidence& e) {
 // evaluation where samples are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
   const Share seen = shareOfOverhead(e, OverheadKind::kEvaluation);
-  const double share = seen.low > std::max(kNotable, e.evaluation) ? seen.value : e.evaluation;
+  const bool sampled = seen.low > std::max(kNotable, e.evaluation);
+  const Share of = sampled ? seen : Share{e.evaluation, e.evaluation, e.evaluation};
+  const double share = of.value;
   if (share <= kNotable || (share > kItsWork && e.trainer.optimizerSteps == 0)) return {};
   Finding f = overheadFinding(e, share, "Evaluation takes a large part of the training time");
   addEvidence(f, "evaluation takes {} of the time", {ratioWord(share)});
+  if (sampled) addIntervalEvidence(f, of, e.trainer.stacks.trainer.samples);
+  if (of.high - share > share / 2) f.confidence = lowered(f.confidence);
   std::int64_t epochs = 0;
   for (const Epoch& p : e.trainer.epochs)
     epochs += p.evaluation && p.end > e.trainer.windowBegin && p.begin < e.trainer.windowEnd;
@@ -64,14 +68,17 @@ Maybe<Finding> evaluation(const Evidence& e) {
   }
   if (epochs + own.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
+  Prediction rarer = withLess(share, 0.5, 0.55, 0.45, kAtLeast);
+  rarer.low = withLess(of.low, 0.5, 0.55, 0.45, kAtLeast).low;
+  rarer.high = withLess(of.high, 0.5, 0.55, 0.45, kAtLeast).high;
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
                    assuming("another device, or other cores, evaluate meanwhile",
                             withLess(share, 0, 0.1, 0, kAtLeast)),
                    "a second model in memory, and a checkpoint for each evaluation"),
-          adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"},
-                   withLess(share, 0.5, 0.55, 0.45, kAtLeast), "a bad run is noticed later")});
+          adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"}, std::move(rarer),
+                   "a bad run is noticed later")});
 }
 
 }  // namespace
