@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "launch/session.h"
+#include "launch/setup/allocator.h"
 #include "stallprof/command_line.h"
 #include "stallprof/launch_command.h"
 #include "stallprof/reading.h"
@@ -77,6 +78,9 @@ class RunCommand final : public LaunchCommand {
             "that the program makes)");
     count("--threads", overrides.threads,
           "threads of each native pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, OpenCV");
+    addText(app, "--allocator", allocator_,
+            "the command's memory allocator: keep (the C library's, which then keeps what is "
+            "freed), jemalloc, tcmalloc, mimalloc, or a library's path");
     app.add_flag(
         "--replay{10}", replay_,
         "keep so many batches (--replay=N, at least 10; default 10) and give them again and "
@@ -105,6 +109,11 @@ class RunCommand final : public LaunchCommand {
     }
     for (const std::string& word : overrides.env)
       if (const Status fit = checkVariable(word); !fit.ok()) return fit.error().message;
+    if (!allocator_.empty()) {
+      auto word = allocatorVariable(allocator_);
+      if (!word.ok()) return word.error().message;
+      overrides.env.push_back(std::move(word).value());
+    }
     if (!replay_.empty()) overrides.replay = wholeNumber(replay_, 10, 1000000).value_or(0);
     if (!replay_.empty() && overrides.replay == 0)
       return "--replay takes a number of batches from 10, not " + inQuotes(replay_);
@@ -132,7 +141,7 @@ class RunCommand final : public LaunchCommand {
   }
 
   std::vector<std::string> set_;
-  std::string replay_, drain_, countFrom_;
+  std::string allocator_, replay_, drain_, countFrom_;
 };
 
 }  // namespace

@@ -302,6 +302,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   run.pool = poolUse(trace, trainer);
   run.threadsSet = threadsSet(trace, trainer);
   run.workerSpins = workerSpins(trace, trainer);
+  run.workerFaultsPerSecond = workerFaultsPerSecond(trace, trainer);
   return run;
 }
 

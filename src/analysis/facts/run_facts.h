@@ -103,7 +103,9 @@ struct RunFacts : CpuUse {
   Maybe<PoolUse> pool;           // null: no native samples
   Maybe<ThreadsSet> threadsSet;  // by the trainer's program; null: not seen to
   Maybe<Share> workerSpins;      // spin loops, of the workers' native samples; null: too few
-  RankBalance balance;           // of trainers that ran collectives
+  // Minor page faults of the workers in the window a second of their CPU, their start aside.
+  Maybe<double> workerFaultsPerSecond;
+  RankBalance balance;  // of trainers that ran collectives
 };
 
 }  // namespace stallprof

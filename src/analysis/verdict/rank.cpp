@@ -241,10 +241,10 @@ bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings)
 // own (steps/own_phases.cpp). With fewer, such code counts as compute because nothing else is known
 // of it, and so do samples of making data that are too few to be a share of the steps.
 Maybe<NoVerdict> fewSamples(const Evidence& e) {
-  constexpr double kTell = 125;
+  constexpr double kNeeded = 125;
   const StackFacts& s = e.trainer.stacks;
   const double all = s.trainer.samples;
-  if (e.loader || annotated(e) || all <= 0 || all >= kTell) return {};
+  if (e.loader || annotated(e) || all <= 0 || all >= kNeeded) return {};
   double own = 0, data = 0;
   for (const FunctionSamples& f : s.functions) {
     if (f.side != Side::kTrainer) continue;
@@ -252,7 +252,7 @@ Maybe<NoVerdict> fewSamples(const Evidence& e) {
     if (f.phase == Phase::kExtract || f.phase == Phase::kTransform) data += f.samples;
   }
   if (own + std::max(0.0, data - e.wait * all) <= kMaxUnexplained * all) return {};
-  return NoVerdict{NoVerdict::Why::kFewSamples, all, kTell};
+  return NoVerdict{NoVerdict::Why::kFewSamples, all, kNeeded};
 }
 
 // Why no verdict may be given, if so.

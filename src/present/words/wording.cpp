@@ -97,7 +97,7 @@ std::string noVerdictReason(const NoVerdict& reason) {
              std::to_string(std::llround(reason.limit)) + " are needed";
     case NoVerdict::Why::kFewSamples:
       return countOf(std::llround(reason.value), "sample") + " of the training thread, " +
-             std::to_string(std::llround(reason.limit)) + " tell what its own code is for";
+             std::to_string(std::llround(reason.limit)) + " are needed to classify its own code";
     case NoVerdict::Why::kUnexplained:
       return percentText(reason.value) + " of the time is unexplained";
     case NoVerdict::Why::kOthersCpu:

@@ -40,6 +40,8 @@ class Overrides(Case):
                               (("--set", "num_workers=many"), "whole number"),
                               (("--set", "pin_memory=2"), "true or false"),
                               (("--env", "NAME"), "NAME=VALUE"), (("--threads", "0"), "--threads"),
+                              (("--allocator", "malloc"), "jemalloc, tcmalloc"),
+                              (("--allocator", "./none.so"), "cannot read the library"),
                               (("--loader", "a.py:3"), "give one of them"),
                               (("--set", "num_workers=2", "--no-python"), "need the hook")):
             said, recording = self.refused(options, "touch", self.path("ran"), part=part)
@@ -47,15 +49,18 @@ class Overrides(Case):
 
     def test_variables_and_threads_are_the_commands(self):
         code = "import json, os; print(json.dumps(dict(os.environ)))"
-        done, recording = self.run_with(("--threads", "3", "--env", "COLOUR=a=b", "--env", "API_TOKEN=hunter2"),
-                                        PYTHON, "-c", code)
+        done, recording = self.run_with(("--threads", "3", "--env", "COLOUR=a=b", "--env", "API_TOKEN=hunter2",
+                                         "--allocator", "keep"), PYTHON, "-c", code)
         self.assertEqual(done.returncode, 0, done.stderr)
         got = json.loads(done.stdout)
         self.assertEqual([got[name] for name in VARIABLES], ["3"] * 4)
         self.assertEqual((got["COLOUR"], got["API_TOKEN"]), ("a=b", "hunter2"))
+        kept = got["GLIBC_TUNABLES"]
+        self.assertRegex(kept, "trim_threshold=[0-9]+$")
         with open(os.path.join(recording, "manifest.json")) as file:
             manifest = json.load(file)
-        self.assertEqual(manifest["overrides"], ["--threads", "3", "--env", "COLOUR=a=b", "--env", "API_TOKEN=***"])
+        self.assertEqual(manifest["overrides"], ["--threads", "3", "--env", "COLOUR=a=b", "--env", "API_TOKEN=***",
+                                                 "--env", "GLIBC_TUNABLES=" + kept])
 
     def test_without_an_option_the_command_gets_none_of_it(self):
         code = "import json, os; print(json.dumps(dict(os.environ)))"

@@ -74,7 +74,7 @@ TEST_CASE("a step that hardly works is not surely computing: it sleeps, or waits
   CHECK(j.findings[0].confidence == Confidence::kLow);
 }
 
-TEST_CASE("a few samples of a loop do not tell that its own code computes") {
+TEST_CASE("a few samples of a loop are not enough to know that its own code computes") {
   Facts f = factsOf(Training{.workers = 0, .compute = 10});
   f.trainer.loader = -1;
   f.trace.loaders.clear();

@@ -216,6 +216,21 @@ TEST_CASE("what a page fault costs is known from the seconds that are full of th
   CHECK(!cost("0 usage process=1 minflt=0 system=0\n1s usage process=1 minflt=90 system=90ms\n"));
 }
 
+TEST_CASE("page faults of a worker are those of the window, without its start") {
+  const auto faults = [](const std::string& text) {
+    return runOf(traceOf(kTrainer + kWorker + text), true).workerFaultsPerSecond;
+  };
+  const std::string start =
+      "8s usage process=2 minflt=0 cpu=0\n"
+      "11s usage process=2 minflt=90000 cpu=1s\n";
+  CHECK(near(faults(start + "13s usage process=2 minflt=490000 cpu=3s\n"
+                            "19s usage process=2 minflt=1090000 cpu=6s\n"
+                            "25s usage process=2 minflt=9090000 cpu=8s\n"),
+             200'000));
+  CHECK(!faults(start + "12s usage process=2 minflt=190000 cpu=1100ms\n"));  // too short
+  CHECK(!faults(start + "19s usage process=1 minflt=9090000 cpu=8s\n"));
+}
+
 TEST_CASE("a page cache that later passes miss, or that does not grow, keeps nothing") {
   const std::string room =
       "0 usage process=1 rchar=0 read_bytes=0\n"

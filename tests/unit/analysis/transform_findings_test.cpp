@@ -220,6 +220,37 @@ TEST_CASE("batches that a library's own threads make on all cores are given to n
   CHECK(offered("more_workers"));
 }
 
+TEST_CASE("memory that workers free and get again for each sample is to be kept") {
+  Facts f = factsOf(starving(2, 30, 0, 5));
+  f.run.faultSeconds = 1.3e-6;
+  f.run.workerFaultsPerSecond = 280'000;  // 8,400 of a batch, 1,000 of them to send it
+  const auto found = [&]() -> Maybe<Finding> {
+    const Judgement j = f.judge();
+    const Finding* finding = find(j, "transform.minor_faults");
+    return finding ? Maybe<Finding>(*finding) : std::nullopt;
+  };
+  const Maybe<Finding> first = found();
+  REQUIRE(first);
+  CHECK(std::abs(first->shareRatio - 2.0 / 3 * 0.32) < 0.01);
+  const Advice* keep = adviceIn(*first, "keep_memory");
+  REQUIRE(keep);
+  CHECK(keep->change.name == "GLIBC_TUNABLES");
+  CHECK(*keep->predicted.speedup > 1.2);
+  CHECK(*keep->predicted.high > *keep->predicted.speedup);
+  f.trace.manifest.environment = {{"GLIBC_TUNABLES", Untrusted("glibc.pthread.rseq=0")}};
+  CHECK(adviceIn(*found(), "keep_memory")
+            ->change.to.starts_with("glibc.pthread.rseq=0:glibc.malloc"));
+  f.trace.manifest.environment = {{"MALLOC_TRIM_THRESHOLD_", Untrusted("1000000000")}};
+  CHECK_FALSE(adviceIn(*found(), "keep_memory"));
+  f.trace.manifest.environment = {{"LD_PRELOAD", Untrusted("/usr/lib/libjemalloc.so.2")}};
+  CHECK_FALSE(adviceIn(*found(), "keep_memory"));
+  f.run.workerFaultsPerSecond = 80'000;  // two thirds are of what is left: under 10 %
+  CHECK_FALSE(found());
+  f.run.workerFaultsPerSecond = 280'000;
+  f.run.faultSeconds.reset();
+  CHECK_FALSE(found());
+}
+
 TEST_CASE("no workers are added where pages are swapped") {
   Facts f = factsOf(starving(1, 40, 0, 10));
   const auto risk = [&]() -> std::string {

@@ -194,7 +194,7 @@ TEST_CASE("no verdict comes with its reason") {
   };
   CHECK(shows({NoVerdict::Why::kFewSteps, 19, 20}, "No verdict: 19 steps, 20 are needed"));
   CHECK(shows({NoVerdict::Why::kFewSamples, 40, 125},
-              "No verdict: 40 samples of the training thread, 125 tell what its own code"));
+              "No verdict: 40 samples of the training thread, 125 are needed to classify"));
   CHECK(shows({NoVerdict::Why::kOthersCpu, 0.3, 0},
               "No verdict: other programs used more of the CPU"));
   CHECK(shows({NoVerdict::Why::kUnexplained, 0.23, 0.15}, "23 % of the time is unexplained"));

@@ -37,6 +37,21 @@ Maybe<double> faultSeconds(const Trace& trace) {
   return std::max(kMin, system / faults);
 }
 
+Maybe<double> workerFaultsPerSecond(const Trace& trace, const TrainerFacts& trainer) {
+  double faults = 0, cpu = 0;
+  for (const WorkerFacts& worker : trainer.workers) {
+    const auto& usage = trace.process(worker.process).usage;
+    for (std::size_t i = 2; i < usage.size(); ++i) {
+      const ProcessUsage &a = usage[i - 1].data, &b = usage[i].data;
+      if (usage[i - 1].at < trainer.windowBegin || usage[i].at > trainer.windowEnd) continue;
+      if (a.minorFaults < 0 || a.cpu < Nanos{} || b.cpu < a.cpu) continue;
+      faults += static_cast<double>(std::max<std::int64_t>(0, b.minorFaults - a.minorFaults));
+      cpu += seconds(b.cpu - a.cpu);
+    }
+  }
+  return per(faults, cpu >= kMinCpu ? cpu : 0);
+}
+
 double readCpuShare(const Trace& trace, const std::vector<Reader>& readers) {
   double cpu = 0, system = 0, faults = 0, maximum = 0;
   for (const Reader& r : readers) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/facts/analysis.h"
+#include "analysis/facts/facts.h"
 #include "base/interval.h"
 #include "trace/trace.h"
 
@@ -13,6 +14,10 @@ namespace stallprof {
 // samples where faults are most of what a process does in the kernel (the start of an interpreter,
 // new workers). Null where there were none.
 [[nodiscard]] Maybe<double> faultSeconds(const Trace& trace);
+// Minor page faults of the trainer's workers a second of their CPU, between samples of their usage
+// in the window. Without each worker's first such interval: it copies pages that it shares with the
+// training process, and imports. Null where under 0.2 s of their CPU are left.
+[[nodiscard]] Maybe<double> workerFaultsPerSecond(const Trace& trace, const TrainerFacts& trainer);
 
 // A process that makes batches, from when to when, and how long it was seen blocked in reads.
 struct Reader {

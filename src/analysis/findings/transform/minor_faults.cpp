@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// transform.minor_faults: the C library returns memory to the system after each sample.
+#include <algorithm>
+
+#include "analysis/findings/transform/batches.h"
+#include "base/malloc_tunables.h"
+
+namespace stallprof {
+namespace {
+
+constexpr double kMuch = 0.1;  // of the workers' CPU
+constexpr double kPage = 4096;
+// Of a fault, the kernel's part: what a run shows is with all else that it did (RunFacts), and no
+// fault was measured to take longer (fixes.cpp).
+constexpr double kMaxFaultSeconds = 3.4e-6;
+
+const AdviceDefinition kKeepMemory{
+    "keep_memory", {}, [](const AdviceContext& c) {
+      return std::string("Set ") + kMallocVariable + "=" + c.advice.change.to +
+             " in the environment of the program: the C library then keeps up to 256 MB of freed "
+             "memory in each process, and uses it again. jemalloc or tcmalloc, by LD_PRELOAD, "
+             "keep it, too.";
+    }};
+
+// Another allocator, or one whose thresholds are set already.
+bool otherAllocator(const std::string& name, std::string_view value) {
+  if (name == "LD_PRELOAD") return value.find("malloc") != value.npos;
+  return name == "MALLOC_TRIM_THRESHOLD_" || name == "MALLOC_MMAP_THRESHOLD_" ||
+         (name == kMallocVariable && value.find("malloc") != value.npos);
+}
+
+Maybe<Advice> keepMemory(const Evidence& e, double ofCpu) {
+  std::string now;
+  for (const auto& [name, value] : e.trace.manifest.environment) {
+    if (otherAllocator(name, value.raw())) return {};
+    if (name == kMallocVariable) now = value.raw();
+  }
+  return adviceOf(
+      kKeepMemory,
+      {"env", kMallocVariable, now, now.empty() ? kMallocKeeps : now + ":" + kMallocKeeps},
+      predictScaled(e, &PipelineSettings::cpuScale, 1 - ofCpu, 1 - ofCpu / 2,
+                    1 - std::min(0.9, 1.5 * ofCpu),
+                    "all of it is used again, and a fault costs what the kernel takes for it, at "
+                    "most half as much again with what it evicts from caches"),
+      "up to 256 MB more in each process");
+}
+
+Maybe<Finding> minorFaults(const Evidence& e) {
+  const Demand& d = e.gains.demand();
+  if (e.workers() < 1 || !e.run.workerFaultsPerSecond || !e.run.faultSeconds || d.batchCpu <= 0)
+    return {};
+  // A batch is sent in pages of shared memory that are fresh each time.
+  const double sent = e.gains.workload().batchBytes / kPage;
+  const double faults = *e.run.workerFaultsPerSecond * d.batchCpu - sent;
+  const double each = std::min(*e.run.faultSeconds, kMaxFaultSeconds);
+  const double ofCpu = std::min(1.0, faults * each / d.batchCpu);
+  if (ofCpu <= kMuch || ofCpu * e.transform <= kNotable) return {};
+  Finding f = loaderFinding(e, ofCpu * e.transform,
+                            "Workers get the same memory from the system again for each sample");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "{} minor page faults a batch, beside those of sending it", {numberWord(faults)});
+  addEvidence(f, "at {} each, or less: {} of the workers' CPU", {timeWord(each), ratioWord(ofCpu)},
+              ratioWord(ofCpu));
+  return withAdvice(f, {keepMemory(e, ofCpu)});
+}
+
+}  // namespace
+
+extern const FindingDefinition kMinorFaults(
+    "transform.minor_faults", minorFaults, offers(kKeepMemory),
+    within("transform.cpu_saturated", "transform.too_few_workers", "transform.slow_op"),
+    {.cause =
+         R"(Arrays of a few hundred kB are made and freed for each sample, and the C library gives
+  their memory back to the system each time: the next sample faults it in again, page by page.)",
+     .rule = R"(the workers' minor page faults in the window, their start and the pages of
+  shared memory that batches are sent in aside, take over 10 % of their CPU at what a fault costs
+  in this run (3.4 us at most), and that part of the making of batches that is waited for is over
+  5 % of the window.)",
+     .fixes = R"(- GLIBC_TUNABLES with larger malloc thresholds; `stallprof verify` tries it.
+- jemalloc or tcmalloc by LD_PRELOAD.
+- Arrays that are made once and filled again (out=, copyto).)",
+     .wrong = R"(the faults are of something else that is new for each sample, such as mapped
+  files: the C library's memory changes nothing there, and a trial shows it.)"});
+
+}  // namespace stallprof
