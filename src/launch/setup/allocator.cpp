@@ -80,14 +80,14 @@ Result<std::string> allocatorVariable(std::string_view name, const std::string& 
   }
   if (std::find(kLibraries.begin(), kLibraries.end(), name) == kLibraries.end())
     return unusable("takes keep, jemalloc, tcmalloc, mimalloc or the path of a library, not " +
-                   inQuotes(name));
+                    inQuotes(name));
   const std::vector<std::string> searched = folders(root);
   for (const std::string& folder : searched)
     if (auto library = libraryIn(folder, name)) return preloading(*library);
   std::string places;
   for (const std::string& folder : searched) places += (places.empty() ? "" : ", ") + folder;
   return unusable("finds no lib" + std::string(name) + " in " + places +
-                 ": install it, or give the library's path");
+                  ": install it, or give the library's path");
 }
 
 }  // namespace stallprof
