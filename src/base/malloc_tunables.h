@@ -3,7 +3,7 @@
 
 namespace stallprof {
 
-// glibc's allocator, told to keep what is freed. Memory above trim_threshold goes back to the
+// glibc's allocator, set to keep what is freed. Memory above trim_threshold goes back to the
 // system where it is at the heap's end; what is larger than mmap_threshold is mapped and unmapped
 // each time. Both are 128 kB at the start of a process and grow with what it frees, to twice and
 // once its size; 32 MB is the most that the second may be (mallopt(3)).

@@ -26,9 +26,9 @@ struct Variable {
 
 }  // namespace
 
-TEST_CASE("the C library's allocator is told to keep what is freed, beside what it was told") {
+TEST_CASE("the C library's allocator is set to keep what is freed, beside what is set already") {
   CHECK(wordOrWhy("keep").starts_with("GLIBC_TUNABLES=glibc.malloc.mmap_threshold="));
-  const Variable told("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+  const Variable present("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
   CHECK(wordOrWhy("keep").starts_with("GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.mmap_"));
 }
 
