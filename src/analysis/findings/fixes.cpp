@@ -19,21 +19,20 @@ constexpr char kCpuset[] = "cpuset";  // of a host that has more CPUs
 // that is at work on the next batch (PyTorch 1.13), 1.4 for two of 100 kB (PyTorch 2.15, 2 CPUs of
 // a virtual machine), of which the step itself then took 1.2 ms longer. And either side touches its
 // bytes in fresh shared memory, page by page. The cost of a page fault is measured in the run
-// (RunFacts::faultSeconds): 3.4 us on the virtual machine where 4.7 MB cost a worker 4.4 ms (puppet
-// --send-kb 4704 against 16), 3.8 us a page with its copy at 10 GB/s. Where the run has no such
-// measurement, 3.4 us is assumed, within a factor of 3.
+// (RunFacts::faultSeconds), to which its copy adds 0.4 us at 10 GB/s. Where the run has no such
+// measurement, RunFacts::kFaultSeconds is assumed, within a factor of 3.
 constexpr double kHandoffSeconds = 0.8e-3, kMinHandoff = 0.3e-3, kMaxHandoff = 1.5e-3;
 // A worker's first batch of an epoch is sent by a thread of it that wants the interpreter's lock,
 // while the worker is at work on its second: after sys.getswitchinterval() it gets it.
 constexpr double kSwitchInterval = 5e-3;
-constexpr double kFaultSeconds = 3.4e-6, kPage = 4096, kCopySeconds = kPage / 10e9;
-constexpr double kFaultUnknown = 3;  // bare metal is that much cheaper
+constexpr double kCopySeconds = RunFacts::kPageBytes / 10e9;  // of a page
+constexpr double kFaultUnknown = 3;                           // bare metal is that much cheaper
 
 // Seconds either side needs to touch a batch's bytes in fresh shared memory; `cheaper`: faults at
 // that part of their cost. What the run measures is an upper bound.
 double touching(const Evidence& e, double cheaper) {
-  const double fault = e.run.faultSeconds.value_or(kFaultSeconds) / cheaper;
-  return e.gains.workload().batchBytes / kPage * (fault + kCopySeconds);
+  const double fault = e.run.faultSeconds.value_or(RunFacts::kFaultSeconds) / cheaper;
+  return e.gains.workload().batchBytes / RunFacts::kPageBytes * (fault + kCopySeconds);
 }
 
 // `cpuScale` of a batch's CPU; page faults at the `cheaper`th part of their cost; `drawing`: share

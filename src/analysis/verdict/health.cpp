@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/verdict/health.h"
 
+#include <algorithm>
+
 #include "analysis/findings/build.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -36,6 +39,21 @@ bool pythonSeen(const Evidence& e) {
   return e.loader != nullptr &&
          (e.trainer.source == StepSource::kHook || e.trainer.source == StepSource::kMarks ||
           e.trainer.source == StepSource::kNvtx || e.trainer.source == StepSource::kOptimizer);
+}
+
+Maybe<NoVerdict> fewSamples(const Evidence& e) {
+  constexpr double kNeeded = 125;
+  const StackFacts& s = e.trainer.stacks;
+  const double all = s.trainer.samples;
+  if (e.loader || annotated(e) || all <= 0 || all >= kNeeded) return {};
+  double own = 0, data = 0;
+  for (const FunctionSamples& f : s.functions) {
+    if (f.side != Side::kTrainer) continue;
+    if (f.rule == kOwnTrainer) own += f.samples;
+    if (f.phase == Phase::kExtract || f.phase == Phase::kTransform) data += f.samples;
+  }
+  if (own + std::max(0.0, data - e.wait * all) <= kMaxUnexplained * all) return {};
+  return NoVerdict{NoVerdict::Why::kFewSamples, all, kNeeded};
 }
 
 bool nothingToFix(const Evidence& e) {

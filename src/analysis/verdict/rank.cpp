@@ -7,7 +7,6 @@
 #include "analysis/findings/build.h"
 #include "analysis/verdict/health.h"
 #include "analysis/verdict/registry.h"
-#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -234,25 +233,6 @@ bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings)
          findings[0].shareRatio >= e.unknownWait &&
          (findings[0].phase == Phase::kExtract || findings[0].phase == Phase::kTransform ||
           findings[0].phase == Phase::kLoad);
-}
-
-// Where the phases of the trainer's own code are known by samples alone: a function that takes a
-// fifth of the time is known to make data by five samples that read or transform, a fifth of its
-// own (steps/own_phases.cpp). With fewer, such code counts as compute because nothing else is known
-// of it, and so do samples of making data that are too few to be a share of the steps.
-Maybe<NoVerdict> fewSamples(const Evidence& e) {
-  constexpr double kNeeded = 125;
-  const StackFacts& s = e.trainer.stacks;
-  const double all = s.trainer.samples;
-  if (e.loader || annotated(e) || all <= 0 || all >= kNeeded) return {};
-  double own = 0, data = 0;
-  for (const FunctionSamples& f : s.functions) {
-    if (f.side != Side::kTrainer) continue;
-    if (f.rule == kOwnTrainer) own += f.samples;
-    if (f.phase == Phase::kExtract || f.phase == Phase::kTransform) data += f.samples;
-  }
-  if (own + std::max(0.0, data - e.wait * all) <= kMaxUnexplained * all) return {};
-  return NoVerdict{NoVerdict::Why::kFewSamples, all, kNeeded};
 }
 
 // Why no verdict may be given, if so.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/setup/allocator.h"
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,11 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
+#include "base/elf_file.h"
+#include "base/fd.h"
 #include "base/malloc_tunables.h"
 #include "base/text.h"
 
@@ -74,8 +77,13 @@ Result<std::string> allocatorVariable(std::string_view name, const std::string& 
   if (name.find('/') != name.npos) {
     std::error_code error;
     const fs::path library = fs::absolute(name, error);
-    if (error || ::access(library.c_str(), R_OK) != 0)
-      return unusable("cannot read the library " + inQuotes(name));
+    Fd file = openAt(AT_FDCWD, library.c_str(), O_RDONLY);
+    if (error || !file.valid()) return unusable("cannot read the library " + inQuotes(name));
+    // The dynamic loader only warns of these, and starts the program without.
+    if (!ElfFile::open(std::move(file)))
+      return unusable("takes no " + inQuotes(name) + ": it is no library");
+    if (library.native().find_first_of(" :") != std::string::npos)
+      return unusable("takes no path with spaces or colons: LD_PRELOAD separates by them");
     return preloading(library);
   }
   if (std::find(kLibraries.begin(), kLibraries.end(), name) == kLibraries.end())

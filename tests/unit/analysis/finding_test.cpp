@@ -276,11 +276,11 @@ TEST_CASE("every finding carries a title, a phase or a host's name, and numbers 
 }
 
 TEST_CASE("a program that is not seen to train and does little but evaluate is not held up by it") {
-  const auto evaluating = [](double part, std::uint64_t updates = 0) {
+  const auto evaluating = [](double part, std::uint64_t updates = 0, int samples = 400) {
     Facts f = factsOf(Training{});
     f.trainer.optimizerSteps = updates;
     StackFacts& s = f.trainer.stacks;
-    for (int i = 0; i < 400; ++i) s.trainer.add(&s + i);
+    for (int i = 0; i < samples; ++i) s.trainer.add(&s + i);
     s.trainerTime = 4;
     s.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)] = part * s.trainerTime;
     return f.judge();
@@ -293,4 +293,16 @@ TEST_CASE("a program that is not seen to train and does little but evaluate is n
   const Judgement training = evaluating(1, 220);  // it evaluates far too often
   REQUIRE(find(training, "periodic.evaluation"));
   CHECK(bestSpeedup(*find(training, "periodic.evaluation")) <= 1 / 0.02);
+  // Of a few samples the share is wide, and so is what is gained.
+  const auto rarer = [](const Judgement& j) {
+    const Finding* f = find(j, "periodic.evaluation");
+    REQUIRE(f);
+    REQUIRE(adviceIn(*f, "rarer_evaluation"));
+    return std::pair(f->confidence, adviceIn(*f, "rarer_evaluation")->predicted);
+  };
+  const auto [sure, narrow] = rarer(evaluating(0.24, 220));
+  const auto [unsure, wide] = rarer(evaluating(0.24, 220, 12));
+  CHECK(sure == Confidence::kHigh);
+  CHECK(unsure < Confidence::kHigh);
+  CHECK(*wide.high - *wide.low > 2 * (*narrow.high - *narrow.low));
 }

@@ -2,6 +2,7 @@
 #include "launch/setup/allocator.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "tests/catch.h"
 #include "tests/unit/sampler/machine.h"
@@ -35,7 +36,9 @@ TEST_CASE("the C library's allocator is set to keep what is freed, beside what i
 TEST_CASE("another allocator is preloaded from where it is, before what is preloaded already") {
   Machine machine;
   machine.file("usr/lib/x86_64-linux-gnu/libtcmalloc.so.4", "");
-  machine.file("usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4", "");
+  std::filesystem::create_directories(machine.root() + "/usr/lib/x86_64-linux-gnu");
+  std::filesystem::copy_file("/proc/self/exe",
+                             machine.root() + "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4");
   const std::string found = machine.root() + "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
   CHECK(wordOrWhy("tcmalloc", machine.root()) == "LD_PRELOAD=" + found);
   const Variable loaded("LD_PRELOAD", "/a.so");
@@ -57,6 +60,11 @@ TEST_CASE("an allocator that is not there is an error that says where it was sea
   const std::string why = wordOrWhy("mimalloc", machine.root());
   CHECK(why.find("finds no libmimalloc in ") != std::string::npos);
   CHECK(why.find(machine.root() + "/usr/lib64") != std::string::npos);
+  machine.file("libtext.so", "INPUT(libjemalloc.so.2)");
+  CHECK(wordOrWhy(machine.root() + "/libtext.so").find("it is no library") != std::string::npos);
+  std::filesystem::create_directories(machine.root() + "/a b");
+  std::filesystem::create_symlink("/proc/self/exe", machine.root() + "/a b/lib.so");
+  CHECK(wordOrWhy(machine.root() + "/a b/lib.so").find("spaces or colons") != std::string::npos);
   CHECK(wordOrWhy("malloc").find("jemalloc, tcmalloc, mimalloc or the path") != std::string::npos);
   CHECK(wordOrWhy("./none.so").find("cannot read the library './none.so'") != std::string::npos);
 }

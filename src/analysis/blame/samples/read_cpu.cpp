@@ -3,14 +3,12 @@
 
 #include <algorithm>
 
+#include "analysis/facts/run_facts.h"
 #include "analysis/facts/usage.h"
 
 namespace stallprof {
 namespace {
 
-// Where the run does not show it: what a fault costs on a virtual machine, where it is dearer than
-// on bare metal (measured: 3.0 to 3.4 us).
-constexpr double kFaultSeconds = 3.4e-6;
 // The most a read can cost: 16 us a call of a 64 kB receive was measured here, bytes are copied at
 // 2 GB/s and more.
 constexpr double kCallSeconds = 20e-6, kBytesPerSecond = 1e9;
@@ -66,7 +64,7 @@ double readCpuShare(const Trace& trace, const std::vector<Reader>& readers) {
                all(&ProcessUsage::readChars).value_or(0) / kBytesPerSecond + seconds(r.blocked);
   }
   if (cpu < kMinCpu) return 0;
-  const double reading = system - faults * faultSeconds(trace).value_or(kFaultSeconds);
+  const double reading = system - faults * faultSeconds(trace).value_or(RunFacts::kFaultSeconds);
   return std::clamp(std::min(reading, maximum) / cpu, 0.0, 1.0);
 }
 

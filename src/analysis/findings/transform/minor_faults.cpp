@@ -9,10 +9,6 @@ namespace stallprof {
 namespace {
 
 constexpr double kMuch = 0.1;  // of the workers' CPU
-constexpr double kPage = 4096;
-// Of a fault, the kernel's part: what a run shows is with all else that it did (RunFacts), and no
-// fault was measured to take longer (fixes.cpp).
-constexpr double kMaxFaultSeconds = 3.4e-6;
 
 const AdviceDefinition kKeepMemory{
     "keep_memory", {}, [](const AdviceContext& c) {
@@ -50,9 +46,10 @@ Maybe<Finding> minorFaults(const Evidence& e) {
   if (e.workers() < 1 || !e.run.workerFaultsPerSecond || !e.run.faultSeconds || d.batchCpu <= 0)
     return {};
   // A batch is sent in pages of shared memory that are fresh each time.
-  const double sent = e.gains.workload().batchBytes / kPage;
+  const double sent = e.gains.workload().batchBytes / RunFacts::kPageBytes;
   const double faults = *e.run.workerFaultsPerSecond * d.batchCpu - sent;
-  const double each = std::min(*e.run.faultSeconds, kMaxFaultSeconds);
+  // What a run shows is with all else that the kernel did, and no fault was measured to cost more.
+  const double each = std::min(*e.run.faultSeconds, RunFacts::kFaultSeconds);
   const double ofCpu = std::min(1.0, faults * each / d.batchCpu);
   if (ofCpu <= kMuch || ofCpu * e.transform <= kNotable) return {};
   Finding f = loaderFinding(e, ofCpu * e.transform,
