@@ -74,7 +74,7 @@ def _announce_loader(loader):
     events.announce('torch')
     batching, size = _batching(loader)
     file, line, library = events.user_call('torch', 'torchdata')
-    torch_replay.loader_made(number, _loaders[key][0], file, line)
+    torch_replay.loader_made(number, loader, file, line)
     put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
         type(loader.dataset).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),

@@ -7,6 +7,7 @@ more. Drain: the first next() goes through the loader as fast as it can, then th
 """
 import copy
 import sys
+import weakref
 
 from . import events, overrides
 from .events import now, put, stamp
@@ -14,7 +15,7 @@ from .parts import PARTIAL, report
 
 LEAST = 10              # batches: fewer are one shape, one data-dependent path
 _MEMORY_SHARE = 4       # of what is available, a fourth at most
-_meant = {}             # number of a loader -> (weak reference, file, line, _Kept)
+_meant = {}             # number of a loader -> (reference, file, line, _Kept)
 _drained = []
 
 
@@ -100,9 +101,12 @@ def _available():
 
 # ---- loaders and iterators ------------------------------------------------------------------------
 
-def loader_made(number, reference, file, line):
-    if (overrides.replay or overrides.drain) and overrides.is_meant(file, line):
-        _meant[number] = reference, file, line, _Kept()
+def loader_made(number, loader, file, line):
+    if not (overrides.replay or overrides.drain) or not overrides.is_meant(file, line):
+        return
+    # Its iterator may outlive it, as in next(iter(DataLoader(...))), and to drain it more of those are made.
+    reference = (lambda: loader) if overrides.drain else weakref.ref(loader)
+    _meant[number] = reference, file, line, _Kept()
 
 
 def _length(iterator, loader):

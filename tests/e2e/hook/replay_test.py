@@ -112,6 +112,12 @@ class Drain(unittest.TestCase):
             self.assertEqual(run.setting[0].name, 'drain')
             self.assertGreater(len({f.pass_ for f in run.fetch}), 1)   # epoch after epoch
 
+    def test_a_loader_that_only_its_iterator_is_left_of(self):
+        for option, out in ('drain=1', ''), ('replay=10', '[0.0]'):
+            run = program("""
+                print(next(iter(DataLoader(Numbers(), batch_size=1)))[0].tolist())""", option)
+            self.assertEqual((run.status, run.out.strip()), (0, out), run.err)
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)
