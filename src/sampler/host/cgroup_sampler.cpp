@@ -58,7 +58,8 @@ void CgroupSampler::findGroups() {
   for (auto& [key, group] : groups_) group.used = false;
   for (const auto& [pid, key] : seen_)
     if (const auto group = groups_.find(key); group != groups_.end()) group->second.used = true;
-  std::erase_if(groups_, [&](const auto& entry) { return !entry.second.used; });
+  if (std::erase_if(groups_, [&](const auto& entry) { return !entry.second.used; }) > 0)
+    files_.closeAll();
 }
 
 void CgroupSampler::reportSource(Nanos now, EventOut& out) const {
@@ -94,7 +95,7 @@ void CgroupSampler::measure(Nanos now, EventOut& out) {
   const std::string* found = nullptr;
   for (const auto& [key, group] : groups_) {
     if (group.paths.version == 0) continue;
-    const CgroupUsage usage = readCgroups(group.paths);
+    const CgroupUsage usage = readCgroups(group.paths, files_);
     const bool less = usage.cpuQuotaMilli > 0 &&
                       (tightest.cpuQuotaMilli <= 0 || usage.cpuQuotaMilli < tightest.cpuQuotaMilli);
     if (found != nullptr && !less) continue;

@@ -19,7 +19,7 @@ class CgroupSampler : public Sampler {
   // `pid` is the command; `tree` the job's processes, null: the command alone. It must outlive
   // this.
   CgroupSampler(std::string root, pid_t pid, const ProcessTree* tree)
-      : root_(std::move(root)), pid_(pid), tree_(tree) {}
+      : root_(std::move(root)), pid_(pid), tree_(tree), files_(keptFdLimit(0.04)) {}
 
   [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
   void sample(Nanos now, EventOut& out) override;
@@ -40,6 +40,7 @@ class CgroupSampler : public Sampler {
   std::string root_;
   pid_t pid_;
   const ProcessTree* tree_;
+  KeptFiles files_;
   std::unordered_map<std::string, Group> groups_;        // by the text of /proc/PID/cgroup
   std::unordered_map<std::uint32_t, std::string> seen_;  // pid to group
   std::size_t next_ = 0;                                 // process to be asked next

@@ -29,13 +29,13 @@ void readCpu(std::string_view stat, HostUsage& usage) {
   usage.steal = times->steal;
 }
 
-void readMemory(const std::string& root, HostUsage& usage) {
-  const std::string meminfo = contentOf(under(root, "proc/meminfo"));
+void readMemory(const std::string& root, KeptFiles& files, HostUsage& usage) {
+  const std::string meminfo = files.read(under(root, "proc/meminfo"));
   usage.memoryTotal = kilobytes(meminfo, "MemTotal:");
   usage.memoryAvailable = kilobytes(meminfo, "MemAvailable:");
   usage.pageCache = kilobytes(meminfo, "Cached:");
   usage.dirty = kilobytes(meminfo, "Dirty:");
-  const std::string vmstat = contentOf(under(root, "proc/vmstat"));
+  const std::string vmstat = files.read(under(root, "proc/vmstat"));
   usage.swapInPages = valueOf(vmstat, "pswpin");
   usage.swapOutPages = valueOf(vmstat, "pswpout");
   usage.reclaimScans = valueOf(vmstat, "pgscan_direct");
@@ -45,10 +45,10 @@ void readMemory(const std::string& root, HostUsage& usage) {
   usage.shmUsed = static_cast<std::int64_t>((shm.f_blocks - shm.f_bfree) * shm.f_frsize);
 }
 
-void readPressure(const std::string& root, HostUsage& usage) {
-  const std::string cpu = contentOf(under(root, "proc/pressure/cpu"));
-  const std::string io = contentOf(under(root, "proc/pressure/io"));
-  const std::string memory = contentOf(under(root, "proc/pressure/memory"));
+void readPressure(const std::string& root, KeptFiles& files, HostUsage& usage) {
+  const std::string cpu = files.read(under(root, "proc/pressure/cpu"));
+  const std::string io = files.read(under(root, "proc/pressure/io"));
+  const std::string memory = files.read(under(root, "proc/pressure/memory"));
   usage.cpuSome = pressureTotal(cpu, "some");
   usage.ioSome = pressureTotal(io, "some");
   usage.ioFull = pressureTotal(io, "full");
@@ -59,11 +59,15 @@ void readPressure(const std::string& root, HostUsage& usage) {
 }  // namespace
 
 HostSampler::HostSampler(std::string root, const ProcessTree* tree)
-    : root_(std::move(root)), tree_(tree), allowed_(root_), nodes_(root_) {}
+    : root_(std::move(root)),
+      tree_(tree),
+      allowed_(root_),
+      nodes_(root_),
+      files_(keptFdLimit(0.02)) {}
 
 HostUsage HostSampler::readHost() {
   HostUsage usage;
-  const std::string stat = contentOf(under(root_, "proc/stat"), kStatBytes);
+  const std::string stat = files_.read(under(root_, "proc/stat"), kStatBytes);
   readCpu(stat, usage);
   if (tree_ != nullptr) {
     allowed_.update(tree_->processes(), stat);
@@ -74,8 +78,8 @@ HostUsage HostSampler::readHost() {
     usage.siblingCpu = usage.siblings < 0 ? Nanos(-1) : siblings_->cpu();
   }
   usage.nodes = nodes_.count();
-  readMemory(root_, usage);
-  readPressure(root_, usage);
+  readMemory(root_, files_, usage);
+  readPressure(root_, files_, usage);
   if (tree_ != nullptr) usage.jobCpu = tree_->jobCpu();
   return usage;
 }
@@ -97,7 +101,7 @@ bool HostSampler::wholeDisk(const std::string& device) {
 }
 
 void HostSampler::readDisks(Nanos now, EventOut& out) {
-  const std::string text = contentOf(under(root_, "proc/diskstats"));
+  const std::string text = files_.read(under(root_, "proc/diskstats"));
   constexpr std::int64_t kSector = 512;  // of diskstats, whatever the disk's own is
   std::size_t seen = 0;
   forEachLine(text, [&](std::string_view line) {
@@ -119,7 +123,7 @@ void HostSampler::readDisks(Nanos now, EventOut& out) {
 }
 
 void HostSampler::readNetwork(Nanos now, EventOut& out) {
-  const std::string text = contentOf(under(root_, "proc/net/dev"));
+  const std::string text = files_.read(under(root_, "proc/net/dev"));
   std::size_t seen = 0;
   forEachLine(text, [&](std::string_view line) {
     const std::size_t colon = line.rfind(':');

@@ -7,6 +7,7 @@
 #include "sampler/host/allowed_cpus.h"
 #include "sampler/host/sibling_recorders.h"
 #include "sampler/proc/numa_nodes.h"
+#include "sampler/proc/proc_file.h"
 #include "sampler/proc/sampler.h"
 #include "sampler/processes/process_tree.h"
 
@@ -37,6 +38,7 @@ class HostSampler : public Sampler {
   const ProcessTree* tree_;
   AllowedCpus allowed_;
   NumaNodes nodes_;
+  KeptFiles files_;
   const SiblingRecorders* siblings_ = nullptr;
   std::unordered_map<std::string, bool> whole_;
   bool reported_ = false;

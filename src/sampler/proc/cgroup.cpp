@@ -80,30 +80,31 @@ std::string_view pathOf(std::string_view text, std::string_view controller) {
   return path;
 }
 
-std::int64_t numberIn(const std::string& path) {
-  return parseNumber(contentOf(path, 4096)).value_or(-1);
+std::int64_t numberIn(KeptFiles& files, const std::string& path) {
+  return parseNumber(files.read(path, 4096)).value_or(-1);
 }
 
 // Thousandths of a CPU; -1: no quota here.
-std::int64_t quotaMilli(const std::string& directory, bool v2) {
+std::int64_t quotaMilli(KeptFiles& files, const std::string& directory, bool v2) {
   std::int64_t quota = -1, period = -1;
   if (v2) {
-    const std::string text = contentOf(directory + "/cpu.max", 256);
+    const std::string text = files.read(directory + "/cpu.max", 256);
     const auto words = splitWords(text, 2);
     if (words.size() == 2 && words[0] != "max") {
       quota = parseNumber(words[0]).value_or(-1);
       period = parseNumber(words[1]).value_or(-1);
     }
   } else {
-    quota = numberIn(directory + "/cpu.cfs_quota_us");
-    period = numberIn(directory + "/cpu.cfs_period_us");
+    quota = numberIn(files, directory + "/cpu.cfs_quota_us");
+    period = numberIn(files, directory + "/cpu.cfs_period_us");
   }
   if (quota <= 0 || period <= 0 || quota > kUnlimited / 1000) return -1;
   return quota * 1000 / period;
 }
 
-std::int64_t memoryLimit(const std::string& directory, bool v2) {
-  const std::int64_t limit = numberIn(directory + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+std::int64_t memoryLimit(KeptFiles& files, const std::string& directory, bool v2) {
+  const std::int64_t limit =
+      numberIn(files, directory + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
   return limit < 0 || limit >= kUnlimited ? -1 : limit;
 }
 
@@ -120,47 +121,48 @@ std::pair<std::string, std::int64_t> tightest(const std::vector<std::string>& di
 }
 
 // v1 keeps it in another hierarchy, which is often mounted beside or together with the first.
-Nanos groupCpu(std::string directory, std::string_view stat, bool v2) {
+Nanos groupCpu(KeptFiles& files, std::string directory, std::string_view stat, bool v2) {
   if (v2) {
     const std::int64_t time = valueOf(stat, "usage_usec");
     return time < 0 ? Nanos(-1) : std::chrono::microseconds(time);
   }
-  std::int64_t time = numberIn(directory + "/cpuacct.usage");
+  std::int64_t time = numberIn(files, directory + "/cpuacct.usage");
   constexpr std::string_view kMount = "/cgroup/cpu";
   const std::size_t mount = directory.find(std::string(kMount) + "/");
   if (time < 0 && (mount != std::string::npos || directory.ends_with(kMount))) {
     const std::size_t end =
         (mount == std::string::npos ? directory.size() - kMount.size() : mount) + kMount.size();
-    time = numberIn(directory.insert(end, "acct") + "/cpuacct.usage");
+    time = numberIn(files, directory.insert(end, "acct") + "/cpuacct.usage");
   }
   return Nanos(time);
 }
 
-void readCpu(const CgroupPaths& paths, CgroupUsage& usage) {
+void readCpu(const CgroupPaths& paths, KeptFiles& files, CgroupUsage& usage) {
   if (paths.cpu.empty()) return;
-  const auto [directory, quota] =
-      tightest(paths.cpu, [&](const std::string& d) { return quotaMilli(d, paths.cpuIsV2); });
+  const auto [directory, quota] = tightest(
+      paths.cpu, [&](const std::string& d) { return quotaMilli(files, d, paths.cpuIsV2); });
   usage.cpuQuotaMilli = quota;
-  const std::string stat = contentOf(directory + "/cpu.stat", 8192);
+  const std::string stat = files.read(directory + "/cpu.stat", 8192);
   usage.periods = valueOf(stat, "nr_periods");
   usage.throttledPeriods = valueOf(stat, "nr_throttled");
   const std::int64_t time = valueOf(stat, paths.cpuIsV2 ? "throttled_usec" : "throttled_time");
-  usage.cpu = groupCpu(directory, stat, paths.cpuIsV2);
+  usage.cpu = groupCpu(files, directory, stat, paths.cpuIsV2);
   if (time >= 0) usage.throttled = paths.cpuIsV2 ? std::chrono::microseconds(time) : Nanos(time);
 }
 
-void readMemory(const CgroupPaths& paths, CgroupUsage& usage) {
+void readMemory(const CgroupPaths& paths, KeptFiles& files, CgroupUsage& usage) {
   if (paths.memory.empty()) return;
   const bool v2 = paths.memoryIsV2;
   const auto [directory, limit] =
-      tightest(paths.memory, [&](const std::string& d) { return memoryLimit(d, v2); });
+      tightest(paths.memory, [&](const std::string& d) { return memoryLimit(files, d, v2); });
   usage.memoryLimit = limit;
-  usage.memoryBytes = numberIn(directory + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
-  const std::string stat = contentOf(directory + "/memory.stat", 1u << 16);
+  usage.memoryBytes =
+      numberIn(files, directory + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  const std::string stat = files.read(directory + "/memory.stat", 1u << 16);
   usage.memoryFile = valueOf(stat, v2 ? "file" : "total_cache");
   if (usage.memoryFile < 0 && !v2) usage.memoryFile = valueOf(stat, "cache");
   usage.oomKills = valueOf(
-      contentOf(directory + (v2 ? "/memory.events" : "/memory.oom_control"), 4096), "oom_kill");
+      files.read(directory + (v2 ? "/memory.events" : "/memory.oom_control"), 4096), "oom_kill");
 }
 
 double coresByAffinity(const std::string& root, pid_t pid) {
@@ -208,17 +210,18 @@ CgroupPaths findCgroups(const std::string& root, pid_t pid) {
   return paths;
 }
 
-CgroupUsage readCgroups(const CgroupPaths& paths) {
+CgroupUsage readCgroups(const CgroupPaths& paths, KeptFiles& files) {
   CgroupUsage usage;
   usage.version = paths.version;
-  readCpu(paths, usage);
-  readMemory(paths, usage);
+  readCpu(paths, files, usage);
+  readMemory(paths, files, usage);
   return usage;
 }
 
 double usableCores(const std::string& root, pid_t pid) {
   const double affinity = coresByAffinity(root, pid);
-  const std::int64_t quota = readCgroups(findCgroups(root, pid)).cpuQuotaMilli;
+  KeptFiles none(0);
+  const std::int64_t quota = readCgroups(findCgroups(root, pid), none).cpuQuotaMilli;
   return quota > 0 ? std::min(affinity, static_cast<double>(quota) / 1000) : affinity;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sampler/proc/proc_file.h"
 #include "sampler/proc/sampler.h"
 
 namespace stallprof {
@@ -24,7 +25,7 @@ struct CgroupPaths {
 [[nodiscard]] CgroupPaths findCgroups(const std::string& root, pid_t pid);
 
 // The group's figures now; the quota and the memory limit are the tightest along the path.
-[[nodiscard]] CgroupUsage readCgroups(const CgroupPaths& paths);
+[[nodiscard]] CgroupUsage readCgroups(const CgroupPaths& paths, KeptFiles& files);
 
 // CPUs the process may use: its affinity, cut by the quota (2.5 means two and a half). Affinity of
 // a fixture is the Cpus_allowed_list of its status file.

@@ -13,6 +13,22 @@
 #include "sampler/proc/proc_text.h"
 
 namespace stallprof {
+namespace {
+
+std::string wholeOf(const Fd& file, std::size_t limit) {
+  std::string text;
+  char chunk[8192];
+  while (text.size() < limit) {
+    const ssize_t n = ::pread(file.get(), chunk, std::min(sizeof chunk, limit - text.size()),
+                              static_cast<off_t>(text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(chunk, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+}  // namespace
 
 std::size_t keptFdLimit(double share) {
   rlimit limit{};
@@ -39,6 +55,21 @@ void KeptFile::close(FdBudget& budget) {
   if (!fd_.valid()) return;
   fd_.reset();
   budget.give();
+}
+
+std::string KeptFiles::read(const std::string& path, std::size_t bytes) {
+  errno = 0;
+  const auto kept = files_.find(path);
+  if (kept != files_.end()) {
+    if (std::string text = wholeOf(kept->second, bytes); !text.empty()) return text;
+    files_.erase(kept);
+  }
+  Fd fresh = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
+  if (!fresh.valid()) return {};
+  errno = 0;
+  std::string text = wholeOf(fresh, bytes);
+  if (!text.empty() && files_.size() < limit_) files_.emplace(path, std::move(fresh));
+  return text;
 }
 
 std::string under(const std::string& root, std::string_view path) {
@@ -83,16 +114,7 @@ std::string readLink(const std::string& path) {
 
 std::string contentOf(const std::string& path, std::size_t limit) {
   const Fd file = openAt(AT_FDCWD, path.c_str(), O_RDONLY);
-  if (!file.valid()) return {};
-  std::string text;
-  char chunk[8192];
-  while (text.size() < limit) {
-    const ssize_t n = ::read(file.get(), chunk, std::min(sizeof chunk, limit - text.size()));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(chunk, static_cast<std::size_t>(n));
-  }
-  return text;
+  return file.valid() ? wholeOf(file, limit) : std::string();
 }
 
 void emitSource(EventOut& out, Nanos now, std::string_view name, Coverage state,

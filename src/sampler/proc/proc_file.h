@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/fd.h"
 #include "event/event_out.h"
@@ -46,6 +47,22 @@ class KeptFile {
 
  private:
   Fd fd_;
+};
+
+// Files of the host and of control groups, read again and again by path. A descriptor is kept while
+// fewer than `limit` are; what fails is reopened: a control group is removed, and one of the
+// same name made.
+class KeptFiles {
+ public:
+  explicit KeptFiles(std::size_t limit) : limit_(limit) {}
+
+  // The whole content, at most about `bytes`; empty where it cannot be read, with errno set.
+  [[nodiscard]] std::string read(const std::string& path, std::size_t bytes = 1u << 20);
+  void closeAll() { files_.clear(); }
+
+ private:
+  std::size_t limit_;
+  std::unordered_map<std::string, Fd> files_;
 };
 
 // Joins a root directory and an absolute path: ("/", "/proc") and ("/", "proc") are "/proc".

@@ -17,7 +17,7 @@ constexpr std::size_t kListsWorth = 512;
 
 // /proc/loadavg ends with the newest pid: unchanged, no task was born in this pid namespace.
 bool ChildSearch::tasksWereBorn() {
-  const std::string text = contentOf(under(root_, "proc/loadavg"), 256);
+  const std::string text = newest_.read(under(root_, "proc/loadavg"), 256);
   const std::size_t blank = text.rfind(' ');
   if (text.empty() || blank == std::string::npos) return true;
   return std::exchange(lastPid_, text.substr(blank + 1)) != lastPid_;

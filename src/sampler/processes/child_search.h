@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
 namespace stallprof {
@@ -40,6 +41,7 @@ class ChildSearch {
   void scan(Pids& ours, Found& found);
 
   std::string root_, lastPid_;
+  KeptFiles newest_{1};  // /proc/loadavg
   bool lists_ = true;
   std::uint64_t scans_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> foreign_;  // pids of others, by scan number

@@ -171,14 +171,16 @@ TEST_CASE("the slot of a process that ended is drained, then free for another") 
         std::vector<std::string>{"8 optimizer thread=99 duration=10 optimizer=2 steps=1"});
 }
 
-TEST_CASE("a slot that was taken and not counted is found within a second") {
+TEST_CASE("a slot that was taken and not counted is found within a minute, by turns") {
   Bench bench;
   CHECK(bench.drain(seconds(1)).empty());
   bench.job.slot(300).owner = 42;
   bench.job.slot(300).start_ticks = 1;
   bench.job.put(OptimizerStep::kKind, 6, {10, 2}, 7, 300);
   CHECK(bench.drain(seconds(1) + std::chrono::milliseconds(80)).empty());
-  CHECK(bench.drain(seconds(2)).size() == 1);
+  std::size_t found = 0;
+  for (int second = 2; second <= 65; ++second) found += bench.drain(seconds(second)).size();
+  CHECK(found == 1);
 }
 
 TEST_CASE("all slots taken is reported once, not at every drain") {

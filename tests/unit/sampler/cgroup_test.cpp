@@ -17,6 +17,11 @@ void v2Mount(Machine& machine) {
   machine.file("proc/7/status", "Name:\tpython3\nCpus_allowed_list:\t0-3,8-11\n");
 }
 
+CgroupUsage usageOf(const Machine& machine) {
+  KeptFiles files(8);
+  return readCgroups(findCgroups(machine.root(), 7), files);
+}
+
 }  // namespace
 
 TEST_CASE("v2: quota and memory limit are the tightest along the path") {
@@ -38,7 +43,7 @@ TEST_CASE("v2: quota and memory limit are the tightest along the path") {
   machine.file(top + "jobs/mine/memory.stat", "anon 5\nfile 4096\nfile_mapped 7\n");
   machine.file(top + "jobs/mine/memory.events", "low 0\noom 1\noom_kill 2\n");
 
-  const CgroupUsage usage = readCgroups(findCgroups(machine.root(), 7));
+  const CgroupUsage usage = usageOf(machine);
   CHECK(usage.version == 2);
   CHECK(usage.cpuQuotaMilli == 2500);
   CHECK(usage.periods == 50);
@@ -56,7 +61,7 @@ TEST_CASE("v2: no limits anywhere leaves the affinity") {
   v2Mount(machine);
   machine.file("proc/7/cgroup", "0::/\n");
   machine.file("sys/fs/cgroup/cpu.stat", "usage_usec 1\n");
-  const CgroupUsage usage = readCgroups(findCgroups(machine.root(), 7));
+  const CgroupUsage usage = usageOf(machine);
   CHECK(usage.cpuQuotaMilli == -1);
   CHECK(usage.memoryLimit == -1);
   CHECK(usage.periods == -1);
@@ -69,7 +74,7 @@ TEST_CASE("v2 in a container: a path outside its own root is cut to the mount") 
   machine.file("proc/7/cgroup", "0::/../../other\n");
   machine.file("sys/fs/cgroup/cpu.stat", "usage_usec 1\nnr_periods 3\n");
   machine.file("sys/fs/cgroup/cpu.max", "50000 100000\n");
-  CHECK(readCgroups(findCgroups(machine.root(), 7)).cpuQuotaMilli == 500);
+  CHECK(usageOf(machine).cpuQuotaMilli == 500);
 }
 
 TEST_CASE("v1: each controller has its own tree; an unlimited figure is no limit") {
@@ -95,7 +100,7 @@ TEST_CASE("v1: each controller has its own tree; an unlimited figure is no limit
   machine.file(memory + "memory.stat", "cache 11\ntotal_cache 22\n");
   machine.file(memory + "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
 
-  const CgroupUsage usage = readCgroups(findCgroups(machine.root(), 7));
+  const CgroupUsage usage = usageOf(machine);
   CHECK(usage.version == 1);
   CHECK(usage.cpuQuotaMilli == 4000);
   CHECK(usage.throttledPeriods == 4);
