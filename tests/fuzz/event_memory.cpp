@@ -21,6 +21,7 @@ using namespace stallprof;
 
 struct Memory {
   std::unique_ptr<EventMemory> recorder = std::move(EventMemory::create()).value();
+  stallprof_memory_header* header = nullptr;
   stallprof_slot* slot = nullptr;
   Nanos clock = std::chrono::seconds(1);
 
@@ -30,7 +31,8 @@ struct Memory {
     void* at =
         ::mmap(nullptr, STALLPROF_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
     if (at == MAP_FAILED) std::abort();
-    slot = reinterpret_cast<stallprof_slot*>(static_cast<stallprof_memory_header*>(at) + 1);
+    header = static_cast<stallprof_memory_header*>(at);
+    slot = reinterpret_cast<stallprof_slot*>(header + 1);
   }
 };
 
@@ -48,6 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   memory.slot->owner = 42;
   memory.slot->start_ticks = 1;
   memory.slot->head = head;
+  ++memory.header->claims;
 
   EventCounter out;
   bool gone = false;
