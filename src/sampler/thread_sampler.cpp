@@ -38,7 +38,7 @@ ThreadSampler::ThreadSampler(std::string root, ProcessTree& tree)
     : root_(std::move(root)),
       tree_(tree),
       pace_{Pace{}.asked, 1},
-      fds_(keptFdLimit(0.35)),
+      fds_(keptFdLimit(0.30)),
       waits_(root_, fds_) {
   tree_.keepChanges();
 }

@@ -19,7 +19,7 @@ class CgroupSampler : public Sampler {
   // `pid` is the command; `tree` the job's processes, null: the command alone. It must outlive
   // this.
   CgroupSampler(std::string root, pid_t pid, const ProcessTree* tree)
-      : root_(std::move(root)), pid_(pid), tree_(tree), files_(keptFdLimit(0.04)) {}
+      : root_(std::move(root)), pid_(pid), tree_(tree), files_(keptFdLimit(0.03)) {}
 
   [[nodiscard]] Nanos period() const override { return std::chrono::seconds(1); }
   void sample(Nanos now, EventOut& out) override;
