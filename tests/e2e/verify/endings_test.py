@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -51,19 +52,29 @@ class Endings(Training):
         with open(os.path.join(self.work, "late.py"), "w") as file:
             file.write(LATE)
 
-    def fix_by_workers(self):
-        """Wherever it ranks: that depends on what else the host does."""
-        return next(fix["id"] for finding in self.report()["findings"] for fix in finding["advice"]
-                    if fix["change"]["name"] == "num_workers")
+    def fix_by_workers(self, record):
+        """Wherever it ranks. What a report of two seconds offers depends on what else the host does: recorded
+        again where it offers no worker."""
+        for _ in range(4):
+            record()
+            findings = self.report()["findings"]
+            fixes = [fix["id"] for found in findings for fix in found["advice"] if fix["change"]["name"] == "num_workers"]
+            if fixes:
+                return fixes[0]
+            text = self.stallprof("report", self.recording).stdout
+            shutil.rmtree(self.recording)
+        self.fail("no fix by workers in any of four reports; the last: " + text)
 
     def test_trials_are_of_the_training_end_it_wherever_it_runs_and_end_a_fix_that_hangs(self):
         """An evaluation comes first, a shell starts the program, and workers never give a batch."""
         seen = dict(os.environ, OMP_NUM_THREADS="1")
-        subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--steps", "60",
-                        "--count-from", "optimizer-step", "--", "sh", "-c", PYTHON + " late.py " + self.dir + "; exit 0"],
-                       cwd=self.work, env=seen, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.assertEqual(self.processes(), [])
-        fix = self.fix_by_workers()
+
+        def record():
+            subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--steps", "60",
+                            "--count-from", "optimizer-step", "--", "sh", "-c", PYTHON + " late.py " + self.dir + "; exit 0"],
+                           cwd=self.work, env=seen, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.assertEqual(self.processes(), [])
+        fix = self.fix_by_workers(record)
         self.stallprof("verify", "--steps", "20", "--fix", fix, "--in-place", self.recording)
         self.assertEqual(self.processes(), [])
         with open(os.path.join(self.recording, "trials", "base-1.log")) as log:
@@ -74,9 +85,9 @@ class Endings(Training):
                          "tried and failed: fix1-1 had not ended after .* and was ended")
 
     def test_a_fix_that_stands_still_after_some_steps_has_failed(self):
-        self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from",
-                       "optimizer-step", "--", PYTHON, "late.py", "later")
-        fix = self.fix_by_workers()
+        fix = self.fix_by_workers(lambda: self.stallprof(
+            "run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from", "optimizer-step", "--", PYTHON,
+            "late.py", "later"))
         self.stallprof("verify", "--for", "4", "--fix", fix, "--in-place", self.recording)
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
                          "tried and failed: fix1-1 made no step in the last")
