@@ -24,8 +24,8 @@ namespace {
 
 constexpr Nanos kOwnerCheck = std::chrono::seconds(1);
 // Slots that were taken and not counted (their process died in between) are found within a minute.
-// Not sooner: each owner is on a page of its own, which takes 2 to 40 us to read on a virtual
-// machine where nobody has for a second.
+// Not sooner: each owner is on a page of its own, out of the caches where nobody has read it for a
+// second.
 constexpr Nanos kSearchEvery = std::chrono::seconds(1);
 constexpr std::size_t kSearched = 8;  // slots, each time
 

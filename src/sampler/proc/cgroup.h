@@ -24,7 +24,8 @@ struct CgroupPaths {
 // mount.
 [[nodiscard]] CgroupPaths findCgroups(const std::string& root, pid_t pid);
 
-// The group's figures now; the quota and the memory limit are the tightest along the path.
+// The group's figures now, from `files`, which keeps them open for the next time; the quota and the
+// memory limit are the tightest along the path.
 [[nodiscard]] CgroupUsage readCgroups(const CgroupPaths& paths, KeptFiles& files);
 
 // CPUs the process may use: its affinity, cut by the quota (2.5 means two and a half). Affinity of

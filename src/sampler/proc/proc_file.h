@@ -56,7 +56,7 @@ class KeptFiles {
  public:
   explicit KeptFiles(std::size_t limit) : limit_(limit) {}
 
-  // The whole content, at most about `bytes`; empty where it cannot be read, with errno set.
+  // The whole content, at most `bytes`; empty where it cannot be read, with errno set.
   [[nodiscard]] std::string read(const std::string& path, std::size_t bytes = 1u << 20);
   void closeAll() { files_.clear(); }
 
