@@ -12,6 +12,9 @@ SECOND = 1_000_000_000
 CASES = ("slow_loader", "device_bound", "healthy", "launch_bound", "pageable_copy", "item_loop", "graphs", "profiled")
 COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "item_loop")  # never in windows
 SIZES = ("2", "5", "20", "100")  # of the steps of trainings.py cost, in ms, about
+# What runs beside each other for its cost: alone; recorder and hook; with CUPTI, of which nothing is recorded; copies and
+# waits all the time; by default, with kernels and calls in windows.
+VARIANTS = ("alone", "no_gpu", "attached", "copies", "default")
 ENDINGS = ("exit", "os_exit", "sigkill", "sigterm", "exception", "fork", "spawn", "threads", "reset", "subprocess", "none")
 # What may stand first, by what the ablations gain and by what the program does. A step of many launches that the host
 # makes too slowly is launch_bound or small_ops, which are one cause, seen from the device and from the host.
@@ -29,6 +32,8 @@ EXPECTED = {
 MADE_IN_LOOP = {"compute.host_work", "transform.in_process"}
 NEAR = 0.05  # of a share
 EXACT = 0.01
+FEW = 5  # steps
+SETTLE = 300_000_000  # ns of a turn, until the device has as much before it as it will have
 COST = 1.02  # the most that a step of 5 ms or more may take of what it takes alone
 
 
@@ -188,21 +193,52 @@ def ending_lines(folder):
         yield f"| {how} | {said[0] if said else '-'} | {counted} | {lost} |"
 
 
+def states_of(recording):
+    """[begin, end, whether kernels and calls were recorded] of each time in which both were, or neither."""
+    return [(int(at), int(at) + int(length), "kernels=1" in more) for at, length, more in
+            re.findall(r"^(\d+) device_trace .*duration=(\d+)(.*)", dump_of(recording), re.M)
+            if ("kernels=1" in more) == ("calls=1" in more)]
+
+
+def steps_in(log, begin, end):
+    return [(a, b) for a, b in zip(log["begins"], log["begins"][1:]) if begin <= a and b <= end]
+
+
+def mean_step(log, begin, end):
+    """In ms; not a number where there are too few."""
+    steps = steps_in(log, begin, end)
+    return (steps[-1][1] - steps[0][0]) / len(steps) / 1e6 if len(steps) >= FEW else float("nan")
+
+
 def cost_lines(folder):
-    """A line a step length, and what missed: medians of the steps of each run, pair by pair."""
-    runs = {which: [load(path) for path in sorted(folder.glob(f"cost_*_{which}.json"))] for which in ("alone", "traced")}
+    """Lines a step length, and what missed: each turn of a variant against the turn alone of the same round."""
+    logs = {variant: load(folder / f"cost_{variant}.json") for variant in VARIANTS}
+    recording = folder / "cost_default.stallprof"
+    states = states_of(recording) if logs["default"] else []
     lines, missed = [], []
     for size in SIZES:
-        alone, traced = ([run[size]["step_ms"] for run in runs[which] if run and size in run] for which in ("alone", "traced"))
-        if not alone or len(alone) != len(traced):
+        of = {variant: log[size] for variant, log in logs.items() if log and size in log}
+        if "alone" not in of:
             continue
-        ratios = [b / a for a, b in zip(alone, traced)]
-        low, high = benchlib.interval(ratios)
-        lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | {statistics.median(traced):.2f} ms "
-                     f"| {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}] | {len(ratios)} |")
-        if statistics.median(alone) >= 5 and statistics.median(ratios) > COST:
-            missed.append(f"cost at {size} ms: {statistics.median(ratios):.3f}")
+        turns = {variant: [(begin + SETTLE, end) for begin, end in log["turns"]] for variant, log in of.items()}
+        alone = [mean_step(of["alone"], *turn) for turn in turns["alone"]]
+        cells = {variant: [mean_step(of[variant], *turn) / base for turn, base in zip(turns[variant], alone)]
+                 for variant in of if variant != "alone"}
+        for what, on in (("recorded", True), ("between", False)):
+            cells[what] = [mean_step(of["default"], max(a, begin), min(b, end)) / base
+                           for (begin, end), base in zip(turns.get("default", []), alone)
+                           for a, b, state in states if state == on and min(b, end) > max(a, begin)]
+        lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | " + " | ".join(
+            ratio_cell(cells.get(name, [])) for name in (*VARIANTS[1:-1], "recorded", "between")) + f" | {len(alone)} |")
     return lines, missed
+
+
+def ratio_cell(ratios):
+    ratios = [ratio for ratio in ratios if ratio == ratio]
+    if not ratios:
+        return "-"
+    low, high = benchlib.interval(ratios)
+    return f"{statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]"
 
 
 def turn_lines(folder):
@@ -212,9 +248,7 @@ def turn_lines(folder):
         if not log or len(log["without"]) < 4:
             continue
         without = list(zip(log["without"][::2], log["without"][1::2]))
-        steps = list(zip(log["begins"], log["begins"][1:]))
-        mean = {span: statistics.mean([e - b for b, e in steps if span[0] <= b and e <= span[1]] or [float("nan")]) / 1e6
-                for span in without + [(a[1], b[0]) for a, b in zip(without, without[1:])]}
+        mean = {span: mean_step(log, *span) for span in without + [(a[1], b[0]) for a, b in zip(without, without[1:])]}
         ratios = [mean[(a[1], b[0])] * 2 / (mean[a] + mean[b]) for a, b in zip(without, without[1:])]
         low, high = benchlib.interval(ratios)
         lines.append(f"| {size} ms | {statistics.median([mean[span] for span in without]):.2f} ms "
@@ -227,20 +261,16 @@ def turn_lines(folder):
 def within_lines(folder):
     """Of runs recorded in windows: steps while kernels and calls were recorded, and while neither was."""
     named = [(name, folder / f"{name}.stallprof", load(folder / f"{name}.json")) for name in CASES if name not in COMPARED]
-    for path in sorted(folder.glob("cost_*_traced.json")):
-        named += [(f"{size} ms", path.with_suffix(".stallprof"), load(path).get(size)) for size in SIZES]
+    turns = load(folder / "turns.json") or {}
+    named += [(f"{size} ms", folder / "turns.stallprof", turns.get(size)) for size in SIZES]
     for name, recording, log in named:
         if not log:
             continue
-        states = [(int(at), int(at) + int(length), "kernels=1" in more) for at, length, more in
-                  re.findall(r"^(\d+) device_trace .*duration=(\d+)(.*)", dump_of(recording), re.M)
-                  if ("kernels=1" in more) == ("calls=1" in more)]
-        times = {True: [], False: []}
-        for begin, end in zip(log["begins"], log["begins"][1:]):
-            for a, b, on in states:
-                if a <= begin and end <= b:
-                    times[on].append((end - begin) / 1e6)
-        if min(map(len, times.values())) < 5:
+        first, last = log["begins"][0], log["begins"][-1]
+        states = [(a, b, on) for a, b, on in states_of(recording) if a < last and first < b]
+        times = {which: [(b - a) / 1e6 for begin, end, on in states if on == which for a, b in steps_in(log, begin, end)]
+                 for which in (True, False)}
+        if min(map(len, times.values())) < FEW:
             continue
         on, without = (statistics.median(times[which]) for which in (True, False))
         part = sum(b - a for a, b, recorded in states if recorded) / max(1, sum(b - a for a, b, _ in states))

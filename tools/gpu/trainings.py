@@ -11,18 +11,21 @@ stallprof, but for `turns`: what they log is what its reports are compared with.
   trainings.py item_loop                    a value is read back after each layer
   trainings.py graphs                       torch.compile with CUDA graphs
   trainings.py profiled                     device_bound, with torch.profiler on for an interval of steps
-  trainings.py cost                         steps of about 2, 5, 20 and 100 ms, one after another
-  trainings.py turns                        the same; CUPTI is taken from stallprof's agent by turns, as the hook does
-                                            for torch.profiler: what the agent costs, within one run
+  trainings.py cost --meet DIR --place I/N  steps of about 2, 5, 20 and 100 ms, one after another; of N such processes at
+                                            one time each is at work for some seconds, then the next
+  trainings.py turns                        steps of the same lengths; CUPTI is taken from stallprof's agent by turns, as
+                                            the hook does for torch.profiler: what the agent costs, within one run
   trainings.py ablation                     each case with its fault and without, one after another
 
 The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock. With --kernels
 it has the kernels of a step as torch.profiler counts them over a second at the end, and the device's time of a
-step between CUDA events. Without a GPU they run on the CPU, which shows that they run and nothing else."""
+step between CUDA events; with --trace FILE, torch.profiler's trace of ten more. Without a GPU they run on the
+CPU, which shows that they run and nothing else."""
 import argparse
 import ctypes
 import json
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -167,6 +170,48 @@ class Turns:
         return self.without
 
 
+class Rota:
+    """Of several processes each is at work for TURN seconds and the others sleep, so that what changes the host's or the
+    device's speed meets all of them alike. ROUNDS times, in each second one backwards."""
+    TURN, ROUNDS = 2, 4
+
+    def __init__(self, meet, place):
+        self.meet, (self.place, self.all) = pathlib.Path(meet), (int(n) for n in place.split("/"))
+
+    def begin(self, case):
+        """When all of them have made this training: the first one says when."""
+        (self.meet / f"{case}.{self.place}").touch()
+        start = self.meet / f"{case}.start"
+        while self.place == 0 and len(list(self.meet.glob(f"{case}.[0-9]*"))) < self.all:
+            time.sleep(0.02)
+        if self.place == 0:
+            (self.meet / "draft").write_text(str(time.monotonic_ns() + 500_000_000))
+            (self.meet / "draft").rename(start)
+        while not start.exists():
+            time.sleep(0.02)
+        return int(start.read_text())
+
+    def turns(self, case):
+        """[begin, end] of each of its own, in ns."""
+        begin, turn = self.begin(case), self.TURN * 1_000_000_000
+        for number in range(self.ROUNDS):
+            place = self.place if number % 2 == 0 else self.all - 1 - self.place
+            at = begin + (number * self.all + place) * turn
+            yield [at, at + turn]
+
+    def run(self, case):
+        training = Training(case)
+        training.warm_up()
+        training.begins, turns = [], []
+        for begin, end in self.turns(case):
+            time.sleep(max(0, begin - time.monotonic_ns()) / 1e9)
+            while time.monotonic_ns() < end:
+                training.step()
+            synchronize()
+            turns.append([begin, end])
+        return {"case": case, "turns": turns, "begins": training.begins}
+
+
 class Training:
     def __init__(self, case, fixed=False):
         self.case, self.fixed = case, fixed
@@ -287,16 +332,34 @@ def kernels(training, steps):
             "largest": largest}
 
 
+def trace(training, path, steps=10):
+    """torch.profiler's trace of some steps, with the marks that its readers divide it by."""
+    from torch.profiler import ProfilerActivity, profile
+    synchronize()
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as result:
+        for _ in range(steps):
+            training.step()
+            result.step()
+        synchronize()
+    result.export_chrome_trace(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("case")
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--log", default="-")
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--trace")
+    parser.add_argument("--meet")
+    parser.add_argument("--place", default="0/1")
     options = parser.parse_args()
     torch.manual_seed(1)
-    if options.case in ("cost", "turns"):
-        log = {case: Training(case).run(options.seconds, options.case == "turns") for case in COST}
+    if options.case == "cost":
+        rota = Rota(options.meet, options.place)
+        log = {case: rota.run(case) for case in COST}
+    elif options.case == "turns":
+        log = {case: Training(case).run(options.seconds, True) for case in COST}
     elif options.case == "ablation":
         log = {case: [attempt(case, fixed, options.seconds) for fixed in (False, True)] for case in FAULTS}
     else:
@@ -305,6 +368,8 @@ def main():
         if options.kernels and DEVICE.type == "cuda":
             log.update(between_events(training))
             log.update(kernels(training, min(100, max(8, int(1000 / log["median_ms"])))))
+        if options.trace:
+            trace(training, options.trace)
     log = {"torch": torch.__version__, "cuda": torch.version.cuda, **log}
     if options.log == "-":
         print(json.dumps(log))
