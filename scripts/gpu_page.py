@@ -2,6 +2,7 @@
 """The page of scripts/validate_gpu: what was recorded on a GPU beside what the programs logged themselves."""
 import datetime
 import json
+import pathlib
 import re
 import statistics
 import subprocess
@@ -12,9 +13,9 @@ SECOND = 1_000_000_000
 CASES = ("slow_loader", "device_bound", "healthy", "launch_bound", "pageable_copy", "item_loop", "graphs", "profiled")
 COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "item_loop")  # never in windows
 SIZES = ("2", "5", "20", "100")  # of the steps of trainings.py cost, in ms, about
-# What runs beside each other for its cost: alone; recorder and hook; with CUPTI, of which nothing is recorded; copies and
-# waits all the time; by default, with kernels and calls in windows.
-VARIANTS = ("alone", "no_gpu", "attached", "copies", "default")
+# What runs beside each other for its cost: alone; under recorder and hook; with CUPTI, of which nothing is recorded;
+# copies and waits all the time; with --gpu.
+VARIANTS = ("alone", "no_gpu", "attached", "copies", "gpu")
 ENDINGS = ("exit", "os_exit", "sigkill", "sigterm", "exception", "fork", "spawn", "threads", "reset", "subprocess", "none")
 # What may stand first, by what the ablations gain and by what the program does. A step of many launches that the host
 # makes too slowly is launch_bound or small_ops, which are one cause, seen from the device and from the host.
@@ -128,8 +129,6 @@ def case_lines(folder):
     for name in CASES:
         case = Case(folder, name)
         if not case.report:
-            lines.append(f"| {name} | not run | | | | | | | | |")
-            missed.append(f"{name}: not run")
             continue
         right = case.top in EXPECTED[name]
         lines.append(case.line("yes" if right else "NO"))
@@ -158,7 +157,7 @@ def jax_lines(folder):
     """JAX with batches made in the loop: the program's own timer beside the finding, and what missed."""
     log, recording = load(folder / "jax.json"), folder / "jax.stallprof"
     if not log:
-        return ["Not run."], ["jax: not run"]
+        return [], []
     report = report_of(recording) or {"findings": [], "device": {}}
     first = (report["findings"] or [{"id": "none", "share_ratio": 0}])[0]
     busy = sum(device["busy_ratio"] or 0 for device in report["device"].get("devices", []))
@@ -193,11 +192,16 @@ def ending_lines(folder):
         yield f"| {how} | {said[0] if said else '-'} | {counted} | {lost} |"
 
 
-def states_of(recording):
-    """[begin, end, whether kernels and calls were recorded] of each time in which both were, or neither."""
-    return [(int(at), int(at) + int(length), "kernels=1" in more) for at, length, more in
-            re.findall(r"^(\d+) device_trace .*duration=(\d+)(.*)", dump_of(recording), re.M)
-            if ("kernels=1" in more) == ("calls=1" in more)]
+def windows_of(recording):
+    """[begin, end] of each time in which kernels were recorded."""
+    windows = []
+    for at, length in re.findall(r"^(\d+) device_trace .*duration=(\d+) kernels=1", dump_of(recording), re.M):
+        begin, end = int(at), int(at) + int(length)
+        if windows and begin - windows[-1][1] < 1_000_000:
+            windows[-1][1] = end
+        else:
+            windows.append([begin, end])
+    return windows
 
 
 def steps_in(log, begin, end):
@@ -210,12 +214,18 @@ def mean_step(log, begin, end):
     return (steps[-1][1] - steps[0][0]) / len(steps) / 1e6 if len(steps) >= FEW else float("nan")
 
 
+def by_window(steps, windows):
+    """Milliseconds of the steps wholly recorded, and of those of which nothing was."""
+    recorded = [(b - a) / 1e6 for a, b in steps if any(w[0] <= a and b <= w[1] for w in windows)]
+    beside = [(b - a) / 1e6 for a, b in steps if not any(w[0] < b and a < w[1] for w in windows)]
+    return recorded, beside
+
+
 def cost_lines(folder):
-    """Lines a step length, and what missed: each turn of a variant against the turn alone of the same round."""
+    """Lines a step length: each turn of a variant against the turn alone of the same round."""
     logs = {variant: load(folder / f"cost_{variant}.json") for variant in VARIANTS}
-    recording = folder / "cost_default.stallprof"
-    states = states_of(recording) if logs["default"] else []
-    lines, missed = [], []
+    windows = windows_of(folder / "cost_gpu.stallprof") if logs["gpu"] else []
+    lines = []
     for size in SIZES:
         of = {variant: log[size] for variant, log in logs.items() if log and size in log}
         if "alone" not in of:
@@ -223,14 +233,14 @@ def cost_lines(folder):
         turns = {variant: [(begin + SETTLE, end) for begin, end in log["turns"]] for variant, log in of.items()}
         alone = [mean_step(of["alone"], *turn) for turn in turns["alone"]]
         cells = {variant: [mean_step(of[variant], *turn) / base for turn, base in zip(turns[variant], alone)]
-                 for variant in of if variant != "alone"}
-        for what, on in (("recorded", True), ("between", False)):
-            cells[what] = [mean_step(of["default"], max(a, begin), min(b, end)) / base
-                           for (begin, end), base in zip(turns.get("default", []), alone)
-                           for a, b, state in states if state == on and min(b, end) > max(a, begin)]
+                 for variant in of if variant not in ("alone", "gpu")}
+        cells["recorded"], cells["beside"] = [], []
+        for turn, base in zip(turns.get("gpu", []), alone):
+            for what, times in zip(("recorded", "beside"), by_window(steps_in(of["gpu"], *turn), windows)):
+                cells[what] += [statistics.mean(times) / base] if len(times) >= FEW else []
         lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | " + " | ".join(
-            ratio_cell(cells.get(name, [])) for name in (*VARIANTS[1:-1], "recorded", "between")) + f" | {len(alone)} |")
-    return lines, missed
+            ratio_cell(cells.get(name, [])) for name in (*VARIANTS[1:-1], "recorded", "beside")) + f" | {len(alone)} |")
+    return lines
 
 
 def ratio_cell(ratios):
@@ -259,7 +269,7 @@ def turn_lines(folder):
 
 
 def within_lines(folder):
-    """Of runs recorded in windows: steps while kernels and calls were recorded, and while neither was."""
+    """Of runs recorded in windows: steps while kernels and calls were recorded, and while they were not."""
     named = [(name, folder / f"{name}.stallprof", load(folder / f"{name}.json")) for name in CASES if name not in COMPARED]
     turns = load(folder / "turns.json") or {}
     named += [(f"{size} ms", folder / "turns.stallprof", turns.get(size)) for size in SIZES]
@@ -267,18 +277,34 @@ def within_lines(folder):
         if not log:
             continue
         first, last = log["begins"][0], log["begins"][-1]
-        states = [(a, b, on) for a, b, on in states_of(recording) if a < last and first < b]
-        times = {which: [(b - a) / 1e6 for begin, end, on in states if on == which for a, b in steps_in(log, begin, end)]
-                 for which in (True, False)}
-        if min(map(len, times.values())) < FEW:
+        windows = windows_of(recording)
+        times = by_window(steps_in(log, first, last), windows)
+        if min(map(len, times)) < FEW:
             continue
-        on, without = (statistics.median(times[which]) for which in (True, False))
-        part = sum(b - a for a, b, recorded in states if recorded) / max(1, sum(b - a for a, b, _ in states))
-        yield f"| {name} | {without:.2f} ms, {len(times[False])} | {on:.2f} ms, {len(times[True])} | {on / without - 1:+.1%} | {part:.0%} |"
+        on, beside = map(statistics.median, times)
+        part = overlap(windows, first, last) / (last - first)
+        yield f"| {name} | {beside:.2f} ms, {len(times[1])} | {on:.2f} ms, {len(times[0])} | {on / beside - 1:+.1%} | {part:.0%} |"
+
+
+def long_lines(folder):
+    """A long run: its windows, what was lost, and what nvidia-smi says of the device's memory."""
+    log, smi = load(folder / "long.json"), folder / "long.smi"
+    if not log or not smi.exists():
+        return
+    rows = [row.split(", ") for row in smi.read_text().splitlines()[1:]]
+    memory = [float(row[4]) for row in rows if len(row) == 12 and row[4].replace(".", "").isdigit()][2:]
+    text = dump_of(folder / "long.stallprof")
+    lost = sum(int(count) for count in re.findall(r" loss kind=device_\w+ count=(\d+)", text))
+    tenth = max(1, len(memory) // 10)
+    yield (f"{log['seconds']:.0f} s, {log['steps']} steps, {len(windows_of(folder / 'long.stallprof'))} windows; records "
+           f"lost: {lost}. Device memory in use: {statistics.median(memory[:tenth]):,.0f} MiB in the first tenth, "
+           f"{statistics.median(memory[-tenth:]):,.0f} in the last, {max(memory):,.0f} at most.")
 
 
 def gauge_lines(folder, name="healthy"):
     """NVML's figures as we have them, beside what nvidia-smi said meanwhile; from the first that shows it at work."""
+    if not (folder / f"{name}.stallprof").exists():
+        return
     text = dump_of(folder / f"{name}.stallprof")
     ours = [dict(re.findall(r"(\w+)=(-?\d+)", line)) for line in text.splitlines() if " device_usage " in line]
     ours = [u for u in ours if int(u.get("busy", 0)) > 0]
@@ -297,88 +323,57 @@ def gauge_lines(folder, name="healthy"):
                f"| {statistics.median(theirs):,.0f} ({min(theirs):,.0f} to {max(theirs):,.0f}), {len(theirs)} |")
 
 
-def write(folder):
-    about = load(folder / "host.json")
+def table(title, about, head, lines):
+    """A section of the page; none where its part was not run."""
+    lines = list(lines)
+    if not lines:
+        return ""
+    rule = "|" + "---|" * (head.count("|") - 1)
+    return "\n".join((f"\n## {title}", about, "", head, rule, *lines, "")) if head else "\n".join((f"\n## {title}", *lines, ""))
+
+
+def write(folder, name):
+    about, notes = load(folder / "host.json"), benchlib.ROOT / f"tools/gpu/notes_{pathlib.Path(name).stem}.md"
     smi = (folder / "nvidia-smi.txt").read_text()
     found = {key: (re.search(key + r"\s*: (.*)", smi) or ["", "unknown"])[1] for key in ("Product Name", "Driver Version")}
     torch = next((log for log in (load(folder / f"{case}.json") for case in CASES) if log), {})
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     cases, missed = case_lines(folder)
-    costs, costly = cost_lines(folder)
     turns, costly_turns = turn_lines(folder)
     jax, jax_missed = jax_lines(folder)
-    missed += jax_missed
     failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
               if run["status"] != 0 and not run["name"].startswith("ending_")]
-    misses = "\n".join(f"- {miss}" for miss in missed + costly + costly_turns + failed) or "Nothing."
-    benchlib.write_page("gpu.md", f"""# Trainings on a real GPU
+    missed += jax_missed + costly_turns + failed
+    benchlib.write_page(name, f"""# Trainings on a real GPU
 Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at commit {about['commit']}, read at commit
 {benchlib.commit()}. Device: {found['Product Name']}, driver {found['Driver Version']}, CUDA {torch.get('cuda')}, PyTorch
-{torch.get('torch')}. Host: {about['host']}.
-
-## Trainings
-Busy time, kernels and copies of a step are the program's own: torch.profiler over a second at its end. Ours differ from
+{torch.get('torch')}. Host: {about['host']}. A part that has no section here was not run.
+""" + table("Trainings", """Busy time, kernels and copies of a step are the program's own: torch.profiler over a second at its end. Ours differ from
 them by the percentage behind, over the seconds before in which everything was recorded; of the other trainings, which
 are recorded in windows, as by default, and of what is below 20 us a step nothing is compared. The last column is a
-step between CUDA events with an idle device before it.
-
-| training | step | top finding | right | traced | busy | kernels | how many | copies | events |
-|---|---|---|---|---|---|---|---|---|---|
-""" + "\n".join(cases) + """
-
-## JAX, batches made in the loop
-""" + "\n".join(jax) + """
-
-## What removal of the fault gains
-Alone, without stallprof. Of device_bound the batch is doubled, and the gain is by samples.
-
-| training | with | without | times as fast |
-|---|---|---|---|
-""" + "\n".join(ablation_lines(folder)) + """
-
-## Two trainings on one device
-device_bound twice at one time, each under its own recorder; alone it ran in the same session, with everything recorded.
-
-| training | alone | shared | times as slow | top finding | up to |
-|---|---|---|---|---|---|
-""" + "\n".join(shared_lines(folder)) + """
-
-## Kernels counted, however the process ends
-Everything is recorded, never in windows. CUPTI keeps what is younger than the last flush, a second at most: what ends
-without handlers loses it, and says nothing of it.
-
-| end | launched | counted | reported as lost |
-|---|---|---|---|
-""" + "\n".join(ending_lines(folder)) + f"""
-
-## Cost
-A step under `stallprof run --gpu` over a step alone, in pairs (ABBA); bound from 5 ms on: {COST:.2f}.
-
-| about | alone | under stallprof | ratio | pairs |
-|---|---|---|---|---|
-""" + "\n".join(costs) + """
-
-Within one run, from which CUPTI is taken for 2.5 s after each 5 s: means of intervals with it against those beside.
-
-| about | without | ratio | intervals |
-|---|---|---|---|
-""" + "\n".join(turns) + """
-
-Within one run, medians and numbers of steps: kernels and calls are recorded in windows, whose part of the time is the
-last column.
-
-| training | neither recorded | both recorded | more | recorded |
-|---|---|---|---|---|
-""" + "\n".join(within_lines(folder)) + """
-
-## NVML beside nvidia-smi
-Medians, ranges and numbers of readings of one run while the device was at work.
-
-| figure | ours | nvidia-smi |
-|---|---|---|
-""" + "\n".join(gauge_lines(folder)) + f"""
-
-## What missed
-{misses}
-""" + (benchlib.ROOT / "tools/gpu/notes.md").read_text())
-    return 1 if missed or costly or costly_turns or failed else 0
+step between CUDA events with an idle device before it.""",
+            "| training | step | top finding | right | traced | busy | kernels | how many | copies | events |", cases)
+        + table("JAX, batches made in the loop", "", "", jax)
+        + table("What removal of the fault gains",
+                "Alone, without stallprof. Of device_bound the batch is doubled, and the gain is by samples.",
+                "| training | with | without | times as fast |", ablation_lines(folder))
+        + table("Two trainings on one device", "device_bound twice at one time, each under its own recorder; alone it ran in "
+                "the same session, with everything\nrecorded.",
+                "| training | alone | shared | times as slow | top finding | up to |", shared_lines(folder))
+        + table("Kernels counted, however the process ends", "Everything is recorded, never in windows. CUPTI keeps what is "
+                "younger than the last flush, a second at most: what ends\nwithout handlers loses it, and says nothing of it.",
+                "| end | launched | counted | reported as lost |", ending_lines(folder))
+        + table("Cost", """A step against one alone, of processes at one time of which each is at work for 2 s, then the next. Under recorder and
+hook; with CUPTI there and nothing recorded; with copies and waits recorded; with `--gpu`, steps that were recorded and
+steps beside. Medians of the rounds, and 95 % intervals.""",
+                "| about | alone | no GPU | CUPTI alone | copies | recorded | beside | rounds |", cost_lines(folder))
+        + table("Cost within one run", f"CUPTI is taken from the agent for 2.5 s after each 5 s: means of intervals with it "
+                f"against those beside; bound from\n5 ms on: {COST:.2f}.", "| about | without | ratio | intervals |", turns)
+        + table("Steps in windows and beside", "Medians and numbers of steps; the last column is the windows' part of the time.",
+                "| training | beside | recorded | more | windows |", within_lines(folder))
+        + table("A long run in windows", "", "", long_lines(folder))
+        + table("NVML beside nvidia-smi", "Medians, ranges and numbers of readings of one run while the device was at work.",
+                "| figure | ours | nvidia-smi |", gauge_lines(folder))
+        + "\n## What missed\n" + ("\n".join(f"- {miss}" for miss in missed) or "Nothing.") + "\n"
+        + (notes.read_text() if notes.exists() else ""))
+    return 1 if missed else 0

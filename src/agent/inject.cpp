@@ -14,9 +14,18 @@
 
 #define STALLPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
+extern "C" {
+__attribute__((visibility("default"))) extern std::uint32_t stallprof_agent_due;
+std::uint32_t stallprof_agent_due;
+}
+
 namespace stallprof::agent {
 
 constinit Agent agent{};
+
+std::atomic_ref<std::uint32_t> turnDue() {
+  return std::atomic_ref<std::uint32_t>(stallprof_agent_due);
+}
 
 void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
   stallprof_activity_area* area = agent.memory.area;
@@ -45,7 +54,7 @@ void inForkedChild() {
 }
 
 void atExit() {
-  if (agent.off.load() || !agent.attached) return;
+  if (agent.off.load() || !(agent.attached || agent.paused)) return;
   ask(Order::kFinish, 2 * kOneSecond);
 }
 
@@ -81,7 +90,7 @@ void start() {
 // once, would not see the GPU in all of the process's life.
 bool releaseCupti() {
   if (agent.memory.area == nullptr || agent.off) return false;
-  if (!agent.attached) return true;
+  if (!agent.attached && !agent.paused) return true;
   startCaller();
   return ask(Order::kRelease, 5 * kOneSecond);
 }
@@ -92,6 +101,25 @@ bool retakeCupti() {
   if (agent.memory.area == nullptr || agent.off) return false;
   startCaller();
   return ask(Order::kRetake, 5 * kOneSecond);
+}
+
+// CUPTI corrupts the memory of a process that it leaves, or in which it is switched off, while
+// other threads are within CUDA (13.0.85 on an H200). Here none is.
+bool turnWindow() {
+  if (agent.memory.area == nullptr || agent.off || turnDue() == 0) return false;
+  const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
+  return synchronize != nullptr && synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
+}
+
+// A program whose graphs were captured with CUPTI there, or without it, crashes when that changes
+// (13.0.85 on an H200): it stays as it is.
+bool keepAsItIs() {
+  if (agent.memory.area == nullptr || agent.off) return false;
+  turnDue() = 0;
+  if (!agent.continuous.exchange(true) && agent.paused)
+    publishWhy(STALLPROF_AGENT_YIELDED, 0,
+               "the program captured CUDA graphs between two windows: CUPTI stays away");
+  return agent.attached;
 }
 
 void guardForks() {
@@ -107,6 +135,13 @@ STALLPROF_EXPORT int InitializeInjection(void) {
   if (!called.exchange(true)) stallprof::agent::start();
   return 1;
 }
+
+// For the hook: a window that is due begins or ends. The caller trains, has just launched its last
+// backward pass, and captures no graph; stallprof_agent_due is not 0.
+STALLPROF_EXPORT int stallprof_agent_turn(void) { return stallprof::agent::turnWindow() ? 1 : 0; }
+
+// For the hook: the calling thread is about to capture a graph. 1: all is recorded from here on.
+STALLPROF_EXPORT int stallprof_agent_keep(void) { return stallprof::agent::keepAsItIs() ? 1 : 0; }
 
 // For the hook: gives CUPTI to a profiler the program is about to start, and takes it back. 1:
 // done.

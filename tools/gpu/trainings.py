@@ -174,6 +174,7 @@ class Rota:
     """Of several processes each is at work for TURN seconds and the others sleep, so that what changes the host's or the
     device's speed meets all of them alike. ROUNDS times, in each second one backwards."""
     TURN, ROUNDS = 2, 4
+    PATIENCE = 40  # seconds for one that has died
 
     def __init__(self, meet, place):
         self.meet, (self.place, self.all) = pathlib.Path(meet), (int(n) for n in place.split("/"))
@@ -181,8 +182,8 @@ class Rota:
     def begin(self, case):
         """When all of them have made this training: the first one says when."""
         (self.meet / f"{case}.{self.place}").touch()
-        start = self.meet / f"{case}.start"
-        while self.place == 0 and len(list(self.meet.glob(f"{case}.[0-9]*"))) < self.all:
+        start, until = self.meet / f"{case}.start", time.monotonic() + self.PATIENCE
+        while self.place == 0 and len(list(self.meet.glob(f"{case}.[0-9]*"))) < self.all and time.monotonic() < until:
             time.sleep(0.02)
         if self.place == 0:
             (self.meet / "draft").write_text(str(time.monotonic_ns() + 500_000_000))
@@ -344,6 +345,15 @@ def trace(training, path, steps=10):
     result.export_chrome_trace(path)
 
 
+def write(path, log):
+    log = {"torch": torch.__version__, "cuda": torch.version.cuda, **log}
+    if path == "-":
+        print(json.dumps(log))
+        return
+    with open(path, "w") as out:
+        json.dump(log, out)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("case")
@@ -356,8 +366,10 @@ def main():
     options = parser.parse_args()
     torch.manual_seed(1)
     if options.case == "cost":
-        rota = Rota(options.meet, options.place)
-        log = {case: rota.run(case) for case in COST}
+        rota, log = Rota(options.meet, options.place), {}
+        for case in COST:
+            log[case] = rota.run(case)
+            write(options.log, log)
     elif options.case == "turns":
         log = {case: Training(case).run(options.seconds, True) for case in COST}
     elif options.case == "ablation":
@@ -370,12 +382,7 @@ def main():
             log.update(kernels(training, min(100, max(8, int(1000 / log["median_ms"])))))
         if options.trace:
             trace(training, options.trace)
-    log = {"torch": torch.__version__, "cuda": torch.version.cuda, **log}
-    if options.log == "-":
-        print(json.dumps(log))
-    else:
-        with open(options.log, "w") as out:
-            json.dump(log, out)
+    write(options.log, log)
     return 0
 
 

@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "agent/cupti/area.h"
-#include "agent/cupti/launch_times.h"
 #include "agent/cupti/libcupti.h"
 #include "agent/cupti/names.h"
 
@@ -19,17 +18,20 @@ struct Agent {
   Names names;
   std::atomic<bool> off;          // forked child, refused, or hung: touch nothing any more
   std::atomic<bool> attached;     // subscribed: the callbacks may come
+  bool paused;                    // not attached, between two windows
   std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
   std::uint32_t wanted;           // the most of it that the user wants
-  bool continuous;                // no windows, whatever it costs: to measure
+  std::atomic<bool> continuous;   // no windows from here on, whatever it costs
   bool tookTurns;                 // with another profiler of the program, which may stay subscribed
   // Counts since the start.
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
   std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and returned
   std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
-  LaunchTimes launches;                                // since the last tick
 };
 extern Agent agent;
+
+// Not 0: a window is to begin or to end, at the next call of stallprof_agent_turn().
+std::atomic_ref<std::uint32_t> turnDue();
 
 // Sets state, `why` and `error` of the area, when there is one.
 void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why,

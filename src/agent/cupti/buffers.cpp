@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "agent/cupti/buffers.h"
 
+#include <string.h>
+
 #include "agent/cupti/agent.h"
-#include "agent/cupti/calls.h"
 #include "agent/process/system.h"
 
 namespace stallprof::agent {
@@ -56,19 +57,6 @@ bool isKernel(std::uint32_t kind) {
   return kind == cupti::kConcurrentKernel || kind == cupti::kKernel;
 }
 
-template <std::size_t N>
-bool isIn(const std::uint16_t (&calls)[N], std::uint32_t call) {
-  for (const std::uint16_t one : calls)
-    if (one == call) return true;
-  return false;
-}
-
-void noteLaunch(const cupti::CallRecord& call) {
-  const bool launch = call.kind == cupti::kRuntime ? isIn(kRuntimeLaunches, call.cbid)
-                                                   : isIn(kDriverLaunches, call.cbid);
-  if (launch && call.end > call.start) agent.launches.add(call.end - call.start);
-}
-
 // How long records are, only the library knows: it walks. A record's length is where the next one
 // begins.
 Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_t valid) {
@@ -88,7 +76,6 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
       ++walk.kernels;
       walk.invalid += at->start == 0 || at->end < at->start;
     } else if (at->kind == cupti::kRuntime || at->kind == cupti::kDriver) {
-      noteLaunch(*static_cast<const cupti::CallRecord*>(record));
       ++walk.calls;
     }
   }
@@ -113,6 +100,16 @@ Held heldBuffers(std::uint64_t before) {
     if (taken < held.since) held.since = taken;
   }
   return held;
+}
+
+void takeBack() {
+  stallprof_activity_area& area = *agent.memory.area;
+  for (std::uint32_t n = 0; n < STALLPROF_ACTIVITY_BUFFERS; ++n) {
+    StateRef state(area.buffer[n].state);
+    if (state.load(std::memory_order_acquire) != STALLPROF_BUFFER_TAKEN) continue;
+    memset(area.data[n], 0, sizeof area.data[n]);
+    state.store(STALLPROF_BUFFER_FREE, std::memory_order_release);
+  }
 }
 
 void countDropped() {

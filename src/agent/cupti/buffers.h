@@ -22,6 +22,9 @@ struct Held {
 };
 Held heldBuffers(std::uint64_t before);
 
+// After CUPTI has left the process: the buffers that it still had are free again.
+void takeBack();
+
 // Adds what CUPTI has dropped since it was last asked. Never from the first of the callbacks.
 void countDropped();
 

@@ -35,6 +35,8 @@ void obey(Order order) {
   switch (order) {
     case Order::kFlush:
       return tick();
+    case Order::kTurn:
+      return turn();
     case Order::kRelease:
       return release();
     case Order::kRetake:

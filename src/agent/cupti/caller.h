@@ -9,7 +9,7 @@ namespace stallprof::agent {
 // longer than a deadline. A call that does not come back is found that way, and nothing is asked
 // of CUPTI any more (STALLPROF_AGENT_HUNG). A second thread, the ticker, asks for a flush a second.
 
-enum class Order : std::uint32_t { kFlush, kRelease, kRetake, kFinish };
+enum class Order : std::uint32_t { kFlush, kTurn, kRelease, kRetake, kFinish };
 
 // Starts both threads, once; from the first context's creation, since a process that only asks
 // what there is should not get threads.

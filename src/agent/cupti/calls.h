@@ -30,10 +30,6 @@ inline constexpr std::uint16_t kDriverCalls[] = {
     776, 777, 796, 797,                      // cuMemcpyBatchAsync
 };
 
-// Launches of a kernel, of both: cudaLaunchKernel, ExC and their newer forms; cuLaunchKernel, Ex.
-inline constexpr std::uint16_t kRuntimeLaunches[] = {211, 214, 430, 431, 505, 506};
-inline constexpr std::uint16_t kDriverLaunches[] = {307, 442, 652, 653};
-
 // Calls that say the program uses its device, and of which copies and synchronizations leave a
 // record: cudaMemcpy, cudaMemcpyAsync, cudaStreamSynchronize, cudaDeviceSynchronize. A callback for
 // each of the program's launches would cost too much.

@@ -33,7 +33,7 @@ enum CallbackDomain : std::uint32_t {
 };
 inline constexpr std::uint32_t kResourceContextCreated = 1, kResourceContextDestroyStarting = 2;
 inline constexpr std::uint32_t kStateFatalError = 1, kStateError = 2;
-inline constexpr std::uint32_t kRuntimeDeviceReset = 164;
+inline constexpr std::uint32_t kRuntimeDeviceReset = 164, kDriverDriverGetVersion = 2;
 
 struct CallbackData {  // of the driver and runtime domains; we read no further
   std::uint32_t site;  // 0: enter, 1: exit
@@ -73,6 +73,8 @@ using GetNumDroppedRecords = CuptiResult (*)(void* context, std::uint32_t stream
 using SetAttribute = CuptiResult (*)(std::uint32_t attribute, std::size_t* size, void* value);
 using SetThreadIdType = CuptiResult (*)(std::uint32_t type);
 using GetTimestamp = CuptiResult (*)(std::uint64_t*);
+using Finalize = CuptiResult (*)();
 using DriverGetVersion = int (*)(int*);
+using DriverSynchronize = int (*)();
 
 }  // namespace stallprof::agent

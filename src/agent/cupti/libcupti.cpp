@@ -22,13 +22,13 @@ bool resolve(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
-int driverVersion() {
+void findDriver(Cupti& cupti) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  DriverGetVersion get = nullptr;
-  int version = 0;
-  if (driver != nullptr && resolve(driver, "cuDriverGetVersion", get) && get(&version) != 0)
-    version = 0;
-  return version;
+  if (driver == nullptr) return;
+  resolve(driver, "cuCtxSynchronize", cupti.driverSynchronize);
+  if (resolve(driver, "cuDriverGetVersion", cupti.driverGetVersion) &&
+      cupti.driverGetVersion(&cupti.driverVersion) != 0)
+    cupti.driverVersion = 0;
 }
 
 constexpr std::size_t kPathBytes = 512;
@@ -199,12 +199,13 @@ bool resolveAll(void* library, Cupti& c) {
 }  // namespace
 
 const char* findCupti(Cupti& cupti) {
-  cupti.driverVersion = driverVersion();
+  findDriver(cupti);
   void* library = openCupti(cupti.driverVersion);
   if (library == nullptr)
     return "no libcupti of this CUDA found (with pip: nvidia-cuda-cupti, of the same version)";
   if (!resolveAll(library, cupti)) return "this libcupti lacks functions that are needed";
   if (cupti.getVersion(&cupti.version) != kCuptiSuccess) return "cuptiGetVersion failed";
+  if (cupti.version >= cupti::k12_6) resolve(library, "cuptiFinalize", cupti.finalize);
   if (cupti.version < cupti::k11_8) return "CUPTI before 11.8 is not supported";
   // Its flush crashes, and disabling kernels can deadlock; fixed in 13.0 update 1.
   if (cupti.version == cupti::k13_0) return "CUPTI 13.0.0 crashes when flushed; update 1 does not";

@@ -9,6 +9,8 @@ namespace stallprof::agent {
 struct Cupti {
   std::uint32_t version = 0;
   int driverVersion = 0;  // 12080: CUDA 12.8; 0: unknown
+  DriverGetVersion driverGetVersion;
+  DriverSynchronize driverSynchronize;  // of the thread's current context
   GetVersion getVersion;
   Subscribe subscribe;
   Unsubscribe unsubscribe;
@@ -25,6 +27,7 @@ struct Cupti {
   SetThreadIdType setThreadIdType;
   EnableApi enableRuntimeApi, enableDriverApi;
   EnableAllSyncRecords enableAllSyncRecords;
+  Finalize finalize;  // null before 12.6, where it crashes programs with CUDA graphs
 };
 
 // Finds the CUPTI this process uses or, if it has none yet, the one its CUDA would load; fills

@@ -86,25 +86,16 @@ bool checkHealth(const stallprof_clock_pair& pair) {
   return true;
 }
 
-constexpr std::uint32_t kWindowed = STALLPROF_ON_KERNELS | STALLPROF_ON_CALLS;
-
-Windows::Record recordedNow() {
-  const std::uint32_t on = agent.on & kWindowed;
-  if (on == 0) return Windows::Record::kNone;
-  return on == (agent.wanted & kWindowed) ? Windows::Record::kAll : Windows::Record::kCalls;
-}
-
-void turnWindow() {
+// What is wished for is done by turn(), when the program says that nothing of it is within CUDA.
+void wishForWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
-  const Windows::Record next =
-      windows.next({recordedNow(), now - previous.at, kernels - previous.kernels,
-                    calls - previous.calls, agent.launches.take()});
+  const Before before = previous;
   previous = {now, kernels, calls};
-  if (agent.continuous) return;
-  const std::uint32_t without = next == Windows::Record::kAll     ? 0
-                                : next == Windows::Record::kCalls ? STALLPROF_ON_KERNELS
-                                                                  : kWindowed;
-  switchTo(agent.wanted & ~without);
+  if (agent.continuous || turnDue().load() != 0) return;
+  const bool recorded = agent.on != 0;
+  const bool record =
+      windows.next({recorded, now - before.at, kernels - before.kernels, calls - before.calls});
+  if (record != recorded) turnDue() = 1;
 }
 
 // What is unfinished gets no record then: nothing counts as traced until the next tick.
@@ -124,23 +115,40 @@ void publishCpu(std::uint64_t ns) {
 }
 
 void tick() {
-  if (!agent.attached || (yielded && !cameBack())) return;
+  if (!(agent.attached || agent.paused) || (yielded && !cameBack())) return;
   if (recorderClosed()) {
     detach();
     return publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
+  }
+  if (agent.paused) {
+    if (monotonicNs() - previous.at >= kShortest) wishForWindow();
+    return publishOwnCpu();
   }
   if (forced) publishOn(*agent.memory.area, agent.on);
   forced = false;
   const stallprof_clock_pair pair = flush(0);
   if (agent.off.load()) return;
   // A flush beyond the regular ones says too little of rates.
-  if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) turnWindow();
+  if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) wishForWindow();
   if (agent.attached && !yielded && !agent.off.load()) forceHeld();
   publishOwnCpu();
 }
 
+void turn() {
+  if (turnDue().exchange(0) == 0 || yielded) return;
+  if (agent.paused) {
+    health = Health();
+    attach(agent.wanted);
+  } else if (agent.attached) {
+    agent.on != 0 ? leave() : switchTo(agent.wanted);
+  }
+  previous = {monotonicNs(), agent.kernels, agent.calls};
+}
+
 void release() {
-  if (!agent.attached) return;
+  if (!agent.attached && !agent.paused) return;
+  agent.paused = false;
+  turnDue() = 0;
   if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
   detach();
   publishWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");
@@ -152,13 +160,17 @@ void retake() {
   yielded = presumed = false;
   health = Health();
   previous = {monotonicNs(), agent.kernels, agent.calls};
+  agent.paused = false;
   if (!agent.attached) attach(agent.wanted);
 }
 
 void finish() {
-  if (!agent.attached || yielded) return;
-  switchTo(0);
-  flush(kFlushForced);
+  // Away for another tool or for good, which the area says.
+  if (yielded || agent.memory.area->state != STALLPROF_AGENT_TRACING) return;
+  if (agent.attached) {
+    switchTo(0);
+    flush(kFlushForced);
+  }
   if (agent.off.load()) return;
   publishWhy(STALLPROF_AGENT_ENDED, agent.memory.area->error, agent.memory.area->why);
   publishOwnCpu();

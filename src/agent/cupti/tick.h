@@ -6,7 +6,8 @@
 namespace stallprof::agent {
 
 // What the caller does, each when asked; on its thread alone.
-void tick();     // once a second: flush, clock pair, windows, health
+void tick();     // once a second: flush, clock pair, health, whether a window is to begin or end
+void turn();     // begins or ends it: no thread of the program is within CUDA
 void release();  // another tool is about to want CUPTI
 void retake();   // and is done with it
 void finish();   // the process is about to end

@@ -85,13 +85,21 @@ void onState(std::uint32_t id, const void* data) {
              "CUPTI gave up: ", state->message != nullptr ? state->message : "");
 }
 
+std::atomic<bool> finalizing;  // while the agent makes a call, at whose end CUPTI is to leave
+
 void onCallback(void*, std::uint32_t domain, std::uint32_t id, const void* data) {
   if (agent.off.load(std::memory_order_relaxed)) return;
+  if (domain == kDomainDriver) {
+    if (static_cast<const CallbackData*>(data)->site != 0 && finalizing.exchange(false))
+      agent.cupti.finalize();
+    return;
+  }
   if (domain == kDomainState) return onState(id, data);
   if (domain == kDomainResource && id == kResourceContextCreated) startCaller();
   if (domain != kDomainRuntime || static_cast<const CallbackData*>(data)->site == 0) return;
   if (id == kRuntimeDeviceReset) return flushSoon();
-  agent.heard.fetch_add(1, std::memory_order_relaxed);
+  if (agent.on.load(std::memory_order_relaxed) != 0)
+    agent.heard.fetch_add(1, std::memory_order_relaxed);
 }
 
 CuptiResult subscribe(char (&other)[64]) {
@@ -136,6 +144,19 @@ void enableCallbacks() {
     c.enableCallback(1, agent.subscriber, kDomainRuntime, call);
 }
 
+// CUPTI leaves the process; its next call starts it again. What was once recorded costs every
+// launch until then, also where nothing is any more. It is to be done at the end of a CUDA call
+// (CUPTI's manual), so one is made.
+void finalize() {
+  const Cupti& c = agent.cupti;
+  finalizing = true;
+  c.enableCallback(1, agent.subscriber, kDomainDriver, kDriverDriverGetVersion);
+  int version = 0;
+  c.driverGetVersion(&version);
+  if (finalizing.exchange(false)) c.finalize();  // it was not called back
+  takeBack();
+}
+
 // Of many brackets the narrowest: a preempted one is wide.
 stallprof_clock_pair pairClocks() {
   constexpr int kTries = 20;
@@ -160,9 +181,14 @@ bool attach(std::uint32_t on) {
   // torch's profiler stays subscribed once it was started. Records need no subscriber, callbacks
   // do.
   const bool recordsAlone = subscribed == kCuptiMultipleSubscribers && agent.tookTurns;
+  if (subscribed == kCuptiMultipleSubscribers && agent.paused) {  // it came between two windows
+    publishWhy(STALLPROF_AGENT_YIELDED, subscribed, wordsOf(subscribed), other);
+    return false;
+  }
   if (subscribed != kCuptiSuccess && !recordsAlone) return refuse(subscribed, other);
   if (recordsAlone) agent.subscriber = nullptr;
   agent.attached = true;
+  agent.paused = false;
   if (c.setThreadIdType != nullptr) c.setThreadIdType(kThreadIdOfSystem);
   setAttributes();
   const CuptiResult registered = c.registerCallbacks(requestBuffer, completeBuffer);
@@ -179,15 +205,37 @@ bool attach(std::uint32_t on) {
   return true;
 }
 
-void detach() {
-  if (!agent.attached) return;
+namespace {
+
+void stopRecording() {
   switchTo(0);
   setKinds(kAlways, false);
   flush(0);
   // A buffer that stays with CUPTI goes to the next tool, which does not know it (torch's profiler
   // then writes an error for each). Without one of ours nothing is forced: it may be the next's.
   if (!agent.off.load() && heldBuffers(monotonicNs()).count != 0) flush(kFlushForced);
+}
+
+}  // namespace
+
+void detach() {
+  if (!agent.attached) return;
+  stopRecording();
   letGo();
+}
+
+void leave() {
+  const Cupti& c = agent.cupti;
+  // Where others are subscribed, too, they would lose it.
+  if (c.finalize == nullptr || c.driverGetVersion == nullptr || agent.subscriber == nullptr)
+    return switchTo(0);
+  stopRecording();
+  if (!agent.off.load()) {
+    finalize();
+    agent.subscriber = nullptr;
+  }
+  letGo();
+  agent.paused = true;
 }
 
 void letGo() {

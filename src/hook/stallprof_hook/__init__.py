@@ -20,6 +20,7 @@ ADAPTERS = {
     'torch.serialization': 'torch_save',
     'torch.nn.modules.module': 'torch_modes',
     'torch.autograd.profiler': 'torch_profiler',
+    'torch.cuda.graphs': 'torch_graphs',
     'tensorflow.python.data.ops.iterator_ops': 'tf_data',
     'tensorflow.python.data.ops.dataset_ops': 'tf_settings',
     'keras.src.trainers.data_adapters.py_dataset_adapter': 'tf_settings',

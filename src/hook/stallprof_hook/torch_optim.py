@@ -4,7 +4,7 @@ step is wrapped where torch wraps it itself. A step that calls its base class's 
 import sys
 import weakref
 
-from . import events, overrides
+from . import agent, events, overrides
 from .events import Around, Nested, now, put
 from .parts import ABSENT, Part, Parts, report
 
@@ -53,6 +53,7 @@ def _put_step(optimizer, at):
 def _make_hooks(is_compiling):
     """torch.compile traces these hooks: it folds `is_compiling()` to True and sees no more."""
     begun = {}   # id(optimizer) -> [begin, depth]
+    traces_gpu = agent.is_wanted()
 
     def before(optimizer, args, kwargs):
         if is_compiling():
@@ -62,6 +63,8 @@ def _make_hooks(is_compiling):
             open_step[1] += 1
         else:  # none, or one left behind by a step that raised
             overrides.check_first_step()
+            if traces_gpu:
+                agent.at_step()
             begun[id(optimizer)] = [now(), 0]
         return None
 
@@ -114,6 +117,8 @@ _stepping = Nested()   # by id(optimizer)
 
 def _step_begins(args, kwargs):
     overrides.check_first_step()
+    if agent.is_wanted():
+        agent.at_step()
     return _stepping.begin(id(args[0]))
 
 

@@ -13,9 +13,9 @@
 namespace stallprof::cupti {
 
 // cuptiGetVersion(): counted up to 12.9, then the toolkit as MMmmpp.
-inline constexpr std::uint32_t k11_8 = 18, k12_0 = 19, k12_2 = 20, k12_3 = 21, k12_8 = 26,
-                               k12_9 = 27, k13_0 = 130000, k13_1 = 130100, k13_2 = 130200,
-                               k14 = 140000;
+inline constexpr std::uint32_t k11_8 = 18, k12_0 = 19, k12_2 = 20, k12_3 = 21, k12_6 = 24,
+                               k12_8 = 26, k12_9 = 27, k13_0 = 130000, k13_1 = 130100,
+                               k13_2 = 130200, k14 = 140000;
 
 enum ActivityKind : std::uint32_t {
   kMemcpy = 1,

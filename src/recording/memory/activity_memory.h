@@ -57,7 +57,7 @@ enum stallprof_agent_state {
   STALLPROF_AGENT_ENDED,   /* the process ended in order, and all was flushed */
 };
 
-/* What is being recorded. */
+/* What is being recorded. All of it in windows, and between them nothing. */
 #define STALLPROF_ON_COPIES 1u  /* copies, synchronizations */
 #define STALLPROF_ON_KERNELS 2u /* kernels, sets, graph launches */
 #define STALLPROF_ON_CALLS 4u   /* launch, copy and allocation calls of the host */

@@ -97,6 +97,23 @@ void callAgent(const char* name) {
   std::printf("%s=%d\n", name, function());
 }
 
+// A training as the hook sees it: one thread launches, and says so when it has for a step.
+void train(double seconds) {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  void* agent = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  const auto* due =
+      static_cast<std::uint32_t*>(agent != nullptr ? dlsym(agent, "stallprof_agent_due") : nullptr);
+  const auto turn = reinterpret_cast<int (*)()>(
+      agent != nullptr ? dlsym(agent, "stallprof_agent_turn") : nullptr);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 50; ++i) fakeLaunch(names[0].c_str(), 5'000);
+    launched += 50;
+    if (due != nullptr && *static_cast<const volatile std::uint32_t*>(due) != 0) turn();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 // As one that is linked with CUPTI would.
 void otherTool(const std::string& cupti, bool begins) {
   void* library = dlopen(cupti.c_str() + std::strlen("cupti="), RTLD_NOW | RTLD_NOLOAD);
@@ -206,6 +223,8 @@ int main(int argc, char** argv) {
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
     if (word == "reset") fakeReset();
+    if (is("steps=")) train(std::atof(word.c_str() + 6));
+    if (word == "keep") callAgent("stallprof_agent_keep");
     if (word == "release") callAgent("stallprof_agent_release");
     if (word == "retake") callAgent("stallprof_agent_retake");
     if (word == "tool" || word == "tool-ends") otherTool(words[0], word == "tool");

@@ -14,7 +14,7 @@ FAKES = os.path.join(BUILD, 'fakes')
 ALL = '15'  # STALLPROF_AGENT_ON: everything, never in windows
 JOB = [FAKES + '/agent_gpu_job', 'cupti=' + FAKES + '/cupti-13.0/libcupti.so.13']
 # More launches than their records' budget, for long enough to see windows.
-BUSY = JOB + ['threads=2', 'rate=60000', 'seconds=5']
+BUSY = JOB + ['steps=5']
 NVML = BUILD + '/tests/fakes/nvml/now/libnvidia-ml.so.1'
 ONE_GPU = 'device GPU-a NVIDIA H100 80GB HBM3\nvalue gpu 75\nvalue memory 40\n'
 NVTX_TRAINER = FAKES + '/agent_nvtx_trainer'

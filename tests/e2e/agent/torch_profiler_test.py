@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""torch.profiler in a program that is traced: the hook makes the agent let go of CUPTI meanwhile.
-A real PyTorch (its CPU build does), with the fakes of the driver and of CUPTI."""
+"""The hook and the agent in a program that is traced: it lets go of CUPTI for torch.profiler, and begins and ends its
+windows at the updates of models. A real PyTorch (its CPU build does), with the fakes of the driver and of CUPTI."""
 import json
 import os
 import subprocess
@@ -42,6 +42,26 @@ launch(1000)
 print(len(p.events()) > 0)
 '''
 
+# A PyTorch without CUDA says that it has started it; the capture of a graph fails, once the hook has heard of it.
+STEPS = PROGRAM[:PROGRAM.index('if sys.argv[2]')] + '''
+import time, torch
+start()
+torch.cuda.is_initialized, torch.cuda.is_current_stream_capturing = lambda: True, lambda: sys.argv[2] == 'capturing'
+if sys.argv[2] == 'graph':
+    try:
+        torch.cuda.graphs.CUDAGraph.capture_begin(object())
+    except TypeError:
+        pass
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    launch(200)
+    model(torch.ones(4)).sum().backward()
+    optimizer.step()
+print(True)
+'''
+
 
 def has_torch():
     return subprocess.run([PYTHON, '-c', 'import torch.profiler'], capture_output=True).returncode == 0
@@ -49,15 +69,15 @@ def has_torch():
 
 @unittest.skipUnless(has_torch(), 'no torch for ' + PYTHON)
 class TorchProfiler(unittest.TestCase):
-    def run_program(self, order, script=''):
+    def run_program(self, order, script='', program=PROGRAM, on='15'):
         memory = EventMemory()
         # 15: everything, never in windows, which a loaded host has time for.
         env = dict(os.environ, PYTHONPATH=HOOK, STALLPROF_EVENTS=memory.path, FAKE_CUPTI=script,
-                   STALLPROF_AGENT_ON='15')
+                   STALLPROF_AGENT_ON=on)
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [FAKES + '/agent_drain', '--out', folder, '--agent', AGENT, '--',
-                 PYTHON, '-c', PROGRAM, FAKES, order],
+                 PYTHON, '-c', program, FAKES, order],
                 env=env, capture_output=True, text=True, timeout=120)
             with open(folder + '/summary.json') as summary:
                 area = json.load(summary)['areas'][0]
@@ -74,6 +94,15 @@ class TorchProfiler(unittest.TestCase):
         area = self.run_program('profiler first', 'fail:Subscribe=39@1')
         self.assertEqual(area['kinds'].get('10'), 1000)
         self.assertEqual([on for _, on in area['switches']], [7, 0])
+
+    def test_a_window_ends_at_the_update_of_a_model_and_never_within_a_capture(self):
+        self.assertEqual([on for _, on in self.run_program('', program=STEPS, on='7')['switches']][:2], [7, 0])
+        within = self.run_program('capturing', program=STEPS, on='7')['switches']
+        self.assertEqual((len(within), within[1][0] - within[0][0] > 3e9), (2, True))
+
+    def test_with_graphs_captured_no_window_ends(self):
+        switches = self.run_program('graph', program=STEPS, on='7')['switches']
+        self.assertEqual((len(switches), switches[1][0] - switches[0][0] > 3e9), (2, True))
 
 
 if __name__ == '__main__':

@@ -35,6 +35,7 @@ int cuDeviceGetCount(int* count);
 int cuDeviceGetUuid(unsigned char uuid[16], int device);
 int cuCtxCreate_v2(void** context, unsigned flags, int device);
 int cuCtxDestroy_v2(void* context);
+int cuCtxSynchronize(void);
 
 void fakeSetTracer(const struct fake_tracer* tracer);
 void fakeLaunch(const char* name, uint64_t ns);      /* cudaLaunchKernel */

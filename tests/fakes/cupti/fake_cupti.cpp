@@ -204,7 +204,26 @@ Result cuptiGetTimestamp(std::uint64_t* at) {
   return *at = now(), kOk;
 }
 
-Result cuptiFinalize() { die("finalize called: it harms the program's own tools"); }
+Result cuptiFinalize() {
+  if (kVersion < 24) die("finalize called: before 12.6 it crashes programs with CUDA graphs");
+  if (within > 1) die("finalize called while another thread is within CUDA");
+  if (!atExitOfCall) die("finalize called elsewhere than at the end of a CUDA call");
+  if (const Result r = enter("Finalize")) return r;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (!s.subscribed) die("finalize called by one that is not subscribed: it harms other tools");
+  for (Buffer& b : s.buffers) {
+    if (b.at != nullptr && b.used != 0) die("finalize called while records were not flushed");
+    b.at = nullptr;  // what is empty is not returned
+    b.size = 0;
+  }
+  s.subscribed = s.zeroed = false;
+  s.perThread = kVersion >= 130000;
+  for (auto* set : {&s.kinds, &s.runtimeCalls, &s.driverCalls, &s.callbacks}) set->clear();
+  s.callback = nullptr;
+  finalized = true;
+  return kOk;
+}
 
 #if FAKE_CUPTI_VERSION >= 23
 Result cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {

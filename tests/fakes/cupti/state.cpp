@@ -32,6 +32,8 @@ Result enter(const char* name, bool flushing) {
   if (inRequest) die((std::string(name) + " called while a buffer is asked for").c_str());
   if (isOver) die((std::string(name) + " called after the exit handlers").c_str());
   if (gaveUp) die((std::string(name) + " called after CUPTI gave up").c_str());
+  if (finalized.exchange(false) && std::string(name) != "Subscribe")
+    die((std::string(name) + " called after finalize: it would start CUPTI again").c_str());
   if (flushing && inComplete) die("flush called while a buffer is returned");
   const std::lock_guard lock(s.mutex);
   return s.script.value(std::string("fail:") + name, ++s.calls[name]);

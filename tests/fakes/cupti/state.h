@@ -56,8 +56,9 @@ struct State {
 };
 State& state();
 
-inline thread_local bool inRequest = false, inComplete = false;
-inline std::atomic<bool> gaveUp;
+inline thread_local bool inRequest = false, inComplete = false, atExitOfCall = false;
+inline std::atomic<bool> gaveUp, finalized;
+inline std::atomic<int> within;  // threads in a call of CUDA
 
 // What every function does first. Not 0: what the script says it answers.
 Result enter(const char* name, bool flushing = false);

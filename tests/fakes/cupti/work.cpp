@@ -20,7 +20,13 @@ void onContext(int created) {
   if (wanted) s.callback(s.user, 3, id, data);
 }
 
+struct Within {
+  Within() { ++within; }
+  ~Within() { --within; }
+};
+
 void onCall(const fake_call* call) {
+  const Within here;
   State& s = state();
   bool reported, kept;
   {
@@ -29,8 +35,11 @@ void onCall(const fake_call* call) {
     const std::set<std::uint32_t>& calls = call->domain == 2 ? s.runtimeCalls : s.driverCalls;
     kept = s.kinds.count(call->domain == 2 ? 5 : 4) != 0 || calls.count(call->cbid) != 0;
   }
-  for (const std::uint32_t site : {0u, 1u})
-    if (reported) s.callback(s.user, call->domain, call->cbid, &site);
+  for (const std::uint32_t site : {0u, 1u}) {
+    atExitOfCall = site == 1;
+    if (reported && s.callback != nullptr) s.callback(s.user, call->domain, call->cbid, &site);
+  }
+  atExitOfCall = false;
   if (!kept) return;
   record(call->domain == 2 ? 5 : 4, [&](std::uint8_t* at) {
     set(at, 4, call->cbid);

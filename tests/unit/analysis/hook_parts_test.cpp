@@ -97,7 +97,7 @@ TEST_CASE(
 
 TEST_CASE("a part that does not concern what was seen takes nothing from it") {
   for (const char* part : {"tf_data.fetches", "tf_steps.functions", "jax_steps.calls",
-                           "torch_optim.steps", "torch_profiler.turns"}) {
+                           "torch_optim.steps", "torch_profiler.turns", "torch_graphs.captures"}) {
     INFO(part);
     const Trace trace = traceOf(training(true) + missing(part));
     CHECK_FALSE(missingParts(trace, "torch.DataLoader", true).missing);

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""stallprof's agent in this process, where CUDA has loaded it: it is never loaded from here."""
+import os
+import sys
+
+NAME = 'libstallprof_agent.so'
+
+captures_known = [False]   # whether the agent hears of captures of graphs (torch_graphs.py)
+_turns = []   # whether the agent waits for at_step(), and what it is to call; once the agent is there
+
+
+def is_wanted():
+    return os.path.basename(os.environ.get('CUDA_INJECTION64_PATH', '')) == NAME
+
+
+def library():
+    """None: not in this process."""
+    if not is_wanted():
+        return None
+    import ctypes
+    try:
+        return ctypes.CDLL(os.environ['CUDA_INJECTION64_PATH'], mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return None
+
+
+def at_step():
+    """The calling thread is about to update a model: its backward pass is launched, no other thread launches. Where
+    a window of the agent's is to begin or end, it does so now; not within the capture of a graph, which a
+    synchronization would spoil."""
+    cuda = sys.modules['torch'].cuda
+    if not _turns:
+        agent = library() if captures_known[0] and cuda.is_initialized() else None
+        if agent is None:
+            return
+        import ctypes
+        _turns.extend((ctypes.c_uint32.in_dll(agent, 'stallprof_agent_due'), agent.stallprof_agent_turn))
+    if _turns[0].value and not cuda.is_current_stream_capturing():
+        _turns[1]()
