@@ -203,7 +203,9 @@ std::vector<WorkerFacts> findWorkers(const Trace& trace, const TrainerTimeline& 
 
 DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
                         const TrainerTime& trainer, const StackLabels* labels, bool timelineKnown,
-                        const Interval& window, const Intervals& gaps) {
+                        const StepPlan& plan, const std::vector<Step>& steps,
+                        const Intervals& gaps) {
+  const Interval& window = plan.window;
   DeviceFacts facts;
   facts.seen = devices.seen;
   facts.timeline = timelineKnown;
@@ -211,6 +213,9 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   const TrainerIdentity& who = trainer.timeline.who;
   facts.traced = lengthIn(devices.traced, window);
   facts.covered = lengthIn(devices.covered, window);
+  for (std::size_t i = plan.warmup; i < steps.size(); ++i)
+    if (steps[i].length() > Nanos{})
+      facts.tracedSteps += seconds(lengthIn(devices.traced, steps[i])) / seconds(steps[i].length());
   facts.longGaps = lengthIn(gaps, window);
   if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
@@ -307,7 +312,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   estimateUntraced(traced.seen, traced.untraced, facts.split, facts.blame);
   facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
   facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
-                             plan.window, gaps);
+                             plan, facts.steps, gaps);
   dropUnclear(missingParts(trace, facts), device.known(), facts);
   const Observed seen = observe(thread, plan.window);
   facts.cpu = seen.run;

@@ -202,6 +202,7 @@ TrainerFacts FactsAccumulator::factsOf(const Trace& trace, TrainerIdentity who,
   trainers_.erase(who.process);
   if (severalParts()) bound(trace, facts);
   measureCounters(trace, facts);
+  removeTracing(facts);
   settleGaps(facts);
   return facts;
 }

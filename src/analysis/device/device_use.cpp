@@ -234,11 +234,17 @@ std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer, Nanos
 }
 
 double syncsPerStep(const TrainerFacts& trainer) {
-  const double window = seconds(trainer.window());
-  const double steps = window > 0 ? seconds(trainer.device.traced) / window *
-                                        static_cast<double>(trainer.windowSteps())
-                                  : 0;
+  const double steps = trainer.device.tracedSteps;
   return steps > 0 ? static_cast<double>(trainer.device.syncs) / steps : 0;
+}
+
+double tracingSlowdown(const TrainerFacts& trainer) {
+  constexpr double kEnough = 10;  // steps
+  const double traced = trainer.device.tracedSteps;
+  const double rest = static_cast<double>(trainer.windowSteps()) - traced;
+  if (traced < kEnough || rest < kEnough) return 1;
+  return seconds(trainer.device.traced) / traced * rest /
+         seconds(trainer.window() - trainer.device.traced);
 }
 
 double hostWork(const DeviceFacts& facts) {
@@ -256,6 +262,27 @@ void settleGaps(TrainerFacts& trainer) {
     const Nanos bridged = std::exchange(idle.hostBridged, Nanos{});
     idle.host -= bridged;
     idle.sync += bridged + std::exchange(idle.launch, Nanos{});
+  }
+}
+
+void removeTracing(TrainerFacts& trainer) {
+  // Of its launching thread, of reports/gpu_cost.md; more is not of the recording.
+  constexpr Nanos kMaxForOne{15'000};
+  const double slowdown = tracingSlowdown(trainer);
+  if (slowdown <= 1) return;
+  for (DeviceBusy& device : trainer.device.devices) {
+    Nanos excess = std::min(scaled(device.traced, 1 - 1 / slowdown),
+                            kMaxForOne * static_cast<std::int64_t>(device.works));
+    const auto take = [&](Nanos& from) {
+      const Nanos part = std::min(from, excess);
+      from -= part;
+      excess -= part;
+      device.traced -= part;
+    };
+    take(device.idle.launch);
+    take(device.idle.host);
+    device.idle.hostBridged = std::min(device.idle.hostBridged, device.idle.host);
+    take(device.idle.sync);
   }
 }
 

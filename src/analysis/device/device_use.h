@@ -18,11 +18,17 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
 // Long waits of the trainer's thread for the device: from so many a step on it waits in each.
 inline constexpr double kWaitsEachStep = 0.5;
 [[nodiscard]] double syncsPerStep(const TrainerFacts& trainer);  // 0: not known
+// How many times as long a step takes while kernels are recorded as beside it; 1: not known.
+[[nodiscard]] double tracingSlowdown(const TrainerFacts& trainer);
 // What the thread has work for outside of them, at most, of the traced time.
 [[nodiscard]] double hostWork(const DeviceFacts& facts);
 // Where the thread waits in each step, and would keep ahead of the device without, the gaps in
 // which it works are of these waits: DeviceIdle::launch and ::hostBridged become ::sync.
 void settleGaps(TrainerFacts& trainer);
+
+// Takes from the idle times what the recording of kernels itself made of them: a device of a step
+// that is slower while it is traced idles for the difference.
+void removeTracing(TrainerFacts& trainer);
 
 // The user's line that most samples found the trainer at while it was blocked in calls of one kind.
 [[nodiscard]] CallSite findSite(const Trace& trace, const StackLabels& labels,

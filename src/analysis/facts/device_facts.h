@@ -92,12 +92,13 @@ struct CallSite {
 };
 
 struct DeviceFacts {
-  bool seen = false;      // the trainer's process uses a device
-  bool timeline = false;  // enough of the window was traced to know busy from idle
-  Nanos traced{};         // of the window, with kernels recorded
-  Nanos covered{};        // of the window, with copies and synchronizations recorded
-  Nanos longGaps{};       // of `traced`: no device worked for kLaunchGap or longer, and the
-                          // trainer's thread was in no call that blocks
+  bool seen = false;       // the trainer's process uses a device
+  bool timeline = false;   // enough of the window was traced to know busy from idle
+  Nanos traced{};          // of the window, with kernels recorded
+  Nanos covered{};         // of the window, with copies and synchronizations recorded
+  double tracedSteps = 0;  // of the window's steps what lies in `traced`
+  Nanos longGaps{};        // of `traced`: no device worked for kLaunchGap or longer, and the
+                           // trainer's thread was in no call that blocks
   std::vector<DeviceBusy> devices;  // that the trainer uses, most busy first
   std::vector<KernelUse> kernels;   // most time first
   Nanos kernelTime{};               // summed over works

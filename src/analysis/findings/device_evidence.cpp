@@ -80,9 +80,12 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
   e.timeline = facts.timeline;
   e.gauge = gaugeOf(facts);
   if (!facts.seen || t.window() <= Nanos{}) return e;
-  const auto steps = static_cast<double>(t.windowSteps());
   const double traced = shareOf(facts.traced, t.window());
-  addUse(facts, traced * steps, shareOf(facts.covered, t.window()) * steps, e);
+  const double untracedSteps = static_cast<double>(t.windowSteps()) - facts.tracedSteps;
+  addUse(facts, facts.tracedSteps,
+         facts.tracedSteps +
+             shareOf(facts.covered - facts.traced, t.window() - facts.traced) * untracedSteps,
+         e);
   if (!facts.timeline) return e;
   e.estimated = traced < kWhole;
   e.devices = facts.devices.size();
@@ -100,6 +103,7 @@ DeviceEvidence deviceEvidence(const TrainerFacts& t) {
           std::min(e.hostGaps, shareOf(facts.devices[0].idle.host, facts.devices[0].traced));
   }
   e.syncsPerStep = syncsPerStep(t);
+  e.slowdown = tracingSlowdown(t);
   e.hostWork = hostWork(facts);
   return e;
 }

@@ -28,6 +28,7 @@ struct DeviceEvidence {
   double kernelsPerStep = 0, kernelSeconds = 0;  // one kernel's mean
   double filled = 0;  // of the multiprocessors, by the grids; 0: not known
   double syncsPerStep = 0;
+  double slowdown = 1;                 // of steps while they are traced
   const DeviceGauge* gauge = nullptr;  // of the busiest device; null: not watched
 
   // Busy enough for nothing but its own work to matter. By the timeline, or by the monitoring

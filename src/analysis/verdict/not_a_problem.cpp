@@ -162,10 +162,14 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   missing(e.device.seen && !e.device.timeline,
           "when the device was busy: waits may be hidden behind its work, so confidence is at most "
           "medium");
+  constexpr double kWorthSlowing = 1.05;
   if (e.device.estimated)
     lines.push_back("what the device did outside of the " +
                     percent(seconds(e.trainer.device.traced) / e.window) +
-                    " of the window in which kernels were traced: shares are estimated from those");
+                    " of the window in which kernels were traced: shares are estimated from those" +
+                    (e.device.slowdown > kWorthSlowing
+                         ? ", in which a step took " + number(e.device.slowdown) + " times as long"
+                         : ""));
   missing(e.loader, "stall ratio (`stallprof tune` measures it: data always ready)");
   return lines;
 }

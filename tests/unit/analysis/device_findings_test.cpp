@@ -23,6 +23,8 @@ struct Device {
   double waits = 0;             // of the trainer, in such waits
   double works = 1;             // of the samples in long gaps: run code of the step
   bool bridged = true;          // long gaps are below 100 ms
+  double slowed = 1;            // a step takes so many times the mean while it is traced
+  double launches = 0;          // of the device, a step
 };
 
 Facts withDevice(const Training& t, const Device& d) {
@@ -41,11 +43,13 @@ Facts withDevice(const Training& t, const Device& d) {
   facts.seen = facts.timeline = true;
   facts.traced = scaled(trainer.window(), d.traced);
   facts.covered = trainer.window();
+  facts.tracedSteps = n * d.traced / d.slowed;
   facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
   facts.syncTime = ms(d.waits * n * d.traced);
   DeviceBusy busy;
   busy.device = f.trace.strings.intern("GPU-1");
   busy.traced = facts.traced;
+  busy.works = static_cast<std::uint64_t>(d.launches * facts.tracedSteps);
   const auto all = [&](double each) { return ms(each * n * d.traced); };
   busy.kernels = all(d.kernels);
   busy.copies = all(d.copies);
@@ -61,6 +65,7 @@ Facts withDevice(const Training& t, const Device& d) {
   work.phase = Phase::kCompute;
   work.whileIdle = d.works * trainer.stacks.inLongGaps;
   trainer.stacks.functions.push_back(work);
+  removeTracing(trainer);
   settleGaps(trainer);
   return f;
 }
@@ -408,6 +413,39 @@ TEST_CASE(
   CHECK(std::any_of(j.notMeasured.begin(), j.notMeasured.end(), [](const std::string& line) {
     return line.find("estimated") != std::string::npos;
   }));
+}
+
+TEST_CASE("the device's idle time that tracing made is not the program's") {
+  // A fifth of the steps is traced and takes 1.31 times as long: 24 % of that time, of which the
+  // device idles 20 %.
+  Device traced{.kernels = 8, .launch = 1, .traced = 0.2, .slowed = 1.25, .launches = 1000};
+  const auto device = [](const Device& d) {
+    return withDevice(Training{}, d).trainer.device.devices[0];
+  };
+  CHECK(device(traced).idle.total() == Nanos{});
+  CHECK(device(traced).traced == device(traced).busy());
+  // No more than its launches can have cost: 20 of 15 us are 3 % of a step of 10 ms.
+  traced.launches = 20;
+  CHECK(seconds(device(traced).busy()) / seconds(device(traced).traced) ==
+        Approx(0.8 / (1 - 0.03 / 1.25)).epsilon(0.001));
+  // What is idle beyond that stays.
+  const Device waits{.kernels = 2, .sync = 1, .traced = 0.2, .slowed = 1.25, .launches = 1000};
+  CHECK(seconds(device(waits).busy()) / seconds(device(waits).traced) == Approx(0.2 * 1.3125));
+}
+
+TEST_CASE("where tracing slows steps down, what the device does in a step is of the steps traced") {
+  const Device half{.kernels = 2, .sync = 2, .syncs = 3, .traced = 0.2, .slowed = 1.25};
+  const Facts slowed = withDevice(Training{}, half);
+  CHECK(syncsPerStep(slowed.trainer) == Approx(3 * 1.25).epsilon(0.02));
+  CHECK(tracingSlowdown(slowed.trainer) == Approx(0.84 / 0.8 * 1.25));
+  const auto said = [](const Facts& facts) {
+    const auto lines = facts.judge().notMeasured;
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("in which a step took 1.31 times as long") != std::string::npos;
+    });
+  };
+  CHECK(said(slowed));
+  CHECK_FALSE(said(withDevice(Training{}, {.kernels = 2, .traced = 0.2})));
 }
 
 TEST_CASE("batches made in the trainer while the device works: workers leave the device's time") {

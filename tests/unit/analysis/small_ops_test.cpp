@@ -52,6 +52,23 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+TEST_CASE("where the device is busy, operators that are launched ahead of it gain nothing") {
+  const std::string traced = "0 device_trace process=1 duration=20s kernels=1 calls=1\n";
+  const auto of = [&](int busy) {
+    return analyze(test::traceOf(
+        test::kTrainer + kFrames + traced + "repeat 200 every 50ms\n" +
+        "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+        native(1003, 3, 4, "libtorch_cpu.so.1.13", kEngine) +
+        "1001ms device_span device=\"GPU-1\" process=1 duration=" + std::to_string(busy) +
+        "ms busy=" + std::to_string(busy) + "ms works=100\n" +
+        "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  };
+  CHECK(test::find(of(10), "compute.small_ops") != nullptr);
+  const Analysis bound = of(45);
+  CHECK(test::find(bound, "compute.small_ops") == nullptr);
+  CHECK(bound.findings[0].id == "compute.device_bound");
+}
+
 // Below the loader: a sample of the data set (5).
 const std::string kFetched =
     "0 stack stack=4 caller=2 file=\"/u/site-packages/torch/utils/data/dataloader.py\" "

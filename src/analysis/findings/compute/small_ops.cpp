@@ -164,6 +164,8 @@ class Machinery {
 };
 
 Maybe<Finding> smallOps(const Evidence& e) {
+  // The thread launches ahead of it: what it saves of that gains nothing.
+  if (e.device.timeline && e.device.bound()) return {};
   const Machinery machinery(e);
   const Share share = machinery.share();
   if (machinery.samples() <= 0 || share.low <= kMuchMachinery) return {};
@@ -171,6 +173,7 @@ Maybe<Finding> smallOps(const Evidence& e) {
   if (ofWindow <= kNotable) return {};
   Finding f = overheadFinding(e, ofWindow, "The step is many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
+  if (e.device.estimated) f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f,
               "of the training thread's CPU samples {} are in what PyTorch does for each operator, "
               "not in its work: dispatch, autograd, memory",
