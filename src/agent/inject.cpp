@@ -4,6 +4,7 @@
 // and whatever they return, the job goes on as it would have.
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/cupti/agent.h"
 #include "agent/cupti/caller.h"
@@ -103,23 +104,38 @@ bool retakeCupti() {
   return ask(Order::kRetake, 5 * kOneSecond);
 }
 
+// Nothing is switched from now on.
+bool keepAsItIs(const char* why) {
+  if (agent.memory.area == nullptr || agent.off) return false;
+  turnDue() = 0;
+  if (!agent.continuous.exchange(true) && agent.paused) publishWhy(STALLPROF_AGENT_YIELDED, 0, why);
+  return agent.attached;
+}
+
+// Whether a thread that is not known to rest during an update of a model has called CUDA.
+// PyTorch's backward pass is over by then; what its thread of pinned memory does went well with
+// some hundred turns on an H200.
+bool othersCall() {
+  if (agent.manyCallers || agent.cupti.setThreadIdType == nullptr) return true;
+  for (const std::atomic<std::uint32_t>& known : agent.callers) {
+    const std::uint32_t thread = known.load();
+    char name[16];
+    if (thread == 0 || thread == threadId() || !threadName(thread, name)) continue;
+    bool resting = false;
+    for (const char* begin : {"pt_autograd", "pt_data_pin", "stallprof"})
+      resting = resting || strncmp(name, begin, strlen(begin)) == 0;
+    if (!resting) return true;
+  }
+  return false;
+}
+
 // CUPTI corrupts the memory of a process that it leaves, or in which it is switched off, while
 // other threads are within CUDA (13.0.85 on an H200). Here none is.
 bool turnWindow() {
   if (agent.memory.area == nullptr || agent.off || turnDue() == 0) return false;
+  if (othersCall()) return keepAsItIs("other threads of the program use CUDA: CUPTI stays away");
   const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
   return synchronize != nullptr && synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
-}
-
-// A program whose graphs were captured with CUPTI there, or without it, crashes when that changes
-// (13.0.85 on an H200): it stays as it is.
-bool keepAsItIs() {
-  if (agent.memory.area == nullptr || agent.off) return false;
-  turnDue() = 0;
-  if (!agent.continuous.exchange(true) && agent.paused)
-    publishWhy(STALLPROF_AGENT_YIELDED, 0,
-               "the program captured CUDA graphs between two windows: CUPTI stays away");
-  return agent.attached;
 }
 
 void guardForks() {
@@ -140,8 +156,14 @@ STALLPROF_EXPORT int InitializeInjection(void) {
 // backward pass, and captures no graph; stallprof_agent_due is not 0.
 STALLPROF_EXPORT int stallprof_agent_turn(void) { return stallprof::agent::turnWindow() ? 1 : 0; }
 
-// For the hook: the calling thread is about to capture a graph. 1: all is recorded from here on.
-STALLPROF_EXPORT int stallprof_agent_keep(void) { return stallprof::agent::keepAsItIs() ? 1 : 0; }
+// For the hook: the calling thread is about to capture a graph. A program that has one crashes
+// when CUPTI is switched, or comes (13.0.85 on an H200). 1: all is recorded from here on.
+STALLPROF_EXPORT int stallprof_agent_keep(void) {
+  return stallprof::agent::keepAsItIs(
+             "the program captured CUDA graphs between two windows: CUPTI stays away")
+             ? 1
+             : 0;
+}
 
 // For the hook: gives CUPTI to a profiler the program is about to start, and takes it back. 1:
 // done.

@@ -26,7 +26,10 @@ struct Agent {
   // Counts since the start.
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
   std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and returned
-  std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
+  // Threads that have called CUDA while calls were recorded, and whether there were more of them.
+  std::atomic<std::uint32_t> callers[16];
+  std::atomic<bool> manyCallers;
+  std::atomic<std::uint64_t> heard;  // calls that leave a record, as called back
 };
 extern Agent agent;
 

@@ -57,6 +57,15 @@ bool isKernel(std::uint32_t kind) {
   return kind == cupti::kConcurrentKernel || kind == cupti::kKernel;
 }
 
+void noteCaller(std::uint32_t thread) {
+  for (std::atomic<std::uint32_t>& known : agent.callers) {
+    std::uint32_t at = known.load(std::memory_order_relaxed);
+    if (at == 0 && known.compare_exchange_strong(at, thread)) return;
+    if (at == thread) return;
+  }
+  agent.manyCallers = true;
+}
+
 // How long records are, only the library knows: it walks. A record's length is where the next one
 // begins.
 Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_t valid) {
@@ -76,6 +85,7 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
       ++walk.kernels;
       walk.invalid += at->start == 0 || at->end < at->start;
     } else if (at->kind == cupti::kRuntime || at->kind == cupti::kDriver) {
+      noteCaller(static_cast<const cupti::CallRecord*>(record)->thread);
       ++walk.calls;
     }
   }

@@ -51,6 +51,17 @@ std::uint32_t threadId() {
 std::uint32_t forkGeneration() { return forks.load(std::memory_order_relaxed); }
 void countFork() { forks.store(forks.load() + 1); }
 
+bool threadName(std::uint32_t thread, char (&name)[16]) {
+  char path[48];
+  textIn(path) << "/proc/self/task/" << std::int64_t{thread} << "/comm";
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t length = read(fd, name, sizeof name - 1);
+  close(fd);
+  name[length > 0 ? length : 0] = 0;
+  return length > 0;
+}
+
 std::uint64_t startTicks() { return stallprof_start_ticks(); }
 
 // 0: free; else by a thread of which generation, plus 1.

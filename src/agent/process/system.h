@@ -12,7 +12,9 @@ namespace stallprof::agent {
 std::uint64_t monotonicNs();
 std::uint64_t threadCpuNs();  // of the calling thread
 std::uint32_t threadId();     // gettid(), cached
-std::uint64_t startTicks();   // field 22 of /proc/self/stat; 0: unknown
+// The name of a thread of this process; false: there is none any more.
+bool threadName(std::uint32_t thread, char (&name)[16]);
+std::uint64_t startTicks();  // field 22 of /proc/self/stat; 0: unknown
 
 // How often this process, or the one it is a copy of, has been forked into being: what a thread
 // kept under another number was its parent's. A forked child counts on, and touches no more than

@@ -336,7 +336,7 @@ class Turns(unittest.TestCase):
         # From 12.6 on CUPTI leaves the process between them; the fake ends one that does so otherwise.
         for version in ('12.4', '13.0'):
             with self.subTest(version=version):
-                run = Run('steps=7.5', on='7', version=version)
+                run = Run('threads=2', 'launches=2000', 'steps=7.5', on='7', version=version)  # threads that have ended
                 self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
                 on = [on for _, on in run.area['switches']]
                 self.assertGreaterEqual(len(on), 4)
@@ -347,6 +347,12 @@ class Turns(unittest.TestCase):
 
     def test_where_nothing_reports_steps_all_is_recorded_whatever_it_costs(self):
         run = Run('threads=2', 'rate=25000', 'seconds=3', on='7')
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0])
+        self.assertEqual(run.count(KERNEL), run.launched)
+
+    def test_where_another_thread_uses_cuda_nothing_is_switched(self):
+        run = Run('beside', 'steps=3', on='7')
+        self.assertEqual((run.status, run.stderr), (0, ''))
         self.assertEqual([on for _, on in run.area['switches']], [7, 0])
         self.assertEqual(run.count(KERNEL), run.launched)
 

@@ -114,6 +114,13 @@ void train(double seconds) {
   }
 }
 
+// As a thread that copies batches ahead, for as long as the program runs.
+void launchBeside() {
+  std::thread([] {
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) fakeCopy(1, 1, 4096);
+  }).detach();
+}
+
 // As one that is linked with CUPTI would.
 void otherTool(const std::string& cupti, bool begins) {
   void* library = dlopen(cupti.c_str() + std::strlen("cupti="), RTLD_NOW | RTLD_NOLOAD);
@@ -223,6 +230,7 @@ int main(int argc, char** argv) {
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
     if (word == "reset") fakeReset();
+    if (word == "beside") launchBeside();
     if (is("steps=")) train(std::atof(word.c_str() + 6));
     if (word == "keep") callAgent("stallprof_agent_keep");
     if (word == "release") callAgent("stallprof_agent_release");
