@@ -4,10 +4,10 @@
 // and whatever they return, the job goes on as it would have.
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/cupti/agent.h"
 #include "agent/cupti/caller.h"
+#include "agent/cupti/callers.h"
 #include "agent/cupti/tracing.h"
 #include "agent/process/event_slot.h"
 #include "agent/process/forks.h"
@@ -49,6 +49,7 @@ constexpr std::uint64_t kOneSecond = 1'000'000'000u;
 void inForkedChild() {
   countFork();
   forgetEvents();
+  turnDue() = 0;
   if (agent.memory.area == nullptr) return;
   agent.off.store(true, std::memory_order_relaxed);
   shadowArea(agent.memory);
@@ -64,7 +65,9 @@ void atExit() {
 void readWanted() {
   const char* on = getenv("STALLPROF_AGENT_ON");
   agent.wanted = on != nullptr ? static_cast<std::uint32_t>(atoi(on)) & kAll : kAll;
-  agent.continuous = on != nullptr && (atoi(on) & 8) != 0;
+  // Switched off and still there CUPTI costs nearly as much (reports/gpu_cost.md).
+  const bool leaves = agent.cupti.finalize != nullptr && agent.cupti.driverGetVersion != nullptr;
+  agent.continuous = !leaves || (on != nullptr && (atoi(on) & 8) != 0);
 }
 
 void start() {
@@ -99,43 +102,31 @@ bool releaseCupti() {
 // Also where another profiler had CUPTI before us, so that we never had it: then nothing of ours
 // runs yet.
 bool retakeCupti() {
-  if (agent.memory.area == nullptr || agent.off) return false;
+  if (agent.memory.area == nullptr || agent.off || (agent.kept && !agent.attached)) return false;
   startCaller();
   return ask(Order::kRetake, 5 * kOneSecond);
 }
 
-// Nothing is switched from now on.
-bool keepAsItIs(const char* why) {
+// A program that has a graph crashes when CUPTI is switched, or comes (13.0.85 on an H200): it
+// stays as it is.
+bool keepAsItIs() {
   if (agent.memory.area == nullptr || agent.off) return false;
+  if (!agent.kept.exchange(true) && agent.paused)
+    publishWhy(STALLPROF_AGENT_YIELDED, 0,
+               "the program captured CUDA graphs between two windows: CUPTI stays away");
   turnDue() = 0;
-  if (!agent.continuous.exchange(true) && agent.paused) publishWhy(STALLPROF_AGENT_YIELDED, 0, why);
   return agent.attached;
 }
 
-// Whether a thread that is not known to rest during an update of a model has called CUDA.
-// PyTorch's backward pass is over by then; what its thread of pinned memory does went well with
-// some hundred turns on an H200.
-bool othersCall() {
-  if (agent.manyCallers || agent.cupti.setThreadIdType == nullptr) return true;
-  for (const std::atomic<std::uint32_t>& known : agent.callers) {
-    const std::uint32_t thread = known.load();
-    char name[16];
-    if (thread == 0 || thread == threadId() || !threadName(thread, name)) continue;
-    bool resting = false;
-    for (const char* begin : {"pt_autograd", "pt_data_pin", "stallprof"})
-      resting = resting || strncmp(name, begin, strlen(begin)) == 0;
-    if (!resting) return true;
-  }
-  return false;
-}
-
-// CUPTI corrupts the memory of a process that it leaves, or in which it is switched off, while
-// other threads are within CUDA (13.0.85 on an H200). Here none is.
+// Where it cannot be done now, the next tick asks for it again.
 bool turnWindow() {
   if (agent.memory.area == nullptr || agent.off || turnDue() == 0) return false;
-  if (othersCall()) return keepAsItIs("other threads of the program use CUDA: CUPTI stays away");
   const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
-  return synchronize != nullptr && synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
+  agent.turner = threadId();
+  const bool turned = !agent.kept && !othersCall(threadId()) && synchronize != nullptr &&
+                      synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
+  if (!turned) turnDue() = 0;
+  return turned;
 }
 
 void guardForks() {
@@ -156,14 +147,8 @@ STALLPROF_EXPORT int InitializeInjection(void) {
 // backward pass, and captures no graph; stallprof_agent_due is not 0.
 STALLPROF_EXPORT int stallprof_agent_turn(void) { return stallprof::agent::turnWindow() ? 1 : 0; }
 
-// For the hook: the calling thread is about to capture a graph. A program that has one crashes
-// when CUPTI is switched, or comes (13.0.85 on an H200). 1: all is recorded from here on.
-STALLPROF_EXPORT int stallprof_agent_keep(void) {
-  return stallprof::agent::keepAsItIs(
-             "the program captured CUDA graphs between two windows: CUPTI stays away")
-             ? 1
-             : 0;
-}
+// For the hook: the calling thread is about to capture a graph. 1: all is recorded from here on.
+STALLPROF_EXPORT int stallprof_agent_keep(void) { return stallprof::agent::keepAsItIs() ? 1 : 0; }
 
 // For the hook: gives CUPTI to a profiler the program is about to start, and takes it back. 1:
 // done.

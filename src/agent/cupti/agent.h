@@ -16,20 +16,19 @@ struct Agent {
   Cupti cupti;
   SubscriberHandle subscriber;
   Names names;
-  std::atomic<bool> off;          // forked child, refused, or hung: touch nothing any more
-  std::atomic<bool> attached;     // subscribed: the callbacks may come
-  bool paused;                    // not attached, between two windows
-  std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
-  std::uint32_t wanted;           // the most of it that the user wants
-  std::atomic<bool> continuous;   // no windows from here on, whatever it costs
-  bool tookTurns;                 // with another profiler of the program, which may stay subscribed
+  std::atomic<bool> off;              // forked child, refused, or hung: touch nothing any more
+  std::atomic<bool> attached;         // subscribed: the callbacks may come
+  std::atomic<bool> paused;           // not attached, between two windows
+  std::atomic<std::uint32_t> on;      // STALLPROF_ON_..., as enabled
+  std::uint32_t wanted;               // the most of it that the user wants
+  bool continuous;                    // no windows, whatever it costs
+  std::atomic<bool> kept;             // the program has CUDA graphs: nothing is switched any more
+  std::atomic<std::uint32_t> turner;  // the thread that asks for a window to begin or end
+  bool tookTurns;  // with another profiler of the program, which may stay subscribed
   // Counts since the start.
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time
   std::atomic<std::uint64_t> taken, delivered;         // buffers given to CUPTI, and returned
-  // Threads that have called CUDA while calls were recorded, and whether there were more of them.
-  std::atomic<std::uint32_t> callers[16];
-  std::atomic<bool> manyCallers;
-  std::atomic<std::uint64_t> heard;  // calls that leave a record, as called back
+  std::atomic<std::uint64_t> heard;                    // calls that leave a record, as called back
 };
 extern Agent agent;
 

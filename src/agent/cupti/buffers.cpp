@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/cupti/agent.h"
+#include "agent/cupti/callers.h"
 #include "agent/process/system.h"
 
 namespace stallprof::agent {
@@ -55,15 +56,6 @@ void learnStride(stallprof_activity_area& area, std::uint32_t kind, std::size_t 
 
 bool isKernel(std::uint32_t kind) {
   return kind == cupti::kConcurrentKernel || kind == cupti::kKernel;
-}
-
-void noteCaller(std::uint32_t thread) {
-  for (std::atomic<std::uint32_t>& known : agent.callers) {
-    std::uint32_t at = known.load(std::memory_order_relaxed);
-    if (at == 0 && known.compare_exchange_strong(at, thread)) return;
-    if (at == thread) return;
-  }
-  agent.manyCallers = true;
 }
 
 // How long records are, only the library knows: it walks. A record's length is where the next one

@@ -3,6 +3,7 @@
 
 #include "agent/cupti/agent.h"
 #include "agent/cupti/buffers.h"
+#include "agent/cupti/callers.h"
 #include "agent/cupti/health.h"
 #include "agent/cupti/tracing.h"
 #include "agent/cupti/windows.h"
@@ -91,11 +92,21 @@ void wishForWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
   const Before before = previous;
   previous = {now, kernels, calls};
-  if (agent.continuous || turnDue().load() != 0) return;
+  if (agent.continuous || agent.kept || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
   const bool record =
       windows.next({recorded, now - before.at, kernels - before.kernels, calls - before.calls});
   if (record != recorded) turnDue() = 1;
+}
+
+// CUPTI stays until a turn, if there is one: it must not be switched beside the program's threads.
+void outliveRecorder() {
+  if (agent.memory.area->state != STALLPROF_AGENT_ENDED) {
+    publishOn(*agent.memory.area, 0);
+    publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
+  }
+  agent.paused = false;
+  turnDue() = agent.attached && !agent.kept && !agent.continuous ? 1 : 0;
 }
 
 // What is unfinished gets no record then: nothing counts as traced until the next tick.
@@ -116,10 +127,7 @@ void publishCpu(std::uint64_t ns) {
 
 void tick() {
   if (!(agent.attached || agent.paused) || (yielded && !cameBack())) return;
-  if (recorderClosed()) {
-    detach();
-    return publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
-  }
+  if (recorderClosed()) return outliveRecorder();
   if (agent.paused) {
     if (monotonicNs() - previous.at >= kShortest) wishForWindow();
     return publishOwnCpu();
@@ -135,12 +143,16 @@ void tick() {
 }
 
 void turn() {
-  if (turnDue().exchange(0) == 0 || yielded) return;
+  if (turnDue().exchange(0) == 0 || yielded || agent.kept) return;
   if (agent.paused) {
     health = Health();
+    forgetCallers();
     attach(agent.wanted);
-  } else if (agent.attached) {
-    agent.on != 0 ? leave() : switchTo(agent.wanted);
+  } else if (agent.attached && agent.subscriber != nullptr) {
+    flush(0);  // what others called since the last
+    if (agent.off || othersCall(agent.turner)) return;
+    leave();
+    if (recorderClosed()) agent.paused = false;
   }
   previous = {monotonicNs(), agent.kernels, agent.calls};
 }

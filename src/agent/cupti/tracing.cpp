@@ -188,7 +188,7 @@ bool attach(std::uint32_t on) {
   if (subscribed != kCuptiSuccess && !recordsAlone) return refuse(subscribed, other);
   if (recordsAlone) agent.subscriber = nullptr;
   agent.attached = true;
-  agent.paused = false;
+  const bool again = agent.paused.exchange(false) || agent.tookTurns;
   if (c.setThreadIdType != nullptr) c.setThreadIdType(kThreadIdOfSystem);
   setAttributes();
   const CuptiResult registered = c.registerCallbacks(requestBuffer, completeBuffer);
@@ -199,7 +199,7 @@ bool attach(std::uint32_t on) {
   if (c.version >= cupti::k12_8 && c.enableAllSyncRecords != nullptr) c.enableAllSyncRecords(0);
   if (agent.subscriber != nullptr) enableCallbacks();
   setKinds(kAlways, true);
-  if (agent.tookTurns) pairClocks();  // the other tool may have set another clock
+  if (again) pairClocks();  // the last is old, and another tool may have set another clock
   switchTo(on);
   publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
   return true;
@@ -225,10 +225,6 @@ void detach() {
 }
 
 void leave() {
-  const Cupti& c = agent.cupti;
-  // Where others are subscribed, too, they would lose it.
-  if (c.finalize == nullptr || c.driverGetVersion == nullptr || agent.subscriber == nullptr)
-    return switchTo(0);
   stopRecording();
   if (!agent.off.load()) {
     finalize();

@@ -16,9 +16,9 @@ bool attach(std::uint32_t on);
 // stay: CUPTI may still return some.
 void detach();
 
-// The same, and CUPTI leaves the process where it can, until attach(): what it has once recorded
-// costs every launch as long as it is there. Only while no other thread is within CUDA, and nothing
-// is under way on the devices.
+// The same, and CUPTI leaves the process until attach(): what it has once recorded costs every
+// launch as long as it is there. Only where it can (Cupti::finalize), where we are its only
+// subscriber, no other thread is within CUDA, and nothing is under way on the devices.
 void leave();
 
 // Unsubscribes alone: what is enabled, and the buffers, are another tool's by now.

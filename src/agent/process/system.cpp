@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "agent/process/system.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -55,11 +57,11 @@ bool threadName(std::uint32_t thread, char (&name)[16]) {
   char path[48];
   textIn(path) << "/proc/self/task/" << std::int64_t{thread} << "/comm";
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t length = read(fd, name, sizeof name - 1);
-  close(fd);
+  if (fd < 0 && errno == ENOENT) return false;
+  const ssize_t length = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
+  if (fd >= 0) close(fd);
   name[length > 0 ? length : 0] = 0;
-  return length > 0;
+  return true;
 }
 
 std::uint64_t startTicks() { return stallprof_start_ticks(); }

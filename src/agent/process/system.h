@@ -12,7 +12,7 @@ namespace stallprof::agent {
 std::uint64_t monotonicNs();
 std::uint64_t threadCpuNs();  // of the calling thread
 std::uint32_t threadId();     // gettid(), cached
-// The name of a thread of this process; false: there is none any more.
+// The name of a thread of this process, empty where it cannot be read; false: it has ended.
 bool threadName(std::uint32_t thread, char (&name)[16]);
 std::uint64_t startTicks();  // field 22 of /proc/self/stat; 0: unknown
 

@@ -201,6 +201,18 @@ std::vector<WorkerFacts> findWorkers(const Trace& trace, const TrainerTimeline& 
   return workers;
 }
 
+void addTraced(const Step& step, const DeviceTimeline& devices, DeviceFacts& facts) {
+  if (step.length() <= Nanos{}) return;
+  const Nanos traced = lengthIn(devices.traced, step);
+  const double part = seconds(traced) / seconds(step.length());
+  facts.tracedSteps += part;
+  if (step.boundary) return;
+  ++facts.plainSteps;
+  facts.plainTime += step.length();
+  facts.tracedPlainSteps += part;
+  facts.tracedPlainTime += traced;
+}
+
 DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
                         const TrainerTime& trainer, const StackLabels* labels, bool timelineKnown,
                         const StepPlan& plan, const std::vector<Step>& steps,
@@ -213,9 +225,7 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   const TrainerIdentity& who = trainer.timeline.who;
   facts.traced = lengthIn(devices.traced, window);
   facts.covered = lengthIn(devices.covered, window);
-  for (std::size_t i = plan.warmup; i < steps.size(); ++i)
-    if (steps[i].length() > Nanos{})
-      facts.tracedSteps += seconds(lengthIn(devices.traced, steps[i])) / seconds(steps[i].length());
+  for (std::size_t i = plan.warmup; i < steps.size(); ++i) addTraced(steps[i], devices, facts);
   facts.longGaps = lengthIn(gaps, window);
   if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);

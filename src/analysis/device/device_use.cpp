@@ -240,11 +240,11 @@ double syncsPerStep(const TrainerFacts& trainer) {
 
 double tracingSlowdown(const TrainerFacts& trainer) {
   constexpr double kEnough = 10;  // steps
-  const double traced = trainer.device.tracedSteps;
-  const double rest = static_cast<double>(trainer.windowSteps()) - traced;
-  if (traced < kEnough || rest < kEnough) return 1;
-  return seconds(trainer.device.traced) / traced * rest /
-         seconds(trainer.window() - trainer.device.traced);
+  const DeviceFacts& facts = trainer.device;
+  const double rest = static_cast<double>(facts.plainSteps) - facts.tracedPlainSteps;
+  if (facts.tracedPlainSteps < kEnough || rest < kEnough) return 1;
+  const double beside = seconds(facts.plainTime - facts.tracedPlainTime) / rest;
+  return beside > 0 ? seconds(facts.tracedPlainTime) / facts.tracedPlainSteps / beside : 1;
 }
 
 double hostWork(const DeviceFacts& facts) {

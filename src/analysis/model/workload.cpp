@@ -127,9 +127,11 @@ void addEpochs(const TrainerFacts& t, Nanos between, Workload& w) {
 // Of the busiest device, in a step of the window; evaluation is taken to keep it as busy as the
 // rest.
 double deviceWork(const TrainerFacts& t) {
-  if (!t.device.timeline || t.device.devices.empty() || t.device.tracedSteps <= 0) return 0;
-  return positive(t.device.devices[0].busy()) / t.device.tracedSteps *
-         positive(t.window() - t.split.periodic) / positive(t.window());
+  if (!t.device.timeline || t.device.devices.empty() || t.windowSteps() == 0) return 0;
+  const DeviceBusy& d = t.device.devices[0];
+  if (d.traced <= Nanos{}) return 0;
+  return positive(d.busy()) / positive(d.traced) * positive(t.window() - t.split.periodic) /
+         static_cast<double>(t.windowSteps());
 }
 
 // Of a member, or of what a member function says.

@@ -26,14 +26,29 @@ def library():
 
 def at_step():
     """The calling thread is about to update a model: its backward pass is launched, no other thread launches. Where
-    a window of the agent's is to begin or end, it does so now; not within the capture of a graph, which a
-    synchronization would spoil."""
-    cuda = sys.modules['torch'].cuda
-    if not _turns:
-        agent = library() if captures_known[0] and cuda.is_initialized() else None
-        if agent is None:
-            return
-        import ctypes
-        _turns.extend((ctypes.c_uint32.in_dll(agent, 'stallprof_agent_due'), agent.stallprof_agent_turn))
-    if _turns[0].value and not cuda.is_current_stream_capturing():
-        _turns[1]()
+    a window of the agent's is to begin or end, it does so now."""
+    torch = sys.modules['torch']
+    try:
+        if not _turns:
+            agent = library() if captures_known[0] and torch.cuda.is_initialized() else None
+            if agent is None:
+                return
+            import ctypes
+            _turns.extend((ctypes.c_uint32.in_dll(agent, 'stallprof_agent_due'), agent.stallprof_agent_turn))
+        if _turns[0].value and _may_synchronize(torch):
+            _turns[1]()
+    except Exception:   # of torch's: it is the user's step that goes on
+        return
+
+
+def _may_synchronize(torch):
+    """Not within the capture of a graph, which it would spoil; not with ranks, which wait for each other and have a
+    thread for it; and with several devices the others would not be."""
+    if torch.cuda.is_current_stream_capturing():
+        return False
+    distributed = sys.modules.get('torch.distributed')
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        if distributed.get_world_size() > 1:
+            return False
+    devices = range(torch.cuda.device_count())
+    return len(devices) == 1 or sum(map(torch._C._cuda_hasPrimaryContext, devices)) == 1

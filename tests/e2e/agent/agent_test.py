@@ -334,7 +334,7 @@ class Turns(unittest.TestCase):
 
     def test_many_launches_are_seen_in_windows_that_begin_and_end_at_steps(self):
         # From 12.6 on CUPTI leaves the process between them; the fake ends one that does so otherwise.
-        for version in ('12.4', '13.0'):
+        for version in ('12.8', '13.0'):
             with self.subTest(version=version):
                 run = Run('threads=2', 'launches=2000', 'steps=7.5', on='7', version=version)  # threads that have ended
                 self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
@@ -344,6 +344,17 @@ class Turns(unittest.TestCase):
                 share = run.count(KERNEL) / run.launched
                 self.assertGreater(share, 0.05)
                 self.assertLess(share, 0.6)
+
+    def test_where_cupti_cannot_leave_all_is_recorded(self):
+        run = Run('steps=3', on='7', version='12.4')
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0])
+        self.assertEqual(run.count(KERNEL), run.launched)
+
+    def test_a_program_with_graphs_does_not_get_cupti_back_from_another_tool(self):
+        run = Run('steps=0.1', 'release', 'keep', 'retake', 'launches=100', on='7')
+        self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', YIELDED))
+        self.assertIn('stallprof_agent_retake=0', run.stdout)
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0])
 
     def test_where_nothing_reports_steps_all_is_recorded_whatever_it_costs(self):
         run = Run('threads=2', 'rate=25000', 'seconds=3', on='7')

@@ -43,7 +43,10 @@ Facts withDevice(const Training& t, const Device& d) {
   facts.seen = facts.timeline = true;
   facts.traced = scaled(trainer.window(), d.traced);
   facts.covered = trainer.window();
-  facts.tracedSteps = n * d.traced / d.slowed;
+  facts.tracedSteps = facts.tracedPlainSteps = n * d.traced / d.slowed;
+  facts.plainSteps = trainer.windowSteps();
+  facts.plainTime = trainer.window();
+  facts.tracedPlainTime = facts.traced;
   facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
   facts.syncTime = ms(d.waits * n * d.traced);
   DeviceBusy busy;
