@@ -19,8 +19,7 @@ stallprof, but for `turns`: what they log is what its reports are compared with.
 
 The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock. With --kernels
 it has the kernels of a step as torch.profiler counts them over a second at the end, and the device's time of a
-step between CUDA events; with --trace FILE, torch.profiler's trace of ten more. Without a GPU they run on the
-CPU, which shows that they run and nothing else."""
+step between CUDA events. Without a GPU they run on the CPU, which shows that they run and nothing else."""
 import argparse
 import ctypes
 import json
@@ -333,18 +332,6 @@ def kernels(training, steps):
             "largest": largest}
 
 
-def trace(training, path, steps=10):
-    """torch.profiler's trace of some steps, with the marks that its readers divide it by."""
-    from torch.profiler import ProfilerActivity, profile
-    synchronize()
-    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as result:
-        for _ in range(steps):
-            training.step()
-            result.step()
-        synchronize()
-    result.export_chrome_trace(path)
-
-
 def write(path, log):
     log = {"torch": torch.__version__, "cuda": torch.version.cuda, **log}
     if path == "-":
@@ -360,7 +347,6 @@ def main():
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--log", default="-")
     parser.add_argument("--kernels", action="store_true")
-    parser.add_argument("--trace")
     parser.add_argument("--meet")
     parser.add_argument("--place", default="0/1")
     options = parser.parse_args()
@@ -380,8 +366,6 @@ def main():
         if options.kernels and DEVICE.type == "cuda":
             log.update(between_events(training))
             log.update(kernels(training, min(100, max(8, int(1000 / log["median_ms"])))))
-        if options.trace:
-            trace(training, options.trace)
     write(options.log, log)
     return 0
 

@@ -11,7 +11,7 @@ namespace stallprof::agent {
 class Windows {
  public:
   // What one record costs the threads that use the device, a launch having one of each. Of
-  // reports/gpu.md: the steps recorded against those alone, by their launches: 8 to 13 us.
+  // reports/gpu_cost.md: the steps recorded against those alone, by their launches: 8 to 13 us.
   static constexpr std::uint64_t kKernelNs = 10'000, kCallNs = 2'000;
   static constexpr double kBudget = 0.02;    // a step of 5 ms or more may take 2 % longer
   static constexpr double kBackBelow = 0.8;  // of the budget: then continuous again

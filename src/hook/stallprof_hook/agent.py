@@ -13,8 +13,8 @@ def is_wanted():
     return os.path.basename(os.environ.get('CUDA_INJECTION64_PATH', '')) == NAME
 
 
-def library():
-    """None: not in this process."""
+def loaded():
+    """The agent; None: not in this process."""
     if not is_wanted():
         return None
     import ctypes
@@ -30,7 +30,7 @@ def at_step():
     torch = sys.modules['torch']
     try:
         if not _turns:
-            agent = library() if captures_known[0] and torch.cuda.is_initialized() else None
+            agent = loaded() if captures_known[0] and torch.cuda.is_initialized() else None
             if agent is None:
                 return
             import ctypes

@@ -10,9 +10,9 @@ PARTS = Parts('torch_graphs', Part('captures', 'when CUDA graphs are captured, a
 
 
 def _keep(args, kwargs):
-    library = agent.library()
-    if library is not None:
-        library.stallprof_agent_keep()
+    loaded = agent.loaded()
+    if loaded is not None:
+        loaded.stallprof_agent_keep()
 
 
 def install(module):

@@ -12,15 +12,15 @@ PARTS = Parts('torch_profiler', Part(
 
 
 def _release(args, kwargs):
-    library = agent.library()
-    if library is not None:
-        library.stallprof_agent_release()
+    loaded = agent.loaded()
+    if loaded is not None:
+        loaded.stallprof_agent_release()
 
 
 def _retake(token, args, result, succeeded):
-    library = agent.library()
-    if library is not None:
-        library.stallprof_agent_retake()
+    loaded = agent.loaded()
+    if loaded is not None:
+        loaded.stallprof_agent_retake()
 
 
 def install(module):
