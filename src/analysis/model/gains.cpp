@@ -64,9 +64,9 @@ double Gains::speedup(const PipelineSettings& changed) const {
   return then > 0 ? sum(baseTimes_) / then : 1;
 }
 
-double Gains::widening() const {
+double Gains::widening(double gain) const {
   const double half = gap_ / 2;  // a misfit may or may not survive the change
-  return std::sqrt(kModelError * kModelError + half * half) + std::max(0.0, external_);
+  return std::hypot(kModelError, half, kChangeError * std::log(gain)) + std::max(0.0, external_);
 }
 
 Prediction Gains::predict(const PipelineSettings& changed) const {
@@ -78,8 +78,9 @@ Prediction Gains::predict(const PipelineSettings& changed) const {
     if (times[i] > 0) ratios.push_back(baseTimes_[i] / times[i]);
   if (ratios.empty()) return p;
   p.speedup = sum(baseTimes_) / sum(times);
-  p.low = std::min(*p.speedup, quantile(ratios, 0.05)) * (1 - std::min(0.9, widening()));
-  p.high = std::max(*p.speedup, quantile(ratios, 0.95)) * (1 + widening());
+  const double wider = widening(*p.speedup);
+  p.low = std::min(*p.speedup, quantile(ratios, 0.05)) * (1 - std::min(0.9, wider));
+  p.high = std::max(*p.speedup, quantile(ratios, 0.95)) * (1 + wider);
   return p;
 }
 

@@ -302,6 +302,17 @@ TEST_CASE("the interval holds the point and widens with other tenants") {
   CHECK(*noisy.high - *noisy.low > *quiet.high - *quiet.low);
 }
 
+TEST_CASE("the interval is wider, the more a change changes") {
+  const Workload w = steady(0, 0.040, 0.010, 0);
+  const double base = play(w, settings(1, 8));
+  const auto width = [&](int workers) {
+    const Prediction p = Gains(w, settings(1, 8), base, 0).predict(settings(workers, 8));
+    return *p.high / *p.low;
+  };
+  CHECK(width(4) > 1.2 * width(1));
+  CHECK(width(1) < 1.11);  // what the model misses alone
+}
+
 TEST_CASE("the interval of few steps is of draws that differ") {
   Workload w = steady(0, 0.040, 0.010, 0, 20);
   for (std::size_t i = 0; i < w.steps.size(); ++i) w.steps[i].own = i % 7 == 3 ? 0.2 : 0.005;
