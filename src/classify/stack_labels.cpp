@@ -113,15 +113,15 @@ const StackLabel& StackLabels::of(StackId stack, Side role) const {
 
 SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
   const bool producer = label.side == Side::kProducer;
-  // A collection while modules are imported is part of that, no overhead of the training.
-  const bool importing = label.rule && label.rule->phase == Phase::kOther;
-  if (gc && !producer && !label.hot.none() && !importing)
+  const PhaseRule* rule = label.rule;
+  const Phase claimed = rule ? phaseOf(*rule, label.side) : Phase::kUnknown;
+  const bool data = claimed == Phase::kExtract || claimed == Phase::kTransform;
+  // What is allocated to make a batch, or to import a module, has it collected: it goes with it.
+  if (gc && !producer && !label.hot.none() && !data && claimed != Phase::kOther)
     return {Phase::kPeriodic, OverheadKind::kGc, kCollecting};
   // Outside any frame a trainer starts, ends, or is native code that no Python called.
   if (label.hot.none() && !producer && wait == Wait::kRunning)
     return {Phase::kOther, OverheadKind::kNone, kNoFrame};
-  const PhaseRule* rule = label.rule;
-  const Phase claimed = rule ? phaseOf(*rule, label.side) : Phase::kUnknown;
   const SampleLabel byRule{claimed, rule ? rule->overhead : OverheadKind::kNone,
                            rule ? std::string_view(rule->id) : std::string_view()};
   if (wait == Wait::kRunning) {
@@ -131,7 +131,6 @@ SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
   }
   if (rule && rule->waits) return byRule;
   const WaitRule blocked = producer ? producerWait(wait) : trainerWait(wait);
-  const bool data = claimed == Phase::kExtract || claimed == Phase::kTransform;
   const bool reading = blocked.phase == Phase::kExtract && (!rule || data);
   if (rule && !reading) return byRule;
   const bool writes = blocked.phase == Phase::kPeriodic;

@@ -11,6 +11,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kMinReturns = 5;  // to an earlier line: fewer may be a statement's own lines
+constexpr int kMinSpanning = 2;         // returns over two lines that follow each other
 constexpr double kLongEnough = 0.80;    // of the longest loop's: as good as it, and further out
 constexpr double kMinModel = 3;         // samples: fewer may be one odd call
 constexpr double kMuchOfLine = 0.05;    // of a line's samples are a model's: it computes
@@ -24,24 +25,32 @@ struct Body {
   std::size_t returns = 0;
 };
 
-// Ranges of lines that the function went back in, those that overlap as one. A loop's visits lie in
-// its range, and loops that follow each other in a function lie apart.
+// Ranges of lines that the function went back over, and did so again: lines that follow each other
+// belong together where two returns or more span both. A loop's visits lie in its range, and loops
+// that follow each other in a function lie apart. One return alone is no loop: a `with` statement
+// is visited once more where its block ends.
 std::vector<Body> bodiesOf(const std::vector<Visit>& visits) {
   std::vector<Body> back;
+  std::map<std::uint32_t, int> spanning;  // from this line to the next: so many more than before
   for (std::size_t i = 1; i < visits.size(); ++i)
-    if (!visits[i].entered && visits[i].line < visits[i - 1].line)
-      back.push_back({visits[i].line, visits[i - 1].line, 1});
-  std::sort(back.begin(), back.end(),
-            [](const Body& a, const Body& b) { return a.first < b.first; });
-  std::vector<Body> bodies;
-  for (const Body& b : back) {
-    if (bodies.empty() || b.first > bodies.back().last) {
-      bodies.push_back(b);
-      continue;
+    if (const std::uint32_t first = visits[i].line, last = visits[i - 1].line;
+        !visits[i].entered && first < last) {
+      back.push_back({first, last, 1});
+      ++spanning[first];
+      --spanning[last];
     }
-    bodies.back().last = std::max(bodies.back().last, b.last);
-    bodies.back().returns += b.returns;
+  std::vector<Body> bodies;
+  int now = 0;
+  for (const auto& [line, more] : spanning) {
+    const bool was = now >= kMinSpanning;
+    now += more;
+    if (!was && now >= kMinSpanning) bodies.push_back({line, line, 0});
+    if (was && now < kMinSpanning) bodies.back().last = line;
   }
+  for (Body& body : bodies)
+    body.returns = static_cast<std::size_t>(std::count_if(back.begin(), back.end(), [&](auto& b) {
+      return b.first < body.last && body.first < b.last;
+    }));
   return bodies;
 }
 

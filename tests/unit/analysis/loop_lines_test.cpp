@@ -13,7 +13,7 @@ namespace {
 // main(): setup (1), then a loop of augment() by arrays (2, 3), a model's call by JAX (4, 5), a
 // wait for its result (6), and a line of its own behind that (7). 8, 9: torch forward and backward.
 // 10: the model's call compiles. 11: the wait, by JAX. 12: data by a function that compiles, 13:
-// and takes a gradient.
+// and takes a gradient. 14: a `with` statement around all of it.
 const std::string kFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
@@ -34,7 +34,8 @@ const std::string kFrames =
     "0 stack stack=12 caller=2 file=\"/u/site-packages/jax/_src/compiler.py\" "
     "function=\"backend_compile\" line=9\n"
     "0 stack stack=13 caller=12 file=\"/u/site-packages/jax/_src/api.py\" "
-    "function=\"value_and_grad.<locals>.value_and_grad_f\" line=9\n";
+    "function=\"value_and_grad.<locals>.value_and_grad_f\" line=9\n"
+    "0 stack stack=14 file=\"train.py\" function=\"main\" line=5\n";
 
 // `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
 std::string sample(int at, int count, int stack, bool running = true) {
@@ -69,6 +70,19 @@ TEST_CASE("the loop is the lines that come back, setup apart") {
   CHECK(trace.stack(loop->place).line == 20);
   CHECK(near(seconds(loop->window.begin), 2));
   CHECK(near(seconds(loop->window.length()), 10));
+}
+
+TEST_CASE("a with statement around setup and loop, visited again at its end, is no loop") {
+  const Trace trace =
+      test::traceOf(test::kTrainer + kFrames + sample(0, 2, 14) + sample(20, 198, 1) +
+                    "repeat 100 every 100ms\n" + kAugmentFirst + sample(2080, 2, 6, false) +
+                    "end\n" + sample(12000, 2, 14));
+  const StackLabels labels(trace, RuleTable::builtIn());
+  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  REQUIRE(loop);
+  CHECK(loop->first == 20);
+  CHECK(loop->last == 22);
+  CHECK(near(seconds(loop->window.begin), 2));
 }
 
 TEST_CASE("without a loader or an optimizer, lines before the model's make the data") {

@@ -71,6 +71,10 @@ TEST_CASE("a sample while collecting garbage is overhead of the trainer, not of 
             {"train.py <module>", "<frozen importlib._bootstrap> _find_and_load",
              kSite + "numba/__init__.py <module>"},
             true) == Answer{"other", "python.import"});
+  // Nor is what a library's reader allocates.
+  CHECK(ask(Side::kTrainer, Wait::kRunning,
+            {"train.py main", kSite + "pandas/io/parsers/readers.py TextFileReader.__next__"},
+            true) == Answer{"transform", "pandas.read"});
 }
 
 TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
