@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs one Python test file. usage: run_suite.py FILE [CLASS.TEST...]
+"""Runs one Python test file. usage: run_suite.py [--together N] FILE [CLASS.TEST...]
 
+--together: N processes run its tests, each every N-th, where they share nothing and sleep for most of their time.
 Prints a line `SKIPPED NAME: reason` for each test that did not run, which scripts/run_tests counts, and the CPU time
 that all of it took.
 Exit status: 0 all passed, 1 a failure, 77 where no test ran (what ctest reports as skipped)."""
 import importlib.util
 import os
 import resource
+import subprocess
 import sys
 import unittest
 
@@ -37,7 +39,27 @@ def load(path, names):
     return loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
 
 
+def names_in(suite):
+    """CLASS.TEST of each."""
+    for part in suite:
+        yield from names_in(part) if isinstance(part, unittest.TestSuite) else [".".join(part.id().split(".")[1:])]
+
+
+def run_together(count, path, names):
+    """Shows what each process printed, and returns a status as of one."""
+    all_names = list(names_in(load(path, names)))
+    parts = [subprocess.Popen([sys.executable, __file__, path, *all_names[first::count]], stdout=subprocess.PIPE)
+             for first in range(min(count, len(all_names)))]
+    for part in parts:
+        sys.stdout.buffer.write(part.communicate()[0])
+        sys.stdout.flush()
+    statuses = {part.returncode for part in parts}
+    return 1 if statuses - {0, NOTHING_RAN} or not parts else min(statuses)
+
+
 def main():
+    if sys.argv[1] == "--together":
+        return run_together(int(sys.argv[2]), os.path.abspath(sys.argv[3]), sys.argv[4:])
     path = os.path.abspath(sys.argv[1])
     suite = load(path, sys.argv[2:])
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
