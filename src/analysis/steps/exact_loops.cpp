@@ -11,7 +11,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kMuchWork = 0.5;     // of that loop which has most
+constexpr double kMuchWork = 0.5;     // of the thread's
 constexpr double kLittleMore = 0.10;  // outside of a loop, of what is in one around it
 constexpr double kSomeMarks = 0.03;   // seconds of samples: fewer may be one odd call
 constexpr double kAsLong = 0.50;      // of the time of a loop beside it
@@ -69,9 +69,17 @@ void markStacks(const Trace& trace, ExactLoop& loop) {
   }
 }
 
-void weighLoops(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
-                std::vector<ExactLoop>& loops) {
-  eachSample(trace, thread, trace.begin, trace.end, [&](const Sample& sample) {
+// What a framework does, in seconds, and of that what updates a model.
+struct Work {
+  double all = 0, updates = 0;
+};
+
+// Fills in what each holds while the model works; returns what all of the thread does.
+Work weighLoops(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,
+                const Interval& work, std::vector<ExactLoop>& loops) {
+  const Interval when = intersect({trace.begin, trace.end}, work);
+  Work sum;
+  eachSample(trace, thread, when.begin, when.end, [&](const Sample& sample) {
     const StackId stack = sample.stack->stack;
     const double weight = seconds(sample.weight);
     const StackLabel& label = labels.of(stack, Side::kTrainer);
@@ -79,29 +87,29 @@ void weighLoops(const Trace& trace, const StackLabels& labels, const ThreadLife&
     const bool makes =
         label.rule && !label.rule->work &&
         (label.rule->phase == Phase::kExtract || label.rule->phase == Phase::kTransform);
+    const bool updates = !label.update.none();
+    if (works) sum.all += weight;
+    if (updates) sum.updates += weight;
     for (ExactLoop& loop : loops) {
       if (!loop.holds(stack)) continue;
       loop.seconds += weight;
       if (works) loop.work += weight;
       if (makes) loop.data += weight;
-      if (!label.update.none()) loop.updates += weight;
+      if (updates) loop.updates += weight;
       for (const ExactLoop& other : loops)
         if (other.holds(stack)) loop.shared[&other] += weight;
     }
   });
+  return sum;
 }
 
-// Those among which the step's loop is, by time.
-std::vector<const ExactLoop*> candidatesOf(const std::vector<ExactLoop>& loops, double all) {
-  double updates = 0, work = 0;
-  for (const ExactLoop& loop : loops) {
-    updates = std::max(updates, loop.updates);
-    work = std::max(work, loop.work);
-  }
+// Those among which the step's loop is, by time. `seconds`: of all samples.
+std::vector<const ExactLoop*> candidatesOf(const std::vector<ExactLoop>& loops, const Work& work,
+                                           double seconds) {
   std::vector<const ExactLoop*> fit;
   for (const ExactLoop& loop : loops)
-    if (loop.seconds >= kMinTime * all && !loop.place.none() &&
-        (updates > 0 ? loop.updates > 0 : loop.work >= kMuchWork * work))
+    if (loop.seconds >= kMinTime * seconds && !loop.place.none() &&
+        (work.updates > 0 ? loop.updates > 0 : loop.work >= kMuchWork * work.all))
       fit.push_back(&loop);
   std::stable_sort(fit.begin(), fit.end(),
                    [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
@@ -157,8 +165,8 @@ InferredSteps stepsOfTurns(const Trace& trace, const StackLabels& labels, Traine
   steps.who = who;
   std::vector<ExactLoop> loops = loopsOf(trace, who.thread);
   for (ExactLoop& loop : loops) markStacks(trace, loop);
-  weighLoops(trace, labels, trace.thread(who.thread), loops);
-  const std::vector<const ExactLoop*> fit = candidatesOf(loops, all.seconds);
+  const Work work = weighLoops(trace, labels, trace.thread(who.thread), all.work, loops);
+  const std::vector<const ExactLoop*> fit = candidatesOf(loops, work, all.seconds);
   if (fit.empty()) return steps;
   const ExactLoop* const chosen = chooseFrom(fit);
   // Its first line, which samples need not have seen: it alone distinguishes nested loops.

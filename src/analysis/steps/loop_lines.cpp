@@ -29,12 +29,12 @@ struct Body {
 // belong together where two returns or more span both. A loop's visits lie in its range, and loops
 // that follow each other in a function lie apart. One return alone is no loop: a `with` statement
 // is visited once more where its block ends.
-std::vector<Body> bodiesOf(const std::vector<Visit>& visits) {
+std::vector<Body> bodiesOf(const std::vector<Visit>& visits, const Interval& work) {
   std::vector<Body> back;
   std::map<std::uint32_t, int> spanning;  // from this line to the next: so many more than before
   for (std::size_t i = 1; i < visits.size(); ++i)
     if (const std::uint32_t first = visits[i].line, last = visits[i - 1].line;
-        !visits[i].entered && first < last) {
+        !visits[i].entered && first < last && visits[i].overlaps(work)) {
       back.push_back({first, last, 1});
       ++spanning[first];
       --spanning[last];
@@ -54,7 +54,7 @@ std::vector<Body> bodiesOf(const std::vector<Visit>& visits) {
   return bodies;
 }
 
-MainLoop loopOf(const std::vector<Visit>& visits, const Body& body) {
+MainLoop loopOf(const std::vector<Visit>& visits, const Body& body, const Interval& work) {
   MainLoop loop;
   loop.first = body.first;
   loop.last = body.last;
@@ -67,7 +67,7 @@ MainLoop loopOf(const std::vector<Visit>& visits, const Body& body) {
       top = visit.line;
     }
     loop.window.end = visit.end;
-    loop.seconds += seconds(visit.length());
+    loop.seconds += seconds(overlap(visit, work));
   }
   return loop;
 }
@@ -105,8 +105,8 @@ Maybe<MainLoop> findMainLoop(const Trace& trace, const ThreadLife& thread,
   const Recurrences all = findRecurrences(trace, thread, labels);
   std::vector<MainLoop> loops;  // outermost first
   for (const Recurrence& f : all.functions)
-    for (const Body& body : bodiesOf(f.visits))
-      if (body.returns >= kMinReturns) loops.push_back(loopOf(f.visits, body));
+    for (const Body& body : bodiesOf(f.visits, all.work))
+      if (body.returns >= kMinReturns) loops.push_back(loopOf(f.visits, body, all.work));
   const auto longest =
       std::max_element(loops.begin(), loops.end(),
                        [](const MainLoop& a, const MainLoop& b) { return a.seconds < b.seconds; });

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kDeepest = 64;
 // Without a sample for so long, the function may have been left and entered again.
 constexpr Nanos kBreak = std::chrono::seconds(1);
+constexpr double kMinWork = 20, kWorkBeside = 0.02;  // samples; part of them at either end
 
 // A frame of the tree of stacks, of Python functions alone.
 struct Frame {
@@ -37,7 +38,10 @@ class Watcher {
   }
 
   Recurrences watch() {
-    eachSlice([&](const Timed<StackSlice>& row, Nanos begin, bool) { weigh(row, begin); });
+    answer_.work = timeAtWork();
+    eachSlice([&](const Timed<StackSlice>& row, Nanos begin, bool) {
+      if (row.at >= answer_.work.begin && row.at <= answer_.work.end) weigh(row, begin);
+    });
     for (Watched& w : watched_)
       w.kept = w.lines > 1 && w.is.seconds > 0 && w.is.seconds >= kMinTime * answer_.seconds;
     eachSlice(
@@ -88,6 +92,26 @@ class Watcher {
       take(row, row.at - std::min(gap, kBreak) / 2, gap > kBreak);
       before = std::max(before, row.end());
     }
+  }
+
+  [[nodiscard]] bool atWork(const StackSlice& slice) const {
+    const PhaseRule* rule = labels_.of(slice.stack, Side::kTrainer).rule;
+    return rule && (namesModel(*rule) || namesFramework(*rule));
+  }
+  [[nodiscard]] Interval timeAtWork() {
+    double all = 0, before = 0;
+    eachSlice([&](const Timed<StackSlice>& row, Nanos, bool) {
+      if (atWork(row.data)) all += std::max(1u, row.data.samples);
+    });
+    if (all < kMinWork) return {Nanos::min(), Nanos::max()};
+    Interval work{Nanos::max(), Nanos::min()};
+    eachSlice([&](const Timed<StackSlice>& row, Nanos, bool) {
+      if (!atWork(row.data)) return;
+      if (before <= (1 - kWorkBeside) * all) work.end = row.end();
+      before += std::max(1u, row.data.samples);
+      if (before >= kWorkBeside * all) work.begin = std::min(work.begin, row.at);
+    });
+    return work;
   }
 
   template <class Take>

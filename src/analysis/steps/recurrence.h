@@ -15,7 +15,7 @@ struct Recurrence {
   StackId caller;             // the frame that called it; none for the outermost one
   StackId place;              // one of its own frames
   std::size_t depth = 0;      // frames further out
-  double seconds = 0;         // in it or in what it called
+  double seconds = 0;         // in it or in what it called, while the model works
   std::size_t returns = 0;    // how often it went back to an earlier line
   std::vector<Loop> loops;    // those that can be counted, most iterations last
   std::vector<Visit> visits;  // to its lines, by time
@@ -25,11 +25,15 @@ struct Recurrence {
 struct Recurrences {
   std::vector<Recurrence> functions;  // outermost first
   std::vector<Nanos> updates;         // when each interval of samples in an update began
-  double seconds = 0;                 // the weight of all samples
+  Interval work;                      // while the model works
+  double seconds = 0;                 // the weight of all samples in it
 };
 
 // The functions in which more than one line was seen, and that held at least kMinTime of the
-// samples of `thread`. Pure.
+// samples of `thread` while the model works: from the first to the last sample in a model's or a
+// framework's code, 2 % of these at either end left out, as a model is also made and saved. So
+// neither setup nor teardown counts, however long; all of the run does where such samples are few.
+// Pure.
 inline constexpr double kMinTime = 0.25;
 [[nodiscard]] Recurrences findRecurrences(const Trace& trace, const ThreadLife& thread,
                                           const StackLabels& labels);

@@ -41,12 +41,12 @@ std::string turns(int line, int last, const std::string& duration, int count, in
   return text;
 }
 
-// Of each of `stacks` in turn, 10 ms apart, for 4 s.
-std::string samples(const std::vector<int>& stacks) {
+// Of each of `stacks` in turn, 10 ms apart, for 4 s; before `from` of another one.
+std::string samples(const std::vector<int>& stacks, std::size_t from = 0, int before = 0) {
   std::string text;
   for (std::size_t i = 1; i <= 400; ++i)
-    text += std::to_string(i * 10) +
-            "ms stack_slice thread=1 stack=" + std::to_string(stacks[i % stacks.size()]) + "\n";
+    text += std::to_string(i * 10) + "ms stack_slice thread=1 stack=" +
+            std::to_string(i < from ? before : stacks[i % stacks.size()]) + "\n";
   return text + "0 slice thread=1 duration=4s run=4s wait=running samples=400\n";
 }
 
@@ -110,4 +110,10 @@ TEST_CASE("few turns, and a loop that holds little of the time, are no steps") {
   CHECK(stepsIn(samples({1, 3}) + turns(20, 24, "100ms", 1, 19, 100000)).iterations.empty());
   CHECK(stepsIn(samples({6, 6, 6, 6, 6, 6, 3}) + turns(20, 24, "2ms", 1, 100, 2000))
             .iterations.empty());
+}
+
+TEST_CASE("turns of a loop that ends before the model works are no steps") {
+  const std::string setup = turns(30, 31, "2ms", 1, 1000, 2000);
+  CHECK(stepsIn(samples({10}, 300, 6) + setup).iterations.empty());
+  CHECK(stepsIn(samples({6, 10}) + setup).iterations.empty());  // beside it, it does not update
 }

@@ -13,7 +13,8 @@ namespace {
 // main(): setup (1), then a loop of augment() by arrays (2, 3), a model's call by JAX (4, 5), a
 // wait for its result (6), and a line of its own behind that (7). 8, 9: torch forward and backward.
 // 10: the model's call compiles. 11: the wait, by JAX. 12: data by a function that compiles, 13:
-// and takes a gradient. 14: a `with` statement around all of it.
+// and takes a gradient. 14: a `with` statement around all of it. 15, 16: a loop that
+// main's setup calls.
 const std::string kFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
@@ -35,7 +36,9 @@ const std::string kFrames =
     "function=\"backend_compile\" line=9\n"
     "0 stack stack=13 caller=12 file=\"/u/site-packages/jax/_src/api.py\" "
     "function=\"value_and_grad.<locals>.value_and_grad_f\" line=9\n"
-    "0 stack stack=14 file=\"train.py\" function=\"main\" line=5\n";
+    "0 stack stack=14 file=\"train.py\" function=\"main\" line=5\n"
+    "0 stack stack=15 caller=1 file=\"train.py\" function=\"prepare\" line=30\n"
+    "0 stack stack=16 caller=1 file=\"train.py\" function=\"prepare\" line=31\n";
 
 // `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
 std::string sample(int at, int count, int stack, bool running = true) {
@@ -83,6 +86,22 @@ TEST_CASE("a with statement around setup and loop, visited again at its end, is 
   CHECK(loop->first == 20);
   CHECK(loop->last == 22);
   CHECK(near(seconds(loop->window.begin), 2));
+}
+
+TEST_CASE("a loop of the setup, however long, is not the one that trains") {
+  const Trace trace =
+      test::traceOf(test::kTrainer + kFrames + "repeat 90 every 100ms\n" + sample(0, 5, 15) +
+                    sample(50, 5, 16) + "end\nrepeat 20 every 100ms\n" + sample(9000, 6, 3) +
+                    sample(9060, 2, 5) + sample(9080, 2, 6, false) + "end\n");
+  const StackLabels labels(trace, RuleTable::builtIn());
+  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  REQUIRE(loop);
+  CHECK(loop->first == 20);
+  CHECK(near(seconds(loop->window.begin), 9));
+  CHECK(near(seconds(loop->window.length()), 2));
+  const Analysis a = analyze(trace);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->transform, 0.6));
 }
 
 TEST_CASE("without a loader or an optimizer, lines before the model's make the data") {
