@@ -39,9 +39,8 @@ constexpr OwnRule kOwnRules[] = {
      "The trainer's thread in no Python frame: before the first, after the last, or native code "
      "that no Python called."},
     {kCollecting, "periodic",
-     "The interpreter says that its garbage collector is running in this thread. In a producer, "
-     "and "
-     "where a rule says that data are read or made, the sample keeps its phase."},
+     "The interpreter says that its garbage collector is running in this thread. Where a rule says "
+     "that data are read or made, and in a producer, the sample keeps its phase."},
     {"cpu.read_calls", "extract",
      "Where no stack shows it: the part of a function's CPU that native samples find in the "
      "kernel, opening and reading files. Without these: the part of the producers' CPU that read "

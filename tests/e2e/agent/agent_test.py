@@ -29,13 +29,14 @@ def cupti(version):
 class Run:
     """One job under agent_drain: what it printed, how it ended, what the agent said."""
 
-    def __init__(self, *words, version='13.0', script='', hold=False, on=ALL, env=None):
+    def __init__(self, *words, version='13.0', script='', hold=False, close_after=None, on=ALL, env=None):
         variables = dict(os.environ, FAKE_CUPTI=script, STALLPROF_AGENT_ON=on, **(env or {}))
         with tempfile.TemporaryDirectory() as folder:
             first = ['cupti=' + cupti(version)] if version else []
             done = subprocess.run(
                 [os.path.join(FAKES, 'agent_drain'), '--out', folder, '--agent', AGENT]
-                + (['--hold'] if hold else []) + ['--', JOB] + first + list(words),
+                + (['--hold'] if hold else []) + (['--close-after', str(close_after)] if close_after else [])
+                + ['--', JOB] + first + list(words),
                 env=variables, capture_output=True, text=True, timeout=60)
             self.stdout, self.stderr = done.stdout, done.stderr
             with open(os.path.join(folder, 'summary.json')) as summary:
@@ -376,6 +377,24 @@ class Turns(unittest.TestCase):
         self.assertEqual([on for _, on in away.area['switches']], [7, 0])
         self.assertEqual(away.area['state'], YIELDED)
         self.assertIn('captured CUDA graphs', away.area['why'])
+
+    def test_after_the_recorder_has_ended_cupti_leaves_at_the_next_step_for_good(self):
+        # The fake ends a job in which it leaves at any other time.
+        for first, close_after in (('steps=0.5', 1000), ('steps=2.5', 3000)):  # in a window, and between two
+            with self.subTest(first=first):
+                run = Run(first, 'sleep=2000', 'steps=5', 'tool', on='7', close_after=close_after)
+                self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
+                self.assertIn('the recorder has ended', run.area['why'])
+                on = [on for _, on in run.area['switches']]
+                self.assertEqual((on[0], set(on[1:])), (7, {0}))  # off, and never on again
+                self.assertIn('tool=0', run.stdout)
+
+    def test_after_the_recorder_has_ended_a_program_without_steps_keeps_cupti(self):
+        run = Run('launches=1000', 'sleep=2500', 'launches=1000', 'tool', on='7', close_after=500)
+        self.assertEqual((run.status, run.stderr, run.area['state']), (0, '', ENDED))
+        self.assertIn('the recorder has ended', run.area['why'])
+        self.assertEqual([on for _, on in run.area['switches']], [7, 0])
+        self.assertIn('tool=39', run.stdout)
 
     def test_a_tool_that_comes_between_two_windows_keeps_cupti_until_it_ends(self):
         run = Run('steps=2.5', 'tool', 'steps=3.5', 'tool-ends', 'steps=3', on='7')

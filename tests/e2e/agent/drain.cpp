@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The smallest recorder: drain [--out DIR] [--hold] [--agent LIB] -- COMMAND...
+// The smallest recorder: drain [--out DIR] [--hold] [--close-after MS] [--agent LIB] -- COMMAND...
 // Makes an activity memory, runs the command with it, empties buffers as they fill and, when the
 // command is gone, those that were never returned. Prints one JSON object on stderr's behalf to
 // the file DIR/summary.json, or to stdout after the command's own. --out keeps the raw buffers
-// (buffer-NNNNN.bin) and the name logs; --hold never frees a buffer (a recorder that hangs).
+// (buffer-NNNNN.bin) and the name logs; --hold never frees a buffer (a recorder that hangs);
+// --close-after says to the command that the recorder has ended.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -202,6 +204,7 @@ pid_t startCommand(char** command, const std::string& memory, const std::string&
 
 int main(int argc, char** argv) {
   std::string agent;
+  std::chrono::milliseconds closeAfter = std::chrono::hours(1);
   int i = 1;
   for (; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     if (std::strcmp(argv[i], "--out") == 0)
@@ -210,16 +213,21 @@ int main(int argc, char** argv) {
       agent = argv[++i];
     else if (std::strcmp(argv[i], "--hold") == 0)
       hold = true;
+    else if (std::strcmp(argv[i], "--close-after") == 0)
+      closeAfter = std::chrono::milliseconds(std::atol(argv[++i]));
   }
   if (i + 1 >= argc) return 125;
   const Memory memory = makeMemory();
   const pid_t child = startCommand(argv + i + 1, memory.path, agent);
   std::vector<Seen> seen(STALLPROF_ACTIVITY_AREAS);
   int status = 0;
+  const auto started = std::chrono::steady_clock::now();
   for (bool exited = false; !exited;) {
     exited = waitpid(child, &status, WNOHANG) == child;
     for (std::uint32_t a = 0; a < STALLPROF_ACTIVITY_AREAS; ++a)
       if (memory.areas[a].owner != 0) drainArea(memory.areas[a], seen[a], exited);
+    if (std::chrono::steady_clock::now() - started > closeAfter)
+      std::atomic_ref<std::uint32_t>(memory.header->closed).store(1);
     if (!exited) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   std::FILE* out =
