@@ -207,10 +207,8 @@ void addTraced(const Step& step, const DeviceTimeline& devices, DeviceFacts& fac
   const double part = seconds(traced) / seconds(step.length());
   facts.tracedSteps += part;
   if (step.boundary) return;
-  ++facts.plainSteps;
-  facts.plainTime += step.length();
-  facts.tracedPlainSteps += part;
-  facts.tracedPlainTime += traced;
+  facts.plain.add(1, step.length());
+  facts.tracedPlain.add(part, traced);
 }
 
 DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,

@@ -111,10 +111,11 @@ void addUse(Use& all, const Use& part) {
 void join(DeviceFacts& all, DeviceFacts&& part) {
   all.seen = all.seen || part.seen;
   all.timeline = all.timeline || part.timeline;
-  addMembers<&DeviceFacts::traced, &DeviceFacts::tracedSteps, &DeviceFacts::plainSteps,
-             &DeviceFacts::plainTime, &DeviceFacts::tracedPlainTime, &DeviceFacts::tracedPlainSteps,
-             &DeviceFacts::covered, &DeviceFacts::longGaps, &DeviceFacts::kernelTime,
-             &DeviceFacts::syncs, &DeviceFacts::syncTime>(all, part);
+  addMembers<&DeviceFacts::traced, &DeviceFacts::tracedSteps, &DeviceFacts::covered,
+             &DeviceFacts::longGaps, &DeviceFacts::kernelTime, &DeviceFacts::syncs,
+             &DeviceFacts::syncTime>(all, part);
+  all.plain.add(part.plain.steps, part.plain.time);
+  all.tracedPlain.add(part.tracedPlain.steps, part.tracedPlain.time);
   joinBy(
       all.devices, std::move(part.devices), [](const DeviceBusy& d) { return d.device; },
       [](DeviceBusy& to, const DeviceBusy& from) { join(to, from); });

@@ -240,11 +240,11 @@ double syncsPerStep(const TrainerFacts& trainer) {
 
 double tracingSlowdown(const TrainerFacts& trainer) {
   constexpr double kEnough = 10;  // steps
-  const DeviceFacts& facts = trainer.device;
-  const double rest = static_cast<double>(facts.plainSteps) - facts.tracedPlainSteps;
-  if (facts.tracedPlainSteps < kEnough || rest < kEnough) return 1;
-  const double beside = seconds(facts.plainTime - facts.tracedPlainTime) / rest;
-  return beside > 0 ? seconds(facts.tracedPlainTime) / facts.tracedPlainSteps / beside : 1;
+  const StepSum &all = trainer.device.plain, &traced = trainer.device.tracedPlain;
+  const double rest = all.steps - traced.steps;
+  if (traced.steps < kEnough || rest < kEnough) return 1;
+  const double beside = seconds(all.time - traced.time) / rest;
+  return beside > 0 ? seconds(traced.time) / traced.steps / beside : 1;
 }
 
 double hostWork(const DeviceFacts& facts) {

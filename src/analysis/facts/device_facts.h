@@ -91,15 +91,23 @@ struct CallSite {
   double samples = 0, all = 0;
 };
 
+// Steps, parts of them too, and their time.
+struct StepSum {
+  double steps = 0;
+  Nanos time{};
+  void add(double part, Nanos length) {
+    steps += part;
+    time += length;
+  }
+};
+
 struct DeviceFacts {
   bool seen = false;      // the trainer's process uses a device
   bool timeline = false;  // enough of the window was traced to know busy from idle
   Nanos traced{};         // of the window, with kernels recorded
   Nanos covered{};        // of the window, with copies and synchronizations recorded
-  // Of the window's steps that are no boundary: how many, and their time; of both what is traced.
-  std::uint64_t plainSteps = 0;
-  Nanos plainTime{}, tracedPlainTime{};
-  double tracedPlainSteps = 0;
+  StepSum plain,
+      tracedPlain;         // the window's steps that are no boundary, and what is traced of them
   double tracedSteps = 0;  // of the window's steps what lies in `traced`
   Nanos longGaps{};        // of `traced`: no device worked for kLaunchGap or longer, and the
                            // trainer's thread was in no call that blocks

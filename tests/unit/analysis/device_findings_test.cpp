@@ -43,10 +43,9 @@ Facts withDevice(const Training& t, const Device& d) {
   facts.seen = facts.timeline = true;
   facts.traced = scaled(trainer.window(), d.traced);
   facts.covered = trainer.window();
-  facts.tracedSteps = facts.tracedPlainSteps = n * d.traced / d.slowed;
-  facts.plainSteps = trainer.windowSteps();
-  facts.plainTime = trainer.window();
-  facts.tracedPlainTime = facts.traced;
+  facts.tracedSteps = n * d.traced / d.slowed;
+  facts.plain.add(n, trainer.window());
+  facts.tracedPlain.add(facts.tracedSteps, facts.traced);
   facts.syncs = static_cast<std::uint64_t>(d.syncs * n * d.traced);
   facts.syncTime = ms(d.waits * n * d.traced);
   DeviceBusy busy;
