@@ -77,6 +77,9 @@ struct PhaseRule {
 [[nodiscard]] inline bool namesFramework(const PhaseRule& rule) {
   return rule.work && !rule.arrays;
 }
+[[nodiscard]] inline bool namesWork(const PhaseRule& rule) {
+  return namesModel(rule) || namesFramework(rule);
+}
 // Where the model may be met: what waits for others says nothing of it.
 [[nodiscard]] inline bool namesOperators(const PhaseRule& rule) {
   return namesFramework(rule) && !rule.handover;

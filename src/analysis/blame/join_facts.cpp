@@ -114,8 +114,8 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
   addMembers<&DeviceFacts::traced, &DeviceFacts::tracedSteps, &DeviceFacts::covered,
              &DeviceFacts::longGaps, &DeviceFacts::kernelTime, &DeviceFacts::syncs,
              &DeviceFacts::syncTime>(all, part);
-  all.plain.add(part.plain.steps, part.plain.time);
-  all.tracedPlain.add(part.tracedPlain.steps, part.tracedPlain.time);
+  addMembers<&StepSum::steps, &StepSum::time>(all.plain, part.plain);
+  addMembers<&StepSum::steps, &StepSum::time>(all.tracedPlain, part.tracedPlain);
   joinBy(
       all.devices, std::move(part.devices), [](const DeviceBusy& d) { return d.device; },
       [](DeviceBusy& to, const DeviceBusy& from) { join(to, from); });

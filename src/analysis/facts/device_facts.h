@@ -102,12 +102,12 @@ struct StepSum {
 };
 
 struct DeviceFacts {
-  bool seen = false;      // the trainer's process uses a device
-  bool timeline = false;  // enough of the window was traced to know busy from idle
-  Nanos traced{};         // of the window, with kernels recorded
-  Nanos covered{};        // of the window, with copies and synchronizations recorded
-  StepSum plain,
-      tracedPlain;         // the window's steps that are no boundary, and what is traced of them
+  bool seen = false;       // the trainer's process uses a device
+  bool timeline = false;   // enough of the window was traced to know busy from idle
+  Nanos traced{};          // of the window, with kernels recorded
+  Nanos covered{};         // of the window, with copies and synchronizations recorded
+  StepSum plain;           // the window's steps that are no boundary
+  StepSum tracedPlain;     // what is traced of these
   double tracedSteps = 0;  // of the window's steps what lies in `traced`
   Nanos longGaps{};        // of `traced`: no device worked for kLaunchGap or longer, and the
                            // trainer's thread was in no call that blocks

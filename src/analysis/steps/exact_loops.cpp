@@ -83,7 +83,7 @@ Work weighLoops(const Trace& trace, const StackLabels& labels, const ThreadLife&
     const StackId stack = sample.stack->stack;
     const double weight = seconds(sample.weight);
     const StackLabel& label = labels.of(stack, Side::kTrainer);
-    const bool works = label.rule && (namesModel(*label.rule) || namesFramework(*label.rule));
+    const bool works = label.rule && namesWork(*label.rule);
     const bool makes =
         label.rule && !label.rule->work &&
         (label.rule->phase == Phase::kExtract || label.rule->phase == Phase::kTransform);

@@ -150,7 +150,7 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     line.compiles += compiles;
     line.gradients += compiles && label.gradient;
     line.framework += namesFramework(*rule);
-    work += namesModel(*rule) || namesFramework(*rule);
+    work += namesWork(*rule);
   });
   const auto computing = firstThatComputes(lines, work);
   if (computing == lines.end()) return;

@@ -96,7 +96,7 @@ class Watcher {
 
   [[nodiscard]] bool atWork(const StackSlice& slice) const {
     const PhaseRule* rule = labels_.of(slice.stack, Side::kTrainer).rule;
-    return rule && (namesModel(*rule) || namesFramework(*rule));
+    return rule && namesWork(*rule);
   }
   [[nodiscard]] Interval timeAtWork() {
     double all = 0, before = 0;

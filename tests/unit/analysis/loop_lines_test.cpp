@@ -104,6 +104,17 @@ TEST_CASE("a loop of the setup, however long, is not the one that trains") {
   CHECK(near(a.breakdown.phase->transform, 0.6));
 }
 
+TEST_CASE("a model that is made before a long setup does not make that part of the training") {
+  const Trace trace = test::traceOf(
+      test::kTrainer + kFrames + sample(0, 3, 5) + "repeat 400 every 100ms\n" + sample(30, 5, 15) +
+      sample(80, 5, 16) + "end\nrepeat 100 every 100ms\n" + sample(40100, 6, 3) +
+      sample(40160, 2, 5) + sample(40180, 2, 6, false) + "end\n");
+  const StackLabels labels(trace, RuleTable::builtIn());
+  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  REQUIRE(loop);
+  CHECK(loop->first == 20);
+}
+
 TEST_CASE("without a loader or an optimizer, lines before the model's make the data") {
   const Analysis a = loopOf(kAugmentFirst + sample(2080, 2, 6, false));
   CHECK(a.steps.count == 0);
