@@ -11,8 +11,9 @@
 
 /* With no workers a batch's CPU is the process's, so that decoder pools count. Its clock costs as
  * much as a small batch, and so do its tensors' sizes: while fetches are shorter than a millisecond
- * and all but their thread's CPU has been next to nothing, they are read with every 16th. */
-enum { kShortNs = 1000000, kNothingNs = 4000, kMaxUnread = 16 };
+ * and all but their thread's CPU has been next to nothing thrice in a row, they are read with every
+ * 16th. Thrice: of a thread that is still running the process's clock lacks up to a tick. */
+enum { kShortNs = 1000000, kNothingNs = 4000, kMinAlone = 3, kMaxUnread = 16 };
 
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
@@ -22,7 +23,7 @@ typedef struct {
   PyObject* countFree;       /* what counts the data queue; with `capacity`, its free places */
   long long capacity;        /* of the queue; -1: not known */
   uint64_t at, cpu, process; /* when the next() under way began; process 0: not read */
-  int alone, unread;         /* no other thread worked on the last batch known; since then */
+  int alone, unread; /* batches known in a row on which no other thread worked; since then */
   int64_t ready;
 } Epoch;
 
@@ -104,7 +105,7 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   self->process = 0;
   if (self->countFree)
     self->ready = readyOf(self, dictionary);
-  else if (!self->alone || ++self->unread >= kMaxUnread)
+  else if (self->alone < kMinAlone || ++self->unread >= kMaxUnread)
     self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
@@ -129,7 +130,8 @@ static int64_t processCpu(Epoch* self, uint64_t duration, uint64_t cpu) {
   int64_t used = -1;
   if (self->process) {
     used = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
-    self->alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
+    const int alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
+    self->alone = !alone ? 0 : self->alone < kMinAlone ? self->alone + 1 : kMinAlone;
     self->unread = 0;
   }
   if (duration >= kShortNs) self->alone = 0;
@@ -137,14 +139,15 @@ static int64_t processCpu(Epoch* self, uint64_t duration, uint64_t cpu) {
 }
 
 static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
-  uint64_t end = clockNs(CLOCK_MONOTONIC), cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t end = clockNs(CLOCK_MONOTONIC), endCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
   Epoch* self = (Epoch*)token;
+  const uint64_t duration = end - self->at, cpu = endCpu - self->cpu;
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   int succeeded = result != NULL;
   long long batch = -1, worker = -1;
   int64_t process = -1, bytes = -1;
   if (!self->countFree) {
-    process = processCpu(self, end - self->at, cpu - self->cpu);
+    process = processCpu(self, duration, cpu);
     if (succeeded) {
       batch = integer(dictionary, kYielded) - 1;
       if (self->process) bytes = batchBytes(result);
@@ -155,9 +158,16 @@ static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   }
   Py_XDECREF(dictionary);
   PyErr_Clear();
-  const uint64_t numbers[] = {
-      self->loader,     self->number,          end - self->at, cpu - self->cpu,   (uint64_t)batch,
-      (uint64_t)worker, (uint64_t)self->ready, !succeeded,     (uint64_t)process, (uint64_t)bytes};
+  const uint64_t numbers[] = {self->loader,
+                              self->number,
+                              duration,
+                              cpuWithin(cpu, duration),
+                              (uint64_t)batch,
+                              (uint64_t)worker,
+                              (uint64_t)self->ready,
+                              !succeeded,
+                              (uint64_t)process,
+                              (uint64_t)bytes};
   putNumbers(STALLPROF_KIND_FETCH, self->at, numbers, sizeof numbers / sizeof *numbers);
   return 0;
 }

@@ -140,14 +140,13 @@ static uint64_t fetchCpu(Tasks* self) {
     self->estimated += cpu;
     return cpu;
   }
-  uint64_t cpu = self->now.thread - self->begunCpu;
+  uint64_t cpu = cpuWithin(self->now.thread - self->begunCpu, duration);
   if (self->begunCpu) {
     self->cpu += (double)cpu - self->cpu * kWeight;
     self->duration += (double)duration - self->duration * kWeight;
   } else { /* longer than was foreseen: what was used since the last reading and not yet reported */
     cpu = self->now.thread - self->last.thread;
-    cpu = cpu > self->estimated ? cpu - self->estimated : 0;
-    if (cpu > duration) cpu = duration;
+    cpu = cpuWithin(cpu > self->estimated ? cpu - self->estimated : 0, duration);
   }
   self->estimated = 0;
   return cpu;

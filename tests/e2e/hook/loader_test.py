@@ -2,7 +2,6 @@
 """What the hook says of real DataLoaders, against what the program itself counted and timed."""
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -42,8 +41,9 @@ class Case(unittest.TestCase):
         self.assertEqual(run.memory.dropped(), 0)
         for fetch, own in zip(run.batches, run.own['waits']):
             self.assertLessEqual(fetch.duration, own)
-        lost = [own - fetch.duration for fetch, own in zip(run.batches, run.own['waits'])]
-        self.assertLess(statistics.median(lost), 1e6)   # a host that stands still is in some of them
+        # Of waits that last: a busy host takes the CPU away between the two clocks at most of them.
+        lost = [own - fetch.duration for fetch, own in zip(run.batches, run.own['waits']) if own > 2e6]
+        self.assertLess(min(lost), 1e6)
 
     def check_tasks(self, run, batches):
         """Every delivered batch has its one task, made by the worker that the fetch names."""
@@ -55,7 +55,7 @@ class Case(unittest.TestCase):
             self.assertEqual(task.worker, fetch.worker)
             self.assertTrue(0 <= task.fetch_begin <= task.fetch_end <= task.put_end)
             self.assertLess(task.at + task.fetch_end, fetch.at + fetch.duration)
-            self.assertLessEqual(task.cpu, task.fetch_end - task.fetch_begin + 100000)
+            self.assertLessEqual(task.cpu, task.fetch_end - task.fetch_begin)
         self.assertEqual({t.bytes for t in run.task} - {-1}, {4 * 16 * 4})  # -1: not read, of short ones
         self.assertEqual(len(run.batches), batches)
 
@@ -158,7 +158,9 @@ class ShortFetches(Case):
 
     def test_what_a_pool_does_is_known_of_each(self):
         fetches = self.process_cpu('pool.submit(hashlib.sha256, blob).result().digest()[0]')
-        self.assertTrue(all(f.process_cpu > f.cpu + 20000 for f in fetches))
+        self.assertTrue(all(f.process_cpu >= 0 for f in fetches))
+        helped = [f for f in fetches if f.process_cpu > f.cpu + 20000]  # its clock lags behind a thread that runs
+        self.assertGreater(len(helped), 0.9 * len(fetches))
 
 
 class Passes(Case):
@@ -386,6 +388,16 @@ class Workers(Case):
         self.assertGreater(len(unread), len(run.task) / 8)  # a slow host's fetches are longer: more are read
         self.assertTrue(all(0 < t.cpu <= t.fetch_end - t.fetch_begin for t in unread))
         self.assertTrue(0.6 < sum(t.cpu for t in run.task) / int(run.out) < 1.6, run.out)
+
+    def test_no_fetch_takes_more_cpu_than_time(self):
+        """Their clocks are read one after the other: of fetches as short as these the CPU's is ahead of many."""
+        run = script('''
+            from torch.utils.data import DataLoader
+            for workers in 0, 1:
+                for _ in DataLoader(range(200), batch_size=None, num_workers=workers): pass''')
+        self.assertEqual((len(run.task), sum(not f.end for f in run.fetch)), (200, 400))
+        self.assertEqual([t for t in run.task if t.cpu > t.fetch_end - t.fetch_begin], [])
+        self.assertEqual([f for f in run.fetch if f.cpu > f.duration], [])
 
     def test_reads_of_the_disk_are_counted(self):
         run = script('''
