@@ -129,11 +129,26 @@ void firstAdvice(Page& page, const Advice& advice, const Detail& detail) {
   }
 }
 
-// "1  id  title" with the place at the right, or below where the title needs the room.
+constexpr std::size_t kMinPathColumns = 16;
+
+// A place as "function() in " and "file:line"; either may be empty.
+struct PlaceParts {
+  std::string function, file;
+};
+
+PlaceParts partsOf(const SourceLine& line) {
+  const std::string whole = escapeTerminal(lineText(line));
+  const std::size_t in = line.function.empty() ? std::string::npos : whole.find(" in ");
+  const std::size_t length = in == std::string::npos ? 0 : in + 4;
+  return {whole.substr(0, length), whole.substr(length)};
+}
+
+// "1  id  title" with the place at the right, or below where the title or the place needs the room.
 void findingHead(Page& page, const Finding& f) {
-  const std::string where = placeText(f.where, page.width() / 2);
   const std::string name = std::to_string(f.rank) + "  " + escapeTerminal(f.id) + "  ";
-  const std::size_t indent = std::min(columnsOf(name), page.width() / 2);
+  const std::size_t half = page.width() / 2, indent = std::min(columnsOf(name), half);
+  const bool fits = columnsOf(partsOf(f.where).function) + kMinPathColumns <= half;
+  const std::string where = placeText(f.where, fits ? half : page.width() - indent);
   std::vector<std::string> title =
       fold(escapeTerminal(f.title), page.width() - indent, kMaxTitleLines);
   if (title.empty()) title.emplace_back();
@@ -196,13 +211,12 @@ void unfold(Page& page, const Finding& f, const Finding* before, const PresentOp
 }  // namespace
 
 std::string placeText(const SourceLine& line, std::size_t columns) {
-  const std::string whole = escapeTerminal(lineText(line));
-  if (columnsOf(whole) <= columns) return whole;
-  const std::size_t in = line.function.empty() ? std::string::npos : whole.find(" in ");
-  const std::string function = in == std::string::npos ? "" : whole.substr(0, in + 4);
-  constexpr std::size_t kMinPath = 16;
-  if (columnsOf(function) + kMinPath > columns) return cut(whole, columns);
-  return function + cutLeft(whole.substr(function.size()), columns - columnsOf(function));
+  const PlaceParts parts = partsOf(line);
+  if (columnsOf(parts.function) + columnsOf(parts.file) <= columns)
+    return parts.function + parts.file;
+  const std::size_t path = std::min({columnsOf(parts.file), kMinPathColumns, columns});
+  const std::string function = cutLeft(parts.function, columns - path);
+  return function + cutLeft(parts.file, columns - columnsOf(function));
 }
 
 void findings(Page& page, const Analysis& a, const PresentOptions& options, const Detail& detail) {

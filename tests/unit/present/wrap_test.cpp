@@ -8,6 +8,7 @@
 #include "analysis/analyze.h"
 #include "base/fd.h"
 #include "present/words/page.h"
+#include "present/words/page_findings.h"
 #include "present/words/report_text.h"
 #include "present/words/wording.h"
 #include "tests/catch.h"
@@ -128,6 +129,27 @@ TEST_CASE("a page without room for all leaves items out, never words") {
       checkPage(a, page);
     }
   }
+}
+
+TEST_CASE("a place with a long function keeps the ends of both, and its file and line") {
+  SourceLine place;
+  place.function = Untrusted("main.<locals>.between.<locals>.<listcomp>");
+  place.file = Untrusted("/home/user/project/average_models.py");
+  place.line = 22;
+  CHECK(placeText(place, 50) == "...tween.<locals>.<listcomp>() in ..._models.py:22");
+  CHECK(placeText(place, 70) ==
+        "main.<locals>.between.<locals>.<listcomp>() in ...average_models.py:22");
+  CHECK(placeText(place, 12) == "...els.py:22");
+}
+
+TEST_CASE("where a finding's place has no room beside its title it has a line of its own") {
+  Analysis a = analysisOf(goldenDirectories().front());
+  REQUIRE_FALSE(a.findings.empty());
+  a.findings[0].where.function = Untrusted("main.<locals>.between.<locals>.<listcomp>");
+  a.findings[0].where.file = Untrusted("train.py");
+  a.findings[0].where.line = 22;
+  CHECK(pageOf(a, 100).find(" main.<locals>.between.<locals>.<listcomp>() in train.py:22\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("a long path keeps its end, which says which file it is") {
