@@ -2,12 +2,14 @@
 """The page of scores of the corpus, reports/accuracy.md, from its rows."""
 
 import collections
+import math
 
 import corpus_scores as scores
 import turns
 
 HEAD = ("| program | severity | libraries | label: gain | other gains | first finding | bound by | data | compute | overheads | "
         "predicted, measured | |\n" + "|---" * 12 + "|")
+SIZES = (1.1, 1.5, 2, math.inf)   # bounds of predicted gains, whose errors are counted apart
 METHOD = """Small real programs (`tests/corpus`), each with causes that an option takes away, at three severities: without the
 cause that it is about a program is meant to be about 1.15, 1.5 and 3 times as fast. What the label of a row is, is measured
 and not argued: the program runs without each of its causes, with no recorder, on the same host; the cause whose removal
@@ -71,10 +73,23 @@ def by_kind(rows):
     return dict(sorted(kinds.items()))
 
 
+def with_predictions(rows, chosen):
+    return [{**row, "predictions": [p for p in row["predictions"] if chosen(p)]} for row in rows]
+
+
+def by_size(rows):
+    """The rows with those predictions alone that are of such a gain."""
+    below = 0
+    for bound in SIZES:
+        yield (f"gains to {bound}" if bound < math.inf else f"gains over {below}",
+               with_predictions(rows, lambda p: below < p["speedup"] <= bound))
+        below = bound
+
+
 def prediction_table(rows):
-    lines = [prediction_line(kind, some) for kind, some in by_kind(rows).items() if scores.errors(some)]
+    lines = [prediction_line(name, some) for name, some in [*by_kind(rows).items(), *by_size(rows)] if scores.errors(some)]
     lines += [prediction_line("all", rows)]
-    workers = [{**row, "predictions": [p for p in row["predictions"] if p["naive"]]} for row in rows]
+    workers = with_predictions(rows, lambda p: p["naive"])
     lines += [prediction_line("numbers of workers", workers), prediction_line("those, without contention", workers, "naive")]
     return table(["replayed predictions", "tried", "median error", "90th percentile", "in their 90 % interval"], lines)
 

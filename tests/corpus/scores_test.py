@@ -136,6 +136,14 @@ class Page(unittest.TestCase):
         self.assertIn("no verdict)", page)
         self.assertNotIn("Rounds not counted", corpus_page.page([row({"decode": 2.0})], "", {}))
 
+    def test_errors_of_predictions_are_counted_by_the_size_of_the_gain(self):
+        some = row({"decode": 2.0})
+        some["predictions"] = [predicted(1.5, 1.4, 1.6, 1.5), predicted(4.0, 3.0, 5.0, 2.0)]
+        page = corpus_page.page([some], "", {})
+        self.assertIn("| gains to 1.5 | 1 | 0.0% | 0.0% | 1 of 1 (100%;", page)
+        self.assertIn("| gains over 2 | 1 | 69.3% | 69.3% | 0 of 1 (0%;", page)
+        self.assertNotIn("gains to 1.1 ", page)
+
 
 class Programs(unittest.TestCase):
     def test_they_list_findings_and_phases_that_there_are(self):
