@@ -23,7 +23,7 @@ typedef struct {
   PyObject* countFree;       /* what counts the data queue; with `capacity`, its free places */
   long long capacity;        /* of the queue; -1: not known */
   uint64_t at, cpu, process; /* when the next() under way began; process 0: not read */
-  int alone, unread; /* batches known in a row on which no other thread worked; since then */
+  unsigned alone, unread; /* batches known in a row on which no other thread worked; since then */
   int64_t ready;
 } Epoch;
 
@@ -131,7 +131,7 @@ static int64_t processCpu(Epoch* self, uint64_t duration, uint64_t cpu) {
   if (self->process) {
     used = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
     const int alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
-    self->alone = !alone ? 0 : self->alone < kMinAlone ? self->alone + 1 : kMinAlone;
+    self->alone = alone ? self->alone + 1 : 0;
     self->unread = 0;
   }
   if (duration >= kShortNs) self->alone = 0;

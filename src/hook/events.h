@@ -14,9 +14,8 @@ uint64_t clockNs(clockid_t id);
 /* The CPU clock of a thread of this process, by tid. */
 clockid_t threadClock(long tid);
 
-/* A thread's CPU in `duration`. Its clock is read after the other, at a price that can be more than
- * all of a short duration: it may be ahead by that, or by what passed while the host stood still.
- */
+/* A thread's CPU in `duration`. It is read after the other clock and costs more than a short
+ * duration: it may be ahead by that, or by what passed while the host stood still. */
 static inline uint64_t cpuWithin(uint64_t cpu, uint64_t duration) {
   return cpu < duration ? cpu : duration;
 }

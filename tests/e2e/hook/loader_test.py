@@ -85,7 +85,7 @@ def add_count_case(workers, method, kind):
             for fetch in run.batches:
                 self.assertEqual((fetch.worker, fetch.ready), (-1, -1))
                 self.assertGreaterEqual(fetch.process_cpu, 4 * 500000)
-                self.assertGreaterEqual(fetch.cpu, min(4 * 500000, fetch.duration))
+                self.assertGreaterEqual(fetch.cpu, 4 * 500000)
     return test
 
 
@@ -158,9 +158,11 @@ class ShortFetches(Case):
 
     def test_what_a_pool_does_is_known_of_each(self):
         fetches = self.process_cpu('pool.submit(hashlib.sha256, blob).result().digest()[0]')
-        self.assertTrue(all(f.process_cpu >= 0 for f in fetches))
-        helped = [f for f in fetches if f.process_cpu > f.cpu + 20000]  # its clock lags behind a thread that runs
+        self.assertTrue(all(f.process_cpu >= f.cpu for f in fetches))
+        # The process's clock lags behind a thread that runs: of single fetches that work may be missing.
+        helped = [f for f in fetches if f.process_cpu > f.cpu + 20000]
         self.assertGreater(len(helped), 0.9 * len(fetches))
+        self.assertGreater(sum(f.process_cpu - f.cpu for f in fetches), 160 * 20000)
 
 
 class Passes(Case):

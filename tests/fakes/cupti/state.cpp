@@ -48,10 +48,10 @@ std::uint64_t nsOf() {
 using Realtime = std::chrono::system_clock;
 using Monotonic = std::chrono::steady_clock;
 
-// Read once, and of many readings the narrowest: the thread may lose its CPU between the two
-// clocks.
-std::uint64_t monotonicSince() {
-  static const std::uint64_t since = [] {
+// What CLOCK_REALTIME was when CLOCK_MONOTONIC began. Read once, and of many readings the
+// narrowest: the thread may lose its CPU between the two clocks.
+std::uint64_t monotonicBegan() {
+  static const std::uint64_t began = [] {
     std::uint64_t best = 0, narrowest = ~0ull;
     for (int i = 0; i < 100; ++i) {
       const std::uint64_t before = nsOf<Monotonic>(), realtime = nsOf<Realtime>();
@@ -62,7 +62,7 @@ std::uint64_t monotonicSince() {
     }
     return best;
   }();
-  return since;
+  return began;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::uint64_t monotonicSince() {
 std::uint64_t inClock(std::uint64_t realtime) {
   const Script& script = state().script;
   const long flush = state().flushes;
-  if (script.since("clock:ticks", flush)) return 3 * (realtime - monotonicSince());
+  if (script.since("clock:ticks", flush)) return 3 * (realtime - monotonicBegan());
   return script.since("clock:ahead", flush) ? realtime + 3600'000'000'000u : realtime;
 }
 

@@ -63,10 +63,13 @@ const std::string kAugmentFirst = sample(2000, 6, 3) + sample(2060, 2, 5);
 
 }  // namespace
 
+Maybe<MainLoop> mainLoopOf(const Trace& trace) {
+  return findMainLoop(trace, trace.thread(ThreadId{1}), StackLabels(trace, RuleTable::builtIn()));
+}
+
 TEST_CASE("the loop is the lines that come back, setup apart") {
   const Trace trace = looped(kAugmentFirst + sample(2080, 2, 6, false));
-  const StackLabels labels(trace, RuleTable::builtIn());
-  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
   CHECK(loop->last == 22);
@@ -80,8 +83,7 @@ TEST_CASE("a with statement around setup and loop, visited again at its end, is 
       test::traceOf(test::kTrainer + kFrames + sample(0, 2, 14) + sample(20, 198, 1) +
                     "repeat 100 every 100ms\n" + kAugmentFirst + sample(2080, 2, 6, false) +
                     "end\n" + sample(12000, 2, 14));
-  const StackLabels labels(trace, RuleTable::builtIn());
-  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
   CHECK(loop->last == 22);
@@ -93,8 +95,7 @@ TEST_CASE("a loop of the setup, however long, is not the one that trains") {
       test::traceOf(test::kTrainer + kFrames + "repeat 90 every 100ms\n" + sample(0, 5, 15) +
                     sample(50, 5, 16) + "end\nrepeat 20 every 100ms\n" + sample(9000, 6, 3) +
                     sample(9060, 2, 5) + sample(9080, 2, 6, false) + "end\n");
-  const StackLabels labels(trace, RuleTable::builtIn());
-  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
   CHECK(near(seconds(loop->window.begin), 9));
@@ -109,8 +110,7 @@ TEST_CASE("a model that is made before a long setup does not make that part of t
       test::kTrainer + kFrames + sample(0, 3, 5) + "repeat 400 every 100ms\n" + sample(30, 5, 15) +
       sample(80, 5, 16) + "end\nrepeat 100 every 100ms\n" + sample(40100, 6, 3) +
       sample(40160, 2, 5) + sample(40180, 2, 6, false) + "end\n");
-  const StackLabels labels(trace, RuleTable::builtIn());
-  const Maybe<MainLoop> loop = findMainLoop(trace, trace.thread(ThreadId{1}), labels);
+  const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
 }
