@@ -116,28 +116,37 @@ static int swallowed(Around* self) {
 
 /* ---- the call --------------------------------------------------------------------------- */
 
-/* 0 with an error set. */
-static int end(Around* self, PyObject* token, PyObject* args, PyObject* result) {
-  if (self->calls) return self->calls->end(token, args, result) == 0;
-  PyObject* done = PyObject_CallFunctionObjArgs(self->end, token, args, result ? result : Py_None,
-                                                result ? Py_True : Py_False, NULL);
-  Py_XDECREF(done);
-  return done != NULL;
+/* What `end` answers, owned; NULL with an error set. */
+static PyObject* end(Around* self, PyObject* token, PyObject* args, PyObject* result) {
+  if (!self->calls)
+    return PyObject_CallFunctionObjArgs(self->end, token, args, result ? result : Py_None,
+                                        result ? Py_True : Py_False, NULL);
+  if (self->calls->end(token, args, result) != 0) return NULL;
+  Py_INCREF(Py_None);
+  return Py_None;
 }
 
 /* Calls `end`; consumes `result` (NULL: the original's error is set) and returns what the caller
- * gets: `result`, or NULL with an error set. */
+ * gets: `result`, what `end` puts in its place, or NULL with an error set. */
 static PyObject* finish(Around* self, PyObject* token, PyObject* args, PyObject* result) {
   PyObject *type = NULL, *value = NULL, *traceback = NULL;
   if (!result) PyErr_Fetch(&type, &value, &traceback);
-  if (!end(self, token, args, result) && !swallowed(self)) {
+  PyObject* answer = end(self, token, args, result);
+  if (!answer && !swallowed(self)) {
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
     Py_XDECREF(result);
     return NULL;
   }
-  if (!result) PyErr_Restore(type, value, traceback);
+  if (!result) {
+    PyErr_Restore(type, value, traceback);
+  } else if (answer && PyList_CheckExact(answer) && PyList_Size(answer) == 1) {
+    Py_DECREF(result);
+    result = PyList_GetItem(answer, 0);
+    Py_INCREF(result);
+  }
+  Py_XDECREF(answer);
   return result;
 }
 
@@ -231,9 +240,21 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return (PyObject*)self;
 }
 
+/* A model may hold one whose callbacks hold the model. There is nothing to clear: every such cycle
+ * goes through a dict or a function, too. */
+static int visitHeld(PyObject* object, visitproc visit, void* arg) {
+  Around* self = (Around*)object;
+  Py_VISIT(self->original);
+  Py_VISIT(self->begin);
+  Py_VISIT(self->end);
+  Py_VISIT(self->owner);
+  return 0;
+}
+
 static void drop(PyObject* object) {
   Around* self = (Around*)object;
   PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
   if (self->weakReferences) PyObject_ClearWeakRefs(object);
   Py_XDECREF(self->original);
   Py_XDECREF(self->begin);
@@ -255,6 +276,7 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {{Py_tp_new, make},
                               {Py_tp_dealloc, drop},
+                              {Py_tp_traverse, visitHeld},
                               {Py_tp_call, call},
                               {Py_tp_descr_get, bind},
                               {Py_tp_getattro, getAttribute},
@@ -265,10 +287,11 @@ static PyType_Slot slots[] = {{Py_tp_new, make},
                               {0, NULL}};
 
 /* METHOD_DESCRIPTOR: the interpreter may pass the instance as first argument instead of binding. */
-static PyType_Spec spec = {.name = "_stallprof_events.Around",
-                           .basicsize = sizeof(Around),
-                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR,
-                           .slots = slots};
+static PyType_Spec spec = {
+    .name = "_stallprof_events.Around",
+    .basicsize = sizeof(Around),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = slots};
 
 int addAround(PyObject* module) {
   PyObject* types = PyImport_ImportModule("types");

@@ -7,7 +7,8 @@
  *
  *   token = begin(args, kwargs)           None: not interested, `end` is not called
  *   begin is None: the token is the first argument, the instance of a method
- *   end(token, args, result, succeeded)   result None when the original raised
+ *   end(token, args, result, succeeded)   result None when the original raised; where it answers a
+ *   list of one, that is the call's result
  *   without an `end`, what `begin` returns are the arguments of the call: a tuple in the place of
  *   args, or a list of a tuple and a dict in the place of both
  *

@@ -41,7 +41,8 @@ static int isFirstThread(void) {
   return first > 0;
 }
 
-/* The loop that a jump belongs to, asked for its place where it is new; NULL: none is wanted. */
+/* The loop that a jump belongs to, asked for its place where it is new; NULL: none is wanted, or
+ * with an error set that a signal handler raised meanwhile. */
 static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, PyObject* to) {
   const long target = PyLong_AsLong(to);
   for (size_t i = 0; i < count; ++i)
@@ -49,8 +50,8 @@ static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, Py
   if (count == MAX_LOOPS) return NULL;
   PyObject* place = PyObject_CallFunctionObjArgs(placeOf, code, from, to, NULL);
   if (!place || !PyTuple_Check(place)) {
-    PyErr_Clear();
     Py_XDECREF(place);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
     return NULL;
   }
   Py_INCREF(code);
@@ -95,6 +96,17 @@ static int turned(struct loop* loop, uint64_t now) {
   return slow;
 }
 
+/* Of a thread other than the first: whether its turns come so fast that they cost it something.
+ * What is due when that is noticed is most likely what runs most often. */
+static int areFelt(void) {
+  static __thread uint64_t begin;
+  static __thread uint32_t turns;
+  if (turns++ % TRIAL_TURNS != 0) return 0;
+  const uint64_t now = clockNs(CLOCK_MONOTONIC), before = begin;
+  begin = now;
+  return before != 0 && now - before < (uint64_t)TRIAL_TURNS * SHORT_TURN_NS;
+}
+
 static PyObject* turn(PyObject* self, PyObject* args) {
   PyObject *disable = PyTuple_GetItem(self, 0), *code, *from, *to;
   PyObject* answer = Py_None;
@@ -103,8 +115,11 @@ static PyObject* turn(PyObject* self, PyObject* args) {
     answer = disable;
   } else if (PyLong_AsLong(to) > PyLong_AsLong(from)) {
     answer = disable;
-  } else if (isFirstThread()) {
+  } else if (!isFirstThread()) {
+    if (areFelt()) answer = disable;
+  } else {
     struct loop* loop = loopOf(PyTuple_GetItem(self, 1), code, from, to);
+    if (!loop && PyErr_Occurred()) return NULL;
     if (!loop) {
       answer = disable;
     } else if (!turned(loop, clockNs(CLOCK_MONOTONIC))) {

@@ -5,15 +5,11 @@ import sys
 
 from ._stallprof_events import Around, mix, now, open as _open, put, stamp
 
-__all__ = ['Around', 'mix', 'now', 'put', 'stamp', 'ready', 'announce', 'announce_rank',
-           'user_line', 'user_call', 'Nested']
-
 FRAMEWORK_SEEN = 30
 LOADER_SEEN = 31
 ITERATOR_BEGIN = 32
 FETCH = 33
 WORKER_BEGIN = 34
-WORKER_TASK = 35
 OPTIMIZER_STEP = 36
 PHASE_SPAN = 37
 SLOW_SAMPLES = 38

@@ -33,7 +33,7 @@ def install(module):
 def _made(model, args, result, succeeded):
     function = model.__dict__.get('train_function')
     if not succeeded or function is None or type(function) is Around:
-        return
+        return None
     _count[0] += 1
     number = _count[0]
 
@@ -47,15 +47,19 @@ def _made(model, args, result, succeeded):
             duration = now() - at
             put(events.OPTIMIZER_STEP, at, duration, number, _steps(model, args))
 
-    model.__dict__['train_function'] = Around(function, begin, done)
+    around = model.__dict__['train_function'] = Around(function, begin, done)
     events.announce(_framework())
+    return [around] if result is function else None   # Keras 2 keeps what this call returns
 
 
 def _steps(model, args):
     """Of the call that ended. Keras asks a data set for its length too, so nothing new is run."""
-    many = getattr(model, 'steps_per_execution', 1)
+    many = getattr(model, 'steps_per_execution', None)
+    if type(many) is not int:   # Keras 2: a variable, of which each call sets how many it makes
+        variable = getattr(model, '_steps_per_execution', None)
+        return max(1, int(variable.numpy())) if hasattr(variable, 'numpy') else 1
     own = getattr(args[0], '__dict__', None) if args else None
-    if type(many) is not int or many < 2:
+    if many < 2:
         return 1
     if own is None:
         return many

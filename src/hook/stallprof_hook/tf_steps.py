@@ -23,7 +23,7 @@ OPTIMIZERS = Parts('tf_steps', Part(
 fitting = set()      # threads inside a train_function of Keras, whose calls tf_keras counts
 
 _applying = Nested()   # optimizers' calls, by thread
-_traced = {}         # thread -> how often an optimizer was traced there
+_traced = {}         # thread, or None of a replica's -> how often an optimizer was traced there
 _functions = {}      # id(tf.function) -> (weak reference, number): those that are steps
 _optimizers = {}     # id(optimizer) -> (weak reference, number)
 _count = [1 << 16]   # away from the numbers of tf_keras
@@ -31,6 +31,7 @@ _IN_A_LOOP = ('WhileBodyFuncGraph', 'WhileCondFuncGraph')
 # Where these were before; since then others' names for the new ones, or something else.
 _MOVED_FROM = ('tensorflow.python.eager.def_function', 'keras.src.optimizers.optimizer')
 _MAX_GRAPHS = 64    # inside each other
+_REPLICA = '_MirroredReplicaThread'   # traces what a thread that waits for it calls (tf.distribute)
 
 
 def _number_of(owner, numbers):
@@ -61,7 +62,13 @@ def _apply_done(token, args, result, succeeded):
         put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], _optimizers))
         events.announce('tensorflow')
     elif not _in_a_loop():
-        _traced[thread] = _traced.get(thread, 0) + 1
+        key = None if type(threading.current_thread()).__name__ == _REPLICA else thread
+        _traced[key] = _traced.get(key, 0) + 1
+
+
+def _traces(thread):
+    """Of those that a call by this thread may have made."""
+    return _traced.get(thread, 0), _traced.get(None, 0)
 
 
 def _backend():
@@ -92,7 +99,7 @@ def _call_begins(args, kwargs):
     thread = threading.get_ident()
     if thread in fitting or not _eagerly():
         return None
-    return args[0], thread, _traced.get(thread, 0), now()
+    return args[0], thread, _traces(thread), now()
 
 
 def _call_done(token, args, result, succeeded):
@@ -100,7 +107,7 @@ def _call_done(token, args, result, succeeded):
     if not succeeded:
         return
     if not _is_step(function):
-        if _traced.get(thread, 0) == traced:
+        if _traces(thread) == traced:
             return
         events.announce('tensorflow')
     put(events.OPTIMIZER_STEP, at, now() - at, _number_of(function, _functions))

@@ -43,7 +43,7 @@ _count = {'loader': 0, 'epoch': 0}
 
 class _Epoch(native.Epoch):
     """What we keep with an iterator: identity of the current epoch and who owes which batch."""
-    __slots__ = ('key', 'base', 'resumes')
+    __slots__ = ('key', 'base', 'resumes', 'given')   # given: batches of this epoch (torch_replay)
 
     def __init__(self, loader):
         self.loader = loader
@@ -53,6 +53,7 @@ class _Epoch(native.Epoch):
         _count['epoch'] += 1
         self.number = _count['epoch']
         self.owners = {}
+        self.given = 0
 
 
 # ---- loaders ------------------------------------------------------------------------------------

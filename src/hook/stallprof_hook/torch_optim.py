@@ -92,12 +92,11 @@ def _within(frame):
 
 
 def _compiling_check():
-    """Read when asked: torch.compiler is imported after the optimizers, and 2.0 has none (its
-    compiler leaves optimizers alone)."""
+    """What that version's own optimizers ask: until 2.2 there is no other, and later that one is deprecated. The
+    other is read when asked, as torch.compiler is imported after the optimizers."""
     torch = sys.modules['torch']
-    version = sys.modules['torch.version'].__version__
-    if version.startswith('2.0.'):
-        return lambda: False
+    if sys.modules['torch.version'].__version__.startswith(('2.0.', '2.1.', '2.2.', '2.3.')):
+        return sys.modules['torch._utils'].is_compiling
 
     def is_compiling():
         return torch.compiler.is_compiling()

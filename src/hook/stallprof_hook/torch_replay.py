@@ -165,8 +165,7 @@ def around_next(following):
             return following(self)
         if overrides.drain:
             _drain(self, following, reference(), file, line)
-        given = self.__dict__.get('_stallprof_given', 0)
-        self.__dict__['_stallprof_given'] = given + 1
+        given, state.given = state.given, state.given + 1
         if kept.full:
             return _give(state, kept, kept.length is None or given < kept.length)
         batch = following(self)

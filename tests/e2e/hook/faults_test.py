@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import time
@@ -217,6 +216,20 @@ class Interrupted(unittest.TestCase):
                 ''' % (error, error))])
             self.assertEqual((run.status, run.err), (0, ''))
 
+    def test_what_a_handler_raises_while_a_loop_is_found_arrives(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            from stallprof_hook._stallprof_events import watch_turns
+            for error, arrives in ((KeyboardInterrupt, True), (ValueError, False)):
+                def place(*jump):
+                    raise error
+                turn = watch_turns('disable', place)
+                try:
+                    assert turn(place.__code__, 8, 2) == 'disable' and not arrives
+                except KeyboardInterrupt:
+                    assert arrives
+            ''')])
+        self.assertEqual((run.status, run.err), (0, ''))
+
     def test_our_own_errors_are_swallowed(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''
             from stallprof_hook import events
@@ -254,20 +267,28 @@ class EventMemoryTrouble(unittest.TestCase):
         self.assertEqual((run.status, run.err), (0, ''), path)
         return run
 
+    def refused(self, path):
+        """The hook's own question of a training, which takes seconds more."""
+        run = Run([PYTHON, '-c', 'from stallprof_hook import events; print(events.ready())'],
+                  environment={'STALLPROF_EVENTS': path})
+        self.assertEqual((run.status, run.out, run.err), (0, 'False\n', ''), path)
+
     def test_missing_or_of_another_kind(self):
         with tempfile.NamedTemporaryFile() as file:
             for path in ('/proc/self/fd/900', '/proc/1/fd/0', '/proc/self/mem', '/nowhere',
                          '/dev/null', 'relative', file.name, '/proc/self', '\udce9' * 300):
-                self.quiet(path)
+                self.refused(path)
+        self.quiet('/proc/self/fd/900')
 
     def test_garbage_and_wrong_sizes(self):
-        for size, head in ((0, b''), (4096, b'x' * 4096), (MEMORY_BYTES, b'x' * 4096),
-                           (MEMORY_BYTES - 1, None), (MEMORY_BYTES, b'')):
+        for size, head in ((0, b''), (4096, b'x' * 4096), (MEMORY_BYTES - 1, None),
+                           (MEMORY_BYTES, b''), (MEMORY_BYTES, b'x' * 4096)):
             memory = EventMemory()
             os.ftruncate(memory.fd, size)
             if head is not None:
                 os.pwrite(memory.fd, head or bytes(min(size, 24)), 0)
-            self.quiet(memory.path)
+            self.refused(memory.path)
+        self.quiet(memory.path)
 
     def test_garbage_in_a_slot(self):
         memory = EventMemory()

@@ -35,6 +35,22 @@ TYPES = {kind: collections.namedtuple(name, 'pid tid at ' + ' '.join(
     field.split(':')[0] for field in fields.split())) for kind, (name, fields) in KINDS.items()}
 
 
+TORCH_OF = '''
+import importlib.util, os, runpy
+def folder(package): return os.path.dirname(importlib.util.find_spec(package).origin)
+print(runpy.run_path(os.path.join(folder('torch'), 'version.py'))['__version__'])
+print(os.path.isdir(os.path.join(folder('torchdata'), 'stateful_dataloader')))
+'''
+
+
+def torch_of(python):
+    """The version of the PyTorch that it has, '' for none, and whether it has torchdata's DataLoader. Neither is
+    imported, which takes seconds."""
+    found = subprocess.run([python, '-c', TORCH_OF], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    version, *more = found.stdout.decode().splitlines() or ['']
+    return version, more == ['True']
+
+
 class EventMemory:
     def __init__(self):
         self.fd = os.memfd_create('stallprof-events', os.MFD_CLOEXEC)

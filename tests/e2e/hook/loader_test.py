@@ -8,13 +8,12 @@ import tempfile
 import textwrap
 import unittest
 
-from harness import Run
+from harness import Run, torch_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.environ.get('STALLPROF_TORCH', sys.executable)
 TRAIN = os.path.join(HERE, 'train.py')
-TORCH = subprocess.run([PYTHON, '-c', 'import torch; print(torch.__version__)'],
-                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().strip()
+TORCH, TORCHDATA = torch_of(PYTHON)
 
 
 def train(*arguments):
@@ -93,10 +92,6 @@ for _kind in ('map', 'iterable'):
     for _workers, _method in ((0, ''), (2, 'fork'), (2, 'spawn'), (2, 'forkserver')):
         setattr(Counts, 'test_%s_%d_workers_%s' % (_kind, _workers, _method),
                 add_count_case(_workers, _method, _kind))
-
-
-TORCHDATA = subprocess.run([PYTHON, '-c', 'import torchdata.stateful_dataloader'],
-                           stderr=subprocess.DEVNULL).returncode == 0
 
 
 @unittest.skipUnless(TORCHDATA, 'no torchdata for ' + PYTHON)
@@ -484,6 +479,21 @@ class SlowSamples(Case):
                     return [self[i] for i in indices]'''
         self.assertLessEqual(len(self.slow(body, 'Whole()')), 2 if TORCH.startswith('1.') else 0)
         self.assertEqual(self.slow('', 'Data(), sampler=range(64), batch_sampler=None', epochs=0), [])
+
+    def test_a_data_set_that_passes_names_on_is_asked_as_without_us(self):
+        body = '''class Whole(Data):
+                def __getitems__(self, indices):
+                    assert type(indices) is list
+                    return [self[i] for i in indices]
+            class Passes:
+                def __init__(self): self.data = Whole()
+                def __getattr__(self, name): return getattr(self.data, name)
+                def __len__(self): return len(self.data)
+                def __getitem__(self, i): return self.data[i]
+            own = Data()
+            own.__getitems__ = Whole().__getitems__'''
+        for data in ('Passes()', 'own'):
+            self.slow(body, data)
 
     def test_a_data_set_without_weak_references_or_fields(self):
         body = '''class Slots:

@@ -65,6 +65,32 @@ class Loops(unittest.TestCase):
             self.assertLess(sum(e.turns for rows in turns.values() for e in rows), 300)
             self.assertTrue(all(e.duration >= 1000000 for e in run.turns))
 
+    def test_short_loops_of_other_threads_are_left_alone_too(self):
+        for _, run in self.each('''
+                import sys
+                import threading
+                import numpy
+                asked = []
+                monitoring = sys.monitoring
+                for tool in range(6):
+                    if monitoring.get_tool(tool) == 'stallprof':
+                        turn = monitoring.register_callback(tool, monitoring.events.JUMP, None)
+                        monitoring.register_callback(tool, monitoring.events.JUMP,
+                                                     lambda *jump: asked.append(jump) or turn(*jump))
+                        asked.append(tool)
+                def short():
+                    for i in range(20000):
+                        total = i
+                        total += i
+                hooked = len(asked)
+                thread = threading.Thread(target=short)
+                thread.start()
+                thread.join()
+                assert len(asked) > 256 or not hooked
+                print(len(asked) < 5000)
+                '''):
+            self.assertEqual(run.turns, [])
+
     def test_a_program_that_takes_all_tools_keeps_them(self):
         for _, run in self.each('''
                 import sys

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 from harness import HOOK, Run
 from loader_test import PYTHON, TORCH, TRAIN
@@ -15,7 +16,7 @@ from loader_test import PYTHON, TORCH, TRAIN
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(HERE, 'fake')
 sys.path.append(HOOK)
-from stallprof_hook import parts  # noqa: E402
+from stallprof_hook import parts, torch_optim  # noqa: E402
 
 
 class Names(unittest.TestCase):
@@ -168,6 +169,20 @@ class OtherLoaders(Names):
                                  'for _ in _DataServiceDatasetV2(2, 0): pass'], path_after=(FAKE,))
         self.assertEqual((run.err, len([f for f in run.fetch if not f.end])), ('', 2))
         self.assertEqual([(s.source, s.state) for s in run.source], [('hook.tf_data.service', parts.PARTIAL)])
+
+
+class Versions(unittest.TestCase):
+    def test_whether_torch_compiles_is_asked_where_that_version_has_it(self):
+        for version, where in (('2.0.1', 'torch._utils'), ('2.1.0a0+29c30b1', 'torch._utils'),
+                               ('2.2.2', 'torch._utils'), ('2.3.1', 'torch._utils'),
+                               ('2.4.0', 'torch.compiler'), ('2.11.0', 'torch.compiler')):
+            fakes = {name: types.ModuleType(name) for name in ('torch', 'torch.version', 'torch._utils')}
+            fakes['torch.version'].__version__ = version
+            compiler = fakes['torch'].compiler = types.ModuleType('torch.compiler')
+            asked = compiler if where == 'torch.compiler' else fakes[where]
+            asked.is_compiling = lambda: where
+            with mock.patch.dict(sys.modules, fakes):
+                self.assertEqual(torch_optim._compiling_check()(), where, version)
 
 
 class Tables(unittest.TestCase):

@@ -61,6 +61,9 @@ class Replay(unittest.TestCase):
         run = program('epochs(DataLoader(Counted(), batch_size=8), 4)', 'replay=10')
         seen, made = json.loads(run.out)
         self.assertEqual(([len(epoch) for epoch in seen], made), ([5, 5, 5, 5], 80))
+        run = program('epochs(DataLoader(Numbers(), batch_size=6, num_workers=1, persistent_workers=True), 4)',
+                      'replay=10')
+        self.assertEqual([len(epoch) for epoch in json.loads(run.out)[0]], [7, 7, 7, 7])
 
     def test_batches_changed_in_place_come_as_they_were(self):
         run = program('''

@@ -2,16 +2,14 @@
 """Settings of real DataLoaders, changed by the hook: what the program and PyTorch see of them."""
 import json
 import os
-import subprocess
 import sys
 import textwrap
 import unittest
 
-from harness import Run
+from harness import Run, torch_of
 
 PYTHON = os.environ.get('STALLPROF_TORCH', sys.executable)
-TORCH = subprocess.run([PYTHON, '-c', 'import torch; print(torch.__version__)'],
-                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().strip()
+TORCH = torch_of(PYTHON)[0]
 HEAD = '''
 import json, torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset

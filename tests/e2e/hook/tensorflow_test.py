@@ -107,6 +107,30 @@ class Keras(unittest.TestCase):
     ''')
         self.assertEqual((run.err, len(run.optimizer)), ('', 3))
 
+    def test_a_model_that_nobody_holds_is_freed(self):
+        run = script(KERAS + '''
+    import gc, weakref
+    model = TensorFlowTrainer(0)
+    model.fit(RangeDataset(1, 0), epochs=1)
+    model = weakref.ref(model)
+    gc.collect()
+    print(model())
+    ''')
+        self.assertEqual((run.out, len(run.optimizer)), ('None\n', 1))
+
+    def test_keras_2_keeps_what_the_call_returns(self):
+        run = script('''\
+    from keras.src.engine.training import Model
+    model = Model()
+    model.fit(3, epochs=2)
+    model.fit(1, epochs=1)
+    many = Model(steps_per_execution=4)
+    many.fit(10, epochs=2)
+    assert many.train_function.__name__ == '<lambda>'
+    ''')
+        self.assertEqual([(o.optimizer, o.steps) for o in run.optimizer],
+                         [(1, 1)] * 7 + [(2, 4), (2, 4), (2, 2)] * 2)
+
 
 LOOP = '''\
     import tensorflow
@@ -143,6 +167,22 @@ class OwnLoop(unittest.TestCase):
         self.assertEqual(run.out, '2 0 1 4\n')
         self.assertEqual(len({o.optimizer for o in run.optimizer}), 1)
         self.assertEqual(len(run.optimizer), 4)
+
+    def test_a_function_that_replicas_trace_in_threads_of_their_own_is_a_step(self):
+        run = script(LOOP + '''
+    import threading
+    class _MirroredReplicaThread(threading.Thread):
+        pass
+    def on_replicas():
+        thread = _MirroredReplicaThread(target=optimizer.apply, args=([],))
+        thread.start()
+        thread.join()
+    step = Function(on_replicas)
+    for _ in range(3):
+        step()
+    print(step.traces, optimizer.applied)
+    ''')
+        self.assertEqual((run.out, len(run.optimizer)), ('1 3\n', 3))
 
     def test_a_loop_in_the_graph_is_no_step(self):
         run = script(LOOP + '''
