@@ -122,8 +122,9 @@ bool keepAsItIs() {
 bool turnWindow() {
   if (agent.memory.area == nullptr || agent.off || turnDue() == 0) return false;
   const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
-  agent.turner = threadId();
-  const bool turned = !agent.kept && !othersCall(threadId()) && synchronize != nullptr &&
+  const std::uint32_t turner = innerThreadId();
+  agent.turner = turner;
+  const bool turned = !agent.kept && !othersCall(turner) && synchronize != nullptr &&
                       synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
   if (!turned) turnDue() = 0;
   return turned;

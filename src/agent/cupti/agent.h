@@ -23,7 +23,8 @@ struct Agent {
   std::uint32_t wanted;               // the most of it that the user wants
   bool continuous;                    // no windows, whatever it costs
   std::atomic<bool> kept;             // the program has CUDA graphs: nothing is switched any more
-  std::atomic<std::uint32_t> turner;  // the thread that asks for a window to begin or end
+  std::atomic<std::uint32_t> turner;  // which thread asks for a window to begin or end: its inner
+                                      // number
   bool tookTurns;  // with another profiler of the program, which may stay subscribed
   // Counts since the start.
   std::atomic<std::uint64_t> kernels, invalid, calls;  // records; invalid: kernels of no time

@@ -2,7 +2,6 @@
 #include "agent/cupti/area.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 
@@ -20,7 +19,7 @@ bool isOurs(const stallprof_activity_header& h) {
 }
 
 stallprof_activity_area* claim(stallprof_activity_area* areas) {
-  const auto pid = static_cast<std::uint32_t>(getpid());
+  const std::uint32_t pid = processId();
   for (std::uint32_t i = 0; i < STALLPROF_ACTIVITY_AREAS; ++i) {
     std::uint32_t none = 0;
     if (!OwnerRef(areas[i].owner).compare_exchange_strong(none, pid)) continue;
@@ -67,6 +66,7 @@ void publishState(stallprof_activity_area& area, stallprof_agent_state state) {
 
 void publishOn(stallprof_activity_area& area, std::uint32_t on) {
   const std::uint64_t head = area.switch_head;
+  if (head != 0 && area.onoff[(head - 1) % STALLPROF_ACTIVITY_SWITCHES].on == on) return;
   area.onoff[head % STALLPROF_ACTIVITY_SWITCHES] = {monotonicNs(), on, 0};
   HeadRef(area.switch_head).store(head + 1, std::memory_order_release);
 }

@@ -20,7 +20,7 @@ Area claimArea(const char* path);
 void shadowArea(const Area& area);
 
 void publishState(stallprof_activity_area& area, stallprof_agent_state state);
-// Notes a switch; the entry is whole before the reader can see it.
+// Notes a switch, if it is one; the entry is whole before the reader can see it.
 void publishOn(stallprof_activity_area& area, std::uint32_t on);
 void publishClock(stallprof_activity_area& area, const stallprof_clock_pair& pair);
 

@@ -76,6 +76,9 @@ Walk numberNames(stallprof_activity_area& area, std::uint8_t* buffer, std::size_
       at->name = agent.names.numberOf(area, at->name, generation);
       ++walk.kernels;
       walk.invalid += at->start == 0 || at->end < at->start;
+    } else if (at->kind == cupti::kDevice) {
+      auto* device = static_cast<cupti::DeviceRecord*>(record);
+      device->name = agent.names.numberOf(area, device->name, generation);
     } else if (at->kind == cupti::kRuntime || at->kind == cupti::kDriver) {
       noteCaller(static_cast<const cupti::CallRecord*>(record)->thread);
       ++walk.calls;

@@ -9,7 +9,7 @@ namespace stallprof::agent {
 // corrupts a process that it leaves, or in which it is switched off, while another thread is within
 // CUDA (13.0.85 on an H200).
 
-// On any thread.
+// On any thread. Threads by their inner numbers.
 void noteCaller(std::uint32_t thread);
 // When a window begins.
 void forgetCallers();

@@ -31,7 +31,7 @@ enum CallbackDomain : std::uint32_t {
   kDomainResource = 3,
   kDomainState = 6
 };
-inline constexpr std::uint32_t kResourceContextCreated = 1, kResourceContextDestroyStarting = 2;
+inline constexpr std::uint32_t kResourceContextCreated = 1;
 inline constexpr std::uint32_t kStateFatalError = 1, kStateError = 2;
 inline constexpr std::uint32_t kRuntimeDeviceReset = 164, kDriverDriverGetVersion = 2;
 

@@ -25,7 +25,7 @@ bool Health::isStolen(const Sample& now) {
 bool Health::cameBack(std::uint64_t delivered) {
   ++silent_;
   if (delivered == last_.delivered) return false;
-  *this = Health(2 * silent_);
+  *this = Health(unread_ ? patience_ : 2 * silent_);
   return true;
 }
 
@@ -42,7 +42,7 @@ bool Health::isUnsteadyClock(const Sample& now) {
   return unsteady_ >= kUnsteadyTicks;
 }
 
-// Buffers are asked for and none ever becomes free: the recorder is gone, or is stopped.
+// Buffers are asked for and none becomes free: the recorder is gone, or stands still.
 bool Health::isAlone(const Sample& now) {
   const bool unread = now.starved != last_.starved && now.taken == last_.taken;
   alone_ = unread ? alone_ + 1 : 0;
@@ -66,9 +66,10 @@ Health::Verdict Health::judge(const Sample& now) {
              invalid = isInvalid(now);
   last_ = now;
   silence_ = stolen;
+  unread_ = unread && !unsteady;
   if (stolen) return say(Verdict::kYield, "another tool of the program took CUPTI's buffers");
   if (unsteady) return say(Verdict::kYield, "CUPTI's clock does not go evenly");
-  if (unread) return say(Verdict::kStop, "nobody reads what is recorded");
+  if (unread) return say(Verdict::kYield, "nobody reads what is recorded");
   if (invalid) {
     invalid_ = 0;
     return say(Verdict::kNoKernels, "CUPTI gives kernels times that cannot be");

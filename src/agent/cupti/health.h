@@ -20,14 +20,18 @@ class Health {
     std::uint64_t monotonic, device;  // the clocks, at one instant; device 0: not known
   };
   // Null: all is well. Else why not, in words, said once; `Verdict` is what to do about it.
-  enum class Verdict { kWell, kYield, kStop, kNoKernels };
+  enum class Verdict { kWell, kYield, kNoKernels };
   Verdict judge(const Sample& now);
   [[nodiscard]] const char* why() const { return why_; }
   // After a yield: it was for silence alone. A flush gives no buffer back that holds unfinished
-  // work, so where the device never runs dry none may come until one is full.
-  [[nodiscard]] bool mayComeBack() const { return silence_; }
-  // To be asked in each tick then. True: no other client took the
-  // buffer, and twice as long a silence is tolerated from now on.
+  // work, so where the device never runs dry none may come until one is full. Or nobody reads, and
+  // a recorder that stood still may go on.
+  [[nodiscard]] bool mayComeBack() const { return silence_ || unread_; }
+  // After a yield: no other client has CUPTI, but nobody reads.
+  [[nodiscard]] bool isUnread() const { return unread_; }
+  // To be asked in each tick where it may come back. True: a buffer was returned with records.
+  // After a silence no other client took them then, and twice as long a one is tolerated from now
+  // on.
   bool cameBack(std::uint64_t delivered);
 
  private:
@@ -41,7 +45,7 @@ class Health {
   std::uint64_t callsAtDelivery_ = 0;
   static constexpr int kSilentTicks = 5;  // a flush is asked for in each
   int patience_;                          // ticks of silence
-  bool silence_ = false;
+  bool silence_ = false, unread_ = false;
   int silent_ = 0, unsteady_ = 0, alone_ = 0, invalid_ = 0;  // ticks in a row
   double rate_ = 0;  // of the device's clock, in the last tick; 0: not known
   const char* why_ = "";

@@ -25,7 +25,7 @@ std::uint64_t cpuPublished;
 Windows windows;
 constinit Health health;
 bool yielded;   // somebody took CUPTI without asking: it is theirs until the hook says otherwise
-bool presumed;  // or so it seemed, for no buffer came back: until one does
+bool presumed;  // or so it seemed, for no buffer came back, or nobody reads: until one does
 bool forced;    // what was unfinished at the last tick has no records
 struct Before {
   std::uint64_t at, kernels, calls;
@@ -47,7 +47,8 @@ Health::Sample checkProcess(const stallprof_clock_pair& pair) {
           agent.kernels,   agent.invalid, pair.monotonic, pair.device};
 }
 
-// Neither flush nor disable: both are the other tool's now.
+// Neither flush nor disable: both are the other tool's now. Where nobody reads there is none, but
+// disabling is for turns alone.
 void yieldTo(const char* why) {
   yielded = true;
   presumed = health.mayComeBack();
@@ -56,7 +57,7 @@ void yieldTo(const char* why) {
 }
 
 // Whether a buffer has come back: then CUPTI was ours all along, its buffers were of unfinished
-// work.
+// work, or none was free.
 bool cameBack() {
   if (!presumed || !health.cameBack(agent.delivered)) return false;
   yielded = presumed = false;
@@ -72,10 +73,6 @@ bool checkHealth(const stallprof_clock_pair& pair) {
     case Health::Verdict::kYield:
       yieldTo(health.why());
       return false;
-    case Health::Verdict::kStop:
-      detach();
-      publishWhy(STALLPROF_AGENT_REFUSED, 0, health.why());
-      return false;
     case Health::Verdict::kNoKernels:
       agent.wanted &= ~STALLPROF_ON_KERNELS;
       switchTo(agent.wanted);
@@ -87,12 +84,16 @@ bool checkHealth(const stallprof_clock_pair& pair) {
   return true;
 }
 
+// Beside a profiler of the program that stays subscribed once it was started: only a subscriber can
+// have CUPTI leave.
+bool cannotLeave() { return agent.attached && agent.subscriber == nullptr; }
+
 // What is wished for is done by turn(), when the program says that nothing of it is within CUDA.
 void wishForWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
   const Before before = previous;
   previous = {now, kernels, calls};
-  if (agent.continuous || agent.kept || turnDue().load() != 0) return;
+  if (agent.continuous || agent.kept || cannotLeave() || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
   const bool record =
       windows.next({recorded, now - before.at, kernels - before.kernels, calls - before.calls});
@@ -106,7 +107,7 @@ void outliveRecorder() {
     publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
   agent.paused = false;
-  turnDue() = agent.attached && !agent.kept && !agent.continuous ? 1 : 0;
+  turnDue() = agent.attached && !cannotLeave() && !agent.kept && !agent.continuous ? 1 : 0;
 }
 
 // What is unfinished gets no record then: nothing counts as traced until the next tick.
@@ -161,7 +162,9 @@ void release() {
   if (!agent.attached && !agent.paused) return;
   agent.paused = false;
   turnDue() = 0;
-  if (yielded) return letGo();  // the next tool may want to subscribe, unlike the one that took it
+  // The next tool may want to subscribe, unlike the one that took it.
+  if (yielded && !health.isUnread()) return letGo();
+  yielded = presumed = false;
   detach();
   publishWhy(STALLPROF_AGENT_YIELDED, 0, "released for another profiler of the program");
 }

@@ -155,6 +155,7 @@ void finalize() {
   c.driverGetVersion(&version);
   if (finalizing.exchange(false)) c.finalize();  // it was not called back
   takeBack();
+  agent.names.forgetPointers(*agent.memory.area);
 }
 
 // Of many brackets the narrowest: a preempted one is wide.

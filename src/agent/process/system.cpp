@@ -43,6 +43,8 @@ struct ThreadStart {
 std::uint64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
 std::uint64_t threadCpuNs() { return clockNs(CLOCK_THREAD_CPUTIME_ID); }
 
+std::uint32_t processId() { return stallprof_process_id(); }
+
 std::uint32_t threadId() {
   const std::uint32_t generation = forkGeneration();
   if (cachedId.tid == 0 || cachedId.generation != generation)
@@ -53,11 +55,15 @@ std::uint32_t threadId() {
 std::uint32_t forkGeneration() { return forks.load(std::memory_order_relaxed); }
 void countFork() { forks.store(forks.load() + 1); }
 
+std::uint32_t innerThreadId() { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
+// That /proc does not have it does not say that it has ended: there it may have another number.
 bool threadName(std::uint32_t thread, char (&name)[16]) {
   char path[48];
   textIn(path) << "/proc/self/task/" << std::int64_t{thread} << "/comm";
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return false;
+  if (fd < 0 && errno == ENOENT && syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH)
+    return false;
   const ssize_t length = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
   if (fd >= 0) close(fd);
   name[length > 0 ? length : 0] = 0;

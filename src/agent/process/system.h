@@ -11,8 +11,13 @@ namespace stallprof::agent {
 
 std::uint64_t monotonicNs();
 std::uint64_t threadCpuNs();  // of the calling thread
-std::uint32_t threadId();     // gettid(), cached
-// The name of a thread of this process, empty where it cannot be read; false: it has ended.
+// This process and the calling thread as the recorder's /proc has them; the second is cached.
+std::uint32_t processId();
+std::uint32_t threadId();
+// gettid(): in a pid namespace below that of /proc another number, and the one that CUPTI knows.
+std::uint32_t innerThreadId();
+// The name of a thread of this process by that number, empty where it cannot be read; false: it has
+// ended.
 bool threadName(std::uint32_t thread, char (&name)[16]);
 std::uint64_t startTicks();  // field 22 of /proc/self/stat; 0: unknown
 

@@ -208,10 +208,12 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
     sum.bytes = std::max<std::int64_t>(0, sum.bytes);
     addUp(sum.bytes, use.bytes);
   }
-  std::map<StringId, CallUse> calls;
+  std::map<std::pair<StringId, DeviceCallKind>, CallUse> calls;  // "(other)" is of any kind
   for (const auto& row : trace.deviceCallUses) {
-    if (trace.thread(row.data.thread).process != process || !within(row, begin, end)) continue;
-    CallUse& sum = calls[row.data.name];
+    const ProcessId of =  // old recordings have the thread alone, totals of several the process
+        row.data.process.none() ? trace.thread(row.data.thread).process : row.data.process;
+    if (of != process || !within(row, begin, end)) continue;
+    CallUse& sum = calls[{row.data.name, row.data.kind}];
     sum.name = trace.text(row.data.name);
     sum.kind = row.data.kind;
     sum.count += row.data.count;

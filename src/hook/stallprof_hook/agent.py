@@ -42,13 +42,13 @@ def at_step():
 
 
 def _may_synchronize(torch):
-    """Not within the capture of a graph, which it would spoil; not with ranks, which wait for each other and have a
-    thread for it; and with several devices the others would not be."""
+    """Not within the capture of a graph, which it would spoil; not with a process group, even of one rank: ranks wait
+    for each other, and a thread of NCCL's asks CUDA again and again, unseen by the agent; and with several devices the
+    others would not be."""
     if torch.cuda.is_current_stream_capturing():
         return False
     distributed = sys.modules.get('torch.distributed')
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        if distributed.get_world_size() > 1:
-            return False
+        return False
     devices = range(torch.cuda.device_count())
     return len(devices) == 1 or sum(map(torch._C._cuda_hasPrimaryContext, devices)) == 1

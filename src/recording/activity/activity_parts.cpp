@@ -27,13 +27,18 @@ std::uint64_t ActivityNames::take(std::span<const std::uint8_t> bytes, EventOut&
     if (bytes.size() < sizeof header) break;
     std::memcpy(&header, bytes.data(), sizeof header);
     const std::size_t padded = (std::size_t{header.length} + 7) & ~std::size_t{7};
-    broken_ = header.length > STALLPROF_NAME_LIMIT || header.number != names_.size() + 1 ||
-              padded > bytes.size() - sizeof header || names_.size() >= kMaxNames;
+    const bool isNew = header.number == names_.size() + 1;
+    broken_ =
+        header.length > STALLPROF_NAME_LIMIT || padded > bytes.size() - sizeof header ||
+        (isNew ? names_.size() >= kMaxNames : header.number > names_.size() || header.length != 0);
     if (broken_) break;
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + sizeof header,
                                 header.length);
-    names_.push_back({out.intern(text), isCollective(text)});
-    byPointer_[header.pointer] = header.number;
+    if (isNew) names_.push_back({out.intern(text), isCollective(text)});
+    if (header.number != 0)
+      byPointer_[header.pointer] = header.number;
+    else
+      byPointer_.clear();
     bytes = bytes.subspan(sizeof header + padded);
   }
   return bytes.size();

@@ -102,7 +102,7 @@ struct DeviceRecord {
   std::uint32_t reserved1[14];
   std::uint32_t major, minor, id, ecc;
   std::uint8_t uuid[16];
-  std::uint64_t name;
+  std::uint64_t name;  // as a kernel's
 };
 struct DeviceMigPart {  // follows a DeviceRecord since CUDA 11.6
   std::uint8_t isVisible, isMig, reserved[6];

@@ -14,11 +14,12 @@
  *
  * A buffer goes free -> taken (agent, when CUPTI asks for one) -> full (agent, when CUPTI gives it
  * back) -> free (recorder, after reading and zeroing it). Buffers that CUPTI holds at the owner's
- * death are read up to their first zero record. In a full buffer the agent has replaced each
- * kernel's name pointer by the name's number (1 and up, in order of the name log); pointers are
- * larger than STALLPROF_NAME_NUMBERS, and in a buffer that was never returned they are resolved in
- * the log. How long a record is depends on the library: `stride` has what the agent saw, by kind
- * (0: none yet; records of such a kind end the reading of a buffer that was not returned).
+ * death are read up to their first zero record. In a full buffer the agent has replaced the name
+ * pointer of each kernel and device by the name's number (1 and up, in order of the name log);
+ * pointers are larger than STALLPROF_NAME_NUMBERS, and in a buffer that was never returned they are
+ * resolved in the log. How long a record is depends on the library: `stride` has what the agent
+ * saw, by kind (0: none yet; records of such a kind end the reading of a buffer that was not
+ * returned).
  *
  * Rings (clocks, switches): entry n is at [n % size]; `head` counts entries ever written and is
  * stored after the entry. The recorder trusts nothing here. */
@@ -28,7 +29,7 @@
 #include <stdint.h>
 
 #define STALLPROF_ACTIVITY_MAGIC 0x31305443414d5053ull /* "SPMACT01" */
-#define STALLPROF_ACTIVITY_VERSION 1u
+#define STALLPROF_ACTIVITY_VERSION 2u
 #define STALLPROF_ACTIVITY_VARIABLE "STALLPROF_ACTIVITY"
 #define STALLPROF_ACTIVITY_AREAS 16u   /* processes that use a GPU at one time */
 #define STALLPROF_ACTIVITY_BUFFERS 32u /* CUPTI 13 holds one for each thread that calls CUDA */
@@ -51,7 +52,7 @@ enum stallprof_buffer_state {
 enum stallprof_agent_state {
   STALLPROF_AGENT_NONE,
   STALLPROF_AGENT_TRACING,
-  STALLPROF_AGENT_YIELDED, /* another tool of this process has CUPTI for now */
+  STALLPROF_AGENT_YIELDED, /* another tool of this process has CUPTI for now, or nobody reads */
   STALLPROF_AGENT_REFUSED, /* no CUPTI, a version we do not trust, no permission, another tool */
   STALLPROF_AGENT_HUNG,    /* a call into CUPTI did not come back; never called again */
   STALLPROF_AGENT_ENDED,   /* the process ended in order, and all was flushed */
@@ -80,7 +81,9 @@ struct stallprof_switch {
   uint32_t reserved;
 };
 
-/* Follows its header in the name log, padded to 8 bytes. */
+/* Its text follows in the name log, padded to 8 bytes. A number that the log has had, without a
+ * text: a further address of that name. Number 0: no address that the log has so far is a name's
+ * any more. */
 struct stallprof_name {
   uint64_t pointer; /* the name's address in the owner, as records have it */
   uint32_t number;
@@ -97,7 +100,7 @@ struct stallprof_activity_header { /* one page */
 };
 
 struct stallprof_activity_area {
-  uint32_t owner; /* pid in the job's own pid namespace; 0: free */
+  uint32_t owner; /* pid, as the recorder's /proc has it; 0: free */
   uint32_t state; /* enum stallprof_agent_state */
   uint64_t start_ticks;
   uint32_t cupti_version;  /* cuptiGetVersion() */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The smallest recorder: drain [--out DIR] [--hold] [--close-after MS] [--agent LIB] -- COMMAND...
+// The smallest recorder: drain [--out DIR] [--hold|--stall] [--close-after MS] [--agent LIB] --
+// COMMAND...
 // Makes an activity memory, runs the command with it, empties buffers as they fill and, when the
 // command is gone, those that were never returned. Prints one JSON object on stderr's behalf to
 // the file DIR/summary.json, or to stdout after the command's own. --out keeps the raw buffers
-// (buffer-NNNNN.bin) and the name logs; --hold never frees a buffer (a recorder that hangs);
-// --close-after says to the command that the recorder has ended.
+// (buffer-NNNNN.bin) and the name logs; --hold never frees a buffer (a recorder that hangs),
+// --stall not before the agent has yielded (one that stands still for a while); --close-after says
+// to the command that the recorder has ended.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -31,7 +33,7 @@ using Header = stallprof_activity_header;
 using AreaMemory = stallprof_activity_area;
 
 std::string outFolder;
-bool hold = false;
+bool hold = false, stall = false;
 
 struct Seen {
   std::map<std::uint32_t, std::uint64_t> kinds;
@@ -94,12 +96,13 @@ void keep(const std::string& name, const void* from, std::size_t bytes) {
 }
 
 void drainArea(AreaMemory& area, Seen& seen, bool exited) {
+  if (std::atomic_ref<std::uint32_t>(area.state).load() == STALLPROF_AGENT_YIELDED) stall = false;
   for (std::uint32_t i = 0; i < STALLPROF_ACTIVITY_BUFFERS; ++i) {
     std::atomic_ref<std::uint32_t> state(area.buffer[i].state);
     const std::uint32_t now = state.load(std::memory_order_acquire);
     const bool full = now == STALLPROF_BUFFER_FULL;
     if (!full && !(exited && now == STALLPROF_BUFFER_TAKEN)) continue;
-    if (hold && !exited) continue;
+    if ((hold || stall) && !exited) continue;
     const std::size_t bytes = full ? area.buffer[i].bytes : STALLPROF_ACTIVITY_BUFFER_BYTES;
     readBuffer(area, area.data[i], bytes, seen, !full);
     const std::uint64_t number = seen.full++ + seen.torn;
@@ -132,7 +135,11 @@ std::map<std::uint64_t, std::string> readNames(const AreaMemory& area) {
     stallprof_name n{};
     std::memcpy(&n, area.names + at, sizeof n);
     at += sizeof n;
-    names[n.number] = std::string(reinterpret_cast<const char*>(area.names + at), n.length);
+    if (n.number == 0) {  // no address is a name's any more
+      names.erase(names.lower_bound(STALLPROF_NAME_NUMBERS), names.end());
+      continue;
+    }
+    names.try_emplace(n.number, reinterpret_cast<const char*>(area.names + at), n.length);
     names[n.pointer] = names[n.number];
     at += (n.length + 7) & ~7u;
   }
@@ -213,6 +220,8 @@ int main(int argc, char** argv) {
       agent = argv[++i];
     else if (std::strcmp(argv[i], "--hold") == 0)
       hold = true;
+    else if (std::strcmp(argv[i], "--stall") == 0)
+      stall = true;
     else if (std::strcmp(argv[i], "--close-after") == 0)
       closeAfter = std::chrono::milliseconds(std::atol(argv[++i]));
   }

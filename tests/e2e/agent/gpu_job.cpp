@@ -10,7 +10,8 @@
 //   release retake  as the hook does, between two batches of launches
 //   tool tool-ends  another tool of the program subscribes to CUPTI, and leaves it
 //   late            no context before this word (else from the start)
-//   sleep=MS reset
+//   sleep=MS
+//   steps=S         a training of so long that asks the agent at each step whether a turn is due
 //   linger=MS       exit handlers of the program take that long, after all others
 //   threadless      no thread can be started when the context is made
 //   resume=MS       whenever it is stopped, it goes on after that long
@@ -97,7 +98,8 @@ void callAgent(const char* name) {
   std::printf("%s=%d\n", name, function());
 }
 
-// A training as the hook sees it: one thread launches, and says so when it has for a step.
+// A training as the hook sees it: one thread launches, and says so when it has for a step. Prints
+// how often the agent asked for a turn.
 void train(double seconds) {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
   void* agent = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
@@ -106,12 +108,17 @@ void train(double seconds) {
   const auto turn = reinterpret_cast<int (*)()>(
       agent != nullptr ? dlsym(agent, "stallprof_agent_turn") : nullptr);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  long turns = 0;
   while (std::chrono::steady_clock::now() < end) {
     for (int i = 0; i < 50; ++i) fakeLaunch(names[0].c_str(), 5'000);
     launched += 50;
-    if (due != nullptr && *static_cast<const volatile std::uint32_t*>(due) != 0) turn();
+    if (due != nullptr && *static_cast<const volatile std::uint32_t*>(due) != 0) {
+      turn();
+      ++turns;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  std::printf("turns=%ld\n", turns);
 }
 
 // As a thread that copies batches ahead, for as long as the program runs.
@@ -229,7 +236,6 @@ int main(int argc, char** argv) {
     if (is("sleep=")) nap(numberOf(word));
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
-    if (word == "reset") fakeReset();
     if (word == "beside") launchBeside();
     if (is("steps=")) train(std::atof(word.c_str() + 6));
     if (word == "keep") callAgent("stallprof_agent_keep");

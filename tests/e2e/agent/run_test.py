@@ -75,6 +75,7 @@ class UnderStallprof(unittest.TestCase):
         self.assertEqual(total([line for line in events['device_calls'] if 'Launch' in line],
                                'count'), 6000)
         self.assertTrue(any('source="gpu" state=full' in line for line in events['source']))
+        self.assertTrue(any(' name="NVIDIA Fake 9000"' in line for line in events['device']), events['device'])
 
     def test_a_clock_that_counts_ticks_of_the_cpu_loses_no_kernel(self):
         # Three a nanosecond, as torch's profiler leaves it; known from the third pair of clocks on.

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
 BUILD = os.environ['STALLPROF_BUILD']
 FAKES = os.path.join(BUILD, 'fakes')
@@ -15,7 +17,9 @@ HOOK = os.path.join(BUILD, 'lib/stallprof/hook')
 PYTHON = os.environ.get('STALLPROF_TORCH_PYTHON', '/usr/bin/python3')
 os.environ.setdefault('STALLPROF_HOOK', HOOK)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../hook'))
+sys.path.append(HOOK)
 from harness import EventMemory  # noqa: E402
+from stallprof_hook import agent  # noqa: E402
 
 PROGRAM = '''
 import ctypes, sys
@@ -103,6 +107,29 @@ class TorchProfiler(unittest.TestCase):
     def test_with_graphs_captured_no_window_ends(self):
         switches = self.run_program('graph', program=STEPS, on='7')['switches']
         self.assertEqual((len(switches), switches[1][0] - switches[0][0] > 3e9), (2, True))
+
+
+class Turns(unittest.TestCase):
+    """Where the hook lets the agent synchronize the device; torch is none."""
+
+    def may(self, group=None, capturing=False, devices=1, used=1):
+        torch = types.SimpleNamespace(
+            cuda=types.SimpleNamespace(is_current_stream_capturing=lambda: capturing, device_count=lambda: devices),
+            _C=types.SimpleNamespace(_cuda_hasPrimaryContext=lambda device: device < used))
+        distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: group is not None,
+                                            get_world_size=lambda: group)
+        with mock.patch.dict(sys.modules, {'torch.distributed': distributed}):
+            return agent._may_synchronize(torch)
+
+    def test_one_device_of_one_process_without_a_process_group(self):
+        self.assertTrue(self.may())
+        self.assertTrue(self.may(devices=4))
+        self.assertFalse(self.may(devices=4, used=2))
+        self.assertFalse(self.may(capturing=True))
+
+    def test_never_with_a_process_group_even_of_one_rank(self):
+        for ranks in (1, 2):
+            self.assertFalse(self.may(group=ranks), ranks)
 
 
 if __name__ == '__main__':

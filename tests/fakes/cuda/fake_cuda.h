@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A driver without a GPU: what the agent needs of libcuda.so.1 (cuInit with injection, versions,
- * UUIDs), and calls by which a test gives the device work. All work takes no time but the sleep
+ * A driver without a GPU: what the agent needs of libcuda.so.1 (cuInit with injection, its version,
+ * contexts), and calls by which a test gives the device work. All work takes no time but the sleep
  * that is asked for, and is reported to the tracer, the fake CUPTI, if one has registered. */
 #ifndef STALLPROF_TESTS_FAKE_CUDA_H
 #define STALLPROF_TESTS_FAKE_CUDA_H
@@ -20,21 +20,17 @@ struct fake_call { /* one call of the program into the driver or runtime */
 };
 
 struct fake_tracer {
-  void (*context)(int created);
+  void (*context)(void);                      /* one was made */
   void (*call)(const struct fake_call* call); /* after the call */
   void (*kernel)(const struct fake_call* call, const char* name, uint64_t start, uint64_t end);
   void (*copy)(const struct fake_call* call, int kind, int memory, uint64_t bytes);
   void (*sync)(const struct fake_call* call, int type);
   void (*graph)(const struct fake_call* call, uint64_t start, uint64_t end);
-  uint64_t (*launchCost)(void); /* ns that a launch takes longer now */
 };
 
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int* version);
-int cuDeviceGetCount(int* count);
-int cuDeviceGetUuid(unsigned char uuid[16], int device);
 int cuCtxCreate_v2(void** context, unsigned flags, int device);
-int cuCtxDestroy_v2(void* context);
 int cuCtxSynchronize(void);
 
 void fakeSetTracer(const struct fake_tracer* tracer);
@@ -43,7 +39,6 @@ void fakeGraph(uint64_t ns);                         /* cudaGraphLaunch */
 void fakeCopy(int kind, int memory, uint64_t bytes); /* cudaMemcpyAsync */
 void fakeSynchronize(uint64_t ns);                   /* cudaStreamSynchronize: sleeps */
 void fakeQuery(void);                                /* cudaGetDevice: of no interest */
-void fakeReset(void);                                /* cudaDeviceReset */
 
 #ifdef __cplusplus
 }

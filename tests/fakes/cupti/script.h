@@ -19,7 +19,6 @@
 //   steal@N                from that flush on, another tool has the buffers: none comes back
 //   fatal@N                at that flush CUPTI gives up, and says so
 //   invalid@N              from that flush on, kernels have no times: device memory ran out
-//   cost:kernel=NS         a launch takes so much longer while kernels are recorded
 //   clock:ahead@N          from that flush on, the clock is an hour ahead
 //   clock:ticks@N          ... counts ticks of 3 GHz since the host began, as under Kineto
 //   tool:NAME              who else is subscribed

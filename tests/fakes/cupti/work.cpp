@@ -8,16 +8,16 @@
 namespace fake {
 namespace {
 
-void onContext(int created) {
+void onContext() {
   State& s = state();
-  const std::uint32_t id = created != 0 ? 1 : 2;
+  constexpr std::uint32_t kCreated = 1;
   bool wanted;
   {
     const std::lock_guard lock(s.mutex);
-    wanted = s.callbacks.count((3u << 16) | id) != 0;
+    wanted = s.callbacks.count((3u << 16) | kCreated) != 0;
   }
   void* data[3] = {};
-  if (wanted) s.callback(s.user, 3, id, data);
+  if (wanted) s.callback(s.user, 3, kCreated, data);
 }
 
 struct Within {
@@ -97,12 +97,6 @@ void onSync(const fake_call* call, int type) {
   });
 }
 
-std::uint64_t launchCost() {
-  static const auto cost =
-      static_cast<std::uint64_t>(state().script.value("cost:kernel", state().flushes));
-  return cost != 0 && isOn(10) ? cost : 0;
-}
-
 void onGraph(const fake_call* call, std::uint64_t start, std::uint64_t end) {
   if (!isOn(51)) return;
   record(51, [&](std::uint8_t* at) {
@@ -117,7 +111,7 @@ void onGraph(const fake_call* call, std::uint64_t start, std::uint64_t end) {
 
 }  // namespace
 
-const fake_tracer tracer{onContext, onCall, onKernel, onCopy, onSync, onGraph, launchCost};
+const fake_tracer tracer{onContext, onCall, onKernel, onCopy, onSync, onGraph};
 
 void tellOfDevice() {
   record(8, [](std::uint8_t* at) {

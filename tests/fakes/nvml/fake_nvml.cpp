@@ -152,7 +152,6 @@ int nvmlInit_v2() {
   initialized = code == 0;
   return code;
 }
-int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* out, unsigned length) {
   const std::lock_guard lock(mutex);
   if (const int code = enter("nvmlSystemGetDriverVersion"); code != 0) return code;

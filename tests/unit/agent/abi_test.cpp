@@ -81,6 +81,7 @@ static_assert(offsetof(cupti::GraphRecord, stream) == offsetof(CUpti_ActivityGra
 static_assert(offsetof(cupti::DeviceRecord, multiprocessors) ==
                   offsetof(CUpti_ActivityDevice4, numMultiprocessors) &&
               offsetof(cupti::DeviceRecord, uuid) == offsetof(CUpti_ActivityDevice4, uuid) &&
+              offsetof(cupti::DeviceRecord, name) == offsetof(CUpti_ActivityDevice4, name) &&
               sizeof(cupti::DeviceRecord) + offsetof(cupti::DeviceMigPart, uuid) ==
                   offsetof(CUpti_ActivityDevice4, migUuid));
 static_assert(offsetof(CallbackData, site) == offsetof(CUpti_CallbackData, callbackSite) &&
