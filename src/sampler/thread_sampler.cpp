@@ -2,6 +2,7 @@
 #include "sampler/thread_sampler.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace stallprof {
@@ -135,6 +136,7 @@ void ThreadSampler::sample(Watched& thread, Nanos now, EventOut& out) {
                                ? std::string()
                                : threadPath(root_, thread.task.pid, thread.task.tid, "schedstat");
   const auto stat = parseSchedStat(thread.sched.read(path, buffer, fds_));
+  if (!stat && lacksMeans(errno)) return;  // asked again at its next turn
   if (!stat) {  // ESRCH from a kept descriptor, ENOENT else: it has ended
     thread.gone = true;
     setQuick(thread, false);

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "event/get_next.h"
+#include "event/sampled_events.h"
 
 namespace stallprof {
 namespace {
@@ -161,6 +161,7 @@ Seen WaitReader::readWithoutSyscall(const Thread& thread, EventOut& out) const {
 
 void WaitReader::eachSecond(const ProcessTree& tree, Nanos now, EventOut& out) {
   openFiles_.sample(tree, now, out);
+  getNexts_.keep(tree.processes());
   getNexts_.report(now, out);
 }
 

@@ -2,6 +2,7 @@
 #include "launch/process/inherited.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ Inherited Inherited::take() {
   ::sigaction(SIGCHLD, &byDefault, &state.child_);
   const itimerval stopped{};
   for (int i = 0; i < 3; ++i) ::setitimer(kTimers[i], &stopped, &state.timers_[i]);
+  ::prctl(PR_GET_PDEATHSIG, &state.deathSignal_);
   fillStandardDescriptors();
   return state;
 }
@@ -57,6 +59,7 @@ void Inherited::restore() const {
     const timeval& left = timers_[i].it_value;
     if (left.tv_sec != 0 || left.tv_usec != 0) ::setitimer(kTimers[i], &timers_[i], nullptr);
   }
+  if (deathSignal_ != 0) ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(deathSignal_));
   ::sigaction(SIGCHLD, &child_, nullptr);
   setSignalMask(mask_);  // last: a signal that waited takes effect here, as on the command
 }

@@ -29,17 +29,20 @@ SignalMask setSignalMask(SignalMask mask);
 class Inherited {
  public:
   // Blocks every signal but job control; SIGCHLD to its default (else there is no status to wait
-  // for); stops interval timers (fork would lose them, and they are the command's); and puts
-  // close-on-exec placeholders where 0, 1 or 2 are closed, so that no descriptor of ours lands
-  // there.
+  // for); stops interval timers (fork would lose them, and they are the command's); notes the
+  // parent-death signal, which fork clears; and puts close-on-exec placeholders where 0, 1 or 2 are
+  // closed, so that no descriptor of ours lands there.
   [[nodiscard]] static Inherited take();
-  // Async-signal-safe.
+  // Async-signal-safe. The command has the front as its parent, so its parent-death signal comes
+  // when the front dies. The front got its own at the caller's death: SIGKILL ends both, any other
+  // is passed on.
   void restore() const;
 
  private:
   SignalMask mask_ = 0;
   struct sigaction child_ {};
   itimerval timers_[3] = {};
+  int deathSignal_ = 0;  // of the parent; 0: none
 };
 
 }  // namespace stallprof

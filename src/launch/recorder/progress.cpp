@@ -49,7 +49,7 @@ void Progress::put(const Event& event) {
 void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count) {
   if (seen_.size() >= kMaxThreads && !seen_.contains({kind, thread.value})) return;
   Seen& seen = seen_[{kind, thread.value}];
-  if (seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
+  if (lines_ && seen.last >= Nanos(0) && at > seen.last && seen.gaps.size() < kMaxGaps)
     seen.gaps.push_back((at - seen.last) / count);
   if (seen.first < Nanos(0)) seen.first = at;
   seen.last = at;

@@ -20,9 +20,9 @@ namespace stallprof {
 // and then about a run whose stderr is a log. One thread.
 class Progress : public EventOut {
  public:
-  // `awaited`: names of settings that the hook is to change.
-  explicit Progress(EventOut& out, const std::vector<std::string>& awaited = {})
-      : out_(out), awaited_(awaited.begin(), awaited.end()) {}
+  // `awaited`: names of settings that the hook is to change. `lines`: line() will be called.
+  explicit Progress(EventOut& out, const std::vector<std::string>& awaited = {}, bool lines = true)
+      : out_(out), lines_(lines), awaited_(awaited.begin(), awaited.end()) {}
 
   StringId intern(std::string_view text) override;
   std::string_view textOf(StringId id) const override { return out_.textOf(id); }
@@ -55,7 +55,7 @@ class Progress : public EventOut {
     std::uint64_t before = 0;            // the first step of an optimizer
     std::uint64_t calls = 0;             // of several steps or one
     Nanos wait{}, first{-1}, last{-1};
-    std::vector<Nanos> gaps;               // from one to the next
+    std::vector<Nanos> gaps;               // from one to the next; only for lines
     std::array<Nanos, kPaceSteps> ends{};  // when the last ones came
   };
   // Batches come first: an optimizer's steps count where no loader is seen.
@@ -65,6 +65,7 @@ class Progress : public EventOut {
   [[nodiscard]] const Seen* busiest(bool fromUpdate) const;
 
   EventOut& out_;
+  const bool lines_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;
   std::uint64_t taken_ = 0;
   unsigned workers_ = 0;

@@ -115,7 +115,8 @@ bool Recorder::prepare() {
   }
   writer_ = std::move(writer).value();
   log_ = std::make_unique<RecorderLog>(*writer_, plan_);
-  progress_ = std::make_unique<Progress>(*log_, namesOf(plan_.options.overrides));
+  progress_ = std::make_unique<Progress>(*log_, namesOf(plan_.options.overrides),
+                                         plan_.options.progressEvery > Nanos(0));
   nextProgress_ = now() + plan_.options.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
   if (!plan_.attached) ready.text = prepareMemory();

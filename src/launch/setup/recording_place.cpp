@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -39,11 +40,14 @@ std::string inUsualPlace(const std::string& name, const std::vector<std::string>
 Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
   for (const auto& report : reports) {
     if (report.file.empty()) continue;
+    std::error_code ignored;
     const auto parent = std::filesystem::path(report.file).parent_path().string();
-    if (std::filesystem::is_directory(report.file) ||
-        ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
-      return Error{Error::Kind::kIo, "cannot write the report " + inQuotes(report.file) + ": " +
-                                         errnoText(errno == 0 ? EISDIR : errno)};
+    const int error = std::filesystem::is_directory(report.file, ignored) ? EISDIR
+                      : writable(parent.empty() ? "." : parent)           ? 0
+                                                                          : errno;
+    if (error != 0)
+      return Error{Error::Kind::kIo,
+                   "cannot write the report " + inQuotes(report.file) + ": " + errnoText(error)};
   }
   return Done{};
 }

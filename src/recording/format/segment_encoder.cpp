@@ -50,6 +50,16 @@ void SegmentEncoder::note(const Event& event) {
 void SegmentEncoder::encode(const Event& event) {
   std::visit([this](const auto& payload) { prepare(payload); }, event.payload);
   append(event);
+  forgetEnded(event);
+}
+
+// It is announced by now, so what else names it in this segment needs nothing of it; and in the
+// next one it would be forgotten.
+void SegmentEncoder::forgetEnded(const Event& event) {
+  if (const auto* process = std::get_if<ProcessGone>(&event.payload))
+    processes_.erase(process->process.value);
+  else if (const auto* thread = std::get_if<ThreadGone>(&event.payload))
+    threads_.erase(thread->thread.value);
 }
 
 // An identity's own event is what announces it: nothing is put before it but its strings and the

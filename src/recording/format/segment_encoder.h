@@ -47,8 +47,8 @@ class SegmentEncoder {
   // All that is encoded and not popped.
   [[nodiscard]] std::size_t bytes() const { return cutBytes_ + open_.payload.size(); }
   [[nodiscard]] std::uint64_t events() const;
-  // Begins the next segment: nothing is defined, identities that ended are forgotten, and so are
-  // frames of the former one that were not popped.
+  // Begins the next segment: nothing is defined, identities whose end was not encoded are
+  // forgotten, too, and so are frames of the former one that were not popped.
   void beginSegment();
 
   // Names that became "(other)" since the last call.
@@ -71,6 +71,7 @@ class SegmentEncoder {
   template <class P>
   void prepare(const P& payload);
   void append(const Event& event);
+  void forgetEnded(const Event& event);
 
   Strings strings_;
   const std::size_t stringBytes_, frameBytes_;

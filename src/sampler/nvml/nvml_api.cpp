@@ -106,7 +106,6 @@ Result<Api> load(const std::string& name) {
                       find(library, api.handleByIndex, "nvmlDeviceGetHandleByIndex_v2") &&
                       find(library, api.uuid, "nvmlDeviceGetUUID");
   if (!usable) return Error{Error::Kind::kUnsupported, name + " is too old: it has no nvmlInit_v2"};
-  find(library, api.shutdown, "nvmlShutdown");
   find(library, api.driverVersion, "nvmlSystemGetDriverVersion");
   find(library, api.name, "nvmlDeviceGetName");
   find(library, api.capability, "nvmlDeviceGetCudaComputeCapability");

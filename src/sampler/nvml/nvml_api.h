@@ -150,7 +150,6 @@ enum Metric : std::uint32_t {
 // Entry points; null where the library is too old for one.
 struct Api {
   int (*init)();
-  int (*shutdown)();
   int (*driverVersion)(char*, unsigned);
   int (*count)(unsigned*);
   int (*handleByIndex)(unsigned, Device*);

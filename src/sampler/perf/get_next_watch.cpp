@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
+#include <unordered_set>
 
 #include "sampler/proc/proc_file.h"
 #include "sampler/python/runtime/elf_image.h"
@@ -157,8 +159,7 @@ GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid,
 }
 
 struct GetNextWatch::Process {
-  explicit Process(std::uint32_t pid) : memory(pid) {}
-  python::ProcessMemory memory;
+  std::optional<python::ProcessMemory> memory;  // a descriptor: only where the code is known
   GetNextCode code;
   std::vector<GetNextCode::Range> mapped;  // of TensorFlow's library
   Nanos next{};                            // when to search for TensorFlow again
@@ -188,7 +189,7 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
   if (stack == 0 || !isLive(root_)) return false;
   if (processes_.size() >= kMaxProcesses && !processes_.contains(id)) processes_.clear();
   auto& process = processes_[id];
-  if (!process) process = std::make_unique<Process>(pid);
+  if (!process) process = std::make_unique<Process>();
   const bool known = process->code.known();
   if (!known && now < process->next) return false;
   if (process->threads.size() >= kMaxThreads) process->threads.clear();
@@ -199,8 +200,9 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
                                   [&](const Place& p) { return p.stack == stack; });
   const bool met = place != thread.outside.end();
   if (met && ++place->met % kTrusted != 0) return false;
+  if (!process->memory) process->memory.emplace(pid);
   std::array<std::uint64_t, kStackBytes / 8> buffer;
-  const auto words = readStack(process->memory, stack, buffer);
+  const auto words = readStack(*process->memory, stack, buffer);
   const auto found = process->code.scan(words);
   thread.worker.learn(found, words, stack & ~std::uint64_t{7}, process->mapped);
   if (found.inside && met) thread.outside.erase(place);
@@ -214,15 +216,22 @@ bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t 
 bool GetNextWatch::runsInside(ProcessId id, std::uint32_t tid) {
   if (found_ == 0) return false;
   const auto process = processes_.find(id);
-  if (process == processes_.end() || !process->second->code.known()) return false;
+  if (process == processes_.end() || !process->second->memory) return false;
   const auto thread = process->second->threads.find(tid);
   if (thread == process->second->threads.end()) return false;
   const GetNextWorker& worker = thread->second.worker;
   if (worker.loop < kWorkerBytes) return false;
   std::array<std::uint64_t, kWorkerBytes / 8 + 1> words;
   const std::size_t count = (worker.loop - worker.begin()) / 8 + 1;
-  return process->second->memory.readBytes(worker.begin(), words.data(), count * 8) &&
+  return process->second->memory->readBytes(worker.begin(), words.data(), count * 8) &&
          worker.inside(process->second->code, {words.data(), count});
+}
+
+void GetNextWatch::keep(const std::vector<LiveProcess>& alive) {
+  if (processes_.empty()) return;
+  std::unordered_set<ProcessId> kept;
+  for (const LiveProcess& process : alive) kept.insert(process.id);
+  std::erase_if(processes_, [&](const auto& entry) { return !kept.contains(entry.first); });
 }
 
 void GetNextWatch::report(Nanos now, EventOut& out) {

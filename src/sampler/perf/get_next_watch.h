@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "event/event_out.h"
+#include "sampler/processes/live_processes.h"
 #include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof {
@@ -73,6 +74,8 @@ class GetNextWatch {
   // A thread that runs, or waits for a CPU: known for those that do nothing but get-nexts and what
   // follows from them.
   [[nodiscard]] bool runsInside(ProcessId process, std::uint32_t tid);
+  // Forgets all processes but these, and what is kept open of them.
+  void keep(const std::vector<LiveProcess>& alive);
 
   // The source `tfdata_get_next`, once there is a TensorFlow to examine and whenever that
   // changes.
@@ -92,7 +95,8 @@ class GetNextWatch {
 
   std::string root_;
   std::unordered_map<ProcessId, std::unique_ptr<Process>> processes_;
-  std::size_t found_ = 0, blind_ = 0;  // processes with TensorFlow; of those, that do not show it
+  // Of all processes so far: those with TensorFlow, and of those the ones that do not show it.
+  std::size_t found_ = 0, blind_ = 0;
   std::size_t reportedFound_ = 0, reportedBlind_ = 0;
 };
 

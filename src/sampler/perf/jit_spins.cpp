@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "machine_code/spin_code.h"
+#include "machine_code/code_patterns.h"
 
 namespace stallprof {
 

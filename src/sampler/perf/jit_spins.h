@@ -11,8 +11,8 @@ namespace stallprof {
 
 // Code made at run time that waits in a loop without giving up its CPU: oneDNN writes the barriers
 // of its thread pools into its kernels, where no symbol distinguishes them from the work. Found by
-// the process's memory around a sampled instruction (machine_code/spin_code.h); false where that
-// cannot be read, as within kSpinNear of a mapping's ends.
+// the process's memory around a sampled instruction (machine_code/code_patterns.h); false where
+// that cannot be read, as within kSpinNear of a mapping's ends.
 class JitSpins {
  public:
   // Read between two calls of forget(), 2 us each: a thread that waits is sampled in few places.

@@ -100,9 +100,9 @@ void NativeSampler::followThreads(Nanos now, EventOut& out) {
     for (const LiveThread& thread : process.threads)
       threads.push_back(static_cast<pid_t>(thread.tid));
   if (!samples_.follow(threads, drained_) && !std::exchange(incomplete_, true))
-    emitSource(
-        out, now, "native_samples", Coverage::kPartial,
-        "an event a thread, and not for all: some were refused, or are past the first 1,024");
+    emitSource(out, now, "native_samples", Coverage::kPartial,
+               "an event a thread, and not for all: some were refused, or are past the first " +
+                   std::to_string(samples_.threadLimit()));
 }
 
 void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {

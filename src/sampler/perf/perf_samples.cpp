@@ -86,6 +86,8 @@ std::vector<pid_t> tasksOf(pid_t command) {
 
 }  // namespace
 
+PerfSamples::PerfSamples() : threadLimit_(std::min(kMaxThreads, keptFdLimit(0.20))) {}
+
 // One event a task, all into the ring of the first. 0, or the errno of who refused.
 int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes, int cpu) {
   PerfRing ring;
@@ -107,8 +109,10 @@ int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& at
 int PerfSamples::openEach(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   attributes_ = describe(period, false, kernel, buildIds);
   rings_.clear();
-  for (const pid_t task : tasks)
+  for (const pid_t task : tasks) {
+    if (rings_.size() == threadLimit_) break;  // follow() says that the others have none
     if (const int error = openThread(task); error != 0 && error != ESRCH) return error;
+  }
   return rings_.empty() ? ESRCH : 0;
 }
 
@@ -125,7 +129,7 @@ bool PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>
   bool all = true;
   std::set<int> wanted;
   for (const pid_t thread : threads) {
-    if (wanted.size() == kMaxThreads) {
+    if (wanted.size() == threadLimit_) {
       all = false;
       break;
     }
@@ -258,6 +262,8 @@ void PerfSamples::enable(bool on) {
 
 void PerfSamples::stop() {
   enable(false);
+  for (auto& [key, ring] : rings_) drainRing(ring);
+  rings_.clear();
   attributes_.reset();
   nextDraw_ = Nanos::max();
 }

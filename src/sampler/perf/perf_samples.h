@@ -32,7 +32,7 @@ class PerfSamples {
  public:
   static constexpr std::size_t kMaxThreads = 1024;  // with an event each: a descriptor and 20 KiB
 
-  PerfSamples() = default;
+  PerfSamples();
   PerfSamples(const PerfSamples&) = delete;
 
   // While the command is held; where it runs already, on every thread of it and of its descendants
@@ -45,10 +45,14 @@ class PerfSamples {
   [[nodiscard]] std::uint64_t takeLost();
   // No samples, nor births, execs and mappings, until `on` again; what was taken can be drained.
   void enable(bool on);
-  // No more samples; what was taken can still be drained.
+  // No more samples; what was taken can still be drained. The events are closed: one that is only
+  // disabled is inherited all the same, and holds up each birth.
   void stop();
 
-  // Only with an event a thread: opens those of `threads` that are new, up to kMaxThreads, and
+  // How many threads get an event of their own, where each needs one: kMaxThreads, or fewer where
+  // this process may have few descriptors.
+  [[nodiscard]] std::size_t threadLimit() const { return threadLimit_; }
+  // Only with an event a thread: opens those of `threads` that are new, up to threadLimit(), and
   // closes the others'. Call it as threads come and go. False: some thread got none now.
   [[nodiscard]] bool follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records);
   [[nodiscard]] bool eachThread() const { return eachThread_; }
@@ -68,6 +72,7 @@ class PerfSamples {
   void draw(Nanos now);
   void refuse(int error);
 
+  const std::size_t threadLimit_;
   std::map<int, PerfRing> rings_;  // by CPU, or by thread
   std::set<int> refused_;          // threads that got no event
   bool eachThread_ = false, opened_ = false;

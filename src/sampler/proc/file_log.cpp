@@ -123,20 +123,22 @@ bool FileLog::mayReport(Nanos now) {
   return reported_ < kPerSecond && ++reported_ > 0;
 }
 
-std::string FileLog::shortName(const std::string& path) {
+std::string FileLog::shortName(const std::string& path) const {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return path;
   const std::string directory = path.substr(0, slash);
-  if (directories_.size() >= kFilesKept) directories_.clear();
-  return directories_[directory] > kNamed ? directory + "/*" : path;
+  const auto files = directories_.find(directory);
+  return files != directories_.end() && files->second > kNamed ? directory + "/*" : path;
 }
 
 void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now,
                    EventOut& out) {
   if (files_.size() >= kFilesKept) files_.clear();
   const auto [found, fresh] = files_.try_emplace(file.name);
-  if (const std::size_t slash = file.name.rfind('/'); fresh && slash != std::string::npos)
+  if (const std::size_t slash = file.name.rfind('/'); fresh && slash != std::string::npos) {
+    if (directories_.size() >= kFilesKept) directories_.clear();
     ++directories_[file.name.substr(0, slash)];
+  }
   Entry& entry = found->second;
   entry.waits += more.waits;
   entry.onward += more.onward;

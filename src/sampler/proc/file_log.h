@@ -69,11 +69,11 @@ class FileLog {
   };
   void note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now, EventOut& out);
   bool mayReport(Nanos now);
-  [[nodiscard]] std::string shortName(const std::string& path);
+  [[nodiscard]] std::string shortName(const std::string& path) const;
 
   Mounts& mounts_;
   std::unordered_map<std::string, Entry> files_;  // of this second or reported before; bounded
-  std::unordered_map<std::string, std::uint32_t> directories_;
+  std::unordered_map<std::string, std::uint32_t> directories_;  // files seen there; bounded
   Nanos second_{};
   int reported_ = 0;
 };

@@ -94,6 +94,8 @@ std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t
   return processPath(root, pid, "task/" + std::to_string(tid) + "/").append(file);
 }
 
+bool lacksMeans(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
 bool forEachNumber(const std::string& path, const std::function<void(std::uint32_t)>& use) {
   DIR* directory = ::opendir(path.c_str());
   if (directory == nullptr) return false;

@@ -13,8 +13,9 @@
 
 namespace stallprof {
 
-// How many descriptors a sampler may keep open: a share of the soft RLIMIT_NOFILE, so that all
-// samplers together stay below half of it and the recording never lacks one.
+// How many descriptors a sampler may keep open: a share of the soft RLIMIT_NOFILE. The shares of
+// all samplers together stay below three quarters of it (a half, where threads have no events of
+// their own), so that the recording never lacks one.
 [[nodiscard]] std::size_t keptFdLimit(double share);
 
 // Counts the descriptors kept open by one sampler.
@@ -73,6 +74,10 @@ class KeptFiles {
                                       std::string_view file);
 [[nodiscard]] std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,
                                      std::string_view file);
+
+// Whether the error says that we are short of descriptors or memory, and nothing of the file: it
+// may be there all the same.
+[[nodiscard]] bool lacksMeans(int error);
 
 // Calls `use` for each entry of a directory that is a number: processes, threads, descriptors.
 // False: the directory cannot be read.

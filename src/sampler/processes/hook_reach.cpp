@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -117,6 +118,17 @@ void HookReach::sample(Nanos now, EventOut& out) {
     return emitSource(out, now, "hook", Coverage::kPartial,
                       "process " + std::to_string(process.pid) + " (" + process.comm + ") " + why);
   }
+  forgetEnded();
+}
+
+// Seldom: a job may start a process for each of millions of files.
+void HookReach::forgetEnded() {
+  constexpr std::size_t kFew = 64;
+  const auto& alive = tree_.processes();
+  if (asked_.size() <= 2 * alive.size() + kFew) return;
+  std::unordered_set<std::uint32_t> kept;
+  for (const LiveProcess& process : alive) kept.insert(process.id.value);
+  std::erase_if(asked_, [&](const auto& entry) { return !kept.contains(entry.first); });
 }
 
 }  // namespace stallprof

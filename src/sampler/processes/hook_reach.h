@@ -32,6 +32,7 @@ class HookReach : public Sampler {
   std::string root_, events_;
   const ProcessTree& tree_;
   [[nodiscard]] std::string whyNotLoaded(const LiveProcess& process) const;
+  void forgetEnded();
 
   std::unordered_map<std::uint32_t, std::string> asked_;  // ProcessId -> the program it ran then
   bool said_ = false;

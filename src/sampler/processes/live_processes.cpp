@@ -23,7 +23,7 @@ const LiveThread* LiveProcess::thread(std::uint32_t tid) const {
 
 void LiveProcess::add(const LiveThread& thread) {
   threads.push_back(thread);
-  if (threads.size() <= kFew) return;
+  if (byTid_.empty() && threads.size() <= kFew) return;
   for (std::size_t i = byTid_.empty() ? 0 : threads.size() - 1; i < threads.size(); ++i)
     byTid_[threads[i].tid] = static_cast<std::uint32_t>(i);
 }

@@ -33,7 +33,8 @@ struct LiveProcess {
   static constexpr std::size_t kFew = 64;
   [[nodiscard]] std::size_t indexOf(std::uint32_t tid) const;  // threads.size(): none
 
-  std::unordered_map<std::uint32_t, std::uint32_t> byTid_;  // empty up to kFew
+  // Empty until there are more than kFew; from then on it has every thread, however few are left.
+  std::unordered_map<std::uint32_t, std::uint32_t> byTid_;
 };
 
 // What the ProcessTree keeps beside a LiveProcess.

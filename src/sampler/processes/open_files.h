@@ -10,7 +10,8 @@ namespace stallprof {
 
 // Files that the job holds open for reading, found without waiting for anybody to block in them:
 // reads from the page cache never block, and what kind of file system they come from must be known
-// all the same. A few processes and descriptors a second, in turn.
+// all the same. A few processes and descriptors a second, in turn; less often where these have very
+// many descriptors, as all of a process are listed.
 class OpenFiles {
  public:
   OpenFiles(std::string root, FdClassifier& classifier, FileLog& files)
@@ -26,6 +27,7 @@ class OpenFiles {
   FdClassifier& classifier_;
   FileLog& files_;
   std::size_t turn_ = 0;
+  Nanos next_{};
 };
 
 }  // namespace stallprof

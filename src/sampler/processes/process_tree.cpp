@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "sampler/processes/process_image.h"
@@ -118,8 +119,10 @@ void ProcessTree::announceNew() {
 void ProcessTree::listThreads(LiveProcess& process) {
   std::vector<std::uint32_t> tids;
   if (!forEachNumber(processPath(root_, process.pid, "task"),
-                     [&](std::uint32_t tid) { tids.push_back(tid); }))
+                     [&](std::uint32_t tid) { tids.push_back(tid); })) {
+    live_.watchOf(process).links = 0;  // to be listed again, where it has not ended
     return;
+  }
   const bool first = process.threads.size() == 1 && !live_.watchOf(process).announced;
   std::unordered_set<std::uint32_t> known;  // thousands of threads: no search for each
   for (const LiveThread& thread : process.threads) known.insert(thread.tid);
@@ -165,7 +168,12 @@ void ProcessTree::checkProcess(std::size_t index, bool all) {
   const bool young = !hears() && now_ - process.since < kYoung;
   if (!all && !young && !list && !watch.suspect) return;
 
+  errno = 0;
   const auto stat = quickStatOf(root_, process.pid);
+  if (!stat && lacksMeans(errno)) {  // it may well live: to be asked again
+    if (list) watch.links = 0;
+    return;
+  }
   const bool over = !stat || (process.startTicks != 0 && stat->startTicks != process.startTicks) ||
                     ((stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1);
   if (over) return remove(process, now_);
@@ -271,7 +279,10 @@ ProcessId ProcessTree::processOf(std::uint32_t pid, std::uint64_t startTicks) {
   if (const LiveProcess* process = live_.find(pid); process != nullptr && same(process->startTicks))
     return process->id;
   if (const auto* exited = exited_.find(pid, startTicks)) return exited->id;
-  if (const auto stat = statOf(root_, pid); stat && same(stat->startTicks)) {
+  errno = 0;
+  const auto stat = statOf(root_, pid);
+  if (!stat && lacksMeans(errno)) return {};  // it may well live: the next record names it
+  if (stat && same(stat->startTicks)) {
     if (LiveProcess* before = live_.find(pid)) remove(*before, now_);  // its number was given away
     LiveProcess& process = add(*stat, bornAt(stat->startTicks));
     announcer_.readImage(process, live_.watchOf(process), false);
@@ -314,8 +325,10 @@ bool ProcessTree::gone(std::uint32_t pid, std::uint64_t startTicks) const {
   };
   if (const LiveProcess* process = live_.find(pid); process != nullptr && same(process->startTicks))
     return false;
+  errno = 0;
   const auto stat = statOf(root_, pid);
-  return !stat || !same(stat->startTicks) || stat->state == 'Z' || stat->state == 'X';
+  if (!stat) return !lacksMeans(errno);
+  return !same(stat->startTicks) || stat->state == 'Z' || stat->state == 'X';
 }
 
 }  // namespace stallprof

@@ -56,11 +56,12 @@ class ProcessTree : public Sampler {
 
   // Names for records that come from inside the job (hook, agent): dead lives are found too. A pid
   // not seen yet is registered and announced through the EventOut of the last sample. startTicks 0:
-  // not known, the latest life of that pid. None, where a job has named thousands that nobody saw:
-  // the numbers are its own.
+  // not known, the latest life of that pid. None, where a job has named thousands that nobody saw
+  // (the numbers are its own), and where there is no descriptor or memory to find out.
   ProcessId processOf(std::uint32_t pid, std::uint64_t startTicks);
   ThreadId threadOf(ProcessId process, std::uint32_t tid);
-  // That life of the pid has ended (or cannot be found alive).
+  // That life of the pid has ended (or cannot be found alive). False where there is no descriptor
+  // or memory to find out: what it still writes would be lost.
   [[nodiscard]] bool gone(std::uint32_t pid, std::uint64_t startTicks) const;
 
   // Valid until the next non-const call.

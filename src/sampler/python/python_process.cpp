@@ -82,7 +82,7 @@ void PythonProcess::attach(Nanos now) {
 
 void PythonProcess::begin(const Runtime& runtime, Interpreters found, Nanos now) {
   interpreters_.emplace(std::move(found));
-  nodes_.emplace(interpreters_->layout(), runtime.codeType, shared_.codes, shared_.tree);
+  nodes_.emplace(interpreters_->layout(), runtime.codeType, shared_.tree);
   lock_.emplace(*interpreters_);
   runtime_ = runtime.at;
   attachEvery_ = firstTry();

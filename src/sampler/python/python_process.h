@@ -29,7 +29,6 @@ struct Shared {
   RuntimeLocator locator;
   StackReader reader;
   StackTree tree;
-  std::uint32_t codes = 0;  // readings of code objects so far
   std::uint64_t torn = 0;  // samples of a stack that showed nothing to believe, since last reported
   std::function<void(Coverage, const std::string&)>
       report;  // what Python stacks can be seen, why not

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "event/event_out.h"
@@ -23,9 +22,9 @@ class StackNodes {
     Nanos since{};                 // when their code was last compared with the process
   };
 
-  // `tree` outlives it; the code object's as CodeCache takes them.
-  StackNodes(const Layout& layout, Address codeType, std::uint32_t& ids, StackTree& tree)
-      : codes_(layout, codeType, ids), tree_(tree) {}
+  // `tree` outlives it; the others are as CodeCache takes them.
+  StackNodes(const Layout& layout, Address codeType, StackTree& tree)
+      : codes_(layout, codeType), tree_(tree) {}
 
   // The node of the innermost of `frames` (outermost first; swapped into `thread`); none when some
   // frame's code cannot be read, or there is no frame.

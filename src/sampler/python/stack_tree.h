@@ -19,7 +19,6 @@ class StackTree {
   [[nodiscard]] StackId node(const StackSeen& frame, Nanos now, EventOut& out);
   // Frames asked for since the last call for which there was no room.
   [[nodiscard]] std::uint64_t takeFull() { return std::exchange(full_, 0); }
-  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 
  private:
   struct Key {

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,6 +26,22 @@ def named(pid):
     except OSError:
         return ""
 
+
+def runs(pid):
+    """A zombie, of which nothing runs any more, waits for whoever is init here."""
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+# Starts a command that is to be killed when it is itself.
+LAUNCHER = """
+import ctypes, signal, subprocess, sys
+libc = ctypes.CDLL(None)
+subprocess.call(sys.argv[1:], preexec_fn=lambda: libc.prctl(1, ctypes.c_ulong(signal.SIGKILL)))
+"""
 
 KILLS = int(os.environ.get("STALLPROF_KILLS", "200"))
 
@@ -108,6 +125,25 @@ class Kills(Case):
                 late += 1
                 self.assertLess(late, wanted, "no kill meets the front")
         print("figures: %d kills of the front, %d more came after its end" % (killed, late))
+
+    def test_a_command_that_is_to_die_with_its_launcher_does(self):
+        words, recording = self.words("sh", "-c", "echo $$ > pid; exec sleep 120")
+        launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, *words], cwd=self.dir,
+                                    start_new_session=True, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        self.addCleanup(self.kill_group, launcher.pid)
+        command = int(until(lambda: content(self.path("pid")).strip(), "the command"))
+        launcher.kill()
+        launcher.wait(60)
+        until(lambda: not runs(command), "the command's end")
+        until(lambda: "clean_end" in self.dump(recording), "the recorder's end")
+
+    @staticmethod
+    def kill_group(pid):
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
     def test_after_the_recorders_death_signals_still_come_once(self):
         log = self.path("log")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command is given what it would be given without us: a probe's facts, with and without."""
+import ctypes
 import os
 import pty
 import re
@@ -12,6 +13,8 @@ from harness import STALLPROF, Case, main, probe
 # Everything that may differ, and nothing else.
 DECLARED = re.compile(r"env (PYTHONPATH|STALLPROF_(EVENTS|RECORDING|ACTIVITY)|"
                       r"(CUDA|NVTX)_INJECTION64_PATH)=")
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 
 
 class Transparency(Case):
@@ -78,6 +81,12 @@ class Transparency(Case):
             signal.setitimer(signal.ITIMER_REAL, 50, 3)
         recorded = self.same(preexec_fn=arm, stdin=subprocess.DEVNULL)
         self.assertIn("timer 0 1 every 3", recorded)
+
+    def test_the_parents_death_signal_is_kept(self):
+        def arm():
+            LIBC.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
+        recorded = self.same(preexec_fn=arm, stdin=subprocess.DEVNULL)
+        self.assertTrue(any(" pdeathsig %d " % signal.SIGTERM in l for l in recorded), recorded)
 
     def test_group_session_and_terminal_are_the_callers(self):
         def on_terminal(words):

@@ -15,6 +15,14 @@ class Counter : public EventOut {
   int count = 0;
 };
 
+// A name's number is its length.
+class Lengths : public Counter {
+ public:
+  StringId intern(std::string_view text) override {
+    return StringId{static_cast<std::uint32_t>(text.size())};
+  }
+};
+
 Fetch fetchOf(std::uint32_t thread, Nanos duration) {
   return {.thread = ThreadId{thread}, .duration = duration};
 }
@@ -81,12 +89,7 @@ TEST_CASE("the pace of steps is known after some, of the thread that has most, b
 }
 
 TEST_CASE("settings are changed when the hook has reported each of them") {
-  class Names : public Counter {
-   public:
-    StringId intern(std::string_view text) override {
-      return StringId{static_cast<std::uint32_t>(text.size())};
-    }
-  } out;
+  Lengths out;
   Progress progress(out, {"num_workers", "in_order"});
   const auto report = [&](std::string_view name) {
     SettingChanged setting;

@@ -10,7 +10,7 @@
 namespace stallprof {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 std::vector<std::uint8_t> entry(std::uint32_t number, std::uint64_t pointer,
                                 std::string_view text) {
@@ -47,6 +47,30 @@ TEST_CASE("names are found by number and by pointer, up to the first entry that 
                                  after.size());
 }
 
+TEST_CASE("a name has further addresses, until CUPTI leaves the process with all of them") {
+  EventList out;
+  ActivityNames names;
+  CHECK(names.take(entry(1, 1ull << 40, "gemm"), out) == 0);
+  CHECK(names.take(entry(1, 2ull << 40, ""), out) == 0);
+  CHECK(names.numberOf(1ull << 40) == 1);
+  CHECK(names.numberOf(2ull << 40) == 1);
+  CHECK(names.take(entry(0, 0, ""), out) == 0);
+  CHECK(names.numberOf(1ull << 40) == 0);
+  CHECK(names.numberOf(2ull << 40) == 0);
+  CHECK(names.numberOf(1) == 1);
+  CHECK(names.take(entry(1, 3ull << 40, ""), out) == 0);
+  CHECK(names.take(entry(2, 1ull << 40, "add"), out) == 0);
+  CHECK(names.numberOf(3ull << 40) == 1);
+  CHECK(names.numberOf(1ull << 40) == 2);
+  CHECK(out.strings.at(names.at(1).text) == "gemm");
+  for (const std::uint32_t number : {0u, 1u}) {  // neither can have another text
+    ActivityNames others;
+    CHECK(others.take(entry(1, 1ull << 40, "gemm"), out) == 0);
+    const auto wrong = entry(number, 2ull << 40, "x");
+    CHECK(others.take(wrong, out) == wrong.size());
+  }
+}
+
 void turn(AreaControl& area, std::uint64_t at, std::uint32_t on) {
   area.onoff[area.switchHead++ % STALLPROF_ACTIVITY_SWITCHES] = {at, on, 0};
 }
@@ -78,13 +102,13 @@ TEST_CASE("what was traced is known between switches, and not where switches wer
 TEST_CASE("a device counts in the budget once it is used, and a graph is of its context's device") {
   EventList out;
   ActivityBudget budget;
-  const std::size_t alone = budget.spansIn(Nanos(kSecond));
+  const std::size_t alone = budget.spansIn(Nanos(kSecondNs));
   {
     ActivityDevices devices(budget);
     devices.setUsed(*devices.at(0));
     devices.setUsed(*devices.at(0));
     devices.setUsed(*devices.at(5));
-    CHECK(budget.spansIn(Nanos(kSecond)) < alone);
+    CHECK(budget.spansIn(Nanos(kSecondNs)) < alone);
     CHECK(devices.at(ActivityDevices::kMaxDevices) == nullptr);
     ActivityRecord record;
     record.device = 5;
@@ -96,7 +120,7 @@ TEST_CASE("a device counts in the budget once it is used, and a graph is of its 
     devices.at(5)->name = out.intern("GPU-x");
     CHECK(out.strings.at(devices.nameOf(5, out)) == "GPU-x");
   }
-  CHECK(budget.spansIn(Nanos(kSecond)) == alone);
+  CHECK(budget.spansIn(Nanos(kSecondNs)) == alone);
   ActivityDevice details;
   details.uuid[15] = 0xab;
   CHECK(ActivityDevices::uuidText(details) == "GPU-00000000-0000-0000-0000-0000000000ab");
@@ -105,30 +129,30 @@ TEST_CASE("a device counts in the budget once it is used, and a graph is of its 
 TEST_CASE("details begin three seconds after the first work, and again after a minute") {
   ActivityBudget budget;
   ActivityDetails details(budget);
-  details.setRate(100, kSecond);
-  details.plan(1 * kSecond, 0, 0, true);
-  details.plan(3 * kSecond, 1 * kSecond, 0, true);
-  details.plan(4 * kSecond, 1 * kSecond, 0, false);
+  details.setRate(100, kSecondNs);
+  details.plan(1 * kSecondNs, 0, 0, true);
+  details.plan(3 * kSecondNs, 1 * kSecondNs, 0, true);
+  details.plan(4 * kSecondNs, 1 * kSecondNs, 0, false);
   CHECK(details.intervals().empty());
-  details.plan(4 * kSecond, 1 * kSecond, 0, true);
+  details.plan(4 * kSecondNs, 1 * kSecondNs, 0, true);
   REQUIRE(details.intervals().size() == 1);
-  CHECK(details.within({4 * kSecond, 5 * kSecond}));
-  CHECK(details.within({13 * kSecond, 15 * kSecond}));
-  CHECK_FALSE(details.within({14 * kSecond, 15 * kSecond}));
-  details.plan(30 * kSecond, 1 * kSecond, 29 * kSecond, true);
+  CHECK(details.within({4 * kSecondNs, 5 * kSecondNs}));
+  CHECK(details.within({13 * kSecondNs, 15 * kSecondNs}));
+  CHECK_FALSE(details.within({14 * kSecondNs, 15 * kSecondNs}));
+  details.plan(30 * kSecondNs, 1 * kSecondNs, 29 * kSecondNs, true);
   CHECK(details.intervals().empty());
-  details.plan(64 * kSecond, 1 * kSecond, 63 * kSecond, true);
+  details.plan(64 * kSecondNs, 1 * kSecondNs, 63 * kSecondNs, true);
   CHECK(details.intervals().size() == 1);
 }
 
 TEST_CASE("details are cut after a second where far more is paid than was foreseen") {
   ActivityBudget budget;
   ActivityDetails details(budget);
-  details.setRate(100, kSecond);
-  details.plan(10 * kSecond, 1, 0, true);
+  details.setRate(100, kSecondNs);
+  details.plan(10 * kSecondNs, 1, 0, true);
   details.pay(2'000'000);
-  details.plan(11 * kSecond, 1, 10 * kSecond, true);
-  CHECK(details.intervals().front().end == 11 * kSecond);
+  details.plan(11 * kSecondNs, 1, 10 * kSecondNs, true);
+  CHECK(details.intervals().front().end == 11 * kSecondNs);
 }
 
 }  // namespace

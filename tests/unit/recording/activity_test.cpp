@@ -30,7 +30,7 @@ constexpr std::uint64_t kEpoch = 1'700'000'000'000'000'000u;
 
 // An activity memory, the agent's side of it, and identities: process = pid, thread = tid. Times
 // are ns after `base`, the instant the recorder began.
-struct Bench {
+struct ActivityBench {
   Nanos began = now();
   std::unique_ptr<ActivityMemory> memory = std::move(ActivityMemory::create()).value();
   AreaWriter agent{memory->path(static_cast<std::uint32_t>(::getpid()))};
@@ -76,7 +76,7 @@ struct Bench {
 TEST_CASE("what an agent hands over becomes device events, in every CUPTI's layout") {
   for (const std::uint32_t version : {18u, 19u, 26u, 130000u}) {
     INFO("cuptiGetVersion " << version);
-    Bench bench;
+    ActivityBench bench;
     bench.start(version);
     const std::uint32_t gemm = bench.agent.name(0x7f0000001000, "_Z4gemmPf");
     const std::uint32_t nccl = bench.agent.name(0x7f0000002000, "_Z31ncclDevKernel_AllReducePv");
@@ -159,7 +159,7 @@ TEST_CASE("what an agent hands over becomes device events, in every CUPTI's layo
 TEST_CASE("a run that was kept plays again with the same events") {
   testing::TemporaryDirectory directory;
   const std::string file = directory.path() + "/kept";
-  Bench bench;
+  ActivityBench bench;
   REQUIRE(bench.memory->keep(file).ok());
   bench.start();
   const std::uint32_t gemm = bench.agent.name(0x7f0000001000, "gemm");
@@ -190,7 +190,7 @@ TEST_CASE("a run that was kept plays again with the same events") {
 }
 
 TEST_CASE("work is reported when a flush has come after it, in order of its beginning") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
   // The second buffer holds what was first.
@@ -222,7 +222,7 @@ TEST_CASE("work is reported when a flush has come after it, in order of its begi
 }
 
 TEST_CASE("a kernel that outlasts flushes is reported late, for what it adds") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
   bench.agent.full(CuptiBytes(130000).kernel(bench.at(500 * kMs, 600 * kMs), name));
@@ -240,7 +240,7 @@ TEST_CASE("a kernel that outlasts flushes is reported late, for what it adds") {
 }
 
 TEST_CASE("what CUPTI held of a killed process is read up to where it was") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   bench.agent.name(0x7f0000001000, "k");
   CuptiBytes records(130000);
@@ -277,7 +277,7 @@ TEST_CASE("what CUPTI held of a killed process is read up to where it was") {
 }
 
 TEST_CASE("a process killed while it writes has its records counted exactly") {
-  Bench bench;
+  ActivityBench bench;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -307,7 +307,7 @@ TEST_CASE("a process killed while it writes has its records counted exactly") {
 }
 
 TEST_CASE("records without a time of this run are counted, not reported") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   CuptiBytes records(130000);
   records.kernel({0, 0}, 0)
@@ -327,7 +327,7 @@ TEST_CASE("records without a time of this run are counted, not reported") {
 }
 
 TEST_CASE("what the agent and CUPTI lost is passed on, each time for what it grew by") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   bench.agent.area().dropped = 10;
   bench.agent.area().starved = 2;
@@ -346,7 +346,7 @@ TEST_CASE("what the agent and CUPTI lost is passed on, each time for what it gre
 }
 
 TEST_CASE("where records were lost nothing counts as traced") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   const auto traced = [&] {
     std::int64_t kernels = 0;
@@ -388,42 +388,44 @@ TEST_CASE("where records were lost nothing counts as traced") {
 }
 
 TEST_CASE("an area that lies does no harm") {
-  std::vector<void (*)(Bench&)> lies = {
-      [](Bench& b) { b.agent.area().name_head = ~0ull; },
-      [](Bench& b) { b.agent.area().name_head = STALLPROF_NAME_BYTES; },
-      [](Bench& b) { b.agent.area().name_head = 3; },
-      [](Bench& b) {
+  std::vector<void (*)(ActivityBench&)> lies = {
+      [](ActivityBench& b) { b.agent.area().name_head = ~0ull; },
+      [](ActivityBench& b) { b.agent.area().name_head = STALLPROF_NAME_BYTES; },
+      [](ActivityBench& b) { b.agent.area().name_head = 3; },
+      [](ActivityBench& b) {
         b.agent.name(5, "x");
         b.agent.area().names[12] = 0xff;  // its length
       },
-      [](Bench& b) { b.agent.area().clock_head = ~0ull; },
-      [](Bench& b) { b.agent.area().switch_head = ~0ull; },
-      [](Bench& b) {
+      [](ActivityBench& b) { b.agent.area().clock_head = ~0ull; },
+      [](ActivityBench& b) { b.agent.area().switch_head = ~0ull; },
+      [](ActivityBench& b) {
         b.agent.area().switch_head = 1 << 20;
         std::memset(b.agent.area().onoff, 0xff, sizeof b.agent.area().onoff);
       },
-      [](Bench& b) { b.agent.area().flushed = ~0ull; },
-      [](Bench& b) { b.agent.area().flushed = b.base() + 3'600'000'000'000u; },
-      [](Bench& b) {
+      [](ActivityBench& b) { b.agent.area().flushed = ~0ull; },
+      [](ActivityBench& b) { b.agent.area().flushed = b.base() + 3'600'000'000'000u; },
+      [](ActivityBench& b) {
         b.agent.area().buffer[5] = {STALLPROF_BUFFER_FULL, 0, ~0ull};
       },
-      [](Bench& b) {
+      [](ActivityBench& b) {
         b.agent.area().buffer[6] = {77, 0, 100};
       },
-      [](Bench& b) {
+      [](ActivityBench& b) {
         std::memset(b.agent.area().data[7], 0x33, 4096);
         b.agent.area().buffer[7] = {STALLPROF_BUFFER_FULL, 0, 4096};
       },
-      [](Bench& b) { std::memset(b.agent.area().stride, 0xff, sizeof b.agent.area().stride); },
-      [](Bench& b) { b.agent.area().state = 99; },
-      [](Bench& b) { std::memset(b.agent.area().why, 'x', sizeof b.agent.area().why); },
-      [](Bench& b) { b.agent.area().start_ticks = ~0ull; },
-      [](Bench& b) { b.agent.area().owner = 43; },
-      [](Bench& b) { b.agent.area().owner = 0; },
+      [](ActivityBench& b) {
+        std::memset(b.agent.area().stride, 0xff, sizeof b.agent.area().stride);
+      },
+      [](ActivityBench& b) { b.agent.area().state = 99; },
+      [](ActivityBench& b) { std::memset(b.agent.area().why, 'x', sizeof b.agent.area().why); },
+      [](ActivityBench& b) { b.agent.area().start_ticks = ~0ull; },
+      [](ActivityBench& b) { b.agent.area().owner = 43; },
+      [](ActivityBench& b) { b.agent.area().owner = 0; },
   };
   for (std::size_t i = 0; i < lies.size(); ++i) {
     INFO("lie " << i);
-    Bench bench;
+    ActivityBench bench;
     bench.start();
     bench.agent.claim(50, 1, 130000, 1);
     bench.agent.pair(bench.base(), kEpoch, 1);
@@ -442,7 +444,7 @@ TEST_CASE("an area that lies does no harm") {
 }
 
 TEST_CASE("bytes that cannot be records are counted, at every byte") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   bench.agent.name(5, "k");
   for (std::size_t at = 0; at < 216 * 2; ++at) {
@@ -457,7 +459,7 @@ TEST_CASE("bytes that cannot be records are counted, at every byte") {
 }
 
 TEST_CASE("without a pair of clocks buffers wait, and a dead owner's are lost by number") {
-  Bench bench;
+  ActivityBench bench;
   bench.agent.claim(42, 1);
   const std::size_t buffer = bench.agent.full(CuptiBytes(130000).kernel(bench.at(0, 5), 0));
   bench.drain(100 * kMs);
@@ -486,7 +488,7 @@ TEST_CASE("the agent's state is the source gpu, in its words") {
        "a call into CUPTI did not come back: not traced since"},
   };
   for (const Case& one : cases) {
-    Bench bench;
+    ActivityBench bench;
     bench.start();
     bench.agent.area().state = one.state;
     bench.agent.area().error = 39;
@@ -500,7 +502,7 @@ TEST_CASE("the agent's state is the source gpu, in its words") {
     bench.drain(2000 * kMs);
     CHECK(bench.all<SourceState>().empty());
   }
-  Bench bench;  // one of two processes is refused
+  ActivityBench bench;  // one of two processes is refused
   bench.start();
   bench.agent.claim(43, 1, 130000, 1);
   bench.agent.area(1).state = STALLPROF_AGENT_REFUSED;
@@ -510,7 +512,7 @@ TEST_CASE("the agent's state is the source gpu, in its words") {
 }
 
 TEST_CASE("intervals follow the switches, up to the last flush") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   bench.agent.turn(bench.base() + 200 * kMs, STALLPROF_ON_COPIES);
   bench.agent.turn(bench.base() + 500 * kMs, 0);
@@ -529,7 +531,7 @@ TEST_CASE("intervals follow the switches, up to the last flush") {
 }
 
 TEST_CASE("kernels count as traced once those launched before the switch have run") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   bench.drain(0);
   bench.agent.turn(bench.base() + 1000 * kMs, STALLPROF_ON_COPIES);
@@ -562,7 +564,7 @@ TEST_CASE("kernels count as traced once those launched before the switch have ru
 }
 
 TEST_CASE("where calls are not traced, waits are reported without their thread") {
-  Bench bench;
+  ActivityBench bench;
   bench.agent.claim(42, 999);
   bench.agent.pair(bench.base(), kEpoch);
   bench.agent.turn(bench.base(), STALLPROF_ON_COPIES);
@@ -580,7 +582,7 @@ TEST_CASE("where calls are not traced, waits are reported without their thread")
 }
 
 TEST_CASE("of many names the most used have totals, the rest one together") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   CuptiBytes records(130000);
   // Totals are of the clock's seconds: all of it is in one, the next.
@@ -602,7 +604,7 @@ TEST_CASE("of many names the most used have totals, the rest one together") {
 }
 
 TEST_CASE("without a process that uses a GPU the memory stays empty") {
-  Bench bench;
+  ActivityBench bench;
   for (std::uint64_t at = 0; at < 20'000; at += 80) bench.drain(at * kMs);
   const Fd fd =
       openAt(AT_FDCWD, bench.memory->path(static_cast<std::uint32_t>(::getpid())).c_str(), O_RDWR);
@@ -619,7 +621,7 @@ TEST_CASE("without a process that uses a GPU the memory stays empty") {
 
 // What is reported one by one, second by second, of that many launches in each.
 std::vector<std::size_t> worksEmitted(const std::vector<std::uint64_t>& launches) {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
   std::vector<std::size_t> works;
@@ -641,23 +643,23 @@ std::vector<std::size_t> worksEmitted(const std::vector<std::uint64_t>& launches
   return works;
 }
 
-std::size_t sum(const std::vector<std::size_t>& works) {
+std::size_t total(const std::vector<std::size_t>& works) {
   return std::accumulate(works.begin(), works.end(), std::size_t{0});
 }
 
 TEST_CASE("much work is reported one by one for a second, and for no longer where more comes") {
   const std::vector<std::size_t> steady = worksEmitted(std::vector<std::uint64_t>(20, 15'000));
   CHECK(steady[3] == 15'000);
-  CHECK(sum(steady) < 16'000);
+  CHECK(total(steady) < 16'000);
   std::vector<std::uint64_t> launches(4, 50);  // a pause, by which ten seconds would be little
   launches.resize(20, 25'000);
-  const std::size_t more = sum(worksEmitted(launches));
+  const std::size_t more = total(worksEmitted(launches));
   CHECK(more > 25'000);
   CHECK(more < 3 * 25'000);
 }
 
 TEST_CASE("everything is reported for ten seconds, once work is steady, and again a minute later") {
-  Bench bench;
+  ActivityBench bench;
   bench.start();
   const std::uint32_t name = bench.agent.name(0x7f0000001000, "k");
   std::vector<std::size_t> works(130);
@@ -681,8 +683,8 @@ TEST_CASE("everything is reported for ten seconds, once work is steady, and agai
   CHECK(works[2] == 0);
   CHECK(works[3] == 100);
   CHECK(std::accumulate(works.begin(), works.begin() + 60, std::size_t{0}) <= 1002);
-  CHECK(sum(works) >= 2700);
-  CHECK(sum(works) <= 2706);
+  CHECK(total(works) >= 2700);
+  CHECK(total(works) <= 2706);
   CHECK(each == std::chrono::seconds(27));
 }
 

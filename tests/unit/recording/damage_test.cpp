@@ -50,7 +50,7 @@ TEST_CASE("a recording cut at any byte gives every whole frame before the cut") 
   const std::string path = directory / "a.stallprof";
   const auto ends = writeSample(path);
   const std::string whole = slurp(path + kFirst);
-  const auto wanted = readAll(path).described;
+  const auto wanted = readAll(path).described();
   REQUIRE(wanted.size() == 32);
   for (std::size_t cut = 0; cut < whole.size(); ++cut) {
     spit(path + kFirst, whole.substr(0, cut));
@@ -59,7 +59,7 @@ TEST_CASE("a recording cut at any byte gives every whole frame before the cut") 
     while (frames < ends.size() && ends[frames] <= cut) ++frames;
     const std::size_t events = frames == 0 ? 0 : 2 + 3 * frames;
     INFO("cut at " << cut << ", " << frames << " whole frames");
-    REQUIRE(lines(reading.described, wanted) == events);
+    REQUIRE(lines(reading.described(), wanted) == events);
     // Besides them, at most the word that the end is torn.
     REQUIRE(reading.events.size() - events == reading.countOf(LossKind::kFrameTorn));
     REQUIRE(reading.events.size() - events <= 1);
@@ -72,21 +72,25 @@ TEST_CASE("one changed byte costs at most its own frame, and is reported") {
   const std::string path = directory / "a.stallprof";
   writeSample(path);
   const std::string whole = slurp(path + kFirst);
-  const auto wanted = readAll(path);
-  const std::string manifest = manifestToJson(wanted.summary.manifest);
+  const auto before = readAll(path);
+  const auto wanted = before.described();
+  const std::string manifest = manifestToJson(before.summary.manifest);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int change : {0x00, 0xFF, 0x100}) {
+      // Each takes time: a flipped bit in all bytes, the other two in every third.
+      if (change != 0x100 && at % 3 != 0) continue;
       std::string bytes = whole;
       bytes[at] = static_cast<char>(change == 0x100 ? bytes[at] ^ 1 : change);
       if (bytes == whole) continue;
       spit(path + kFirst, bytes);
       const auto reading = readAll(path);
       INFO("byte " << at << " as " << change);
+      const auto described = reading.described();
       std::size_t found = 0;
-      for (const std::string& line : wanted.described)
-        found += std::count(reading.described.begin(), reading.described.end(), line) == 1;
+      for (const std::string& line : wanted)
+        found += std::count(described.begin(), described.end(), line) == 1;
       // The first frame holds five events (two identities), the others three.
-      REQUIRE(found + 5 >= wanted.described.size());
+      REQUIRE(found + 5 >= wanted.size());
       const bool inEnd = at + 24 >= whole.size();
       REQUIRE((reading.countOf(LossKind::kFrameDamaged) > 0 || inEnd));
       REQUIRE(reading.summary.lostBytes > 0);
@@ -103,7 +107,9 @@ TEST_CASE("one changed byte of the manifest changes nothing: segments hold a cop
   const std::string whole = slurp(path + "/manifest.json");
   const std::string manifest = manifestToJson(wanted.summary.manifest);
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    for (const char change : {'\0', '\xFF', static_cast<char>(whole[at] ^ 1)}) {
+    const char flipped = static_cast<char>(whole[at] ^ 1);
+    for (const char change : {'\0', '\xFF', flipped}) {
+      if (change != flipped && at % 3 != 0) continue;
       std::string bytes = whole;
       bytes[at] = change;
       spit(path + "/manifest.json", bytes);

@@ -16,15 +16,15 @@ namespace {
 using testing::RingWriter;
 
 // An event memory and this process's writer of it.
-struct Bench {
+struct WriterBench {
   std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
   std::string path = memory->path(static_cast<std::uint32_t>(::getpid()));
   RingWriter job{path};
   stallprof_event_writer writer{};
   EventList out;
 
-  Bench() { REQUIRE(stallprof_writer_open(&writer, path.c_str()) == 1); }
-  ~Bench() { ::munmap(writer.memory, STALLPROF_MEMORY_BYTES); }
+  WriterBench() { REQUIRE(stallprof_writer_open(&writer, path.c_str()) == 1); }
+  ~WriterBench() { ::munmap(writer.memory, STALLPROF_MEMORY_BYTES); }
 
   void put(const std::string& framework, std::uint64_t at = 5) {
     const stallprof_value values[] = {{framework.size(), framework.c_str()}, {0, ""}};
@@ -42,7 +42,7 @@ struct Bench {
 };
 
 TEST_CASE("a written record is read as its event, whatever the length of its texts") {
-  Bench bench;
+  WriterBench bench;
   for (const std::string name : {"", "a", "seven77", "eight888", "nine99999"}) {
     bench.put(name);
     CHECK(bench.drain() ==
@@ -54,7 +54,7 @@ TEST_CASE("a written record is read as its event, whatever the length of its tex
 }
 
 TEST_CASE("records go on over the end of the ring") {
-  Bench bench;
+  WriterBench bench;
   std::size_t read = 0;
   for (int i = 0; i < 3000; ++i) {  // of 56 to 80 bytes: three times around, padding of all sizes
     bench.put(std::string(static_cast<std::size_t>(i % 4) * 8, 'x'));
@@ -66,7 +66,7 @@ TEST_CASE("records go on over the end of the ring") {
 }
 
 TEST_CASE("a full ring drops the new record and counts it; a tail that cannot be is no room") {
-  Bench bench;
+  WriterBench bench;
   const std::string text(STALLPROF_TEXT_LIMIT, 'x');
   for (int i = 0; i < 70; ++i) bench.put(text);
   const std::uint64_t stored = bench.writer.slot->head / (24 + 8 + STALLPROF_TEXT_LIMIT + 8);
@@ -78,7 +78,7 @@ TEST_CASE("a full ring drops the new record and counts it; a tail that cannot be
 }
 
 TEST_CASE("with all slots taken a free one is searched for after so many puts") {
-  Bench bench;
+  WriterBench bench;
   for (std::size_t i = 0; i < STALLPROF_MEMORY_SLOTS; ++i) bench.job.claim(1, 1, i);
   bench.put("a");
   bench.job.claim(0, 0, 100);
@@ -90,7 +90,7 @@ TEST_CASE("with all slots taken a free one is searched for after so many puts") 
 }
 
 TEST_CASE("a forked child claims a slot of its own") {
-  Bench bench;
+  WriterBench bench;
   bench.put("a");
   const stallprof_slot* first = bench.writer.slot;
   stallprof_writer_forget_slot(&bench.writer);
@@ -99,7 +99,7 @@ TEST_CASE("a forked child claims a slot of its own") {
 }
 
 TEST_CASE("only an open event memory of this version is taken") {
-  Bench bench;
+  WriterBench bench;
   stallprof_event_writer other{};
   CHECK(stallprof_writer_open(&other, "/tmp/memory") == 0);
   CHECK(stallprof_writer_open(&other, "/proc/self/exe") == 0);

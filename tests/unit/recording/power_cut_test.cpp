@@ -17,7 +17,7 @@ namespace {
 
 using testing::TemporaryDirectory;
 
-using std::chrono::seconds;
+using secs = std::chrono::seconds;
 
 // What was done to one file since it was last synced, on top of what is safe.
 struct Content {
@@ -106,7 +106,7 @@ std::vector<std::int64_t> countsOf(const std::string& directory) {
 }
 
 // A run of some minutes in a few small segments, synced now and then.
-void record(const std::string& directory, ForgettingStorage& storage) {
+void recordOn(const std::string& directory, ForgettingStorage& storage) {
   Writer::Options options;
   options.segmentBytes = 8 << 10;
   auto writer =
@@ -114,8 +114,8 @@ void record(const std::string& directory, ForgettingStorage& storage) {
   std::int64_t count = 0;
   for (int at = 1; at < 240; ++at) {
     for (int i = 0; i < 15; ++i)
-      writer->emit(seconds(at) + Nanos(i), SyscallCount{writer->intern("read"), ++count});
-    writer->tick(seconds(at));
+      writer->emit(secs(at) + Nanos(i), SyscallCount{writer->intern("read"), ++count});
+    writer->tick(secs(at));
   }
   writer->close();
 }
@@ -123,7 +123,7 @@ void record(const std::string& directory, ForgettingStorage& storage) {
 TEST_CASE("row 49: after a power cut everything up to the last sync can be read") {
   const TemporaryDirectory directory;
   ForgettingStorage storage;
-  record(directory / "run", storage);
+  recordOn(directory / "run", storage);
   REQUIRE(storage.before.size() > 200);
   std::mt19937_64 chance(49);
   std::size_t kept = 0;

@@ -20,11 +20,11 @@
 namespace stallprof {
 namespace {
 
-using std::chrono::seconds;
+using secs = std::chrono::seconds;
 using testing::RingWriter;
 
 // An event memory, the job's side of it, and identities: process = pid, thread = tid.
-struct Bench {
+struct RingBench {
   std::unique_ptr<EventMemory> memory = std::move(EventMemory::create()).value();
   RingWriter job{memory->path(static_cast<std::uint32_t>(::getpid()))};
   EventList out;
@@ -39,7 +39,7 @@ struct Bench {
             [](ProcessId, std::uint32_t tid) { return ThreadId{tid}; },
             [this](std::uint32_t pid, std::uint64_t) { return gone.count(pid) > 0; }};
   }
-  std::vector<std::string> drain(Nanos now = seconds(1)) {
+  std::vector<std::string> drain(Nanos now = secs(1)) {
     out.events.clear();
     memory->drain(now, identities(), out);
     return testing::describe(out);
@@ -47,7 +47,7 @@ struct Bench {
 };
 
 TEST_CASE("a record becomes the event of its kind, with process and thread filled in") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 999);
   bench.job.put(FrameworkSeen::kKind, 5, {"torch", "2.1"});
   bench.job.put(Fetch::kKind, 6, {1, 2, 300, 40, 17, -1, 3, 1, 50}, 43);
@@ -61,7 +61,7 @@ TEST_CASE("a record becomes the event of its kind, with process and thread fille
 }
 
 TEST_CASE("every kind the hook may write arrives with all its fields") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(1, 1);
   EventList wanted;
   for (const Event& event : testing::oneOfEachKind(wanted)) {
@@ -89,7 +89,7 @@ TEST_CASE("every kind the hook may write arrives with all its fields") {
 }
 
 TEST_CASE("fewer values leave defaults, more are ignored") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 1);
   bench.job.put(LoaderSeen::kKind, 5, {3});
   bench.job.put(OptimizerStep::kKind, 6, {10, 2, 77, 78});
@@ -103,7 +103,7 @@ TEST_CASE("fewer values leave defaults, more are ignored") {
 }
 
 TEST_CASE("records go round the ring many times, padded at its end") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 1);
   std::size_t seen = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -123,7 +123,7 @@ TEST_CASE("records go round the ring many times, padded at its end") {
 
 TEST_CASE("padding shorter than a header is passed over") {
   for (const std::size_t left : {8u, 16u, 24u, 32u}) {
-    Bench bench;
+    RingBench bench;
     bench.job.claim(42, 1);
     // The first record ends `left` bytes before the end of the ring.
     for (std::size_t room = STALLPROF_RING_BYTES - left; room > 0;) {
@@ -142,7 +142,7 @@ TEST_CASE("padding shorter than a header is passed over") {
 }
 
 TEST_CASE("what a full ring drops is counted once") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 1);
   std::uint64_t dropped = 0;
   for (int i = 0; i < 3000; ++i) dropped += !bench.job.put(OptimizerStep::kKind, 6, {10, 2});
@@ -156,39 +156,39 @@ TEST_CASE("what a full ring drops is counted once") {
 }
 
 TEST_CASE("the slot of a process that ended is drained, then free for another") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 1);
   bench.job.put(OptimizerStep::kKind, 6, {10, 2});
-  CHECK(bench.drain(seconds(1)).size() == 1);
+  CHECK(bench.drain(secs(1)).size() == 1);
   bench.job.put(OptimizerStep::kKind, 7, {10, 2});
   bench.gone.insert(42);
-  CHECK(bench.drain(seconds(3)).size() == 1);
+  CHECK(bench.drain(secs(3)).size() == 1);
   CHECK(bench.job.slot().owner == 0);
   CHECK(bench.job.slot().head == 0);
   bench.job.claim(43, 2);
   bench.job.put(OptimizerStep::kKind, 8, {10, 2}, 99);
-  CHECK(bench.drain(seconds(4)) ==
+  CHECK(bench.drain(secs(4)) ==
         std::vector<std::string>{"8 optimizer thread=99 duration=10 optimizer=2 steps=1"});
 }
 
 TEST_CASE("a slot that was taken and not counted is found within a minute, by turns") {
-  Bench bench;
-  CHECK(bench.drain(seconds(1)).empty());
+  RingBench bench;
+  CHECK(bench.drain(secs(1)).empty());
   bench.job.slot(300).owner = 42;
   bench.job.slot(300).start_ticks = 1;
   bench.job.put(OptimizerStep::kKind, 6, {10, 2}, 7, 300);
-  CHECK(bench.drain(seconds(1) + std::chrono::milliseconds(80)).empty());
+  CHECK(bench.drain(secs(1) + std::chrono::milliseconds(80)).empty());
   std::size_t found = 0;
-  for (int second = 2; second <= 65; ++second) found += bench.drain(seconds(second)).size();
+  for (int second = 2; second <= 65; ++second) found += bench.drain(secs(second)).size();
   CHECK(found == 1);
 }
 
 TEST_CASE("all slots taken is reported once, not at every drain") {
-  Bench bench;
+  RingBench bench;
   for (std::uint32_t i = 0; i < STALLPROF_MEMORY_SLOTS; ++i) bench.job.claim(i + 1, 1, i);
-  CHECK(bench.drain(seconds(1)).size() == 1);
+  CHECK(bench.drain(secs(1)).size() == 1);
   CHECK(std::get<Loss>(bench.out.events.at(0).payload).kind == LossKind::kRingSlots);
-  CHECK(bench.drain(seconds(2)).empty());
+  CHECK(bench.drain(secs(2)).empty());
 }
 
 TEST_CASE("what cannot be a record is dropped with its slot's content, and counted") {
@@ -228,7 +228,7 @@ TEST_CASE("what cannot be a record is dropped with its slot's content, and count
        }()},
   };
   for (const Case& bad : cases) {
-    Bench bench;
+    RingBench bench;
     bench.job.claim(42, 1);
     bench.job.claim(43, 1, 1);
     bench.job.putRaw(good);
@@ -252,7 +252,7 @@ TEST_CASE("what cannot be a record is dropped with its slot's content, and count
 TEST_CASE("a head that lies does not make the recorder read past the ring") {
   for (const std::uint64_t head :
        {std::uint64_t{STALLPROF_RING_BYTES} + 8, ~std::uint64_t{0}, std::uint64_t{3}}) {
-    Bench bench;
+    RingBench bench;
     bench.job.claim(42, 1);
     bench.job.slot().head = head;
     CHECK(bench.drain().size() == 1);
@@ -262,7 +262,7 @@ TEST_CASE("a head that lies does not make the recorder read past the ring") {
 }
 
 TEST_CASE("enumerators and numbers out of range are kept in range") {
-  Bench bench;
+  RingBench bench;
   bench.job.claim(42, 1);
   bench.job.put(PhaseSpan::kKind, 5, {1, 200, 200, "x", "f", -7});
   bench.job.put(LoaderSeen::kKind, 5, {1ll << 40, "k", "b", "s", "d", 1ll << 40, -(1ll << 40)});
@@ -278,7 +278,7 @@ TEST_CASE("enumerators and numbers out of range are kept in range") {
 }
 
 TEST_CASE("the event memory cannot be resized by who maps it") {
-  Bench bench;
+  RingBench bench;
   const Fd fd =
       openAt(AT_FDCWD, bench.memory->path(static_cast<std::uint32_t>(::getpid())).c_str(), O_RDWR);
   REQUIRE(fd.valid());
@@ -293,7 +293,7 @@ TEST_CASE("the event memory cannot be resized by who maps it") {
 }
 
 TEST_CASE("a writer in another process and the recorder agree on every record") {
-  Bench bench;
+  RingBench bench;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   constexpr int kRecords = 20'000;

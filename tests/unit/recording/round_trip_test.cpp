@@ -31,7 +31,7 @@ TEST_CASE("every kind of event comes back as it was written, in order") {
   }
   wanted.events = testing::oneOfEachKind(wanted);
   const auto reading = readAll(directory / "a.stallprof");
-  CHECK(reading.described == testing::describe(wanted));
+  CHECK(reading.described() == testing::describe(wanted));
   CHECK(reading.summary.cleanEnd);
   CHECK(reading.summary.lostBytes == 0);
 }
@@ -68,7 +68,7 @@ TEST_CASE("a recording without a clean end is whole up to its last flush") {
   writer->emit(Nanos(20), SyscallCount{writer->intern("read"), 2});
   const auto reading = readAll(directory / "a.stallprof");
   CHECK_FALSE(reading.summary.cleanEnd);
-  CHECK(reading.described == std::vector<std::string>{"10 syscalls name='read' count=1"});
+  CHECK(reading.described() == std::vector<std::string>{"10 syscalls name='read' count=1"});
 }
 
 TEST_CASE("a stack is reported with its callers in each segment that uses it, outermost first") {

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "event/kind_table.h"
+#include "event/event.h"
 #include "tests/catch.h"
 
 namespace stallprof::testing {
@@ -70,6 +70,12 @@ std::vector<Event> fillEach(EventOut& out, std::variant<P...>*) {
   return events;
 }
 
+std::vector<std::string> describeAll(const std::vector<Event>& events, const Strings& strings) {
+  std::vector<std::string> lines;
+  for (const Event& event : events) lines.push_back(describe(event, strings));
+  return lines;
+}
+
 }  // namespace
 
 Manifest sampleManifest() {
@@ -105,10 +111,10 @@ std::string describe(const Event& event, const Strings& strings) {
 }
 
 std::vector<std::string> describe(const EventList& list) {
-  std::vector<std::string> lines;
-  for (const Event& event : list.events) lines.push_back(describe(event, list.strings));
-  return lines;
+  return describeAll(list.events, list.strings);
 }
+
+std::vector<std::string> Reading::described() const { return describeAll(events, strings); }
 
 std::size_t Reading::countOf(LossKind kind) const {
   std::size_t count = 0;
@@ -123,8 +129,6 @@ Reading readAll(const std::string& directory) {
   INFO((summary.ok() ? std::string() : summary.error().message));
   REQUIRE(summary.ok());
   reading.summary = std::move(summary).value();
-  for (const Event& event : reading.events)
-    reading.described.push_back(describe(event, reading.strings));
   return reading;
 }
 

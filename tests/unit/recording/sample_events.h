@@ -28,8 +28,9 @@ struct Reading {
   Strings strings;
   std::vector<Event> events;
   ReadSummary summary;
-  std::vector<std::string> described;
 
+  // Each event as text.
+  [[nodiscard]] std::vector<std::string> described() const;
   [[nodiscard]] std::size_t countOf(LossKind kind) const;
   template <class P>
   [[nodiscard]] std::vector<P> all() const {

@@ -25,7 +25,7 @@ using testing::readAll;
 using testing::Reading;
 using testing::TemporaryDirectory;
 
-using std::chrono::seconds;
+using secs = std::chrono::seconds;
 
 // A disk that fails as asked, from the Nth call on for `failures` calls.
 struct FailingStorage final : Storage {
@@ -77,9 +77,9 @@ struct FailingStorage final : Storage {
   }
 };
 
-std::unique_ptr<Writer> makeWriter(const std::string& path, Storage& storage,
-                                   Writer::Options options = {}) {
-  options.retryEvery = seconds(1);
+std::unique_ptr<Writer> writerOn(const std::string& path, Storage& storage,
+                                 Writer::Options options = {}) {
+  options.retryEvery = secs(1);
   auto writer = createWriter(path, testing::sampleManifest(), options, storage);
   INFO((writer.ok() ? std::string() : writer.error().message));
   REQUIRE(writer.ok());
@@ -105,13 +105,13 @@ TEST_CASE("a disk full for a while costs nothing that fits in memory") {
   for (const auto call : {FailingStorage::kWrite, FailingStorage::kReserve}) {
     const TemporaryDirectory directory;
     FailingStorage storage;
-    auto writer = makeWriter(directory / "a", storage);
-    emitCalls(*writer, seconds(1), 10);
-    writer->tick(seconds(2));
+    auto writer = writerOn(directory / "a", storage);
+    emitCalls(*writer, secs(1), 10);
+    writer->tick(secs(2));
     storage.failNext(call, ENOSPC, 2);
     for (int second = 3; second < 8; ++second) {
-      emitCalls(*writer, seconds(second), 10);
-      writer->tick(seconds(second));
+      emitCalls(*writer, secs(second), 10);
+      writer->tick(secs(second));
     }
     writer->close();
     const auto reading = readAll(directory / "a");
@@ -127,19 +127,19 @@ TEST_CASE("a disk full for a while costs nothing that fits in memory") {
 TEST_CASE("what does not fit in memory while the disk is full is counted, and a gap recorded") {
   const TemporaryDirectory directory;
   FailingStorage storage;
-  auto writer = makeWriter(directory / "a", storage);
+  auto writer = writerOn(directory / "a", storage);
   writer->emit(Nanos(1), ProcessSeen{{1}, {}, 7, 9, writer->intern("python"), {}, {}});
-  writer->tick(seconds(1));
+  writer->tick(secs(1));
   storage.failNext(FailingStorage::kReserve, ENOSPC, 1000);
   const int total = 1'200'000;  // of about 7 bytes: more than 4 MiB
-  emitCalls(*writer, seconds(2), total / 2);
-  writer->emit(seconds(3), ProcessSeen{{2}, {1}, 8, 9, writer->intern("python2"), {}, {}});
-  emitCalls(*writer, seconds(3), total / 2);
-  writer->emit(seconds(4), ProcessSeen{{3}, {1}, 9, 9, writer->intern("python3"), {}, {}});
-  writer->tick(seconds(5));
+  emitCalls(*writer, secs(2), total / 2);
+  writer->emit(secs(3), ProcessSeen{{2}, {1}, 8, 9, writer->intern("python2"), {}, {}});
+  emitCalls(*writer, secs(3), total / 2);
+  writer->emit(secs(4), ProcessSeen{{3}, {1}, 9, 9, writer->intern("python3"), {}, {}});
+  writer->tick(secs(5));
   storage.failNext(FailingStorage::kReserve, 0, 0);
-  writer->tick(seconds(40));
-  emitCalls(*writer, seconds(41), 10);
+  writer->tick(secs(40));
+  emitCalls(*writer, secs(41), 10);
   writer->close();
 
   const auto reading = readAll(directory / "a");
@@ -150,7 +150,7 @@ TEST_CASE("what does not fit in memory while the disk is full is counted, and a 
   CHECK(reading.all<SyscallCount>().size() + lost >= std::size_t{total} + 10);
   CHECK(reading.all<SyscallCount>().size() + lost <= std::size_t{total} + 10 + 2);
   REQUIRE(reading.all<Gap>().size() == 1);
-  CHECK(reading.all<Gap>()[0].duration > seconds(30));
+  CHECK(reading.all<Gap>()[0].duration > secs(30));
   CHECK(reading.strings.at(reading.all<Gap>()[0].why) == "No space left on device");
   // Processes that appeared in the gap are announced behind it.
   CHECK(std::any_of(seen.begin(), seen.end(),
@@ -161,36 +161,36 @@ TEST_CASE("what does not fit in memory while the disk is full is counted, and a 
 TEST_CASE("a disk still full at the end has its last words in the space kept for them") {
   const TemporaryDirectory directory;
   FailingStorage storage;
-  auto writer = makeWriter(directory / "a", storage);
-  emitCalls(*writer, seconds(1), 10);
-  writer->tick(seconds(2));
+  auto writer = writerOn(directory / "a", storage);
+  emitCalls(*writer, secs(1), 10);
+  writer->tick(secs(2));
   storage.failNext(FailingStorage::kReserve, ENOSPC, 1000);
   for (int second = 3; second < 300; ++second) {
-    emitCalls(*writer, seconds(second), 1);
-    writer->tick(seconds(second));
+    emitCalls(*writer, secs(second), 1);
+    writer->tick(secs(second));
   }
   writer->close();
   const auto reading = readAll(directory / "a");
   CHECK(reading.all<SyscallCount>().size() == 10);
   CHECK(lossCount(reading, LossKind::kDiskFull) == 297);
   REQUIRE(reading.all<Gap>().size() == 1);
-  CHECK(reading.all<Gap>()[0].duration == seconds(299) - seconds(3));
+  CHECK(reading.all<Gap>()[0].duration == secs(299) - secs(3));
   CHECK(reading.summary.cleanEnd);
 }
 
 TEST_CASE("after an error that is not about space the recording goes on in a new segment") {
   const TemporaryDirectory directory;
   FailingStorage storage;
-  auto writer = makeWriter(directory / "a", storage);
+  auto writer = writerOn(directory / "a", storage);
   writer->emit(Nanos(1), ThreadSeen{{1}, {}, 7, writer->intern("main")});
-  emitCalls(*writer, seconds(1), 10);
-  writer->tick(seconds(2));
+  emitCalls(*writer, secs(1), 10);
+  writer->tick(secs(2));
   storage.failNext(FailingStorage::kWrite, EIO);
-  emitCalls(*writer, seconds(3), 10);
-  writer->tick(seconds(4));  // these ten are lost
-  writer->tick(seconds(6));
-  writer->emit(seconds(7), ThreadSlice{{1}, {}, {}, {}, Wait::kPipe, {}, 1});
-  emitCalls(*writer, seconds(7), 10);
+  emitCalls(*writer, secs(3), 10);
+  writer->tick(secs(4));  // these ten are lost
+  writer->tick(secs(6));
+  writer->emit(secs(7), ThreadSlice{{1}, {}, {}, {}, Wait::kPipe, {}, 1});
+  emitCalls(*writer, secs(7), 10);
   writer->close();
   CHECK(std::filesystem::exists(directory / "a/events-000002.seg"));
   const auto reading = readAll(directory / "a");
@@ -206,10 +206,10 @@ TEST_CASE("a failed sync is not asked for again: the recording goes on in a new 
   const TemporaryDirectory directory;
   FailingStorage storage;
   storage.failNext(FailingStorage::kSync, EIO);
-  auto writer = makeWriter(directory / "a", storage);
+  auto writer = writerOn(directory / "a", storage);
   for (int second = 1; second < 40 || storage.syncs < 2; ++second) {
-    emitCalls(*writer, seconds(second), 2);
-    writer->tick(seconds(second));
+    emitCalls(*writer, secs(second), 2);
+    writer->tick(secs(second));
     if (second % 5 == 0) ::usleep(2000);  // the other thread's turn
     REQUIRE(second < 10'000);
   }
@@ -231,7 +231,7 @@ TEST_CASE("any call may fail at any time, once or for good: the recording stays 
           storage.failNext(static_cast<FailingStorage::Call>(call), error, failures, after);
           Writer::Options options;
           options.segmentBytes = 4096;
-          options.retryEvery = seconds(1);
+          options.retryEvery = secs(1);
           auto made = createWriter(directory / "a", testing::sampleManifest(), options, storage);
           INFO("call " << call << " error " << error << " after " << after << " x " << failures);
           if (!made.ok()) {  // before anything was recorded: nothing is left behind
@@ -241,8 +241,8 @@ TEST_CASE("any call may fail at any time, once or for good: the recording stays 
           auto writer = std::move(made).value();
           const int total = 300;
           for (int i = 0; i < total; ++i) {
-            emitCalls(*writer, seconds(i), 1);
-            if (i % 10 == 0) writer->tick(seconds(i));
+            emitCalls(*writer, secs(i), 1);
+            if (i % 10 == 0) writer->tick(secs(i));
           }
           writer->close();
           writer.reset();
@@ -284,12 +284,12 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
   const std::string ballast = directory / "disk/ballast";
   testing::spit(ballast, std::string(512 << 10, 'x'));
   Storage storage;
-  auto writer = makeWriter(directory / "disk/a", storage);
+  auto writer = writerOn(directory / "disk/a", storage);
   int emitted = 0;
   const auto second = [&](int at) {
     for (int i = 0; i < 10'000; ++i)
-      writer->emit(seconds(at) + Nanos(i * 1013), SyscallCount{writer->intern("read"), ++emitted});
-    writer->tick(seconds(at + 1));
+      writer->emit(secs(at) + Nanos(i * 1013), SyscallCount{writer->intern("read"), ++emitted});
+    writer->tick(secs(at + 1));
   };
   for (int at = 1; at < 80; ++at) second(at);  // full, then past what memory holds
   CHECK(writer->bytesWritten() < (512 << 10));
@@ -306,7 +306,7 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
   CHECK(calls.size() + lossCount(reading, LossKind::kDiskFull) ==
         static_cast<std::size_t>(emitted));
   REQUIRE(reading.all<Gap>().size() == 1);
-  CHECK(reading.all<Gap>()[0].duration > seconds(5));
+  CHECK(reading.all<Gap>()[0].duration > secs(5));
   CHECK(reading.summary.cleanEnd);
   CHECK(reading.summary.lostBytes == 0);
 }
@@ -316,16 +316,16 @@ TEST_CASE("row 63: the last 5 % of a file system are left to the job") {
   const SmallDisk disk(directory / "disk", "2m");
   if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
   Storage storage;
-  auto writer = makeWriter(directory / "disk/a", storage);
+  auto writer = writerOn(directory / "disk/a", storage);
   for (int at = 1; at < 200; ++at) {
-    emitCalls(*writer, seconds(at), 3000);
-    writer->tick(seconds(at + 1));
+    emitCalls(*writer, secs(at), 3000);
+    writer->tick(secs(at + 1));
   }
   CHECK(writer->error() == kLastOfDisk);
   const std::filesystem::space_info space = std::filesystem::space(directory / "disk");
   CHECK(space.available >= space.capacity / 20);
   CHECK(space.available < space.capacity / 10);
-  writer->emit(seconds(200), CommandEnd{4, -1, 0});
+  writer->emit(secs(200), CommandEnd{4, -1, 0});
   writer->close();
   const auto reading = readAll(directory / "disk/a");
   CHECK(reading.summary.cleanEnd);
@@ -349,13 +349,13 @@ TEST_CASE("row 63: a recording stays within the size that it may have, its end i
     Writer::Options options;
     options.segmentBytes = 256 << 10;
     options.maxBytes = limit;
-    auto writer = makeWriter(directory / "a", storage, options);
+    auto writer = writerOn(directory / "a", storage, options);
     for (int at = 1; at < 150; ++at) {
-      emitCalls(*writer, seconds(at), 1000);
-      writer->tick(seconds(at + 1));
+      emitCalls(*writer, secs(at), 1000);
+      writer->tick(secs(at + 1));
     }
     CHECK(writer->error() == kSizeLimit);
-    writer->emit(seconds(200), CommandEnd{4, -1, 0});
+    writer->emit(secs(200), CommandEnd{4, -1, 0});
     writer->close();
     std::uint64_t taken = 0;
     for (const auto& file : std::filesystem::directory_iterator(directory / "a"))
@@ -375,14 +375,14 @@ TEST_CASE("space freed by somebody else is used again") {
   if (!disk.mounted()) return testing::skipTest("mounting a tmpfs needs root");
   testing::spit(directory / "disk/ballast", std::string(880 << 10, 'x'));
   Storage storage;
-  auto writer = makeWriter(directory / "disk/a", storage);
+  auto writer = writerOn(directory / "disk/a", storage);
   for (int at = 1; at < 10; ++at) {
-    emitCalls(*writer, seconds(at), 2000);
-    writer->tick(seconds(at + 1));
+    emitCalls(*writer, secs(at), 2000);
+    writer->tick(secs(at + 1));
   }
   CHECK(readAll(directory / "disk/a").countOf(LossKind::kDiskFull) == 1);
   std::filesystem::remove(directory / "disk/ballast");
-  writer->tick(seconds(20));
+  writer->tick(secs(20));
   writer->close();
   const auto reading = readAll(directory / "disk/a");
   CHECK(reading.all<SyscallCount>().size() == 9 * 2000);
@@ -412,8 +412,8 @@ TEST_CASE("under a file size limit the recording is in more and smaller segments
     ::setrlimit(RLIMIT_FSIZE, &limit);
     auto writer = std::move(Writer::create(directory / "a", testing::sampleManifest())).value();
     for (int at = 1; at < 50; ++at) {
-      emitCalls(*writer, seconds(at), 500);
-      writer->tick(seconds(at + 1));
+      emitCalls(*writer, secs(at), 500);
+      writer->tick(secs(at + 1));
     }
     writer->close();
   });
@@ -434,8 +434,8 @@ TEST_CASE("a file size limit set while recording costs what was in flight") {
         const rlimit limit{16 << 10, RLIM_INFINITY};
         ::setrlimit(RLIMIT_FSIZE, &limit);
       }
-      emitCalls(*writer, seconds(at), 1000);
-      writer->tick(seconds(at + 1));
+      emitCalls(*writer, secs(at), 1000);
+      writer->tick(secs(at + 1));
     }
     writer->close();
   });
@@ -496,16 +496,16 @@ TEST_CASE("a recording goes on when its directory is renamed or removed under it
   Writer::Options options;
   options.segmentBytes = 4096;
   Storage storage;
-  auto renamed = makeWriter(directory / "a", storage, options);
+  auto renamed = writerOn(directory / "a", storage, options);
   std::filesystem::rename(directory / "a", directory / "b");
-  emitCalls(*renamed, seconds(1), 2000);
+  emitCalls(*renamed, secs(1), 2000);
   renamed->close();
   CHECK(readAll(directory / "b").all<SyscallCount>().size() == 2000);
 
-  auto removed = makeWriter(directory / "c", storage, options);
+  auto removed = writerOn(directory / "c", storage, options);
   std::filesystem::remove_all(directory / "c");
-  emitCalls(*removed, seconds(1), 2000);
-  removed->tick(seconds(2));
+  emitCalls(*removed, secs(1), 2000);
+  removed->tick(secs(2));
   removed->close();
   CHECK_FALSE(std::filesystem::exists(directory / "c"));
 }
@@ -518,7 +518,7 @@ TEST_CASE("a million names do not grow the recorder: past the budget they are (o
   Storage storage;
   Writer::Options options;
   options.stringBytes = 100'000;
-  auto writer = makeWriter(directory / "a", storage, options);
+  auto writer = writerOn(directory / "a", storage, options);
   for (int i = 0; i < 50'000; ++i)
     writer->emit(Nanos(i), SyscallCount{writer->intern("name " + std::to_string(i)), i});
   writer->close();
@@ -535,7 +535,7 @@ TEST_CASE("a million names do not grow the recorder: past the budget they are (o
 TEST_CASE("texts of any length and content are kept up to 64 KiB") {
   const TemporaryDirectory directory;
   Storage storage;
-  auto writer = makeWriter(directory / "a", storage);
+  auto writer = writerOn(directory / "a", storage);
   const std::string odd("\0\xFF\n\x1B[2J\xF6\x5A\xA5\xF5 x", 13);
   writer->emit(Nanos(1), SyscallCount{writer->intern(odd), 1});
   for (int i = 0; i < 40; ++i)  // a chain of processes with long names, announced at once
@@ -558,7 +558,7 @@ TEST_CASE("texts of any length and content are kept up to 64 KiB") {
 TEST_CASE("identities that ended are forgotten with the segment they were used in") {
   const TemporaryDirectory directory;
   Storage storage;
-  auto writer = makeWriter(directory / "a", storage, {.segmentBytes = 4096});
+  auto writer = writerOn(directory / "a", storage, {.segmentBytes = 4096});
   writer->emit(Nanos(1), ThreadSeen{{1}, {}, 7, writer->intern("short")});
   writer->emit(Nanos(2), ThreadSeen{{2}, {}, 8, writer->intern("long")});
   writer->emit(Nanos(3), ThreadGone{{1}});
@@ -578,11 +578,11 @@ TEST_CASE("identities that ended are forgotten with the segment they were used i
 TEST_CASE("a recording is read while it is written") {
   const TemporaryDirectory directory;
   Storage storage;
-  auto writer = makeWriter(directory / "a", storage, {.segmentBytes = 8192});
+  auto writer = writerOn(directory / "a", storage, {.segmentBytes = 8192});
   std::size_t before = 0;
   for (int at = 1; at < 60; ++at) {
-    emitCalls(*writer, seconds(at), 50);
-    writer->tick(seconds(at + 1));
+    emitCalls(*writer, secs(at), 50);
+    writer->tick(secs(at + 1));
     const auto reading = readAll(directory / "a");
     const std::size_t found = reading.all<SyscallCount>().size();
     REQUIRE(found >= before);

@@ -5,13 +5,12 @@
 #include <unistd.h>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/machine.h"
 
 using namespace stallprof;
 
 namespace {
-
-constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
 
 // /proc/stat of four CPUs: their busy and stolen ticks.
 std::string statOf(std::initializer_list<std::pair<int, int>> cpus) {

@@ -19,11 +19,11 @@ using stallprof::testing::SmallElf;
 
 namespace {
 
-using Code = std::array<std::uint8_t, kCallBytes>;
+using CallCode = std::array<std::uint8_t, kCallBytes>;
 
 // The instruction at the end, no-operations before it.
 bool calls(const std::vector<std::uint8_t>& instruction) {
-  Code code;
+  CallCode code;
   code.fill(0x90);
   std::copy(instruction.begin(), instruction.end(), code.end() - std::ssize(instruction));
   return endsInCall(code);

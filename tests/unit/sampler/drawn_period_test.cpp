@@ -11,15 +11,15 @@ namespace {
 
 constexpr Nanos kAsked{10'000'000};
 
-struct Seen {
+struct DrawnSamples {
   int kept = 0, waiting = 0;
 };
 
 // What an event sees of a thread that in each round of `round` first waits for a third of it, in
 // `length` of its CPU time. An opened event gets another period each second; one that was inherited
 // has `inherited` for good.
-Seen sampled(DrawnPeriod& period, Nanos round, Nanos length, Nanos inherited = {}) {
-  Seen seen;
+DrawnSamples sampled(DrawnPeriod& period, Nanos round, Nanos length, Nanos inherited = {}) {
+  DrawnSamples seen;
   Nanos current = inherited, drawn{};
   for (Nanos at{}; at < length; at += current) {
     if (inherited == Nanos{} && (current == Nanos{} || at - drawn > std::chrono::seconds(1)))
@@ -31,14 +31,14 @@ Seen sampled(DrawnPeriod& period, Nanos round, Nanos length, Nanos inherited = {
   return seen;
 }
 
-double share(const Seen& seen) { return static_cast<double>(seen.waiting) / seen.kept; }
+double share(const DrawnSamples& seen) { return static_cast<double>(seen.waiting) / seen.kept; }
 
 }  // namespace
 
 TEST_CASE("rounds as long as the period are sampled everywhere, not at one place") {
   for (const Nanos round : {kAsked, kAsked / 2, kAsked * 3 / 2, kAsked * 2, kAsked * 101 / 100}) {
     DrawnPeriod period(kAsked);
-    const Seen seen = sampled(period, round, std::chrono::seconds(60));
+    const DrawnSamples seen = sampled(period, round, std::chrono::seconds(60));
     INFO("a round of " << round.count() << " ns, " << seen.kept << " samples");
     CHECK(std::abs(share(seen) - 1.0 / 3) < 0.03);  // one sigma is 0.006
   }
@@ -47,7 +47,7 @@ TEST_CASE("rounds as long as the period are sampled everywhere, not at one place
 TEST_CASE("each sample that is kept stands for the period that was asked for") {
   for (const int percent : {0, 70, 85, 99}) {
     DrawnPeriod period(kAsked);
-    const Seen seen =
+    const DrawnSamples seen =
         sampled(period, kAsked * 7 / 3, std::chrono::seconds(100), kAsked * percent / 100);
     INFO("inherited at " << percent << " %");
     CHECK(std::abs(seen.kept - 10'000) < 250);

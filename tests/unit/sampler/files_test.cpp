@@ -6,14 +6,15 @@
 #include "sampler/proc/mounts.h"
 #include "sampler/processes/open_files.h"
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
+#include "tests/unit/sampler/heap_bytes.h"
 #include "tests/unit/sampler/machine.h"
 
 using namespace stallprof;
 
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
 constexpr char kMountInfo[] =
     "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
     "30 22 0:40 / /data rw shared:5 - nfs4 server:/export rw,vers=4.2\n"
@@ -209,6 +210,44 @@ TEST_CASE("files held open are reported though nobody waits for them, write-only
   CHECK(seen.offset == 512);
   CHECK(seen.size == 9000);
   CHECK(seen.waits == 0);
+}
+
+TEST_CASE("descriptors are listed the less often the more of them there are") {
+  Machine machine;
+  machine.process({100, 1, "python3"});
+  for (int fd = 3; fd < 1503; ++fd) machine.link("proc/100/fd/" + std::to_string(fd), "pipe:[7]");
+  Mounts mounts("/nonexistent");
+  FdClassifier classifier(machine.root(), mounts);
+  FileLog log(mounts);
+  OpenFiles open(machine.root(), classifier, log);
+  EventList list;
+  ProcessTree tree(machine.root(), 100);
+  tree.sample(kSecond, list);
+  open.sample(tree, kSecond, list);
+  machine.file("train.tar", "x");
+  machine.link("proc/100/fd/5000", machine.root() + "/train.tar");
+  machine.file("proc/100/fdinfo/5000", "pos:\t0\nflags:\t0100000\n");
+  open.sample(tree, 2 * kSecond, list);
+  CHECK(list.all<FileSeen>().empty());
+  open.sample(tree, 3 * kSecond, list);
+  CHECK(list.all<FileSeen>().size() == 1);
+}
+
+TEST_CASE("files that are held open in very many directories take no memory in the end") {
+  Mounts mounts("/nonexistent");
+  FileLog log(mounts);
+  EventList list;
+  int directory = 0;
+  const auto hold = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "/data/of-a-shard-" + std::to_string(directory++) + "/x.bin";
+      log.held(ProcessId{1}, {FdKind::kFile, name, 100, 0}, kSecond, list);
+    }
+  };
+  hold(10'000);
+  const std::size_t before = heapBytes();
+  hold(50'000);
+  CHECK(heapBytes() < before + (2u << 20));
 }
 
 TEST_CASE("a data set of many files fills neither the file list nor the names") {

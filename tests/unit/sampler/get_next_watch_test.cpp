@@ -154,6 +154,33 @@ TEST_CASE("a thread of a living process is inside a get-next while it waits for 
   CHECK(list.source("tfdata_get_next").first == Coverage::kFull);
 }
 
+TEST_CASE("a descriptor is kept of a process that shows its get-nexts, until it has ended") {
+  const auto descriptors = [] {
+    std::size_t count = 0;
+    forEachNumber("/proc/self/fd", [&](std::uint32_t) { ++count; });
+    return count;
+  };
+  Child child;
+  GetNextWatch watch("/");
+  const Nanos at = std::chrono::seconds(1);
+  const auto own = static_cast<std::uint32_t>(::getpid());
+  auto sleepers = child.sleepersOn(child.never(), 4);
+  sleepers.push_back(child.sleepersOn(child.get().work, 1).front());
+  const std::size_t before = descriptors();
+  for (std::uint32_t id = 2; id < 50; ++id)
+    CHECK_FALSE(watch.blockedInside(ProcessId{id}, own, own, 4096, at));
+  CHECK(descriptors() == before);
+  LiveProcess alive;
+  alive.id = ProcessId{1};
+  for (const auto& sleeper : sleepers)
+    CHECK_FALSE(watch.blockedInside(alive.id, child.pid(), sleeper.tid, sleeper.stack, at));
+  CHECK(descriptors() == before + 1);
+  watch.keep({alive});
+  CHECK(descriptors() == before + 1);
+  watch.keep({});
+  CHECK(descriptors() == before);
+}
+
 TEST_CASE("a thread that was seen inside a get-next is known for it from then on") {
   Child child;
   FdBudget fds(0);

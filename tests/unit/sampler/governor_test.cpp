@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 
 using namespace stallprof;
 
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
-constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
 long millionths(double share) { return std::lround(1e6 * share); }
 double samples(const Pace& pace) { return 1 / seconds(pace.period) / pace.turns; }
 

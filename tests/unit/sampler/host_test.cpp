@@ -2,6 +2,7 @@
 #include "sampler/host/host.h"
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
 
@@ -10,7 +11,6 @@ using namespace stallprof;
 namespace {
 
 const std::string kRoot = std::string(STALLPROF_TESTS_DIR) + "/fixtures/root";
-constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
 
 // What one sample of the fixture reports.
 EventList sampledOnce() {

@@ -161,14 +161,14 @@ TEST_CASE("what is no jitdump, or stops being one, is not read on") {
 
 namespace {
 
-constexpr Nanos kStart{1'000'000'000}, kLater{20'000'000'000};
+constexpr Nanos kFirstAsked{1'000'000'000}, kAskedAgain{20'000'000'000};
 
-struct Job {
+struct JitJob {
   Machine machine;
   JitNames names{machine.root()};
 
   // Process 7 outside is process 3 of its own pid namespace, with a root of its own.
-  explicit Job(const std::string& user = std::to_string(::geteuid())) {
+  explicit JitJob(const std::string& user = std::to_string(::geteuid())) {
     machine.file("proc/7/status", "Name:\tpython3\nUid:\t1\t" + user + "\t1\t1\nNSpid:\t7\t3\n");
     machine.file("container/tmp/keep", "");
     machine.link("proc/7/root", machine.root() + "/container");
@@ -176,7 +176,7 @@ struct Job {
   void map(const std::string& text, const std::string& at = "container/tmp/perf-3.map") {
     machine.file(at, text);
   }
-  std::string at(std::uint32_t pid, std::uint64_t address, Nanos now = kStart) {
+  std::string at(std::uint32_t pid, std::uint64_t address, Nanos now = kFirstAsked) {
     return std::string(names.find(pid, address, now).name);
   }
   void take(PerfRecord::Kind kind, std::uint32_t pid, std::uint32_t parent, const char* path = "") {
@@ -192,18 +192,18 @@ struct Job {
 }  // namespace
 
 TEST_CASE("the perf map is of the process's own file system and pid namespace") {
-  Job job;
+  JitJob job;
   CHECK(job.at(7, 0x1000).empty());
   job.map("1000 10 outside\n", "tmp/perf-7.map");
   job.map("1000 10 other\n", "container/tmp/perf-7.map");
   job.map("1000 10 inside\n");
   CHECK(job.at(7, 0x1000).empty());  // not asked for again so soon
-  CHECK(job.at(7, 0x1000, kLater) == "inside");
-  CHECK(job.at(8, 0x1000, kLater).empty());
+  CHECK(job.at(7, 0x1000, kAskedAgain) == "inside");
+  CHECK(job.at(8, 0x1000, kAskedAgain).empty());
 }
 
 TEST_CASE("a jitdump is known by its mapping") {
-  Job job;
+  JitJob job;
   const std::string dump = dumpHeader() + dumpLoad(0x1000, 8, "jit_avx512");
   SECTION("seen as it was mapped") {
     job.machine.file("container/home/u/.debug/jit/jit-3.dump", dump);
@@ -224,63 +224,63 @@ TEST_CASE("a jitdump is known by its mapping") {
 }
 
 TEST_CASE("a child has its parent's functions, until it runs another program") {
-  Job job;
+  JitJob job;
   job.map("1000 10 f\n");
   CHECK(job.at(7, 0x1000) == "f");
   job.take(PerfRecord::Kind::kFork, 9, 7);
   CHECK(job.at(9, 0x1000) == "f");
   CHECK(job.at(9, 0x2000).empty());
   job.map("1000 10 f\n2000 10 g\n");
-  CHECK(job.at(7, 0x2000, kLater) == "g");
-  CHECK(job.at(9, 0x2000, kLater).empty());
+  CHECK(job.at(7, 0x2000, kAskedAgain) == "g");
+  CHECK(job.at(9, 0x2000, kAskedAgain).empty());
   job.take(PerfRecord::Kind::kExec, 9, 0);
   CHECK(job.at(9, 0x1000).empty());
   job.take(PerfRecord::Kind::kExit, 7, 0);
   job.machine.remove("proc/7");
-  CHECK(job.at(7, 0x1000, kLater).empty());
+  CHECK(job.at(7, 0x1000, kAskedAgain).empty());
 }
 
 TEST_CASE("only regular files of the process's user, within its root, are read") {
   const std::string text = "1000 10 f\n";
   SECTION("another user's") {
-    Job job(std::to_string(::geteuid() + 1));
+    JitJob job(std::to_string(::geteuid() + 1));
     job.map(text);
     CHECK(job.at(7, 0x1000).empty());
   }
   SECTION("a pipe that nobody writes to") {
-    Job job;
+    JitJob job;
     REQUIRE(::mkfifo((job.machine.root() + "/container/tmp/perf-3.map").c_str(), 0600) == 0);
     CHECK(job.at(7, 0x1000).empty());
   }
   SECTION("a directory, and a link") {
-    Job job;
+    JitJob job;
     job.map(text, "container/elsewhere");
     job.machine.link("container/tmp/perf-3.map", "/elsewhere");
     CHECK(job.at(7, 0x1000).empty());
     job.machine.remove("container/tmp/perf-3.map");
     job.map("", "container/tmp/perf-3.map/file");
-    CHECK(job.at(7, 0x1000, kLater).empty());
+    CHECK(job.at(7, 0x1000, kAskedAgain).empty());
   }
   SECTION("a folder that is a link stays within its root") {
-    Job job;
+    JitJob job;
     job.map(text, "elsewhere/perf-3.map");
     job.machine.remove("container/tmp");
     job.machine.link("container/tmp", job.machine.root() + "/elsewhere");
     CHECK(job.at(7, 0x1000).empty());
     job.map(text, "container/own/perf-3.map");
     job.machine.link("container/tmp", "/own");
-    CHECK(job.at(7, 0x1000, kLater) == "f");
+    CHECK(job.at(7, 0x1000, kAskedAgain) == "f");
   }
 }
 
 TEST_CASE("the functions of all processes together are bounded") {
-  Job job;
+  JitJob job;
   std::string text;
   for (std::size_t i = 1; i <= 2 * JitNames::kMaxFunctions; ++i)
     text += std::to_string(i) + "000 1 f\n";
   job.map(text);
-  for (int i = 0; i < 100; ++i) (void)job.at(7, 1, kStart + i * std::chrono::seconds(10));
+  for (int i = 0; i < 100; ++i) (void)job.at(7, 1, kFirstAsked + i * std::chrono::seconds(10));
   const std::string last = "0x" + std::to_string(2 * JitNames::kMaxFunctions) + "000";
   CHECK(job.at(7, 0x1000) == "f");
-  CHECK(job.at(7, std::stoull(last, nullptr, 16), kStart + std::chrono::hours(1)).empty());
+  CHECK(job.at(7, std::stoull(last, nullptr, 16), kFirstAsked + std::chrono::hours(1)).empty());
 }

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "machine_code/spin_code.h"
+#include "machine_code/code_patterns.h"
 #include "tests/catch.h"
 
 using namespace stallprof;

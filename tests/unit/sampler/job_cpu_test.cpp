@@ -2,12 +2,12 @@
 #include "sampler/processes/job_cpu.h"
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 
 using namespace stallprof;
 
 namespace {
 constexpr ProcessId kTrainer{1}, kWorker{2}, kHelper{3}, kNobody{};
-constexpr Nanos s(long n) { return std::chrono::seconds(n); }
 
 // A trainer that has used and waited for so much, and its worker.
 JobCpu withWorker(Nanos trainer, Nanos waited, Nanos worker) {

@@ -13,11 +13,10 @@
 #include "sampler/processes/task_events.h"
 #include "sampler/sampler_loop.h"
 #include "sampler/thread_sampler.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 
 namespace stallprof {
-
-constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
 
 inline void nap(long milliseconds) {
   const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};

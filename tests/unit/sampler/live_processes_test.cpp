@@ -56,6 +56,20 @@ TEST_CASE("threads that are many are found and removed as few are") {
   }
 }
 
+TEST_CASE("threads that were many once are found and removed, also those that came since") {
+  LiveProcess made = process(1, 1);
+  for (std::uint32_t tid = 2; tid <= 100; ++tid) made.add({ThreadId{tid}, tid, {}});
+  for (std::uint32_t tid = 50; tid <= 100; ++tid) REQUIRE(made.remove(tid));
+  made.add({ThreadId{200}, 200, {}});
+  REQUIRE(made.thread(200) != nullptr);
+  CHECK(made.thread(200)->id == ThreadId{200});
+  CHECK(made.remove(200));
+  CHECK(made.thread(200) == nullptr);
+  CHECK(made.threads.size() == 49);
+  for (std::uint32_t tid = 1; tid < 50; ++tid) REQUIRE(made.remove(tid));
+  CHECK(made.threads.empty());
+}
+
 TEST_CASE("an exit before its birth is known once") {
   EarlyExits exits;
   const Nanos at = std::chrono::seconds(5);

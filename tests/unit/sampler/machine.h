@@ -77,4 +77,10 @@ class Machine {
   std::string root_;
 };
 
+// A thread in a system call, as /proc/PID/task/TID/syscall has it.
+inline std::string call(long number, const std::string& first = "0x0",
+                        const std::string& second = "0x0") {
+  return std::to_string(number) + " " + first + " " + second + " 0x0 0x0 0x0 0x0 0x7ffe 0x7f11\n";
+}
+
 }  // namespace stallprof

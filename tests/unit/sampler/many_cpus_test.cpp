@@ -12,6 +12,7 @@
 #include "sampler/processes/process_sampler.h"
 #include "sampler/thread_sampler.h"
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
 
@@ -21,8 +22,6 @@ namespace {
 
 constexpr std::size_t kFirst = 65, kCpus = 128;  // the job's cpuset
 constexpr std::size_t kThreads = 200, kWorkers = 64;
-
-Nanos s(long n) { return std::chrono::seconds(n); }
 
 class ManyCpus : public Machine {
  public:

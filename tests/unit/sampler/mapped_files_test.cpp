@@ -2,6 +2,7 @@
 #include "sampler/processes/mapped_files.h"
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/machine.h"
 
 using namespace stallprof;
@@ -39,7 +40,6 @@ TEST_CASE("a process's maps are read once in ten seconds") {
   Machine machine;
   machine.file("proc/9/maps", kProgram);
   MappedFiles files(machine.root());
-  constexpr Nanos kSecond = std::chrono::seconds(1);
   CHECK(files.of(9, kSecond).path.empty());
   machine.file("proc/9/maps", kProgram + kData);
   CHECK(files.of(9, 5 * kSecond).path.empty());

@@ -29,7 +29,7 @@ PerfRecord task(PerfRecord::Kind kind, std::uint32_t pid, std::uint32_t parent =
   return record;
 }
 
-struct Bench {
+struct MapsBench {
   EventList list;
   NativeMaps maps;
 
@@ -44,7 +44,7 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("an address is found in the file that is mapped there, at its offset in it") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, 0x1000, 0x1000, 0x3000, "/lib/a.so", "aa"));
   b.take(map(1, 0x2000, 0x1000, 0, "/lib/b.so"));
   CHECK(b.at(1, 0x0fff) == "-");
@@ -57,7 +57,7 @@ TEST_CASE("an address is found in the file that is mapped there, at its offset i
 }
 
 TEST_CASE("what is mapped over another replaces it there, and what is left keeps its offsets") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, 0x1000, 0x4000, 0, "/lib/a.so"));
   b.take(map(1, 0x2000, 0x1000, 0, "/lib/b.so"));
   CHECK(b.at(1, 0x1800) == "/lib/a.so+" + std::to_string(0x800));
@@ -70,7 +70,7 @@ TEST_CASE("what is mapped over another replaces it there, and what is left keeps
 }
 
 TEST_CASE("a child has its parent's mappings, and changes them for itself alone") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, 0x1000, 0x1000, 0, "/lib/a.so"));
   b.take(task(PerfRecord::Kind::kFork, 2, 1));
   CHECK(b.at(2, 0x1000) == "/lib/a.so+0");
@@ -83,7 +83,7 @@ TEST_CASE("a child has its parent's mappings, and changes them for itself alone"
 }
 
 TEST_CASE("an exec and a death end all mappings, a thread's death none") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, 0x1000, 0x1000, 0, "/lib/a.so"));
   PerfRecord thread = task(PerfRecord::Kind::kExit, 1);
   thread.tid = 5;
@@ -98,7 +98,7 @@ TEST_CASE("an exec and a death end all mappings, a thread's death none") {
 }
 
 TEST_CASE("/proc/PID/maps gives what is executable, and leaves the build ids that are known") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, 0x7f0000001000, 0x1000, 0x1000, "/lib/a.so", "cafe"));
   b.maps.takeMaps(1,
                   "400000-401000 r--p 00000000 fe:00 1      /bin/with a space\n"
@@ -117,7 +117,7 @@ TEST_CASE("/proc/PID/maps gives what is executable, and leaves the build ids tha
 }
 
 TEST_CASE("a process with more mappings than there is room for keeps the first") {
-  Bench b;
+  MapsBench b;
   for (std::uint64_t i = 0; i < NativeMaps::kMaxRegions + 100; ++i)
     b.take(map(1, 0x1000 * (i + 1), 0x1000, 0, "/lib/a.so"));
   CHECK(b.at(1, 0x1000 * NativeMaps::kMaxRegions) == "/lib/a.so+0");
@@ -125,7 +125,7 @@ TEST_CASE("a process with more mappings than there is room for keeps the first")
 }
 
 TEST_CASE("a mapping that would go past the end of memory ends there") {
-  Bench b;
+  MapsBench b;
   b.take(map(1, ~0ull - 10, 1000, 0, "/lib/a.so"));
   CHECK(b.at(1, ~0ull - 5) == "/lib/a.so+5");
 }

@@ -6,12 +6,12 @@
 
 using namespace stallprof;
 using stallprof::testing::PerfBytes;
-using Kind = PerfRecord::Kind;
+using RecordKind = PerfRecord::Kind;
 
 TEST_CASE("a sample says where which thread was, when, and on whose side") {
   const auto user = readPerfRecord(PerfBytes::sample(0x401234, 100, 103, 5'000).bytes());
   REQUIRE(user);
-  CHECK(user->kind == Kind::kSample);
+  CHECK(user->kind == RecordKind::kSample);
   CHECK(user->address == 0x401234);
   CHECK(user->pid == 100);
   CHECK(user->tid == 103);
@@ -55,7 +55,7 @@ TEST_CASE("a mapping has its file, and the build id where the kernel gives it") 
   const auto reported = readPerfRecord(
       PerfBytes::mapping(7, 0x7f0000001000, 0x2000, 0x1000, "/lib/libx.so.1", build, 9).bytes());
   REQUIRE(reported);
-  CHECK(reported->kind == Kind::kMap);
+  CHECK(reported->kind == RecordKind::kMap);
   CHECK(reported->pid == 7);
   CHECK(reported->address == 0x7f0000001000);
   CHECK(reported->bytes == 0x2000);
@@ -72,16 +72,16 @@ TEST_CASE("a mapping has its file, and the build id where the kernel gives it") 
 TEST_CASE("births, deaths and execs are distinguished") {
   const auto fork = readPerfRecord(PerfBytes::task(7, 200, 100, 200, 11).bytes());
   REQUIRE(fork);
-  CHECK(fork->kind == Kind::kFork);
+  CHECK(fork->kind == RecordKind::kFork);
   CHECK(fork->pid == 200);
   CHECK(fork->parentPid == 100);
   CHECK(fork->parentTid == 101);
   CHECK(fork->at == Nanos(11));
-  CHECK(readPerfRecord(PerfBytes::task(4, 200, 100, 200, 11).bytes())->kind == Kind::kExit);
+  CHECK(readPerfRecord(PerfBytes::task(4, 200, 100, 200, 11).bytes())->kind == RecordKind::kExit);
   PerfBytes exec(3, 1 << 13);
   exec.add(std::uint32_t{200}).add(std::uint32_t{200}).text("python3").sampleId(200, 200, 12);
   REQUIRE(readPerfRecord(exec.bytes()));
-  CHECK(readPerfRecord(exec.bytes())->kind == Kind::kExec);
+  CHECK(readPerfRecord(exec.bytes())->kind == RecordKind::kExec);
   PerfBytes renamed(3, 0);
   renamed.add(std::uint32_t{200}).add(std::uint32_t{200}).text("worker").sampleId(200, 200, 12);
   CHECK_FALSE(readPerfRecord(renamed.bytes()));
@@ -91,7 +91,7 @@ TEST_CASE("records that were lost are counted") {
   PerfBytes lost(2, 0);
   lost.add(std::uint64_t{1}).add(std::uint64_t{17}).sampleId(1, 1, 1);
   REQUIRE(readPerfRecord(lost.bytes()));
-  CHECK(readPerfRecord(lost.bytes())->kind == Kind::kLost);
+  CHECK(readPerfRecord(lost.bytes())->kind == RecordKind::kLost);
   CHECK(readPerfRecord(lost.bytes())->count == 17);
 }
 

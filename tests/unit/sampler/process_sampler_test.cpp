@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
 
 using namespace stallprof;
 
 namespace {
-constexpr Nanos s(long n) { return std::chrono::seconds(n); }
-constexpr Nanos ticks(long n) { return std::chrono::milliseconds(10 * n); }
 
 // One process, 100, sampled once.
 struct Sampled {

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
+#include "tests/unit/sampler/no_descriptors.h"
 
 using namespace stallprof;
 
 namespace {
-
-constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
 
 // A tree over a machine, its time going on by hand.
 struct Watcher {
@@ -58,7 +58,7 @@ struct Threaded : Machine, Watcher {
 };
 
 using Pids = std::vector<std::uint32_t>;
-using Kind = TaskEvent::Kind;
+using TaskKind = TaskEvent::Kind;
 
 }  // namespace
 
@@ -144,6 +144,29 @@ TEST_CASE("a zombie is gone, a stopped process is not") {
   CHECK(watch.tree.gone(101, 1001));
 }
 
+TEST_CASE("what cannot be read for want of a descriptor has not ended") {
+  Job watch({{100, 1, "sh"}, {101, 100, "child", 1001}});
+  watch.process({300, 1, "python3", 5000});
+  watch.thread({101, 100, "child", 1001}, 111);
+  {
+    const NoDescriptors none;
+    watch.tree.suspect(101);
+    watch.sample(ms(1100));
+    CHECK(watch.pids() == Pids{100, 101});
+    CHECK_FALSE(watch.tree.gone(300, 5000));
+    CHECK(watch.tree.processOf(300, 5000).none());
+  }
+  watch.sample(ms(1100));
+  CHECK(watch.pids() == Pids{100, 101});
+  CHECK(watch.list.all<ThreadSeen>().back().tid == 111);
+  const ProcessId found = watch.tree.processOf(300, 5000);
+  CHECK(watch.pids() == Pids{100, 101, 300});
+  CHECK(watch.last(300).process == found);
+  watch.end(101);
+  watch.sample(ms(1100));
+  CHECK(watch.pids() == Pids{100, 300});
+}
+
 TEST_CASE("threads come and go with their task directories") {
   Threaded watch("python3", {105});
   CHECK(watch.tree.processes()[0].threads.size() == 2);
@@ -161,9 +184,9 @@ TEST_CASE("threads come and go with their task directories") {
 
 TEST_CASE("task events: fork, exec and exit in order") {
   Job watch({{100, 1, "sh"}});
-  watch.report(Kind::kFork, 201, 201, 100);
-  watch.report(Kind::kExec, 201, 201, 0, "ls");
-  watch.report(Kind::kExit, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 201, 100);
+  watch.report(TaskKind::kExec, 201, 201, 0, "ls");
+  watch.report(TaskKind::kExit, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.list.text(watch.last(201).comm) == "ls");
   CHECK(watch.last(201).parent == watch.last(100).process);
@@ -172,8 +195,8 @@ TEST_CASE("task events: fork, exec and exit in order") {
 
 TEST_CASE("task events: exit before fork is a life all the same") {
   Job watch({{100, 1, "sh"}});
-  watch.report(Kind::kExit, 201, 201, 100);
-  watch.report(Kind::kFork, 201, 201, 100);
+  watch.report(TaskKind::kExit, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.last(201).pid == 201);
   CHECK(watch.list.all<ProcessGone>().size() == 1);
@@ -182,23 +205,23 @@ TEST_CASE("task events: exit before fork is a life all the same") {
 TEST_CASE("task events: exec or exit of a process nobody heard of changes nothing") {
   Job watch({{100, 1, "sh"}});
   const std::size_t before = watch.list.events.size();
-  watch.report(Kind::kExec, 999, 999, 0, "x");
-  watch.report(Kind::kName, 999, 999, 0, "x");
-  watch.report(Kind::kExit, 999, 999, 1);
+  watch.report(TaskKind::kExec, 999, 999, 0, "x");
+  watch.report(TaskKind::kName, 999, 999, 0, "x");
+  watch.report(TaskKind::kExit, 999, 999, 1);
   CHECK(watch.pids() == Pids{100});
   CHECK(watch.list.events.size() == before);
 }
 
 TEST_CASE("task events: a fork reported twice is one process") {
   Job watch({{100, 1, "sh"}, {201, 100, "child", 1001}});
-  watch.report(Kind::kFork, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100, 201});
   CHECK(watch.list.all<ProcessSeen>().size() == 2);
 }
 
 TEST_CASE("task events: a process that /proc still shows after its exit is not born again") {
   Job watch({{100, 1, "sh"}, {201, 100, "child", 1001}});
-  watch.report(Kind::kExit, 201, 201, 100);  // the kernel reports before the entry goes
+  watch.report(TaskKind::kExit, 201, 201, 100);  // the kernel reports before the entry goes
   watch.process({202, 100, "other", 1002});
   watch.sample(ms(1100));  // a birth: children are searched for
   CHECK(watch.pids() == Pids{100, 202});
@@ -215,17 +238,17 @@ TEST_CASE("task events: a process that /proc still shows after its exit is not b
 
 TEST_CASE("row 78: a program that takes other rights is not taken for one that has ended") {
   Job watch({{100, 1, "sh"}, {201, 100, "sudo", 1001}});
-  watch.report(Kind::kExec, 201, 201, 0, "sudo");
-  watch.report(Kind::kExit, 201, 201, 100);
+  watch.report(TaskKind::kExec, 201, 201, 0, "sudo");
+  watch.report(TaskKind::kExit, 201, 201, 100);
   CHECK(watch.pids() == Pids{100, 201});
   watch.process({202, 201, "python3", 1002});
   watch.lastPid(203);
   watch.sample(ms(1100));
   CHECK(watch.pids() == Pids{100, 201, 202});
   CHECK(watch.list.source("task_events").first == Coverage::kPartial);
-  watch.report(Kind::kExec, 202, 202, 0, "python3");
+  watch.report(TaskKind::kExec, 202, 202, 0, "python3");
   watch.end(202);
-  watch.report(Kind::kExit, 202, 202, 201);
+  watch.report(TaskKind::kExit, 202, 202, 201);
   CHECK(watch.pids() == Pids{100, 201});
 }
 
@@ -234,24 +257,24 @@ TEST_CASE(
   Job watch({{100, 1, "sh"}, {201, 100, "first", 1001}});
   watch.end(201);
   watch.sample(ms(1100));
-  watch.report(Kind::kExit, 201, 201, 100);
+  watch.report(TaskKind::kExit, 201, 201, 100);
   watch.clock += ms(20);
-  watch.report(Kind::kFork, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 201, 100);
   CHECK(watch.pids() == Pids{100, 201});
 }
 
 TEST_CASE("row 62: 100,000 threads of one process come and go") {
-  constexpr std::uint32_t kThreads = 100'000;
+  constexpr std::uint32_t kManyThreads = 100'000;
   Job watch({{100, 1, "python3"}});
-  for (std::uint32_t tid = 1001; tid <= 1000 + kThreads; ++tid)
-    watch.report(Kind::kFork, 100, tid, 100);
+  for (std::uint32_t tid = 1001; tid <= 1000 + kManyThreads; ++tid)
+    watch.report(TaskKind::kFork, 100, tid, 100);
   REQUIRE(watch.tree.processes().size() == 1);
-  CHECK(watch.tree.processes()[0].threads.size() == kThreads + 1);
-  for (std::uint32_t tid = 1001; tid <= 1000 + kThreads; ++tid)  // the oldest first
-    watch.report(Kind::kExit, 100, tid, 100);
+  CHECK(watch.tree.processes()[0].threads.size() == kManyThreads + 1);
+  for (std::uint32_t tid = 1001; tid <= 1000 + kManyThreads; ++tid)  // the oldest first
+    watch.report(TaskKind::kExit, 100, tid, 100);
   CHECK(watch.tree.processes()[0].threads.size() == 1);
-  CHECK(watch.list.all<ThreadSeen>().size() == kThreads + 1);
-  CHECK(watch.list.all<ThreadGone>().size() == kThreads);
+  CHECK(watch.list.all<ThreadSeen>().size() == kManyThreads + 1);
+  CHECK(watch.list.all<ThreadGone>().size() == kManyThreads);
 }
 
 TEST_CASE("children of a process with very many threads are found among all processes") {
@@ -274,9 +297,9 @@ TEST_CASE("threads that came and went are reported once, in order, to the one wh
   Watcher watch(machine);
   watch.tree.keepChanges();
   watch.sample();
-  watch.report(Kind::kFork, 100, 105, 100);
-  watch.report(Kind::kFork, 100, 106, 100);
-  watch.report(Kind::kExit, 100, 105, 100);
+  watch.report(TaskKind::kFork, 100, 105, 100);
+  watch.report(TaskKind::kFork, 100, 106, 100);
+  watch.report(TaskKind::kExit, 100, 105, 100);
   const auto changes = watch.tree.takeChanges();
   REQUIRE(changes.size() == 4);
   CHECK(changes[0].born);
@@ -290,17 +313,17 @@ TEST_CASE("threads that came and went are reported once, in order, to the one wh
 
 TEST_CASE("task events: the main thread may end before the others") {
   Threaded watch("sh", {110});
-  watch.report(Kind::kExit, 100, 100, 1);
+  watch.report(TaskKind::kExit, 100, 100, 1);
   CHECK(watch.pids() == Pids{100});
-  watch.report(Kind::kExit, 100, 110, 1);
+  watch.report(TaskKind::kExit, 100, 110, 1);
   CHECK(watch.pids().empty());
 }
 
 TEST_CASE("task events: an exec ends all threads but the main one") {
   Threaded watch("sh", {110, 111});
-  watch.report(Kind::kExit, 100, 110, 1);
-  watch.report(Kind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
-  watch.report(Kind::kExec, 100, 100, 0, "fresh");
+  watch.report(TaskKind::kExit, 100, 110, 1);
+  watch.report(TaskKind::kExit, 100, 100, 1);  // the exec came from 111, which takes the main tid
+  watch.report(TaskKind::kExec, 100, 100, 0, "fresh");
   REQUIRE(watch.pids() == Pids{100});
   const auto& threads = watch.tree.processes()[0].threads;
   REQUIRE(threads.size() == 1);
@@ -310,7 +333,7 @@ TEST_CASE("task events: an exec ends all threads but the main one") {
 
 TEST_CASE("task events: a thread's new name is reported") {
   Threaded watch("python3", {110});
-  watch.report(Kind::kName, 100, 110, 0, "pt_data_pin");
+  watch.report(TaskKind::kName, 100, 110, 0, "pt_data_pin");
   const auto seen = watch.list.all<ThreadSeen>();
   CHECK(seen.back().tid == 110);
   CHECK(watch.list.text(seen.back().name) == "pt_data_pin");
@@ -339,27 +362,27 @@ TEST_CASE("records of a process that was gone before anybody read it still have 
 }
 
 TEST_CASE("row 74: numbers that a job makes up name a bounded number of processes and threads") {
-  constexpr std::uint32_t kForged = 20'000, kFirst = 1'000'000;
+  constexpr std::uint32_t kForged = 20'000, kFirstForged = 1'000'000;
   Job watch({{100, 1, "sh"}});
   const ProcessId own = watch.tree.processOf(100, 0);
   for (std::uint32_t i = 0; i < kForged; ++i) {
-    const ProcessId made = watch.tree.processOf(kFirst + i, 4000);
-    (void)watch.tree.threadOf(made, kFirst + i);
-    (void)watch.tree.threadOf(own, kFirst + i);
+    const ProcessId made = watch.tree.processOf(kFirstForged + i, 4000);
+    (void)watch.tree.threadOf(made, kFirstForged + i);
+    (void)watch.tree.threadOf(own, kFirstForged + i);
   }
   CHECK(watch.list.all<ProcessSeen>().size() < 5'000);
   CHECK(watch.list.all<ThreadSeen>().size() < 10'000);
-  CHECK(watch.tree.processOf(kFirst + kForged, 4000).none());
-  CHECK(watch.tree.threadOf(own, kFirst + kForged).none());
+  CHECK(watch.tree.processOf(kFirstForged + kForged, 4000).none());
+  CHECK(watch.tree.threadOf(own, kFirstForged + kForged).none());
   CHECK(watch.tree.processOf(100, 0) == own);
 }
 
 TEST_CASE("events name only what was announced before") {
   Threaded watch("sh", {110});
-  watch.report(Kind::kFork, 201, 201, 100);
-  watch.report(Kind::kFork, 201, 202, 201);
-  watch.report(Kind::kExit, 201, 202, 201);
-  watch.report(Kind::kExit, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 201, 100);
+  watch.report(TaskKind::kFork, 201, 202, 201);
+  watch.report(TaskKind::kExit, 201, 202, 201);
+  watch.report(TaskKind::kExit, 201, 201, 100);
   watch.sample();
   std::vector<std::uint32_t> processes, threads;
   const auto in = [](const auto& list, std::uint32_t id) {

@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 
 using namespace stallprof;
 
 namespace {
-
-constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
 
 class Counting : public Sampler {
  public:

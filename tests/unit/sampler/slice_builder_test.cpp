@@ -5,14 +5,14 @@
 #include <random>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 
 using namespace stallprof;
 
 namespace {
 
-constexpr Nanos ms(double n) { return Nanos(static_cast<Nanos::rep>(n * 1e6)); }
-const Seen kRunning{Wait::kRunning, {}}, kPipe{Wait::kPipe, {}}, kFutex{Wait::kFutex, {}};
+const Seen kRunning{Wait::kRunning, {}}, kPiped{Wait::kPipe, {}}, kFutex{Wait::kFutex, {}};
 
 struct Sums {
   Nanos duration{}, run{}, queued{};
@@ -55,7 +55,7 @@ struct Built {
 // So many samples 10 ms apart that see a thread blocked in a pipe.
 EventList inAPipe(int samples) {
   Built built;
-  for (int i = 1; i <= samples; ++i) built.sample(10 * i, 0, 0, kPipe);
+  for (int i = 1; i <= samples; ++i) built.sample(10 * i, 0, 0, kPiped);
   return built.flushed();
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a slice is never longer than a second") {
 
 TEST_CASE("a thread that ran and was seen blocked has the class it blocked in") {
   Built built;
-  built.sample(10, 3, 1, kPipe);
+  built.sample(10, 3, 1, kPiped);
   const EventList& list = built.flushed();
   const auto slice = list.only<ThreadSlice>();
   CHECK(slice.wait == Wait::kPipe);
@@ -107,7 +107,7 @@ TEST_CASE("a sample that finds the thread running stays one, however long it was
 TEST_CASE("the share of samples is the share of time, with and without a window") {
   for (const Nanos window : {ms(0), ms(100), ms(1000)}) {
     Built built(0, window);
-    for (int i = 1; i <= 1000; ++i) built.sample(11 * i, 0, 0, i % 10 < 7 ? kPipe : kFutex);
+    for (int i = 1; i <= 1000; ++i) built.sample(11 * i, 0, 0, i % 10 < 7 ? kPiped : kFutex);
     const EventList& list = built.flushed();
     std::map<Wait, std::uint32_t> samples;
     for (const ThreadSlice& slice : list.all<ThreadSlice>()) samples[slice.wait] += slice.samples;
@@ -119,8 +119,8 @@ TEST_CASE("the share of samples is the share of time, with and without a window"
 TEST_CASE("run time that the kernel reports late is carried, not lost and not more than the wall") {
   Built built;
   built.sample(10, 8, 0, kRunning);
-  built.sample(20, 12, 0, kPipe);  // 2 ms of these belong to the time before
-  built.sample(30, 0, 0, kPipe);
+  built.sample(20, 12, 0, kPiped);  // 2 ms of these belong to the time before
+  built.sample(30, 0, 0, kPiped);
   const EventList& list = built.flushed();
   const Sums sums = sumsOf(list, ms(0));
   CHECK(sums.run == ms(20));
@@ -156,7 +156,7 @@ TEST_CASE("sums are exact for any script of samples, with and without a window")
         builder.sample(now, reported, waited, seen, list);
       }
       now += ms(10'000);  // long asleep: room for all that was carried
-      builder.sample(now, late, ms(0), kPipe, list);
+      builder.sample(now, late, ms(0), kPiped, list);
       run += late;
       builder.flush(list);
       const Sums sums = sumsOf(list, ms(5));
@@ -172,7 +172,7 @@ TEST_CASE("sums are exact for any script of samples, with and without a window")
 TEST_CASE("a window gathers alternating labels into one slice each") {
   Built built(0, ms(1000));
   for (int i = 1; i <= 100; ++i)
-    built.sample(10 * i, i % 2 == 0 ? 10 : 0, 0, i % 2 == 0 ? kRunning : kPipe);
+    built.sample(10 * i, i % 2 == 0 ? 10 : 0, 0, i % 2 == 0 ? kRunning : kPiped);
   const EventList& list = built.flushed();
   std::map<Wait, Nanos> time;
   for (const ThreadSlice& slice : list.all<ThreadSlice>()) time[slice.wait] += slice.duration;
@@ -195,7 +195,7 @@ TEST_CASE("a window with more labels than it can hold keeps the time and drops n
 
 TEST_CASE("the end of a thread that died between samples is unknown, not blocked") {
   Built built;
-  built.sample(10, 0, 0, kPipe);
+  built.sample(10, 0, 0, kPiped);
   built.builder.lose(ms(25), built.list);
   const auto slices = built.list.all<ThreadSlice>();
   REQUIRE(slices.size() == 2);
@@ -206,9 +206,9 @@ TEST_CASE("the end of a thread that died between samples is unknown, not blocked
 
 TEST_CASE("a sample that is not later than the last adds no time") {
   Built built(10);
-  built.sample(10, 2, 0, kPipe);
-  built.sample(9, 0, 0, kPipe);
-  built.sample(20, 0, 0, kPipe);
+  built.sample(10, 2, 0, kPiped);
+  built.sample(9, 0, 0, kPiped);
+  built.sample(20, 0, 0, kPiped);
   const EventList& list = built.flushed();
   const Sums sums = sumsOf(list, ms(10));
   CHECK(sums.duration == ms(10));

@@ -4,16 +4,15 @@
 #include <map>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 
 using namespace stallprof;
 
 namespace {
 
-constexpr std::uint32_t kProcess = 100, kTrainer = 100, kLoader = 110, kPool = 120;
+constexpr std::uint32_t kProcess = 100, kMain = 100, kLoader = 110, kPool = 120;
 constexpr StringId kTorch{1}, kJpeg{2};
 constexpr StackId kForward{7}, kFetch{8}, kEarlier{9};
-
-constexpr Nanos ms(int n) { return Nanos(n * 1'000'000); }
 
 PerfRecord birth(std::uint32_t tid, std::uint32_t maker, std::uint32_t parent = kProcess) {
   PerfRecord record;
@@ -25,7 +24,7 @@ PerfRecord birth(std::uint32_t tid, std::uint32_t maker, std::uint32_t parent = 
   return record;
 }
 
-PerfRecord sampleOf(std::uint32_t tid, Nanos at) {
+PerfRecord runningAt(std::uint32_t tid, Nanos at) {
   PerfRecord record;
   record.pid = kProcess;
   record.tid = tid;
@@ -34,9 +33,9 @@ PerfRecord sampleOf(std::uint32_t tid, Nanos at) {
 }
 
 // Two threads that run Python, the trainer in forward, the loader in fetch, seen at 100 ms.
-struct Bench {
-  Bench() {
-    samples[kTrainer].stack = samples[kTrainer].before = kForward;
+struct SubmitterBench {
+  SubmitterBench() {
+    samples[kMain].stack = samples[kMain].before = kForward;
     samples[kLoader].stack = samples[kLoader].before = kFetch;
     for (auto& [tid, sample] : samples) {
       sample.at = ms(100);
@@ -45,7 +44,7 @@ struct Bench {
     }
   }
   [[nodiscard]] StackId stackOf(std::uint32_t tid, Nanos at, StringId file = kTorch) const {
-    return submitters.stackOf(sampleOf(tid, at), file);
+    return submitters.stackOf(runningAt(tid, at), file);
   }
 
   std::map<std::uint32_t, PythonSampler::LastSample> samples;
@@ -55,78 +54,78 @@ struct Bench {
   }};
 };
 
-struct PoolOfTrainer : Bench {
-  PoolOfTrainer() { submitters.take(birth(kPool, kTrainer)); }
+struct PoolOfTrainer : SubmitterBench {
+  PoolOfTrainer() { submitters.take(birth(kPool, kMain)); }
 };
 
 }  // namespace
 
 TEST_CASE("a pool's thread works for the thread that made it, which sleeps until it is done") {
-  Bench b;
+  SubmitterBench b;
   b.submitters.take(birth(kPool, kLoader));
   CHECK(b.stackOf(kPool, ms(95)) == kFetch);
-  b.submitters.take(birth(kPool + 1, kTrainer));
+  b.submitters.take(birth(kPool + 1, kMain));
   CHECK(b.stackOf(kPool + 1, ms(95)) == kForward);
 }
 
 TEST_CASE("a pool that a pool made works for who made the first") {
-  Bench b;
+  SubmitterBench b;
   b.submitters.take(birth(kPool, kLoader));
   b.submitters.take(birth(kPool + 1, kPool));
   CHECK(b.stackOf(kPool + 1, ms(95)) == kFetch);
 }
 
 TEST_CASE("whose maker is not known, or is gone, works for the first thread") {
-  Bench b;
+  SubmitterBench b;
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
   b.submitters.take(birth(kPool, kLoader));
   b.samples.erase(kLoader);
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
-  b.samples.erase(kTrainer);
+  b.samples.erase(kMain);
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("a process's first thread has no submitter, nor has one of a fresh process") {
-  Bench b;
-  b.samples.erase(kTrainer);
-  b.submitters.take(birth(kTrainer, 42, 42));
-  CHECK(b.stackOf(kTrainer, ms(95)).none());
+  SubmitterBench b;
+  b.samples.erase(kMain);
+  b.submitters.take(birth(kMain, 42, 42));
+  CHECK(b.stackOf(kMain, ms(95)).none());
 }
 
 TEST_CASE("who waits elsewhere, or for the interpreter's lock, has submitted nothing") {
   PoolOfTrainer b;
-  b.samples[kTrainer].delegates = false;
+  b.samples[kMain].delegates = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("of a thread that runs meanwhile is what runs in the same file") {
   PoolOfTrainer b;
-  b.samples[kTrainer].blocked = false;
+  b.samples[kMain].blocked = false;
   CHECK(b.stackOf(kPool, ms(95)).none());
-  b.submitters.ran(kTrainer, kTorch, ms(93));
+  b.submitters.ran(kMain, kTorch, ms(93));
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
   CHECK(b.stackOf(kPool, ms(95), kJpeg).none());
   for (std::uint32_t other = 3; other < 6; ++other)
-    b.submitters.ran(kTrainer, StringId{other}, ms(94));
+    b.submitters.ran(kMain, StringId{other}, ms(94));
   CHECK(b.stackOf(kPool, ms(95)) == kForward);
-  b.submitters.ran(kTrainer, StringId{6}, ms(94));  // the fifth file takes the oldest's place
+  b.submitters.ran(kMain, StringId{6}, ms(94));  // the fifth file takes the oldest's place
   CHECK(b.stackOf(kPool, ms(95)).none());
 }
 
 TEST_CASE("long ago it ran in that file: that says nothing of now") {
   PoolOfTrainer b;
-  auto& trainer = b.samples[kTrainer];
+  auto& trainer = b.samples[kMain];
   trainer.blocked = false;
   trainer.sameSince = ms(90);
   trainer.at = ms(1000);
-  b.submitters.ran(kTrainer, kTorch, ms(93));
+  b.submitters.ran(kMain, kTorch, ms(93));
   CHECK(b.stackOf(kPool, ms(999)).none());
 }
 
 TEST_CASE("between samples that saw different stacks only what is near to one has it") {
   PoolOfTrainer b;
-  b.samples[kTrainer].before = kEarlier;
-  b.samples[kTrainer].sameSince = ms(100);
+  b.samples[kMain].before = kEarlier;
+  b.samples[kMain].sameSince = ms(100);
   CHECK(b.stackOf(kPool, ms(91)) == kEarlier);
   CHECK(b.stackOf(kPool, ms(99)) == kForward);
   CHECK(b.stackOf(kPool, ms(95)).none());

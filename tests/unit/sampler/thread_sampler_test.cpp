@@ -6,22 +6,19 @@
 #include <map>
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
+#include "tests/unit/sampler/no_descriptors.h"
 
 using namespace stallprof;
 
 namespace {
 
-constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
-
-std::string call(long number, const std::string& first = "0x0", const std::string& second = "0x0") {
-  return std::to_string(number) + " " + first + " " + second + " 0x0 0x0 0x0 0x0 0x7ffe 0x7f11\n";
-}
-
 // One process with one thread on a machine of text.
-struct Bench {
-  Bench() : task{100, 1, "python3"}, tree(machine.root(), 100), sampler(machine.root(), tree) {
+struct ThreadBench {
+  ThreadBench()
+      : task{100, 1, "python3"}, tree(machine.root(), 100), sampler(machine.root(), tree) {
     machine.process(task);
     machine.file("proc/100/task/100/wchan", "0");
   }
@@ -79,7 +76,7 @@ struct StackOfOne : SampleSink {
 };
 
 // So many samples, at that pace, of three threads that run without a break.
-void samplesOfPool(Bench& bench, StackOfOne& sink, const Pace& pace, int count) {
+void samplesOfPool(ThreadBench& bench, StackOfOne& sink, const Pace& pace, int count) {
   for (int tid : {101, 102}) bench.machine.thread(bench.task, tid);
   bench.sampler.deliverSamples(sink);
   bench.sampler.setPace(pace);
@@ -93,42 +90,47 @@ void samplesOfPool(Bench& bench, StackOfOne& sink, const Pace& pace, int count) 
 }  // namespace
 
 TEST_CASE("a blocked thread's wait is named") {
-  SECTION("futex") { CHECK(Bench().classOf(call(SYS_futex)) == Class{Wait::kFutex, "futex"}); }
+  SECTION("futex") {
+    CHECK(ThreadBench().classOf(call(SYS_futex)) == Class{Wait::kFutex, "futex"});
+  }
   SECTION("sleep") {
-    CHECK(Bench().classOf(call(SYS_clock_nanosleep)) == Class{Wait::kSleep, "clock_nanosleep"});
+    CHECK(ThreadBench().classOf(call(SYS_clock_nanosleep)) ==
+          Class{Wait::kSleep, "clock_nanosleep"});
   }
   SECTION("a poll of nothing is a sleep") {
-    CHECK(Bench().classOf(call(SYS_pselect6)) == Class{Wait::kSleep, "pselect6"});
-    CHECK(Bench().classOf(call(SYS_pselect6, "0x4")) == Class{Wait::kPoll, "pselect6"});
-    CHECK(Bench().classOf(call(SYS_ppoll, "0x7ffe", "0x2")) == Class{Wait::kPoll, "ppoll"});
+    CHECK(ThreadBench().classOf(call(SYS_pselect6)) == Class{Wait::kSleep, "pselect6"});
+    CHECK(ThreadBench().classOf(call(SYS_pselect6, "0x4")) == Class{Wait::kPoll, "pselect6"});
+    CHECK(ThreadBench().classOf(call(SYS_ppoll, "0x7ffe", "0x2")) == Class{Wait::kPoll, "ppoll"});
   }
   SECTION("a file that is opened, to be read or to be written") {
-    CHECK(Bench().classOf(call(SYS_openat, "0xffffff9c", "0x7f00")) ==
+    CHECK(ThreadBench().classOf(call(SYS_openat, "0xffffff9c", "0x7f00")) ==
           Class{Wait::kFileMeta, "openat"});
     const std::string created =
         std::to_string(SYS_openat) + " 0xffffff9c 0x7f00 0x80241 0x1b6 0x0 0x0 0x7ffe 0x7f11\n";
-    CHECK(Bench().classOf(created) == Class{Wait::kFileWrite, "openat"});
-    CHECK(Bench().classOf(call(SYS_renameat2)) == Class{Wait::kFileWrite, "renameat2"});
-    CHECK(Bench().classOf(call(SYS_unlinkat)) == Class{Wait::kFileWrite, "unlinkat"});
+    CHECK(ThreadBench().classOf(created) == Class{Wait::kFileWrite, "openat"});
+    CHECK(ThreadBench().classOf(call(SYS_renameat2)) == Class{Wait::kFileWrite, "renameat2"});
+    CHECK(ThreadBench().classOf(call(SYS_unlinkat)) == Class{Wait::kFileWrite, "unlinkat"});
   }
-  SECTION("a child") { CHECK(Bench().classOf(call(SYS_wait4)) == Class{Wait::kChild, "wait4"}); }
+  SECTION("a child") {
+    CHECK(ThreadBench().classOf(call(SYS_wait4)) == Class{Wait::kChild, "wait4"});
+  }
   SECTION("a pipe") {
-    Bench bench;
+    ThreadBench bench;
     bench.machine.link("proc/100/fd/5", "pipe:[11]");
     CHECK(bench.classOf(call(SYS_read, "0x5")) == Class{Wait::kPipe, "pipe"});
   }
   SECTION("an accelerator") {
-    Bench bench;
+    ThreadBench bench;
     bench.machine.link("proc/100/fd/5", "/dev/nvidia0");
     CHECK(bench.classOf(call(SYS_ioctl, "0x5")) == Class{Wait::kDevice, "/dev/nvidia0"});
   }
   SECTION("a call of tomorrow") {
-    CHECK(Bench().classOf(call(499)) == Class{Wait::kOther, "call 499"});
+    CHECK(ThreadBench().classOf(call(499)) == Class{Wait::kOther, "call 499"});
   }
 }
 
 TEST_CASE("a read of a file names the file and reports it") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.file("proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/vda rw\n");
   bench.machine.file("train.bin", std::string(3000, 'x'));
   const std::string path = bench.machine.root() + "/train.bin";
@@ -144,18 +146,18 @@ TEST_CASE("a read of a file names the file and reports it") {
 }
 
 TEST_CASE("outside any call: a fault when uninterruptible, stopped when stopped") {
-  Bench fault;
+  ThreadBench fault;
   fault.task.state = 'D';
   fault.machine.process(fault.task);
   CHECK(fault.classOf("-1 0x7ffe 0x7f11\n").first == Wait::kPageFault);
-  Bench stopped;
+  ThreadBench stopped;
   stopped.task.state = 'T';
   stopped.machine.process(stopped.task);
   CHECK(stopped.classOf("-1 0x7ffe 0x7f11\n").first == Wait::kStopped);
 }
 
 TEST_CASE("a thread that has not run since it was seen blocked is not asked again") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   bench.sample();
   bench.machine.syscall(100, 100, call(SYS_wait4));  // cannot be: the count stands still
@@ -171,7 +173,7 @@ TEST_CASE("a thread that has not run since it was seen blocked is not asked agai
 }
 
 TEST_CASE("a resting thread is sampled less often, and its time stays whole") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   const Nanos begin = bench.clock + ms(10);
   for (int i = 0; i < 1500; ++i) bench.sample();
@@ -198,7 +200,7 @@ std::size_t openFiles() {
 }  // namespace
 
 TEST_CASE("sleepers share a thousand samples a second, and their time stays whole") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   bench.addSleepers(299);
   const Nanos begin = bench.clock + ms(10);
@@ -211,7 +213,7 @@ TEST_CASE("sleepers share a thousand samples a second, and their time stays whol
 }
 
 TEST_CASE("hundreds of sleepers make fifty slices a second, and their time stays whole") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   bench.addSleepers(399);
   const Nanos begin = bench.clock + ms(10);
@@ -228,7 +230,7 @@ TEST_CASE("hundreds of sleepers make fifty slices a second, and their time stays
 }
 
 TEST_CASE("hundreds of threads that run on make a bounded number of slices") {
-  Bench bench;
+  ThreadBench bench;
   for (int tid = 1001; tid <= 1799; ++tid) bench.machine.thread(bench.task, tid);
   for (int i = 0; i < 100; ++i) bench.sample(100);
   const std::size_t before = bench.list.all<ThreadSlice>().size();
@@ -239,7 +241,7 @@ TEST_CASE("hundreds of threads that run on make a bounded number of slices") {
 }
 
 TEST_CASE("while all of many threads rest, the pace is that of one that rests") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   bench.addSleepers(100);
   for (int i = 0; i < 4; ++i) bench.sample();
@@ -258,7 +260,7 @@ TEST_CASE("while all of many threads rest, the pace is that of one that rests") 
 }
 
 TEST_CASE("a thread that wakes among sleepers is sampled with every turn again") {
-  Bench bench;
+  ThreadBench bench;
   bench.addSleepers(50);
   for (int i = 0; i < 100; ++i) bench.sample();
   for (int i = 0; i < 50; ++i) {
@@ -274,7 +276,7 @@ TEST_CASE("a thread that wakes among sleepers is sampled with every turn again")
 }
 
 TEST_CASE("a thread that only sleeps keeps one descriptor, and none when it is gone") {
-  Bench bench;
+  ThreadBench bench;
   bench.sample();
   const std::size_t before = openFiles();
   bench.addSleepers(40);
@@ -288,8 +290,28 @@ TEST_CASE("a thread that only sleeps keeps one descriptor, and none when it is g
   CHECK(openFiles() <= before + 1);
 }
 
+TEST_CASE("a thread that is born while there is no descriptor is sampled once there is one") {
+  ThreadBench bench;
+  bench.sample();
+  bench.machine.thread(bench.task, 1001);
+  {
+    const NoDescriptors none;
+    bench.tree.take({TaskEvent::Kind::kFork, 100, 1001, 100, bench.clock, {}});
+    bench.sample();
+  }
+  CHECK(bench.sampler.threads() == 2);
+  for (int i = 0; i < 5; ++i) bench.sample();
+  bench.end();
+  const ThreadSeen born = bench.list.all<ThreadSeen>().back();
+  CHECK(born.tid == 1001);
+  std::size_t samples = 0;
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>())
+    if (slice.thread == born.thread) samples += slice.samples;
+  CHECK(samples >= 4);
+}
+
 TEST_CASE("run, queue and blocked time sum to the wall, whatever the thread did") {
-  Bench bench;
+  ThreadBench bench;
   const Nanos begin = bench.clock + ms(10);
   long run = 0, queued = 0, count = 1;
   bench.sample();
@@ -316,7 +338,7 @@ TEST_CASE("run, queue and blocked time sum to the wall, whatever the thread did"
 }
 
 TEST_CASE("without the syscall file the wait channel is used, without both the state") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.remove("proc/100/task/100/syscall");
   bench.machine.file("proc/100/task/100/wchan", "anon_pipe_read");
   bench.sample();
@@ -326,7 +348,7 @@ TEST_CASE("without the syscall file the wait channel is used, without both the s
   CHECK(bench.list.source("thread_wchan").first == Coverage::kFull);
   CHECK(bench.list.all<ThreadSlice>().back().wait == Wait::kPipe);
 
-  Bench blind;
+  ThreadBench blind;
   blind.machine.remove("proc/100/task/100/syscall");
   blind.machine.remove("proc/100/task/100/wchan");
   blind.sample();
@@ -337,7 +359,7 @@ TEST_CASE("without the syscall file the wait channel is used, without both the s
 }
 
 TEST_CASE("taking turns, every thread is sampled and what was left out is reported") {
-  Bench bench;
+  ThreadBench bench;
   for (int tid = 101; tid < 140; ++tid) bench.machine.thread(bench.task, tid);
   bench.sample();
   bench.sampler.setPace({ms(10), 8});
@@ -352,7 +374,7 @@ TEST_CASE("taking turns, every thread is sampled and what was left out is report
 }
 
 TEST_CASE("at a slower pace than asked for, threads without a stack beside one give way to it") {
-  Bench bench;
+  ThreadBench bench;
   StackOfOne sink;
   samplesOfPool(bench, sink, {ms(40), 1}, 400);
   CHECK(sink.samples[100] == 401);  // at its birth, too
@@ -368,7 +390,7 @@ TEST_CASE("at a slower pace than asked for, threads without a stack beside one g
 
 TEST_CASE("at the slowest pace, and at the one that was asked for, threads are sampled alike") {
   for (const int period : {1000, 10}) {
-    Bench bench;
+    ThreadBench bench;
     StackOfOne sink;
     samplesOfPool(bench, sink, {ms(period), 1}, 100);
     CHECK(sink.samples[100] == 101);
@@ -378,7 +400,7 @@ TEST_CASE("at the slowest pace, and at the one that was asked for, threads are s
 
 TEST_CASE("a thread that is older than the recording begins with what it has used by then") {
   for (const bool attached : {false, true}) {
-    Bench bench;
+    ThreadBench bench;
     if (attached) bench.tree.noneBefore(ms(1010));
     bench.machine.schedstat(100, 100, 5'000'000'000, 2'000'000'000, 7);
     bench.sample();
@@ -400,7 +422,7 @@ TEST_CASE("a thread that is older than the recording begins with what it has use
 }
 
 TEST_CASE("of a thread that ran in a pause no sample stands for it, of one that slept it does") {
-  Bench bench;
+  ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
   bench.addSleepers(1);
   bench.sample();

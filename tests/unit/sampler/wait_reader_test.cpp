@@ -12,7 +12,7 @@ using namespace stallprof;
 namespace {
 
 // A machine of text with one process, and a reader of its one thread.
-struct Bench {
+struct WaitBench {
   Machine machine;
   Machine::Task task{100, 1, "python3"};
   EventList list;
@@ -20,7 +20,7 @@ struct Bench {
   WaitReader reader{machine.root(), fds};
   WaitReader::Thread thread{100, 100, ProcessId{1}, {}, 0, false};
 
-  Bench() { machine.process(task); }
+  WaitBench() { machine.process(task); }
   Seen read(const std::string& line) {
     machine.syscall(100, 100, line);
     thread.call.close(fds);  // what a kept descriptor has is not re-read from a new file
@@ -28,14 +28,10 @@ struct Bench {
   }
 };
 
-std::string call(long number, const std::string& first) {
-  return std::to_string(number) + " " + first + " 0x0 0x0 0x0 0x0 0x0 0x7ffe 0x7f11\n";
-}
-
 }  // namespace
 
 TEST_CASE("a thread's futex is kept while it sleeps on it, and no longer") {
-  Bench bench;
+  WaitBench bench;
   const Seen seen = bench.read(call(SYS_futex, "0xabc0"));
   CHECK(seen.wait == Wait::kFutex);
   CHECK(bench.thread.futex == 0xabc0);
@@ -45,7 +41,7 @@ TEST_CASE("a thread's futex is kept while it sleeps on it, and no longer") {
 }
 
 TEST_CASE("a read is compared with the one that its thread was seen in before, by its offset") {
-  Bench bench;
+  WaitBench bench;
   Machine& machine = bench.machine;
   const auto open = [&](int fd, const std::string& name) {
     machine.file(name, std::string(100, 'x'));
@@ -81,13 +77,13 @@ TEST_CASE("a read is compared with the one that its thread was seen in before, b
 }
 
 TEST_CASE("a page fault is named by the file that the process has mapped") {
-  Bench bench;
+  WaitBench bench;
   bench.task.state = 'D';
   bench.machine.process(bench.task);
   Seen seen = bench.read("-1 0x7ffe 0x7f11\n");
   CHECK(seen.wait == Wait::kPageFault);
   CHECK(seen.what.none());
-  Bench mapped;
+  WaitBench mapped;
   mapped.task.state = 'D';
   mapped.machine.process(mapped.task);
   mapped.machine.file("proc/100/maps",
@@ -102,7 +98,7 @@ TEST_CASE("a page fault is named by the file that the process has mapped") {
 }
 
 TEST_CASE("the syscall file is kept open from the second reading on") {
-  Bench bench;
+  WaitBench bench;
   bench.machine.syscall(100, 100, call(SYS_wait4, "0x0"));
   (void)bench.reader.read(bench.thread, std::chrono::seconds(1), bench.list);
   CHECK_FALSE(bench.thread.call.kept());
@@ -112,7 +108,7 @@ TEST_CASE("the syscall file is kept open from the second reading on") {
 }
 
 TEST_CASE("what may not be read is reported, and the wait channel takes its place") {
-  Bench bench;
+  WaitBench bench;
   bench.machine.remove("proc/100/task/100/syscall");
   bench.machine.file("proc/100/task/100/wchan", "futex_wait_queue");
   bench.reader.probe(100, 100, std::chrono::seconds(1), bench.list);
@@ -126,7 +122,7 @@ TEST_CASE("what may not be read is reported, and the wait channel takes its plac
 }
 
 TEST_CASE("the state letter of a thread that is gone is a question mark") {
-  Bench bench;
+  WaitBench bench;
   CHECK(bench.reader.stateOf(bench.thread) == 'S');
   bench.machine.end(100);
   CHECK(bench.reader.stateOf(bench.thread) == '?');

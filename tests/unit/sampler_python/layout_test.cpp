@@ -14,23 +14,24 @@
 #include "tests/catch.h"
 #include "tests/fuzz/input_memory.h"
 
+using namespace stallprof;
 using namespace stallprof::python;
 
 namespace {
 
-testing::Image imageOf(const std::string& name) {
-  auto image =
-      testing::Image::load(std::string(STALLPROF_TESTS_DIR) + "/fixtures/python_images/" + name);
+python::testing::Image imageOf(const std::string& name) {
+  auto image = python::testing::Image::load(std::string(STALLPROF_TESTS_DIR) +
+                                            "/fixtures/python_images/" + name);
   REQUIRE_FALSE(image.ranges.empty());
   return image;
 }
 
-testing::Sample inspect(testing::Image& image) {
+python::testing::Sample inspect(python::testing::Image& image) {
   const auto isThread = [&](std::uint32_t tid) {
     return std::find(image.threads.begin(), image.threads.end(), tid) != image.threads.end();
   };
-  testing::Kept kept;
-  return testing::sampleOnce(image.runtime, image, isThread, kept);
+  python::testing::Kept kept;
+  return python::testing::sampleOnce(image.runtime, image, isThread, kept);
 }
 
 const char* const kImages[] = {"3.8",  "3.9",  "3.10",  "3.11", "3.11-debian",
@@ -41,11 +42,12 @@ const char* const kImages[] = {"3.8",  "3.9",  "3.10",  "3.11", "3.11-debian",
 TEST_CASE("every CPython's memory gives the stacks the program said it had") {
   for (const char* name : kImages) {
     INFO(name);
-    testing::Image image = imageOf(name);
-    const testing::Sample sample = inspect(image);
+    python::testing::Image image = imageOf(name);
+    const python::testing::Sample sample = inspect(image);
     CHECK(sample.wrong.empty());
     std::vector<std::string> stacks;
-    for (const testing::Stack& stack : sample.stacks) stacks.push_back(testing::describe(stack));
+    for (const python::testing::Stack& stack : sample.stacks)
+      stacks.push_back(python::testing::describe(stack));
     CHECK(stacks == image.stacks);
     REQUIRE(stacks.size() == 4);
     // What target.py is made to show: a generator, a call through C, a recursion, a name and a
@@ -62,7 +64,7 @@ TEST_CASE("every CPython's memory gives the stacks the program said it had") {
 
 TEST_CASE("memory that lies gives no stack, or another one, but never a crash") {
   for (const char* name : kImages) {
-    testing::Image image = imageOf(name);
+    python::testing::Image image = imageOf(name);
     std::uint64_t random = 88172645463325252ull;
     const auto next = [&] {
       random ^= random << 13;
@@ -81,14 +83,14 @@ TEST_CASE("memory that lies gives no stack, or another one, but never a crash") 
         byte = static_cast<std::uint8_t>(next());
         if (next() % 4 == 0) range->second.resize(next() % range->second.size());
       }
-      const testing::Sample sample = inspect(image);
+      const python::testing::Sample sample = inspect(image);
       CHECK(sample.stacks.size() <= 8192);
     }
   }
 }
 
 TEST_CASE("a runtime of a version that is not known is said to be so") {
-  testing::Image image = imageOf("3.13");
+  python::testing::Image image = imageOf("3.13");
   auto& head = image.ranges[image.runtime.at];
   REQUIRE(head.size() >= kDebugOffsetsBytes);
   head[8 + 2] = 15;  // the minor version
@@ -98,7 +100,7 @@ TEST_CASE("a runtime of a version that is not known is said to be so") {
 }
 
 TEST_CASE("what 3.13 reports itself is what its headers say") {
-  testing::Image image = imageOf("3.13");
+  python::testing::Image image = imageOf("3.13");
   const auto reported = layoutFromDebugOffsets(image.ranges[image.runtime.at]);
   const auto known = layoutOf(13);
   REQUIRE(reported.has_value());
@@ -171,7 +173,7 @@ struct Waiter {
 }  // namespace
 
 TEST_CASE("the lock shows how many wait for it, asleep or awake") {
-  testing::Image image = imageOf("3.11");
+  python::testing::Image image = imageOf("3.11");
   auto attached = Interpreters::attach(image.runtime, image);
   REQUIRE(attached.ok());
   Interpreters interpreters = std::move(attached).value();
@@ -213,7 +215,7 @@ TEST_CASE("the lock shows how many wait for it, asleep or awake") {
 }
 
 TEST_CASE("offsets that cannot be are refused as a whole") {
-  testing::Image image = imageOf("3.13");
+  python::testing::Image image = imageOf("3.13");
   const auto head = image.ranges[image.runtime.at];
   for (std::size_t word = 3; word < 44; ++word) {  // to the end of the code object's
     auto bad = head;
@@ -234,14 +236,14 @@ TEST_CASE("a thread that runs its own copy of the instructions is at the code's 
   std::vector<std::uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
   REQUIRE(bytes.size() > 4096);
   const auto sample = [&] {
-    testing::InputMemory memory({bytes.data() + 4, bytes.size() - 4});
-    testing::Kept kept;
-    return testing::sampleOnce(
+    python::testing::InputMemory memory({bytes.data() + 4, bytes.size() - 4});
+    python::testing::Kept kept;
+    return python::testing::sampleOnce(
         Runtime{}, memory, [](std::uint32_t tid) { return tid == 5; }, kept);
   };
-  const testing::Sample good = sample();
+  const python::testing::Sample good = sample();
   REQUIRE(good.stacks.size() == 1);
-  CHECK(testing::describe(good.stacks[0]) == "5 work:train.py:8 work:train.py:8");
+  CHECK(python::testing::describe(good.stacks[0]) == "5 work:train.py:8 work:train.py:8");
   bytes[4 + 0xf80] = 1;  // the list has no copy 1 any more: no line is better than a wrong one
-  CHECK(testing::describe(sample().stacks[0]) == "5 work:train.py:0 work:train.py:0");
+  CHECK(python::testing::describe(sample().stacks[0]) == "5 work:train.py:0 work:train.py:0");
 }

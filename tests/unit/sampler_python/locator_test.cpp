@@ -48,7 +48,7 @@ TEST_CASE("a symbol of a library is found by its hash, one that is not there is 
 }
 
 TEST_CASE("functions are found by how their names begin, without those that hold another text") {
-  testing::SmallElf elf = testing::SmallElf().load(0, 0x400000, 0x1000);
+  stallprof::testing::SmallElf elf = stallprof::testing::SmallElf().load(0, 0x400000, 0x1000);
   elf.symbol("_ZSt4sortv", 0x400040, 0x20).symbol("_ZSt4sortIZ4mainEUlvE_", 0x400080, 0x20);
   elf.symbol("_ZNSt6vectorD2Ev", 0x400000, 0x40).symbol("main", 0x400100, 0x20);
   elf.symbol("_ZSt3cin", 0x400140, 0x20, STB_GLOBAL, STT_OBJECT);

@@ -58,9 +58,8 @@ Sample sampleOnce(const Runtime& runtime, RemoteMemory& memory,
     copies.push_back(reader.expect(layout, kept[thread->tid]));
   const auto refreshed = interpreters.refresh(memory, threads, states, reader.expected());
   if (!refreshed) sample.wrong = "no thread states";
-  std::uint32_t ids = 0;
   std::size_t copied = 0;
-  CodeCache codes(layout, runtime.codeType, ids);
+  CodeCache codes(layout, runtime.codeType);
   for (std::size_t i = 0; sample.wrong.empty() && i < threads.size(); ++i) {
     std::vector<RawFrame> raw;
     Stack stack;

@@ -120,7 +120,6 @@ Code* CodeCache::at(Address address, Nanos now, RemoteMemory& memory) {
   Code fresh;
   if (!read(fresh, bytes_, memory)) return nullptr;
   fresh.checkedAt = now;
-  fresh.id = ++ids_;
   if (codes_.size() >= kMax) codes_.clear();
   return &(codes_[address] = std::move(fresh));
 }

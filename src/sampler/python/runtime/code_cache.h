@@ -19,7 +19,6 @@ namespace stallprof::python {
 
 // What a code object says of a function, and the lines of the instructions that were asked for.
 struct Code {
-  std::uint32_t id = 0;  // of this reading of it: another object at its address has another
   std::string function, file;
   StringId functionId, fileId;  // once interned by the owner
   std::uint32_t firstLine = 0;
@@ -41,9 +40,7 @@ class CodeCache {
   static constexpr std::size_t kMax = 32768;
 
   // `codeType`: what a code object's type has to be; 0: learnt from the first that resembles one.
-  // `ids` counts readings, over all caches of a run.
-  CodeCache(const Layout& layout, Address codeType, std::uint32_t& ids)
-      : layout_(layout), codeType_(codeType), ids_(ids) {}
+  CodeCache(const Layout& layout, Address codeType) : layout_(layout), codeType_(codeType) {}
 
   // Nothing: there is no code object at that address, or it could not be read.
   [[nodiscard]] Code* at(Address address, Nanos now, RemoteMemory& memory);
@@ -53,8 +50,6 @@ class CodeCache {
   // The line a frame of that code is at; 0: not known. Its instruction is a byte offset up to 3.9,
   // a code unit in 3.10, an address after.
   [[nodiscard]] std::uint32_t lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const;
-  void clear() { codes_.clear(); }
-  [[nodiscard]] std::size_t size() const { return codes_.size(); }
 
  private:
   [[nodiscard]] static bool trusted(const Code& code, Nanos now);
@@ -67,7 +62,6 @@ class CodeCache {
 
   const Layout& layout_;
   Address codeType_;
-  std::uint32_t& ids_;
   std::unordered_map<Address, Code> codes_;
   std::vector<std::uint8_t> bytes_;
   std::vector<std::pair<const Address, Code>*> due_;  // scratch, as are these
