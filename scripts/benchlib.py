@@ -72,7 +72,6 @@ class Run:
     stdout: str
     status: int
     report: dict | None = None
-    recording_bytes: int = 0
     costs: "Costs | None" = None   # of front and recorder, when it was a run of `stallprof run`
 
 
@@ -141,7 +140,6 @@ def execute_profiled(command, *options, keep=None, settled=4, environment=None, 
         pathlib.Path(recording).parent.mkdir(parents=True, exist_ok=True)
         run = execute([str(STALLPROF), "run", "-o", recording, "--report", "none",
                        *options, "--", *command], environment, folder)
-        run.recording_bytes = sum(f.stat().st_size for f in pathlib.Path(recording).glob("*"))
         run.costs = recorder_costs(recording, settled)
         report = subprocess.run([str(STALLPROF), "report", recording, "--format", "json"],
                                 capture_output=True, text=True)

@@ -16,7 +16,7 @@ ROW = re.compile(r"^\|\s*F\w+\s*\|\s*`([\w/]+)`\s*\|([^|]*)\|")
 HEAVY = {
     r"nlohmann/": ("src/recording/manifest.cpp", "src/present/metrics/report_json.cpp",
                    "src/present/metrics/report_schema.cpp",
-                   "src/present/metrics/report_read.cpp",
+                   "src/present/timeline/stack_export.cpp",
                    "src/trace/kineto_read.cpp", "src/gate/run_read.cpp",
                    "src/gate/output_json.cpp", "src/experiment/trials_file.cpp", "tools/", "tests/"),
     r"CLI/": ("tools/",),

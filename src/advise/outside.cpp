@@ -64,7 +64,7 @@ std::vector<std::string> settingOptions(const Analysis& analysis, const LoaderIn
   std::vector<std::string> options;
   for (const Advice::Change& change : changes) {
     options.insert(options.end(), {"--set", change.name + "=" + change.to});
-    // As the advice has it (advise/change.cpp): workers that end with each epoch would cost a part.
+    // As the advice has it (advise/advise.cpp): workers that end with each epoch would cost a part.
     if (change.name == "num_workers" && loader.workers == 0 && change.to != "0")
       options.insert(options.end(), {"--set", "persistent_workers=true"});
   }

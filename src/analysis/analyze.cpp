@@ -4,19 +4,17 @@
 #include <algorithm>
 
 #include "analysis/blame/samples/ranks.h"
-#include "analysis/describe/counters.h"
 #include "analysis/describe/describe.h"
 #include "analysis/describe/device_describe.h"
-#include "analysis/describe/native.h"
-#include "analysis/describe/overrides.h"
 #include "analysis/describe/resources.h"
-#include "analysis/describe/slowdown.h"
 #include "analysis/describe/stack_table.h"
 #include "analysis/device/launch_cadence.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/steps/inferred_steps.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/whole_run/native_run.h"
 #include "analysis/whole_run/without_steps.h"
+#include "classify/rule_table.h"
 
 namespace stallprof {
 namespace {
@@ -158,25 +156,21 @@ TrainerFacts Analyzed::factsOf(const Trace& trace, TrainerIdentity who) const {
   return attribute(trace, who);
 }
 
-Analysis analyze(const Trace& trace, const AnalyzeOptions& options) {
-  return analyzeWithFacts(trace, options).analysis;
-}
+Analysis analyze(const Trace& trace) { return analyzeWithFacts(trace).analysis; }
 
-Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options) {
+Analyzed analyzeWithFacts(const Trace& trace) {
   FactsAccumulator onePart;
-  return analyzeWithFacts(trace, onePart, options);
+  return analyzeWithFacts(trace, onePart);
 }
 
-Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
-                          const AnalyzeOptions& options) {
+Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   Analyzed answer;
   Analysis& out = answer.analysis;
   out.run = describeRun(trace);
   describeOverrides(trace, out.run);
   out.coverage = describeCoverage(trace);
   Roles& roles = answer.roles = accumulator.rolesOf(trace);
-  const RuleTable& rules = options.rules ? *options.rules : RuleTable::builtIn();
-  const StackLabels labels(trace, rules);
+  const StackLabels labels(trace, accumulator.rules());
   InferredSteps inferred;
   std::vector<Judged> trainers = judgeTrainers(trace, accumulator, roles, labels, inferred);
   for (const Judged& judged : trainers)
@@ -188,7 +182,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator,
       [](const Judged& a, const Judged& b) { return a.facts.window() < b.facts.window(); });
   const bool steps = longest != trainers.end();
   Judged unstepped;
-  if (!steps) unstepped = withoutSteps(trace, roles, labels, rules);
+  if (!steps) unstepped = withoutSteps(trace, roles, labels, accumulator.rules());
   Judged& chosen = steps ? *longest : unstepped;
   const TrainerFacts& facts = chosen.facts;
   const RunFacts& run = chosen.run;

@@ -7,18 +7,13 @@
 #include "analysis/facts/analysis.h"
 #include "analysis/facts/facts.h"
 #include "analysis/steps/roles.h"
-#include "classify/rule_table.h"
 #include "trace/trace.h"
 
 namespace stallprof {
 
-struct AnalyzeOptions {
-  const RuleTable* rules = nullptr;  // null: the built-in ones
-};
-
-// The whole answer from a recording. Pure: same trace, same answer; no files, clock or randomness
-// without a fixed seed.
-[[nodiscard]] Analysis analyze(const Trace& trace, const AnalyzeOptions& options = {});
+// The whole answer from a recording, by the built-in rules. Pure: same trace, same answer; no
+// files, clock or randomness without a fixed seed.
+[[nodiscard]] Analysis analyze(const Trace& trace);
 
 // The same answer with what it was drawn from, for a sink that shows single steps.
 struct Analyzed {
@@ -30,9 +25,9 @@ struct Analyzed {
   // Of one of `roles.trainers`; of one without steps from the trace.
   [[nodiscard]] TrainerFacts factsOf(const Trace& trace, TrainerIdentity who) const;
 };
-[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, const AnalyzeOptions& options = {});
-// The same where `trace` is what is left of a run of which `facts` read every part; used up.
-[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& facts,
-                                        const AnalyzeOptions& options);
+[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace);
+// The same where `trace` is what is left of a run of which `facts` read every part, and by its
+// rules; used up.
+[[nodiscard]] Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& facts);
 
 }  // namespace stallprof

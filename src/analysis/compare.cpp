@@ -67,8 +67,8 @@ double studentQuantile(double confidence, double freedom) {
   return t;
 }
 
-Maybe<ConfidenceInterval> welchRatio(std::span<const double> base, std::span<const double> head,
-                                     double confidence) {
+Maybe<ConfidenceInterval> welchRatio(std::span<const double> base, std::span<const double> head) {
+  constexpr double kConfidence = 0.95;  // two-sided
   if (base.size() < 2 || head.size() < 2 || !allPositive(base) || !allPositive(head)) return {};
   const std::vector<double> b = logs(base), h = logs(head);
   const auto nb = static_cast<double>(b.size()), nh = static_cast<double>(h.size());
@@ -77,7 +77,7 @@ Maybe<ConfidenceInterval> welchRatio(std::span<const double> base, std::span<con
   if (!(error > 0)) return ConfidenceInterval{std::exp(centre), std::exp(centre)};
   // Welch and Satterthwaite; at least the smaller side's own degrees of freedom, so at least 1.
   const double freedom = std::pow(vb + vh, 2) / (vb * vb / (nb - 1) + vh * vh / (nh - 1));
-  const double reach = studentQuantile(confidence, std::max(1.0, freedom)) * error;
+  const double reach = studentQuantile(kConfidence, std::max(1.0, freedom)) * error;
   return ConfidenceInterval{std::exp(centre - reach), std::exp(centre + reach)};
 }
 

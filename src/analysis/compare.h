@@ -37,11 +37,10 @@ struct Comparison {
                                      std::span<const RunNumbers> head,
                                      std::span<const std::string> paths);
 
-// Welch's interval of mean(log head) - mean(log base), as a ratio. Null under two values a side or
-// with a value that is not above zero. `confidence` is two-sided, 0.95 for 95 %.
+// Welch's 95 % interval of mean(log head) - mean(log base), as a ratio. Null under two values a
+// side or with a value that is not above zero.
 [[nodiscard]] Maybe<ConfidenceInterval> welchRatio(std::span<const double> base,
-                                                   std::span<const double> head,
-                                                   double confidence = 0.95);
+                                                   std::span<const double> head);
 
 // P(|T| < t) for Student's T, t >= 0.
 [[nodiscard]] double studentWithin(double t, double freedom);

@@ -14,8 +14,7 @@ constexpr double kUsable = 0.8;       // of what is free
 
 }  // namespace
 
-int LoaderModel::bestWorkers(int now) const {
-  if (gain.empty()) return now;
+int LoaderModel::bestWorkers() const {
   const double best = *std::max_element(gain.begin(), gain.end());
   const auto enough =
       std::find_if(gain.begin(), gain.end(), [&](double g) { return g * kGoodEnough >= best; });

@@ -21,8 +21,8 @@ struct LoaderModel {
   Maybe<double> sharedMemory;  // of /dev/shm, likewise
   bool iterable = false;       // each worker goes through the data set, unless it divides itself
 
-  // The fewest workers within 2 % of the best; `now` where there is no model.
-  [[nodiscard]] int bestWorkers(int now) const;
+  // The fewest workers within 2 % of the best, where a model fits.
+  [[nodiscard]] int bestWorkers() const;
 };
 
 // Null where no loader of PyTorch's kind fed the trainer.

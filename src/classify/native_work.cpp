@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "classify/native_class.h"
-#include "classify/rule_match.h"
 
 namespace stallprof {
 namespace {
@@ -61,14 +60,6 @@ bool among(std::string_view word, std::span<const std::string_view> words) {
 bool anyAmong(std::span<const std::string> words, std::span<const std::string_view> of) {
   return std::any_of(words.begin(), words.end(),
                      [&](const std::string& word) { return among(word, of); });
-}
-
-NativeWork inKernel(std::string_view call) {
-  using Is = NativeWork::Is;
-  if (among(call, kOpenCalls)) return {Is::kOpen, Phase::kExtract};
-  if (among(call, kReadCalls)) return {Is::kRead, Phase::kExtract};
-  if (among(call, kWriteCalls)) return {Is::kPhase, Phase::kOther};
-  return {};
 }
 
 NativeWork byClass(NativeClass is) {
@@ -175,10 +166,18 @@ ModelPass passOfWords(std::string_view function) {
   return forward ? ModelPass::kForward : ModelPass::kBackward;
 }
 
+NativeWork kernelWork(std::string_view call) {
+  using Is = NativeWork::Is;
+  if (among(call, kOpenCalls)) return {Is::kOpen, Phase::kExtract};
+  if (among(call, kReadCalls)) return {Is::kRead, Phase::kExtract};
+  if (among(call, kWriteCalls)) return {Is::kPhase, Phase::kOther};
+  return {};
+}
+
 NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string_view symbol) {
   const std::string name = readableSymbol(symbol);
   const NativeClass is = nativeClass(file, name);
-  if (is == NativeClass::kKernel) return inKernel(symbol);
+  if (is == NativeClass::kKernel) return kernelWork(symbol);
   if (is == NativeClass::kSpin || is == NativeClass::kParallel) return byClass(is);
   if (const PhaseRule* rule = claim(table, {true, name, file}, Side::kTrainer)) {
     if (rule->work) return {NativeWork::Is::kPhase, Phase::kCompute};

@@ -43,6 +43,9 @@ struct NativeWork {
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
 
+// Of a place in the kernel, which has the name of the system call that led there.
+[[nodiscard]] NativeWork kernelWork(std::string_view call);
+
 // "BatchLoader::nextBatch_2" as "batch", "loader", "next", "batch".
 [[nodiscard]] std::vector<std::string> splitName(std::string_view name);
 

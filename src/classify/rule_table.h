@@ -12,7 +12,7 @@
 #include "event/vocabulary.h"
 
 // The phase rules as they are written down: one TOML file a family of libraries. What each key
-// means stands in rules/README.md; here is what a file becomes.
+// means stands in rules/README.md; here is what a file becomes, and which rule claims a frame.
 namespace stallprof {
 
 // For whom a thread works at a frame: it makes batches, or it consumes them.
@@ -109,5 +109,17 @@ class RuleTable {
  private:
   std::vector<PhaseRule> rules_;
 };
+
+// One frame as rules see it. Of a native frame `file` is its library, `function` its symbol.
+struct FrameName {
+  bool native = false;
+  std::string_view function, file;
+};
+
+// The rule that claims a frame where a thread works for `side`; null where none does. Users' rules
+// go first. Of the others the most exact: one that names functions before one that names none, then
+// the longest module or library pattern, then the order of the table. Only users' rules may claim
+// the user's own code. The rule lives as long as the table.
+[[nodiscard]] const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side);
 
 }  // namespace stallprof

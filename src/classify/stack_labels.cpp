@@ -4,8 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "classify/frames.h"
 #include "classify/own_rules.h"
-#include "classify/rule_match.h"
+#include "classify/rule_table.h"
 #include "classify/waits.h"
 
 namespace stallprof {

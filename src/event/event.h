@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <variant>
 
 #include "base/time.h"
 #include "event/device_events.h"
 #include "event/hook_events.h"
-#include "event/identity_events.h"
 #include "event/native_events.h"
 #include "event/recording_events.h"
 #include "event/sampled_events.h"
@@ -31,6 +31,20 @@ using Payload =
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
                  DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns,
                  SettingChanged, NativePlace>;
+
+// A table of 256 entries indexed by an event's kind: `make.template operator()<P>()` for the struct
+// P of that kind, a default Entry (a null pointer) for numbers no kind has. What decode, the event
+// memory and the text form use in place of a switch: a new kind is in every table by being in
+// Payload.
+template <class Entry, class Make>
+[[nodiscard]] constexpr std::array<Entry, 256> tableByKind(Make make) {
+  std::array<Entry, 256> table{};
+  const auto fill = [&]<class... P>(std::variant<P...>*) {
+    ((table[P::kKind] = make.template operator()<P>()), ...);
+  };
+  fill(static_cast<Payload*>(nullptr));
+  return table;
+}
 
 // `at`: when it happened, or when the interval it covers began; CLOCK_MONOTONIC of the host.
 // Events of one stream are in order of writing, not of `at`.

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string_view>
+
 #include "event/event_struct.h"
 
 // Events of what is sampled from outside of the job. The rules of all events are in event.h.
 namespace stallprof {
+
+// ThreadSlice.what of a thread inside a get-next of tf.data that a graph does, and no Python sees:
+// blocked in it, or, where the thread does nothing else, running.
+inline constexpr std::string_view kInGetNext = "tf.data get-next";
 
 // A thread over one sample, or several samples that saw the same (merged, at most 1 s; a sleeper
 // among thousands up to 10 s). `at` is the begin: the sample before the first of these. A sample is

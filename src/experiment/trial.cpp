@@ -29,17 +29,11 @@ std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum,
   for (const Finding& f : analysis.findings)
     for (const Advice& advice : f.advice) {
       if (!onlyAdvice.empty() && advice.id != onlyAdvice) continue;
-      Trial trial{f.id,
-                  advice.id,
-                  outsideOptions(analysis, f, advice),
-                  advice.predicted,
-                  {},
-                  {},
-                  {},
-                  {},
-                  {},
-                  TrialVerdict::kUndecided,
-                  {}};
+      Trial trial;
+      trial.finding = f.id;
+      trial.advice = advice.id;
+      trial.options = outsideOptions(analysis, f, advice);
+      trial.predicted = advice.predicted;
       const bool known = std::any_of(trials.begin(), trials.end(), [&](const Trial& other) {
         return other.options == trial.options;
       });

@@ -126,7 +126,7 @@ TuneSpace tuneSpace(const LoaderModel& model, const TuneSetting& base, std::size
   TuneSpace space;
   space.base = base;
   // Without a model, a worker for each core.
-  space.guess = model.gain.empty() ? std::min(top, cores) : model.bestWorkers(base.workers);
+  space.guess = model.gain.empty() ? std::min(top, cores) : model.bestWorkers();
   space.workers = workerCounts(base.workers, space.guess, top);
   space.prefetch = base.prefetch <= 2
                        ? std::vector<int>{base.prefetch, 2 * base.prefetch, 4 * base.prefetch}

@@ -148,19 +148,27 @@ std::string joined(const std::vector<std::string>& parts) {
 
 void conclude(GateResult& result, const Policy& policy) {
   std::vector<std::string> failures, unsure, gains;
+  bool compared = false;  // what no base was there for is a matter of missingBaselineWarns
   for (const CheckResult& c : result.checks) {
     if (c.level() != Level::kError) continue;
     if (failed(c.verdict)) failures.push_back(checkText(c));
-    if (c.verdict == CheckVerdict::kInconclusive) unsure.push_back(checkText(c));
+    if (c.verdict == CheckVerdict::kInconclusive) {
+      unsure.push_back(checkText(c));
+      compared |= c.base.has_value();
+    }
     if (c.verdict == CheckVerdict::kImproved) gains.push_back(checkText(c));
   }
   for (const NewFinding& f : result.newFindings)
     if (f.level == Level::kError) failures.push_back("new: " + suspectText(f.suspect));
+  result.unsure = policy.onInconclusive == OnInconclusive::kPass ? Level::kInfo : Level::kWarn;
   if (!failures.empty()) {
     result.outcome = Outcome::kRegressed;
     result.headline = joined(failures);
   } else if (!unsure.empty()) {
-    if (policy.onInconclusive == OnInconclusive::kFail) result.outcome = Outcome::kInconclusive;
+    if (policy.onInconclusive == OnInconclusive::kFail && compared) {
+      result.outcome = Outcome::kInconclusive;
+      result.unsure = Level::kError;
+    }
     result.headline = joined(unsure);
   } else {
     result.headline = gains.empty() ? "no regression" : joined(gains);

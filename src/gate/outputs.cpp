@@ -97,12 +97,10 @@ std::vector<Mark> marksOf(const GateResult& r, const GateOutput& options) {
     marks.push_back(
         markAt(r, options, Level::kError, "gate/" + std::string(nameOf(r.outcome)), r.headline, 1));
   for (const CheckResult& c : r.checks) {
-    const bool failure = failed(c.verdict) && c.level() != Level::kInfo;
-    const bool unsure = c.verdict == CheckVerdict::kInconclusive && c.level() != Level::kInfo;
-    if (!failure && !unsure) continue;
-    const Level level = failure                               ? c.level()
-                        : r.outcome == Outcome::kInconclusive ? Level::kError
-                                                              : Level::kWarn;
+    const bool failure = failed(c.verdict);
+    if (!failure && c.verdict != CheckVerdict::kInconclusive) continue;
+    const Level level = failure ? c.level() : std::max(c.level(), r.unsure);
+    if (level == Level::kInfo) continue;
     std::string text = checkText(c);
     if (failure && r.suspect) text += "; start at " + suspectText(*r.suspect);
     if (c.check.waiver) text += "; waived: " + *c.check.waiver;

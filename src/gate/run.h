@@ -31,7 +31,6 @@ struct GateRun {
   RunNumbers numbers;
   Fingerprint host;
   Maybe<std::int64_t> exitCode, exitSignal, batchSize;
-  std::string startedAt;
   std::vector<Suspect> suspects;  // by rank
 };
 

@@ -87,7 +87,6 @@ Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
   run.host = hostOf(report);
   run.exitCode = wholeOf(at(report, {"run", "exit", "code"}));
   run.exitSignal = wholeOf(at(report, {"run", "exit", "signal"}));
-  run.startedAt = textOf(at(report, {"run", "started_at"}));
   if (const Json& loaders = at(report, {"run", "loaders"}); loaders.is_array() && !loaders.empty())
     run.batchSize = wholeOf(at(loaders[0], {"batch_size"}));
   run.suspects = suspectsOf(report);

@@ -73,7 +73,8 @@ enum class Outcome : std::uint8_t {
 
 struct GateResult {
   Outcome outcome = Outcome::kPass;
-  std::string headline;  // one sentence, ready to print
+  std::string headline;         // one sentence, ready to print
+  Level unsure = Level::kWarn;  // at most, of a check that could not decide
   std::size_t baseRuns = 0, headRuns = 0;
   Fingerprint host;  // of the head
   std::vector<CheckResult> checks;

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "machine_code/code_patterns.h"
 #include "machine_code/elf_symbols.h"
-#include "machine_code/random_code.h"
 
 namespace stallprof {
 namespace {

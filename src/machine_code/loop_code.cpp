@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "machine_code/random_code.h"
+#include "machine_code/code_patterns.h"
 
 namespace stallprof {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,8 +28,8 @@ std::optional<Nanos> nanosOf(std::string_view micros) {
   const std::size_t point = std::min(micros.find('.'), micros.size());
   std::int64_t whole = 0;
   const auto read = std::from_chars(micros.data(), micros.data() + point, whole);
-  if (read.ec != std::errc() || read.ptr != micros.data() + point || std::abs(whole) > kMaxMicros)
-    return std::nullopt;
+  const bool number = read.ec == std::errc() && read.ptr == micros.data() + point;
+  if (!number || whole < -kMaxMicros || whole > kMaxMicros) return std::nullopt;
   std::int64_t part = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const bool digit = point + 1 + i < micros.size() && micros[point + 1 + i] >= '0' &&
@@ -203,6 +202,8 @@ class Reader final : public nlohmann::json_sax<Json> {
   bool finish() {
     const EventFields& e = *event_;
     if (e.phase != "X" || !e.at || !e.duration || *e.duration < Nanos(0)) return true;
+    // So that it can be added to and subtracted from whatever time another slice has.
+    if (*e.at + *e.duration > Nanos(kMaxMicros * 1000)) return true;
     const std::optional<KinetoSlice::Kind> kind = kindOf(e);
     if (!kind) {
       ++out_.skipped;

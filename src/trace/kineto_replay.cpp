@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
+#include "recording/activity/activity_spans.h"
+#include "recording/activity/activity_work.h"
 #include "trace/kineto.h"
 
 namespace stallprof {
@@ -16,23 +19,6 @@ using Kind = KinetoSlice::Kind;
 constexpr Nanos kStart = 1s;           // of the recording; its instants are never below 0
 constexpr Nanos kLongestSpan = 100ms;  // of a device's span: written as often as the agent does
 constexpr Nanos kUseEvery = 1s;        // totals by name, as the agent's
-
-enum class Class : std::uint8_t { kCompute, kCopy, kCollective };
-
-Class classOf(DeviceWorkKind kind) {
-  switch (kind) {
-    case DeviceWorkKind::kCollective:
-      return Class::kCollective;
-    case DeviceWorkKind::kToDevice:
-    case DeviceWorkKind::kToHost:
-    case DeviceWorkKind::kOnDevice:
-    case DeviceWorkKind::kPeer:
-    case DeviceWorkKind::kSet:
-      return Class::kCopy;
-    default:
-      return Class::kCompute;
-  }
-}
 
 HostMemory memoryOf(std::string_view name) {
   if (name.find("Pageable") != std::string_view::npos) return HostMemory::kPageable;
@@ -50,72 +36,6 @@ DeviceCallKind callKind(std::string_view name) {
                                                          : DeviceCallKind::kOther;
 }
 
-// When a device worked, out of its pieces of work: the union over its streams.
-class Spans {
- public:
-  Spans(StringId device, ProcessId process, EventOut& out)
-      : device_(device), process_(process), out_(out) {}
-
-  void add(Nanos at, Nanos duration, Class work) {
-    edges_.push_back({at, 1, work});
-    edges_.push_back({at + duration, -1, work});
-  }
-
-  void emit() {
-    std::sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) {
-      return std::tuple(a.at, a.change) < std::tuple(b.at, b.change);
-    });
-    for (const Edge& edge : edges_) epoch(edge);
-    close(last_);
-  }
-
- private:
-  struct Edge {
-    Nanos at{};
-    int change = 0;
-    Class work = Class::kCompute;
-  };
-
-  [[nodiscard]] int running() const { return counts_[0] + counts_[1] + counts_[2]; }
-
-  void epoch(const Edge& edge) {
-    const Nanos since = open_ ? edge.at - last_ : Nanos(0);
-    if (running() > 0) {
-      span_.busy += since;
-      if (counts_[0] == 0) (counts_[2] > 0 ? span_.collectiveOnly : span_.copyOnly) += since;
-    } else if (since >= kDeviceGap) {
-      close(last_);
-    }
-    counts_[static_cast<std::size_t>(edge.work)] += edge.change;
-    last_ = edge.at;
-    if (open_ && edge.at - begin_ >= kLongestSpan) close(edge.at);
-    if (!open_ && running() > 0) {
-      open_ = true;
-      begin_ = edge.at;
-      span_ = {};
-    }
-    if (edge.change > 0) ++span_.works;
-  }
-
-  void close(Nanos at) {
-    if (!open_) return;
-    open_ = false;
-    span_.device = device_;
-    span_.process = process_;
-    span_.duration = at - begin_;
-    out_.emit(begin_, span_);
-  }
-
-  StringId device_;
-  ProcessId process_;
-  EventOut& out_;
-  std::vector<Edge> edges_;
-  std::array<int, 3> counts_{};
-  DeviceSpan span_;
-  Nanos begin_{}, last_{};
-  bool open_ = false;
-};
-
 class Replay {
  public:
   Replay(const KinetoTrace& trace, std::int32_t workers, EventOut& out)
@@ -126,14 +46,20 @@ class Replay {
     trainer();
     sources();
     for (const KinetoSlice& slice : trace_.slices) emit(slice);
-    devices();
-    for (auto& [device, spans] : spans_) spans.emit();
+    announceDevices();
+    for (auto& [index, device] : devices_) settle(device, when(end_) + Nanos(1));
     for (const auto& [key, use] : uses_) out_.emit(std::get<0>(key), use);
     for (const auto& [key, use] : callUses_) out_.emit(std::get<0>(key), use);
     out_.emit(when(end_), CommandEnd{});  // how the program ended a trace does not say
   }
 
  private:
+  struct Device {
+    StringId name;
+    BusyUnion work;
+    Nanos settled = kStart;
+  };
+
   [[nodiscard]] Nanos when(Nanos at) const { return at - first_ + kStart; }
 
   // The process that trains: most of the fetches, steps and calls are its.
@@ -250,7 +176,7 @@ class Replay {
     work.process = trainer_;
     work.duration = slice.duration;
     work.kind = slice.work;
-    const bool kernel = classOf(slice.work) != Class::kCopy;
+    const bool kernel = busyWith(slice.work) != BusyWith::kCopy;
     if (kernel) work.name = name(slice);
     if (!kernel) work.memory = memoryOf(trace_.strings.at(slice.name));
     work.stream = static_cast<std::uint32_t>(slice.tid);
@@ -260,9 +186,22 @@ class Replay {
     work.blocks = slice.blocks;
     work.blockThreads = slice.blockThreads;
     out_.emit(at, work);
-    spans_.try_emplace(slice.pid, work.device, trainer_, out_)
-        .first->second.add(at, slice.duration, classOf(slice.work));
+    Device& on = devices_[slice.pid];
+    on.name = work.device;
+    if (at - on.settled >= kLongestSpan) settle(on, at);
+    on.work.add(at.count(), (at + slice.duration).count(), busyWith(slice.work));
     use(work, at);
+  }
+
+  // Slices come by time, so nothing that begins before `until` follows.
+  void settle(Device& device, Nanos until) {
+    std::vector<BusySpan> spans;
+    device.work.settle(until.count(), kDeviceGap.count(), SIZE_MAX, spans);
+    for (const BusySpan& span : spans)
+      out_.emit(Nanos(span.begin),
+                DeviceSpan{device.name, trainer_, Nanos(span.end - span.begin), Nanos(span.busy),
+                           Nanos(span.copyOnly), Nanos(span.collectiveOnly), span.works});
+    device.settled = until;
   }
 
   void use(const DeviceWork& work, Nanos at) {
@@ -284,7 +223,7 @@ class Replay {
 
   StringId device(std::int64_t index) { return out_.intern("device " + std::to_string(index)); }
 
-  void devices() {
+  void announceDevices() {
     for (const KinetoDevice& known : trace_.devices) {
       DeviceSeen seen;
       seen.device = device(known.index);
@@ -295,9 +234,9 @@ class Replay {
       seen.majorCapability = static_cast<std::int32_t>(known.major);
       seen.minorCapability = static_cast<std::int32_t>(known.minor);
       seen.memoryBytes = known.memoryBytes;
-      if (spans_.count(known.index) != 0) out_.emit(kStart, seen);
+      if (devices_.count(known.index) != 0) out_.emit(kStart, seen);
     }
-    if (spans_.empty()) return;
+    if (devices_.empty()) return;
     DeviceTrace traced;
     traced.process = trainer_;
     traced.duration = end_ - first_;
@@ -313,7 +252,7 @@ class Replay {
   std::map<std::int64_t, ProcessId> processes_;
   std::map<std::pair<std::int64_t, std::int64_t>, ThreadId> threads_;
   std::map<StringId, std::uint32_t> optimizers_;
-  std::map<std::int64_t, Spans> spans_;
+  std::map<std::int64_t, Device> devices_;  // by index
   std::map<std::tuple<Nanos, StringId, DeviceWorkKind, HostMemory, StringId>, DeviceUse> uses_;
   std::map<std::tuple<Nanos, ThreadId, StringId>, DeviceCallUse> callUses_;
   std::int64_t batch_ = 0;

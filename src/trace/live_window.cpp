@@ -12,14 +12,7 @@ namespace {
 constexpr std::size_t kMaxRecent = 2'000'000;
 
 Nanos eventEnd(const Event& event) {
-  return std::visit(
-      [&](const auto& payload) {
-        if constexpr (requires { payload.duration; })
-          return event.at + payload.duration;
-        else
-          return event.at;
-      },
-      event.payload);
+  return std::visit([&](const auto& payload) { return endOf(event.at, payload); }, event.payload);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/interval.h"
@@ -12,17 +13,23 @@
 
 namespace stallprof {
 
+// When an event that happened, or began, at `at` was over.
+template <class P>
+[[nodiscard]] Nanos endOf(Nanos at, const P& payload) {
+  if constexpr (std::is_same_v<P, WorkerTask>)
+    return at + payload.putEnd;
+  else if constexpr (requires { payload.duration; })
+    return at + payload.duration;
+  else
+    return at;
+}
+
 // An event with its time, in a table of its own kind.
 template <class P>
 struct Timed {
   Nanos at{};
   P data;
-  [[nodiscard]] Nanos end() const {
-    if constexpr (requires { data.duration; })
-      return at + data.duration;
-    else
-      return at;
-  }
+  [[nodiscard]] Nanos end() const { return endOf(at, data); }
 };
 template <class P>
 using Table = std::vector<Timed<P>>;

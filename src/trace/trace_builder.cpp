@@ -45,16 +45,6 @@ bool credible(const WorkerTask& t) {
   return lasts(t.fetchBegin) && lasts(t.fetchEnd) && lasts(t.putEnd);
 }
 
-template <class P>
-Nanos endOf(Nanos at, const P& payload) {
-  if constexpr (std::is_same_v<P, WorkerTask>)
-    return at + payload.putEnd;
-  else if constexpr (requires { payload.duration; })
-    return at + payload.duration;
-  else
-    return at;
-}
-
 // Each holds events of one kind; the kinds of no table are kept by an overload of their own.
 constexpr std::tuple kTables{&Trace::host,         &Trace::disks,        &Trace::networks,
                              &Trace::cgroups,      &Trace::files,        &Trace::syscalls,
@@ -104,7 +94,7 @@ constexpr Nanos kStillNeeded = std::chrono::seconds(60);
 template <class P>
 std::size_t drop(Table<P>& table, const RowsDone& done) {
   std::erase_if(table, [&](const Timed<P>& row) {
-    const Interval time{row.at, endOf(row.at, row.data)};
+    const Interval time = intervalOf(row);
     return recurs(row.data) && time.end < done.until - kStillNeeded &&
            !overlapsAny(done.kept, time);
   });

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "machine_code/code_patterns.h"
 #include "machine_code/loop_code.h"
-#include "machine_code/spin_code.h"
 
 using namespace stallprof;
 

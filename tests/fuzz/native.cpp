@@ -8,7 +8,7 @@
 #include "classify/native_class.h"
 #include "sampler/perf/native_maps.h"
 #include "sampler/python/runtime/runtime_locator.h"
-#include "tests/fuzz/nowhere.h"
+#include "tests/fuzz/event_counter.h"
 
 namespace {
 
@@ -16,7 +16,7 @@ using namespace stallprof;
 
 void takeMaps(std::string_view text) {
   NativeMaps maps;
-  Nowhere out;
+  EventCounter out;
   maps.takeMaps(1, text, out);
   for (std::uint64_t address = 0; address < 1u << 20; address += 1u << 14)
     (void)maps.find(1, address);

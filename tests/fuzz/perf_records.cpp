@@ -11,14 +11,14 @@
 #include <string_view>
 
 #include "sampler/perf/native_maps.h"
-#include "tests/fuzz/nowhere.h"
+#include "tests/fuzz/event_counter.h"
 
 using namespace stallprof;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::span<const std::uint8_t> bytes(data, size);
   NativeMaps maps;
-  Nowhere out;
+  EventCounter out;
   while (bytes.size() >= 8) {
     const std::size_t one = std::min<std::size_t>(bytes[6] | bytes[7] << 8, bytes.size());
     if (one < 8) break;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "advise/advise.h"
+#include "advise/cost.h"
 #include "analysis/analyze.h"
 #include "present/formats.h"
 #include "present/html/picture/picture.h"
@@ -34,13 +35,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FactsAccumulator facts;
   const Result<Trace> trace = facts.read(reader);
   if (!trace.ok()) return 0;
-  Analyzed analyzed = analyzeWithFacts(trace.value(), facts, {});
-  advise(analyzed.analysis, {directory.path, 2.5});
+  Analyzed analyzed = analyzeWithFacts(trace.value(), facts);
+  advise(analyzed.analysis, directory.path);
+  analyzed.analysis.cost = costOf(analyzed.analysis, 2.5);
   for (const ReportFormat& format : formsFor({data, size})) {
     Picture picture;
     PresentOptions options;
     if (format.name == "html") {  // no other shows it
-      picture = draw(trace.value(), analyzed);
+      picture = draw(trace.value(), analyzed, RuleTable::builtIn());
       options.picture = &picture;
     }
     if (format.write(analyzed.analysis, options).empty()) std::abort();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs a fuzz target over the files of its corpus, and over each with one byte or its end changed.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,15 +36,17 @@ void replay(const std::string& bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fputs("usage: fuzz_replay_NAME CORPUS\n", stderr), 2;
+  if (argc != 2 && argc != 3)
+    return std::fputs("usage: fuzz_replay_NAME CORPUS [PLACES]\n", stderr), 2;
+  const std::size_t places = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 100;
   int inputs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string whole(std::istreambuf_iterator<char>(file), {});
     replay(whole);
     ++inputs;
-    // About a hundred places of each, so that the time does not depend on its size.
-    const std::size_t step = whole.size() / 100 + 1;
+    // About as many places of each, so that the time does not depend on its size.
+    const std::size_t step = whole.size() / std::max<std::size_t>(1, places) + 1;
     for (std::size_t at = 0; at < whole.size(); at += step, inputs += 2) {
       replay(whole.substr(0, at));
       std::string changed = whole;

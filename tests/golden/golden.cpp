@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   if (!trace.ok()) return fail(directory + "/trace.txt: " + trace.error().message);
 
   Analysis analysis = analyze(trace.value());
-  advise(analysis, {"before.stallprof", std::nullopt});
+  advise(analysis, "before.stallprof");
   PresentOptions options;
   options.recording = "before.stallprof";
   int status = 0;

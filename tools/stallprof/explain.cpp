@@ -1,45 +1,104 @@
 // SPDX-License-Identifier: MIT
 #include "advise/explain.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <numeric>
 
 #include "base/text.h"
+#include "classify/own_rules.h"
+#include "gate/metrics.h"
 #include "stallprof/command_line.h"
-#include "stallprof/rules.h"
+#include "stallprof/reading.h"
 
 namespace stallprof {
 namespace {
 
-// Levenshtein's distance, over short words only.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t corner = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = corner + (a[i] == b[j] ? 0 : 1);
-      corner = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
+std::string phaseName(const PhaseRule& rule) {
+  if (rule.work) return "work: transform in a producer, compute in the trainer";
+  std::string name = rule.phase ? std::string(nameOf(*rule.phase)) : "of whatever is called";
+  if (rule.overhead != OverheadKind::kNone) name += " (" + std::string(nameOf(rule.overhead)) + ")";
+  return name;
 }
 
-// The id meant by a slip of the keyboard, or by its part after the dot; empty where none is near.
-std::string_view nearest(std::string_view word) {
-  std::string_view best;
-  // More slips than a third of the word, or than three, make another word.
-  std::size_t minimum = std::min<std::size_t>(4, word.size() / 3 + 1);
-  for (const std::string_view id : explainedIds()) {
-    const std::size_t slips =
-        std::min(distance(word, id), distance(word, id.substr(id.find('.') + 1)));
-    if (slips >= minimum) continue;
-    best = id;
-    minimum = slips;
+void printLine(const char* name, const std::string& text) {
+  if (!text.empty()) std::printf("%-10s %s\n", name, escapeTerminal(text, 600).c_str());
+}
+
+void printPatterns(const char* name, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    printLine(name, pattern);
+    name = "";
   }
-  return best;
+}
+
+std::string sideName(Side side) { return side == Side::kProducer ? "producer" : "trainer"; }
+
+void printRule(const PhaseRule& rule) {
+  std::printf("%s\n\n", rule.id.c_str());
+  printLine("phase", phaseName(rule));
+  printLine("library", rule.family);
+  printLine("note", rule.note);
+  if (rule.scope) printLine("scope", "claims in a " + sideName(*rule.scope) + " only");
+  if (rule.context) printLine("context", "what it calls works for a " + sideName(*rule.context));
+  if (rule.covers == PhaseRule::Covers::kAll)
+    printLine("covers", "all that it calls, whatever rule that has");
+  if (rule.covers == PhaseRule::Covers::kLibrary)
+    printLine("covers", "what it calls, down to the next frame of your own code");
+  if (rule.waits) printLine("waits", "claims time blocked on files and sockets too");
+  printPatterns("modules", rule.modules);
+  printPatterns("functions", rule.functions);
+  printPatterns("libraries", rule.libraries);
+  printPatterns("symbols", rule.symbols);
+  printLine("source", rule.source);
+  printLine("in", rule.file + ":" + std::to_string(rule.line));
+}
+
+int printOne(const RuleTable& table, const std::string& id) {
+  if (const PhaseRule* rule = table.find(id)) {
+    printRule(*rule);
+    return 0;
+  }
+  for (const OwnRule& own : ownRules())
+    if (own.id == id) {
+      std::printf("%s\n\n", id.c_str());
+      printLine("phase", std::string(own.phase));
+      printLine("note", std::string(own.note));
+      printLine("source", "stallprof's own: not names, but what the thread was seen doing");
+      return 0;
+    }
+  std::fprintf(stderr, "stallprof: no phase rule is called '%s'; stallprof explain --rules\n",
+               escapeTerminal(id, 64).c_str());
+  return 2;
+}
+
+void listLine(std::string_view id, const std::string& phase, const std::string& library) {
+  std::printf("  %-24s %-22s %s\n", std::string(id).c_str(), phase.c_str(),
+              escapeTerminal(library, 100).c_str());
+}
+
+void listAll(const RuleTable& table) {
+  for (const PhaseRule& rule : table.rules())
+    listLine(rule.id, rule.work ? "work" : phaseName(rule), rule.family);
+  for (const OwnRule& own : ownRules()) listLine(own.id, std::string(own.phase), "stallprof's own");
+}
+
+// Prints the phase rule `id`, or lists all where it is "": those of `file` ("" for none) first. The
+// exit status.
+int explainRules(const std::string& file, const std::string& id) {
+  const Result<RuleTable> table = readRules(file);
+  if (!table.ok()) {
+    std::fprintf(stderr, "stallprof: %s\n", table.error().message.c_str());
+    return 2;
+  }
+  if (!id.empty()) return printOne(table.value(), id);
+  listAll(table.value());
+  return 0;
+}
+
+// "; did you mean 'x'?" by a slip of the keyboard or the part after the dot; "" where none is near.
+std::string meant(const std::string& word) {
+  for (const std::string_view id : explainedIds())
+    if (id.ends_with("." + word)) return "; did you mean '" + std::string(id) + "'?";
+  return didYouMean(word, explainedIds());
 }
 
 void listIds(FILE* out) {
@@ -76,11 +135,10 @@ class ExplainCommand final : public Command {
       if (!page->ends_with('\n')) std::fputc('\n', stdout);
       return 0;
     }
-    const std::string_view near = id_.size() > 64 ? std::string_view() : nearest(id_);
-    std::fprintf(stderr, "stallprof: no finding is called '%s'%s%.*s%s\n",
+    const std::string near = meant(id_);
+    std::fprintf(stderr, "stallprof: no finding is called '%s'%s\n",
                  escapeTerminal(id_, 64).c_str(),
-                 near.empty() ? "; there are:" : "; did you mean '", static_cast<int>(near.size()),
-                 near.data(), near.empty() ? "" : "'? There are:");
+                 near.empty() ? "; there are:" : (near + " There are:").c_str());
     listIds(stderr);
     return 2;
   }

@@ -2,7 +2,6 @@
 // The first word is a verb: a function in the file of its name (verbs.cpp lists them).
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include "base/text.h"
 #include "stallprof/command_line.h"
@@ -20,10 +19,7 @@ int main(int argc, char** argv) {
   if (verb == "manual") return runVerb({"manual", "", "", makeManual}, words);  // for the build
   if (const Verb* found = findVerb(verb)) return runVerb(*found, words);
 
-  const std::set<std::string> planned = {"merge"};
-  const char* what = planned.count(verb) != 0
-                         ? "is not built yet in this version"
-                         : "is not a command of stallprof; see stallprof --help";
-  std::fprintf(stderr, "stallprof: '%s' %s\n", escapeTerminal(verb, 64).c_str(), what);
+  std::fprintf(stderr, "stallprof: '%s' is not a command of stallprof; see stallprof --help\n",
+               escapeTerminal(verb, 64).c_str());
   return 2;
 }

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/reading.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "advise/advise.h"
 #include "analysis/blame/facts_accumulator.h"
 #include "base/fd.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "experiment/trials_file.h"
 #include "present/metrics/report_json.h"
 #include "trace/load.h"
 #include "trace/native_symbols.h"
 #include "trace/range_map.h"
-#include "trace/source_text.h"
 
 namespace stallprof {
 namespace {
@@ -25,6 +31,55 @@ constexpr std::size_t kLargestRules = 1u << 20;
 Error about(const std::string& path, Error error) {
   if (error.message.find(path) != std::string::npos) return error;
   return std::move(error).within(inQuotes(path));
+}
+
+std::string_view withoutSpace(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\f\v";
+  const std::size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+// Word by word, as those of a command.
+std::string maskedLine(std::string_view line) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    words.emplace_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::string text;
+  for (const std::string& word : maskSecrets(words)) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// A line of a source file as it lies on this host, without the space around it; at most 200 bytes,
+// the job's: escape at the sink. "" where the file has not that line, is no regular file, is too
+// large, or has changed since `started` (CLOCK_REALTIME): then the line may be another one. A path
+// that is not absolute is taken from `directory`. What seems to be a secret is masked.
+std::string sourceLineAt(const std::string& path, const std::string& directory, std::uint32_t line,
+                         Nanos started) {
+  constexpr off_t kLargestSource = 4 << 20;
+  constexpr std::size_t kLongestLine = 200;
+  if (path.empty() || line == 0) return "";
+  const std::string full = path[0] == '/' ? path : directory + "/" + path;
+  const Fd file = openRegularAt(AT_FDCWD, full.c_str());
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || status.st_size > kLargestSource)
+    return "";
+  const Nanos changed = std::chrono::seconds(status.st_mtim.tv_sec) + Nanos(status.st_mtim.tv_nsec);
+  if (changed > started) return "";
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  text.resize(readAt(file.get(), text.data(), text.size(), 0));
+  std::size_t begin = 0;
+  for (std::uint32_t i = 1; i < line; ++i) {
+    begin = text.find('\n', begin);
+    if (begin == std::string::npos) return "";
+    ++begin;
+  }
+  const std::string_view found =
+      std::string_view(text).substr(begin, text.find('\n', begin) - begin);
+  return maskedLine(withoutSpace(found).substr(0, kLongestLine));
 }
 
 void quoteLines(const Manifest& run, Analysis& analysis) {
@@ -67,9 +122,9 @@ Result<Reading> readRecording(const std::string& path, const RuleTable& rules,
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);
-  reading.analyzed = analyzeWithFacts(reading.trace, facts, {&rules});
+  reading.analyzed = analyzeWithFacts(reading.trace, facts);
   quoteLines(reading.trace.manifest, reading.analyzed.analysis);
-  advise(reading.analyzed.analysis, {path, {}});
+  advise(reading.analyzed.analysis, path);
   addTrials(path, reading.analyzed.analysis);
   return reading;
 }
@@ -83,12 +138,6 @@ Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words) {
   return maps;
 }
 
-Result<Analysis> readAnalysis(const std::string& path, const RuleTable& rules) {
-  Result<Reading> reading = readRecording(path, rules);
-  if (!reading.ok()) return reading.error();
-  return std::move(reading.value().analyzed.analysis);
-}
-
 Result<std::string> readReport(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
@@ -96,9 +145,9 @@ Result<std::string> readReport(const std::string& path) {
     if (!json.ok()) return about(path, json.error());
     return json;
   }
-  const Result<Analysis> analysis = readAnalysis(path);
-  if (!analysis.ok()) return analysis.error();
-  return reportJson(analysis.value());
+  const Result<Reading> reading = readRecording(path);
+  if (!reading.ok()) return reading.error();
+  return reportJson(reading.value().analyzed.analysis);
 }
 
 Result<RunNumbers> readNumbers(const std::string& path) {

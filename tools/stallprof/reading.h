@@ -31,11 +31,6 @@ inline constexpr char kMapHelp[] =
 // The words of --map; the Error says which is none.
 [[nodiscard]] Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words);
 
-// The whole answer from the recording at `path`, advice written out. The Error's message names the
-// path.
-[[nodiscard]] Result<Analysis> readAnalysis(const std::string& path,
-                                            const RuleTable& rules = RuleTable::builtIn());
-
 // The report of a run in JSON: of a recording made now, of a file as it stands.
 [[nodiscard]] Result<std::string> readReport(const std::string& path);
 

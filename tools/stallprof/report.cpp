@@ -49,7 +49,7 @@ class ReportCommand final : public Command {
       read.value().analyzed.analysis.cost = costOf(read.value().analyzed.analysis, price_, epochs_);
     Picture picture;
     if (format_ == "html") {
-      picture = draw(read.value().trace, read.value().analyzed);
+      picture = draw(read.value().trace, read.value().analyzed, table.value());
       options.picture = &picture;
     }
     const Analysis& analysis = read.value().analyzed.analysis;
@@ -61,7 +61,6 @@ class ReportCommand final : public Command {
   [[nodiscard]] PresentOptions presentOptions() const {
     PresentOptions options;
     options.recording = recording_;
-    options.pricePerHour = price_;
     const bool toStdout = file_.empty() || file_ == "-";
     options.colour = toStdout ? stdoutColour(colour_) : colour_ == "always";
     if (toStdout) options.width = stdoutColumns();

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "analysis/analyze.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "present/words/live_text.h"
 #include "recording/follower.h"
 #include "stallprof/command_line.h"
-#include "stallprof/live_terminal.h"
 #include "stallprof/output.h"
 #include "stallprof/running.h"
 #include "trace/live_window.h"
@@ -45,6 +53,94 @@ Result<std::string> chooseRecording(const std::string& word) {
 bool ofThisBoot(const Manifest& manifest) {
   const auto id = readFile("/proc/sys/kernel/random/boot_id", 64);
   return id.ok() && !manifest.host.bootId.empty() && id.value().starts_with(manifest.host.bootId);
+}
+
+constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";  // the other screen, no cursor
+constexpr char kLeave[] = "\x1b[?25h\x1b[?1049l";
+
+winsize sizeOf() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+    size.ws_col = 80;
+    size.ws_row = 24;
+  }
+  return size;
+}
+
+bool capable() {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && terminal != nullptr && terminal[0] != '\0' &&
+         std::string_view(terminal) != "dumb";
+}
+
+// Where `top` shows itself: the whole of a terminal, restored at the end, or lines where there is
+// no terminal that can do more. One object at a time.
+class LiveTerminal {
+ public:
+  explicit LiveTerminal(bool linesOnly);
+  LiveTerminal(LiveTerminal&&) = delete;
+  ~LiveTerminal();
+
+  [[nodiscard]] bool fullScreen() const { return fullScreen_; }
+  [[nodiscard]] int columns() const;
+  // The whole screen again, or a line. False: nobody reads any more.
+  bool show(const std::vector<std::string>& screen, const std::string& line);
+  // Until `until`, or sooner with true: somebody wants to leave (q, Ctrl-C, a signal).
+  [[nodiscard]] bool leaveBefore(Nanos until);
+
+ private:
+  bool fullScreen_ = false;
+  bool keys_ = false;  // stdin is a terminal that we may read single keys from
+  termios before_{};
+  Fd signals_;
+};
+
+LiveTerminal::LiveTerminal(bool linesOnly) : fullScreen_(!linesOnly && capable()) {
+  sigset_t leaving;
+  sigemptyset(&leaving);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&leaving, signal);
+  ::sigprocmask(SIG_BLOCK, &leaving, nullptr);
+  signals_ = Fd(::signalfd(-1, &leaving, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fullScreen_) return;
+  std::signal(SIGTSTP, SIG_IGN);  // stopped, it would leave the other screen behind
+  keys_ = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &before_) == 0 &&
+          ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  if (keys_) {
+    termios keys = before_;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+  }
+  (void)writeAll(STDOUT_FILENO, kEnter);
+}
+
+LiveTerminal::~LiveTerminal() {
+  if (!fullScreen_) return;
+  (void)writeAll(STDOUT_FILENO, kLeave);
+  if (keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+}
+
+int LiveTerminal::columns() const { return fullScreen_ ? sizeOf().ws_col : 100; }
+
+bool LiveTerminal::show(const std::vector<std::string>& screen, const std::string& line) {
+  if (!fullScreen_) return writeAll(STDOUT_FILENO, line + "\n");
+  const std::size_t rows = std::max<std::size_t>(sizeOf().ws_row, 2);
+  std::string text = "\x1b[H";
+  for (std::size_t i = 0; i < screen.size() && i + 1 < rows; ++i)
+    text += "\x1b[K" + screen[i] + "\r\n";
+  return writeAll(STDOUT_FILENO, text + "\x1b[J");
+}
+
+bool LiveTerminal::leaveBefore(Nanos until) {
+  for (;;) {
+    const Nanos left = until - now();
+    if (left <= Nanos(0)) return false;
+    pollfd ready[2] = {{signals_.get(), POLLIN, 0}, {keys_ ? STDIN_FILENO : -1, POLLIN, 0}};
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    if (::poll(ready, 2, static_cast<int>(std::min<std::int64_t>(wait, 60'000))) <= 0) continue;
+    if (ready[0].revents != 0) return true;
+    char key = 'q';
+    if (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') return true;
+  }
 }
 
 struct TopRequest {

@@ -262,10 +262,4 @@ std::string TrialCommand::endText() const {
   return text + "The report shows it: stallprof report " + quoteShell(recording_) + "\n";
 }
 
-std::string shellText(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoteShell(word);
-  return text;
-}
-
 }  // namespace stallprof

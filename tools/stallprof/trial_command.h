@@ -59,7 +59,4 @@ class TrialCommand : public Command {
   ScratchView view_;
 };
 
-// As words of a shell.
-[[nodiscard]] std::string shellText(const std::vector<std::string>& words);
-
 }  // namespace stallprof

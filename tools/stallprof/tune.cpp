@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "advise/change.h"
+#include "advise/advise.h"
 #include "advise/outside.h"
 #include "base/stats.h"
 #include "base/text.h"
@@ -86,7 +86,7 @@ class TuneCommand final : public TrialCommand {
     current_ = *setting;
     const std::vector<std::string> options = optionsOf(current_);
     std::fprintf(stderr, "stallprof: tune-%zu: %s\n", runs_.size() + 1,
-                 options.empty() ? "as it is" : shellText(options).c_str());
+                 options.empty() ? "as it is" : joinShell(options).c_str());
     return options;
   }
 

@@ -71,7 +71,7 @@ class VerifyCommand final : public TrialCommand {
     }
     for (std::size_t i = 0; i < result_.trials.size(); ++i)
       std::fprintf(stderr, "stallprof: fix%zu: %s (%s, predicted %s)\n", i + 1,
-                   shellText(result_.trials[i].options).c_str(), result_.trials[i].finding.c_str(),
+                   joinShell(result_.trials[i].options).c_str(), result_.trials[i].finding.c_str(),
                    gainText(result_.trials[i].predicted).c_str());
     Status kept = Done{};
     const Status ran = runTrials(plan_, result_, [&](const Trials& trials) {
@@ -99,7 +99,7 @@ class VerifyCommand final : public TrialCommand {
   void print() const {
     std::string text;
     for (const Trial& trial : result_.trials) {
-      text += fmt::format("{}\n  {}\n", trial.finding, shellText(trial.options));
+      text += fmt::format("{}\n  {}\n", trial.finding, joinShell(trial.options));
       text += "  " + predictedText(trial.predicted) + "\n";
       text += "  measured  " + outcomeText(trial) + "\n\n";
     }

@@ -7,8 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "analysis/blame/device_gaps.h"
-#include "analysis/blame/device_split.h"
+#include "analysis/blame/device_blame.h"
 #include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"

@@ -17,6 +17,12 @@ namespace stallprof {
                                          const StackLabels* labels, CountedBefore& before,
                                          Nanos end);
 
+// `part` of a trainer's run follows what `all` is of, without a gap (attributePart): the facts of
+// both. Times, counts and samples are added; of the number of processes that had a function, and of
+// a call's places, the greater is kept, as which they were is not. What comes of the trace's
+// counters is measured once, at the end (measureCounters).
+void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part);
+
 // At the end, what the trace's counters, which no part drops, say of the whole of `facts`' window.
 void measureCounters(const Trace& trace, TrainerFacts& facts);
 

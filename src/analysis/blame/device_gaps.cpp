@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/device_gaps.h"
-
 #include <algorithm>
+
+#include "analysis/blame/device_blame.h"
 
 namespace stallprof {
 namespace {

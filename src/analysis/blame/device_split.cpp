@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/device_split.h"
-
 #include <algorithm>
 #include <array>
+
+#include "analysis/blame/device_blame.h"
 
 namespace stallprof {
 namespace {

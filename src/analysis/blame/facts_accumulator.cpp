@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "analysis/blame/attribution.h"
-#include "analysis/blame/join_facts.h"
 #include "analysis/device/device_time.h"
 #include "analysis/device/device_use.h"
 #include "analysis/steps/steps.h"

@@ -37,6 +37,7 @@ class FactsAccumulator {
                             std::size_t maxSteps = kMaxSteps)
       : rules_(rules), max_(maxSteps) {}
 
+  [[nodiscard]] const RuleTable& rules() const { return rules_; }
   // Reads all parts; the result is the trace with the last one.
   [[nodiscard]] Result<Trace> read(TraceReader& reader);
   // The same for callers that ask for the roles alone.

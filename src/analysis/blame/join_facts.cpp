@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/join_facts.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <tuple>
 
+#include "analysis/blame/attribution.h"
 #include "base/add_members.h"
 
 namespace stallprof {
@@ -135,7 +134,7 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
         if (from.bytes >= 0) to.bytes = std::max<std::int64_t>(0, to.bytes) + from.bytes;
       });
   joinBy(
-      all.calls, std::move(part.calls), [](const CallUse& c) { return c.name; },
+      all.calls, std::move(part.calls), [](const CallUse& c) { return std::tuple(c.name, c.kind); },
       [](CallUse& to, const CallUse& from) { addUse(to, from); });
   const auto time = [](const auto& use) { return use.time; };
   largestFirst(all.kernels, time);

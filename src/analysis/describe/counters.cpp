@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/counters.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
+
+#include "analysis/describe/describe.h"
 
 namespace stallprof {
 namespace {

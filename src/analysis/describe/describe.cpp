@@ -7,17 +7,13 @@
 #include <tuple>
 
 #include "analysis/blame/samples/refine.h"
-#include "analysis/facts/loader_origin.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/facts/usage.h"
 #include "base/stats.h"
 #include "base/units.h"
 
 namespace stallprof {
 namespace {
-
-SourceLine lineOf(const Trace& trace, StringId file, std::uint32_t line) {
-  return {Untrusted(std::string(trace.text(file))), Untrusted(), line};
-}
 
 LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
   LoaderInfo info;
@@ -30,7 +26,7 @@ LoaderInfo loaderInfo(const Trace& trace, const LoaderSeen& seen) {
   info.persistent = seen.persistent;
   info.inOrder = seen.inOrder;
   const LoaderOrigin origin = originOf(trace, seen);
-  info.where = lineOf(trace, origin.file, origin.line);
+  info.where = lineAt(trace, origin.file, origin.line);
   info.package = toUtf8(trace.text(origin.package));
   if (info.kind == "tf.data") info.pipeline = toUtf8(trace.text(seen.dataset));
   return info;

@@ -1,17 +1,48 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "analysis/facts/analysis.h"
 #include "analysis/facts/facts.h"
-
-namespace stallprof {
+#include "analysis/steps/roles.h"
+#include "trace/trace.h"
 
 // The blocks of the report that restate what was established, without judging it.
+namespace stallprof {
+
 // What befell the run from outside: a control group without memory, clocks, sleep.
 [[nodiscard]] std::vector<std::string> remarksOf(const Trace& trace);
 [[nodiscard]] RunInfo describeRun(const Trace& trace);
 [[nodiscard]] CoverageInfo describeCoverage(const Trace& trace);
 [[nodiscard]] StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer);
 [[nodiscard]] Breakdown describeBreakdown(const TrainerFacts& trainer);
+
+// What `run --set` and the like changed in the command, into `run`.
+void describeOverrides(const Trace& trace, RunInfo& run);
+
+// Sentences for the head of the report: what was changed, and what that changes in the training
+// beside its pace. Empty where nothing was.
+[[nodiscard]] std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run);
+
+// Of a replay, or of a loader alone, the pace itself is a ceiling, measured; what the model says of
+// a training is then not asked for.
+void measureCeiling(Analysis& analysis);
+
+// What the CPUs' counters say of [begin, end), over all of the job; nullopt where none counted.
+// Counters that took turns are scaled to all of the time.
+[[nodiscard]] Maybe<CountersInfo> measureCounters(const Trace& trace, Nanos begin, Nanos end);
+
+// What sampling cost this trainer, as README.md defines it: from the pauses in its window that can
+// be compared with the time around them. Null where there is none.
+[[nodiscard]] Maybe<Slowdown> measureSlowdown(const Trace& trace, const TrainerFacts& trainer);
+
+// What samples of native code in the window of `facts` say: the table of libraries and functions of
+// the whole job for `analysis.native`, and under each Python function of its table and its findings
+// the native function that most of that one's CPU time went to. A finding without any Python
+// function gets the hottest of its side. Does nothing where no sample is.
+void addNative(const Trace& trace, const Roles& roles, const TrainerFacts& facts,
+               Analysis& analysis);
 
 }  // namespace stallprof

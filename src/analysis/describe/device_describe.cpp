@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/device/device_time.h"
+#include "base/time.h"
 #include "trace/range_map.h"
 
 namespace stallprof {
@@ -22,11 +23,6 @@ int denseFlopsPerCycle(int major, int minor) {
   if (major == 8) return minor == 0 ? 2048 : 1024;  // A100; A10, L4, L40
   if (major == 9) return 4096;                      // H100, H200
   return major == 10 ? 8192 : 0;                    // B200
-}
-
-double shareOf(Nanos part, Nanos whole) {
-  return whole > Nanos{} ? static_cast<double>(part.count()) / static_cast<double>(whole.count())
-                         : 0;
 }
 
 // Each device once, by what says most of it.
@@ -64,7 +60,7 @@ const DeviceGauge* gaugeOf(const TrainerFacts& trainer, StringId device) {
 
 void addTime(const DeviceBusy& busy, DeviceInfo::Device& out) {
   if (busy.traced <= Nanos{}) return;
-  const auto share = [&](Nanos part) { return shareOf(part, busy.traced); };
+  const auto share = [&](Nanos part) { return fractionOf(part, busy.traced); };
   const DeviceIdle& i = busy.idle;
   out.busy = share(busy.busy());
   out.time = DeviceInfo::TimeRatio{share(busy.kernels), share(busy.copies), share(busy.collectives),
@@ -104,15 +100,15 @@ void addKernels(const DeviceFacts& facts, DeviceInfo& out) {
     sum.name = nameOf(k.category);
     sum.count += k.count;
     sum.time += std::min(k.time, Nanos::max() - sum.time);
-    sum.ratio += shareOf(k.time, facts.kernelTime);
+    sum.ratio += fractionOf(k.time, facts.kernelTime);
     if (out.kernels.size() == kMaxKernels) continue;
     DeviceInfo::Kernel kernel;
     kernel.name = Untrusted(k.name);
     kernel.category = nameOf(k.category);
     kernel.count = k.count;
     kernel.time = k.time;
-    kernel.ratio = shareOf(k.time, facts.kernelTime);
-    if (k.filledOf > Nanos{}) kernel.filled = shareOf(k.filled, k.filledOf);
+    kernel.ratio = fractionOf(k.time, facts.kernelTime);
+    if (k.filledOf > Nanos{}) kernel.filled = fractionOf(k.filled, k.filledOf);
     out.kernels.push_back(std::move(kernel));
   }
   for (DeviceInfo::Category& c : categories)
@@ -153,8 +149,8 @@ Maybe<DeviceInfo> describeDevice(const Trace& trace, const TrainerFacts& trainer
   if (!facts.seen && facts.gauges.empty() && trace.devices.empty()) return {};
   DeviceInfo out;
   out.basis = facts.timeline ? "trace" : facts.gauges.empty() ? "none" : "nvml";
-  if (facts.seen) out.tracedRatio = shareOf(facts.traced, trainer.window());
-  out.estimated = facts.timeline && shareOf(facts.traced, trainer.window()) < kWhole;
+  if (facts.seen) out.tracedRatio = fractionOf(facts.traced, trainer.window());
+  out.estimated = facts.timeline && fractionOf(facts.traced, trainer.window()) < kWhole;
   const auto known = devicesSeen(trace);
   for (const StringId id : devicesOf(trace, trainer)) {
     DeviceInfo::Device one;
@@ -191,12 +187,13 @@ namespace {
 // Where nobody steps: of the life of the process that uses devices most, since it was traced.
 double tracedShare(const Trace& trace, const TrainerFacts& trainer) {
   // Without steps no device is divided among them.
-  if (trainer.source != StepSource::kNone) return shareOf(trainer.device.traced, trainer.window());
+  if (trainer.source != StepSource::kNone)
+    return fractionOf(trainer.device.traced, trainer.window());
   const DeviceTimeline timeline = readDevices(trace, {});
   if (timeline.covered.empty()) return 0;
   const Nanos begin = timeline.covered.front().begin;
   const Nanos end = std::min(trace.process(timeline.process).gone, trace.end);
-  return shareOf(lengthIn(timeline.traced, {begin, end}), end - begin);
+  return fractionOf(lengthIn(timeline.traced, {begin, end}), end - begin);
 }
 
 }  // namespace
@@ -236,7 +233,7 @@ Maybe<double> deviceBusyRatio(const Trace& trace, const TrainerFacts& trainer) {
   double sum = 0, count = 0;
   for (const DeviceBusy& busy : trainer.device.devices)
     if (busy.traced > Nanos{}) {
-      sum += shareOf(busy.busy(), busy.traced);
+      sum += fractionOf(busy.busy(), busy.traced);
       count += 1;
     }
   if (count == 0)

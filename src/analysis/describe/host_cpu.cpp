@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/host_cpu.h"
-
 #include <algorithm>
 
+#include "analysis/describe/resources.h"
 #include "analysis/facts/observed.h"
 #include "analysis/facts/usage.h"
 

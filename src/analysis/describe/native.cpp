@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/native.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,8 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/describe/stack_table.h"
+#include "analysis/describe/describe.h"
 #include "analysis/facts/native_samples.h"
+#include "analysis/facts/source_lines.h"
 #include "classify/frames.h"
 #include "classify/native_class.h"
 

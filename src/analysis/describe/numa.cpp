@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/numa.h"
-
 #include <algorithm>
 #include <map>
 
 #include "analysis/describe/device_describe.h"
+#include "analysis/describe/resources.h"
 #include "analysis/facts/usage.h"
 #include "base/stats.h"
 

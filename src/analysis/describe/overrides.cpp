@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/overrides.h"
-
 #include <algorithm>
 #include <filesystem>
 
+#include "analysis/describe/describe.h"
+#include "analysis/facts/source_lines.h"
 #include "base/text.h"
 
 namespace stallprof {
@@ -45,11 +45,9 @@ void describeOverrides(const Trace& trace, RunInfo& run) {
     if (name == "replay" || name == "drain") continue;  // of no loader's arguments
     run.ownThreads = run.ownThreads || name == SettingChanged::kThreads;
     if (name == SettingChanged::kThreads && row.data.from == row.data.to) continue;
-    RunInfo::Setting setting{
-        toUtf8(trace.text(row.data.name)),
-        toUtf8(trace.text(row.data.from)),
-        toUtf8(trace.text(row.data.to)),
-        {Untrusted(std::string(trace.text(row.data.file))), Untrusted(), row.data.line}};
+    RunInfo::Setting setting{toUtf8(trace.text(row.data.name)), toUtf8(trace.text(row.data.from)),
+                             toUtf8(trace.text(row.data.to)),
+                             lineAt(trace, row.data.file, row.data.line)};
     const bool known = std::any_of(run.settings.begin(), run.settings.end(),
                                    [&](const auto& other) { return same(other, setting); });
     if (!known && run.settings.size() < kMaxSettings) run.settings.push_back(std::move(setting));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/pool_use.h"
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <vector>
 
+#include "analysis/describe/resources.h"
 #include "analysis/facts/native_samples.h"
+#include "analysis/facts/source_lines.h"
 
 namespace stallprof {
 namespace {
@@ -65,8 +65,7 @@ Maybe<ThreadsSet> threadsSet(const Trace& trace, const TrainerFacts& trainer) {
     int threads = 0;
     std::from_chars(text.data(), text.data() + text.size(), threads);
     if (threads < 1) continue;
-    last = ThreadsSet{
-        threads, {Untrusted(std::string(trace.text(row.data.file))), Untrusted(), row.data.line}};
+    last = ThreadsSet{threads, lineAt(trace, row.data.file, row.data.line)};
   }
   return last;
 }

@@ -8,9 +8,6 @@
 #include <string_view>
 
 #include "analysis/blame/samples/read_cpu.h"
-#include "analysis/describe/host_cpu.h"
-#include "analysis/describe/numa.h"
-#include "analysis/describe/pool_use.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
 #include "event/file_systems.h"

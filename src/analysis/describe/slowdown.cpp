@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/slowdown.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "analysis/describe/describe.h"
 #include "base/stats.h"
 
 namespace stallprof {

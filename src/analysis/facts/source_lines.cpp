@@ -15,12 +15,29 @@ SourceLine lineOf(const Trace& trace, StackId frame) {
   return {Untrusted(std::move(module.path)), function, module.users ? seen.line : 0};
 }
 
+SourceLine lineAt(const Trace& trace, StringId file, std::uint32_t line) {
+  return {Untrusted(std::string(trace.text(file))), Untrusted(), line};
+}
+
 std::string nameOf(const SourceLine& line) {
   const std::string file = escapeTerminal(line.file.raw(), 200);
   const std::string function = escapeTerminal(line.function.raw(), 120);
   if (file.empty()) return function;
   if (line.line == 0) return file + ":" + function;
   return file + ":" + std::to_string(line.line) + (function.empty() ? "" : " " + function);
+}
+
+LoaderOrigin originOf(const Trace& trace, const LoaderSeen& loader) {
+  LoaderOrigin origin{loader.file, loader.line, loader.package};
+  if (loader.package.none()) return origin;
+  for (const auto& row : trace.loaders) {
+    const LoaderSeen& other = row.data;
+    const bool before = other.process == loader.process && other.loader < loader.loader;
+    if (before && other.package.none() && other.dataset == loader.dataset &&
+        other.workers == loader.workers)
+      origin = {other.file, other.line, other.package};  // the latest of them
+  }
+  return origin;
 }
 
 }  // namespace stallprof

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/facts/wording.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -86,13 +86,13 @@ Finding withAdvice(Finding f, std::initializer_list<Maybe<Advice>> offered) {
   return f;
 }
 
-Word ratioWord(double ratio) { return {percent(ratio), ratio, "ratio"}; }
-Word timeWord(double seconds) { return {duration(seconds), seconds * 1e9, "ns"}; }
-Word bytesWord(double bytes) { return {byteSize(bytes), bytes, "bytes"}; }
-Word rateWord(double rate) { return {bytesPerSecond(rate), rate, "bytes_per_s"}; }
-Word numberWord(double count) { return {number(count), count, "count"}; }
-Word perSecondWord(double count) { return {number(count), count, "per_s"}; }
-Word timesWord(double ratio) { return {number(ratio), ratio, "ratio"}; }
+Word ratioWord(double ratio) { return {percentText(ratio), ratio, "ratio"}; }
+Word timeWord(double seconds) { return {valueText(seconds * 1e9, "ns"), seconds * 1e9, "ns"}; }
+Word bytesWord(double bytes) { return {bytesText(bytes), bytes, "bytes"}; }
+Word rateWord(double rate) { return {rateText(rate, "bytes"), rate, "bytes_per_s"}; }
+Word numberWord(double count) { return {numberText(count), count, "count"}; }
+Word perSecondWord(double count) { return {numberText(count), count, "per_s"}; }
+Word timesWord(double ratio) { return {numberText(ratio), ratio, "ratio"}; }
 Word countWord(std::int64_t n) { return {std::to_string(n), static_cast<double>(n), "count"}; }
 Word countWord(std::int64_t n, std::string_view noun) {
   return {countOf(static_cast<int>(n), noun), static_cast<double>(n), "count"};

@@ -53,7 +53,7 @@ void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,
     if (c.bytes < 0 || c.time <= Nanos{}) continue;
     const auto bytes = static_cast<double>(c.bytes);
     (pinned ? e.pinnedRate : e.pageableRate) = bytes / seconds(c.time);
-    if (annotatedSteps > 0) (pinned ? e.pinnedBytes : e.pageableBytes) = bytes / annotatedSteps;
+    if (pinned && annotatedSteps > 0) e.pinnedBytes = bytes / annotatedSteps;
   }
 }
 

@@ -24,7 +24,7 @@ struct DeviceEvidence {
   // Of the time whose copies were recorded: to the device from pageable and from pinned memory.
   double pageable = 0, pinned = 0;
   double pageableRate = 0, pinnedRate = 0;       // bytes a second; 0: not known
-  double pageableBytes = 0, pinnedBytes = 0;     // a step
+  double pinnedBytes = 0;                        // a step
   double kernelsPerStep = 0, kernelSeconds = 0;  // one kernel's mean
   double filled = 0;  // of the multiprocessors, by the grids; 0: not known
   double syncsPerStep = 0;

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/describe/stack_table.h"
-#include "analysis/facts/wording.h"
 #include "analysis/findings/hot.h"
 #include "analysis/findings/loader_setting.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -105,8 +104,8 @@ Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
                     then = known ? std::to_string(2 * e.loader->batchSize) : "twice";
   return adviceOf(definition, {"loader_arg", "batch_size", now, then},
                   predictSaved(e, likely, minimum, maximum, std::move(assumes)),
-                  "at most +" + byteSize(peak) + " of the device's memory, " +
-                      byteSize(total - peak) +
+                  "at most +" + bytesText(peak) + " of the device's memory, " +
+                      bytesText(total - peak) +
                       " free at its peak; half as many updates an epoch: the learning rate may "
                       "have to follow");
 }

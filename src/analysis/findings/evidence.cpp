@@ -7,7 +7,7 @@
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
-#include "analysis/facts/loader_origin.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/steps/timeline.h"
 
 namespace stallprof {
@@ -166,12 +166,9 @@ double unseenOf(const Trace& trace, const TrainerFacts& t) {
 }  // namespace
 
 SourceLine Evidence::loaderLine() const {
-  SourceLine line;
-  if (!loader) return line;
+  if (!loader) return {};
   const LoaderOrigin origin = originOf(trace, *loader);
-  line.file = Untrusted(std::string(trace.text(origin.file)));
-  line.line = origin.line;
-  return line;
+  return lineAt(trace, origin.file, origin.line);
 }
 
 std::string_view Evidence::phaseOfHalf() const {

@@ -8,7 +8,6 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/run_facts.h"
 #include "analysis/findings/device_evidence.h"
-#include "analysis/model/ceilings.h"
 #include "analysis/model/gains.h"
 
 namespace stallprof {

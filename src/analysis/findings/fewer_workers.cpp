@@ -3,9 +3,9 @@
 // takes to make it, or starting the workers more than they save.
 #include <algorithm>
 
-#include "analysis/blame/samples/refine.h"
 #include "analysis/findings/fixes.h"
 #include "analysis/findings/loader_setting.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -72,7 +72,7 @@ Prediction withoutAny(const Evidence& e) {
     p.low = lowest.low;
     p.high = e.gains.predictMeasured(maximum).high;
   }
-  return assuming("without workers a batch takes " + number(kMaxWorkerCpu) +
+  return assuming("without workers a batch takes " + numberText(kMaxWorkerCpu) +
                       " times less CPU to make, and the rest of a step 0.24 ms less",
                   p);
 }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
+#include "base/units.h"
 #include "classify/frames.h"
 
 namespace stallprof {
@@ -61,14 +61,14 @@ std::string workersRisk(const Evidence& e, int more) {
         risk;
   if (e.workerBytes > 0)
     risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
-            byteSize(more * e.workerBytes) + " RSS";
+            bytesText(more * e.workerBytes) + " RSS";
   if (const auto room = e.run.memoryRoom())
-    risk += "; " + byteSize(static_cast<double>(*room)) + " free" +
+    risk += "; " + bytesText(static_cast<double>(*room)) + " free" +
             (e.run.limitedMemory() ? " of the container's limit" : "");
   if (memoryShort(e) != MemoryShort::kNo) risk += "; the host is short of memory already";
   if (e.workers() == 0)  // not known from this run; the interval spans it
-    risk += "; the same Python may take " + number(kMinWorkerCpu) + " to " + number(kMaxWorkerCpu) +
-            " times the CPU in a worker";
+    risk += "; the same Python may take " + numberText(kMinWorkerCpu) + " to " +
+            numberText(kMaxWorkerCpu) + " times the CPU in a worker";
   return risk;
 }
 
@@ -225,7 +225,7 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
   const char* where = e.run.pageCacheKeeps.value_or(true) ? "memory" : "tmpfs";
   return adviceOf(kCacheInRam, {"data", "dataset", "storage", where},
                   e.gains.predict(all, maximum, all),
-                  byteSize(data) + " of memory; " + byteSize(room) + " free");
+                  bytesText(data) + " of memory; " + bytesText(room) + " free");
 }
 
 // Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.
@@ -309,13 +309,13 @@ Advice moreCores(const Evidence& e) {
   const std::string workers =
       s.workers > e.workers() ? ", with num_workers " + std::to_string(s.workers) : "";
   if (quota)
-    return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", number(now), number(then)},
+    return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", numberText(now), numberText(then)},
                     e.gains.predict(s), "others on the host get less" + workers);
   if (cpuset)
-    return adviceOf(kMoreCores, {"hardware", kCpuset, number(now), number(then)},
+    return adviceOf(kMoreCores, {"hardware", kCpuset, numberText(now), numberText(then)},
                     e.gains.predict(s), "others on the host get less" + workers);
   return adviceOf(
-      kMoreCores, {"hardware", "cores", number(now), number(then)},
+      kMoreCores, {"hardware", "cores", numberText(now), numberText(then)},
       assuming("cores of another host are as fast as these", e.gains.predictAssumed(s, s, s)),
       "a larger host" + (workers.empty() ? workers : workers + " on it"));
 }
@@ -329,7 +329,7 @@ Maybe<Advice> morePrefetch(const Evidence& e) {
   const Prediction p = e.gains.predict(s);
   if (p.speedup && *p.speedup < kNoGain) return {};
   std::string risk = "more batches lie ready";
-  if (bytes > 0) risk += ": +" + byteSize(bytes) + " of shared memory";
+  if (bytes > 0) risk += ": +" + bytesText(bytes) + " of shared memory";
   return adviceOf(
       kMorePrefetch,
       {"loader_arg", "prefetch_factor", std::to_string(e.prefetch()), std::to_string(s.prefetch)},

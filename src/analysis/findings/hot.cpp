@@ -4,8 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/describe/stack_table.h"
-
 namespace stallprof {
 namespace {
 

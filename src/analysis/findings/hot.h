@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/build.h"
 
 namespace stallprof {

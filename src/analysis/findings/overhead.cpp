@@ -6,7 +6,12 @@
 #include "classify/own_rules.h"
 
 namespace stallprof {
+namespace {
 
+// Of the present step: what one takes, however little the trainer does in it itself. Its workers
+// make a batch a step (utilization law: by so many workers none takes less than one's demand over
+// their number), and a device's work, what it waits for others' data, copies and collectives, is
+// not the trainer's. 0: nothing is known.
 double stepOfOthers(const Evidence& e) {
   double most = 0;
   if (e.workers() > 0 && e.perStep > 0)
@@ -14,6 +19,8 @@ double stepOfOthers(const Evidence& e) {
   if (e.device.timeline) most = std::max(most, e.device.busy + e.device.idleOfOthers);
   return std::min(1.0, most);
 }
+
+}  // namespace
 
 Prediction withLess(double share, double likely, double minimum, double maximum, double least) {
   const auto speedup = [&](double left) { return 1 / std::max(least, 1 - share * (1 - left)); };

@@ -6,12 +6,6 @@
 // What findings share that are about the training thread's own time: work that could leave it.
 namespace stallprof {
 
-// Of the present step: what one takes, however little the trainer does in it itself. Its workers
-// make a batch a step (utilization law: by so many workers none takes less than one's demand over
-// their number), and a device's work, what it waits for others' data, copies and collectives, is
-// not the trainer's. 0: nothing is known.
-[[nodiscard]] double stepOfOthers(const Evidence& e);
-
 // `share` of the time, of which so much is left, and a step takes `least` of it at least.
 [[nodiscard]] Prediction withLess(double share, double likely, double minimum, double maximum,
                                   double least = 0);

@@ -15,8 +15,7 @@ Has compared(const Maybe<Version>& version, Version since) {
   return *version >= since ? Has::kYes : Has::kNo;
 }
 
-}  // namespace
-
+// "1.13.0a0+git1234" is 1.13; null where the text does not begin with two numbers.
 Maybe<Version> versionOf(std::string_view text) {
   Version v;
   const char* const end = text.data() + text.size();
@@ -27,6 +26,7 @@ Maybe<Version> versionOf(std::string_view text) {
   return v;
 }
 
+// Of the trainer's process, else of any; null where no PyTorch, or none of its version, was seen.
 Maybe<Version> torchVersion(const Evidence& e) {
   Maybe<Version> any;
   for (const auto& row : e.trace.frameworks) {
@@ -37,6 +37,8 @@ Maybe<Version> torchVersion(const Evidence& e) {
   }
   return any;
 }
+
+}  // namespace
 
 Has hasSince(const Evidence& e, Version since) { return compared(torchVersion(e), since); }
 

@@ -21,11 +21,6 @@ inline constexpr Version kAsyncSaveSince{2, 3};   // torch.distributed.checkpoin
 inline constexpr Version kCompileSince{2, 0};     // torch.compile
 inline constexpr Version kFusedOnCpuSince{2, 4};  // torch.optim.Adam(fused=True), without CUDA
 
-// "1.13.0a0+git1234" is 1.13; null where the text does not begin with two numbers.
-[[nodiscard]] Maybe<Version> versionOf(std::string_view text);
-// Of the trainer's process, else of any; null where no PyTorch, or none of its version, was seen.
-[[nodiscard]] Maybe<Version> torchVersion(const Evidence& e);
-
 enum class Has : std::uint8_t { kNo, kUnknown, kYes };
 [[nodiscard]] Has hasSince(const Evidence& e, Version since);
 // Of a run of another framework: no.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/model/ceilings.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/facts/wording.h"
+#include "analysis/model/gains.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -22,8 +21,8 @@ const char* producersStage(const BatchDemand& b) {
   return b.io > b.blocked + b.cpu ? "extract" : "transform";
 }
 
-}  // namespace
-
+// Share of W workers' time that in-order delivery leaves usable when the trainer is not the limit:
+// 1 with steady batches, 0.4 to 0.8 with heavy tails.
 double headOfLineEfficiency(const Gains& gains) {
   PipelineSettings s = gains.base();
   if (s.workers < 1 || gains.workload().batches.empty()) return 1;
@@ -38,6 +37,8 @@ double headOfLineEfficiency(const Gains& gains) {
   const double ideal = work / static_cast<double>(draw.size()) / s.workers;
   return time > 0 ? std::clamp(ideal / time, 0.05, 1.0) : 1;
 }
+
+}  // namespace
 
 std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   std::vector<Ceiling> all;
@@ -59,10 +60,10 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
       const double eta = headOfLineEfficiency(gains);
       add(all, gains, producersStage(d.batch), d.batch.alone() / (workers * eta),
           countOf(workers, "worker") +
-              (eta < 0.97 ? ", " + percent(eta) + " usable under in-order delivery" : ""));
+              (eta < 0.97 ? ", " + percentText(eta) + " usable under in-order delivery" : ""));
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
-        number(gains.base().cores) + " usable cores" +
+        numberText(gains.base().cores) + " usable cores" +
             (gains.base().cores < kWholeOfCores * run.cores ? ", the rest is in use" : ""));
   }
   // A steady run is always near its own best second: only a device that was busy is a bound.
@@ -70,7 +71,8 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
       *run.peakReadBytesPerSecond > 0)
     add(all, gains, "extract",
         gains.measured() * *run.readBytesPerSecond / *run.peakReadBytesPerSecond,
-        "storage at its best second, " + bytesPerSecond(*run.peakReadBytesPerSecond), "measured");
+        "storage at its best second, " + rateText(*run.peakReadBytesPerSecond, "bytes"),
+        "measured");
   if (d.step.load > 0.01 * gains.measured())
     add(all, gains, "load", d.step.load, "one process receiving batches");
   std::stable_sort(all.begin(), all.end(), [](const Ceiling& a, const Ceiling& b) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "analysis/facts/analysis.h"
+#include "analysis/facts/run_facts.h"
 #include "analysis/model/pipeline_model.h"
 
 namespace stallprof {
@@ -64,5 +68,18 @@ class Gains {
 
 // `cores` that are ours while others use `external` of them.
 [[nodiscard]] double coresLeft(double cores, double external);
+
+// The bounds no arrangement of the same work can beat: the step takes at least the longest
+// of them. One entry a stage, slowest first, in steps a second, each with its gap to what was
+// measured. Checkpoints and evaluation add to every one: a trainer that saves makes no steps
+// meanwhile.
+[[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run);
+
+// Takes out of `ceilings` those below the measured pace by more than the model's error, and returns
+// them: what the run has beaten is no bound of it. Within that error the bound is the pace itself.
+[[nodiscard]] std::vector<Ceiling> takeMisfits(std::vector<Ceiling>& ceilings, double measured);
+
+// True where the two tightest ceilings are within 10 %: fixing one alone gains little.
+[[nodiscard]] bool nearTie(const std::vector<Ceiling>& ceilings);
 
 }  // namespace stallprof

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/model/workload.h"
-
 #include <algorithm>
 #include <functional>
 
+#include "analysis/model/pipeline_model.h"
 #include "base/stats.h"
 
 namespace stallprof {

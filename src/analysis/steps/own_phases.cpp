@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "analysis/facts/native_samples.h"
-#include "analysis/steps/loops.h"
 #include "analysis/steps/turns.h"
 #include "base/add_members.h"
 #include "classify/frames.h"
@@ -86,36 +86,14 @@ std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
 
 // Code of libraries that store, decode, decompress or fetch data, and the kernel's that reads
 // files; and what of the kernel's writes them.
-class Sources {
- public:
-  explicit Sources(const Trace& trace) : trace_(trace) {}
-  void count(NativeClass is, const NativeSlice& native, Samples& to) {
-    if (is == NativeClass::kKernel) {
-      const Does does = inKernel(native);
-      (does == Does::kRead ? to.sources : to.stores) += does == Does::kElse ? 0 : native.samples;
-    } else if (is == NativeClass::kDecode || is == NativeClass::kCompression ||
-               is == NativeClass::kNetwork || is == NativeClass::kStorage) {
-      to.sources += native.samples;
-    }
-  }
-
- private:
-  enum class Does : std::uint8_t { kElse, kRead, kWrite };
-  Does inKernel(const NativeSlice& native) {
-    const auto [at, isNew] = does_.try_emplace(native.function, Does::kElse);
-    if (!isNew) return at->second;
-    const NativeWork work =
-        nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function));
-    if (work.is == NativeWork::Is::kRead || work.is == NativeWork::Is::kOpen)
-      at->second = Does::kRead;
-    else if (work.phase == Phase::kOther)
-      at->second = Does::kWrite;
-    return at->second;
-  }
-
-  const Trace& trace_;
-  std::map<StringId, Does> does_;  // by the kernel's function
-};
+void countSources(NativeClass is, std::string_view function, double samples, Samples& to) {
+  const NativeWork work = is == NativeClass::kKernel ? kernelWork(function) : NativeWork{};
+  const bool source = work.phase == Phase::kExtract || is == NativeClass::kDecode ||
+                      is == NativeClass::kCompression || is == NativeClass::kNetwork ||
+                      is == NativeClass::kStorage;
+  if (source) to.sources += samples;
+  if (work.phase == Phase::kOther) to.stores += samples;
+}
 
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
 // `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
@@ -324,11 +302,10 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
   });
   turns.end();
   NativeClasses classes(trace);
-  Sources sources(trace);
   eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
     if (native.stack.none() || native.stack.value > samples.size()) return;
     const NativeClass is = classes.of(native);
-    sources.count(is, native, of(native.stack));
+    countSources(is, trace.text(native.function), native.samples, of(native.stack));
     const auto operators = operatorsCode(is, trace.text(native.file));
     if (operators)
       (*operators ? of(native.stack).operators : of(native.stack).others) += native.samples;

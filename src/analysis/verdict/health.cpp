@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/verdict/health.h"
-
 #include <algorithm>
 
 #include "analysis/findings/build.h"
+#include "analysis/verdict/rank.h"
 #include "classify/own_rules.h"
 
 namespace stallprof {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analysis/findings/hot.h"
-#include "analysis/verdict/not_a_problem.h"
 #include "analysis/verdict/rank.h"
 #include "analysis/verdict/registry.h"
 

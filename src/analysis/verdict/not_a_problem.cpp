@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/verdict/not_a_problem.h"
-
 #include <algorithm>
 
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/usage.h"
-#include "analysis/facts/wording.h"
+#include "analysis/verdict/rank.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -43,21 +42,21 @@ void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& 
       " takes of it is not known; a run that is bound to one node "
       "(numactl --cpunodebind) would show it.";
   if (workers > kOften && numa.handoverCostRatio.value_or(0) > kWorthSaying)
-    lines.push_back("Workers spent " + percent(workers) +
+    lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer: receiving those "
                     "batches took " +
-                    percent(*numa.handoverCostRatio) +
+                    percentText(*numa.handoverCostRatio) +
                     " of the time more than batches from its own node.");
   else if (workers > kOften && !numa.handoverCostRatio && load > kWorthSaying)
-    lines.push_back("Workers spent " + percent(workers) +
+    lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer, and moving batches "
                     "takes " +
-                    percent(load) + " of the time: what the way between the nodes" + compare);
+                    percentText(load) + " of the time: what the way between the nodes" + compare);
   if (trainer > kOften && copies > kWorthSaying)
     lines.push_back(
-        "The trainer spent " + percent(trainer) +
+        "The trainer spent " + percentText(trainer) +
         " of its CPU time on another NUMA node than its device, and copies to it take " +
-        percent(copies) + " of the time: what the way between the nodes" + compare);
+        percentText(copies) + " of the time: what the way between the nodes" + compare);
 }
 
 }  // namespace
@@ -67,33 +66,36 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   List list(findings, lines);
   const RunFacts& r = e.run;
   if (r.throttledRatio)
-    list.add("host.cpu_throttled", "CPU throttling " + percent(*r.throttledRatio));
+    list.add("host.cpu_throttled", "CPU throttling " + percentText(*r.throttledRatio));
   if (r.externalCpuRatio && !othersWidened(e))
-    list.add("host.noisy_neighbour", "other programs' CPU " + percent(*r.externalCpuRatio));
+    list.add("host.noisy_neighbour", "other programs' CPU " + percentText(*r.externalCpuRatio));
   const bool killed = killedForMemory(e.trace) > 0;
   if (r.memoryPressureRatio && !killed)
-    list.add("host.memory_pressure", "memory pressure " + percent(*r.memoryPressureRatio));
+    list.add("host.memory_pressure", "memory pressure " + percentText(*r.memoryPressureRatio));
   if (r.swapPagesPerSecond)
-    list.add("host.memory_pressure", "swap " + number(*r.swapPagesPerSecond) + " pages/s");
+    list.add("host.memory_pressure", "swap " + numberText(*r.swapPagesPerSecond) + " pages/s");
   if (const auto room = r.memoryRoom(); room && !killed && memoryShort(e) == MemoryShort::kNo)
-    list.add("load.worker_memory", "memory headroom " + byteSize(static_cast<double>(*room)) +
+    list.add("load.worker_memory", "memory headroom " + bytesText(static_cast<double>(*room)) +
                                        (r.limitedMemory() ? " of the container's limit" : ""));
   if (r.shmFree)
     list.add("load.worker_memory",
-             "/dev/shm headroom " + byteSize(static_cast<double>(*r.shmFree)));
+             "/dev/shm headroom " + bytesText(static_cast<double>(*r.shmFree)));
   if (e.device.gauge && e.device.gauge->throttledRatio)
-    list.add("host.gpu_throttled", "GPU throttling " + percent(*e.device.gauge->throttledRatio));
+    list.add("host.gpu_throttled",
+             "GPU throttling " + percentText(*e.device.gauge->throttledRatio));
   if (e.device.timeline && e.device.pageable + e.device.pinned > 0)
-    list.add("load.pageable_copy", "copies to the device " + percent(e.device.copies) + " exposed");
+    list.add("load.pageable_copy",
+             "copies to the device " + percentText(e.device.copies) + " exposed");
   if (e.device.timeline && e.device.idleLaunch <= 0.05)
-    list.add("compute.launch_bound", "launch gaps " + percent(e.device.idleLaunch));
+    list.add("compute.launch_bound", "launch gaps " + percentText(e.device.idleLaunch));
   if (e.trainer.steps.empty()) return lines;
-  if (e.periodic <= 0.05) list.add("periodic.checkpoint", "checkpoints " + percent(e.checkpoint));
+  if (e.periodic <= 0.05)
+    list.add("periodic.checkpoint", "checkpoints " + percentText(e.checkpoint));
   if (e.loader && e.workers() > 0)
-    list.add("load.worker_startup", "worker start-up " + percent(e.startup));
+    list.add("load.worker_startup", "worker start-up " + percentText(e.startup));
   if (e.loader && e.extract <= 0.05 && e.wait > 0.05)
-    list.add("", "waiting for storage " + percent(e.extract));
-  if (e.loader && e.wait <= 0.05) list.add("", "waiting for data " + percent(e.wait));
+    list.add("", "waiting for storage " + percentText(e.extract));
+  if (e.loader && e.wait <= 0.05) list.add("", "waiting for data " + percentText(e.wait));
   return lines;
 }
 
@@ -104,32 +106,33 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
   const RunFacts& r = e.run;
   const std::string queued =
       e.contended ? " They compete for cores: the trainer was runnable without one " +
-                        percent(e.starved) + " of the time."
+                        percentText(e.starved) + " of the time."
                   : " Cores were idle meanwhile.";
   const double stolen = r.stealRatio.value_or(0);
   const std::string widened = ": intervals are widened by as much.";
   if (othersWidened(e))
-    list.add("host.noisy_neighbour", "Other programs used " + percent(*r.externalCpuRatio) +
+    list.add("host.noisy_neighbour", "Other programs used " + percentText(*r.externalCpuRatio) +
                                          " of the cores that this run may use" + widened);
   if (stolen > kWorthSaying)
-    list.add("host.noisy_neighbour", "The hypervisor took " + percent(stolen) +
+    list.add("host.noisy_neighbour", "The hypervisor took " + percentText(stolen) +
                                          " of the CPUs that this run may use (steal)" +
                                          (e.contended ? widened : "."));
   if (r.siblings > 0)
     lines.push_back(countOf(r.siblings, "other recording") + " of this job on this host used " +
-                    percent(r.siblingCpuRatio.value_or(0)) +
+                    percentText(r.siblingCpuRatio.value_or(0)) +
                     " of the cores that this run may use." +
                     (r.siblingCpuRatio.value_or(0) > kWorthSaying ? queued : ""));
   if (r.besideBusyRatio.value_or(0) > kBusyBeside)
     lines.push_back("Other programs kept the second hardware threads of these cores busy " +
-                    percent(*r.besideBusyRatio) + " of the time: each core is slower meanwhile.");
+                    percentText(*r.besideBusyRatio) +
+                    " of the time: each core is slower meanwhile.");
   if (e.unseen > kWorthSaying)
-    lines.push_back("The recorder did not run, or could not write, for " + percent(e.unseen) +
+    lines.push_back("The recorder did not run, or could not write, for " + percentText(e.unseen) +
                     " of the time: what samples say is of the rest.");
   if (r.coresRange)
     lines.push_back("The cores that this run may use changed between " +
-                    number(r.coresRange->first) + " and " + number(r.coresRange->second) +
-                    " while it ran; figures are of the mean, " + number(r.cores) + ".");
+                    numberText(r.coresRange->first) + " and " + numberText(r.coresRange->second) +
+                    " while it ran; figures are of the mean, " + numberText(r.cores) + ".");
   if (r.numa) addNodes(e, *r.numa, lines);
   return lines;
 }
@@ -147,12 +150,12 @@ std::vector<std::string> notMeasured(const Evidence& e) {
     lines.emplace_back("the compute ceiling (the loop makes data in its steps)");
   for (const Ceiling& c : e.misfits)
     lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
-                    percent(-c.gapRatio) + " below the measured pace)");
+                    percentText(-c.gapRatio) + " below the measured pace)");
   missing(e.loader && e.gains.workload().batches.empty(),
           "the making of batches (the hook did not see the producers)");
   if (!e.gains.fits() && !e.gains.workload().batches.empty())
     lines.push_back("predicted gains (the model misses the measured step time by " +
-                    percent(e.gains.gap()) + ")");
+                    percentText(e.gains.gap()) + ")");
   missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
               e.wait + e.ownLoad <= 0 && !missingParts(e.trace, e.trainer).fetches &&
               e.trainer.split.annotated == Nanos{},
@@ -164,12 +167,13 @@ std::vector<std::string> notMeasured(const Evidence& e) {
           "medium");
   constexpr double kWorthSlowing = 1.05;
   if (e.device.estimated)
-    lines.push_back("what the device did outside of the " +
-                    percent(seconds(e.trainer.device.traced) / e.window) +
-                    " of the window in which kernels were traced: shares are estimated from those" +
-                    (e.device.slowdown > kWorthSlowing
-                         ? ", in which a step took " + number(e.device.slowdown) + " times as long"
-                         : ""));
+    lines.push_back(
+        "what the device did outside of the " +
+        percentText(seconds(e.trainer.device.traced) / e.window) +
+        " of the window in which kernels were traced: shares are estimated from those" +
+        (e.device.slowdown > kWorthSlowing
+             ? ", in which a step took " + numberText(e.device.slowdown) + " times as long"
+             : ""));
   missing(e.loader, "stall ratio (`stallprof tune` measures it: data always ready)");
   return lines;
 }

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "analysis/findings/build.h"
-#include "analysis/verdict/health.h"
 #include "analysis/verdict/registry.h"
 
 namespace stallprof {
@@ -32,6 +31,12 @@ Maybe<Prediction> firstPrediction(const Finding& f) {
   for (const Advice& a : f.advice)
     if (const Prediction p = gainKnown(a); p.speedup && *p.speedup > 0) return p;
   return {};
+}
+
+// Its gain is that of a replayed fix worth 5 %.
+bool surelyFixed(const Finding& f) {
+  const Maybe<Prediction> p = firstPrediction(f);
+  return p && replayedFix(*p);
 }
 
 // As the id has it.
@@ -271,11 +276,6 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
 double gainOf(const Finding& f) {
   const Maybe<Prediction> p = firstPrediction(f);
   return p ? std::max(0.0, 1 - 1 / *p->speedup) : f.shareRatio;
-}
-
-bool surelyFixed(const Finding& f) {
-  const Maybe<Prediction> p = firstPrediction(f);
-  return p && replayedFix(*p);
 }
 
 double scoreOf(const Finding& f) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/findings/evidence.h"
 
-// Ranking and verdict; the rules are in analysis/findings/README.md.
+// Ranking and verdict, and what is said beside them; the rules are in analysis/findings/README.md.
 namespace stallprof {
 
 // The gain a finding is ranked by: the share of the window its first fix saves; where nothing is
@@ -13,10 +14,8 @@ namespace stallprof {
 [[nodiscard]] double gainOf(const Finding& finding);
 [[nodiscard]] double scoreOf(const Finding& finding);  // gain x confidence
 
-// Its gain is that of a replayed fix worth 5 %: no finding whose gain is assumed ranks above it.
-[[nodiscard]] bool surelyFixed(const Finding& finding);
-
-// Sorts by that, then by score; numbers the ranks, and names the parent of findings that overlap.
+// Sorts those first whose gain is that of a replayed fix worth 5 %, as no assumed gain goes above
+// one, then by score; numbers the ranks, and names the parent of findings that overlap.
 void rankFindings(std::vector<Finding>& findings);
 
 // The same once fixes have been measured: what was measured counts in the place of what was
@@ -27,5 +26,25 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict);
 // Bound by what, healthy or not, how sure; why there is no verdict, where there is none; which
 // findings are tied. Adds the healthy finding first where nothing gains 5 %.
 [[nodiscard]] Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings);
+
+// The program itself annotates what most of its time was.
+[[nodiscard]] bool annotated(const Evidence& e);
+// The steps are those of the trainer's Python, or it says itself what they are.
+[[nodiscard]] bool pythonSeen(const Evidence& e);
+// Where the phases of the trainer's own code are known by samples alone: a function that takes a
+// fifth of the time is known to make data by five samples that read or transform, a fifth of its
+// own (steps/own_phases.cpp). With fewer, such code counts as compute because nothing else is known
+// of it, and so do samples of making data that are too few to be a share of the steps.
+[[nodiscard]] Maybe<NoVerdict> fewSamples(const Evidence& e);
+// Nothing gains 5 %, and that is known to be health.
+[[nodiscard]] bool nothingToFix(const Evidence& e);
+
+// What was checked and is fine, each with its number; and what was not measured in this run.
+[[nodiscard]] std::vector<std::string> notAProblem(const Evidence& e,
+                                                   const std::vector<Finding>& findings);
+[[nodiscard]] std::vector<std::string> notMeasured(const Evidence& e);
+// What limits how far the figures of this run carry, and no finding says: other users of its cores.
+[[nodiscard]] std::vector<std::string> caveats(const Evidence& e,
+                                               const std::vector<Finding>& findings);
 
 }  // namespace stallprof

@@ -4,7 +4,6 @@
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/samples/producer_threads.h"
 #include "analysis/blame/samples/stacks.h"
-#include "analysis/facts/source_lines.h"
 #include "analysis/steps/loop_lines.h"
 #include "analysis/steps/training_thread.h"
 

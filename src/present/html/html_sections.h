@@ -8,6 +8,9 @@
 // it has nothing to say.
 namespace stallprof {
 
+// The style sheet of the report: light, dark, narrow, print. The colours of phases are set once.
+[[nodiscard]] Literal reportStyle();
+
 // The gain of advice `index` of a finding, with the path of its number in the JSON report.
 void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index);
 

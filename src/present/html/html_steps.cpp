@@ -66,7 +66,7 @@ std::string barTitle(const StripBar& bar) {
   for (const Layer& layer : kLayers)
     if (const Nanos t = layer.of(bar.split);
         t > bar.middle / 50)  // divided: of forged times it may be years
-      text += std::string("\n") + layer.name + " " + durationText(t);
+      text += std::string("; ") + layer.name + " " + durationText(t);
   return text;
 }
 
@@ -152,10 +152,9 @@ void caption(Html& html, const Strip& strip) {
             plural((strip.steps + strip.bars.size() - 1) / strip.bars.size(), "neighbouring step") +
             "; the thin line runs from the shortest to the longest of them. ";
   if (strip.joined > 0)
-    text += "Of " + plural(strip.steps, "step") + " every " +
-            numberText(static_cast<double>(strip.steps) /
-                       static_cast<double>(strip.steps - strip.joined)) +
-            "th or so is drawn; the others are in every sum. ";
+    text += "Of " + plural(strip.steps, "step") + " " +
+            countText(static_cast<std::int64_t>(strip.steps - strip.joined)) +
+            " are drawn; the others are in every sum. ";
   if (strip.above > 0)
     text += plural(strip.above, "step") + (strip.above == 1 ? " is" : " are") +
             " longer than the axis; the longest stand in the table below. ";
@@ -169,18 +168,9 @@ void slowest(Html& html, const Strip& strip) {
   if (strip.slowest.empty()) return;
   const auto details = html.open("details");
   html.add("summary", "The slowest steps");
-  const auto scroll = html.open("div", {{"class", "scroll"}});
-  const auto table = html.open("table");
-  {
-    const auto head = html.open("thead");
-    const auto row = html.open("tr");
-    html.add("th", {{"scope", "col"}, {"class", "r"}}, "step");
-    html.add("th", {{"scope", "col"}, {"class", "r"}}, "took");
-    html.add("th", {{"scope", "col"}, {"class", "r"}}, "of the median");
-    html.add("th", {{"scope", "col"}}, "most of it");
-    html.add("th", {{"scope", "col"}, {"class", "r"}}, "");
-  }
-  const auto body = html.open("tbody");
+  const HtmlTable table(html,
+                        {numberColumn("step"), numberColumn("took"), numberColumn("of the median"),
+                         textColumn("most of it"), numberColumn("")});
   for (const SlowStep& slow : strip.slowest) {
     const auto row = html.open("tr");
     html.add("td", {{"class", "r"}}, countText(static_cast<std::int64_t>(slow.index)));
@@ -209,7 +199,9 @@ void stepsSection(Html& html, const Analysis& a, const Picture& picture) {
     figure(html, "steps.count", a.steps.count, countOf(a.steps.count, "step"));
     html.text(", ");
     figure(html, "steps.window_count", a.steps.windowCount, countText(a.steps.windowCount));
-    html.text(" of them after warm-up, from the start of one fetch to the start of the next.");
+    html.text(std::string(" of them after warm-up") +
+              (a.steps.source == "hook" ? ", from the start of one fetch to the start of the next."
+                                        : "."));
   }
   const auto shape = html.open("figure");
   chart(html, picture.strip);

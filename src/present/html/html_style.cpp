@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "present/html/html_style.h"
+#include "present/html/html_sections.h"
 
 namespace stallprof {
 namespace {
@@ -29,7 +29,7 @@ font-variant-numeric:tabular-nums;font-feature-settings:"tnum"}
 main,.top,footer{max-width:1080px;margin:0 auto;padding:0 1.5rem}
 a{color:var(--accent)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:3px;border-radius:2px}
-code,pre,.mono{font-family:var(--mono);font-size:.87em}
+code,pre{font-family:var(--mono);font-size:.87em}
 code{overflow-wrap:anywhere}
 .skip{position:absolute;left:-99em}.skip:focus{left:1rem;top:.5rem;background:var(--page);padding:.3rem .6rem}
 .top{display:flex;flex-wrap:wrap;gap:.2rem 1.25rem;align-items:baseline;padding-top:1.5rem;color:var(--muted);font-size:.87rem}
@@ -127,7 +127,6 @@ figcaption{margin:.5rem 0 0;font-size:.87rem;color:var(--muted)}
 .plot .tag{position:absolute;top:0;font-size:.77rem;padding:0 .3rem;white-space:nowrap}
 svg .fill{fill:var(--c)}svg .area{fill:var(--c);fill-opacity:.9}
 svg .line{fill:none;stroke:var(--c);stroke-width:1.6;vector-effect:non-scaling-stroke;stroke-linejoin:round}
-svg .edge{fill:none;stroke:var(--page);stroke-width:1;vector-effect:non-scaling-stroke}
 svg .grid{stroke:var(--grid);stroke-width:1;vector-effect:non-scaling-stroke}
 svg .rule{stroke:var(--ink);stroke-width:1;stroke-dasharray:3 3;vector-effect:non-scaling-stroke;fill:none}
 svg .range{stroke:var(--muted);stroke-width:1;vector-effect:non-scaling-stroke;fill:none}

@@ -41,14 +41,6 @@ std::vector<Row> blameRows(const Breakdown::BlameRatio& b) {
           rowOf(Phase::kUnknown, b.unknown)};
 }
 
-std::vector<Row> phaseRows(const Breakdown::PhaseRatio& p) {
-  return {rowOf(Phase::kExtract, p.extract),   rowOf(Phase::kTransform, p.transform),
-          rowOf(Phase::kLoad, p.load),         rowOf(Phase::kCompute, p.compute),
-          rowOf(Phase::kSync, p.sync),         rowOf(Phase::kComm, p.comm),
-          rowOf(Phase::kPeriodic, p.periodic), rowOf(Phase::kOther, p.other),
-          rowOf(Phase::kUnknown, p.unknown)};
-}
-
 // Shares of a whole of `total` are rounded together, as the legend's are: one number, one text.
 std::vector<BarPart> segmentsOf(const std::vector<Row>& rows, double total) {
   std::vector<double> ratios;
@@ -93,7 +85,6 @@ void legend(Html& html, const Breakdown& b) {
 
 void phaseTable(Html& html, const Analysis& a) {
   const std::vector<ShareRow> shares = phaseShares(a.breakdown);
-  const std::vector<Row> rows = phaseRows(*a.breakdown.phase);
   const std::vector<std::string> texts = tenthTexts(ratiosOf(shares));
   const bool perStep = a.breakdown.scope != "run" && a.steps.windowCount > 0;
   const auto scroll = html.open("div", {{"class", "scroll"}});
@@ -108,30 +99,30 @@ void phaseTable(Html& html, const Analysis& a) {
     html.add("th", {{"scope", "col"}, {"class", "wide"}}, "what it is");
   }
   const auto body = html.open("tbody");
-  for (const Row& r : rows)
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (shares[i].name != r.name) continue;
-      const auto row = html.open("tr");
-      {
-        const auto name = html.open("th", {{"scope", "row"}});
-        dot(html, r.hue);
-        html.text(r.name);
-      }
-      {
-        const auto cell = html.open("td", {{"class", "r"}});
-        figure(html, std::string("breakdown.phase_ratio.") + r.path, r.ratio, texts[i]);
-      }
-      if (perStep)
-        html.add(
-            "td", {{"class", "r"}},
-            durationText(Nanos(std::llround(static_cast<double>(a.steps.window.count()) /
-                                            static_cast<double>(a.steps.windowCount) * r.ratio))));
-      {
-        const auto cell = html.open("td", {{"class", "w"}});
-        meter(html, r.ratio, r.hue);
-      }
-      html.add("td", {{"class", "quiet wide"}}, shares[i].note);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const ShareRow& share = shares[i];
+    const Hue hue = hueOf(phaseNamed(share.name));
+    const auto row = html.open("tr");
+    {
+      const auto name = html.open("th", {{"scope", "row"}});
+      dot(html, hue);
+      html.text(share.name);
     }
+    {
+      const auto cell = html.open("td", {{"class", "r"}});
+      figure(html, "breakdown.phase_ratio." + share.name, share.ratio, texts[i]);
+    }
+    if (perStep)
+      html.add("td", {{"class", "r"}},
+               durationText(
+                   Nanos(std::llround(static_cast<double>(a.steps.window.count()) /
+                                      static_cast<double>(a.steps.windowCount) * share.ratio))));
+    {
+      const auto cell = html.open("td", {{"class", "w"}});
+      meter(html, share.ratio, hue);
+    }
+    html.add("td", {{"class", "quiet wide"}}, share.note);
+  }
 }
 
 void lineTable(Html& html, const Analysis& a) {

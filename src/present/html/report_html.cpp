@@ -2,7 +2,6 @@
 #include "present/html/report_html.h"
 
 #include "present/html/html_sections.h"
-#include "present/html/html_style.h"
 #include "present/words/wording.h"
 
 namespace stallprof {

@@ -80,7 +80,7 @@ TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
   for (const auto& row : trace.deviceTraces)
     traced = traced || (row.data.each && row.data.process == trainer.process);
   const std::size_t steps = trainer.steps.size();
-  const bool many = options.oneInterval && options.maxSteps > 0 && steps > options.maxSteps;
+  const bool many = options.oneInterval && steps > kMaxHtaSteps;
   const bool fits = options.full || (slices <= options.maximum && !many);
   const bool some = trainer.joined.steps > 0;
   if (some)
@@ -99,7 +99,7 @@ TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
   if (trainer.steps.empty()) return detail;
   const std::uint64_t each = slices / steps + 1;
   std::size_t room = options.full ? steps : options.maximum / each + 1;
-  if (many && !options.full) room = std::min(room, options.maxSteps);
+  if (many && !options.full) room = std::min(room, kMaxHtaSteps);
   if (options.oneInterval)
     addOneInterval(trace, trainer, room, detail);
   else

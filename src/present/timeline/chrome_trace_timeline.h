@@ -76,13 +76,15 @@ class TraceSink {
                        Nanos at, double value) = 0;
 };
 
+// Of one interval, unless all is asked for: HTA reads every event for every step.
+inline constexpr std::size_t kMaxHtaSteps = 500;
+
 struct TimelineOptions {
   bool full = false;                // everything, whatever the size
   std::uint64_t maximum = 400'000;  // slices written in full; the rest are merged
   // Only whole steps of one interval, and one trainer with its workers and devices.
   bool oneInterval = false;
-  std::size_t trainer = 0;   // index in Roles::trainers, with oneInterval
-  std::size_t maxSteps = 0;  // of the interval, unless `full`; 0: as many as fit
+  std::size_t trainer = 0;  // index in Roles::trainers, with oneInterval
 };
 
 struct TimelineSummary {

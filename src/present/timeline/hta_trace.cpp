@@ -226,7 +226,6 @@ TraceWritten writeHtaTrace(const Trace& trace, const Analyzed& analyzed,
                            const TimelineOptions& given, const WriteBytes& write) {
   TimelineOptions options = given;
   options.oneInterval = true;
-  options.maxSteps = kMaxHtaSteps;
   const Roles& roles = analyzed.roles;
   const ProcessId process = options.trainer < roles.trainers.size()
                                 ? roles.trainers[options.trainer].process

@@ -14,7 +14,6 @@ namespace stallprof {
 // Temporal, idle and kernel breakdown need every piece of the device's work: the longest interval
 // that was traced so is what is written. Of a recording without one HTA reads steps and ranks.
 // HTA reads every event for every step, so at most kMaxHtaSteps are written unless `full`.
-inline constexpr std::size_t kMaxHtaSteps = 500;
 [[nodiscard]] TraceWritten writeHtaTrace(const Trace& trace, const Analyzed& analyzed,
                                          const TimelineOptions& options, const WriteBytes& write);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 
@@ -14,10 +15,11 @@
 #include "base/text.h"
 #include "classify/frames.h"
 #include "classify/native_class.h"
-#include "present/timeline/chrome_trace_json.h"
 
 namespace stallprof {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Native functions as the last frames of stacks: "libjpeg.so.62:decode_mcu".
 class NativeFrames {
@@ -126,23 +128,13 @@ std::string processName(const Trace& trace, ProcessId id) {
   return std::to_string(process.pid) + " " + escapeTerminal(trace.text(process.comm), 64);
 }
 
-// A list of numbers or lists already written.
-std::string listed(const std::vector<std::string>& items) {
-  std::string out = "[";
-  for (const std::string& item : items) out += (out.size() > 1 ? "," : "") + item;
-  return out + "]";
-}
+// A name in speedscope's JSON.
+std::string nameText(const std::string& name) { return escapeTerminal(name, 400); }
 
 struct Profile {
-  std::vector<std::string> samples, weights;
+  Json samples = Json::array(), weights = Json::array();
   std::uint64_t end = 0;
 };
-
-std::string profileJson(const std::string& name, const Profile& p) {
-  return "{\"type\":\"sampled\",\"name\":" + jsonText(name) +
-         ",\"unit\":\"none\",\"startValue\":0,\"endValue\":" + std::to_string(p.end) +
-         ",\"samples\":" + listed(p.samples) + ",\"weights\":" + listed(p.weights) + "}";
-}
 
 }  // namespace
 
@@ -217,26 +209,35 @@ std::string foldedStacks(const std::vector<WeighedStack>& stacks) {
 
 std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::string& name) {
   std::map<std::string, std::size_t> index;
-  std::vector<std::string> frames;
+  Json frames = Json::array();
   std::map<std::string, Profile> profiles;
   for (const WeighedStack& stack : stacks) {
-    std::vector<std::string> sample;
+    Json sample = Json::array();
     for (const std::string& frame : stack.frames) {
       const auto [at, isNew] = index.try_emplace(frame, frames.size());
-      if (isNew) frames.push_back("{\"name\":" + jsonText(frame) + "}");
-      sample.push_back(std::to_string(at->second));
+      if (isNew) frames.push_back(Json{{"name", nameText(frame)}});
+      sample.push_back(at->second);
     }
     Profile& profile = profiles[stack.group];
-    profile.samples.push_back(listed(sample));
-    profile.weights.push_back(std::to_string(stack.samples));
+    profile.samples.push_back(std::move(sample));
+    profile.weights.push_back(stack.samples);
     profile.end += stack.samples;
   }
-  std::vector<std::string> all;
-  for (const auto& [group, profile] : profiles)
-    all.push_back(profileJson(group.empty() ? name : group, profile));
-  return "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":" +
-         jsonText(name) + ",\"exporter\":\"stallprof\",\"shared\":{\"frames\":" + listed(frames) +
-         "},\"profiles\":" + listed(all) + "}\n";
+  Json all = Json::array();
+  for (auto& [group, profile] : profiles)
+    all.push_back(Json{{"type", "sampled"},
+                       {"name", nameText(group.empty() ? name : group)},
+                       {"unit", "none"},
+                       {"startValue", 0},
+                       {"endValue", profile.end},
+                       {"samples", std::move(profile.samples)},
+                       {"weights", std::move(profile.weights)}});
+  const Json document = {{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                         {"name", nameText(name)},
+                         {"exporter", "stallprof"},
+                         {"shared", {{"frames", std::move(frames)}}},
+                         {"profiles", std::move(all)}};
+  return document.dump() + "\n";
 }
 
 }  // namespace stallprof

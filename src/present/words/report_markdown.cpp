@@ -7,7 +7,7 @@
 #include "present/words/tuning_text.h"
 #include "present/words/wording.h"
 #include "present/words/wording_device.h"
-#include "present/words/wording_native.h"
+#include "present/words/wording_functions.h"
 
 namespace stallprof {
 namespace {

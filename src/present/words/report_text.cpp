@@ -7,16 +7,64 @@
 
 #include "base/units.h"
 #include "present/words/page.h"
-#include "present/words/page_detail.h"
 #include "present/words/page_findings.h"
 #include "present/words/tuning_text.h"
 #include "present/words/wording.h"
 #include "present/words/wording_device.h"
 #include "present/words/wording_functions.h"
-#include "present/words/wording_native.h"
 
 namespace stallprof {
 namespace {
+
+// Taken in this order, one at a time, until the page fits into kTextLines: what says least about
+// rank 1 goes first, what rank 1 rests on goes last.
+struct Reduction {
+  std::size_t Detail::*item;
+  std::size_t to;
+};
+constexpr Reduction kReductions[] = {
+    {&Detail::evidenceOfOthers, 3},
+    {&Detail::advice, 2},
+    {&Detail::epochs, 3},
+    {&Detail::rows, 6},
+    {&Detail::natives, 3},
+    {&Detail::evidenceOfOthers, 2},
+    {&Detail::diffLines, 4},
+    {&Detail::evidence, 4},
+    {&Detail::advice, 1},
+    {&Detail::unfolded, 2},
+    {&Detail::rows, 5},
+    {&Detail::functions, 6},
+    {&Detail::lines, 6},
+    {&Detail::epochs, 2},
+    {&Detail::evidenceOfOthers, 1},
+    {&Detail::functions, 4},
+    {&Detail::natives, 2},
+    {&Detail::rows, 3},
+    {&Detail::unfolded, 1},
+    {&Detail::functions, 3},
+    {&Detail::lines, 4},
+    {&Detail::evidence, 3},
+    {&Detail::listed, 8},
+    {&Detail::epochs, 1},
+    {&Detail::functions, 2},
+    {&Detail::natives, 1},
+    {&Detail::diffLines, 2},
+    {&Detail::rows, 1},
+    {&Detail::evidence, 2},
+    {&Detail::functions, 1},
+    {&Detail::lines, 2},
+    {&Detail::natives, 0},
+    {&Detail::listed, 6},
+    {&Detail::evidence, 1},
+    {&Detail::diffLines, 0},
+    {&Detail::functions, 0},
+    {&Detail::lines, 0},
+    {&Detail::listed, 3},
+    {&Detail::fieldLines, 4},
+    {&Detail::fieldLines, 2},
+    {&Detail::fieldLines, 1},
+};
 
 constexpr std::size_t kBar = 50;
 constexpr std::size_t kLongestNote = 32;  // of phaseShares; a narrow page has none

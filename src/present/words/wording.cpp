@@ -296,10 +296,12 @@ std::string costText(const Cost& cost) {
   text += (text.empty() ? "at " : "; at ") + money(*cost.pricePerHour) + " an hour: ";
   if (cost.money) {
     text += money(*cost.money);
-    return cost.saved ? text + ", " + money(*cost.saved) + " of it saved by the first fix" : text;
+    return cost.saved.value_or(0) > 0
+               ? text + ", " + money(*cost.saved) + " of it saved by the first fix"
+               : text;
   }
   text += cost.perEpoch ? money(*cost.perEpoch) + " per epoch" : "cost per epoch not measured";
-  if (cost.wastedPerEpoch)
+  if (cost.wastedPerEpoch.value_or(0) > 0)
     text += ", " + money(*cost.wastedPerEpoch) + " of it saved by the first fix";
   return text;
 }

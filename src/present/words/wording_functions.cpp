@@ -16,18 +16,20 @@ namespace {
 constexpr std::size_t kLinesOfPhase = 2;
 constexpr double kMin = 0.10;             // of its phase
 constexpr std::int64_t kFewSamples = 20;  // about the interval's half being 20 points
+constexpr double kMinNativeShare = 0.02;  // of all samples
+constexpr double kWorthSaying = 0.01;     // of spinning, and of the kernel
+constexpr std::size_t kClassColumns = 13;
+
+std::string rounded(double ratio) { return std::to_string(std::lround(ratio * 100)) + " %"; }
 
 // 18 columns of phase and share, then the names.
 std::string lineOfFunction(const FunctionInfo& f, bool first) {
-  const std::string percent = std::to_string(std::lround(f.phaseRatio * 100)) + " %";
   std::string text = padded(first ? std::string(nameOf(f.phase)) : "", 11) +
-                     std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent +
-                     "  " + nameOf(f.hot);
+                     rightAligned(rounded(f.phaseRatio), 5) + "  " + nameOf(f.hot);
   const bool own = f.hot.file == f.where.file && f.hot.line == f.where.line;
   if (f.where.known() && !own) text += " called from " + nameOf(f.where);
   if (f.native.known())
-    text += " (" + std::to_string(std::lround(f.native.ratio * 100)) + " % of its CPU in " +
-            nameOf(f.native) + ")";
+    text += " (" + rounded(f.native.ratio) + " of its CPU in " + nameOf(f.native) + ")";
   if (f.role == "producer" && f.processes > 1)
     text += ", " + std::to_string(f.processes) + " workers";
   return text;
@@ -82,6 +84,31 @@ std::vector<std::string> functionLines(const Analysis& a, std::size_t maximum) {
     if (f.phase == Phase::kUnknown || f.samples < kFewSamples || f.phaseRatio < kMin) continue;
     if (!f.hot.known() || ofPhase == kLinesOfPhase || lines.size() == maximum) continue;
     lines.push_back(lineOfFunction(f, ofPhase++ == 0));
+  }
+  return lines;
+}
+
+std::string nativeHead(const NativeInfo& native) {
+  std::string text = countText(native.samples) + " CPU samples";
+  if (native.spinRatio >= kWorthSaying)
+    text += ", waiting in a spin loop " + rounded(native.spinRatio);
+  if (native.kernelRatio && *native.kernelRatio >= kWorthSaying)
+    text += ", in the kernel " + rounded(*native.kernelRatio);
+  return text;
+}
+
+std::vector<std::string> nativeLines(const Analysis& a, std::size_t maximum) {
+  std::vector<std::string> lines;
+  if (!a.native) return lines;
+  for (const NativeInfo::Function& f : a.native->functions) {
+    if (lines.size() == maximum || f.leaf.ratio < kMinNativeShare) break;
+    std::string line = rightAligned(rounded(f.leaf.ratio), 5) + "  " +
+                       padded(f.className, kClassColumns) +
+                       (f.leaf.known() ? nameOf(f.leaf) : "(unknown)");
+    if (f.below.known()) line += " under " + nameOf(f.below);
+    if (f.role == "worker" && f.processes > 1)
+      line += ", " + std::to_string(f.processes) + " workers";
+    lines.push_back(std::move(line));
   }
   return lines;
 }

@@ -14,6 +14,12 @@ namespace stallprof {
 // most `maximum` lines.
 [[nodiscard]] std::vector<std::string> functionLines(const Analysis& analysis, std::size_t maximum);
 
+// What native code the CPU time went to, at most `maximum` lines, a function each: " 71 %  program
+// spin:work". Empty where no sample was taken.
+[[nodiscard]] std::vector<std::string> nativeLines(const Analysis& analysis, std::size_t maximum);
+// What the lines are shares of: "2,000 CPU samples, waiting in a spin loop 12 %".
+[[nodiscard]] std::string nativeHead(const NativeInfo& native);
+
 // The lines of the loop, "train.py:41    72.0 %  transform  x = augment(batch)", by number; those
 // with most time where there are more than `maximum`. Last what is in none of them, if it is worth
 // a row.

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "event/kind_table.h"
+#include "event/event.h"
 #include "recording/format/byte_io.h"
 #include "recording/format/format.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "event/kind_table.h"
+#include "event/event.h"
 #include "recording/memory/event_writer.h"
 #include "recording/memory/sealed_memory.h"
 

@@ -33,8 +33,8 @@ int printTrace(const std::string& path, const std::string& format, PresentOption
   const Result<Trace> trace = parseTrace(text.value());
   if (!trace.ok()) return fail(trace.error().message);
   Analyzed analyzed = analyzeWithFacts(trace.value());
-  advise(analyzed.analysis, {options.recording, std::nullopt});
-  const Picture picture = draw(trace.value(), analyzed);
+  advise(analyzed.analysis, options.recording);
+  const Picture picture = draw(trace.value(), analyzed, RuleTable::builtIn());
   options.picture = &picture;
   return print(format, analyzed.analysis, options);
 }

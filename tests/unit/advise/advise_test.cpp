@@ -28,7 +28,7 @@ Analysis one(const char* finding, const char* id, Advice::Change change,
 }
 
 const Advice& advised(Analysis& a) {
-  advise(a, {"runs/before.stallprof", {}});
+  advise(a, "runs/before.stallprof");
   return a.findings[0].advice[0];
 }
 
@@ -168,10 +168,9 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   for (const double hours : {0.5, 1.0, 4.0})
     a.epochs.push_back({0, {}, 100, {}, {}, fromSeconds(hours * 3600)});
   a.verdict.healthy = false;
-  advise(a, {"b", 8.0});
-  REQUIRE(a.cost);
-  CHECK(std::abs(*a.cost->perEpoch - 8) < 1e-6);
-  CHECK(std::abs(*a.cost->wastedPerEpoch - 4) < 1e-6);  // twice as fast saves half
+  const Cost cost = costOf(a, 8);
+  CHECK(std::abs(*cost.perEpoch - 8) < 1e-6);
+  CHECK(std::abs(*cost.wastedPerEpoch - 4) < 1e-6);  // twice as fast saves half
   Advice dearer;  // another way that would save more does not count
   dearer.predicted.speedup = 8;
   a.findings[0].advice.push_back(dearer);

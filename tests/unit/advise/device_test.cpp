@@ -16,7 +16,7 @@ Analysis with(const char* finding, const char* id, Advice::Change change) {
   Analysis a = test::oneFinding({Untrusted("python"), Untrusted("train.py")}, l, finding, id,
                                 std::move(change));
   if (std::string(finding) == "compute.sync_points") a.findings[0].where = {};
-  advise(a, {"before.stallprof", {}});
+  advise(a, "before.stallprof");
   return a;
 }
 

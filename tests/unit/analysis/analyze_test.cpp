@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string steps(int thread, int count, const std::string& from) {
+std::string fetchedSteps(int thread, int count, const std::string& from) {
   const std::string who = " thread=" + std::to_string(thread);
   return "repeat " + std::to_string(count) + " every 100ms\n" +         //
          from + " fetch" + who + " loader=1 epoch=1 duration=20ms\n" +  //
@@ -46,10 +46,11 @@ TEST_CASE("a job that died before its first step has its resources, and no verdi
 }
 
 TEST_CASE("of several trainers each has its entry, and the one of the longest window is on top") {
-  const Analysis analysis = analyze(traceOf(
-      kTrainer + "0 process process=2 pid=200\n0 thread thread=2 process=2 tid=200\n" +
-      "0 process process=3 pid=300\n0 thread thread=3 process=3 tid=300\n" +
-      steps(1, 30, "1000ms") + steps(2, 90, "5000ms") + "15s optimizer thread=3 optimizer=1\n"));
+  const Analysis analysis = analyze(
+      traceOf(kTrainer + "0 process process=2 pid=200\n0 thread thread=2 process=2 tid=200\n" +
+              "0 process process=3 pid=300\n0 thread thread=3 process=3 tid=300\n" +
+              fetchedSteps(1, 30, "1000ms") + fetchedSteps(2, 90, "5000ms") +
+              "15s optimizer thread=3 optimizer=1\n"));
   REQUIRE(analysis.trainers.size() == 3);
   CHECK(analysis.trainers[0].pid == 100);
   CHECK(analysis.trainers[0].steps.count == 30);
@@ -67,10 +68,11 @@ TEST_CASE("row 21: a trainer of the same rank after another has gone is a furthe
            " framework process=" + number +
            " name=\"torch\" version=\"2.1\" rank=" + std::to_string(rank) + "\n";
   };
-  const Analysis analysis = analyze(traceOf(
-      began(1, "0", 0) + began(2, "0", 1) + steps(1, 30, "1000ms") + steps(2, 30, "1000ms") +
-      "5s process_gone process=1\n5s process_gone process=2\n" + began(3, "6s", 0) +
-      began(4, "6s", 1) + steps(3, 30, "7000ms") + steps(4, 30, "7000ms")));
+  const Analysis analysis = analyze(
+      traceOf(began(1, "0", 0) + began(2, "0", 1) + fetchedSteps(1, 30, "1000ms") +
+              fetchedSteps(2, 30, "1000ms") +
+              "5s process_gone process=1\n5s process_gone process=2\n" + began(3, "6s", 0) +
+              began(4, "6s", 1) + fetchedSteps(3, 30, "7000ms") + fetchedSteps(4, 30, "7000ms")));
   REQUIRE(analysis.trainers.size() == 4);
   CHECK(analysis.trainers[0].attempt == 1);
   CHECK(analysis.trainers[1].attempt == 1);
@@ -79,7 +81,7 @@ TEST_CASE("row 21: a trainer of the same rank after another has gone is a furthe
 }
 
 TEST_CASE("the same trace gives the same answer") {
-  const Trace trace = traceOf(kTrainer + steps(1, 100, "1000ms"));
+  const Trace trace = traceOf(kTrainer + fetchedSteps(1, 100, "1000ms"));
   const Analysis a = analyze(trace), b = analyze(trace);
   REQUIRE(a.findings.size() == b.findings.size());
   for (std::size_t i = 0; i < a.findings.size(); ++i) {

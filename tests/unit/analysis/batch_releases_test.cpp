@@ -16,7 +16,7 @@ namespace {
 // 200 batches of `workers`, 10 ms of 100 in next(); of nine samples between, four are at `line` of
 // the loop, 13 being the one that gets batches; of nine native samples three are in `call`, with no
 // stack known.
-Analysis training(const std::string& call, int workers = 1, int line = 13) {
+Analysis releasing(const std::string& call, int workers = 1, int line = 13) {
   const std::string stack = line == 13 ? "1" : "4";
   return analyze(traceOf(
       kTrainer + kWorker +
@@ -58,7 +58,7 @@ double loadOf(const Analysis& a) { return a.breakdown.phase->load; }
 }  // namespace
 
 TEST_CASE("unmapping at the line that gets a worker's batches is load, in proportion") {
-  const Analysis a = training("munmap");
+  const Analysis a = releasing("munmap");
   CHECK(std::abs(loadOf(a) - (0.1 + 0.9 * 4 / 9 * 0.83)) < 0.02);
   CHECK(std::abs(a.breakdown.phase->compute - 0.9 * (1 - 4.0 / 9 * 0.83)) < 0.02);
   const Finding* ipc = nullptr;
@@ -69,7 +69,7 @@ TEST_CASE("unmapping at the line that gets a worker's batches is load, in propor
 }
 
 TEST_CASE("other system calls, other lines, and batches of the trainer's own are none of it") {
-  CHECK(loadOf(training("madvise")) < 0.12);
-  CHECK(loadOf(training("munmap", 1, 15)) < 0.12);
-  CHECK(loadOf(training("munmap", 0)) < 0.12);
+  CHECK(loadOf(releasing("madvise")) < 0.12);
+  CHECK(loadOf(releasing("munmap", 1, 15)) < 0.12);
+  CHECK(loadOf(releasing("munmap", 0)) < 0.12);
 }

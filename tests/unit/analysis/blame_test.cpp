@@ -33,7 +33,7 @@ struct Blamed {
   }
 };
 
-const std::string kPass =
+const std::string kWorkerPass =
     "0 loader process=1 loader=1 workers=1\n"
     "0 iterator thread=1 loader=1 epoch=1 key=7\n";
 
@@ -83,7 +83,7 @@ TEST_CASE("slices that cannot be weighed are no samples, and divide nothing by n
 }
 
 TEST_CASE("waiting is blamed on what the owing worker did: idle, making, handing over") {
-  const Blamed blamed(kPass + task("1s", 0, "100ms") + fetch("1s", "150ms", 0));
+  const Blamed blamed(kWorkerPass + task("1s", 0, "100ms") + fetch("1s", "150ms", 0));
   const Blame blame = blamed.wait(0, 1s, 1150ms);
   CHECK(blame.transform == 100ms);
   CHECK(blame.load == 10ms + 40ms);  // for lack of an index; after the fetch
@@ -93,7 +93,7 @@ TEST_CASE("waiting is blamed on what the owing worker did: idle, making, handing
 }
 
 TEST_CASE("before the owed batch the worker's other batches are to blame, before those start-up") {
-  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1112ms", 1, "100ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "100ms") + task("1112ms", 1, "100ms") +
                       fetch("900ms", "350ms", 1));
   const Blame blame = blamed.wait(0, 900ms, 1250ms);
   CHECK(blame.startup == 100ms);
@@ -104,7 +104,7 @@ TEST_CASE("before the owed batch the worker's other batches are to blame, before
 TEST_CASE("a batch that waits for the worker's next one to let its feeder go waits for that one") {
   // Made at 1110 ms, there at 1200 ms; the next is made from 1120 on. Sending takes 20 ms of CPU.
   const std::string batches =
-      kPass + task("1s", 0, "100ms") + task("1110ms", 1, "100ms") + fetch("1s", "200ms", 0);
+      kWorkerPass + task("1s", 0, "100ms") + task("1110ms", 1, "100ms") + fetch("1s", "200ms", 0);
   const std::string feeder =
       "0 thread thread=3 process=2 tid=103\n1010ms slice thread=3 duration=210ms run=40ms"
       " samples=21 wait=futex\n";
@@ -119,7 +119,7 @@ TEST_CASE("a batch that waits for the worker's next one to let its feeder go wai
 
 TEST_CASE("a batch owed by another worker is that worker's, whoever else was busy") {
   const Blamed blamed(
-      kPass + "0 process process=3 parent=1 pid=103\n0 thread thread=3 process=3 tid=103\n" +
+      kWorkerPass + "0 process process=3 parent=1 pid=103\n0 thread thread=3 process=3 tid=103\n" +
       task("1s", 0, "100ms") +
       "1s task thread=3 key=7 worker=1 batch=1 fetch_begin=120ms fetch_end=140ms put_end=140ms"
       " cpu=20ms\n" +
@@ -130,13 +130,13 @@ TEST_CASE("a batch owed by another worker is that worker's, whoever else was bus
 }
 
 TEST_CASE("out of order the batch that arrived is followed, not the oldest") {
-  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1112ms", 5, "100ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "100ms") + task("1112ms", 5, "100ms") +
                       fetch("1112ms", "120ms", 5));
   CHECK(blamed.wait(0, 1112ms, 1232ms).transform == 100ms);
 }
 
 TEST_CASE("what the samples found a fetch blocked in splits its blocked time") {
-  const Blamed blamed(kPass + task("1s", 0, "40ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "40ms") +
                       "1010ms slice thread=2 duration=50ms run=20ms samples=5 wait=file_read\n"
                       "1060ms slice thread=2 duration=50ms run=20ms samples=5 wait=sleep\n" +
                       fetch("1s", "110ms", 0));
@@ -187,7 +187,7 @@ TEST_CASE("what a worker takes to pick up an index that lies ready is its own ti
 
 TEST_CASE("a fetch too short for samples is split as its worker's others were") {
   const Blamed blamed(
-      kPass + task("1s", 0, "0") +
+      kWorkerPass + task("1s", 0, "0") +
       "1010ms slice thread=2 duration=100ms samples=10 wait=file_read\n"
       "2s task thread=2 key=7 batch=1 fetch_begin=0 fetch_end=8ms put_end=8ms cpu=2ms\n" +
       fetch("2s", "8ms", 1));
@@ -195,7 +195,7 @@ TEST_CASE("a fetch too short for samples is split as its worker's others were") 
 }
 
 TEST_CASE("a fetch nobody ever saw blocked is transform, and its queueing is the average") {
-  const Blamed blamed(kPass + task("1s", 0, "60ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "60ms") +
                       "1010ms slice thread=2 duration=100ms run=60ms queued=30ms samples=10 "
                       "wait=running\n" +
                       fetch("1s", "110ms", 0));
@@ -205,7 +205,7 @@ TEST_CASE("a fetch nobody ever saw blocked is transform, and its queueing is the
 }
 
 TEST_CASE("CPU a pool added beyond the fetch's own wall time is demand all the same") {
-  const Blamed blamed(kPass +
+  const Blamed blamed(kWorkerPass +
                       "1s task thread=2 key=7 batch=0 fetch_begin=0 fetch_end=10ms put_end=10ms "
                       "cpu=8ms process_cpu=35ms\n" +
                       fetch("1s", "11ms", 0));
@@ -215,7 +215,7 @@ TEST_CASE("CPU a pool added beyond the fetch's own wall time is demand all the s
 }
 
 TEST_CASE("a worker that died in a batch leaves its wait unknown, and no work") {
-  const Blamed blamed(kPass + task("1s", 0, "100ms") + fetch("2s", "50ms", 1));
+  const Blamed blamed(kWorkerPass + task("1s", 0, "100ms") + fetch("2s", "50ms", 1));
   CHECK(blamed.wait(0, 2s, 2050ms).unknown == 50ms);
   BatchWork none;
   CHECK(!blamed.producers.work(blamed.timeline.epochs[0], *blamed.timeline.fetches[0], none));
@@ -228,7 +228,7 @@ TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot 
 
 TEST_CASE("persistent workers: the next pass has a new key, and its first wait is no start-up") {
   const Blamed blamed(
-      kPass + task("1s", 0, "100ms") + fetch("1s", "112ms", 0) +
+      kWorkerPass + task("1s", 0, "100ms") + fetch("1s", "112ms", 0) +
       "1990ms iterator thread=1 loader=1 epoch=2 key=8 reused=1\n"
       "2s task thread=2 key=8 batch=0 fetch_begin=0 fetch_end=20ms put_end=20ms cpu=20ms\n"
       "1990ms fetch thread=1 loader=1 epoch=2 worker=0 duration=40ms batch=0\n");
@@ -255,7 +255,7 @@ TEST_CASE("without workers the trainer's own fetch is to blame, split the same w
 }
 
 TEST_CASE("tasks of one worker that overlap are never blamed twice") {
-  const Blamed blamed(kPass + task("1s", 0, "100ms") + task("1050ms", 1, "100ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "100ms") + task("1050ms", 1, "100ms") +
                       task("1060ms", 2, "100ms") + fetch("900ms", "400ms", 2));
   const Blame blame = blamed.wait(0, 900ms, 1300ms);  // sums, whatever it says
   CHECK(blame.startup >= 100ms);
@@ -265,7 +265,7 @@ TEST_CASE("tasks of one worker that overlap are never blamed twice") {
 TEST_CASE("CPU in read calls is system time beyond what page faults cost, and is extract") {
   // 10 fetches of 100 ms, each with 40 ms of CPU and 50 ms in reads; the process in between.
   const auto blamed = [](const std::string& usage) {
-    const Blamed b(kPass +
+    const Blamed b(kWorkerPass +
                    "repeat 10 every 100ms\n"
                    "1s task thread=2 key=7 batch=0+1*i fetch_begin=0 fetch_end=90ms put_end=90ms "
                    "cpu=40ms\n"
@@ -308,7 +308,7 @@ TEST_CASE("without waits in reads, CPU in read calls is bounded by the calls and
 }
 
 TEST_CASE("a producer that waits for a core goes on with what it was doing") {
-  const Blamed blamed(kPass + task("1s", 0, "20ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "20ms") +
                       "1010ms slice thread=2 duration=100ms run=20ms queued=20ms samples=10 "
                       "wait=socket\n" +
                       fetch("1s", "110ms", 0));
@@ -325,7 +325,7 @@ TEST_CASE("what a producer waits for a core for is what its stacks say of it run
   FetchShares stacks;
   stacks.cpuKnown = true;
   stacks.cpuExtract = 0.1;
-  const Blamed blamed(kPass + task("1s", 0, "20ms") +
+  const Blamed blamed(kWorkerPass + task("1s", 0, "20ms") +
                           "1010ms slice thread=2 duration=100ms run=20ms queued=20ms samples=10 "
                           "wait=socket\n" +
                           fetch("1s", "110ms", 0),

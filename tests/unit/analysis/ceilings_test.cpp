@@ -44,12 +44,12 @@ TEST_CASE(
 }
 
 TEST_CASE("a lock that holds batches up makes the ceiling one of transform") {
-  const auto c = factsOf({.workers = 2,
-                          .cores = 4,
-                          .compute = 10,
-                          .waitTransform = 10,
-                          .batchCpu = 5,
-                          .batchBlocked = 35})
+  const auto c = factsOf(Training{.workers = 2,
+                                  .cores = 4,
+                                  .compute = 10,
+                                  .waitTransform = 10,
+                                  .batchCpu = 5,
+                                  .batchBlocked = 35})
                      .judge()
                      .ceilings;
   CHECK(of(c, "transform"));

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "tests/catch.h"
+#include "tests/unit/analysis/near.h"
 
 namespace stallprof {
 namespace {
 
-bool near(double a, double b, double within) { return std::abs(a - b) <= within; }
+using test::near;
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/counters.h"
-
+#include "analysis/describe/describe.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/text_trace.h"
 
@@ -9,7 +8,7 @@ using stallprof::test::traceOf;
 
 namespace {
 
-bool near(const Maybe<double>& value, double expected) {
+bool nearThousandth(const Maybe<double>& value, double expected) {
   return value && *value > expected * 0.999 && *value < expected * 1.001;
 }
 
@@ -28,16 +27,16 @@ const std::string kCounted =
 TEST_CASE("counters give instructions a cycle, misses, stalls and operations") {
   const auto info = measureCounters(traceOf(kCounted), Nanos(0), std::chrono::seconds(10));
   REQUIRE(info);
-  CHECK(near(info->instructionsPerCycle, 1.5));
-  CHECK(near(info->stalledRatio, 0.25));
-  CHECK(near(info->flopsPerSecond, 10 * 8 + 20));
+  CHECK(nearThousandth(info->instructionsPerCycle, 1.5));
+  CHECK(nearThousandth(info->stalledRatio, 0.25));
+  CHECK(nearThousandth(info->flopsPerSecond, 10 * 8 + 20));
 }
 
 TEST_CASE("a counter that had half of the time stands for all of it") {
   const auto info = measureCounters(traceOf(kCounted), Nanos(0), std::chrono::seconds(10));
   REQUIRE(info);
-  CHECK(near(info->missesPerKiloInstruction, 4));  // 2 were counted
-  CHECK(near(info->runningRatio, 0.5));
+  CHECK(nearThousandth(info->missesPerKiloInstruction, 4));  // 2 were counted
+  CHECK(nearThousandth(info->runningRatio, 0.5));
 }
 
 TEST_CASE("only what lies in the window counts") {
@@ -51,7 +50,7 @@ TEST_CASE("only what lies in the window counts") {
   const auto info =
       measureCounters(traceOf(text), std::chrono::seconds(5), std::chrono::seconds(9));
   REQUIRE(info);
-  CHECK(near(info->instructionsPerCycle, 0.5));
+  CHECK(nearThousandth(info->instructionsPerCycle, 0.5));
 }
 
 TEST_CASE("what was not counted is not measured") {

@@ -193,7 +193,10 @@ TEST_CASE("totals: kernels by name and kind, copies by memory, calls of the proc
       "count=2 time=10ms bytes=200000000\n"
       "2000ms device_calls thread=1 duration=500ms kind=launch name=\"cudaLaunchKernel\" count=7 "
       "time=1ms\n"
-      "9000ms device_calls thread=1 duration=500ms kind=launch name=\"late\" count=7 time=1ms\n");
+      "9000ms device_calls thread=1 duration=500ms kind=launch name=\"late\" count=7 time=1ms\n"
+      "2000ms device_calls duration=500ms kind=copy name=\"(other)\" count=3 time=300us process=1\n"
+      "2000ms device_calls duration=500ms kind=sync name=\"(other)\" count=2 time=200us process=1\n"
+      "2000ms device_calls duration=500ms kind=sync name=\"(other)\" count=9 time=9ms process=7\n");
   const DeviceFacts facts = attribute(trace, {ProcessId{1}, ThreadId{1}}).device;
   REQUIRE(facts.kernels.size() == 1);
   CHECK(facts.kernels[0].count == 15);
@@ -202,8 +205,13 @@ TEST_CASE("totals: kernels by name and kind, copies by memory, calls of the proc
   CHECK(facts.kernels[0].filledOf == 100ms);
   REQUIRE(facts.copies.size() == 1);
   CHECK(facts.copies[0].bytes == 200'000'000);
-  REQUIRE(facts.calls.size() == 1);
+  REQUIRE(facts.calls.size() == 3);
   CHECK(facts.calls[0].name == "cudaLaunchKernel");
+  CHECK(facts.calls[1].name == "(other)");  // of no thread, each kind for itself
+  CHECK(facts.calls[1].kind == DeviceCallKind::kCopy);
+  CHECK(facts.calls[1].count == 3);
+  CHECK(facts.calls[2].kind == DeviceCallKind::kSync);
+  CHECK(facts.calls[2].count == 2);
 }
 
 TEST_CASE(

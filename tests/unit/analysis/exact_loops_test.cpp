@@ -16,7 +16,7 @@ namespace {
 // main()'s loop of batches, lines 20 to 24: a line that makes the batch, one that calls torch, and
 // one that takes its samples one by one, lines 22 and 23. Line 30 lies behind it. 7 and 8 make
 // data, 9 and 10 update a model.
-const std::string kFrames =
+const std::string kMainFrames =
     stackLine(1, 0, "train.py", "main", 20) + stackLine(2, 0, "train.py", "main", 24) +
     stackLine(3, 2, "/u/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward",
               110) +
@@ -52,7 +52,7 @@ std::string samples(const std::vector<int>& stacks, std::size_t from = 0, int be
 
 InferredSteps stepsIn(const std::string& text) {
   const Trace trace =
-      test::traceOf(test::kTrainer + kFrames + text + "4s command_end exit_code=0\n");
+      test::traceOf(test::kTrainer + kMainFrames + text + "4s command_end exit_code=0\n");
   const StackLabels labels(trace, RuleTable::builtIn());
   return inferSteps(trace, labels, findRoles(trace));
 }

@@ -42,12 +42,12 @@ namespace {
 // No workers: `reading` of 10 ms of a batch's CPU opens files that are in memory, `files` of
 // `bytes` a sample; the step takes 20 ms.
 Facts cached(double reading, double files, double bytes) {
-  Facts f = factsOf({.workers = 0,
-                     .compute = 20,
-                     .waitExtract = reading,
-                     .waitTransform = 10 - reading,
-                     .batchCpu = 10,
-                     .batchBytes = 16'000});
+  Facts f = factsOf(Training{.workers = 0,
+                             .compute = 20,
+                             .waitExtract = reading,
+                             .waitTransform = 10 - reading,
+                             .batchCpu = 10,
+                             .batchBytes = 16'000});
   f.trainer.blame.extractCpu = f.trainer.blame.extract;
   f.trainer.readCpuShare = reading / 10;
   f.run.opensPerSecond = files * 32 / 0.030;

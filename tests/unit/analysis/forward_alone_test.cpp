@@ -10,7 +10,7 @@ using namespace stallprof;
 namespace {
 
 // Two seconds of a hundred samples a second: of steps, of evaluation.
-constexpr PassSamples kSteps{40, 150, 10};
+constexpr PassSamples kTrains{40, 150, 10};
 constexpr PassSamples kEvaluates{195, 0, 5};
 
 using Parts = std::vector<PassSamples>;
@@ -23,16 +23,16 @@ Parts operator+(Parts first, const Parts& second) {
 }  // namespace
 
 TEST_CASE("a model that is run without going back is run alone, as long as that takes") {
-  const Parts round = times(20, kSteps) + times(5, kEvaluates);
+  const Parts round = times(20, kTrains) + times(5, kEvaluates);
   CHECK(forwardAlone(round + round) == 10 * 200.0);
   // Intervals that are divided between both.
-  const Parts divided = times(20, kSteps) + Parts{{118, 75, 7}};
+  const Parts divided = times(20, kTrains) + Parts{{118, 75, 7}};
   CHECK(forwardAlone(divided + divided) == 200.0);
 }
 
 TEST_CASE("what goes forward alone but once may be a stage in which few layers are trained") {
-  CHECK(forwardAlone(times(15, {180, 15, 5}) + times(60, kSteps)) == 0);
-  CHECK(forwardAlone(times(20, kSteps) + times(5, kEvaluates) + times(20, kSteps)) == 0);
+  CHECK(forwardAlone(times(15, {180, 15, 5}) + times(60, kTrains)) == 0);
+  CHECK(forwardAlone(times(20, kTrains) + times(5, kEvaluates) + times(20, kTrains)) == 0);
 }
 
 TEST_CASE("steps that go forward and back are no evaluation, however unevenly samples fall") {
@@ -61,10 +61,10 @@ TEST_CASE("few samples of functions that go back say nothing of intervals that h
 TEST_CASE("where each step is evaluated, or nothing goes back, nothing distinguishes the two") {
   CHECK(forwardAlone(times(40, {120, 75, 5})) == 0);
   CHECK(forwardAlone(times(40, kEvaluates)) == 0);
-  CHECK(forwardAlone(times(7, kSteps)) == 0);
+  CHECK(forwardAlone(times(7, kTrains)) == 0);
   CHECK(forwardAlone({}) == 0);
 }
 
 TEST_CASE("what computes before anything goes forward is not evaluation") {
-  CHECK(forwardAlone(times(5, {0, 0, 200}) + times(20, kSteps)) == 0);
+  CHECK(forwardAlone(times(5, {0, 0, 200}) + times(20, kTrains)) == 0);
 }

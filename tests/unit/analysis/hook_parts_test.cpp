@@ -14,7 +14,7 @@ std::string missing(const std::string& source, const char* state = "absent") {
 }
 
 // 60 updates 100 ms apart; with `fetches`, each after a batch of a torch loader with no workers.
-std::string training(bool fetches) {
+std::string sixtyUpdates(bool fetches) {
   std::string text = kTrainer +
                      "0 framework process=1 name=\"torch\" version=\"2.15.0\"\n"
                      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" batch_size=8\n"
@@ -29,12 +29,12 @@ Analysis analyzed(const std::string& text) { return analyze(traceOf(text)); }
 }  // namespace
 
 TEST_CASE("without its fetches no part of a step is compute, and there is no verdict of it") {
-  const Analysis whole = analyzed(training(false));
+  const Analysis whole = analyzed(sixtyUpdates(false));
   CHECK(whole.breakdown.ratio->compute == 1);
   for (const char* part : {"torch_loader.fetches", "torch_loader.settings", "torch_loader", "watch",
                            "torch_save.checkpoints", "tf_data.fetches"}) {
     INFO(part);
-    const Analysis a = analyzed(training(false) + missing(part));
+    const Analysis a = analyzed(sixtyUpdates(false) + missing(part));
     CHECK(a.breakdown.ratio->compute == 0);
     CHECK(a.breakdown.ratio->other == 1);
     CHECK_FALSE(a.verdict.healthy);
@@ -52,16 +52,16 @@ TEST_CASE("calls of JAX that this Python does not show are a gap of a run that u
     return std::find(a.notMeasured.begin(), a.notMeasured.end(), "moved (hook." + part + ")") !=
            a.notMeasured.end();
   };
-  CHECK_FALSE(lacks(training(true), "jax_steps.calls"));
-  CHECK(lacks(training(true) + "0 framework process=1 name=\"jax\" version=\"0.7\"\n",
+  CHECK_FALSE(lacks(sixtyUpdates(true), "jax_steps.calls"));
+  CHECK(lacks(sixtyUpdates(true) + "0 framework process=1 name=\"jax\" version=\"0.7\"\n",
               "jax_steps.calls"));
   // It may be what would have said that JAX is used.
-  CHECK(lacks(training(true), "jax_compiles.compiles"));
+  CHECK(lacks(sixtyUpdates(true), "jax_compiles.compiles"));
 }
 
 TEST_CASE("samples in a loader whose fetches were not seen wait for what is not known") {
   std::string text =
-      training(false) +
+      sixtyUpdates(false) +
       "1s stack stack=1 file=\"train.py\" line=9 function=\"main\"\n"
       "1s stack stack=2 caller=1 file=\"/usr/lib/python3/dist-packages/torch/utils/data/"
       "dataloader.py\" line=2 function=\"_get\"\n";
@@ -82,7 +82,7 @@ TEST_CASE("samples in a loader whose fetches were not seen wait for what is not 
 TEST_CASE(
     "a thread that is blocked in a step waits for what is not known, where a loader was unseen") {
   std::string text =
-      training(false) + "1s stack stack=1 file=\"train.py\" line=9 function=\"main\"\n";
+      sixtyUpdates(false) + "1s stack stack=1 file=\"train.py\" line=9 function=\"main\"\n";
   for (int half : {0, 1})
     text += "repeat 60 every 100ms\n" + std::to_string(1000 + 50 * half) +
             "ms slice thread=1 duration=50ms " +
@@ -99,7 +99,7 @@ TEST_CASE("a part that does not concern what was seen takes nothing from it") {
   for (const char* part : {"tf_data.fetches", "tf_steps.functions", "jax_steps.calls",
                            "torch_optim.steps", "torch_profiler.turns", "torch_graphs.captures"}) {
     INFO(part);
-    const Trace trace = traceOf(training(true) + missing(part));
+    const Trace trace = traceOf(sixtyUpdates(true) + missing(part));
     CHECK_FALSE(missingParts(trace, "torch.DataLoader", true).missing);
     CHECK(analyze(trace).breakdown.ratio->compute > 0.9);
   }
@@ -107,11 +107,11 @@ TEST_CASE("a part that does not concern what was seen takes nothing from it") {
 }
 
 TEST_CASE("what is missing beside the trainer's own time lowers the confidence alone") {
-  const Analysis whole = analyzed(training(true));
+  const Analysis whole = analyzed(sixtyUpdates(true));
   REQUIRE_FALSE(whole.findings.empty());
   for (const char* part : {"torch_worker.batches", "torch_loader.owners", "torch_loader"}) {
     INFO(part);
-    const Analysis a = analyzed(training(true) + missing(part));
+    const Analysis a = analyzed(sixtyUpdates(true) + missing(part));
     CHECK(a.breakdown.ratio->compute == whole.breakdown.ratio->compute);
     CHECK(a.findings[0].confidence <= Confidence::kMedium);
   }

@@ -17,30 +17,30 @@ namespace {
 constexpr int kRun = 12;  // seconds
 const std::string kOn = "device=\"GPU-1\" process=1 ";
 
-std::string ms(int at) { return std::to_string(at) + "ms "; }
+std::string atMs(int at) { return std::to_string(at) + "ms "; }
 
 // A program in C++ that launches from its second thread, traced from 1 s on; each kernel is
 // recorded in the fifth second. `kernels`: their names in one step of 50 ms, one a millisecond from
 // 10 on. `untraced`: seconds in which kernels were not traced.
-std::string program(const std::vector<std::string>& kernels, std::vector<int> untraced = {}) {
+std::string launching(const std::vector<std::string>& kernels, std::vector<int> untraced = {}) {
   std::string text = kTrainer + "0 thread thread=2 process=1 tid=101 name=\"train\"\n" +
                      "1s device " + kOn + "name=\"NVIDIA H100\" ordinal=0 sms=132\n";
   for (int second = 1; second <= kRun; ++second) {
     const bool traced = std::find(untraced.begin(), untraced.end(), second) == untraced.end();
-    text += ms(1000 * second) +
+    text += atMs(1000 * second) +
             "device_trace process=1 duration=1s kernels=" + (traced ? "1" : "0") +
-            " calls=1 each=" + (second == 5 ? "1" : "0") + "\n" + ms(1000 * second) +
+            " calls=1 each=" + (second == 5 ? "1" : "0") + "\n" + atMs(1000 * second) +
             "device_calls thread=2 process=1 duration=1s kind=launch name=" +
             "\"cudaLaunchKernel\" count=" + std::to_string(20 * kernels.size()) + " time=1ms\n";
     for (std::size_t i = 0; traced && i < kernels.size(); ++i)
-      text += ms(1000 * second) + "device_use " + kOn + "duration=1s kind=kernel name=\"" +
+      text += atMs(1000 * second) + "device_use " + kOn + "duration=1s kind=kernel name=\"" +
               kernels[i] + "\" count=20 time=20ms\n";
   }
   text += "repeat 20 every 50ms\n";
   for (std::size_t i = 0; i < kernels.size(); ++i)
-    text += ms(5010 + static_cast<int>(i)) + "device_work " + kOn +
+    text += atMs(5010 + static_cast<int>(i)) + "device_work " + kOn +
             "duration=1ms kind=kernel name=\"" + kernels[i] + "\"\n";
-  return text + "end\n" + ms(1000 * (kRun + 1)) + "command_end exit_code=0\n";
+  return text + "end\n" + atMs(1000 * (kRun + 1)) + "command_end exit_code=0\n";
 }
 
 const std::vector<std::string> kStep = {"embed", "layer", "norm", "layer", "norm",
@@ -49,7 +49,7 @@ const std::vector<std::string> kStep = {"embed", "layer", "norm", "layer", "norm
 }  // namespace
 
 TEST_CASE("kernels that come back once a step show the steps of a program that nothing else does") {
-  const Analysis a = analyze(traceOf(program(kStep)));
+  const Analysis a = analyze(traceOf(launching(kStep)));
   REQUIRE(a.steps.source.has_value());
   CHECK(*a.steps.source == "inferred");
   CHECK(std::abs(a.steps.count - 20 * kRun) <= 2);
@@ -57,21 +57,21 @@ TEST_CASE("kernels that come back once a step show the steps of a program that n
   REQUIRE(a.steps.time.has_value());
   CHECK(std::abs(seconds(a.steps.time->p50) - 0.050) < 0.001);
   REQUIRE(a.trainers.size() == 1);
-  const Trace trace = traceOf(program(kStep));
+  const Trace trace = traceOf(launching(kStep));
   const InferredSteps steps = launchCadence(trace, findRoles(trace));
   CHECK(steps.who.thread == ThreadId{2});
   CHECK(steps.why.find("one is 9 kernels, of which the first is embed") != std::string::npos);
 }
 
 TEST_CASE("seconds in which no kernel was traced have the steps that fit") {
-  const Analysis a = analyze(traceOf(program(kStep, {7, 8, 9})));
+  const Analysis a = analyze(traceOf(launching(kStep, {7, 8, 9})));
   CHECK(std::abs(a.steps.count - 20 * kRun) <= 2);
   REQUIRE(a.steps.time.has_value());
   CHECK(std::abs(seconds(a.steps.time->p50) - 0.050) < 0.001);
 }
 
 TEST_CASE("seconds that were traced and had no kernels have no steps") {
-  std::string text = program(kStep);
+  std::string text = launching(kStep);
   for (const std::string second : {"\n8000ms device_use", "\n9000ms device_use"})
     for (std::size_t at; (at = text.find(second)) != std::string::npos;)
       text.erase(at, text.find('\n', at + 1) - at);
@@ -79,12 +79,12 @@ TEST_CASE("seconds that were traced and had no kernels have no steps") {
 }
 
 TEST_CASE("one kernel over and over, or in no order, makes no steps") {
-  CHECK(!analyze(traceOf(program({"same", "same", "same", "same"}))).steps.source.has_value());
-  std::string text = program({});
+  CHECK(!analyze(traceOf(launching({"same", "same", "same", "same"}))).steps.source.has_value());
+  std::string text = launching({});
   unsigned random = 1;
   for (int i = 0; i < 200; ++i) {
     random = random * 1664525u + 1013904223u;
-    text += ms(5000 + 5 * i) + "device_work " + kOn + "duration=1ms kind=kernel name=\"k" +
+    text += atMs(5000 + 5 * i) + "device_work " + kOn + "duration=1ms kind=kernel name=\"k" +
             std::to_string(random >> 24 & 7) + "\"\n";
   }
   CHECK(!analyze(traceOf(text)).steps.source.has_value());
@@ -110,12 +110,12 @@ std::string longSteps(const std::vector<int>& steps,
           steps[step] + static_cast<int>(i) * length * 4 / 5 / static_cast<int>(names.size());
       ++totals[static_cast<std::size_t>((at + 1) / 1000)][names[i]];
       if (at / 1000 % 60 >= 5 && at / 1000 % 60 < 15)
-        works +=
-            ms(at) + "device_work " + kOn + "duration=1ms kind=kernel name=\"" + names[i] + "\"\n";
+        works += atMs(at) + "device_work " + kOn + "duration=1ms kind=kernel name=\"" + names[i] +
+                 "\"\n";
     }
   }
   for (int second = 0; second < end; ++second) {
-    const std::string at = ms(1000 * second);
+    const std::string at = atMs(1000 * second);
     const bool each = second % 60 >= 5 && second % 60 < 15;
     text += at + "device_trace process=1 duration=1s kernels=1 calls=1 each=" + (each ? "1" : "0") +
             "\n" + at + "device_calls thread=2 process=1 duration=1s kind=launch name=" +
@@ -124,7 +124,7 @@ std::string longSteps(const std::vector<int>& steps,
       text += at + "device_use " + kOn + "duration=1s kind=kernel name=\"" + name +
               "\" count=" + std::to_string(count) + " time=" + std::to_string(count) + "ms\n";
   }
-  return text + works + ms(1000 * (end + 1)) + "command_end exit_code=0\n";
+  return text + works + atMs(1000 * (end + 1)) + "command_end exit_code=0\n";
 }
 
 // Steps of so many ms, one after the other.

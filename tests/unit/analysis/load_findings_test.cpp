@@ -50,7 +50,7 @@ TEST_CASE("load.ipc adds the trainer's own receiving and the blamed waiting") {
 
 TEST_CASE(
     "what the sampler takes inside next() is no transport, and no number of workers cures it") {
-  Facts f = factsOf({.compute = 5, .load = 4.4, .waitLoad = 0.6});
+  Facts f = factsOf(Training{.compute = 5, .load = 4.4, .waitLoad = 0.6});
   StackFacts& s = sampled(f);
   s.drawing = 0.4 * s.trainerTime;
   const Judgement j = f.judge();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include <cmath>
-
 #include "analysis/analyze.h"
 #include "analysis/blame/facts_accumulator.h"
 #include "base/splitmix64.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/near.h"
 #include "trace/load.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
+using stallprof::test::near;
 
 namespace {
 
@@ -167,31 +167,42 @@ void train(Events& out, const Shape& shape) {
   ranks[0].end();
 }
 
-struct Read {
+struct RunRead {
   Trace trace;
   Analyzed analyzed;
   std::size_t maxRows = 0;  // of fetches, whenever a part had been read
 };
 
-Read read(const Shape& shape, bool parts) {
+RunRead read(const Shape& shape, bool parts) {
   Events events;
   train(events, shape);
   TraceBounds bounds = TraceBounds::none();
   if (parts) bounds.program = kRows;
   FactsAccumulator run(RuleTable::builtIn(), kHeld);
-  Read out;
+  RunRead out;
   TraceReader reader(events.source(), bounds);
   while (reader.nextPart().value()) {
     out.maxRows = std::max(out.maxRows, reader.part().fetches.size());
     reader.release(run.add(reader.part()));
   }
   out.trace = reader.lastPart();
-  out.analyzed = analyzeWithFacts(out.trace, run, {});
+  out.analyzed = analyzeWithFacts(out.trace, run);
   return out;
 }
 
-bool near(double a, double b, double apart) { return std::abs(a - b) <= apart; }
-bool near(Nanos a, Nanos b, double part) { return near(seconds(a), seconds(b), part * seconds(b)); }
+// The run of no special shape, read once for all tests that ask for it.
+const RunRead& plainRun(bool parts) {
+  if (parts) {
+    static const RunRead inParts = read({}, true);
+    return inParts;
+  }
+  static const RunRead whole = read({}, false);
+  return whole;
+}
+
+bool nearTime(Nanos a, Nanos b, double part) {
+  return near(seconds(a), seconds(b), part * seconds(b));
+}
 
 std::string idsOf(const Analysis& a) {
   std::string ids;
@@ -202,7 +213,7 @@ std::string idsOf(const Analysis& a) {
 }  // namespace
 
 TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
-  const Read whole = read({}, false), parts = read({}, true);
+  const RunRead &whole = plainRun(false), &parts = plainRun(true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   CHECK(b.steps.count == a.steps.count);
   CHECK(b.steps.windowCount == a.steps.windowCount);
@@ -225,7 +236,7 @@ TEST_CASE("a run read in parts is counted and summed as one read as a whole") {
 }
 
 TEST_CASE("a run read in parts is reported as one read as a whole, and that it was is said") {
-  const Read whole = read({}, false), parts = read({}, true);
+  const RunRead &whole = plainRun(false), &parts = plainRun(true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   CHECK(idsOf(b) == idsOf(a));
   CHECK(b.verdict.boundBy == a.verdict.boundBy);
@@ -233,10 +244,10 @@ TEST_CASE("a run read in parts is reported as one read as a whole, and that it w
   REQUIRE(!a.findings.empty());
   CHECK(near(b.findings[0].shareRatio, a.findings[0].shareRatio, 1e-3));
   REQUIRE((a.steps.time && b.steps.time));
-  CHECK(near(b.steps.time->mean, a.steps.time->mean, 1e-3));
-  CHECK(near(b.steps.time->p50, a.steps.time->p50, 0.02));
-  CHECK(near(b.steps.time->p95, a.steps.time->p95, 0.02));
-  CHECK(near(b.steps.time->p99, a.steps.time->p99, 0.02));
+  CHECK(nearTime(b.steps.time->mean, a.steps.time->mean, 1e-3));
+  CHECK(nearTime(b.steps.time->p50, a.steps.time->p50, 0.02));
+  CHECK(nearTime(b.steps.time->p95, a.steps.time->p95, 0.02));
+  CHECK(nearTime(b.steps.time->p99, a.steps.time->p99, 0.02));
   CHECK(a.coverage.sources.empty());
   REQUIRE(b.coverage.sources.size() == 1);
   CHECK(b.coverage.sources[0].name == "steps");
@@ -250,7 +261,7 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
   SECTION("no loader") { shape.loader = false; }
   SECTION("evaluation") { shape.evaluates = true; }
   SECTION("a device") { shape.device = true; }
-  const Read whole = read(shape, false), parts = read(shape, true);
+  const RunRead whole = read(shape, false), parts = read(shape, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   REQUIRE(b.trainers.size() == a.trainers.size());
   CHECK(parts.analyzed.others.size() + 1 == a.trainers.size());
@@ -266,9 +277,9 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
     CHECK(near(some.breakdown.ratio->dataWait, all.breakdown.ratio->dataWait, apart));
     CHECK(near(some.breakdown.ratio->periodic, all.breakdown.ratio->periodic, apart));
     REQUIRE((all.steps.time && some.steps.time));
-    CHECK(near(some.steps.time->mean, all.steps.time->mean, 1e-3));
-    CHECK(near(some.steps.time->p50, all.steps.time->p50, 0.02));
-    CHECK(near(some.steps.time->p95, all.steps.time->p95, 0.02));
+    CHECK(nearTime(some.steps.time->mean, all.steps.time->mean, 1e-3));
+    CHECK(nearTime(some.steps.time->p50, all.steps.time->p50, 0.02));
+    CHECK(nearTime(some.steps.time->p95, all.steps.time->p95, 0.02));
   }
   CHECK(idsOf(b) == idsOf(a));
   CHECK(b.verdict.boundBy == a.verdict.boundBy);
@@ -278,8 +289,8 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
 }
 
 TEST_CASE("a run four times as long holds no more steps and rows") {
-  const Read some = read({10'000}, true), more = read({40'000}, true);
-  for (const Read* run : {&some, &more}) {
+  const RunRead some = read({10'000}, true), more = read({40'000}, true);
+  for (const RunRead* run : {&some, &more}) {
     const TrainerFacts& trainer = run->analyzed.trainer;
     CHECK(trainer.steps.size() <= kHeld);
     CHECK(trainer.works.size() <= trainer.steps.size());
@@ -297,7 +308,7 @@ TEST_CASE("a run four times as long holds no more steps and rows") {
 TEST_CASE(
     "the first, the slowest and the last steps of a long run stay, with their fetches and "
     "batches") {
-  const Read run = read({}, true);
+  const RunRead& run = plainRun(true);
   const TrainerFacts& trainer = run.analyzed.trainer;
   std::size_t slowest = trainer.warmup;
   for (std::size_t i = slowest; i < trainer.steps.size(); ++i) {
@@ -323,8 +334,8 @@ TEST_CASE(
 }
 
 TEST_CASE("what joined steps were is in the sums of all") {
-  const TrainerFacts whole = read({}, false).analyzed.trainer;
-  const TrainerFacts parts = read({}, true).analyzed.trainer;
+  const TrainerFacts& whole = plainRun(false).analyzed.trainer;
+  const TrainerFacts& parts = plainRun(true).analyzed.trainer;
   const auto all = [](const TrainerFacts& t) {
     Split sum = t.joined.split;
     for (std::size_t i = t.warmup; i < t.steps.size(); ++i) sum += t.steps[i].split;

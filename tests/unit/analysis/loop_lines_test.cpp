@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/loop_lines.h"
 
-#include <cmath>
-
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/near.h"
+#include "tests/unit/analysis/sample_text.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::near2;
+using stallprof::test::sample;
 
 namespace {
 
@@ -15,7 +17,7 @@ namespace {
 // 10: the model's call compiles. 11: the wait, by JAX. 12: data by a function that compiles, 13:
 // and takes a gradient. 14: a `with` statement around all of it. 15, 16: a loop that
 // main's setup calls.
-const std::string kFrames =
+const std::string kLoopFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=10\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
     "0 stack stack=3 caller=2 file=\"/u/site-packages/numpy/_core/_methods.py\" "
@@ -40,24 +42,12 @@ const std::string kFrames =
     "0 stack stack=15 caller=1 file=\"train.py\" function=\"prepare\" line=30\n"
     "0 stack stack=16 caller=1 file=\"train.py\" function=\"prepare\" line=31\n";
 
-// `count` samples 10 ms apart, the first at `at` ms, running or blocked in a lock.
-std::string sample(int at, int count, int stack, bool running = true) {
-  const std::string begin = std::to_string(at), length = std::to_string(10 * count);
-  return begin + "ms slice thread=1 duration=" + length + "ms samples=" + std::to_string(count) +
-         (running ? " run=" + length + "ms wait=running\n" : " wait=futex\n") +
-         std::to_string(at + 5) +
-         "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
-         "ms samples=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
-}
-
 // Two seconds of setup, then 100 iterations of 100 ms.
 Trace looped(const std::string& iteration) {
-  return test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) + "repeat 100 every 100ms\n" +
-                       iteration + "end\n");
+  return test::traceOf(test::kTrainer + kLoopFrames + sample(0, 200, 1) +
+                       "repeat 100 every 100ms\n" + iteration + "end\n");
 }
 Analysis loopOf(const std::string& iteration) { return analyze(looped(iteration)); }
-
-bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
 
 const std::string kAugmentFirst = sample(2000, 6, 3) + sample(2060, 2, 5);
 
@@ -74,42 +64,42 @@ TEST_CASE("the loop is the lines that come back, setup apart") {
   CHECK(loop->first == 20);
   CHECK(loop->last == 22);
   CHECK(trace.stack(loop->place).line == 20);
-  CHECK(near(seconds(loop->window.begin), 2));
-  CHECK(near(seconds(loop->window.length()), 10));
+  CHECK(near2(seconds(loop->window.begin), 2));
+  CHECK(near2(seconds(loop->window.length()), 10));
 }
 
 TEST_CASE("a with statement around setup and loop, visited again at its end, is no loop") {
   const Trace trace =
-      test::traceOf(test::kTrainer + kFrames + sample(0, 2, 14) + sample(20, 198, 1) +
+      test::traceOf(test::kTrainer + kLoopFrames + sample(0, 2, 14) + sample(20, 198, 1) +
                     "repeat 100 every 100ms\n" + kAugmentFirst + sample(2080, 2, 6, false) +
                     "end\n" + sample(12000, 2, 14));
   const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
   CHECK(loop->last == 22);
-  CHECK(near(seconds(loop->window.begin), 2));
+  CHECK(near2(seconds(loop->window.begin), 2));
 }
 
 TEST_CASE("a loop of the setup, however long, is not the one that trains") {
   const Trace trace =
-      test::traceOf(test::kTrainer + kFrames + "repeat 90 every 100ms\n" + sample(0, 5, 15) +
+      test::traceOf(test::kTrainer + kLoopFrames + "repeat 90 every 100ms\n" + sample(0, 5, 15) +
                     sample(50, 5, 16) + "end\nrepeat 20 every 100ms\n" + sample(9000, 6, 3) +
                     sample(9060, 2, 5) + sample(9080, 2, 6, false) + "end\n");
   const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
-  CHECK(near(seconds(loop->window.begin), 9));
-  CHECK(near(seconds(loop->window.length()), 2));
+  CHECK(near2(seconds(loop->window.begin), 9));
+  CHECK(near2(seconds(loop->window.length()), 2));
   const Analysis a = analyze(trace);
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.6));
+  CHECK(near2(a.breakdown.phase->transform, 0.6));
 }
 
 TEST_CASE("a model that is made before a long setup does not make that part of the training") {
   const Trace trace = test::traceOf(
-      test::kTrainer + kFrames + sample(0, 3, 5) + "repeat 400 every 100ms\n" + sample(30, 5, 15) +
-      sample(80, 5, 16) + "end\nrepeat 100 every 100ms\n" + sample(40100, 6, 3) +
-      sample(40160, 2, 5) + sample(40180, 2, 6, false) + "end\n");
+      test::kTrainer + kLoopFrames + sample(0, 3, 5) + "repeat 400 every 100ms\n" +
+      sample(30, 5, 15) + sample(80, 5, 16) + "end\nrepeat 100 every 100ms\n" +
+      sample(40100, 6, 3) + sample(40160, 2, 5) + sample(40180, 2, 6, false) + "end\n");
   const Maybe<MainLoop> loop = mainLoopOf(trace);
   REQUIRE(loop);
   CHECK(loop->first == 20);
@@ -121,8 +111,8 @@ TEST_CASE("without a loader or an optimizer, lines before the model's make the d
   CHECK(a.breakdown.scope == "run");
   CHECK(a.breakdown.loop.line == 20);
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.6));
-  CHECK(near(a.breakdown.phase->compute, 0.4));  // with the wait for the model's result
+  CHECK(near2(a.breakdown.phase->transform, 0.6));
+  CHECK(near2(a.breakdown.phase->compute, 0.4));  // with the wait for the model's result
   REQUIRE(!a.findings.empty());
   CHECK(a.findings[0].id == "transform.in_process");
   CHECK(a.findings[0].where.line == 20);
@@ -134,9 +124,9 @@ TEST_CASE("without a loader or an optimizer, lines before the model's make the d
 TEST_CASE("own code behind the model's lines is neither data nor compute: it is other") {
   const Analysis a = loopOf(sample(2000, 2, 3) + sample(2020, 5, 5) + sample(2070, 3, 7));
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.2));
-  CHECK(near(a.breakdown.phase->compute, 0.5));
-  CHECK(near(a.breakdown.phase->other, 0.3));
+  CHECK(near2(a.breakdown.phase->transform, 0.2));
+  CHECK(near2(a.breakdown.phase->compute, 0.5));
+  CHECK(near2(a.breakdown.phase->other, 0.3));
 }
 
 TEST_CASE(
@@ -148,22 +138,22 @@ TEST_CASE(
     REQUIRE(a.breakdown.phase.has_value());
     return a.breakdown.phase->other;
   };
-  CHECK(near(other(7), 0));
-  CHECK(near(other(5), 0.3));  // it may do more than wait
+  CHECK(near2(other(7), 0));
+  CHECK(near2(other(5), 0.3));  // it may do more than wait
 }
 
 TEST_CASE("a line that compiled once computes, though it shows no frame of the model's later") {
   const std::string iterations = "repeat 100 every 100ms\n" + sample(2300, 2, 3) +
                                  sample(2320, 1, 4) + sample(2330, 7, 9) + "end\n";
   const auto phases = [&](int compiles) {
-    const Analysis a = analyze(test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) +
+    const Analysis a = analyze(test::traceOf(test::kTrainer + kLoopFrames + sample(0, 200, 1) +
                                              sample(2000, 30, compiles) + iterations));
     REQUIRE(a.breakdown.phase.has_value());
     return *a.breakdown.phase;
   };
-  CHECK(near(phases(10).compute, 0.8));
-  CHECK(near(phases(10).other, 0));
-  CHECK(near(phases(8).other, 0.1));
+  CHECK(near2(phases(10).compute, 0.8));
+  CHECK(near2(phases(10).other, 0));
+  CHECK(near2(phases(8).other, 0.1));
 }
 
 TEST_CASE("of lines that compiled once the last, or one that took a gradient, is the step") {
@@ -173,20 +163,21 @@ TEST_CASE("of lines that compiled once the last, or one that took a gradient, is
     const std::string text = sample(2000, 10, 12) + sample(2100, 10, 10) + step +
                              "repeat 200 every 100ms\n" + sample(2300, 2, 2) + sample(2320, 2, 4) +
                              sample(2340, 6, 11, false) + "end\n";
-    const Analysis a = analyze(test::traceOf(test::kTrainer + kFrames + sample(0, 200, 1) + text));
+    const Analysis a =
+        analyze(test::traceOf(test::kTrainer + kLoopFrames + sample(0, 200, 1) + text));
     REQUIRE(a.breakdown.phase.has_value());
     return *a.breakdown.phase;
   };
-  CHECK(near(phases("").transform, 0.2));
-  CHECK(near(phases("").compute, 0.8));
+  CHECK(near2(phases("").transform, 0.2));
+  CHECK(near2(phases("").compute, 0.8));
   // The first of the two differentiates: both compute.
-  CHECK(near(phases(sample(2200, 1, 13)).transform, 0));
+  CHECK(near2(phases(sample(2200, 1, 13)).transform, 0));
 }
 
 TEST_CASE("a loop that only computes, by lines that known code runs under, is healthy") {
   const Analysis a = loopOf(sample(2000, 4, 8) + sample(2040, 6, 9));
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->compute, 1));
+  CHECK(near2(a.breakdown.phase->compute, 1));
   REQUIRE(!a.findings.empty());
   CHECK(a.findings[0].id == "compute.cpu_bound");
   CHECK(a.verdict.boundBy == "compute");
@@ -206,8 +197,8 @@ TEST_CASE("where arrays are all there is, no line is known to compute, and none 
 TEST_CASE("of a loop that mostly computes, data over a tenth is a verdict of low confidence") {
   const Analysis a = loopOf(sample(2000, 3, 3) + sample(2030, 3, 5) + sample(2060, 4, 6, false));
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.3));
-  CHECK(near(a.breakdown.phase->compute, 0.7));
+  CHECK(near2(a.breakdown.phase->transform, 0.3));
+  CHECK(near2(a.breakdown.phase->compute, 0.7));
   REQUIRE(!a.findings.empty());
   CHECK(a.verdict.boundBy == "transform");
   CHECK(a.verdict.confidence == Confidence::kLow);

@@ -42,7 +42,7 @@ double play(const Workload& w, const PipelineSettings& s) {
   return simulate(w, s, test::drawInOrder(w.steps.size()));
 }
 
-bool near(double value, double wanted, double tolerance) {
+bool nearly(double value, double wanted, double tolerance) {
   return std::abs(value - wanted) <= tolerance * wanted;
 }
 
@@ -84,13 +84,13 @@ std::vector<double> normal(std::size_t n, double cv) {
 }  // namespace
 
 TEST_CASE("without workers a step is fetch plus compute") {
-  CHECK(near(play(steady(0.005, 0.040, 0.020, 1), settings(0, 2)), 0.065, 1e-6));
+  CHECK(nearly(play(steady(0.005, 0.040, 0.020, 1), settings(0, 2)), 0.065, 1e-6));
 }
 
 TEST_CASE("with steady batches the step is the larger of compute and S/W") {
   for (const int workers : {1, 2, 3, 4, 8}) {
     const double expected = std::max(0.010, 0.040 / workers);
-    CHECK(near(play(steady(0.040, 0, 0.010, 0), settings(workers, 1e6)), expected, 0.01));
+    CHECK(nearly(play(steady(0.040, 0, 0.010, 0), settings(workers, 1e6)), expected, 0.01));
   }
 }
 
@@ -99,14 +99,14 @@ TEST_CASE("CPU work beyond the cores shares them: the measured E1 rows within 5 
   const double measured[] = {0.0403, 0.0203, 0.0202, 0.0201};
   const int workers[] = {1, 2, 4, 8};
   for (int i = 0; i < 4; ++i)
-    CHECK(near(play(steady(0, 0.040, 0.010, 0), settings(workers[i], 2)), measured[i], 0.05));
+    CHECK(nearly(play(steady(0, 0.040, 0.010, 0), settings(workers[i], 2)), measured[i], 0.05));
 }
 
 TEST_CASE("a trainer that computes on the same cores is slowed by them: the E2 rows within 7 %") {
   const double measured[] = {0.0601, 0.0403, 0.0309, 0.0306, 0.0312, 0.0311};
   const int workers[] = {0, 1, 2, 4, 8, 16};
   for (int i = 0; i < 6; ++i)
-    CHECK(near(play(steady(0, 0.040, 0.020, 1), settings(workers[i], 2)), measured[i], 0.07));
+    CHECK(nearly(play(steady(0, 0.040, 0.020, 1), settings(workers[i], 2)), measured[i], 0.07));
 }
 
 TEST_CASE("waiting for storage overlaps: the E3 rows within 10 %") {
@@ -119,7 +119,7 @@ TEST_CASE("waiting for storage overlaps: the E3 rows within 10 %") {
   for (int i = 0; i < 5; ++i) {
     const double time = play(w, settings(workers[i], 2));
     CAPTURE(workers[i], time);
-    CHECK(near(time, measured[i], 0.10));
+    CHECK(nearly(time, measured[i], 0.10));
   }
 }
 
@@ -138,10 +138,10 @@ TEST_CASE("in-order delivery loses what the table of head-of-line efficiency say
   for (const Row& row : rows) {
     const int workers[] = {2, 4, 8, 16};
     for (int i = 0; i < 4; ++i)
-      CHECK(near(efficiency(row.batch, workers[i], 2, true), row.wanted[i], 0.06));
-    CHECK(near(efficiency(row.batch, 8, 4, true), row.prefetched[0], 0.06));
-    CHECK(near(efficiency(row.batch, 8, 8, true), row.prefetched[1], 0.06));
-    CHECK(near(efficiency(row.batch, 8, 2, false), row.free, 0.04));
+      CHECK(nearly(efficiency(row.batch, workers[i], 2, true), row.wanted[i], 0.06));
+    CHECK(nearly(efficiency(row.batch, 8, 4, true), row.prefetched[0], 0.06));
+    CHECK(nearly(efficiency(row.batch, 8, 8, true), row.prefetched[1], 0.06));
+    CHECK(nearly(efficiency(row.batch, 8, 2, false), row.free, 0.04));
   }
 }
 
@@ -175,10 +175,10 @@ TEST_CASE("workers that are started again add their start to every pass, persist
   const double again = play(w, s);
   s.persistent = true;
   const double kept = play(w, s);
-  CHECK(near(again - kept, 0.100 / 20, 0.01));
+  CHECK(nearly(again - kept, 0.100 / 20, 0.01));
   // Long passes are not played whole: the start is spread over them.
   w.stepsPerEpoch = 1000;
-  CHECK(near(play(w, settings(2, 8)), 0.010 + (0.100 + 0.010) / 1000, 0.01));
+  CHECK(nearly(play(w, settings(2, 8)), 0.010 + (0.100 + 0.010) / 1000, 0.01));
 }
 
 TEST_CASE(
@@ -204,19 +204,19 @@ TEST_CASE(
     begins(shift);
     PipelineSettings s = settings(2, 8);
     const double started = (0.050 + 0.010 + 0.001 * 2) / 4;
-    CHECK(near(play(w, s), started, 0.01));
+    CHECK(nearly(play(w, s), started, 0.01));
     s.persistent = true;
-    CHECK(near(play(w, s), (0.010 + 0.010 + 0.001 * 2) / 4, 0.01));
+    CHECK(nearly(play(w, s), (0.010 + 0.010 + 0.001 * 2) / 4, 0.01));
     s.slowFirsts = true;
-    CHECK(near(play(w, s), started, 0.01));
-    CHECK(near(play(w, settings(0, 8)), 0.011, 0.01));  // made in the training's own process
+    CHECK(nearly(play(w, s), started, 0.01));
+    CHECK(nearly(play(w, settings(0, 8)), 0.011, 0.01));  // made in the training's own process
   }
   w.ofBatches = {};  // steps alone
   for (BatchDemand& batch : w.batches) batch = {};
   PipelineSettings s = settings(2, 8);
-  CHECK(near(play(w, s), (0.005 + 3 * 0.001) / 4, 0.01));
+  CHECK(nearly(play(w, s), (0.005 + 3 * 0.001) / 4, 0.01));
   s.persistent = true;
-  CHECK(near(play(w, s), 0.001, 0.01));
+  CHECK(nearly(play(w, s), 0.001, 0.01));
 }
 
 TEST_CASE("what began an epoch is known by its number, where workers are started for each") {
@@ -250,11 +250,11 @@ TEST_CASE("what began an epoch is known by its number, where workers are started
 TEST_CASE("a worker's pool slows with the cores it asks for") {
   Workload w = steady(0, 0.020, 0.001, 0);
   for (auto& b : w.batches) b.pool = 4;
-  CHECK(near(play(w, settings(2, 8)), 0.010, 0.02));  // 8 runnable on 8 cores
-  CHECK(near(play(w, settings(2, 2)), 0.040, 0.02));  // 8 runnable on 2 cores
+  CHECK(nearly(play(w, settings(2, 8)), 0.010, 0.02));  // 8 runnable on 8 cores
+  CHECK(nearly(play(w, settings(2, 2)), 0.040, 0.02));  // 8 runnable on 2 cores
   PipelineSettings one = settings(2, 2);
   one.singleThreaded = true;  // the same CPU on one thread each
-  CHECK(near(play(w, one), 0.040, 0.02));
+  CHECK(nearly(play(w, one), 0.040, 0.02));
 }
 
 TEST_CASE("the same arguments give the same answer, and nothing gives nothing") {
@@ -282,8 +282,8 @@ TEST_CASE("a prediction is a ratio: a base that is off by 10 % cancels, by 20 % 
   PipelineSettings more = settings(4, 8);
   const Gains right(w, settings(2, 8), 0.020, 0), off(w, settings(2, 8), 0.022, 0),
       wrong(w, settings(2, 8), 0.024, 0);
-  CHECK(near(*right.predict(more).speedup, 2, 0.02));
-  CHECK(near(*off.predict(more).speedup, 2, 0.02));
+  CHECK(nearly(*right.predict(more).speedup, 2, 0.02));
+  CHECK(nearly(*off.predict(more).speedup, 2, 0.02));
   CHECK(*off.predict(more).high > *right.predict(more).high);
   CHECK_FALSE(wrong.fits());
   CHECK_FALSE(wrong.predict(more).speedup.has_value());

@@ -2,13 +2,14 @@
 #include "analysis/whole_run/native_run.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/analyze.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::near;
 using stallprof::test::traceOf;
 
 namespace {
@@ -59,7 +60,6 @@ Breakdown::PhaseRatio phasesOf(const std::string& text) {
   CHECK(a.breakdown.scope == "run");
   return *a.breakdown.phase;
 }
-bool near(double a, double b) { return std::abs(a - b) <= 0.01; }
 
 }  // namespace
 

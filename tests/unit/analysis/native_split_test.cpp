@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Decompression inside a call that reads is transform, as far as native samples show it.
-#include <cmath>
-
 #include "analysis/analyze.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::near3;
 
 namespace {
 
@@ -35,8 +35,6 @@ Breakdown reading(const std::string& library, const std::string& wait) {
       .breakdown;
 }
 
-bool near(double a, double b) { return std::abs(a - b) <= 0.03; }
-
 const std::string kRuns = "run=30ms wait=running";
 
 }  // namespace
@@ -44,21 +42,21 @@ const std::string kRuns = "run=30ms wait=running";
 TEST_CASE("what a reading call spends in zlib is transform, the rest extract") {
   const Breakdown b = reading("libz.so.1", kRuns);
   REQUIRE(b.phase);
-  CHECK(near(b.phase->transform, 0.45));
-  CHECK(near(b.phase->extract, 0.15));
-  CHECK(near(b.phase->compute, 0.40));
+  CHECK(near3(b.phase->transform, 0.45));
+  CHECK(near3(b.phase->extract, 0.15));
+  CHECK(near3(b.phase->compute, 0.40));
 }
 
 TEST_CASE("without decompression a reading call is extract") {
   const Breakdown b = reading("libc.so.6", kRuns);
   REQUIRE(b.phase);
-  CHECK(near(b.phase->extract, 0.60));
+  CHECK(near3(b.phase->extract, 0.60));
 }
 
 TEST_CASE("blocked on the file it is extract, whatever its CPU time was for") {
   const Breakdown b = reading("libz.so.1", "wait=file_read");
   REQUIRE(b.phase);
-  CHECK(near(b.phase->extract, 0.60));
+  CHECK(near3(b.phase->extract, 0.60));
 }
 
 namespace {
@@ -96,9 +94,9 @@ TEST_CASE("what the kernel reads for a line of the user's own is extract, the re
   const Breakdown read = making("pread64", 6), opened = making("openat", 3),
                   other = making("page_fault", 6);
   REQUIRE((read.phase && opened.phase && other.phase));
-  CHECK(near(read.phase->extract, 0.33));
-  CHECK(near(read.phase->transform, 0.33));
-  CHECK(near(opened.phase->extract, 0.17));
-  CHECK(near(other.phase->extract, 0));
-  CHECK(near(other.phase->transform, 0.67));
+  CHECK(near3(read.phase->extract, 0.33));
+  CHECK(near3(read.phase->transform, 0.33));
+  CHECK(near3(opened.phase->extract, 0.17));
+  CHECK(near3(other.phase->extract, 0));
+  CHECK(near3(other.phase->transform, 0.67));
 }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/native.h"
-
-#include <cmath>
-
 #include "analysis/analyze.h"
-#include "analysis/describe/pool_use.h"
+#include "analysis/describe/describe.h"
+#include "analysis/describe/resources.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
+using stallprof::test::near;
 using stallprof::test::traceOf;
 
 namespace {
 
 // A program without Python: 70 samples of its own, 20 of libc, 10 spinning in OpenMP.
-const std::string kProgram =
+const std::string kSolver =
     "0 process process=1 pid=100 comm=\"solve\" exe=\"/opt/solve\"\n"
     "0 thread thread=1 process=1 tid=100 name=\"solve\"\n"
     "0 source source=\"native_samples\" state=full\n"
@@ -25,8 +24,6 @@ const std::string kProgram =
     "2s native thread=1 duration=1s file=\"/lib/libc.so.6\" offset=64 samples=20\n"
     "2s native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=10\n"
     "4s command_end exit_code=0\n";
-
-bool near(double a, double b) { return std::abs(a - b) <= 0.01; }
 
 // Ten seconds of a thread in a Python stack of `stacks`, and each second's native samples.
 Analysis underPython(const std::string& stacks, int stack, const std::string& natives) {
@@ -41,7 +38,7 @@ Analysis underPython(const std::string& stacks, int stack, const std::string& na
 }  // namespace
 
 TEST_CASE("a program without Python is listed by library and function, most first") {
-  const Analysis a = analyze(traceOf(kProgram));
+  const Analysis a = analyze(traceOf(kSolver));
   REQUIRE(a.native);
   CHECK(a.native->samples == 100);
   REQUIRE(a.native->functions.size() == 4);
@@ -57,11 +54,11 @@ TEST_CASE("a program without Python is listed by library and function, most firs
 
 TEST_CASE(
     "spinning and the kernel's part are distinguished; unseen, the kernel's is not measured") {
-  const Analysis a = analyze(traceOf(kProgram));
+  const Analysis a = analyze(traceOf(kSolver));
   CHECK(near(a.native->spinRatio, 0.10));
   REQUIRE(a.native->kernelRatio);
   CHECK(*a.native->kernelRatio < 0.001);
-  std::string partly = kProgram;
+  std::string partly = kSolver;
   partly.replace(partly.find("state=full"), 10, "state=partial");
   CHECK_FALSE(analyze(traceOf(partly)).native->kernelRatio);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/numa.h"
-
-#include <cmath>
-
+#include "analysis/describe/resources.h"
 #include "tests/unit/analysis/facts_builder.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -30,10 +28,6 @@ TrainerFacts windowed() {
   facts.workers.emplace_back();
   facts.workers.back().process = ProcessId{2};
   return facts;
-}
-
-bool near(Maybe<double> value, double expected) {
-  return value && std::abs(*value - expected) < 1e-9;
 }
 
 // 100 steps of 100 ms, each batch by worker 2 (thread 2) on node 1 or, every other one, by worker 3
@@ -84,8 +78,8 @@ TEST_CASE("CPU time counts for the node that a process was on, of workers beside
   REQUIRE(use);
   CHECK(use->nodes == 2);
   CHECK(use->trainerNode == Maybe<std::int32_t>(0));
-  CHECK(near(use->trainerNodeRatio, 0.9));
-  CHECK(near(use->workerRemoteRatio, 3.0 / 4));
+  CHECK(equals(use->trainerNodeRatio, 0.9));
+  CHECK(equals(use->workerRemoteRatio, 3.0 / 4));
   CHECK(!use->deviceNode);
   CHECK(!use->handoverCostRatio);
 }
@@ -105,7 +99,7 @@ TEST_CASE("the trainer's device is the one it used, and remote where it is on an
   const auto use = measureNuma(traceOf(kTwoNodes + devices), windowed());
   REQUIRE(use);
   CHECK(use->deviceNode == Maybe<std::int32_t>(1));
-  CHECK(near(use->deviceRemoteRatio, 0.9));
+  CHECK(equals(use->deviceRemoteRatio, 0.9));
 }
 
 TEST_CASE("what batches from another node cost is what the trainer took longer to receive them") {
@@ -118,8 +112,8 @@ TEST_CASE("what batches from another node cost is what the trainer took longer t
   REQUIRE(slower);
   CHECK(*slower > 0.08);
   CHECK(*slower < 0.12);
-  CHECK(near(cost(10ms, 10ms), 0));
-  CHECK(near(cost(10ms, 30ms), 0));
+  CHECK(equals(cost(10ms, 10ms), 0));
+  CHECK(equals(cost(10ms, 30ms), 0));
 }
 
 TEST_CASE("nodes are a caveat where the way between them takes time, or may") {

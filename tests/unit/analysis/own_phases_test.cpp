@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/own_phases.h"
 
-#include <cmath>
-
 #include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::near2;
 
 namespace {
 
 // A loop with no loader that the hook knows: read() unpacks arrays (5), and prepares them in its
 // own lines (3) and with arrays (6); then a step by torch (4) or by arrays alone (7).
-const std::string kFrames =
+const std::string kReadFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
     "0 stack stack=2 caller=1 file=\"train.py\" function=\"read\" line=20\n"
     "0 stack stack=3 caller=1 file=\"train.py\" function=\"read\" line=21\n"
@@ -46,7 +46,8 @@ const std::string kFrames =
     "0 stack stack=20 caller=19 file=\"/u/site-packages/numpy/_core/memmap.py\" "
     "function=\"memmap.__getitem__\" line=9\n";
 
-std::string sample(int at, int count, int stack) {
+// Samples of a stack, 10 ms apart; what its thread did is given beside them.
+std::string seen(int at, int count, int stack) {
   return std::to_string(at) +
          "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
          "ms samples=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
@@ -55,11 +56,11 @@ std::string sample(int at, int count, int stack) {
 // 200 steps of 100 ms: two samples in what read() calls, two at its own lines, two at `array`, and
 // four at `step`.
 Analysis trained(int step, int array = 6) {
-  return analyze(test::traceOf(
-      test::kTrainer + kFrames + "repeat 200 every 100ms\n" +
-      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" + sample(10, 2, 5) +
-      sample(30, 2, 3) + sample(50, 2, array) + sample(70, 4, step) +
-      "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  return analyze(
+      test::traceOf(test::kTrainer + kReadFrames + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    seen(10, 2, 5) + seen(30, 2, 3) + seen(50, 2, array) + seen(70, 4, step) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
 }
 
 // 200 steps of 100 ms, ten samples each: those of `samples`, and an optimizer's step at the end;
@@ -67,21 +68,19 @@ Analysis trained(int step, int array = 6) {
 double transformed(const std::string& samples, const std::string& once = "",
                    const std::string& frames = "") {
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + frames + "repeat 200 every 100ms\n" +
+      test::traceOf(test::kTrainer + kReadFrames + frames + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
                     samples + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n" + once));
   return a.breakdown.phase ? a.breakdown.phase->transform : -1;
 }
-
-bool near(double a, double b) { return std::abs(a - b) <= 0.02; }
 
 }  // namespace
 
 TEST_CASE("own lines and arrays of a function that reads, beside a known model, make data") {
   const Analysis a = trained(4);
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.6));
-  CHECK(near(a.breakdown.phase->compute, 0.4));
+  CHECK(near2(a.breakdown.phase->transform, 0.6));
+  CHECK(near2(a.breakdown.phase->compute, 0.4));
   bool named = false;
   for (const FunctionInfo& f : a.functions)
     named = named ||
@@ -93,18 +92,18 @@ TEST_CASE("own lines and arrays of a function that reads, beside a known model, 
 TEST_CASE("without a model that rules know, nothing distinguishes preparing from computing") {
   const Analysis a = trained(7);
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.2));
-  CHECK(near(a.breakdown.phase->compute, 0.8));
+  CHECK(near2(a.breakdown.phase->transform, 0.2));
+  CHECK(near2(a.breakdown.phase->compute, 0.8));
 }
 
 TEST_CASE("a function that also runs the model makes no data, whatever it reads") {
   const Analysis a = trained(4, 8);
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0.2));
+  CHECK(near2(a.breakdown.phase->transform, 0.2));
 }
 
 TEST_CASE("what cuts arrays after each update and before the model is met makes data") {
-  CHECK(near(transformed(sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0.7));
+  CHECK(near2(transformed(seen(10, 2, 9) + seen(30, 4, 10) + seen(70, 3, 4)), 0.7));
 }
 
 TEST_CASE(
@@ -112,25 +111,23 @@ TEST_CASE(
   // Two steps of 100 ms, a sample in each: at `arrays` in one, at the model in the other.
   const auto alone = [](int arrays, int model) {
     const Analysis a = analyze(test::traceOf(
-        test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
+        test::kTrainer + kReadFrames + "repeat 100 every 200ms\n" +
         "0ms slice thread=1 duration=200ms run=200ms samples=2 wait=running\n" +
-        sample(arrays, 1, 10) + "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
-        sample(100 + model, 1, 4) + "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+        seen(arrays, 1, 10) + "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
+        seen(100 + model, 1, 4) + "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
     return a.breakdown.phase ? a.breakdown.phase->transform : -1;
   };
-  CHECK(near(alone(30, 60), 0.35));  // a sample weighs the time since the one before: 70 of 200 ms
-  CHECK(near(alone(80, 60), 0));     // after the model
+  CHECK(near2(alone(30, 60), 0.35));  // a sample weighs the time since the one before: 70 of 200 ms
+  CHECK(near2(alone(80, 60), 0));     // after the model
 }
 
 TEST_CASE("what works on arrays once the model was met is no data") {
-  CHECK(near(
-      transformed(sample(10, 3, 4) + sample(40, 2, 9) + sample(60, 3, 10) + sample(90, 1, 4)), 0));
+  CHECK(near2(transformed(seen(10, 3, 4) + seen(40, 2, 9) + seen(60, 3, 10) + seen(90, 1, 4)), 0));
 }
 
 TEST_CASE("what a framework calls, or calls one, makes no data by its place alone") {
-  CHECK(near(transformed(sample(10, 2, 11) + sample(30, 4, 12) + sample(70, 3, 4)), 0));
-  CHECK(near(
-      transformed(sample(10, 2, 9) + sample(30, 2, 10) + sample(50, 2, 13) + sample(70, 3, 4)), 0));
+  CHECK(near2(transformed(seen(10, 2, 11) + seen(30, 4, 12) + seen(70, 3, 4)), 0));
+  CHECK(near2(transformed(seen(10, 2, 9) + seen(30, 2, 10) + seen(50, 2, 13) + seen(70, 3, 4)), 0));
 }
 
 TEST_CASE(
@@ -138,23 +135,23 @@ TEST_CASE(
   const auto ofClass = [](const std::string& name, const std::string& below) {
     const std::string frames = "0 stack stack=21 caller=1 file=\"cart.py\" function=\"" + name +
                                ".step\" line=9\n0 stack stack=22 caller=21 " + below + " line=5\n";
-    return transformed(sample(10, 3, 4) + sample(40, 3, 21) + sample(70, 3, 22), "", frames);
+    return transformed(seen(10, 3, 4) + seen(40, 3, 21) + seen(70, 3, 22), "", frames);
   };
   const std::string own = "file=\"cart.py\" function=\"turn\"";
-  CHECK(near(ofClass("CartEnv", own), 0.6));
-  CHECK(near(ofClass("Cart", own), 0.6));
-  CHECK(near(ofClass("MyAdam", own), 0));
-  CHECK(near(ofClass("Cart", "file=\"/u/site-packages/torch/functional.py\" function=\"einsum\""),
-             0));
+  CHECK(near2(ofClass("CartEnv", own), 0.6));
+  CHECK(near2(ofClass("Cart", own), 0.6));
+  CHECK(near2(ofClass("MyAdam", own), 0));
+  CHECK(near2(ofClass("Cart", "file=\"/u/site-packages/torch/functional.py\" function=\"einsum\""),
+              0));
 }
 
 TEST_CASE("a loop that an environment holds up is advised to step several at once") {
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames +
+      test::traceOf(test::kTrainer + kReadFrames +
                     "0 stack stack=21 caller=1 file=\"cart.py\" function=\"Cart.step\" line=9\n"
                     "repeat 200 every 100ms\n"
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
-                    sample(10, 4, 4) + sample(50, 5, 21) +
+                    seen(10, 4, 4) + seen(50, 5, 21) +
                     "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "transform.in_process");
@@ -170,26 +167,26 @@ TEST_CASE("what is done with a loader's batch before the model is met makes data
     return std::string(at) + " native thread=1 duration=50ms stack=9 file=\"" + file +
            "\" offset=64 samples=" + std::to_string(samples) + "\n";
   };
-  const std::string before = fetch + sample(10, 6, 9) + sample(70, 3, 4);
-  CHECK(near(transformed(fetch + sample(10, 2, 9) + sample(30, 4, 10) + sample(70, 3, 4)), 0.7));
-  CHECK(near(transformed(before), 0));  // its code may be anyone's
-  CHECK(near(transformed(before + native("/usr/bin/python3.11", 6)), 0.7));
-  CHECK(near(transformed(before + native("/u/site-packages/numpy/random/mtrand.so", 6)), 0.7));
-  CHECK(near(transformed(before + native("/usr/bin/python3.11", 6) +
-                         native("/u/site-packages/torch/lib/libtorch_cpu.so", 3)),
-             0));
+  const std::string before = fetch + seen(10, 6, 9) + seen(70, 3, 4);
+  CHECK(near2(transformed(fetch + seen(10, 2, 9) + seen(30, 4, 10) + seen(70, 3, 4)), 0.7));
+  CHECK(near2(transformed(before), 0));  // its code may be anyone's
+  CHECK(near2(transformed(before + native("/usr/bin/python3.11", 6)), 0.7));
+  CHECK(near2(transformed(before + native("/u/site-packages/numpy/random/mtrand.so", 6)), 0.7));
+  CHECK(near2(transformed(before + native("/usr/bin/python3.11", 6) +
+                          native("/u/site-packages/torch/lib/libtorch_cpu.so", 3)),
+              0));
   const auto few = [&](int own, int tensors) {
     return transformed(before,
                        native("/usr/bin/python3.11", own, "9010ms") +
                            native("/u/site-packages/torch/lib/libtorch_cpu.so", tensors, "9010ms"));
   };
-  CHECK(near(few(4, 1), 0.7));  // a tensor is made of what it prepared
-  CHECK(near(few(3, 1), 0));
-  CHECK(near(few(3, 3), 0));
-  CHECK(near(transformed(before + native("/usr/lib/libblas.so.3", 6)), 0));
-  CHECK(near(
-      transformed(fetch + sample(10, 3, 4) + sample(40, 6, 9) + native("/usr/bin/python3.11", 6)),
-      0));  // after the model: it scores
+  CHECK(near2(few(4, 1), 0.7));  // a tensor is made of what it prepared
+  CHECK(near2(few(3, 1), 0));
+  CHECK(near2(few(3, 3), 0));
+  CHECK(near2(transformed(before + native("/usr/lib/libblas.so.3", 6)), 0));
+  CHECK(
+      near2(transformed(fetch + seen(10, 3, 4) + seen(40, 6, 9) + native("/usr/bin/python3.11", 6)),
+            0));  // after the model: it scores
 }
 
 // Function cut() calls a library's C code, of which only the kernel's samples say what it is.
@@ -202,29 +199,29 @@ TEST_CASE(
     const std::string other =
         "60ms native thread=1 duration=9ms stack=9 file=\"/u/own.so\" "
         "function=\"score\" samples=6\n";
-    return transformed(sample(10, 6, 9) + sample(70, 3, 4) + native + (samples < 6 ? other : ""));
+    return transformed(seen(10, 6, 9) + seen(70, 3, 4) + native + (samples < 6 ? other : ""));
   };
-  CHECK(near(cut("/usr/lib/libsqlite3.so.0", "sqlite3VdbeExec"), 0.7));
-  CHECK(near(cut("/usr/lib/libturbojpeg.so.0", "jsimd_idct_islow"), 0.7));
-  CHECK(near(cut("[kernel]", "pread64"), 0.7));
-  CHECK(near(cut("/u/own.so", "score"), 0));
-  CHECK(near(cut("[kernel]", "futex"), 0));
-  CHECK(near(cut("/usr/lib/libz.so.1", "inflate", 1), 0));
+  CHECK(near2(cut("/usr/lib/libsqlite3.so.0", "sqlite3VdbeExec"), 0.7));
+  CHECK(near2(cut("/usr/lib/libturbojpeg.so.0", "jsimd_idct_islow"), 0.7));
+  CHECK(near2(cut("[kernel]", "pread64"), 0.7));
+  CHECK(near2(cut("/u/own.so", "score"), 0));
+  CHECK(near2(cut("[kernel]", "futex"), 0));
+  CHECK(near2(cut("/usr/lib/libz.so.1", "inflate", 1), 0));
   const std::string rows =
       "10ms native thread=1 duration=50ms stack=9 file=\"/usr/lib/libsqlite3.so.0\" "
       "function=\"sqlite3VdbeExec\" samples=6\n";
-  CHECK(near(transformed(sample(10, 3, 9) + sample(40, 3, 13) + sample(70, 3, 4) + rows), 0));
+  CHECK(near2(transformed(seen(10, 3, 9) + seen(40, 3, 13) + seen(70, 3, 4) + rows), 0));
   const std::string written =
       "10ms native thread=1 duration=50ms stack=9 file=\"[kernel]\" function=\"pwrite64\" "
       "samples=1\n";
-  CHECK(near(transformed(sample(10, 6, 9) + sample(70, 3, 4) + rows + written), 0));
+  CHECK(near2(transformed(seen(10, 6, 9) + seen(70, 3, 4) + rows + written), 0));
 }
 
 namespace {
 
 // 120 steps of 20 ms; after every 30th, 400 ms at `stack`.
 Breakdown withRareWork(int stack) {
-  std::string text = test::kTrainer + kFrames +
+  std::string text = test::kTrainer + kReadFrames +
                      "0 stack stack=21 caller=1 file=\"train.py\" function=\"accuracy\" line=70\n"
                      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/nn/linear.py\" "
                      "function=\"Linear.forward\" line=9\n"
@@ -236,10 +233,10 @@ Breakdown withRareWork(int stack) {
     const int at = 1000 * i;
     text += "repeat 30 every 20ms\n" + std::to_string(at) +
             "ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
-            sample(at + 1, 2, 4) + std::to_string(at + 19) +
+            seen(at + 1, 2, 4) + std::to_string(at + 19) +
             "ms optimizer thread=1 duration=1ms optimizer=1\nend\n" + std::to_string(at + 600) +
             "ms slice thread=1 duration=400ms run=400ms samples=40 wait=running\n" +
-            sample(at + 601, 40, stack);
+            seen(at + 601, 40, stack);
   }
   return analyze(test::traceOf(text)).breakdown;
 }
@@ -250,54 +247,54 @@ TEST_CASE("a function that runs the model in a few long steps, and never updates
   const Breakdown accuracy = withRareWork(22), rollout = withRareWork(24),
                   backward = withRareWork(4);
   REQUIRE((accuracy.phase && rollout.phase && backward.phase));
-  CHECK(near(accuracy.phase->periodic,
-             0.32));  // 0.8 s of 2.48: steps of the first 1.12 s are warm-up
-  CHECK(near(rollout.phase->periodic, 0));
-  CHECK(near(backward.phase->periodic, 0));
+  CHECK(near2(accuracy.phase->periodic,
+              0.32));  // 0.8 s of 2.48: steps of the first 1.12 s are warm-up
+  CHECK(near2(rollout.phase->periodic, 0));
+  CHECK(near2(backward.phase->periodic, 0));
 }
 
 // main() itself trains (17). Its line 31 reads a mapped file (15) and makes a batch of it.
 TEST_CASE("a line of the loop's own that reads before the model is met makes data") {
-  const std::string model = sample(70, 3, 17);
-  CHECK(near(transformed(sample(10, 2, 15) + sample(30, 4, 14) + model), 0.4));
+  const std::string model = seen(70, 3, 17);
+  CHECK(near2(transformed(seen(10, 2, 15) + seen(30, 4, 14) + model), 0.4));
   // Up to Python 3.11 a list comprehension is a function of its own; what is around it is the
   // line's.
-  CHECK(near(transformed(sample(10, 2, 20) + sample(30, 2, 19) + sample(50, 2, 14) + model), 0.4));
+  CHECK(near2(transformed(seen(10, 2, 20) + seen(30, 2, 19) + seen(50, 2, 14) + model), 0.4));
 }
 
 TEST_CASE(
     "a line that reads and also runs the model, or once it was met, makes no data of its own") {
-  CHECK(near(transformed(sample(10, 2, 18) + sample(30, 4, 16) + sample(70, 3, 17)), 0));
-  CHECK(near(transformed(sample(10, 3, 17) + sample(40, 2, 15) + sample(60, 4, 14)), 0));
+  CHECK(near2(transformed(seen(10, 2, 18) + seen(30, 4, 16) + seen(70, 3, 17)), 0));
+  CHECK(near2(transformed(seen(10, 3, 17) + seen(40, 2, 15) + seen(60, 4, 14)), 0));
 }
 
 TEST_CASE(
     "a line that reads now and then, and mostly does something else, makes no data of its own") {
   // A sample of seven in a reader, each step or every other one.
-  CHECK(near(transformed(sample(10, 1, 15) + sample(20, 6, 14) + sample(80, 2, 17)), 0.6));
-  const Analysis a = analyze(test::traceOf(
-      test::kTrainer + kFrames + "repeat 100 every 200ms\n" +
-      "0ms slice thread=1 duration=200ms run=200ms samples=20 wait=running\n" + sample(10, 1, 15) +
-      sample(20, 6, 14) + sample(80, 2, 17) + "95ms optimizer thread=1 duration=5ms optimizer=1\n" +
-      sample(110, 7, 14) + sample(180, 2, 17) +
-      "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  CHECK(near2(transformed(seen(10, 1, 15) + seen(20, 6, 14) + seen(80, 2, 17)), 0.6));
+  const Analysis a = analyze(
+      test::traceOf(test::kTrainer + kReadFrames + "repeat 100 every 200ms\n" +
+                    "0ms slice thread=1 duration=200ms run=200ms samples=20 wait=running\n" +
+                    seen(10, 1, 15) + seen(20, 6, 14) + seen(80, 2, 17) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\n" + seen(110, 7, 14) +
+                    seen(180, 2, 17) + "195ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->transform, 0));
+  CHECK(near2(a.breakdown.phase->transform, 0));
 }
 
 TEST_CASE("a function that is blocked writing a file is periodic, what it formats and opens too") {
   const Analysis a = analyze(test::traceOf(
-      test::kTrainer + kFrames +
+      test::kTrainer + kReadFrames +
       "0 stack stack=21 caller=1 file=\"train.py\" function=\"store\" line=70\n"
       "repeat 200 every 100ms\n"
       "0ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
-      sample(10, 5, 4) + "50ms slice thread=1 duration=20ms samples=2 wait=file_write\n" +
-      sample(60, 2, 21) + "70ms slice thread=1 duration=10ms samples=1 wait=file_meta\n" +
-      sample(80, 1, 21) + "80ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
-      sample(90, 2, 21) + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+      seen(10, 5, 4) + "50ms slice thread=1 duration=20ms samples=2 wait=file_write\n" +
+      seen(60, 2, 21) + "70ms slice thread=1 duration=10ms samples=1 wait=file_meta\n" +
+      seen(80, 1, 21) + "80ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
+      seen(90, 2, 21) + "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE(a.breakdown.phase);
-  CHECK(near(a.breakdown.phase->periodic, 0.5));
-  CHECK(near(a.breakdown.phase->extract, 0));
+  CHECK(near2(a.breakdown.phase->periodic, 0.5));
+  CHECK(near2(a.breakdown.phase->extract, 0));
   REQUIRE(!a.findings.empty());
   CHECK(a.findings[0].id == "periodic.checkpoint");
   CHECK(a.findings[0].where.line == 70);
@@ -309,31 +306,31 @@ TEST_CASE("a line above the model's, by the kernel's samples in no framework, ma
     return std::string("10ms native thread=1 duration=50ms stack=") + std::to_string(stack) +
            " file=\"" + file + "\" offset=64 samples=6\n";
   };
-  const std::string own = sample(10, 6, 14), model = sample(70, 3, 17);
-  CHECK(near(transformed(own + model + at(14, "/usr/bin/python3.11")), 0.7));
-  CHECK(near(transformed(own + model + at(14, "/u/site-packages/torch/libtorch_cpu.so")), 0));
+  const std::string own = seen(10, 6, 14), model = seen(70, 3, 17);
+  CHECK(near2(transformed(own + model + at(14, "/usr/bin/python3.11")), 0.7));
+  CHECK(near2(transformed(own + model + at(14, "/u/site-packages/torch/libtorch_cpu.so")), 0));
   // Line 33, once the model was met in the step before: what is done with its result.
-  CHECK(near(transformed("0 stack stack=21 file=\"train.py\" function=\"main\" line=33\n" +
-                         sample(10, 6, 21) + model + at(21, "/usr/bin/python3.11")),
-             0));
+  CHECK(near2(transformed("0 stack stack=21 file=\"train.py\" function=\"main\" line=33\n" +
+                          seen(10, 6, 21) + model + at(21, "/usr/bin/python3.11")),
+              0));
 }
 
 // Four steps with one sample each: line 31 in the first and third; of those at the model one comes
 // right after an update, so that no instant between updates is the model's alone.
 TEST_CASE("where samples are too far apart to be placed, the order of lines decides") {
   const auto data = [](const char* file) {
-    std::string text = test::kTrainer + kFrames + "repeat 100 every 400ms\n" +
+    std::string text = test::kTrainer + kReadFrames + "repeat 100 every 400ms\n" +
                        "0ms slice thread=1 duration=400ms run=400ms samples=4 wait=running\n" +
-                       sample(50, 1, 14) + sample(105, 1, 17) + sample(250, 1, 14) +
-                       sample(360, 1, 17) + "50ms native thread=1 duration=200ms stack=14 file=\"" +
-                       file + "\" offset=64 samples=3\n";
+                       seen(50, 1, 14) + seen(105, 1, 17) + seen(250, 1, 14) + seen(360, 1, 17) +
+                       "50ms native thread=1 duration=200ms stack=14 file=\"" + file +
+                       "\" offset=64 samples=3\n";
     for (const int end : {95, 195, 295, 395})
       text += std::to_string(end) + "ms optimizer thread=1 duration=5ms optimizer=1\n";
     const Analysis a = analyze(test::traceOf(text + "end\n"));
     return a.breakdown.phase ? a.breakdown.phase->transform : -1;
   };
-  CHECK(near(data("/usr/bin/python3.11"), 0.59));
-  CHECK(near(data("/u/site-packages/torch/libtorch_cpu.so"), 0));
+  CHECK(near2(data("/usr/bin/python3.11"), 0.59));
+  CHECK(near2(data("/u/site-packages/torch/libtorch_cpu.so"), 0));
 }
 
 TEST_CASE("own lines and formats of a function that logs are periodic as its logging is") {
@@ -344,13 +341,13 @@ TEST_CASE("own lines and formats of a function that logs are periodic as its log
       "0 stack stack=23 caller=21 file=\"/usr/lib/python3.11/json/__init__.py\" "
       "function=\"dumps\" line=9\n";
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + logs + "repeat 200 every 100ms\n" +
+      test::traceOf(test::kTrainer + kReadFrames + logs + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
-                    sample(10, 4, 4) + sample(50, 2, 22) + sample(70, 2, 23) + sample(90, 1, 21) +
+                    seen(10, 4, 4) + seen(50, 2, 22) + seen(70, 2, 23) + seen(90, 1, 21) +
                     "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   REQUIRE(a.breakdown.phase);
-  CHECK(near(a.breakdown.phase->periodic, 0.5));
-  CHECK(near(a.breakdown.phase->transform, 0));
+  CHECK(near2(a.breakdown.phase->periodic, 0.5));
+  CHECK(near2(a.breakdown.phase->transform, 0));
 }
 
 namespace {
@@ -376,30 +373,30 @@ Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = tr
   return analyze(
       test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
-                    sample(10, 3, 22) + sample(40, 2, optimizer ? 24 : 22) + samples +
+                    seen(10, 3, 22) + seen(40, 2, optimizer ? 24 : 22) + samples +
                     "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
 }
 
 }  // namespace
 
 TEST_CASE("compute at lines below the optimizer's step is said to follow the update") {
-  const std::string work = sample(60, 2, 27) + sample(80, 2, 26);
+  const std::string work = seen(60, 2, 27) + seen(80, 2, 26);
   const Analysis a = withMetricsAt(41, work);
   const Finding* found = test::find(a, "compute.after_update");
   REQUIRE(found);
-  CHECK(near(found->shareRatio, 0.4));
+  CHECK(near2(found->shareRatio, 0.4));
   CHECK(found->confidence == Confidence::kMedium);
   CHECK(found->where.line == 70);
   REQUIRE(a.breakdown.phase);
-  CHECK(near(a.breakdown.phase->compute, 1));  // what it is for is not known
+  CHECK(near2(a.breakdown.phase->compute, 1));  // what it is for is not known
   CHECK_FALSE(test::find(withMetricsAt(39, work), "compute.after_update"));
   // The update may be written by hand.
   CHECK_FALSE(test::find(withMetricsAt(41, work, false), "compute.after_update"));
 }
 
 TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
-  const Analysis a = withMetricsAt(41, sample(60, 4, 28));
+  const Analysis a = withMetricsAt(41, seen(60, 4, 28));
   CHECK_FALSE(test::find(a, "compute.after_update"));
   REQUIRE(a.breakdown.phase);
-  CHECK(near(a.breakdown.phase->periodic, 0.4));
+  CHECK(near2(a.breakdown.phase->periodic, 0.4));
 }

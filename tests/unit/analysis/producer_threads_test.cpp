@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/producer_threads.h"
 
-#include <cmath>
-
 #include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
+using stallprof::test::near3;
 
 namespace {
 
@@ -53,8 +53,6 @@ std::string other(const std::string& run, const std::string& wait, int stack) {
          "end\n";
 }
 
-bool near(double a, double b, double by = 0.03) { return std::abs(a - b) <= by; }
-
 }  // namespace
 
 TEST_CASE("a thread that works while the trainer waits at its queue makes the data") {
@@ -62,9 +60,9 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   const Analyzed answer = analyzeWithFacts(trace);
   CHECK(answer.roles.of(ThreadId{2}) == Role::kProducer);
   REQUIRE(answer.analysis.breakdown.blame.has_value());
-  CHECK(near(answer.analysis.breakdown.blame->transform, 0.6));
-  CHECK(near(answer.analysis.breakdown.ratio->compute, 0.4));
-  CHECK(near(answer.analysis.breakdown.blame->unknown, 0));
+  CHECK(near3(answer.analysis.breakdown.blame->transform, 0.6));
+  CHECK(near3(answer.analysis.breakdown.ratio->compute, 0.4));
+  CHECK(near3(answer.analysis.breakdown.blame->unknown, 0));
   bool named = false;
   for (const FunctionInfo& f : answer.analysis.functions)
     named = named || (f.role == "producer" && f.phase == Phase::kTransform &&
@@ -81,14 +79,14 @@ TEST_CASE("a trainer that sleeps until a thread has made its data waits for it")
     return std::pair(a.breakdown.ratio->compute, a.breakdown.blame->transform);
   };
   const auto made = ratios("60ms", "running");
-  CHECK(near(made.first, 0.4));
-  CHECK(near(made.second, 0.6));
+  CHECK(near3(made.first, 0.4));
+  CHECK(near3(made.second, 0.6));
   // Who is ahead of it works for a part of that time.
-  CHECK(near(ratios("36ms", "futex").first, 1));
+  CHECK(near3(ratios("36ms", "futex").first, 1));
   // Nobody works meanwhile: what it sleeps for is the program's own matter.
   const auto slept = ratios("0ms", "futex");
-  CHECK(near(slept.first, 1));
-  CHECK(near(slept.second, 0));
+  CHECK(near3(slept.first, 1));
+  CHECK(near3(slept.second, 0));
 }
 
 TEST_CASE(
@@ -101,13 +99,13 @@ TEST_CASE(
     loop.replace(loop.find("stack=3"), 7, "stack=9");
     const Analysis a = analyze(test::traceOf(kThreads + frame + loop + other(run, wait, 6)));
     REQUIRE(a.breakdown.blame.has_value());
-    CHECK(near(a.breakdown.ratio->compute, 0.4));
+    CHECK(near3(a.breakdown.ratio->compute, 0.4));
     return *a.breakdown.blame;
   };
-  CHECK(near(blamed("threading.py", "Condition.wait", "60ms", "running").transform, 0.6));
-  CHECK(near(blamed("threading.py", "wait", "60ms", "running").transform, 0.6));  // before 3.11
-  CHECK(near(blamed("selectors.py", "EpollSelector.select", "0ms", "futex").unknown, 0.6));
-  CHECK(near(blamed("subprocess.py", "Popen.wait", "0ms", "futex").unknown, 0.6));
+  CHECK(near3(blamed("threading.py", "Condition.wait", "60ms", "running").transform, 0.6));
+  CHECK(near3(blamed("threading.py", "wait", "60ms", "running").transform, 0.6));  // before 3.11
+  CHECK(near3(blamed("selectors.py", "EpollSelector.select", "0ms", "futex").unknown, 0.6));
+  CHECK(near3(blamed("subprocess.py", "Popen.wait", "0ms", "futex").unknown, 0.6));
 }
 
 TEST_CASE("a wait for a batch while XLA computes what was called before costs nothing") {
@@ -120,10 +118,10 @@ TEST_CASE("a wait for a batch while XLA computes what was called before costs no
     return *analyze(test::traceOf(kThreads + pool + trainer() + other("60ms", "running", 6)))
                 .breakdown.phase;
   };
-  CHECK(near(blamed("tf_XLAEigen", "60ms").compute, 1));
-  CHECK(near(blamed("tf_XLAEigen", "60ms").transform, 0));
-  CHECK(near(blamed("tf_XLAEigen", "12ms").transform, 0.6));
-  CHECK(near(blamed("worker", "60ms").transform, 0.6));
+  CHECK(near3(blamed("tf_XLAEigen", "60ms").compute, 1));
+  CHECK(near3(blamed("tf_XLAEigen", "60ms").transform, 0));
+  CHECK(near3(blamed("tf_XLAEigen", "12ms").transform, 0.6));
+  CHECK(near3(blamed("worker", "60ms").transform, 0.6));
 }
 
 namespace {
@@ -161,10 +159,10 @@ auto unevenPhases(const std::string& text) {
 }  // namespace
 
 TEST_CASE("without known steps, too, waiting at a queue is for what the others did meanwhile") {
-  CHECK(near(unevenPhases(uneven(1, 2, 6)).transform, 0.6));
+  CHECK(near3(unevenPhases(uneven(1, 2, 6)).transform, 0.6));
   const auto pool = unevenPhases(uneven(1, 2, 7));  // it fits a tree
-  CHECK(near(pool.compute, 0.6));
-  CHECK(near(pool.other, 0.4));  // its own lines, which no rule knows
+  CHECK(near3(pool.compute, 0.6));
+  CHECK(near3(pool.other, 0.4));  // its own lines, which no rule knows
 }
 
 TEST_CASE("without known steps what a pool was asked for is not known to be data") {
@@ -174,8 +172,8 @@ TEST_CASE("without known steps what a pool was asked for is not known to be data
                "/usr/lib/python3.11/multiprocessing/pool.py\" function=\"Pool.map\"");
   const Analysis a = analyze(test::traceOf(text + uneven(1, 2, 5)));
   REQUIRE(a.breakdown.phase);
-  CHECK(near(a.breakdown.phase->transform, 0));
-  CHECK(near(a.breakdown.phase->compute, 0));
+  CHECK(near3(a.breakdown.phase->transform, 0));
+  CHECK(near3(a.breakdown.phase->compute, 0));
 }
 
 TEST_CASE("without known steps the thread that updates a model is the one that the report is of") {
@@ -191,13 +189,13 @@ TEST_CASE("without known steps the thread that updates a model is the one that t
   std::string text = uneven(3, 2, 6);
   const Analysis joined = analyze(test::traceOf(kThreads + more + text));
   REQUIRE(joined.breakdown.phase);
-  CHECK(near(joined.breakdown.phase->transform, 1));  // of the busiest, as the main one only joins
+  CHECK(near3(joined.breakdown.phase->transform, 1));  // of the busiest, as the main one only joins
   for (std::size_t at = 0; (at = text.find("stack=4", at)) != std::string::npos;)
     text[at + 6] = '8';
   const Analysis updated = analyze(test::traceOf(kThreads + more + text));
   REQUIRE(updated.breakdown.phase);
-  CHECK(near(updated.breakdown.phase->transform, 0.6));
-  CHECK(near(updated.breakdown.phase->compute, 0.4));
+  CHECK(near3(updated.breakdown.phase->transform, 0.6));
+  CHECK(near3(updated.breakdown.phase->compute, 0.4));
 }
 
 // The trainer receives from a process that it started (3 is its Queue.get), which works (6).
@@ -219,24 +217,24 @@ TEST_CASE("a process that the program starts itself makes the data that the trai
     REQUIRE(a.breakdown.phase);
     return *a.breakdown.phase;
   };
-  CHECK(near(phases(" parent=1").transform, 0.6));
-  CHECK(near(phases("").load, 0.6));  // a process of somebody else's
+  CHECK(near3(phases(" parent=1").transform, 0.6));
+  CHECK(near3(phases("").load, 0.6));  // a process of somebody else's
   // A loader's worker, whose batches the hook follows.
-  CHECK(near(phases(" parent=1", "500ms worker thread=2 key=9 worker=0 workers=1\n").load, 0.6));
+  CHECK(near3(phases(" parent=1", "500ms worker thread=2 key=9 worker=0 workers=1\n").load, 0.6));
 }
 
 TEST_CASE("in a queue's get a thread that runs, or waits to, is still waiting for its batch") {
   const Analysis a =
       analyze(test::traceOf(kThreads + trainer("running") + other("60ms", "running", 6)));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->transform, 0.6));
-  CHECK(near(a.breakdown.ratio->compute, 0.4));
+  CHECK(near3(a.breakdown.blame->transform, 0.6));
+  CHECK(near3(a.breakdown.ratio->compute, 0.4));
 }
 
 TEST_CASE("while that thread is blocked on a file, the trainer waits for extraction") {
   const Analysis a = analyze(test::traceOf(kThreads + trainer() + other("0ms", "file_read", 6)));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->extract, 0.6));
+  CHECK(near3(a.breakdown.blame->extract, 0.6));
 }
 
 TEST_CASE("half at work, half asleep: what nobody did anything for is not named") {
@@ -250,8 +248,8 @@ TEST_CASE("half at work, half asleep: what nobody did anything for is not named"
       "end\n";
   const Analysis a = analyze(test::traceOf(kThreads + trainer() + both));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->transform, 0.3));
-  CHECK(near(a.breakdown.blame->unknown, 0.3));
+  CHECK(near3(a.breakdown.blame->transform, 0.3));
+  CHECK(near3(a.breakdown.blame->unknown, 0.3));
 }
 
 namespace {
@@ -284,8 +282,8 @@ const std::string kWorks =
 TEST_CASE("a compiled step that waits for its next batch does not compute") {
   const Analysis a = analyze(test::traceOf(compiled("fit", kWorks)));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->transform, 0.6));
-  CHECK(near(a.breakdown.ratio->compute, 0.4));
+  CHECK(near3(a.breakdown.blame->transform, 0.6));
+  CHECK(near3(a.breakdown.ratio->compute, 0.4));
 }
 
 TEST_CASE("Python code under tf.data makes batches one at a time: more threads would not help") {
@@ -317,14 +315,14 @@ TEST_CASE("Python code under tf.data makes batches one at a time: more threads w
 TEST_CASE("where nobody is seen to make that batch, the wait is unknown, and not compute") {
   const Analysis a = analyze(test::traceOf(compiled("fit", "")));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->unknown, 0.6));
-  CHECK(near(a.breakdown.ratio->compute, 0.4));
+  CHECK(near3(a.breakdown.blame->unknown, 0.6));
+  CHECK(near3(a.breakdown.ratio->compute, 0.4));
 }
 
 TEST_CASE("a compiled evaluation that waits for its next batch is an evaluation") {
   const Analysis a = analyze(test::traceOf(compiled("evaluate", kWorks)));
   REQUIRE(a.breakdown.ratio.has_value());
-  CHECK(near(a.breakdown.ratio->periodic, 1));
+  CHECK(near3(a.breakdown.ratio->periodic, 1));
 }
 
 TEST_CASE("a TensorFlow that cannot be sampled is not said to compute while it waits") {
@@ -340,8 +338,8 @@ TEST_CASE("a TensorFlow that cannot be sampled is not said to compute while it w
       "end\n";
   const Analysis a = analyze(test::traceOf(blind));
   REQUIRE(a.breakdown.ratio.has_value());
-  CHECK(near(a.breakdown.ratio->other, 0.7));
-  CHECK(near(a.breakdown.ratio->compute, 0.3));
+  CHECK(near3(a.breakdown.ratio->other, 0.7));
+  CHECK(near3(a.breakdown.ratio->compute, 0.3));
   CHECK(a.verdict.boundBy == "unknown");
 }
 
@@ -369,8 +367,8 @@ TEST_CASE("samples that fell beside the fetch they are of make no step load") {
                             "55ms stack_slice thread=1 duration=40ms samples=5 stack=4\n"
                             "end\n"));
   REQUIRE(a.breakdown.ratio.has_value());
-  CHECK(near(a.breakdown.ratio->load, 0));
-  CHECK(near(a.breakdown.ratio->compute, 0.6));
+  CHECK(near3(a.breakdown.ratio->load, 0));
+  CHECK(near3(a.breakdown.ratio->compute, 0.6));
 }
 
 TEST_CASE("a get-next that reads is one, too; a lock it holds nothing of is not") {
@@ -380,7 +378,7 @@ TEST_CASE("a get-next that reads is one, too; a lock it holds nothing of is not"
       "90ms slice thread=4 duration=10ms samples=1 wait=futex what=\"futex\"\n";
   const Analysis a = analyze(test::traceOf(compiled("fit", reads)));
   REQUIRE(a.breakdown.ratio.has_value());
-  CHECK(near(a.breakdown.ratio->compute, 0.1));
+  CHECK(near3(a.breakdown.ratio->compute, 0.1));
 }
 
 TEST_CASE("threads that compute by known rules make no data: who waits for them computes") {
@@ -388,7 +386,7 @@ TEST_CASE("threads that compute by known rules make no data: who waits for them 
   const Analyzed answer = analyzeWithFacts(trace);
   CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
   REQUIRE(answer.analysis.breakdown.ratio.has_value());
-  CHECK(near(answer.analysis.breakdown.ratio->compute, 1));
+  CHECK(near3(answer.analysis.breakdown.ratio->compute, 1));
 }
 
 TEST_CASE("a wait at a queue that nobody is seen to fill is no compute, and nobody's") {
@@ -396,8 +394,8 @@ TEST_CASE("a wait at a queue that nobody is seen to fill is no compute, and nobo
   const Analyzed answer = analyzeWithFacts(trace);
   CHECK(answer.roles.of(ThreadId{2}) == Role::kHelper);
   REQUIRE(answer.analysis.breakdown.blame.has_value());
-  CHECK(near(answer.analysis.breakdown.ratio->compute, 0.4));
-  CHECK(near(answer.analysis.breakdown.blame->unknown, 0.6));
+  CHECK(near3(answer.analysis.breakdown.ratio->compute, 0.4));
+  CHECK(near3(answer.analysis.breakdown.blame->unknown, 0.6));
   CHECK(answer.analysis.verdict.boundBy == "unknown");
 }
 
@@ -419,12 +417,12 @@ TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {
                        "40ms slice thread=2 duration=40ms wait=file_read\n"
                        "80ms slice thread=2 duration=20ms wait=futex\n"));
   REQUIRE(a.breakdown.blame.has_value());
-  CHECK(near(a.breakdown.blame->transform, 0.4));
-  CHECK(near(a.breakdown.blame->extract, 0.4));
-  CHECK(near(a.breakdown.blame->unknown, 0));
+  CHECK(near3(a.breakdown.blame->transform, 0.4));
+  CHECK(near3(a.breakdown.blame->extract, 0.4));
+  CHECK(near3(a.breakdown.blame->unknown, 0));
   const Analysis idle = analyze(training("0ms slice thread=2 duration=100ms wait=futex\n"));
   REQUIRE(idle.breakdown.blame.has_value());
-  CHECK(near(idle.breakdown.blame->unknown, 0.8));
+  CHECK(near3(idle.breakdown.blame->unknown, 0.8));
 }
 
 namespace {
@@ -462,7 +460,7 @@ TEST_CASE("a step that waits for the lock which threads ahead of it hold is boun
   const Finding* lock = test::find(a, "transform.gil_bound");
   REQUIRE(lock != nullptr);
   CHECK(lock->rank == 1);
-  CHECK(near(lock->shareRatio, 0.3));
+  CHECK(near3(lock->shareRatio, 0.3));
   CHECK(lock->hot.function.raw() == "parse");
   CHECK(a.verdict.boundBy == "transform");
 }
@@ -473,10 +471,10 @@ TEST_CASE(
   const Finding* lock = test::find(a, "compute.gil_bound");
   REQUIRE(lock != nullptr);
   CHECK(lock->rank == 1);
-  CHECK(near(lock->shareRatio, 0.3));
+  CHECK(near3(lock->shareRatio, 0.3));
   CHECK(lock->hot.function.raw() == "parse");
   REQUIRE(lock->advice.front().predicted.speedup);
-  CHECK(near(*lock->advice.front().predicted.speedup, 1 / 0.7));
+  CHECK(near3(*lock->advice.front().predicted.speedup, 1 / 0.7));
   CHECK(lock->advice.front().predicted.basis == Basis::kAssumed);
   CHECK(a.verdict.boundBy == "compute");
 }

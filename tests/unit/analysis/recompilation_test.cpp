@@ -4,13 +4,15 @@
 
 #include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/sample_text.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::sample;
 
 namespace {
 
-const std::string kFrames =
+const std::string kCompileFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=21\n"
     "0 stack stack=3 caller=2 file=\"/u/site-packages/jax/_src/compiler.py\" "
@@ -22,23 +24,14 @@ const std::string kFrames =
     "0 stack stack=6 caller=5 file=\"/u/site-packages/torch/fx/graph.py\" function=\"Graph.lint\" "
     "line=9\n";
 
-std::string samples(int at, int count, int stack) {
-  const std::string length = std::to_string(10 * count);
-  return std::to_string(at) + "ms slice thread=1 duration=" + length +
-         "ms samples=" + std::to_string(count) + " run=" + length + "ms wait=running\n" +
-         std::to_string(at + 5) +
-         "ms stack_slice thread=1 duration=" + std::to_string(10 * count - 10) +
-         "ms samples=" + std::to_string(count) + " stack=" + std::to_string(stack) + " gil=holds\n";
-}
-
 std::string span(int at, int duration, const std::string& name) {
   return std::to_string(at) + "ms span thread=1 duration=" + std::to_string(duration) +
          "ms phase=compute source=hook name=\"" + name + "\" file=\"train.py\" line=21\n";
 }
 
 // 100 iterations of 100 ms after a second of setup.
-Analysis loopOf(const std::string& before, const std::string& iteration) {
-  return analyze(test::traceOf(test::kTrainer + kFrames + samples(0, 100, 1) + before +
+Analysis compiling(const std::string& before, const std::string& iteration) {
+  return analyze(test::traceOf(test::kTrainer + kCompileFrames + sample(0, 100, 1) + before +
                                "repeat 100 every 100ms\n" + iteration + "end\n"));
 }
 
@@ -47,10 +40,10 @@ const std::string kUpdate = "1090ms optimizer thread=1 duration=5ms optimizer=1\
 }  // namespace
 
 TEST_CASE("a step compiled each time is recompilation, by the hook's times, not health") {
-  const Analysis a =
-      loopOf("", samples(1000, 2, 1) + samples(1020, 6, 3) + samples(1080, 2, 4) +
-                     span(1020, 10, "jax.trace update") +
-                     span(1030, 50, "jax.compile update: x float32[9] after float32[8]") + kUpdate);
+  const Analysis a = compiling(
+      "", sample(1000, 2, 1) + sample(1020, 6, 3) + sample(1080, 2, 4) +
+              span(1020, 10, "jax.trace update") +
+              span(1030, 50, "jax.compile update: x float32[9] after float32[8]") + kUpdate);
   REQUIRE(!a.findings.empty());
   const Finding& f = a.findings[0];
   CHECK(f.id == "compute.recompilation");
@@ -72,12 +65,12 @@ TEST_CASE("functions that are compiled for the first time are no recompilation")
   std::string first;
   for (int i = 0; i < 20; ++i)
     first += span(5000 + 100 * i, 60, "jax.compile f" + std::to_string(i));
-  const Analysis a = loopOf(first, samples(1000, 10, 4) + kUpdate);
+  const Analysis a = compiling(first, sample(1000, 10, 4) + kUpdate);
   CHECK(test::find(a, "compute.recompilation") == nullptr);
 }
 
 TEST_CASE("without the hook, samples under a compiler's frames show it, and the gain is assumed") {
-  const Analysis a = loopOf("", samples(1000, 2, 1) + samples(1020, 6, 6) + samples(1080, 2, 4));
+  const Analysis a = compiling("", sample(1000, 2, 1) + sample(1020, 6, 6) + sample(1080, 2, 4));
   REQUIRE(!a.findings.empty());
   const Finding& f = a.findings[0];
   CHECK(f.id == "compute.recompilation");
@@ -89,11 +82,11 @@ TEST_CASE("without the hook, samples under a compiler's frames show it, and the 
 
 TEST_CASE("one long compilation in a loop is neither recompilation nor health") {
   const auto steps = [](int at) {
-    return "repeat 50 every 100ms\n" + samples(at, 10, 4) + std::to_string(at + 90) +
+    return "repeat 50 every 100ms\n" + sample(at, 10, 4) + std::to_string(at + 90) +
            "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
   };
-  const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + steps(1000) + samples(6000, 400, 3) + steps(10000)));
+  const Analysis a = analyze(test::traceOf(test::kTrainer + kCompileFrames + steps(1000) +
+                                           sample(6000, 400, 3) + steps(10000)));
   CHECK(test::find(a, "compute.recompilation") == nullptr);
   CHECK(a.verdict.healthy != true);
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -12,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // A trainer whose window is 10 s to 20 s, with process 2 as its worker if `worker`.
-TrainerFacts trainer(bool worker) {
+TrainerFacts trainerWith(bool worker) {
   TrainerFacts facts;
   facts.process = ProcessId{1};
   facts.thread = ThreadId{1};
@@ -26,11 +27,7 @@ TrainerFacts trainer(bool worker) {
 }
 
 RunFacts runOf(const Trace& trace, bool worker) {
-  return measureRun(trace, trainer(worker), findRoles(trace));
-}
-
-bool near(Maybe<double> value, double expected) {
-  return value && std::abs(*value - expected) < 1e-9;
+  return measureRun(trace, trainerWith(worker), findRoles(trace));
 }
 
 Epoch epoch(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
@@ -72,10 +69,10 @@ TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores ove
                                      "0 cgroup throttled=0\n20s cgroup throttled=4s\n"),
                              false);
   CHECK(run.cores == 4);
-  CHECK(near(run.jobCpuRatio, 15.0 / 40));
-  CHECK(near(run.externalCpuRatio, (20.0 - 15 - 1) / 40));
-  CHECK(near(run.stealRatio, 1.0 / 40));
-  CHECK(near(run.throttledRatio, 4.0 / (4 + 30)));
+  CHECK(equals(run.jobCpuRatio, 15.0 / 40));
+  CHECK(equals(run.externalCpuRatio, (20.0 - 15 - 1) / 40));
+  CHECK(equals(run.stealRatio, 1.0 / 40));
+  CHECK(equals(run.throttledRatio, 4.0 / (4 + 30)));
 }
 
 TEST_CASE("others count on the CPUs that the job may run on, not on the rest of the host") {
@@ -85,9 +82,9 @@ TEST_CASE("others count on the CPUs that the job may run on, not on the rest of 
       "20s host busy=40s job_cpu=19s allowed_cpus=1 allowed_busy=20s allowed_steal=500ms "
       "beside_busy=20s\n0 recorder cpu=0\n20s recorder cpu=200ms\n";
   const RunFacts run = runOf(traceOf(text), false);
-  CHECK(near(run.externalCpuRatio, 0.8 / 20));
-  CHECK(near(run.stealRatio, 0.5 / 20));
-  CHECK(near(run.besideBusyRatio, 1));
+  CHECK(equals(run.externalCpuRatio, 0.8 / 20));
+  CHECK(equals(run.stealRatio, 0.5 / 20));
+  CHECK(equals(run.besideBusyRatio, 1));
   // A recording that does not know them says nothing of a part of a host.
   const RunFacts old = runOf(traceOf("manifest cores_usable=1 cores_online=2\n"
                                      "0 host busy=0 job_cpu=0\n20s host busy=40s job_cpu=19s\n"),
@@ -106,10 +103,10 @@ TEST_CASE("under a quota what others use beyond it takes nothing from the job") 
   };
   const RunFacts run = runWith("150s");
   CHECK(run.cores == 2);
-  CHECK(near(run.jobCpuRatio, 1));
-  CHECK(near(run.externalCpuRatio, 0));   // 110 of 120 seconds that the quota leaves to others
-  CHECK(near(run.throttledRatio, 0.75));  // eight threads on two cores' worth: 6 of 8, not 600 %
-  CHECK(near(runWith("168s").externalCpuRatio, 8.0 / 40));
+  CHECK(equals(run.jobCpuRatio, 1));
+  CHECK(equals(run.externalCpuRatio, 0));   // 110 of 120 seconds that the quota leaves to others
+  CHECK(equals(run.throttledRatio, 0.75));  // eight threads on two cores' worth: 6 of 8, not 600 %
+  CHECK(equals(runWith("168s").externalCpuRatio, 8.0 / 40));
 }
 
 TEST_CASE("a quota that came later stops a share of the job's own CPU, not of another group's") {
@@ -136,8 +133,8 @@ TEST_CASE("siblings are set apart from strangers; a limit that changes is a rang
   CHECK(run.coresRange->first == 0.6);
   CHECK(run.coresRange->second == 2);
   CHECK(run.cores == 1.3);
-  CHECK(near(run.externalCpuRatio, 0));
-  CHECK(near(run.siblingCpuRatio, (9 + 1 - 7) / 13.0));
+  CHECK(equals(run.externalCpuRatio, 0));
+  CHECK(equals(run.siblingCpuRatio, (9 + 1 - 7) / 13.0));
 }
 
 TEST_CASE("hardware threads of a core count as little more than one") {
@@ -157,7 +154,7 @@ TEST_CASE("hardware threads of a core count as little more than one") {
 TEST_CASE("a window shorter than two samples of the host says nothing of who used its CPU") {
   const Trace trace = traceOf(
       "10s host busy=0 job_cpu=0\n11s host busy=1s job_cpu=0\n12s host busy=2s job_cpu=1s\n");
-  TrainerFacts facts = trainer(false);
+  TrainerFacts facts = trainerWith(false);
   facts.windowEnd = 11s;
   const RunFacts run = measureRun(trace, facts, findRoles(trace));
   CHECK(!run.jobCpuRatio);
@@ -173,12 +170,12 @@ TEST_CASE("the job's CPU is that of its processes' own samples; the host's row i
                               "10s host busy=8s job_cpu=2s\n"
                               "20s host busy=16s job_cpu=14700ms\n");
   const RunFacts run = runOf(trace, true);
-  CHECK(near(run.jobCpuRatio, 7.0 / 20));
-  CHECK(near(run.externalCpuRatio, 1.0 / 20));
+  CHECK(equals(run.jobCpuRatio, 7.0 / 20));
+  CHECK(equals(run.externalCpuRatio, 1.0 / 20));
   // What came and went between two samples is only in the sum.
   Trace more = trace;
   more.host.back().data.jobCpu = 16700ms;
-  CHECK(near(runOf(more, true).jobCpuRatio, 8.0 / 20));
+  CHECK(equals(runOf(more, true).jobCpuRatio, 8.0 / 20));
 }
 
 TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of batches used") {
@@ -187,7 +184,7 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
                               "0 usage process=1 cpu=0\n20s usage process=1 cpu=10s\n"
                               "0 usage process=2 cpu=0\n20s usage process=2 cpu=8s\n"
                               "0 usage process=3 cpu=0\n20s usage process=3 cpu=2s\n");
-  TrainerFacts facts = trainer(true);
+  TrainerFacts facts = trainerWith(true);
   facts.processCpu = 5s;
   facts.steps.emplace_back();
   BatchWork work;
@@ -197,7 +194,7 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
   work.cpu = 3750ms;  // 3 s of it in the window
   facts.works.push_back(work);
   const RunFacts run = measureRun(trace, facts, findRoles(trace));
-  CHECK(near(run.besideCpuRatio, (10.0 - 5 - 3) / 20));
+  CHECK(equals(run.besideCpuRatio, (10.0 - 5 - 3) / 20));
   facts.steps.clear();
   CHECK(!measureRun(trace, facts, findRoles(trace)).besideCpuRatio);
 }
@@ -206,13 +203,13 @@ TEST_CASE("what a page fault costs is known from the seconds that are full of th
   const auto cost = [](const std::string& text) {
     return runOf(traceOf(kTrainer + text), false).faultSeconds;
   };
-  CHECK(near(cost("0 usage process=1 minflt=0 system=0\n"
-                  "1s usage process=1 minflt=30000 system=90ms\n"
-                  "2s usage process=1 minflt=30100 system=500ms\n"),
-             3e-6));
-  CHECK(near(cost("0 usage process=1 minflt=0 system=0\n"
-                  "1s usage process=1 minflt=30000 system=0\n"),
-             0.2e-6));
+  CHECK(equals(cost("0 usage process=1 minflt=0 system=0\n"
+                    "1s usage process=1 minflt=30000 system=90ms\n"
+                    "2s usage process=1 minflt=30100 system=500ms\n"),
+               3e-6));
+  CHECK(equals(cost("0 usage process=1 minflt=0 system=0\n"
+                    "1s usage process=1 minflt=30000 system=0\n"),
+               0.2e-6));
   CHECK(!cost("0 usage process=1 minflt=0 system=0\n1s usage process=1 minflt=90 system=90ms\n"));
 }
 
@@ -223,10 +220,10 @@ TEST_CASE("page faults of a worker are those of the window, without its start") 
   const std::string start =
       "8s usage process=2 minflt=0 cpu=0\n"
       "11s usage process=2 minflt=90000 cpu=1s\n";
-  CHECK(near(faults(start + "13s usage process=2 minflt=490000 cpu=3s\n"
-                            "19s usage process=2 minflt=1090000 cpu=6s\n"
-                            "25s usage process=2 minflt=9090000 cpu=8s\n"),
-             200'000));
+  CHECK(equals(faults(start + "13s usage process=2 minflt=490000 cpu=3s\n"
+                              "19s usage process=2 minflt=1090000 cpu=6s\n"
+                              "25s usage process=2 minflt=9090000 cpu=8s\n"),
+               200'000));
   CHECK(!faults(start + "12s usage process=2 minflt=190000 cpu=1100ms\n"));  // too short
   CHECK(!faults(start + "19s usage process=1 minflt=9090000 cpu=8s\n"));
 }
@@ -236,7 +233,7 @@ TEST_CASE("a page cache that later passes miss, or that does not grow, keeps not
       "0 usage process=1 rchar=0 read_bytes=0\n"
       "0 host mem_available=9000 page_cache=1000\n";
   const auto keeps = [&](const std::string& text, std::vector<Epoch> epochs) {
-    TrainerFacts facts = trainer(false);
+    TrainerFacts facts = trainerWith(false);
     facts.epochs = std::move(epochs);
     const Trace trace = traceOf(kTrainer + room + text);
     return measureRun(trace, facts, findRoles(trace)).pageCacheKeeps;
@@ -276,12 +273,12 @@ TEST_CASE("reading is measured at this trainer's own workers, not at another ran
       "20s usage process=3 rchar=900000 syscr=900 read_bytes=0 majflt=0\n");
   for (const bool annotated : {true, false}) {  // by the hook, or by role and parent
     const RunFacts run = runOf(trace, annotated);
-    CHECK(near(run.bytesPerReadCall, 4000));
+    CHECK(equals(run.bytesPerReadCall, 4000));
     CHECK_FALSE(run.cacheHitRatio.has_value());  // the faults may have brought all of it
-    CHECK(near(run.readCallsPerSecond, 1));
-    CHECK(near(run.majorFaultsPerSecond, 2));
-    CHECK(near(run.bytesPerMajorFault, 500));
-    CHECK(near(run.readBytesPerSecond, 1000));
+    CHECK(equals(run.readCallsPerSecond, 1));
+    CHECK(equals(run.majorFaultsPerSecond, 2));
+    CHECK(equals(run.bytesPerMajorFault, 500));
+    CHECK(equals(run.readBytesPerSecond, 1000));
   }
 }
 
@@ -290,7 +287,7 @@ TEST_CASE("without workers the trainer itself reads") {
       runOf(traceOf(kTrainer +
                     "0 usage process=1 rchar=0 syscr=0\n20s usage process=1 rchar=800 syscr=4"),
             false);
-  CHECK(near(run.bytesPerReadCall, 200));
+  CHECK(equals(run.bytesPerReadCall, 200));
 }
 
 TEST_CASE("blocked time is named by what the producers were blocked in, in the window only") {
@@ -309,7 +306,7 @@ TEST_CASE("blocked time is named by what the producers were blocked in, in the w
             true);
   REQUIRE(run.waitWhat.size() == 2);
   CHECK(run.waitWhat[0].first == "/a");
-  CHECK(near(run.waitWhat[0].second, 0.9));
+  CHECK(equals(run.waitWhat[0].second, 0.9));
   CHECK(run.waitWhat[1].first == "host:80");
   CHECK(run.storageType == "nfs4");
 }
@@ -321,11 +318,11 @@ TEST_CASE("the page cache's share is not known where storage reads are not count
   const auto runWith = [&](const std::string& rows) {
     return runOf(traceOf(kTrainer + kWorker + counters + rows), true);
   };
-  CHECK(near(runWith("").cacheHitRatio, 0.75));
+  CHECK(equals(runWith("").cacheHitRatio, 0.75));
   const std::string local = "11s file process=2 path=\"/a\" type=\"ext4\" waits=96\n";
-  CHECK(
-      near(runWith(local + "12s file process=2 path=\"/b\" type=\"nfs4\" waits=4\n").cacheHitRatio,
-           0.75));
+  CHECK(equals(
+      runWith(local + "12s file process=2 path=\"/b\" type=\"nfs4\" waits=4\n").cacheHitRatio,
+      0.75));
   for (const char* type :
        {"nfs4", "fuse.gcsfuse", "overlay", "tmpfs", "lustre", "squashfs", "zfs"}) {
     const RunFacts run =
@@ -351,7 +348,7 @@ TEST_CASE(
               "13s file process=2 path=\"/d/train.npy\" type=\"ext4\" size=600000000 waits=9\n"),
       true);
   CHECK_FALSE(run.cacheHitRatio.has_value());
-  CHECK(near(run.bytesPerMajorFault, 4000));
+  CHECK(equals(run.bytesPerMajorFault, 4000));
 }
 
 TEST_CASE("offsets of the producers' reads say how many went back, from 20 pairs on") {
@@ -365,7 +362,7 @@ TEST_CASE("offsets of the producers' reads say how many went back, from 20 pairs
   };
   const std::string some = "11s file process=2 path=\"/a\" waits=20 onward=15 scattered=4\n";
   CHECK_FALSE(ratioOf(some).has_value());
-  CHECK(near(ratioOf(some + "12s file process=2 path=\"/b\" waits=9 onward=1\n"), 0.2));
+  CHECK(equals(ratioOf(some + "12s file process=2 path=\"/b\" waits=9 onward=1\n"), 0.2));
 }
 
 TEST_CASE("a best second below the mean is none: a short run has no whole second") {
@@ -376,7 +373,7 @@ TEST_CASE("a best second below the mean is none: a short run has no whole second
     return runOf(traceOf(disk + "20s usage process=1 read_bytes=" + std::to_string(bytes) + "\n"),
                  false);
   };
-  CHECK(near(runReading(900).peakReadBytesPerSecond, 100));
+  CHECK(equals(runReading(900).peakReadBytesPerSecond, 100));
   CHECK_FALSE(runReading(3000).peakReadBytesPerSecond.has_value());
 }
 
@@ -389,8 +386,8 @@ TEST_CASE("the busiest disk gives the best second and how busy it was") {
                                      "10s disk device=\"vdb\" read_bytes=0 busy=0\n"
                                      "20s disk device=\"vdb\" read_bytes=10 busy=10s\n"),
                              false);
-  CHECK(near(run.diskBusyRatio, 0.5));
-  CHECK(near(run.peakReadBytesPerSecond, 800));  // a tenth of a second is no rate
+  CHECK(equals(run.diskBusyRatio, 0.5));
+  CHECK(equals(run.peakReadBytesPerSecond, 800));  // a tenth of a second is no rate
 }
 
 TEST_CASE("memory: the least available, the room of the group, shared memory and pressure") {
@@ -408,8 +405,8 @@ TEST_CASE("memory: the least available, the room of the group, shared memory and
   CHECK(run.shmPeak == 40);
   CHECK(run.shmFree == 60);
   CHECK(run.cgroupHeadroom == 300);
-  CHECK(near(run.memoryPressureRatio, 0.1));
-  CHECK(near(run.swapPagesPerSecond, 5));
+  CHECK(equals(run.memoryPressureRatio, 0.1));
+  CHECK(equals(run.swapPagesPerSecond, 5));
 }
 
 TEST_CASE("peak memory takes a process once a second, and what is shared once") {
@@ -417,7 +414,7 @@ TEST_CASE("peak memory takes a process once a second, and what is shared once") 
                               "15100ms usage process=1 rss=1000 shared=400\n"
                               "15900ms usage process=1 rss=1000 shared=400\n"
                               "15500ms usage process=2 rss=700 shared=500\n");
-  const Resources resources = measureResources(trace, trainer(true), findRoles(trace), {});
+  const Resources resources = measureResources(trace, trainerWith(true), findRoles(trace), {});
   CHECK(resources.peakRssBytes == 600 + 200 + 500);
 }
 
@@ -428,18 +425,18 @@ TEST_CASE("the report's resources: by role, written, network") {
               "20s usage process=2 cpu=4s\n1s optimizer thread=1 optimizer=1\n"
               "0 network interface=\"eth0\"\n20s network interface=\"eth0\" rx=2000 tx=400\n"
               "0 network interface=\"eth1\"\n20s network interface=\"eth1\" rx=600\n");
-  TrainerFacts facts = trainer(true);
+  TrainerFacts facts = trainerWith(true);
   facts.workers[0].lastResident = 77;
   RunFacts run;
   run.cores = 2;
   const Resources resources = measureResources(trace, facts, findRoles(trace), run);
   REQUIRE(resources.roleCpuRatio.size() == 2);
   CHECK(resources.roleCpuRatio[0].first == "trainer");
-  CHECK(near(resources.roleCpuRatio[0].second, 0.25));
+  CHECK(equals(resources.roleCpuRatio[0].second, 0.25));
   CHECK(resources.roleCpuRatio[1].first == "worker");
-  CHECK(near(resources.roleCpuRatio[1].second, 0.1));
-  CHECK(near(resources.writeBytesPerSecond, 200));
-  CHECK(near(resources.netBytesPerSecond, 150));
+  CHECK(equals(resources.roleCpuRatio[1].second, 0.1));
+  CHECK(equals(resources.writeBytesPerSecond, 200));
+  CHECK(equals(resources.netBytesPerSecond, 150));
   CHECK(resources.workerRssBytes == 77);
 }
 
@@ -453,18 +450,18 @@ TEST_CASE("epochs are the training passes, the cold one apart from the warm, wor
                               "16s usage process=3 rchar=4000000 read_bytes=400000\n"
                               "18s usage process=3 rchar=4000000 read_bytes=400000\n"
                               "19s usage process=3 rchar=4900000 read_bytes=400000\n");
-  TrainerFacts facts = trainer(true);
+  TrainerFacts facts = trainerWith(true);
   facts.workers.push_back(facts.workers[0]);
   facts.workers[1].process = ProcessId{3};
   facts.epochs = {epoch(9s, 13s, 1s), epoch(13s, 13500ms, 0s, true), epoch(13900ms, 17900ms, 2s),
                   epoch(18s, 19s, 0s)};
   const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, findRoles(trace), RunFacts{});
   REQUIRE(epochs.size() == 3);
-  CHECK(near(epochs[0].cacheHitRatio, 0));
-  CHECK(near(epochs[1].cacheHitRatio, 0.9));
+  CHECK(equals(epochs[0].cacheHitRatio, 0));
+  CHECK(equals(epochs[1].cacheHitRatio, 0.9));
   CHECK(!epochs[2].cacheHitRatio);  // under 1 MiB was read
-  CHECK(near(epochs[0].dataWaitRatio, 0.25));
-  CHECK(near(epochs[1].dataWaitRatio, 0.5));
+  CHECK(equals(epochs[0].dataWaitRatio, 0.25));
+  CHECK(equals(epochs[1].dataWaitRatio, 0.5));
   CHECK(epochs[1].index == 1);
   CHECK(epochs[1].wall == 4s);
   CHECK(epochs[1].steps == 5);
@@ -475,7 +472,7 @@ TEST_CASE("epochs are the training passes, the cold one apart from the warm, wor
 
 TEST_CASE("an only epoch takes as long as it was, where it was not cut off") {
   const Trace trace = traceOf(kTrainer);
-  TrainerFacts facts = trainer(false);
+  TrainerFacts facts = trainerWith(false);
   facts.epochs = {epoch(9s, 13s, 1s)};
   const auto period = [&] {
     return measureEpochs(trace, facts, findRoles(trace), RunFacts{}).at(0).period;
@@ -487,7 +484,7 @@ TEST_CASE("an only epoch takes as long as it was, where it was not cut off") {
 
 TEST_CASE("a window of no length measures nothing and divides by nothing") {
   const Trace trace = traceOf(kTrainer + "10s host busy=0 job_cpu=0\n");
-  TrainerFacts facts = trainer(false);
+  TrainerFacts facts = trainerWith(false);
   facts.windowEnd = facts.windowBegin;
   const RunFacts run = measureRun(trace, facts, findRoles(trace));
   CHECK(!run.jobCpuRatio);

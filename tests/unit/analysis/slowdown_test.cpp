@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/describe/slowdown.h"
-
 #include <cmath>
 #include <functional>
 
 #include "analysis/analyze.h"
+#include "analysis/describe/describe.h"
 #include "base/splitmix64.h"
 #include "sampler/pause_schedule.h"
 #include "tests/unit/analysis/text_trace.h"

@@ -11,14 +11,14 @@ using namespace stallprof;
 namespace {
 
 // main(): a loss by elements (1) and backward (2, 3).
-const std::string kFrames =
+const std::string kLossFrames =
     "0 stack stack=1 file=\"train.py\" function=\"weighted\" line=13\n"
     "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
     "0 stack stack=3 caller=2 file=\"/u/site-packages/torch/autograd/__init__.py\" "
     "function=\"backward\" line=9\n";
 
-std::string native(int at, int stack, int samples, const std::string& library,
-                   const std::string& function) {
+std::string nativeIn(int at, int stack, int samples, const std::string& library,
+                     const std::string& function) {
   return std::to_string(at) + "ms native thread=1 duration=1ms stack=" + std::to_string(stack) +
          " file=\"/u/lib/" + library + "\" samples=" + std::to_string(samples) + " function=\"" +
          function + "\"\n";
@@ -26,7 +26,7 @@ std::string native(int at, int stack, int samples, const std::string& library,
 
 // 200 updates of 50 ms, with those native samples in each.
 Analysis training(const std::string& natives) {
-  return analyze(test::traceOf(test::kTrainer + kFrames + "repeat 200 every 50ms\n" +
+  return analyze(test::traceOf(test::kTrainer + kLossFrames + "repeat 200 every 50ms\n" +
                                "1000ms slice thread=1 duration=50ms run=50ms samples=5 "
                                "wait=running\n" +
                                natives +
@@ -38,10 +38,10 @@ const std::string kEngine = "torch::autograd::Engine::evaluate_function";
 }  // namespace
 
 TEST_CASE("an operator for each element is found by what surrounds it, at the line of the loop") {
-  const Analysis a = training(native(1001, 1, 1, "libtorch_python.so.1.13", "") +
-                              native(1003, 1, 1, "libc.so.6", "_int_malloc") +
-                              native(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
-                              native(1007, 3, 1, "libblas.so.3", "sgemm_"));
+  const Analysis a = training(nativeIn(1001, 1, 1, "libtorch_python.so.1.13", "") +
+                              nativeIn(1003, 1, 1, "libc.so.6", "_int_malloc") +
+                              nativeIn(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                              nativeIn(1007, 3, 1, "libblas.so.3", "sgemm_"));
   const Finding* f = test::find(a, "compute.small_ops");
   REQUIRE(f != nullptr);
   CHECK(std::abs(f->shareRatio - 0.75) < 0.02);
@@ -56,9 +56,9 @@ TEST_CASE("where the device is busy, operators that are launched ahead of it gai
   const std::string traced = "0 device_trace process=1 duration=20s kernels=1 calls=1\n";
   const auto of = [&](int busy) {
     return analyze(test::traceOf(
-        test::kTrainer + kFrames + traced + "repeat 200 every 50ms\n" +
+        test::kTrainer + kLossFrames + traced + "repeat 200 every 50ms\n" +
         "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
-        native(1003, 3, 4, "libtorch_cpu.so.1.13", kEngine) +
+        nativeIn(1003, 3, 4, "libtorch_cpu.so.1.13", kEngine) +
         "1001ms device_span device=\"GPU-1\" process=1 duration=" + std::to_string(busy) +
         "ms busy=" + std::to_string(busy) + "ms works=100\n" +
         "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
@@ -78,7 +78,7 @@ const std::string kFetched =
 TEST_CASE("samples that must be of a fetch, by its time, are no operators of the step's") {
   const auto training = [](const std::string& natives) {
     return analyze(test::traceOf(
-        test::kTrainer + kFrames + kFetched +
+        test::kTrainer + kLossFrames + kFetched +
         "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=8\n"
         "990ms iterator thread=1 loader=1 epoch=1 key=7 duration=1ms\nrepeat 200 every 50ms\n"
         "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms cpu=20ms batch=0+1*i "
@@ -86,33 +86,33 @@ TEST_CASE("samples that must be of a fetch, by its time, are no operators of the
         "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
         natives + "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   };
-  const std::string step = native(1005, 3, 4, "libtorch_cpu.so.1.13", kEngine);
-  const Analysis paired = training(native(1001, 5, 4, "python3.11", "") + step +
-                                   native(1007, 3, 2, "libblas.so.3", "sgemm_"));
+  const std::string step = nativeIn(1005, 3, 4, "libtorch_cpu.so.1.13", kEngine);
+  const Analysis paired = training(nativeIn(1001, 5, 4, "python3.11", "") + step +
+                                   nativeIn(1007, 3, 2, "libblas.so.3", "sgemm_"));
   const Finding* f = test::find(paired, "compute.small_ops");
   REQUIRE(f != nullptr);
   CHECK(std::abs(f->shareRatio - 0.6 * 2 / 3) < 0.02);
   // None is known to be of the fetch, which takes two fifths of the time.
-  const Analysis unpaired = training(step + native(1007, 3, 6, "libblas.so.3", "sgemm_"));
+  const Analysis unpaired = training(step + nativeIn(1007, 3, 6, "libblas.so.3", "sgemm_"));
   CHECK(test::find(unpaired, "compute.small_ops") == nullptr);
 }
 
 TEST_CASE("operators of a loader in the training process are not the step's") {
   const Analysis a = analyze(
-      test::traceOf(test::kTrainer + kFrames + kFetched + "repeat 200 every 50ms\n" +
+      test::traceOf(test::kTrainer + kLossFrames + kFetched + "repeat 200 every 50ms\n" +
                     "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
-                    native(1001, 5, 6, "libtorch_python.so.1.13", "") +
-                    native(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
-                    native(1007, 3, 5, "libblas.so.3", "sgemm_") +
+                    nativeIn(1001, 5, 6, "libtorch_python.so.1.13", "") +
+                    nativeIn(1005, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                    nativeIn(1007, 3, 5, "libblas.so.3", "sgemm_") +
                     "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }
 
 TEST_CASE("a recording's stack of a hundred thousand frames is followed to its end") {
   Trace trace =
-      test::traceOf(test::kTrainer + kFrames + "repeat 200 every 50ms\n" +
+      test::traceOf(test::kTrainer + kLossFrames + "repeat 200 every 50ms\n" +
                     "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
-                    native(1005, 1, 4, "libtorch_cpu.so.1.13", kEngine) +
+                    nativeIn(1005, 1, 4, "libtorch_cpu.so.1.13", kEngine) +
                     "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
   constexpr std::uint32_t kDeep = 100'000;
   while (trace.stacks.size() < kDeep) {
@@ -126,18 +126,18 @@ TEST_CASE("a recording's stack of a hundred thousand frames is followed to its e
 }
 
 TEST_CASE("large operators, memory and unnamed kernels are none") {
-  const Analysis a = training(native(1001, 1, 2, "libc.so.6", "_int_malloc") +
-                              native(1003, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
-                              native(1005, 3, 3, "libtorch_cpu.so.1.13", "") +
-                              native(1007, 3, 4, "libblas.so.3", "sgemm_"));
+  const Analysis a = training(nativeIn(1001, 1, 2, "libc.so.6", "_int_malloc") +
+                              nativeIn(1003, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                              nativeIn(1005, 3, 3, "libtorch_cpu.so.1.13", "") +
+                              nativeIn(1007, 3, 4, "libblas.so.3", "sgemm_"));
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }
 
 TEST_CASE("the loop of a kernel over its elements is the operator's own work") {
   const Analysis a = training(
-      native(1001, 1, 6, "libtorch_cpu.so",
-             "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZ4mainEUlS2_S4_llE_EEvlS2_S4_ll") +
-      native(1003, 1, 1, "libtorch_cpu.so", "at::_ops::relu::call") +
-      native(1007, 3, 3, "libtorch_cpu.so", "mkl_blas_sgemm"));
+      nativeIn(1001, 1, 6, "libtorch_cpu.so",
+               "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZ4mainEUlS2_S4_llE_EEvlS2_S4_ll") +
+      nativeIn(1003, 1, 1, "libtorch_cpu.so", "at::_ops::relu::call") +
+      nativeIn(1007, 3, 3, "libtorch_cpu.so", "mkl_blas_sgemm"));
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/stacks.h"
 
-#include <cmath>
-
 #include "analysis/analyze.h"
 #include "analysis/blame/facts_accumulator.h"
 #include "analysis/blame/samples/refine.h"
 #include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
+using stallprof::test::near;
 
 namespace {
 
-const std::string kFrames =
+const std::string kFetchFrames =
     "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
     "0 stack stack=2 caller=1 file=\"/u/lib/python3.11/site-packages/torch/utils/data/_utils/"
     "fetch.py\" function=\"fetch\"\n"
@@ -29,8 +29,8 @@ const std::string kFrames =
     "function=\"backward\"\n";
 
 // No workers: 60 ms of fetch, 40 ms of step, 300 times; `samples` of them saw stacks.
-std::string training(const std::string& samples, const std::string& wait = "running") {
-  return test::kTrainer + kFrames +
+std::string fetching(const std::string& samples, const std::string& wait = "running") {
+  return test::kTrainer + kFetchFrames +
          "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
          "0 iterator thread=1 loader=1 epoch=1 key=5 duration=1ms\n"
          "repeat 300 every 100ms\n"
@@ -59,18 +59,16 @@ const char* const kSamples =
     "75ms stack_slice thread=1 stack=6\n"
     "85ms stack_slice thread=1 duration=20ms stack=7 samples=3\n";
 
-TrainerFacts factsOf(const Trace& trace) {
+TrainerFacts refinedFacts(const Trace& trace) {
   const StackLabels labels(trace, RuleTable::builtIn());
   return attribute(trace, {ProcessId{1}, ThreadId{1}}, &labels);
 }
 
-bool near(double a, double b, double by = 0.01) { return std::abs(a - b) <= by; }
-
 }  // namespace
 
 TEST_CASE("the CPU of fetches is split by what their samples saw, and sums stay exact") {
-  const Trace trace = test::traceOf(training(kSamples));
-  const TrainerFacts facts = factsOf(trace);
+  const Trace trace = test::traceOf(fetching(kSamples));
+  const TrainerFacts facts = refinedFacts(trace);
   CHECK(facts.blame.total() == facts.split.wait);
   CHECK(facts.split.total() == facts.window());
   const double wait = seconds(facts.split.wait);
@@ -88,8 +86,8 @@ TEST_CASE("a sampler of the program's own is counted, and its line is named") {
       "15ms stack_slice thread=1 duration=40ms stack=9 samples=5\n"
       "65ms stack_slice thread=1 stack=4\n"
       "75ms stack_slice thread=1 duration=30ms stack=7 samples=4\n";
-  const Trace trace = test::traceOf(sampler + training(samples));
-  const TrainerFacts facts = factsOf(trace);
+  const Trace trace = test::traceOf(sampler + fetching(samples));
+  const TrainerFacts facts = refinedFacts(trace);
   CHECK(near(facts.stacks.drawing / facts.stacks.trainerTime, 5 / 10.0, 0.03));
   CHECK(facts.blame.load == Nanos{});
   const Analysis a = analyze(trace);
@@ -101,7 +99,7 @@ TEST_CASE("a sampler of the program's own is counted, and its line is named") {
 TEST_CASE("an overhead is the weight of its samples, however fast they come") {
   // Logging for 18 ms, seen five times; the backward pass for 82 ms, seen once.
   const Analysis a =
-      analyze(test::traceOf(test::kTrainer + kFrames + "repeat 300 every 100ms\n" +
+      analyze(test::traceOf(test::kTrainer + kFetchFrames + "repeat 300 every 100ms\n" +
                             "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
                             "0ms stack_slice thread=1 duration=8ms stack=6 samples=5\n"
                             "90ms stack_slice thread=1 stack=7\n"
@@ -115,8 +113,8 @@ TEST_CASE("samples spread evenly over a slice never carry a fetch's stack into t
   // Three samples of the same stack, 48 ms apart on average: the second one is said to be in the
   // step.
   const Trace trace =
-      test::traceOf(training("30ms stack_slice thread=1 duration=96ms stack=4 samples=3\n"));
-  const TrainerFacts facts = factsOf(trace);
+      test::traceOf(fetching("30ms stack_slice thread=1 duration=96ms stack=4 samples=3\n"));
+  const TrainerFacts facts = refinedFacts(trace);
   Split split = facts.split;
   Blame blame = facts.blame;
   refine(facts.stacks, split, blame);
@@ -129,11 +127,11 @@ TEST_CASE("samples of the wait for a worker's batch are not of the step after it
       "0 stack stack=8 caller=1 file=\"/u/lib/python3.11/multiprocessing/connection.py\" "
       "function=\"wait\"\n";
   const auto computeIn = [&](const std::string& samples) {
-    std::string text = select + training(samples);
+    std::string text = select + fetching(samples);
     for (const auto& [from, to] : {std::pair{"workers=0", "workers=1 prefetch=2"},
                                    std::pair{"batch=0+1*i", "worker=0 batch=0+1*i"}})
       text.replace(text.find(from), std::string(from).size(), to);
-    const TrainerFacts facts = factsOf(test::traceOf(text));
+    const TrainerFacts facts = refinedFacts(test::traceOf(text));
     Split split = facts.split;
     Blame blame = facts.blame;
     refine(facts.stacks, split, blame);
@@ -146,15 +144,16 @@ TEST_CASE("samples of the wait for a worker's batch are not of the step after it
 }
 
 TEST_CASE("without stacks nothing changes") {
-  const Trace trace = test::traceOf(training(""));
-  const TrainerFacts with = factsOf(trace), without = attribute(trace, {ProcessId{1}, ThreadId{1}});
+  const Trace trace = test::traceOf(fetching(""));
+  const TrainerFacts with = refinedFacts(trace),
+                     without = attribute(trace, {ProcessId{1}, ThreadId{1}});
   CHECK(with.blame.transform == without.blame.transform);
   CHECK(with.blame.extract == Nanos{});
   CHECK(!with.stacks.seen());
 }
 
 TEST_CASE("logging inside steps is periodic in the breakdown, which still sums to one") {
-  const Analysis a = analyze(test::traceOf(training(kSamples)));
+  const Analysis a = analyze(test::traceOf(fetching(kSamples)));
   REQUIRE(a.breakdown.phase.has_value());
   const auto& p = *a.breakdown.phase;
   CHECK(near(p.periodic, 0.1));
@@ -167,7 +166,7 @@ TEST_CASE("logging inside steps is periodic in the breakdown, which still sums t
 }
 
 TEST_CASE("the function table names the function, the user's line and the rule") {
-  const Analysis a = analyze(test::traceOf(training(kSamples)));
+  const Analysis a = analyze(test::traceOf(fetching(kSamples)));
   const FunctionInfo* resize = nullptr;
   for (const FunctionInfo& f : a.functions)
     if (f.phase == Phase::kTransform) resize = &f;
@@ -182,10 +181,10 @@ TEST_CASE("the function table names the function, the user's line and the rule")
 }
 
 TEST_CASE("one function that holds the producers is named, few samples are not enough") {
-  CHECK(test::find(analyze(test::traceOf(training(kSamples))), "transform.slow_op"));
+  CHECK(test::find(analyze(test::traceOf(fetching(kSamples))), "transform.slow_op"));
   // The same, but only twenty samples of the whole run saw a stack.
   std::string few =
-      training("") + "repeat 20 every 100ms\n15ms stack_slice thread=1 stack=4\nend\n";
+      fetching("") + "repeat 20 every 100ms\n15ms stack_slice thread=1 stack=4\nend\n";
   CHECK(!test::find(analyze(test::traceOf(few)), "transform.slow_op"));
 }
 
@@ -218,7 +217,7 @@ TEST_CASE("a share has Wilson's interval") {
 TEST_CASE("own Python counts only with the lock held and no library's Python below") {
   const auto withGil = [](const std::string& gil) {
     return analyze(test::traceOf(
-        training("75ms stack_slice thread=1 duration=30ms stack=1 samples=4 gil=" + gil + "\n")));
+        fetching("75ms stack_slice thread=1 duration=30ms stack=1 samples=4 gil=" + gil + "\n")));
   };
   CHECK(test::find(withGil("holds"), "compute.python_overhead"));
   CHECK(!test::find(withGil("released"), "compute.python_overhead"));
@@ -228,7 +227,7 @@ TEST_CASE("own Python counts only with the lock held and no library's Python bel
 TEST_CASE("threads that take turns at the lock are found, one thread that waits a little is not") {
   const std::string second = "0 thread thread=2 process=1 tid=101\n";
   const auto waits = [&](int waiting) {
-    return second + training(
+    return second + fetching(
                         "15ms stack_slice thread=1 duration=50ms stack=4 samples=6 gil=holds\n"
                         "15ms stack_slice thread=2 stack=4 gil=holds\n"
                         "25ms stack_slice thread=2 stack=4 samples=" +
@@ -245,7 +244,7 @@ TEST_CASE(
     return analyze(test::traceOf(
         blocked("0 thread thread=2 process=1 tid=101\n"
                 "0 stack stack=8 file=\"board.py\" function=\"render\" line=7\n" +
-                training("15ms stack_slice thread=1 duration=50ms stack=4 samples=6 gil=waits\n"
+                fetching("15ms stack_slice thread=1 duration=50ms stack=4 samples=6 gil=waits\n"
                          "20ms slice thread=2 duration=60ms run=60ms samples=6 wait=running\n"
                          "15ms stack_slice thread=2 duration=50ms stack=8 samples=6 gil=holds\n"
                          "75ms stack_slice thread=1 duration=30ms stack=7 samples=4 gil=waits\n" +
@@ -271,7 +270,7 @@ TEST_CASE(
               "0 stack stack=8 file=\"data.py\" function=\"read\" line=7\n"
               "0 stack stack=9 caller=3 file=\"/usr/lib/python3.11/queue.py\" "
               "function=\"Queue.get\" line=1\n" +
-              training("15ms stack_slice thread=1 duration=50ms stack=9 samples=6 gil=released\n"
+              fetching("15ms stack_slice thread=1 duration=50ms stack=9 samples=6 gil=released\n"
                        "20ms slice thread=2 duration=80ms run=80ms samples=8 wait=running\n"
                        "15ms stack_slice thread=2 duration=80ms stack=8 samples=9 gil=holds\n"
                        "75ms stack_slice thread=1 duration=30ms stack=7 samples=4 gil=waits\n",
@@ -284,7 +283,7 @@ TEST_CASE(
 
 TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks") {
   const Analysis a =
-      analyze(test::traceOf(test::kTrainer + kFrames +
+      analyze(test::traceOf(test::kTrainer + kFetchFrames +
                             "repeat 10 every 1s\n"
                             "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
                             "10ms stack_slice thread=1 duration=490ms stack=4 samples=50\n"
@@ -299,14 +298,14 @@ TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks")
 
 TEST_CASE("the first sample after a pause stands for the time since the pause, not for the pause") {
   // Logging seen once right after each pause of 40 ms, the backward pass nine times.
-  const std::string job = test::kTrainer + kFrames + "repeat 300 every 100ms\n" +
+  const std::string job = test::kTrainer + kFetchFrames + "repeat 300 every 100ms\n" +
                           "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
                           "45ms stack_slice thread=1 stack=6\n"
                           "50ms stack_slice thread=1 duration=50ms stack=7 samples=11\n"
                           "95ms optimizer thread=1 duration=5ms optimizer=1\n";
   const auto logging = [&](const std::string& pause) {
     const Trace trace = test::traceOf(job + pause + "end\n");
-    const TrainerFacts facts = factsOf(trace);
+    const TrainerFacts facts = refinedFacts(trace);
     return facts.stacks.overheads[static_cast<std::size_t>(OverheadKind::kLogging)] /
            facts.stacks.trainerTime;
   };

@@ -25,7 +25,7 @@ struct Planned : TrainerRead {
 };
 
 // A training pass of ten batches from `begin`, 100 ms each, an update in each, and its end.
-std::string training(const std::string& begin, int epoch, int loader = 1) {
+std::string trainingPass(const std::string& begin, int epoch, int loader = 1) {
   const std::string who =
       " thread=1 loader=" + std::to_string(loader) + " epoch=" + std::to_string(epoch);
   return "repeat 10 every 100ms\n" +                                           //
@@ -46,7 +46,7 @@ std::vector<StepSpan> steps(std::size_t count, Nanos each) {
 }  // namespace
 
 TEST_CASE("a step lasts from fetch to fetch, the last one to the fetch that ends the pass") {
-  const Planned planned(training("1", 1));
+  const Planned planned(trainingPass("1", 1));
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.source == StepSource::kHook);
   planned.checkStep(0, 1s, 1100ms);
@@ -72,10 +72,10 @@ TEST_CASE("a last fetch that nothing follows is not counted, one with an update 
 
 TEST_CASE("a pass without any update, in a process with some, is evaluation") {
   const Planned planned(
-      training("1", 1) +
+      trainingPass("1", 1) +
       "repeat 30 every 10ms\n3s fetch thread=1 loader=2 epoch=2 batch=0+1*i\nend\n"
       "3300ms fetch thread=1 loader=2 epoch=2 end=1\n" +
-      training("4", 3));
+      trainingPass("4", 3));
   CHECK(planned.count() == 20);
   CHECK(planned.timeline.epochs.at(1).evaluation);
   CHECK(!planned.timeline.epochs[1].counted);
@@ -84,7 +84,7 @@ TEST_CASE("a pass without any update, in a process with some, is evaluation") {
 TEST_CASE("evaluation left by break is evaluation: the next update is the training's") {
   const Planned planned(
       "repeat 2 every 10ms\n500ms fetch thread=1 loader=2 epoch=9 batch=0+1*i\nend\n" +
-      training("1", 1));
+      trainingPass("1", 1));
   CHECK(planned.timeline.epochs.at(0).evaluation);
   CHECK(planned.count() == 10);
 }
@@ -163,10 +163,10 @@ TEST_CASE("zipped loaders left by break keep their last step") {
 }
 
 TEST_CASE("a loader and an optimizer recreated for each fold train in each fold") {
-  std::string second = training("4", 2, 2);
+  std::string second = trainingPass("4", 2, 2);
   for (std::size_t at = 0; (at = second.find("optimizer=1", at)) != std::string::npos;)
     second.replace(at, 11, "optimizer=2");
-  const Planned planned(training("1", 1, 1) + second);
+  const Planned planned(trainingPass("1", 1, 1) + second);
   CHECK(planned.count() == 20);
   CHECK(planned.timeline.stepping.size() == 20);
 }

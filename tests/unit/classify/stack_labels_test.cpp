@@ -7,7 +7,7 @@ using test::ask;
 
 namespace {
 
-const std::string kSite = "/venv/lib/python3.11/site-packages/";
+const std::string kPackages = "/venv/lib/python3.11/site-packages/";
 
 StackLabel labelOf(const test::Frames& made, Side role = Side::kTrainer) {
   return StackLabels(made.trace, RuleTable::builtIn()).of(made.innermost, role);
@@ -16,8 +16,9 @@ StackLabel labelOf(const test::Frames& made, Side role = Side::kTrainer) {
 }  // namespace
 
 TEST_CASE("the user's line is the innermost frame outside installed code, hot is the leaf") {
-  const auto made = test::stackOf({"train.py main", kSite + "torch/nn/modules/module.py call",
-                                   "model.py Net.forward", kSite + "torch/nn/functional.py relu"});
+  const auto made =
+      test::stackOf({"train.py main", kPackages + "torch/nn/modules/module.py call",
+                     "model.py Net.forward", kPackages + "torch/nn/functional.py relu"});
   const StackLabel label = labelOf(made);
   CHECK(made.trace.text(made.trace.stack(label.user).file) == "model.py");
   CHECK(made.trace.text(made.trace.stack(label.hot).function) == "relu");
@@ -54,10 +55,10 @@ TEST_CASE("what a queue, a pool or a starting thread waits with is its own wait"
 TEST_CASE("a native leaf speaks where Python's word is about a call further out") {
   const std::vector<std::string> decoder = {"native /usr/lib/libjpeg.so.62 decode_mcu"};
   CHECK(ask(Side::kTrainer, Wait::kRunning,
-            {"train.py main", kSite + "keras/src/trainers/trainer.py fit", "train.py on_batch_end",
-             decoder[0]}) == Answer{"transform", "image.native"});
+            {"train.py main", kPackages + "keras/src/trainers/trainer.py fit",
+             "train.py on_batch_end", decoder[0]}) == Answer{"transform", "image.native"});
   CHECK(ask(Side::kTrainer, Wait::kRunning,
-            {"train.py main", kSite + "torch/serialization.py load", decoder[0]}) ==
+            {"train.py main", kPackages + "torch/serialization.py load", decoder[0]}) ==
         Answer{"periodic", "torch.load"});
 }
 
@@ -69,18 +70,18 @@ TEST_CASE("a sample while collecting garbage is overhead of the trainer, not of 
   // Importing makes many objects; collecting meanwhile is no overhead of the training either.
   CHECK(ask(Side::kTrainer, Wait::kRunning,
             {"train.py <module>", "<frozen importlib._bootstrap> _find_and_load",
-             kSite + "numba/__init__.py <module>"},
+             kPackages + "numba/__init__.py <module>"},
             true) == Answer{"other", "python.import"});
   // Nor is what a library's reader allocates.
   CHECK(ask(Side::kTrainer, Wait::kRunning,
-            {"train.py main", kSite + "pandas/io/parsers/readers.py TextFileReader.__next__"},
+            {"train.py main", kPackages + "pandas/io/parsers/readers.py TextFileReader.__next__"},
             true) == Answer{"transform", "pandas.read"});
 }
 
 TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
   CHECK(ask(Side::kProducer, Wait::kSleep, {"train.py load"}) == Answer{"unknown", "wait.sleep"});
   CHECK(ask(Side::kProducer, Wait::kSleep,
-            {"train.py load", kSite + "urllib3/util/retry.py Retry.sleep"}) ==
+            {"train.py load", kPackages + "urllib3/util/retry.py Retry.sleep"}) ==
         Answer{"extract", "network.python"});
   CHECK(ask(Side::kTrainer, Wait::kPoll, {"train.py main"}) == Answer{"unknown", "wait.unnamed"});
   CHECK(ask(Side::kTrainer, Wait::kFutex, {"train.py main"}) == Answer{"compute", "wait.lock"});
@@ -98,10 +99,10 @@ TEST_CASE("no frame is a producer's own work, and nobody's in the trainer") {
 TEST_CASE("importing covers the library's own modules, not what the user's module does") {
   const std::vector<std::string> import = {"train.py <module>",
                                            "<frozen importlib._bootstrap> _find_and_load",
-                                           kSite + "torch/profiler/__init__.py <module>"};
+                                           kPackages + "torch/profiler/__init__.py <module>"};
   CHECK(ask(Side::kTrainer, Wait::kRunning, import) == Answer{"other", "python.import"});
   std::vector<std::string> own = {import[0], import[1], "/home/me/steps.py <module>",
-                                  kSite + "torch/optim/sgd.py SGD.step"};
+                                  kPackages + "torch/optim/sgd.py SGD.step"};
   CHECK(ask(Side::kTrainer, Wait::kRunning, own) == Answer{"compute", "torch.optimizer"});
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("a user's rule claims the user's own code, and goes before the built-i
   CHECK(test::askIn(table, Side::kProducer, Wait::kRunning, {"/srv/mine/store.py get"}) ==
         Answer{"extract", "mine.fetch"});
   CHECK(test::askIn(table, Side::kProducer, Wait::kRunning,
-                    {kSite + "PIL/Image.py Image.resize"}) == Answer{"extract", "mine.pillow"});
+                    {kPackages + "PIL/Image.py Image.resize"}) == Answer{"extract", "mine.pillow"});
 }
 
 TEST_CASE("an id out of range is an empty label") {

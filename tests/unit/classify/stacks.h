@@ -6,7 +6,7 @@
 
 #include "classify/stack_labels.h"
 #include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
+#include "tests/unit/analysis/text_trace.h"
 
 // Stacks as a reader can check them: one frame a line, outermost first, "FILE FUNCTION".
 namespace stallprof::test {
@@ -34,10 +34,7 @@ inline Frames stackOf(const std::vector<std::string>& frames) {
             frame.substr(0, space) + "\" function=\"" + frame.substr(space + 1) +
             "\" line=" + std::to_string(10 + i) + (native ? " kind=native" : "") + "\n";
   }
-  Result<Trace> trace = parseTrace(text);
-  INFO((trace.ok() ? std::string() : trace.error().message));
-  REQUIRE(trace.ok());
-  return {std::move(trace).value(), StackId{static_cast<std::uint32_t>(frames.size())}};
+  return {traceOf(text), StackId{static_cast<std::uint32_t>(frames.size())}};
 }
 
 struct Answer {

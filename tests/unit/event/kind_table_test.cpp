@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "event/kind_table.h"
-
 #include <set>
 #include <string>
 
+#include "event/event.h"
 #include "event/strings.h"
 #include "tests/catch.h"
 

@@ -9,7 +9,7 @@ namespace {
 
 using Interims = std::vector<std::size_t>;
 
-GateResult judged(double base, double head, double noise) {
+GateResult judgedSides(double base, double head, double noise) {
   auto result = judgeGate(defaultPolicy(), sampleSide(base, noise), sampleSide(head, noise));
   REQUIRE(result.ok());
   return std::move(result).value();
@@ -37,13 +37,13 @@ TEST_CASE("every interim analysis has its share of alpha") {
 }
 
 TEST_CASE("more runs are wanted while what can fail is unsure, and for nothing else") {
-  CHECK(wantsMore(judged(100, 105, 0.08)));
-  CHECK_FALSE(wantsMore(judged(100, 107, 0.01)));
-  CHECK_FALSE(wantsMore(judged(100, 100.5, 0.01)));
-  GateResult unsure = judged(100, 105, 0.08);
+  CHECK(wantsMore(judgedSides(100, 105, 0.08)));
+  CHECK_FALSE(wantsMore(judgedSides(100, 107, 0.01)));
+  CHECK_FALSE(wantsMore(judgedSides(100, 100.5, 0.01)));
+  GateResult unsure = judgedSides(100, 105, 0.08);
   unsure.checks[0].check.level = Level::kInfo;
   CHECK_FALSE(wantsMore(unsure));
-  GateResult failed = judged(100, 105, 0.08);
+  GateResult failed = judgedSides(100, 105, 0.08);
   failed.outcome = Outcome::kWorkloadFailed;
   CHECK_FALSE(wantsMore(failed));
 }

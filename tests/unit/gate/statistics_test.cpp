@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/unit/analysis/near.h"
 
 namespace stallprof {
 namespace {
 
-bool near(double a, double b, double within) { return std::abs(a - b) <= within; }
+using test::near;
 
 const Scale kTime{false, true}, kRate{false, false}, kShare{true, true};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gate/verdict.h"
 
+#include "gate/outputs.h"
 #include "tests/catch.h"
 #include "tests/unit/gate/sample_runs.h"
 
@@ -55,6 +56,35 @@ TEST_CASE("noise makes a gate unsure, and unsure passes unless the policy fails 
   Policy strict = defaultPolicy();
   strict.onInconclusive = OnInconclusive::kFail;
   CHECK(exitStatus(judged(base, head, strict).outcome) == 3);
+}
+
+TEST_CASE("CI marks a check that could not decide as the policy says, and never above its level") {
+  Policy policy = defaultPolicy();
+  policy.checks = {checkOf("steps.time_ns.p50", Check::Kind::kShift),
+                   checkOf("steps.rate_per_s", Check::Kind::kShift, Worse::kLower)};
+  policy.checks[1].level = Level::kWarn;
+  const auto levels = [&](OnInconclusive asked) {
+    policy.onInconclusive = asked;
+    const GateResult result = judged(sampleSide(100, 0.08), sampleSide(105, 0.08), policy);
+    CHECK(result.checks[0].verdict == CheckVerdict::kInconclusive);
+    CHECK(result.checks[1].verdict == CheckVerdict::kInconclusive);
+    std::vector<Level> out;
+    for (const Mark& mark : marksOf(result, {})) out.push_back(mark.level);
+    return out;
+  };
+  using Levels = std::vector<Level>;
+  CHECK(levels(OnInconclusive::kPass) == Levels{});
+  CHECK(levels(OnInconclusive::kWarn) == Levels{Level::kWarn, Level::kWarn});
+  CHECK(levels(OnInconclusive::kFail) == Levels{Level::kError, Level::kWarn});
+}
+
+TEST_CASE("a first run without a baseline passes where the policy only warns of that") {
+  Policy policy = defaultPolicy();
+  policy.missingBaselineWarns = true;
+  policy.onInconclusive = OnInconclusive::kFail;
+  const GateResult first = judged({}, sampleSide(100, 0.01), policy);
+  CHECK(first.outcome == Outcome::kPass);
+  CHECK(first.checks[0].why == "no base");
 }
 
 TEST_CASE("one slow run in eight hides no regression, and fakes none") {

@@ -21,8 +21,8 @@ std::optional<ElfSymbols> openBytes(const std::string& bytes) {
 // Code at 0x1000 in the file is at 0x401000 in memory.
 SmallElf program() { return SmallElf().load(0, 0x400000, 0x1000).load(0x1000, 0x401000, 0x1000); }
 
-std::vector<std::string> at(const SmallElf& elf, std::vector<std::uint64_t> offsets,
-                            std::uint32_t table = SHT_SYMTAB) {
+std::vector<std::string> namesAt(const SmallElf& elf, std::vector<std::uint64_t> offsets,
+                                 std::uint32_t table = SHT_SYMTAB) {
   const auto symbols = openBytes(elf.bytes(table));
   REQUIRE(symbols);
   return symbols->functionsAt(offsets);
@@ -35,9 +35,9 @@ using Names = std::vector<std::string>;
 TEST_CASE("a place is named by the function that covers it, whatever order places are asked in") {
   SmallElf elf = program();
   elf.symbol("second", 0x401100, 0x80).symbol("first", 0x401000, 0x100);
-  CHECK(at(elf, {0x1110, 0x1000, 0x10ff, 0x1180, 0x0fff, 0x9999}) ==
+  CHECK(namesAt(elf, {0x1110, 0x1000, 0x10ff, 0x1180, 0x0fff, 0x9999}) ==
         Names{"second", "first", "first", "", "", ""});
-  CHECK(at(elf, {0x1110}, SHT_DYNSYM) == Names{"second"});
+  CHECK(namesAt(elf, {0x1110}, SHT_DYNSYM) == Names{"second"});
 }
 
 TEST_CASE("data, undefined and absurdly long symbols name nothing") {
@@ -46,7 +46,7 @@ TEST_CASE("data, undefined and absurdly long symbols name nothing") {
   elf.symbol("everything", 0x400000, 1ull << 40);
   elf.symbol("undefined", 0x401000, 0x100);
   elf.lastSymbol().st_shndx = SHN_UNDEF;
-  CHECK(at(elf, {0x1000}) == Names{""});
+  CHECK(namesAt(elf, {0x1000}) == Names{""});
 }
 
 TEST_CASE("of two names of one function the global one is given, of two functions the nearer") {
@@ -54,13 +54,14 @@ TEST_CASE("of two names of one function the global one is given, of two function
   elf.symbol("__local_memcpy", 0x401000, 0x40, STB_LOCAL).symbol("memcpy", 0x401000, 0x40);
   elf.symbol("__another_local", 0x401000, 0x40, STB_LOCAL);
   elf.symbol("outer", 0x401100, 0x200).symbol("inner", 0x401180, 0x20);
-  CHECK(at(elf, {0x1010, 0x1110, 0x1190, 0x11f0}) == Names{"memcpy", "outer", "inner", "outer"});
+  CHECK(namesAt(elf, {0x1010, 0x1110, 0x1190, 0x11f0}) ==
+        Names{"memcpy", "outer", "inner", "outer"});
 }
 
 TEST_CASE("a function without a size ends somewhere near, and yields to one that has a size") {
   SmallElf elf = program();
   elf.symbol("assembly", 0x401000, 0).symbol("compiled", 0x401200, 0x10);
-  CHECK(at(elf, {0x1000, 0x1100, 0x1208, 0x1210}) ==
+  CHECK(namesAt(elf, {0x1000, 0x1100, 0x1208, 0x1210}) ==
         Names{"assembly", "assembly", "compiled", "assembly"});
 }
 
@@ -99,5 +100,5 @@ TEST_CASE("a table that claims that every symbol covers every place is left afte
   for (int i = 0; i < 1000; ++i) elf.symbol("f", 0x400001, 1u << 24);
   std::vector<std::uint64_t> offsets(100'000);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = 16 * i + 1;
-  CHECK(at(elf, offsets)[0] == "f");
+  CHECK(namesAt(elf, offsets)[0] == "f");
 }

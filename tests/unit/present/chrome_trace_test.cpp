@@ -8,7 +8,7 @@ using namespace stallprof::samples;
 
 namespace {
 
-Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+Drawn drawChrome(const Sample& of, const TimelineOptions& options = {}) {
   return drawWith(writeChromeTrace, of, options);
 }
 
@@ -23,7 +23,7 @@ TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged
       sampleOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 5000 "));
   TimelineOptions bounded;
   bounded.maximum = 1000;
-  const Drawn all = draw(sample), some = draw(sample, bounded);
+  const Drawn all = drawChrome(sample), some = drawChrome(sample, bounded);
   CHECK(all.written.summary.whole);
   CHECK(all.written.summary.merged == 0);
   CHECK_FALSE(some.written.summary.whole);
@@ -33,12 +33,12 @@ TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged
   CHECK(some.text.size() < all.text.size() / 2);
   CHECK_FALSE(some.written.summary.detail.empty());
   bounded.full = true;
-  CHECK(draw(sample, bounded).text == all.text);
+  CHECK(drawChrome(sample, bounded).text == all.text);
 }
 
 TEST_CASE("each step is named as trace tools expect, and each batch's arrow has both ends") {
   const Sample& sample = sampleOf(goldenText("too_few_workers"));
-  const Drawn drawn = draw(sample);
+  const Drawn drawn = drawChrome(sample);
   CHECK(count(drawn.text, "\"name\":\"ProfilerStep#") == drawn.written.summary.steps);
   CHECK(drawn.written.summary.steps >= 150);
   CHECK(count(drawn.text, "\"ph\":\"s\"") > 100);
@@ -46,7 +46,7 @@ TEST_CASE("each step is named as trace tools expect, and each batch's arrow has 
 }
 
 TEST_CASE("names of the job cannot end a string, hide text or break the file") {
-  const Drawn drawn = draw(sampleOf(hostileText()));
+  const Drawn drawn = drawChrome(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");
   CHECK(rawControls(drawn.text, "\n") == "");
   CHECK(drawn.text.find("[31m") != std::string::npos);  // it is there, harmless

@@ -11,12 +11,9 @@
 
 using namespace stallprof;
 using namespace stallprof::test;
+using samples::contains;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 DeviceInfo starved() {
   DeviceInfo info;
@@ -101,7 +98,7 @@ TEST_CASE("the device's lane shows its work below the steps, and says where it w
   const StepView untraced = drawStep(trace, analyzed.trainer, 18);
   CHECK(untraced.lanes.back().blocks.empty());
   CHECK(untraced.lanes.back().note == "not traced here");
-  const Picture picture = draw(trace, analyzed);
+  const Picture picture = draw(trace, analyzed, RuleTable::builtIn());
   std::size_t found = 0;
   for (const Panel& panel : picture.panels) found += panel.title.rfind("GPU", 0) == 0;
   CHECK(found == 4);

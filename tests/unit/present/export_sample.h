@@ -13,17 +13,13 @@
 
 #include "present/timeline/chrome_trace.h"
 #include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
 #include "tests/trace_check/trace_check.h"
+#include "tests/unit/analysis/text_trace.h"
 
 // Recordings and helpers shared by the tests of the timeline exports.
 namespace stallprof::samples {
 
-inline Trace traceOf(const std::string& text) {
-  auto trace = parseTrace(text);
-  REQUIRE(trace.ok());
-  return std::move(trace).value();
-}
+using test::traceOf;
 
 inline std::string goldenText(const std::string& name) {
   std::ifstream file(std::string(STALLPROF_TESTS_DIR) + "/golden/" + name + "/trace.txt");

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+Drawn drawHta(const Sample& of, const TimelineOptions& options = {}) {
   return drawWith(writeHtaTrace, of, options);
 }
 
@@ -28,7 +28,7 @@ std::vector<Json> slicesOf(const Json& json, const std::string& category) {
   return found;
 }
 
-std::set<int> stepsOf(const Json& json) {
+std::set<int> stepsIn(const Json& json) {
   std::set<int> steps;
   const std::string prefix = "ProfilerStep#";
   for (const Json& event : slicesOf(json, "user_annotation"))
@@ -64,7 +64,7 @@ std::vector<std::int64_t> ranksOf(const Sample& of) {
 TEST_CASE("the HTA trace of every golden recording passes the check") {
   for (const std::string& name : goldens()) {
     INFO(name);
-    const Drawn drawn = draw(sampleOf(goldenText(name)));
+    const Drawn drawn = drawHta(sampleOf(goldenText(name)));
     const TraceCheck found = check(drawn.text);
     CHECK(firstProblem(found) == "");
     CHECK(found.format == "trace events");
@@ -72,12 +72,12 @@ TEST_CASE("the HTA trace of every golden recording passes the check") {
 }
 
 TEST_CASE("HTA finds the rank by a space after its colon, on a line before the events") {
-  const Drawn one = draw(sampleOf(goldenText("gpu_bound")));
+  const Drawn one = drawHta(sampleOf(goldenText("gpu_bound")));
   CHECK(one.text.find("\"rank\": 0, \"world_size\": 1}") < one.text.find("\"traceEvents\""));
-  const Drawn reported = draw(sampleOf(goldenText("gpu_bound") +
-                                       "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
+  const Drawn reported = drawHta(sampleOf(
+      goldenText("gpu_bound") + "manifest env=\"RANK=5\"\nmanifest env=\"WORLD_SIZE=8\"\n"));
   CHECK(reported.text.find("\"rank\": 5, \"world_size\": 8}") != std::string::npos);
-  const Drawn wrong = draw(sampleOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
+  const Drawn wrong = drawHta(sampleOf(goldenText("gpu_bound") + "manifest env=\"RANK=x\\\"\"\n"));
   CHECK(wrong.text.find("\"rank\": 0,") != std::string::npos);
   CHECK(htaFileName(5) == "rank5.pt.trace.json");
 }
@@ -87,14 +87,14 @@ TEST_CASE("several trainers have in HTA the ranks they announced, where no two h
   CHECK(ranksOf(twoTrainers(reported(1, 3) + reported(2, 2))) == Ranks{3, 2});
   CHECK(ranksOf(twoTrainers(reported(1, 0) + reported(2, 0))) == Ranks{0, 1});
   CHECK(ranksOf(twoTrainers(reported(2, 5))) == Ranks{0, 1});
-  CHECK(draw(twoTrainers(reported(1, 3) + reported(2, 2)))
+  CHECK(drawHta(twoTrainers(reported(1, 3) + reported(2, 2)))
             .text.find("\"rank\": 3, \"world_size\": 4}") != std::string::npos);
 }
 
 TEST_CASE("the steps whose kernels were all traced are written, and only those") {
-  const Drawn drawn = draw(sampleOf(everyKernel()));
+  const Drawn drawn = drawHta(sampleOf(everyKernel()));
   const Json json = Json::parse(drawn.text);
-  const std::set<int> steps = stepsOf(json);
+  const std::set<int> steps = stepsIn(json);
   CHECK(steps.size() == 24);
   CHECK(*steps.begin() == 48);
   CHECK(*steps.rbegin() == 71);
@@ -106,7 +106,7 @@ TEST_CASE("the steps whose kernels were all traced are written, and only those")
 }
 
 TEST_CASE("a kernel has whole microseconds, its stream, device and launch, and a readable name") {
-  const Json json = Json::parse(draw(sampleOf(everyKernel())).text);
+  const Json json = Json::parse(drawHta(sampleOf(everyKernel())).text);
   std::set<std::int64_t> launched;
   for (const Json& call : slicesOf(json, "cuda_runtime")) {
     CHECK(launched.insert(call["args"]["correlation"].get<std::int64_t>()).second);
@@ -128,26 +128,26 @@ TEST_CASE("a kernel has whole microseconds, its stream, device and launch, and a
 }
 
 TEST_CASE("fetches are named as torch's own profiler names them") {
-  const std::string many = draw(sampleOf(goldenText("too_few_workers"))).text;
+  const std::string many = drawHta(sampleOf(goldenText("too_few_workers"))).text;
   CHECK(count(many, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") > 100);
-  const std::string none = draw(sampleOf(goldenText("in_process"))).text;
+  const std::string none = drawHta(sampleOf(goldenText("in_process"))).text;
   CHECK(count(none, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") > 100);
 }
 
 TEST_CASE("a long run is cut to as many steps as HTA can work through, unless all are asked for") {
   const Sample& sample =
       sampleOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 2000 "));
-  const Drawn some = draw(sample);
+  const Drawn some = drawHta(sample);
   CHECK(some.written.summary.steps > kMaxHtaSteps / 2);
   CHECK(some.written.summary.steps <= kMaxHtaSteps + 1);
   CHECK_FALSE(some.written.summary.whole);
   TimelineOptions full;
   full.full = true;
-  CHECK(draw(sample, full).written.summary.steps > 1500);
+  CHECK(drawHta(sample, full).written.summary.steps > 1500);
 }
 
 TEST_CASE("calls that share a correlation do not count their kernel twice in HTA") {
-  const Drawn drawn = draw(
+  const Drawn drawn = drawHta(
       sampleOf(everyKernel() + "3500000us device_call thread=1 process=1 duration=1us kind=launch "
                                "name=\"cuLaunchKernel\" correlation=2500\n"));
   CHECK(count(drawn.text, "{\"correlation\":2500}") == 1);
@@ -155,13 +155,13 @@ TEST_CASE("calls that share a correlation do not count their kernel twice in HTA
 }
 
 TEST_CASE("names of the job cannot break an HTA trace") {
-  const Drawn drawn = draw(sampleOf(hostileText()));
+  const Drawn drawn = drawHta(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");
   CHECK(rawControls(drawn.text, "\n") == "");
 }
 
 TEST_CASE("what is exported for HTA and imported again has the same steps and device time") {
-  const Drawn drawn = draw(sampleOf(everyKernel()));
+  const Drawn drawn = drawHta(sampleOf(everyKernel()));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   REQUIRE(file);
   REQUIRE(std::fwrite(drawn.text.data(), 1, drawn.text.size(), file.get()) == drawn.text.size());

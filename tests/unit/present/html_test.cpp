@@ -6,20 +6,8 @@
 #include "tests/unit/present/sample_analysis.h"
 
 namespace stallprof {
-namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::size_t countOfPart(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
-    ++count;
-  return count;
-}
-
-}  // namespace
+using samples::contains;
 
 TEST_CASE("text and attribute values cannot become markup") {
   Html html;
@@ -104,6 +92,29 @@ TEST_CASE("a page has no script, and its findings are the analysis's, in order")
       contains(page, "<span class=\"add\">+ DataLoader(ds, batch_size=64, num_workers=6)</span>"));
 }
 
+TEST_CASE("each step is drawn with what it is and what its time went to") {
+  Analysis a = samples::inputBound();
+  StripBar bar;
+  bar.first = bar.last = 3;
+  bar.low = bar.middle = bar.high = samples::ms(400);
+  bar.split.compute = samples::ms(300);
+  bar.split.wait = samples::ms(100);
+  Picture picture;
+  picture.strip.steps = 812;
+  picture.strip.joined = 400;
+  picture.strip.top = bar.high;
+  picture.strip.bars = {bar};
+  PresentOptions options;
+  options.picture = &picture;
+  const std::string page = reportHtml(a, options);
+  CHECK(contains(page, "step 3: 400 ms; "));
+  CHECK(!contains(page, "\\x0a"));
+  CHECK(contains(page, "Of 812 steps 412 are drawn"));
+  CHECK(contains(page, "from the start of one fetch to the start of the next"));
+  a.steps.source = "optimizer";
+  CHECK(!contains(reportHtml(a, options), "of one fetch"));
+}
+
 TEST_CASE("a page shows the most of an assumed gain with what it assumes, and no interval") {
   Analysis a = samples::inputBound();
   const auto page = [&] { return reportHtml(a, {}); };
@@ -146,7 +157,7 @@ TEST_CASE("a page and a Markdown report show what was measured beside what was p
 TEST_CASE("a hostile analysis stays bounded, and none of its bytes is a control") {
   const std::string page = reportHtml(samples::hostile(), {});
   CHECK(page.size() < (std::size_t{1} << 20));
-  CHECK(countOfPart(page, "<script") == 0);
+  CHECK(!contains(page, "<script"));
   for (const char c : page) CHECK_FALSE(((c >= 0 && c < 0x20 && c != '\n') || c == 0x7f));
   CHECK(!contains(page, "\xe2\x80\xae"));
 }

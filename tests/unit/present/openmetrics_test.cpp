@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "tests/unit/present/export_sample.h"
 #include "tests/unit/present/sample_analysis.h"
@@ -14,6 +14,47 @@ using namespace stallprof;
 using namespace stallprof::samples;
 
 namespace {
+
+// What the grammar is made of, each taken off the front of `rest`. By hand: a std::regex takes
+// seconds to compile.
+bool takeWord(std::string_view& rest, std::string_view word) {
+  if (!rest.starts_with(word)) return false;
+  rest.remove_prefix(word.size());
+  return true;
+}
+
+// Empty: there is none.
+std::string takeName(std::string_view& rest) {
+  std::size_t length = 0;
+  while (length < rest.size() &&
+         (rest[length] == '_' || (rest[length] >= 'a' && rest[length] <= 'z')))
+    ++length;
+  const std::string name(rest.substr(0, length));
+  rest.remove_prefix(length);
+  return name;
+}
+
+// NAME="VALUE", where a backslash precedes each quote and each backslash of the value, and the `n`
+// that stands for an end of line.
+bool takeLabel(std::string_view& rest) {
+  if (takeName(rest).empty() || !takeWord(rest, "=\"")) return false;
+  while (!rest.empty() && rest[0] != '"') {
+    const std::size_t length = rest[0] == '\\' ? 2 : 1;
+    if (length > rest.size()) return false;
+    if (length == 2 && rest[1] != '\\' && rest[1] != '"' && rest[1] != 'n') return false;
+    rest.remove_prefix(length);
+  }
+  return takeWord(rest, "\"");
+}
+
+// {LABEL,LABEL...} or nothing.
+bool takeLabels(std::string_view& rest) {
+  if (!takeWord(rest, "{")) return true;
+  do {
+    if (!takeLabel(rest)) return false;
+  } while (takeWord(rest, ","));
+  return takeWord(rest, "}");
+}
 
 // The grammar of OpenMetrics 1.0 as far as gauges and infos need it, and its rules: a family's
 // lines lie together and come once, its samples differ, its unit ends its name, the text ends in
@@ -33,21 +74,36 @@ class Grammar {
   void take(const std::string& line) {
     INFO(line);
     CHECK_FALSE(ended_);
-    static const std::regex head("# (TYPE|UNIT|HELP) ([a-z_]+) (.+)");
-    static const std::regex sample(
-        R"(([a-z_]+)(\{[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\[\\"n])*")*\})? (\S+))");
-    std::smatch found;
+    std::string_view rest = line;
     if (line == "# EOF") {
       ended_ = true;
-    } else if (std::regex_match(line, found, head)) {
-      takeHead(found[1], found[2], found[3]);
+    } else if (takeWord(rest, "# ")) {
+      const std::string what(rest.substr(0, 4));
+      REQUIRE((what == "TYPE" || what == "UNIT" || what == "HELP"));
+      rest.remove_prefix(what.size());
+      REQUIRE(takeWord(rest, " "));
+      const std::string name = takeName(rest);
+      REQUIRE_FALSE(name.empty());
+      REQUIRE(takeWord(rest, " "));
+      takeHead(what, name, std::string(rest));
     } else {
-      REQUIRE(std::regex_match(line, found, sample));
-      CHECK(found[1].str() == family_ + (type_ == "info" ? "_info" : ""));
-      CHECK(samples.emplace(found[1].str() + found[2].str(), std::stod(found[3])).second);
+      const std::string name = takeName(rest);
+      REQUIRE_FALSE(name.empty());
+      REQUIRE(takeLabels(rest));
+      const std::string named = line.substr(0, line.size() - rest.size());
+      REQUIRE(takeWord(rest, " "));
+      takeSample(name, named, std::string(rest));
     }
   }
+  void takeSample(const std::string& name, const std::string& named, const std::string& value) {
+    REQUIRE_FALSE(value.empty());
+    REQUIRE(value.find_first_of(" \t\v\f\r") == std::string::npos);
+    CHECK(name == family_ + (type_ == "info" ? "_info" : ""));
+    CHECK(samples.emplace(named, std::stod(value)).second);
+  }
   void takeHead(const std::string& what, const std::string& name, const std::string& value) {
+    REQUIRE_FALSE(value.empty());
+    REQUIRE(value.find('\r') == std::string::npos);
     if (what == "TYPE") {
       CHECK(families_.insert(name).second);
       CHECK((value == "gauge" || value == "info"));

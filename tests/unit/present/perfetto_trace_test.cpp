@@ -12,7 +12,7 @@ using perfetto::Message;
 
 namespace {
 
-Drawn draw(const Sample& of, const TimelineOptions& options = {}) {
+Drawn drawPerfetto(const Sample& of, const TimelineOptions& options = {}) {
   return drawWith(writePerfettoTrace, of, options);
 }
 
@@ -82,14 +82,14 @@ TEST_CASE("the Perfetto trace of every golden recording passes the check, whole 
 
 TEST_CASE("a Perfetto trace says the same slices as the Chrome trace, in fewer bytes") {
   const Sample& sample = sampleOf(everyKernel());
-  const Drawn chrome = drawWith(writeChromeTrace, sample), perfetto = draw(sample);
+  const Drawn chrome = drawWith(writeChromeTrace, sample), perfetto = drawPerfetto(sample);
   CHECK(perfetto.written.summary.slices == chrome.written.summary.slices);
   CHECK(perfetto.written.summary.counters == chrome.written.summary.counters);
   CHECK(perfetto.text.size() < chrome.text.size() * 2 / 3);
 }
 
 TEST_CASE("names of the job cannot break a Perfetto trace") {
-  const Drawn drawn = draw(sampleOf(hostileText()));
+  const Drawn drawn = drawPerfetto(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");  // reads every name
   CHECK(drawn.text.find("\x1b[31m") == std::string::npos);
   CHECK(drawn.text.find("\xe2\x80\xae") == std::string::npos);

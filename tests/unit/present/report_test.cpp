@@ -21,6 +21,8 @@
 namespace stallprof {
 namespace {
 
+using samples::contains;
+
 PresentOptions wide(int width) {
   PresentOptions options;
   options.width = width;
@@ -33,10 +35,6 @@ std::vector<std::string> linesOf(const std::string& text) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // Compares with tests/unit/present/golden/NAME; STALLPROF_REFRESH_GOLDENS=1 writes it instead.
@@ -73,6 +71,12 @@ const std::pair<const char*, Analysis (*)()> kSamples[] = {
     {"hostile", samples::hostile}};
 
 }  // namespace
+
+TEST_CASE("a price where no fix saves any of it speaks of none") {
+  CHECK(costText({2.5, 0.0443, 0.0169}) ==
+        "at 2.50 an hour: 0.0443 per epoch, 0.0169 of it saved by the first fix");
+  CHECK(costText({2.5, 0.0443, 0.0}) == "at 2.50 an hour: 0.0443 per epoch");
+}
 
 TEST_CASE("the terminal report reads as reviewed") {
   checkGolden("input_bound.txt", reportText(samples::inputBound(), wide(100)));

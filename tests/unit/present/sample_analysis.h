@@ -8,6 +8,10 @@
 // Analyses a reviewer can read, shared by the tests of every sink.
 namespace stallprof::samples {
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 inline SourceLine at(const char* file, std::uint32_t line, const char* function = "") {
   return {Untrusted(file), Untrusted(function), line};
 }

@@ -1,39 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Text of a report wraps in its column and is never cut, on pages of any width: all golden traces.
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 
 #include "advise/advise.h"
-#include "analysis/analyze.h"
-#include "base/fd.h"
 #include "present/words/page.h"
 #include "present/words/page_findings.h"
 #include "present/words/report_text.h"
 #include "present/words/wording.h"
 #include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
+#include "tests/unit/present/export_sample.h"
 #include "tests/unit/present/sample_analysis.h"
 
 namespace stallprof {
 namespace {
 
-std::vector<std::string> goldenDirectories() {
-  std::vector<std::string> out;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(STALLPROF_TESTS_DIR) + "/golden"))
-    if (std::filesystem::exists(entry.path() / "trace.txt")) out.push_back(entry.path().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-Analysis analysisOf(const std::string& directory) {
-  const Result<std::string> text = readFile(directory + "/trace.txt");
-  REQUIRE(text.ok());
-  const Result<Trace> trace = parseTrace(text.value());
-  REQUIRE(trace.ok());
-  Analysis analysis = analyze(trace.value());
-  advise(analysis, {"before.stallprof", std::nullopt});
+Analysis analysisOf(const std::string& golden) {
+  Analysis analysis = samples::sampleOf(samples::goldenText(golden)).analyzed.analysis;
+  advise(analysis, "before.stallprof");
   return analysis;
 }
 
@@ -58,14 +42,14 @@ std::string unwrapped(const std::string& text) {
   return out;
 }
 
-void checkWhole(const std::string& page, const std::string& text) {
+// `flat` is a page, unwrapped.
+void checkWhole(const std::string& flat, const std::string& text) {
   INFO(text);
-  CHECK(unwrapped(page).find(unwrapped(text)) != std::string::npos);
+  CHECK(flat.find(unwrapped(text)) != std::string::npos);
 }
 
 // The words of a title that wraps inside a table are apart in the page's text, but all there.
-void checkWords(const std::string& page, const std::string& text) {
-  const std::string flat = unwrapped(page);
+void checkWords(const std::string& flat, const std::string& text) {
   for (const std::string& word : wordsOf(text)) {
     INFO(word << " of " << text);
     CHECK(flat.find(" " + word + " ") != std::string::npos);
@@ -73,20 +57,21 @@ void checkWords(const std::string& page, const std::string& text) {
 }
 
 void checkPage(const Analysis& a, const std::string& page) {
-  checkWhole(page, verdictText(a));
-  for (const std::string& part : a.notMeasured) checkWhole(page, part);
-  for (const std::string& part : a.notAProblem) checkWhole(page, part);
-  for (const Ceiling& c : a.ceilings) checkWords(page, c.stage + " " + c.limitedBy);
+  const std::string flat = unwrapped(page);
+  checkWhole(flat, verdictText(a));
+  for (const std::string& part : a.notMeasured) checkWhole(flat, part);
+  for (const std::string& part : a.notAProblem) checkWhole(flat, part);
+  for (const Ceiling& c : a.ceilings) checkWords(flat, c.stage + " " + c.limitedBy);
   for (const FindingRow& row : findingRows(a)) {
     const Finding& f = *row.finding;
-    checkWords(page, f.id + (row.minor ? "" : " " + f.title));
+    checkWords(flat, f.id + (row.minor ? "" : " " + f.title));
     const std::string heading = std::to_string(f.rank) + "  " + f.id + "  ";
     if (page.find("\n" + heading) == std::string::npos) continue;
-    checkWhole(page, heading + f.title);
-    if (!f.evidence.empty()) checkWhole(page, f.evidence[0].text);
+    checkWhole(flat, heading + f.title);
+    if (!f.evidence.empty()) checkWhole(flat, f.evidence[0].text);
     if (f.advice.empty()) continue;
-    checkWhole(page, "change " + adviceText(f.advice[0]));
-    if (!f.advice[0].risk.empty()) checkWhole(page, "risk " + f.advice[0].risk);
+    checkWhole(flat, "change " + adviceText(f.advice[0]));
+    if (!f.advice[0].risk.empty()) checkWhole(flat, "risk " + f.advice[0].risk);
   }
 }
 
@@ -100,12 +85,12 @@ void checkLine(const std::string& line, int width) {
 }  // namespace
 
 TEST_CASE("no text of a report is cut at any width, and no line is wider than the page") {
-  const std::vector<std::string> directories = goldenDirectories();
-  REQUIRE(directories.size() >= 30);
-  for (const std::string& directory : directories) {
-    const Analysis a = analysisOf(directory);
+  const std::vector<std::string> goldens = samples::goldens();
+  REQUIRE(goldens.size() >= 30);
+  for (const std::string& golden : goldens) {
+    const Analysis a = analysisOf(golden);
     for (const int width : {80, 87, 100, 111, 120}) {
-      INFO(directory << " at " << width);
+      INFO(golden << " at " << width);
       const std::string page = pageOf(a, width);
       std::istringstream in(page);
       std::size_t lines = 0;
@@ -117,13 +102,13 @@ TEST_CASE("no text of a report is cut at any width, and no line is wider than th
 }
 
 TEST_CASE("a page without room for all leaves items out, never words") {
-  for (const std::string& directory : goldenDirectories()) {
-    Analysis a = analysisOf(directory);
+  for (const std::string& golden : samples::goldens()) {
+    Analysis a = analysisOf(golden);
     for (Finding& f : a.findings)
       for (Advice& advice : f.advice) advice.risk += " and so on, in the words of a long sentence";
     stallprof::samples::addLongFunctions(a);
     for (const int width : {80, 100}) {
-      INFO(directory << " at " << width);
+      INFO(golden << " at " << width);
       const std::string page = pageOf(a, width);
       CHECK(static_cast<std::size_t>(std::count(page.begin(), page.end(), '\n')) <= kTextLines);
       checkPage(a, page);
@@ -143,7 +128,7 @@ TEST_CASE("a place with a long function keeps the ends of both, and its file and
 }
 
 TEST_CASE("where a finding's place has no room beside its title it has a line of its own") {
-  Analysis a = analysisOf(goldenDirectories().front());
+  Analysis a = analysisOf(samples::goldens().front());
   REQUIRE_FALSE(a.findings.empty());
   a.findings[0].where.function = Untrusted("main.<locals>.between.<locals>.<listcomp>");
   a.findings[0].where.file = Untrusted("train.py");

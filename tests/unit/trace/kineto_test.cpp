@@ -101,6 +101,17 @@ TEST_CASE("a device's time is the union over its streams, in spans apart by more
   CHECK(kernels == 4);
 }
 
+TEST_CASE("long work is cut into spans, each nanosecond and each piece of work counted once") {
+  const Trace trace = import(kernel("0", "200000", 8) + "," + kernel("0", "60000") + "," +
+                             kernel("60000", "60000") + "," + kernel("120000", "60000"));
+  REQUIRE(trace.deviceSpans.size() == 2);
+  CHECK(trace.deviceSpans[0].data.busy == 120ms);
+  CHECK(trace.deviceSpans[0].data.works == 3);
+  CHECK(trace.deviceSpans[1].at == trace.deviceSpans[0].end());
+  CHECK(trace.deviceSpans[1].data.busy == 80ms);
+  CHECK(trace.deviceSpans[1].data.works == 1);
+}
+
 TEST_CASE("times since 1970 keep their nanoseconds") {
   const Trace trace =
       import(kernel("1767225600123456.125", "1") + "," + kernel("1767225600123500.250", "1"));
@@ -116,6 +127,15 @@ TEST_CASE("a base time that no clock has is left out") {
   CHECK(manifestOf(trace.value(), "trace.json").startedRealtime >= Nanos(0));
 }
 
+TEST_CASE("a slice that ends later than any clock goes is left out") {
+  const std::string last = "4503599627370496";  // us: the greatest time that is read
+  const Trace trace = import(kernel("-" + last, "1") + "," + kernel(last, last) + "," +
+                             slice("cuda_runtime", "cudaLaunchKernel", last, "1"));
+  REQUIRE(trace.deviceWorks.size() == 1);
+  CHECK(trace.deviceWorks[0].data.duration == 1us);
+  CHECK(trace.deviceCalls.empty());
+}
+
 TEST_CASE("what is no profiler's trace is an error, and bytes do no harm") {
   CHECK_FALSE(read("").ok());
   CHECK_FALSE(read("hello").ok());
@@ -126,6 +146,7 @@ TEST_CASE("what is no profiler's trace is an error, and bytes do no harm") {
   CHECK_FALSE(read(std::string(100'000, '[')).ok());
   CHECK_FALSE(read("{\"traceEvents\": [" + kernel("1e30", "1") + "]}").ok());
   CHECK_FALSE(read("{\"traceEvents\": [" + kernel("1", "-1") + "]}").ok());
+  CHECK_FALSE(read("{\"traceEvents\": [" + kernel("-9223372036854775808", "1") + "]}").ok());
   const std::string whole =
       "{\"deviceProperties\": [{\"id\": 0, \"name\": \"x\"}], "
       "\"distributedInfo\": {\"rank\": 3}, \"traceEvents\": [" +

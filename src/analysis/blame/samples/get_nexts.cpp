@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/blame/samples/get_nexts.h"
-
 #include <algorithm>
+#include <string_view>
 
-#include "event/get_next.h"
+#include "analysis/blame/samples/producer_threads.h"
+#include "event/sampled_events.h"
 
 namespace stallprof {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/blame/samples/read_cpu.h"
+#include "classify/native_work.h"
 
 namespace stallprof {
 namespace {
@@ -49,24 +50,16 @@ double NativeSplit::unpackingOf(const ThreadLife& thread, Side side) {
       (natives.unpacking / natives.all * running.all - transforming) / running.extract, 0.0, 1.0);
 }
 
-// kOpen or kRead; anything else of the kernel's, and no kernel's, is kUnknown.
-NativeWork::Is NativeSplit::callOf(const NativeSlice& native) {
-  if (classes_.of(native) != NativeClass::kKernel) return NativeWork::Is::kUnknown;
-  const auto [at, isNew] = calls_.try_emplace(native.function, NativeWork::Is::kUnknown);
-  if (isNew)
-    at->second =
-        nativeWork(RuleTable::builtIn(), trace_.text(native.file), trace_.text(native.function)).is;
-  return at->second;
-}
-
 NativeSplit::Natives NativeSplit::nativesOf(const ThreadLife& thread) {
   Natives natives;
   eachNative(thread, {begin_, end_}, [&](const NativeSlice& native) {
-    const NativeWork::Is call = callOf(native);
+    const NativeClass is = classes_.of(native);
     natives.all += native.samples;
-    if (classes_.of(native) == NativeClass::kCompression) natives.unpacking += native.samples;
-    if (call == NativeWork::Is::kOpen) natives.opening += native.samples;
-    if (call == NativeWork::Is::kRead) natives.reading += native.samples;
+    if (is == NativeClass::kCompression) natives.unpacking += native.samples;
+    if (is != NativeClass::kKernel) return;
+    const NativeWork work = kernelWork(trace_.text(native.function));
+    if (work.is == NativeWork::Is::kOpen) natives.opening += native.samples;
+    if (work.is == NativeWork::Is::kRead) natives.reading += native.samples;
   });
   return natives;
 }

@@ -5,7 +5,6 @@
 
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/stack_samples.h"
-#include "classify/native_work.h"
 #include "classify/stack_labels.h"
 
 namespace stallprof {
@@ -53,14 +52,12 @@ class NativeSplit {
   [[nodiscard]] bool reads(ThreadId thread, const Intervals& making, const Sample& sample);
   [[nodiscard]] double unpackingOf(const ThreadLife& thread, Side side);
   [[nodiscard]] double readingOf(const ThreadLife& thread, const Intervals& making);
-  [[nodiscard]] NativeWork::Is callOf(const NativeSlice& native);
 
   const Trace& trace_;
   const StackLabels& labels_;
   const Nanos begin_, end_;
   NativeClasses classes_;
   std::map<ThreadId, Part> unpacking_, reading_;
-  std::map<StringId, NativeWork::Is> calls_;  // by the kernel's function
 };
 
 }  // namespace stallprof

@@ -26,6 +26,16 @@ bool ofModel(const StackLabel& label) {
   return !label.rule || label.rule->work || label.rule->phase == Phase::kCompute;
 }
 
+// The trainer's thread is in a call that hands over what other threads or processes made: blocked
+// for one, or on its way into or out of waiting, as behind the interpreter's lock.
+// Where no steps are known (`stepless`) what a pool was asked for may be the training itself.
+bool waitsForThreads(const StackLabel& label, bool stepless) {
+  if (!label.handover) return false;
+  // A notebook's own loop, between cells, is nobody's.
+  if (label.handover->id == kEventLoop) return !label.user.none();
+  return !(stepless && label.handover->id == kAsksPool);
+}
+
 Nanos worked(const Observed& seen) { return seen.run + seen.queued + seen.extract; }
 
 class Finder {
@@ -172,13 +182,6 @@ class Finder {
 };
 
 }  // namespace
-
-bool waitsForThreads(const StackLabel& label, bool stepless) {
-  if (!label.handover) return false;
-  // A notebook's own loop, between cells, is nobody's.
-  if (label.handover->id == kEventLoop) return !label.user.none();
-  return !(stepless && label.handover->id == kAsksPool);
-}
 
 bool polls(const StackLabel& label, Wait wait, const TrainerTimeline& timeline) {
   return wait == Wait::kSleep && label.usersLine() && timeline.fetches.empty() &&

@@ -3,14 +3,36 @@
 
 #include <vector>
 
-#include "analysis/blame/samples/get_nexts.h"
 #include "analysis/facts/stack_facts.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/timeline.h"
+#include "base/interval.h"
 #include "classify/stack_labels.h"
 #include "trace/trace.h"
 
 namespace stallprof {
+
+[[nodiscard]] bool runsTensorFlow(const Trace& trace, ProcessId process);
+
+// When a graph of a process got the next element of a tf.data iterator, by samples of its threads'
+// native stacks (sampler/perf/get_next_watch.h): Keras' fit() does so inside its compiled step,
+// where no Python call lasts as long. For sums of many samples; each counts for the time around it.
+class GetNexts {
+ public:
+  GetNexts() = default;
+  GetNexts(const Trace& trace, ProcessId process);
+
+  [[nodiscard]] bool at(Nanos t) const;
+  // The process runs TensorFlow, and its threads' stacks could not be sampled: what it does while
+  // it waits for a graph is not known.
+  [[nodiscard]] bool blind() const { return blind_; }
+  // A wait while a device works for the process is hidden by that work, and none.
+  void leaveOut(const Intervals& busy);
+
+ private:
+  Intervals underWay_, hidden_;
+  bool blind_ = false;
+};
 
 // Threads that make a trainer's data and are no loader's workers: a prefetch thread, a pool, the
 // threads of a loader that is native code, in the trainer's own process; and those of processes
@@ -69,10 +91,6 @@ struct ProducerThreads {
                                                   const TrainerTimeline& timeline, Nanos begin,
                                                   Nanos end);
 
-// The trainer's thread is in a call that hands over what other threads or processes made: blocked
-// for one, or on its way into or out of waiting, as behind the interpreter's lock.
-// Where no steps are known (`stepless`) what a pool was asked for may be the training itself.
-[[nodiscard]] bool waitsForThreads(const StackLabel& label, bool stepless);
 // The trainer sleeps until something is there, as far as a thread works meanwhile.
 [[nodiscard]] bool polls(const StackLabel& label, Wait wait, const TrainerTimeline& timeline);
 

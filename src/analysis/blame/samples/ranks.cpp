@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "analysis/blame/samples/refine.h"
+#include "base/interval.h"
 #include "base/stats.h"
 
 namespace stallprof {
@@ -17,8 +19,6 @@ namespace {
 constexpr double kSampleDistance = 1.5;
 constexpr double kNotableStep = 0.05;     // of a step: less is no waiting for anybody
 constexpr std::size_t kMinCompared = 20;  // steps
-
-using Waits = std::vector<Interval>;
 
 double shareOnDevice(const TrainerFacts& t) {
   const DeviceBusy& d = t.device.devices[0];
@@ -53,23 +53,13 @@ RankFacts rankFacts(const TrainerFacts& t) {
   return r;
 }
 
-// When its thread stood in collectives, by time.
-Waits waitsOf(const Trace& trace, const TrainerFacts& t) {
-  Waits waits = t.stacks.collectives;
+// When its thread stood in collectives: phases may be annotated inside each other.
+Intervals waitsOf(const Trace& trace, const TrainerFacts& t) {
+  Intervals waits = t.stacks.collectives;
   for (const auto& span : trace.spans)
     if (span.data.thread == t.thread && span.data.phase == Phase::kComm)
       waits.push_back({span.at, span.end()});
-  std::sort(waits.begin(), waits.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
-  return waits;
-}
-
-double secondsIn(const Waits& waits, Nanos begin, Nanos end) {
-  double sum = 0;
-  auto at = std::partition_point(waits.begin(), waits.end(),
-                                 [&](const Interval& w) { return w.end <= begin; });
-  for (; at != waits.end() && at->begin < end; ++at)
-    sum += seconds(std::min(end, at->end) - std::max(begin, at->begin));
-  return sum;
+  return joined(std::move(waits));
 }
 
 double usualSample(const std::vector<const TrainerFacts*>& trainers) {
@@ -84,7 +74,7 @@ double usualSample(const std::vector<const TrainerFacts*>& trainers) {
 void compareSteps(const Trace& trace, const std::vector<const TrainerFacts*>& trainers,
                   RankBalance& balance) {
   const TrainerFacts& first = *trainers[0];
-  std::vector<Waits> waits;
+  std::vector<Intervals> waits;
   for (const TrainerFacts* t : trainers) waits.push_back(waitsOf(trace, *t));
   const double sample = usualSample(trainers);
   double saved = 0, whole = 0;
@@ -93,7 +83,7 @@ void compareSteps(const Trace& trace, const std::vector<const TrainerFacts*>& tr
   for (std::size_t i = first.warmup; i < first.steps.size(); ++i) {
     const Step& step = first.steps[i];
     std::vector<double> waited;
-    for (const Waits& w : waits) waited.push_back(secondsIn(w, step.begin, step.end));
+    for (const Intervals& w : waits) waited.push_back(seconds(lengthIn(w, step)));
     const auto minimum = std::min_element(waited.begin(), waited.end());
     const double length = seconds(step.end - step.begin);
     const double beyond = mean(waited) - *minimum;  // of it the least is everybody's own

@@ -5,13 +5,12 @@
 #include <map>
 #include <set>
 
-#include "analysis/blame/samples/fetch_pool.h"
 #include "analysis/blame/samples/function_tally.h"
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/blame/samples/native_split.h"
-#include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/trainer_samples.h"
 #include "analysis/facts/stack_samples.h"
+#include "base/interval.h"
 #include "classify/own_rules.h"
 #include "classify/waits.h"
 
@@ -20,6 +19,26 @@ namespace {
 
 void add(PhaseSamples& to, Phase phase, const Sample& run) {
   to.addEach(phase, run.stack, seconds(run.weight), run.count);
+}
+
+// At work, or kept from it by the interpreter's lock alone.
+bool atWork(const Sample& sample) {
+  return sample.wait == Wait::kRunning || sample.stack->gil == Gil::kWaits;
+}
+
+// Whether the thread's work in `within` goes with `fetches` (sorted, apart from each other): one
+// that works half as much and more while no batch is made works for something else.
+bool worksForFetches(const Trace& trace, const ThreadLife& thread, const Intervals& fetches,
+                     const Interval& within) {
+  constexpr double kMinBeside = 10;  // samples
+  constexpr double kAsMuch = 0.5;    // of the samples a second in fetches
+  double inside = 0, beside = 0;
+  eachSample(trace, thread, within.begin, within.end, [&](const Sample& sample) {
+    if (atWork(sample)) ++(containsAny(fetches, sample.at) ? inside : beside);
+  });
+  const double fetching = seconds(lengthIn(fetches, within));
+  const double rest = seconds(within.length()) - fetching;
+  return beside < kMinBeside || beside * fetching < kAsMuch * inside * rest;
 }
 
 class Gatherer {

@@ -2,9 +2,9 @@
 // compute.device_bound: the healthy answer of a run whose device is busy.
 #include <algorithm>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/torch_version.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -31,7 +31,8 @@ std::string largestKernelKinds(const DeviceFacts& facts) {
                    [](auto& a, auto& b) { return a.first > b.first; });
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, shares.size()); ++i)
-    text += (i > 0 ? ", " : "") + std::string(shares[i].second) + " " + percent(shares[i].first);
+    text +=
+        (i > 0 ? ", " : "") + std::string(shares[i].second) + " " + percentText(shares[i].first);
   return text;
 }
 

@@ -2,7 +2,6 @@
 // compute.gil_bound: a thread beside the training holds the interpreter's lock.
 #include <algorithm>
 
-#include "analysis/describe/stack_table.h"
 #include "analysis/findings/overhead.h"
 
 namespace stallprof {

@@ -4,7 +4,6 @@
 
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/hot.h"
-#include "analysis/findings/loader_setting.h"
 
 namespace stallprof {
 namespace {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "analysis/facts/stack_facts.h"
-#include "analysis/facts/wording.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"

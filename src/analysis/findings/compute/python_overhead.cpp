@@ -2,7 +2,6 @@
 // compute.python_overhead: the trainer's own Python, not a library's, between the operators.
 #include <algorithm>
 
-#include "analysis/describe/stack_table.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/facts/wording.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/hot.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
@@ -126,8 +126,7 @@ Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
   if (all.times() < kManyTimes) f.confidence = lowered(f.confidence);
   const PhaseSpan& span = most->latest->data;
   const SpanName name(e.trace.text(span.name));
-  f.where.file = Untrusted(std::string(e.trace.text(span.file)));
-  f.where.line = span.line;
+  f.where = lineAt(e.trace, span.file, span.line);
   addEvidence(f, "compiling takes {} of the time, each function's first time left out",
               {ratioWord(share)});
   addEvidence(f, "{} was compiled {} times more at its line, {} each",

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/facts/native_samples.h"
-#include "analysis/facts/source_lines.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // compute.sync_points: the training thread waits for the device in every step.
-#include "analysis/describe/stack_table.h"
 #include "analysis/device/device_use.h"
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/describe/stack_table.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"

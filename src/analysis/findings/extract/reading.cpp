@@ -57,6 +57,12 @@ bool scattered(const Evidence& e) {
          r.bytesPerReadCall.value_or(0) < kLargeRead;
 }
 
+ReadPattern readPatternOf(const Evidence& e) {
+  if (smallFilesSeen(e)) return ReadPattern::kSmallFiles;
+  if (scattered(e)) return ReadPattern::kRandom;
+  return ReadPattern::kBandwidth;
+}
+
 bool ofSystem(std::string_view path) {
   constexpr std::string_view kFolders[] = {"/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/"};
   return !path.starts_with('/') ||
@@ -154,12 +160,6 @@ bool readsNearBest(const Evidence& e) {
   const RunFacts& r = e.run;
   return r.readBytesPerSecond && r.peakReadBytesPerSecond && *r.peakReadBytesPerSecond > 0 &&
          *r.readBytesPerSecond >= kNearBest * *r.peakReadBytesPerSecond;
-}
-
-ReadPattern readPatternOf(const Evidence& e) {
-  if (smallFilesSeen(e)) return ReadPattern::kSmallFiles;
-  if (scattered(e)) return ReadPattern::kRandom;
-  return ReadPattern::kBandwidth;
 }
 
 bool readsInPattern(const Evidence& e, ReadPattern pattern) {

@@ -10,7 +10,6 @@ namespace stallprof {
 // One of these is the main pattern of reads from storage: opens and file sizes decide about small
 // files, the offsets of reads and the bytes that a fault brings about random places.
 enum class ReadPattern { kBandwidth, kRandom, kSmallFiles };
-[[nodiscard]] ReadPattern readPatternOf(const Evidence& e);
 // Reading takes a notable share of the window, in this pattern: blocked on storage; to open many
 // small files takes as long where they are in memory, so that a CPU's time counts there, too.
 [[nodiscard]] bool readsInPattern(const Evidence& e, ReadPattern pattern);

@@ -2,7 +2,6 @@
 // host.cpu_throttled: the container's CPU limit stops the job.
 #include <algorithm>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/build.h"
 #include "analysis/findings/fixes.h"
 

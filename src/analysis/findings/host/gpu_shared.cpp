@@ -2,7 +2,6 @@
 // host.gpu_shared: other processes use the trainer's device.
 #include <algorithm>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
 
 namespace stallprof {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -37,7 +37,8 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
   if (!g->throttledClockMhz || g->maxClockMhz.value_or(0) <= 0) return {};
   const double pace = *g->throttledClockMhz / *g->maxClockMhz;
   if (pace >= kSlower) return {};
-  const std::string clock = number(*g->throttledClockMhz), highest = number(*g->maxClockMhz);
+  const std::string clock = numberText(*g->throttledClockMhz),
+                    highest = numberText(*g->maxClockMhz);
   Finding f = deviceFinding(e, *g->throttledRatio, "The device's clocks are held down");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f, "held down by {} {} of the time",
@@ -45,7 +46,8 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
               ratioWord(*g->throttledRatio));
   addEvidence(f, "{} MHz meanwhile, of {} at its highest",
               {{clock, g->throttledClockMhz, "MHz"}, textWord(highest)});
-  if (g->powerWatts) addEvidence(f, "draws {} W", {{number(*g->powerWatts), g->powerWatts, "W"}});
+  if (g->powerWatts)
+    addEvidence(f, "draws {} W", {{numberText(*g->powerWatts), g->powerWatts, "W"}});
   // Kernels that wait for memory gain nothing from the clock; only what keeps the device busy can.
   const double busy = e.device.timeline ? e.device.busy : g->busyRatio.value_or(0);
   const double most = busy * *g->throttledRatio * (1 - pace);

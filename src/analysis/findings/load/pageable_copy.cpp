@@ -2,10 +2,10 @@
 // load.pageable_copy: batches are copied to the device from ordinary memory.
 #include <algorithm>
 
-#include "analysis/facts/wording.h"
 #include "analysis/findings/device_rules.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
+#include "base/units.h"
 
 namespace stallprof {
 namespace {
@@ -44,8 +44,9 @@ Advice pinMemory(const Evidence& e, double exposed) {
     return Saved{0, blocking * d.blocking, std::min(d.copies, exposed) * (1 - 1 / faster)};
   };
   const bool loader = e.loader && !e.loader->pinMemory;
-  const std::string assumes = "pinned copies are " + number(measured) + " times as fast, at best " +
-                              number(kMaxPinnedFaster) + " times, and overlap the step";
+  const std::string assumes = "pinned copies are " + numberText(measured) +
+                              " times as fast, at best " + numberText(kMaxPinnedFaster) +
+                              " times, and overlap the step";
   return adviceOf(kPinMemory,
                   loader ? Advice::Change{"loader_arg", "pin_memory", "False", "True"}
                          : Advice::Change{"code", "copy to the device", "pageable", "pinned"},

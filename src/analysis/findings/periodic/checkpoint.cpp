@@ -2,6 +2,7 @@
 // periodic.checkpoint: the training waits while its state is written.
 #include <algorithm>
 
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/torch_version.h"
@@ -84,10 +85,7 @@ Maybe<Finding> checkpoint(const Evidence& e) {
                 {countWord(saves.count, "save"),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps())),
                  timeWord(e.checkpoint * e.window / saves.count)});
-  if (saves.longest) {
-    f.where.file = Untrusted(std::string(e.trace.text(saves.longest->file)));
-    f.where.line = saves.longest->line;
-  }
+  if (saves.longest) f.where = lineAt(e.trace, saves.longest->file, saves.longest->line);
   if (beside > 0) {
     addEvidence(f, "of which writing beside known saves {}", {ratioWord(beside)});
     f.confidence = std::min(f.confidence, Confidence::kMedium);

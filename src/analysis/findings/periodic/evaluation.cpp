@@ -2,6 +2,7 @@
 // periodic.evaluation: evaluation takes a large part of the training time.
 #include <algorithm>
 
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/steps/timeline.h"
 
@@ -63,8 +64,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
     addEvidence(f, "{} times from eval() to train(), {} each, in {} steps",
                 {countWord(own.count), timeWord(share * e.window / static_cast<double>(own.count)),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
-    f.where.file = Untrusted(std::string(e.trace.text(own.longest->file)));
-    f.where.line = own.longest->line;
+    f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
   if (epochs + own.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);

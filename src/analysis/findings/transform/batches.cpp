@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/blame/samples/get_nexts.h"
+#include "analysis/blame/samples/producer_threads.h"
 #include "analysis/findings/overhead.h"
 
 namespace stallprof {

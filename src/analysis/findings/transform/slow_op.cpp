@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // transform.slow_op: one function holds much of the producers' CPU.
 
-#include "analysis/describe/stack_table.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
 #include "classify/frames.h"

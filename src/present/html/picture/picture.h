@@ -33,10 +33,8 @@ enum class Hue : std::uint8_t {
 // One step, or the median one of several neighbours.
 struct StripBar {
   std::size_t first = 0, last = 0;  // steps it stands for, by number
-  std::size_t step = 0;             // the one whose split is drawn
   Nanos low{}, middle{}, high{};
   Split split;
-  bool boundary = false;
 };
 
 struct SlowStep {
@@ -76,7 +74,6 @@ struct StepView {
   Nanos begin{}, end{};  // the step
   Nanos from{}, to{};    // what is shown
   Split split;
-  Blame blame;
   std::string note;
   std::vector<Lane> lanes;
   std::size_t hiddenLanes = 0;
@@ -132,7 +129,6 @@ struct Flame {
   std::uint64_t samples = 0;
   std::vector<FlameFrame> frames;  // depth-first
   int depth = 0;
-  double hidden = 0;  // part of the samples in frames too narrow to be drawn
 };
 
 struct Picture {
@@ -145,8 +141,7 @@ struct Picture {
   std::vector<Flame> flames;
 };
 
-[[nodiscard]] Picture draw(const Trace& trace, const Analyzed& analyzed,
-                           const RuleTable& rules = RuleTable::builtIn());
+[[nodiscard]] Picture draw(const Trace& trace, const Analyzed& analyzed, const RuleTable& rules);
 
 // The parts of it, one a file.
 // Those of the window that are neither the first or last of a pass nor hold a checkpoint or the
@@ -162,6 +157,6 @@ void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);
                                             Nanos from, Nanos to);
 void drawFiles(const Trace& trace, Picture& picture);
 [[nodiscard]] std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
-                                            const RuleTable& rules = RuleTable::builtIn());
+                                            const RuleTable& rules);
 
 }  // namespace stallprof

@@ -75,10 +75,7 @@ class Tree {
     for (const std::size_t index : callees) {
       const Node& callee = nodes_[index];
       const double width = static_cast<double>(callee.samples) / static_cast<double>(flame.samples);
-      if (width < kNarrowest || flame.frames.size() >= kMaxFrames) {
-        flame.hidden += width;
-        continue;
-      }
+      if (width < kNarrowest || flame.frames.size() >= kMaxFrames) break;
       flame.depth = std::max(flame.depth, depth + 1);
       const ModulePath module = modulePathOf(trace_.text(callee.file));
       flame.frames.push_back({std::string(trace_.text(callee.function)), module.path,

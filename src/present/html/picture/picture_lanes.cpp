@@ -185,7 +185,6 @@ StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t i
   view.begin = step.begin;
   view.end = step.end;
   view.split = step.split;
-  view.blame = step.blame;
   const Nanos length = step.end - step.begin, margin = length / 12;
   const BatchWork* work = trainer.workers.empty() ? nullptr : workOf(trainer, step);
   Nanos from = step.begin - margin;

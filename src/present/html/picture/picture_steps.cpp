@@ -23,14 +23,12 @@ StripBar barOf(const TrainerFacts& trainer, std::size_t first, std::size_t last)
   StripBar bar;
   const Step& middle = steps[order[order.size() / 2]];
   bar.first = steps[first].number;
-  bar.step = middle.number;
   // What was joined after a step stands with it.
   bar.last = (last + 1 < steps.size() ? steps[last + 1].number : trainer.stepCount()) - 1;
   bar.low = steps[order.front()].length();
   bar.high = steps[order.back()].length();
   bar.middle = middle.length();
   bar.split = middle.split;
-  bar.boundary = first == last && steps[first].boundary;
   return bar;
 }
 
