@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
-from trials import PYTHON, STALLPROF, Training
+from trials import PYTHON, STALLPROF, Training, files_below, needs_view
 
 # An evaluation of 60 batches, then a training, whose loader's workers wait for a lock for ever: at once, or
 # with the argument `later` after 50 batches.
@@ -112,6 +113,57 @@ class Endings(Training):
         self.addCleanup(os.close, recording)
         fcntl.flock(recording, fcntl.LOCK_EX)   # as another call of verify has it
         self.assertIn("another verify or tune", self.stallprof("verify", self.recording, status=2).stderr)
+
+    def wait_for(self, holds, what, seconds=30):
+        until = time.monotonic() + seconds
+        while not holds():
+            self.assertLess(time.monotonic(), until, "%s; processes: %s" % (what, self.processes()))
+            time.sleep(0.02)
+
+    def killed(self, at, *more):
+        """verify killed at an instant, with the files and processes that it leaves."""
+        words = [STALLPROF, "verify", "--force", "--trials", "1", self.recording, "--",
+                 PYTHON, "train.py", self.shared, *more]
+        verify = subprocess.Popen(words, cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.wait_for(at, "verify does not come so far", 60)
+        finally:
+            verify.kill()
+            verify.wait()
+        self.wait_for(lambda: not self.processes(), "left behind")
+
+    @needs_view
+    def test_killed_at_any_instant_it_leaves_no_process_no_mount_and_the_files_as_they_were(self):
+        self.record()
+        trials = os.path.join(self.recording, "trials")
+        before, shm = files_below(self.work, self.shared), self.in_shm()
+
+        def size(name):
+            try:
+                return os.path.getsize(os.path.join(trials, name))
+            except OSError:
+                return -1
+
+        def starts():
+            return size("base-1.log") >= 0
+
+        def trains():
+            return size("base-1.stallprof/events-000001.seg") > 40000
+
+        instants = [(starts,), (trains,), (trains, "stubborn")]
+        for at, *more in instants:
+            self.killed(at, *more)
+            self.assertEqual(files_below(self.work, self.shared), before)
+            self.assertEqual(self.in_shm(), shm)
+            left = self.stallprof("verify", self.recording, "--", "false", status=3)   # over what was left
+            self.assertIn("base-1 gave no steps and ended with 1", left.stderr)
+            shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
+
+    def test_what_cannot_be_tried_is_refused_with_its_reason(self):
+        self.record("--replay")
+        self.assertIn("recording of --replay", self.stallprof("verify", self.recording, status=2).stderr)
+        self.assertIn("whole number", self.stallprof("verify", "--runs", "2", self.recording, status=2).stderr)
+        self.assertIn("no such", self.stallprof("verify", "no.stallprof", status=1).stderr.lower())
 
 
 if __name__ == "__main__":

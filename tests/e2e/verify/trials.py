@@ -54,6 +54,7 @@ class Training(unittest.TestCase):
 
     def record(self, *options):
         """Somewhere else: the training writes where it runs."""
+        self.addCleanup(self.written_to_shm)
         self.stallprof("run", "--report", "none", "-o", self.recording, *options, "--steps", "60", "--",
                        PYTHON, "train.py", self.shared)
         for name in "old.txt", "log.txt":
@@ -63,9 +64,13 @@ class Training(unittest.TestCase):
     def report(self):
         return json.loads(self.stallprof("report", "--format", "json", self.recording).stdout)
 
+    def in_shm(self):
+        """What a training wrote there, outside of a view. Other tests write there, too, at the same time."""
+        return sorted(name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify"))
+
     def written_to_shm(self):
-        """What a training wrote there, outside of a view; removed."""
-        names = [name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify")]
+        """The same; removed."""
+        names = self.in_shm()
         for name in names:
             os.remove(os.path.join("/dev/shm", name))
         return names

@@ -13,7 +13,6 @@ class Tune(Training):
         before = files_below(self.work, self.shared)
         said = self.stallprof("tune", "--settings", "2", "--steps", "30", "--most", "4", self.recording)
         self.assertEqual(files_below(self.work, self.shared), before)
-        self.written_to_shm()   # of the recorded run
         tune = self.report()["tune"]
         first, second = tune["settings"]
         self.assertEqual((first["num_workers"], first["prefetch_factor"], tune["best"], tune["outcome"]),

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`verify` on a real training: the measured gain beside the predicted one, and no file of the user's touched."""
 import os
-import shutil
 import socket
-import subprocess
-import time
 import unittest
 
-from trials import PYTHON, STALLPROF, Training, files_below, needs_view
+from trials import Training, files_below, needs_view
 
 
 class Verify(Training):
@@ -44,57 +41,6 @@ class Verify(Training):
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
         again = self.stallprof("verify", "--fix", advice["id"], self.recording, status=3)
         self.assertIn("that fix was tried", again.stderr)
-
-    def wait_for(self, holds, what, seconds=30):
-        until = time.monotonic() + seconds
-        while not holds():
-            self.assertLess(time.monotonic(), until, "%s; processes: %s" % (what, self.processes()))
-            time.sleep(0.02)
-
-    def killed(self, at, *more):
-        """verify killed at an instant, with the files and processes that it leaves."""
-        words = [STALLPROF, "verify", "--force", "--trials", "1", self.recording, "--",
-                 PYTHON, "train.py", self.shared, *more]
-        verify = subprocess.Popen(words, cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            self.wait_for(at, "verify does not come so far")
-        finally:
-            verify.kill()
-            verify.wait()
-        self.wait_for(lambda: not self.processes(), "left behind")
-
-    @needs_view
-    def test_killed_at_any_instant_it_leaves_no_process_no_mount_and_the_files_as_they_were(self):
-        self.record()
-        trials = os.path.join(self.recording, "trials")
-        before, shm = files_below(self.work, self.shared), os.listdir("/dev/shm")
-
-        def size(name):
-            try:
-                return os.path.getsize(os.path.join(trials, name))
-            except OSError:
-                return -1
-
-        def starts():
-            return size("base-1.log") >= 0
-
-        def trains():
-            return size("base-1.stallprof/events-000001.seg") > 40000
-
-        instants = [(starts,), (trains,), (trains, "stubborn")]
-        for at, *more in instants:
-            self.killed(at, *more)
-            self.assertEqual(files_below(self.work, self.shared), before)
-            self.assertEqual(sorted(os.listdir("/dev/shm")), sorted(shm))
-            left = self.stallprof("verify", self.recording, "--", "false", status=3)   # over what was left
-            self.assertIn("base-1 gave no steps and ended with 1", left.stderr)
-            shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
-
-    def test_what_cannot_be_tried_is_refused_with_its_reason(self):
-        self.record("--replay")
-        self.assertIn("recording of --replay", self.stallprof("verify", self.recording, status=2).stderr)
-        self.assertIn("whole number", self.stallprof("verify", "--runs", "2", self.recording, status=2).stderr)
-        self.assertIn("no such", self.stallprof("verify", "no.stallprof", status=1).stderr.lower())
 
 
 if __name__ == "__main__":
