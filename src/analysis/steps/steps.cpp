@@ -23,7 +23,8 @@ const Timed<OptimizerStep>* updateOf(const TrainerTimeline& timeline, const Epoc
 void findEvaluation(TrainerTimeline& timeline) {
   if (timeline.updates.empty() && !timeline.before.updates) return;
   for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i)
-    timeline.epochs[i].evaluation = !updateOf(timeline, timeline.epochs[i], i);
+    timeline.epochs[i].evaluation =
+        !timeline.epochs[i].fetches.empty() && !updateOf(timeline, timeline.epochs[i], i);
 }
 
 // Loaders by the number of their training fetches, most first; of equals the one used first.

@@ -13,6 +13,7 @@ PARTS = Parts(
     'tf_data',
     Part('fetches', 'batches, and the time that is waited for them', 'context.executing_eagerly()',
          'OwnedIterator.__init__(self, dataset)', 'OwnedIterator._next_internal(self)'),
+    Part('optionals', "batches of tf.distribute's data sets", 'OwnedIterator.get_next_as_optional(self)'),
     Part('pipelines', 'the stages of a pipeline', held=('_inputs',)))
 
 _loaders = {}   # id(dataset) -> (weak reference, number)
@@ -37,16 +38,17 @@ def _goes(going):
 class Epoch:
     """What we keep with an iterator: the last thing in it, and so the last that goes when it does.
     What goes before is TensorFlow's own, which stops the pipeline's threads and waits for them."""
-    __slots__ = ('loader', 'number', 'batches', 'going')
+    __slots__ = ('loader', 'number', 'batches', 'going', 'optional')
 
     def __init__(self, loader, iterator):
         _count['epoch'] += 1
-        self.loader, self.number, self.batches = loader, _count['epoch'], 0
+        self.loader, self.number, self.batches, self.optional = loader, _count['epoch'], 0, None
         self.going = Going(iterator, _goes)
         self.going.since = None
 
     def __del__(self):
         try:
+            self.put_optional(None)
             begin = self.going.since
             if begin is not None:
                 put(events.PHASE_SPAN, begin, now() - begin, _LOAD, events.BY_HOOK,
@@ -54,7 +56,19 @@ class Epoch:
         except BaseException:   # the interpreter goes, too: nothing of ours may be printed
             pass
 
+    def put_optional(self, fetch):
+        """A get-next whose answer may hold no batch; to ask it would run an operation. What is done next with the
+        iterator says it: tf.distribute ends an epoch by one that fails."""
+        before, self.optional = self.optional, None
+        if before is not None:
+            self.put(*before)
+        self.optional = fetch
+
     def put(self, at, duration, cpu, process_cpu, succeeded, size):
+        if succeeded:
+            self.put_optional(None)
+        elif self.optional is not None:
+            (at, duration, cpu, process_cpu, _, _), self.optional = self.optional, None
         batch = self.batches if succeeded else -1
         self.batches += succeeded
         put(events.FETCH, at, self.loader, self.number, duration, cpu, batch, -1, -1,
@@ -153,9 +167,16 @@ def install(module):
         state.put(at, end - at, cpu_end - cpu, time.process_time_ns() - process, succeeded,
                   batch_bytes(result) if succeeded else -1)
 
+    def optional_done(token, args, result, succeeded):
+        end, cpu_end = stamp()
+        state, process, (at, cpu) = token
+        if succeeded:
+            state.put_optional((at, end - at, cpu_end - cpu, time.process_time_ns() - process, True, -1))
+
     PARTS.install(module, {
         'OwnedIterator.__init__': lambda make: Around(make, making, made),
-        'OwnedIterator._next_internal': lambda step: Around(step, next_begins, next_done)})
+        'OwnedIterator._next_internal': lambda step: Around(step, next_begins, next_done),
+        'OwnedIterator.get_next_as_optional': lambda step: Around(step, next_begins, optional_done)})
 
 
 def batch_bytes(batch):

@@ -52,6 +52,26 @@ class Eager(unittest.TestCase):
         self.assertEqual(loader.dataset, 'Range.ParallelMap(auto).Cache.Batch(8).Prefetch(2)')
         self.assertEqual(run.framework[0].name, 'tensorflow')
 
+    def test_batches_of_a_distributed_data_set_are_fetches(self):
+        run = script('''\
+            from tensorflow.python.data.ops.iterator_ops import RangeDataset
+            def distributed(data):
+                iterator = iter(data)
+                while True:
+                    optional = iterator.get_next_as_optional()
+                    if optional.value is None:
+                        return next(iterator, None)
+                    yield optional.value
+            for _ in range(2):
+                print(sum(distributed(RangeDataset(3, 0.01))))
+            for _ in distributed(RangeDataset(3, 0.01)):
+                break
+            ''')
+        self.assertEqual(run.out, '6\n6\n')
+        self.assertEqual([(f.pass_, f.batch) for f in run.batches],
+                         [(p, b) for p in (1, 2) for b in range(3)] + [(3, 0)])
+        self.assertTrue(all(f.duration >= 10000000 for f in run.batches))
+        self.assertEqual([f.pass_ for f in run.fetch if f.end], [1, 2])
 
     def test_an_iterator_that_goes_is_loading_while_its_pipeline_stops(self):
         run = script('''\

@@ -81,6 +81,20 @@ TEST_CASE("a pass without any update, in a process with some, is evaluation") {
   CHECK(!planned.timeline.epochs[1].counted);
 }
 
+TEST_CASE("a pass whose batches nobody saw is no evaluation") {
+  const Planned planned(
+      "1s iterator thread=1 loader=1 epoch=1 duration=5ms\n"
+      "repeat 20 every 50ms\n1100ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
+      "2200ms fetch thread=1 loader=1 epoch=1 end=1\n"
+      "2300ms iterator thread=1 loader=1 epoch=2 duration=5ms\n"
+      "2500ms fetch thread=1 loader=1 epoch=2 end=1\n");
+  REQUIRE(planned.timeline.epochs.size() == 2);
+  CHECK(!planned.timeline.epochs[0].evaluation);
+  CHECK(!planned.timeline.epochs[1].evaluation);
+  CHECK(planned.plan.source == StepSource::kOptimizer);
+  CHECK(planned.count() == 20);
+}
+
 TEST_CASE("evaluation left by break is evaluation: the next update is the training's") {
   const Planned planned(
       "repeat 2 every 10ms\n500ms fetch thread=1 loader=2 epoch=9 batch=0+1*i\nend\n" +

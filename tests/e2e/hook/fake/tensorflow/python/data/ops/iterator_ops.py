@@ -72,6 +72,11 @@ class Resource:
         time.sleep(0.02)
 
 
+class Optional:
+    def __init__(self, value):
+        self.value = value
+
+
 class OwnedIterator:
     def __init__(self, dataset=None, components=None, element_spec=None):
         self.dataset = self._dataset = dataset
@@ -103,3 +108,9 @@ class OwnedIterator:
 
     def get_next(self):
         return self._next_internal()
+
+    def get_next_as_optional(self):
+        try:
+            return Optional(self._element())
+        except IndexError:
+            return Optional(None)
