@@ -22,9 +22,9 @@ def table(adapter, loader, one, many, *of_all):
              many + '.__init__(self, loader)', *of_all, held=('_base_seed', '_dataset_kind')),
         Part('loaders', 'the lines that made loaders', loader + '.__init__(self, dataset, num_workers)'),
         Part('settings', 'loaders, their batches and the time that is waited for them',
-             held=('dataset', 'num_workers', 'prefetch_factor', 'batch_size', 'batch_sampler', 'sampler',
-                   'drop_last', 'pin_memory', 'persistent_workers', 'multiprocessing_context',
-                   '_dataset_kind')),
+             held=('dataset', 'num_workers', 'prefetch_factor', 'drop_last', 'pin_memory',
+                   'persistent_workers', 'multiprocessing_context', '_dataset_kind')),
+        Part('batching', 'how batches are drawn', held=('batch_size', 'batch_sampler', 'sampler')),
         Part('epochs', 'epochs of persistent workers', many + '._reset(self, loader)'),
         Part('owners', 'which worker made a batch', many + '._try_put_index(self)',
              held=('_task_info', '_send_idx', '_rcvd_idx', '_tasks_outstanding')),
@@ -77,14 +77,25 @@ def _announce_loader(loader):
     file, line, library = events.user_call('torch', 'torchdata')
     torch_replay.loader_made(number, loader, file, line)
     put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
-        type(loader.dataset).__qualname__, loader.num_workers,
+        type(_inner(loader).get('dataset', loader.dataset)).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
         bool(loader.pin_memory), bool(loader.persistent_workers),
         bool(loader.__dict__.get('in_order', True)), loader._dataset_kind == 1, file, line,
         library)
 
 
+def _inner(loader):
+    """What fastai's DataLoader holds, where `loader` is what it gives torch's iterators in its place; else nothing."""
+    return getattr(getattr(loader, '__dict__', {}).get('d'), '__dict__', {}) if not hasattr(loader, 'batch_sampler') \
+        else {}
+
+
 def _batching(loader):
+    size = _inner(loader).get('bs')
+    if type(size) is int:
+        return 'auto', size
+    if not PARTS.complete('batching', loader):
+        return 'none', -1
     if loader.batch_size is not None:
         return 'auto', loader.batch_size
     if loader.batch_sampler is None:
@@ -106,9 +117,10 @@ def _start_method(loader):
 
 def _length(loader, size):
     """Batches an epoch. Only a RandomSampler has asked the data set for its length already."""
+    if loader._dataset_kind == 1 or size < 1:
+        return -1
     sampler = loader.sampler
-    if loader._dataset_kind == 1 or size < 1 or type(sampler).__name__ != 'RandomSampler' \
-            or not type(sampler).__module__.startswith('torch.'):
+    if type(sampler).__name__ != 'RandomSampler' or not type(sampler).__module__.startswith('torch.'):
         return -1
     samples = sampler.__dict__.get('_num_samples')
     if type(samples) is not int:

@@ -13,6 +13,7 @@ _HOOKS = ('register_optimizer_step_pre_hook(hook)', 'register_optimizer_step_pos
 PARTS = Parts('torch_optim', Part('steps', 'optimizer steps, and so which epochs train', *_HOOKS))
 SETTINGS = Parts('torch_optim', Part('settings', 'settings of optimizers', 'Optimizer.__init__(self, params, defaults)'))
 BEFORE_2 = Parts('torch_optim', Part('steps', PARTS.parts[0].lost, 'Optimizer._hook_for_profile(self)'))
+FASTAI = Parts('torch_optim', Part('fastai', PARTS.parts[0].lost, 'Optimizer.step(self)'))
 
 _FUSED_ON_CPU = 2, 4
 
@@ -150,7 +151,10 @@ def _made(args, kwargs):
 
 
 def install(module):
-    """`module` is torch.optim.optimizer, just executed."""
+    """`module` is torch.optim.optimizer, or fastai.optimizer, whose class is none of torch's; just executed."""
+    if module.__name__ == 'fastai.optimizer':
+        FASTAI.install(module, {'Optimizer.step': lambda step: Around(step, _step_begins, _step_done)})
+        return
     if 'fused' in overrides.others:
         SETTINGS.install(module, {'Optimizer.__init__': lambda make: Around(make, _made)})
     if sys.modules['torch.version'].__version__.startswith('1.'):

@@ -514,6 +514,33 @@ class SlowSamples(Case):
         self.assertEqual((ours.status, ours.err), (1, plain.stderr.decode()))
 
 
+class Fastai(Case):
+    def test_what_it_gives_torchs_iterators_is_a_loader_and_its_optimizer_updates(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import torch
+            from torch.utils.data import dataloader
+            from fastai.optimizer import Optimizer
+            class DataLoader:
+                def __init__(self): self.bs, self.dataset = 4, (0.5,) * 12
+            class FakeLoader:
+                _IterableDataset_len_called, _auto_collation, drop_last, in_order = None, False, False, True
+                generator, prefetch_factor, timeout, worker_init_fn = None, 2, 0, None
+                pin_memory, pin_memory_device, persistent_workers, multiprocessing_context = False, '', False, None
+                dataset_kind = _dataset_kind = dataloader._DatasetKind.Iterable
+                _index_sampler, collate_fn, _get_shared_seed = range(99), staticmethod(list), staticmethod(int)
+                def __init__(self, workers): self.dataset, self.num_workers, self.d = self, workers, DataLoader()
+                def __iter__(self): return iter([[i] * 4 for i in range(3)])
+            for kind, workers in ((dataloader._SingleProcessDataLoaderIter, 0),
+                                  (dataloader._MultiProcessingDataLoaderIter, 1)):
+                for batch in kind(FakeLoader(workers)):
+                    Optimizer().step()
+            ''')], path_after=(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'fake'),))
+        self.assertEqual((run.status, run.err, run.source), (0, '', []))
+        self.assertEqual([f.end for f in run.fetch], [0, 0, 0, 1] * 2)
+        self.assertEqual([(l.dataset, l.batch_size, l.workers) for l in run.loader], [('tuple', 4, 0), ('tuple', 4, 1)])
+        self.assertEqual((len(run.optimizer), {t.worker for t in run.task}), (6, {0}))
+
+
 class OtherEvents(Case):
     def test_checkpoints_carry_the_users_line(self):
         run = script('''\

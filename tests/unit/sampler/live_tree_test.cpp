@@ -19,7 +19,7 @@ namespace {
 
 void manyShortChildren(int count) {
   for (int i = 0; i < count; ++i) {
-    const pid_t child = ::fork();
+    const pid_t child = ::vfork();  // with sanitizers a fork copies 5 ms of page tables
     if (child == 0) ::_exit(0);
     ::waitpid(child, nullptr, 0);
   }
