@@ -47,6 +47,20 @@ class Sinks(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.dir, name)
 
+    def test_stacks_of_a_page_have_the_colours_of_the_users_rules(self):
+        with open(os.path.join(html_test.GOLDEN, "too_few_workers", "trace.txt"), encoding="ascii") as trace:
+            text = trace.read()
+        with open(self.path("own.txt"), "w", encoding="ascii") as out:
+            out.write(text + '\n4s stack stack=1 function="rows" file="train.py" line=7\n'
+                      '5s stack_slice thread=1 duration=1s stack=1 samples=100\n')
+        with open(self.path("own.toml"), "w", encoding="ascii") as out:
+            out.write('library = "x"\nsource = "x"\n[[rule]]\nid = "mine.rows"\nphase = "sync"\n'
+                      'modules = ["train.py"]\nnote = "x"\n')
+        subprocess.run([MAKE, self.path("own.txt"), self.path("own.stallprof")], check=True)
+        for rules, colour in ((), "compute"), (("--rules", "own.toml"), "sync"):
+            page = self.say("report", "--format", "html", *rules, "own.stallprof")
+            self.assertRegex(page, r'class="b %s[^"]*"[^>]*title="rows ' % colour)
+
     def say(self, *words, status=0, program=STALLPROF):
         """What a verb printed, which holds no control byte."""
         return self.ask(*words, status=status, program=program)[0]

@@ -64,13 +64,10 @@ class Training(unittest.TestCase):
     def report(self):
         return json.loads(self.stallprof("report", "--format", "json", self.recording).stdout)
 
-    def in_shm(self):
-        """What a training wrote there, outside of a view. Other tests write there, too, at the same time."""
-        return sorted(name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify"))
-
     def written_to_shm(self):
-        """The same; removed."""
-        names = self.in_shm()
+        """What a training wrote to /dev/shm, outside of a view; removed. Other tests write there, too, at the same
+        time."""
+        names = sorted(name for name in os.listdir("/dev/shm") if name.startswith("stallprof-verify"))
         for name in names:
             os.remove(os.path.join("/dev/shm", name))
         return names

@@ -15,8 +15,8 @@ inline bool near2(double a, double b) { return near(a, b, 0.02); }
 inline bool near3(double a, double b) { return near(a, b, 0.03); }
 
 // Known, and the same but for rounding.
-inline bool equals(Maybe<double> value, double expected) {
-  return value && near(*value, expected, 1e-9);
+inline bool equals(Maybe<double> value, double expected, double by = 1e-9) {
+  return value && near(*value, expected, by);
 }
 
 }  // namespace stallprof::test

@@ -77,8 +77,8 @@ TEST_CASE("one changed byte costs at most its own frame, and is reported") {
   const std::string manifest = manifestToJson(before.summary.manifest);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int change : {0x00, 0xFF, 0x100}) {
-      // Each takes time: a flipped bit in all bytes, the other two in every third.
-      if (change != 0x100 && at % 3 != 0) continue;
+      // Each takes time: a flipped bit in all bytes, the other two by turns.
+      if (change != 0x100 && (at % 2 == 0) != (change == 0)) continue;
       std::string bytes = whole;
       bytes[at] = static_cast<char>(change == 0x100 ? bytes[at] ^ 1 : change);
       if (bytes == whole) continue;
@@ -109,7 +109,7 @@ TEST_CASE("one changed byte of the manifest changes nothing: segments hold a cop
   for (std::size_t at = 0; at < whole.size(); ++at) {
     const char flipped = static_cast<char>(whole[at] ^ 1);
     for (const char change : {'\0', '\xFF', flipped}) {
-      if (change != flipped && at % 3 != 0) continue;
+      if (change != flipped && (at % 2 == 0) != (change == '\0')) continue;
       std::string bytes = whole;
       bytes[at] = change;
       spit(path + "/manifest.json", bytes);
