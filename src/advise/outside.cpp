@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 namespace stallprof {
 namespace {
@@ -90,7 +89,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
                      kLoaderArguments.end();
   const LoaderInfo* loader = loaderAt(analysis, finding.where, change);
   if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
-  if (!loader->kind.starts_with("torch.")) return {};
+  if (loader->kind != kTorchLoader) return {};
   return settingOptions(analysis, *loader, {change});
 }
 

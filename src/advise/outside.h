@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/analysis.h"
 
 // Changes that `stallprof run` can make to a program from outside, its code as it is.
 namespace stallprof {
+
+// Kind of those that PyTorch's own constructor made, whose arguments `run` can change.
+inline constexpr std::string_view kTorchLoader = "torch.DataLoader";
 
 // The loader that a finding points at, or the only one; null: neither.
 // `change`: of several that one line makes, in a function of its own, the one with that setting.

@@ -19,8 +19,10 @@ struct FrameworkSeen {
 struct LoaderSeen {
   ProcessId process;
   std::uint32_t loader = 0;
-  StringId kind, batching, startMethod, dataset;  // "torch.DataLoader"; auto|batch_sampler|none;
-                                                  // fork|spawn|forkserver; the dataset's class
+  // "torch.DataLoader", or "torch.fastai" of torch's iterators over fastai's loader, "tf.data", ...
+  StringId kind;
+  StringId batching, startMethod, dataset;  // auto|batch_sampler|none; fork|spawn|forkserver; the
+                                            // dataset's class
   std::int32_t workers = 0, prefetch = -1;
   std::int64_t batchSize = -1, length = -1;  // samples a batch; batches an epoch (-1: not known)
   bool pinMemory = false, persistent = false, inOrder = true, iterable = false;

@@ -71,7 +71,7 @@ Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
   // The loader of a finding is the one that the steps are of.
   for (const Finding& f : a.findings)
     if (const LoaderInfo* loader = loaderAt(a, f.where); loader != nullptr)
-      if (loader->kind.starts_with("torch.")) return loaderPlace(a, *loader);
+      if (loader->kind == kTorchLoader) return loaderPlace(a, *loader);
   return {};
 }
 

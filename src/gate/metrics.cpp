@@ -31,14 +31,18 @@ const MetricKind* findMetric(std::string_view path) {
   return found == kinds.end() ? nullptr : &*found;
 }
 
-std::string didYouMean(std::string_view word, std::span<const std::string_view> words) {
+std::string_view nearestOf(std::string_view word, std::span<const std::string_view> words) {
   constexpr std::size_t kLongest = 64;  // longer is no slip of the fingers
-  if (word.size() > kLongest || words.empty()) return "";
+  if (word.size() > kLongest || words.empty()) return {};
   const auto nearest = *std::min_element(
       words.begin(), words.end(), [&](auto a, auto b) { return edits(word, a) < edits(word, b); });
   // Half of the word may be wrong: `step_time.p50` is to find `steps.time_ns.p50`.
-  if (edits(word, nearest) * 2 > std::max(word.size(), nearest.size())) return "";
-  return "; did you mean '" + std::string(nearest) + "'?";
+  return edits(word, nearest) * 2 > std::max(word.size(), nearest.size()) ? "" : nearest;
+}
+
+std::string didYouMean(std::string_view word, std::span<const std::string_view> words) {
+  const std::string_view nearest = nearestOf(word, words);
+  return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
 }
 
 std::string didYouMeanMetric(std::string_view path) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "advise/explain.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "base/text.h"
 #include "classify/own_rules.h"
@@ -94,11 +96,16 @@ int explainRules(const std::string& file, const std::string& id) {
   return 0;
 }
 
-// "; did you mean 'x'?" by a slip of the keyboard or the part after the dot; "" where none is near.
+// "; did you mean 'x'?" where the word, or a word without a dot what follows that, is near.
 std::string meant(const std::string& word) {
-  for (const std::string_view id : explainedIds())
-    if (id.ends_with("." + word)) return "; did you mean '" + std::string(id) + "'?";
-  return didYouMean(word, explainedIds());
+  const auto ids = explainedIds();
+  if (word.find('.') != std::string::npos) return didYouMean(word, ids);
+  std::vector<std::string_view> parts;
+  for (const std::string_view id : ids) parts.push_back(id.substr(id.find('.') + 1));
+  const std::string_view part = nearestOf(word, parts);
+  const auto at = std::find(parts.begin(), parts.end(), part) - parts.begin();
+  return part.empty() ? ""
+                      : "; did you mean '" + std::string(ids[static_cast<std::size_t>(at)]) + "'?";
 }
 
 void listIds(FILE* out) {

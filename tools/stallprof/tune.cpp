@@ -45,7 +45,7 @@ class TuneCommand final : public TrialCommand {
     if (why.empty()) why = takeEarlier(kTuneDirectory);
     const auto model = loaderModel(read.value().trace, read.value().analyzed);
     const LoaderInfo* loader = model ? loaderAt(analysis, model->where) : nullptr;
-    if (why.empty() && (loader == nullptr || !loader->kind.starts_with("torch.")))
+    if (why.empty() && (loader == nullptr || loader->kind != kTorchLoader))
       why = "no DataLoader of PyTorch's is known to feed this training: there is nothing to tune";
     if (!why.empty()) return fail(why, kCannotTry);
     if (const Status made = makePlace(kTuneDirectory); !made.ok())

@@ -32,7 +32,7 @@ struct EpochSpan {
 // Batches of such a loader (tf.data) are made by threads of the trainer's process of which nothing
 // is known: neither PyTorch's workers nor the thread that asks for them.
 [[nodiscard]] inline bool madeByThreads(std::string_view kind) {
-  return !kind.empty() && kind != "torch.DataLoader";
+  return !kind.empty() && !kind.starts_with("torch.");
 }
 
 // Steps that the program annotated, on the trainer's thread (annotated_steps.h).

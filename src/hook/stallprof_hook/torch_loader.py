@@ -37,7 +37,7 @@ _CLASSES = 'DataLoader', '_SingleProcessDataLoaderIter', '_MultiProcessingDataLo
 _NEXT = '_BaseDataLoaderIter.__next__(self)'
 PARTS = table('torch_loader', *_CLASSES, _NEXT)
 
-_loaders = {}        # id(loader) -> (weak reference, number)
+_loaders = {}        # (id(loader), its workers) -> (weak reference, number); fastai takes single batches without
 _count = {'loader': 0, 'epoch': 0}
 
 
@@ -58,30 +58,34 @@ class _Epoch(native.Epoch):
 
 # ---- loaders ------------------------------------------------------------------------------------
 
+def _known(loader):
+    known = _loaders.get((id(loader), loader.num_workers))
+    return known if known is not None and known[0]() is loader else None
+
+
 def _number_of(loader):
     """The loader's number; one that came from elsewhere (unpickled) is announced here."""
-    known = _loaders.get(id(loader))
-    if known is None or known[0]() is not loader:
-        _announce_loader(loader)
-        known = _loaders[id(loader)]
-    return known[1]
+    return (_known(loader) or _announce_loader(loader))[1]
 
 
 def _announce_loader(loader):
-    key = id(loader)
+    key = id(loader), loader.num_workers
     _count['loader'] += 1
     number = _count['loader']
-    _loaders[key] = (weakref.ref(loader, lambda _: _loaders.pop(key, None)), number)
+    known = _loaders[key] = weakref.ref(loader, lambda _: _loaders.pop(key, None)), number
     events.announce('torch')
     batching, size = _batching(loader)
     file, line, library = events.user_call('torch', 'torchdata')
-    torch_replay.loader_made(number, loader, file, line)
-    put(events.LOADER_SEEN, now(), number, 'torch.DataLoader', batching, _start_method(loader),
-        type(_inner(loader).get('dataset', loader.dataset)).__qualname__, loader.num_workers,
+    inner = _inner(loader)
+    if not inner:   # fastai's is none that torch's constructor made, and its iter() goes around torch's iterators
+        torch_replay.loader_made(number, loader, file, line)
+    put(events.LOADER_SEEN, now(), number, 'torch.fastai' if inner else 'torch.DataLoader', batching,
+        _start_method(loader), type(inner.get('dataset', loader.dataset)).__qualname__, loader.num_workers,
         -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
         bool(loader.pin_memory), bool(loader.persistent_workers),
-        bool(loader.__dict__.get('in_order', True)), loader._dataset_kind == 1, file, line,
+        bool(loader.__dict__.get('in_order', True)), loader._dataset_kind == 1 and not inner, file, line,
         library)
+    return known
 
 
 def _inner(loader):
@@ -132,8 +136,7 @@ def _length(loader, size):
 
 
 def _loader_made(loader, args, result, succeeded):
-    if succeeded and not (id(loader) in _loaders and _loaders[id(loader)][0]() is loader) \
-            and PARTS.complete('settings', loader):
+    if succeeded and PARTS.complete('settings', loader) and _known(loader) is None:
         _announce_loader(loader)
 
 

@@ -530,14 +530,16 @@ class Fastai(Case):
                 _index_sampler, collate_fn, _get_shared_seed = range(99), staticmethod(list), staticmethod(int)
                 def __init__(self, workers): self.dataset, self.num_workers, self.d = self, workers, DataLoader()
                 def __iter__(self): return iter([[i] * 4 for i in range(3)])
-            for kind, workers in ((dataloader._SingleProcessDataLoaderIter, 0),
-                                  (dataloader._MultiProcessingDataLoaderIter, 1)):
-                for batch in kind(FakeLoader(workers)):
+            loader = FakeLoader(0)   # as for a single batch, where it has workers otherwise
+            for kind in dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter:
+                for batch in kind(loader):
                     Optimizer().step()
+                loader.num_workers = 1
             ''')], path_after=(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'fake'),))
         self.assertEqual((run.status, run.err, run.source), (0, '', []))
         self.assertEqual([f.end for f in run.fetch], [0, 0, 0, 1] * 2)
-        self.assertEqual([(l.dataset, l.batch_size, l.workers) for l in run.loader], [('tuple', 4, 0), ('tuple', 4, 1)])
+        self.assertEqual([(l.kind, l.dataset, l.batch_size, l.workers, l.iterable) for l in run.loader],
+                         [('torch.fastai', 'tuple', 4, 0, 0), ('torch.fastai', 'tuple', 4, 1, 0)])
         self.assertEqual((len(run.optimizer), {t.worker for t in run.task}), (6, {0}))
 
 

@@ -254,7 +254,7 @@ class Explain(Base):
             self.assertEqual(call("explain", name.decode()).returncode, 0, name)
 
     def test_a_slip_is_put_right(self):
-        for word in ("transform.too_few_worker", "too_few_workers", "transfrom.too_few_workers"):
+        for word in "transform.too_few_worker", "too_few_workers", "transfrom.too_few_workers", "to_few_workrs":
             text = self.fails(2, "did you mean 'transform.too_few_workers'", "explain", word, lines=0)
             self.assertIn("extract.small_files", text)
 
