@@ -27,6 +27,7 @@ ADAPTERS = {
     'keras.src.trainers.data_adapters.py_dataset_adapter': 'tf_settings',
     'keras.src.backend.tensorflow.trainer': 'tf_keras',
     'keras.src.backend.torch.trainer': 'tf_keras',
+    'keras.src.backend.jax.trainer': 'tf_keras',
     'tf_keras.src.engine.training': 'tf_keras',
     'keras.src.engine.training': 'tf_keras',
     'keras.engine.training': 'tf_keras',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Keras on TensorFlow (Keras 3, and 2 as tf_keras or inside older TensorFlows): Model.fit's steps,
-one call of train_function each; and Keras 3 on torch, whose batches torch_loader.py reports.
+one call of train_function each; and Keras 3 on JAX, and on torch, whose batches torch_loader.py reports.
 
 In fit the get-next is an operation of the step's graph: no Python call lasts as long as it does, and
 nothing of ours goes into a program's graph. So there are steps here, and no fetches; what the graph
@@ -8,17 +8,16 @@ waits for is seen from outside (src/sampler/perf/get_next_watch.h). With steps_p
 many steps, of which an epoch's last call may have fewer: as many as its data set says that are left, and
 where that says nothing all are counted.
 """
-import sys
 import threading
 
 from . import events
 from .events import Around, now, put
 from .parts import Part, Parts, path_of
-from .tf_steps import fitting
+from .tf_steps import backend, fitting
 
 PARTS = Parts('tf_keras', Part(
     'steps', 'the steps of Model.fit', any_of=True,
-    *(kind + '.make_train_function(self)' for kind in ('TensorFlowTrainer', 'TorchTrainer', 'Model'))))
+    *(kind + '.make_train_function(self)' for kind in ('TensorFlowTrainer', 'TorchTrainer', 'JAXTrainer', 'Model'))))
 
 _count = [0]
 _LEFT = '_stallprof_left'   # of an iterator: elements not yet taken; None: nobody knows
@@ -48,7 +47,7 @@ def _made(model, args, result, succeeded):
             put(events.OPTIMIZER_STEP, at, duration, number, _steps(model, args))
 
     around = model.__dict__['train_function'] = Around(function, begin, done)
-    events.announce(_framework())
+    events.announce(backend())
     return [around] if result is function else None   # Keras 2 keeps what this call returns
 
 
@@ -58,7 +57,7 @@ def _steps(model, args):
     if type(many) is not int:   # Keras 2: a variable, of which each call sets how many it makes
         variable = getattr(model, '_steps_per_execution', None)
         return max(1, int(variable.numpy())) if hasattr(variable, 'numpy') else 1
-    own = getattr(args[0], '__dict__', None) if args else None
+    own = getattr(args[-1], '__dict__', None) if args else None   # the iterator; on JAX behind the state
     if many < 2:
         return 1
     if own is None:
@@ -78,7 +77,3 @@ def _length(dataset):
     except Exception:   # one that is spread over devices, or of a kind we do not know
         return None
     return length if length > 0 else None   # endless, or not known
-
-
-def _framework():
-    return 'tensorflow' if 'tensorflow' in sys.modules else 'torch'

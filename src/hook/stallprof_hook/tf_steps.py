@@ -56,7 +56,7 @@ def _apply_begins(args, kwargs):
 
 def _apply_done(token, args, result, succeeded):
     at, thread = _applying.end(token), threading.get_ident()
-    if at is None or not succeeded or thread in fitting or _backend() != 'tensorflow':
+    if at is None or not succeeded or thread in fitting or backend() != 'tensorflow':
         return
     if _eagerly():
         put(events.OPTIMIZER_STEP, at, now() - at, _number_of(args[0], _optimizers))
@@ -71,7 +71,7 @@ def _traces(thread):
     return _traced.get(thread, 0), _traced.get(None, 0)
 
 
-def _backend():
+def backend():
     """Of Keras 3; before it there was TensorFlow alone."""
     config = sys.modules.get('keras.src.backend.config')
     return getattr(config, '_BACKEND', 'tensorflow')

@@ -138,6 +138,14 @@ class Keras(unittest.TestCase):
     ''')
         self.assertEqual((run.out, len(run.optimizer)), ('None\n', 1))
 
+    def test_fit_on_jax_has_its_steps_too(self):
+        run = script('''\
+    from keras.src.backend.jax.trainer import JAXTrainer
+    JAXTrainer().fit(5)
+    ''')
+        self.assertEqual([(o.optimizer, o.steps) for o in run.optimizer], [(1, 1)] * 5)
+        self.assertEqual([f.name for f in run.framework], ['jax'])
+
     def test_keras_2_keeps_what_the_call_returns(self):
         run = script('''\
     from keras.src.engine.training import Model

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+_BACKEND = 'jax'   # imported by the fake of that backend alone
