@@ -187,6 +187,31 @@ TEST_CASE("a file is reported at most once a second, with the samples since") {
   CHECK(seen[2].size == 100);
 }
 
+namespace {
+
+// What process 100 of a machine has open.
+class OpenFilesOf {
+ public:
+  explicit OpenFilesOf(const Machine& machine)
+      : classifier_(machine.root(), mounts_),
+        log_(mounts_),
+        open_(machine.root(), classifier_, log_),
+        tree_(machine.root(), 100) {
+    tree_.sample(kSecond, list);
+  }
+  void sample(Nanos now) { open_.sample(tree_, now, list); }
+  EventList list;
+
+ private:
+  Mounts mounts_{"/nonexistent"};
+  FdClassifier classifier_;
+  FileLog log_;
+  OpenFiles open_;
+  ProcessTree tree_;
+};
+
+}  // namespace
+
 TEST_CASE("files held open are reported though nobody waits for them, write-only ones are not") {
   Machine machine;
   machine.process({100, 1, "python3"});
@@ -197,14 +222,9 @@ TEST_CASE("files held open are reported though nobody waits for them, write-only
   machine.link("proc/100/fd/4", machine.root() + "/log.txt");
   machine.file("proc/100/fdinfo/4", "pos:\t1\nflags:\t0102001\n");
   machine.link("proc/100/fd/5", "pipe:[7]");
-  Mounts mounts("/nonexistent");
-  FdClassifier classifier(machine.root(), mounts);
-  FileLog log(mounts);
-  OpenFiles open(machine.root(), classifier, log);
-  EventList list;
-  ProcessTree tree(machine.root(), 100);
-  tree.sample(kSecond, list);
-  open.sample(tree, kSecond, list);
+  OpenFilesOf job(machine);
+  job.sample(kSecond);
+  const EventList& list = job.list;
   const auto seen = list.only<FileSeen>();
   CHECK(list.text(seen.path) == machine.root() + "/train.tar");
   CHECK(seen.offset == 512);
@@ -216,21 +236,15 @@ TEST_CASE("descriptors are listed the less often the more of them there are") {
   Machine machine;
   machine.process({100, 1, "python3"});
   for (int fd = 3; fd < 1503; ++fd) machine.link("proc/100/fd/" + std::to_string(fd), "pipe:[7]");
-  Mounts mounts("/nonexistent");
-  FdClassifier classifier(machine.root(), mounts);
-  FileLog log(mounts);
-  OpenFiles open(machine.root(), classifier, log);
-  EventList list;
-  ProcessTree tree(machine.root(), 100);
-  tree.sample(kSecond, list);
-  open.sample(tree, kSecond, list);
+  OpenFilesOf job(machine);
+  job.sample(kSecond);
   machine.file("train.tar", "x");
   machine.link("proc/100/fd/5000", machine.root() + "/train.tar");
   machine.file("proc/100/fdinfo/5000", "pos:\t0\nflags:\t0100000\n");
-  open.sample(tree, 2 * kSecond, list);
-  CHECK(list.all<FileSeen>().empty());
-  open.sample(tree, 3 * kSecond, list);
-  CHECK(list.all<FileSeen>().size() == 1);
+  job.sample(2 * kSecond);
+  CHECK(job.list.all<FileSeen>().empty());
+  job.sample(3 * kSecond);
+  CHECK(job.list.all<FileSeen>().size() == 1);
 }
 
 TEST_CASE("files that are held open in very many directories take no memory in the end") {
