@@ -57,9 +57,9 @@ def _steps(model, args):
     if type(many) is not int:   # Keras 2: a variable, of which each call sets how many it makes
         variable = getattr(model, '_steps_per_execution', None)
         return max(1, int(variable.numpy())) if hasattr(variable, 'numpy') else 1
-    own = getattr(args[-1], '__dict__', None) if args else None   # the iterator; on JAX behind the state
     if many < 2:
         return 1
+    own = getattr(args[-1], '__dict__', None) if args else None   # the iterator; on JAX behind the state
     if own is None:
         return many
     if _LEFT not in own:
