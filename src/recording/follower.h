@@ -9,8 +9,7 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "event/strings.h"
-#include "recording/format/decode.h"
-#include "recording/format/frame_scanner.h"
+#include "recording/format/segment_decoder.h"
 #include "recording/manifest.h"
 
 namespace stallprof {

@@ -15,9 +15,8 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "recording/format/decode.h"
 #include "recording/format/format.h"
-#include "recording/format/frame_scanner.h"
+#include "recording/format/segment_decoder.h"
 
 namespace stallprof {
 namespace {

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "recording/format/encode.h"
 #include "recording/format/segment_encoder.h"
 #include "recording/segment_file.h"
 #include "recording/sync_thread.h"

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "event/strings.h"
-#include "recording/format/encode.h"
+#include "recording/format/segment_encoder.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The payload of an events frame, as if its checksum held.
-#include "recording/format/decode.h"
-
 #include <cstdint>
 #include <cstdlib>
+
+#include "recording/format/segment_decoder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stallprof;

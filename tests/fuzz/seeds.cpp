@@ -7,8 +7,8 @@
 
 #include "activity_writer.h"
 #include "recording/activity/activity_area.h"
-#include "recording/format/decode.h"
 #include "recording/format/format.h"
+#include "recording/format/segment_decoder.h"
 #include "ring_writer.h"
 #include "sample_events.h"
 #include "tests/catch.h"

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,13 @@
 #include "event/strings.h"
 
 namespace stallprof {
+
+// Appends records to a frame's payload (FORMAT.md, "Records"). `out` is reused frame after frame,
+// so encoding allocates nothing once it has grown. `previous` is the `at` of the record before in
+// this frame, 0 for the first. `localStrings[id - 1]` is a string's number in this segment.
+void encodeEvent(const Event& event, Nanos previous, std::span<const std::uint32_t> localStrings,
+                 std::string& out);
+void encodeString(std::uint32_t local, std::string_view text, std::string& out);
 
 // Encodes events into frame payloads such that each segment can be read alone: a string is defined
 // and a process, thread or stack announced before its first use in the segment. Knows nothing of

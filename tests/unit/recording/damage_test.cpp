@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "recording/format/encode.h"
 #include "recording/format/format.h"
+#include "recording/format/segment_encoder.h"
 #include "sample_events.h"
 #include "temporary_directory.h"
 #include "tests/catch.h"

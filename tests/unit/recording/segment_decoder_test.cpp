@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/format/frame_scanner.h"
+#include "recording/format/segment_decoder.h"
 
 #include <algorithm>
 
