@@ -132,9 +132,11 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& timelin
   return steps;
 }
 
-// Those whose steps count in this part, and those that took its time.
+// Those whose steps count in this part, and those that took its time. An evaluation is of the part
+// that it begins in, none ends in it; its iterator may be made long before.
 bool inPart(const EpochSpan& epoch, const CountedBefore& before, Nanos end) {
-  return epoch.iterator < end && (before.until == Nanos::zero() || epoch.end > before.windowEnd);
+  return (epoch.evaluation ? epoch.begin : epoch.iterator) < end &&
+         (before.until == Nanos::zero() || epoch.end > before.windowEnd);
 }
 
 std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timeline,

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "analysis/blame/attribution.h"
 #include "base/add_members.h"
@@ -144,12 +145,13 @@ void join(DeviceFacts& all, DeviceFacts&& part) {
   join(all.copySite, part.copySite);
 }
 
+// An evaluation lies in one part: no part ends in it. One iterator may serve several.
 void joinEpochs(std::vector<Epoch>& all, std::vector<Epoch>&& part) {
   joinBy(
-      all, std::move(part), [](const Epoch& p) { return p.epoch; },
+      all, std::move(part),
+      [](const Epoch& p) { return std::pair(p.epoch, p.evaluation ? p.begin : Nanos{}); },
       [](Epoch& to, const Epoch& from) {
         to.end = std::max(to.end, from.end);
-        to.evaluation = from.evaluation;
         to.whole = from.whole;
         to.steps += from.steps;
         to.wait += from.wait;

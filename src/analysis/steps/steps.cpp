@@ -20,11 +20,21 @@ const Timed<OptimizerStep>* updateOf(const TrainerTimeline& timeline, const Epoc
                             withinItself ? epoch.end : timeline.nextEpoch(index, epoch.end));
 }
 
-void findEvaluation(TrainerTimeline& timeline) {
+// An epoch from eval() to train() is evaluation whatever follows it: where the training's own
+// loader is not seen, that is an update. One batch that is fetched there may be to train on.
+void findEvaluation(const Trace& trace, TrainerTimeline& timeline) {
   if (timeline.updates.empty() && !timeline.before.updates) return;
-  for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i)
-    timeline.epochs[i].evaluation =
-        !timeline.epochs[i].fetches.empty() && !updateOf(timeline, timeline.epochs[i], i);
+  Intervals modes;
+  for (const auto* span : timeline.spans)
+    if (isEvaluation(trace, span->data)) modes.push_back(intervalOf(span));
+  modes = joined(std::move(modes));
+  for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i) {
+    EpochSpan& epoch = timeline.epochs[i];
+    const bool inMode = (epoch.ended || epoch.fetches.size() > 1) &&
+                        containsAny(modes, epoch.begin) &&
+                        lengthIn(modes, {epoch.begin, epoch.end}) == epoch.end - epoch.begin;
+    epoch.evaluation = !epoch.fetches.empty() && (inMode || !updateOf(timeline, epoch, i));
+  }
 }
 
 // Loaders by the number of their training fetches, most first; of equals the one used first.
@@ -172,7 +182,7 @@ std::size_t warmupOf(const StepPlan& plan) {
 }  // namespace
 
 StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
-  findEvaluation(timeline);
+  findEvaluation(trace, timeline);
   countEpochs(timeline);
   StepPlan plan;
   const auto take = [&](std::vector<StepSpan> steps, StepSource source, bool annotated) {

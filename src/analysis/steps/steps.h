@@ -26,8 +26,8 @@ struct StepPlan {
 // Marks each epoch of `timeline` as evaluation and as counted, then lists the steps: of the first
 // of marks and mapped ranges, a known loader, ranges named as steps, a known optimizer, the order
 // of the annotated phases, the loop of the stacks, the cadence of launches.
-//  - Evaluation: no optimizer step from its first fetch on until something else is fetched, in a
-//    process that has some.
+//  - Evaluation: no optimizer step from its first fetch on until something else is fetched, or all
+//    of it from eval() to train(), in a process that has optimizer steps.
 //  - Counted: the training epochs of the loader with most training fetches, and of other loaders
 //    where they do not overlap (a loader recreated for each fold or epoch). What overlaps is
 //    zipped with it, be it the same loader again.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/steps/annotated_steps.h"
 
@@ -41,11 +42,66 @@ void readOptimizer(const Trace& trace, TrainerTimeline& timeline) {
     if (alone.count(step->data.optimizer) != 0) timeline.stepping.push_back(step);
 }
 
+std::uint64_t nameOf(const Fetch& fetch) { return std::uint64_t{fetch.loader} << 32 | fetch.epoch; }
+
+// Fetches of one iterator that no other's lie between: of indices [first, end).
+struct Pass {
+  std::size_t first = 0, end = 0;
+};
+
+// Passes that update nothing, each of two batches at least but for the last, which may be cut off;
+// between two of them other loaders' batches and updates. What is zipped has shorter passes, or
+// more of them. An update that follows is of the batch fetched before the pass, where that has had
+// none.
+bool evaluate(const TrainerTimeline& timeline, const std::vector<Pass>& passes) {
+  constexpr std::size_t kBetween = 4;  // fetches, fewer than of any epoch worth an evaluation
+  const auto begin = [&](std::size_t fetch) {
+    return fetch < timeline.fetches.size() ? timeline.fetches[fetch]->at : Nanos::max();
+  };
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const Pass& pass = passes[i];
+    const bool owed =
+        pass.first > 0 && !timeline.firstStep(begin(pass.first - 1), begin(pass.first));
+    const Nanos until = owed ? timeline.fetches[pass.end - 1]->end() : begin(pass.end);
+    if (timeline.firstStep(begin(pass.first), until)) return false;
+    if (i + 1 == passes.size()) break;
+    const std::size_t next = passes[i + 1].first;
+    const auto* update = timeline.firstStep(begin(pass.end), begin(next));
+    if (pass.end - pass.first < 2 || next - pass.end < kBetween || !update ||
+        update == timeline.lastStep(begin(pass.end), begin(next)))
+      return false;
+  }
+  return true;
+}
+
+// The iterators that serve every evaluation of the run, as InfiniteDataLoader (ultralytics) and
+// MultiEpochsDataLoader (timm) do: each of their passes is an epoch.
+std::set<std::uint64_t> evaluatingForever(const TrainerTimeline& timeline) {
+  std::map<std::uint64_t, std::vector<Pass>> passes;
+  std::vector<Pass>* current = nullptr;
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < timeline.fetches.size(); ++i) {
+    const std::uint64_t name = nameOf(timeline.fetches[i]->data);
+    if (name != std::exchange(before, name) || !current) {
+      current = &passes[name];
+      current->push_back({i, i});
+    }
+    current->back().end = i + 1;
+  }
+  std::set<std::uint64_t> found;
+  for (const auto& [name, of] : passes)
+    if (of.size() > 1 && evaluate(timeline, of)) found.insert(name);
+  return found;
+}
+
 void readEpochs(TrainerTimeline& timeline) {
+  const std::set<std::uint64_t> forever = evaluatingForever(timeline);
   std::unordered_map<std::uint64_t, std::uint32_t> known;
+  std::uint64_t before = 0;
   for (std::uint32_t i = 0; i < timeline.fetches.size(); ++i) {
     const Timed<Fetch>& fetch = *timeline.fetches[i];
-    const std::uint64_t name = std::uint64_t{fetch.data.loader} << 32 | fetch.data.epoch;
+    const std::uint64_t name = nameOf(fetch.data);
+    if (name != std::exchange(before, name) && forever.count(name) != 0) known.erase(name);
     const auto [at, isNew] = known.try_emplace(name, timeline.epochs.size());
     if (isNew) {
       EpochSpan& epoch = timeline.epochs.emplace_back();

@@ -25,7 +25,7 @@ struct EpochSpan {
   bool reused = false;      // the workers were there already
   bool hasWorkers = false;  // batches come from worker processes
   bool byThreads = false;   // batches come from threads that cannot be distinguished: madeByThreads
-  bool evaluation = false;  // no optimizer step, in a process that has some
+  bool evaluation = false;  // steps.h
   bool counted = false;     // its batches are steps
 };
 

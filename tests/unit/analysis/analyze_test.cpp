@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/analyze.h"
-
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace stallprof::test;

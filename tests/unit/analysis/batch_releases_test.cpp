@@ -4,9 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace stallprof::test;

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace stallprof::test;

@@ -2,9 +2,7 @@
 // periodic.evaluation of a loop of the program's own: from eval() to train().
 #include <cmath>
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/analyze.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/classify/stacks.h"
 
 using namespace stallprof;

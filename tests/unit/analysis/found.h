@@ -3,8 +3,11 @@
 
 #include <string_view>
 
-#include "analysis/facts/analysis.h"
+#include "analysis/analyze.h"
+#include "tests/unit/analysis/near.h"
+#include "tests/unit/analysis/text_trace.h"
 
+// What the analysis of a trace as text found.
 namespace stallprof::test {
 
 // Null where the finding did not fire.

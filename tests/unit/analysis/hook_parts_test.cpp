@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/facts/hook_parts.h"
 
-#include "analysis/analyze.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace stallprof::test;

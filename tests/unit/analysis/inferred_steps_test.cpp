@@ -4,8 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/analyze.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 #include "tests/unit/classify/stacks.h"
 
 using namespace stallprof;

@@ -6,8 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "analysis/analyze.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace stallprof::test;

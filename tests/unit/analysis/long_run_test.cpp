@@ -14,6 +14,7 @@ namespace {
 
 constexpr Nanos kBegin = 100s;
 constexpr int kPass = 2500;                        // steps
+constexpr std::uint32_t kForever = 1000;           // epoch of an iterator for all evaluations
 constexpr int kSlowest = 3210;                     // stands for nine seconds
 constexpr std::size_t kRows = 6000, kHeld = 6144;  // with 2,048 at each end
 
@@ -41,11 +42,11 @@ class Events {
 
 struct Shape {
   int steps = 20'000;
-  int ranks = 1;       // that train side by side, a process each
-  int accumulate = 1;  // batches an update
-  bool loader = true;  // false: nothing but an optimizer
-  bool evaluates = false;
-  bool device = false;  // traced for one second in four
+  int ranks = 1;                                // that train side by side, a process each
+  int accumulate = 1;                           // batches an update
+  bool loader = true;                           // false: nothing but an optimizer
+  bool evaluates = false, oneIterator = false;  // the second: for all of its evaluations
+  bool device = false;                          // traced for one second in four
 };
 
 // Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, a pass every
@@ -73,6 +74,8 @@ class Rank {
     loader.workers = 0;
     loader.prefetch = -1;
     if (shape_.evaluates) out_.take({kBegin, loader});
+    if (shape_.oneIterator)
+      out_.take({kBegin, IteratorBegin{thread(), 2, kForever, 999, 1ms, 1ms, false}});
   }
 
   void step(int number) {
@@ -106,10 +109,11 @@ class Rank {
 
   void epoch(bool evaluate) {
     if (evaluate && shape_.evaluates) {
-      ++epoch_;
-      out_.take({at_, IteratorBegin{thread(), 2, epoch_, key(), 1ms, 1ms, false}});
+      const std::uint32_t epoch = shape_.oneIterator ? kForever : ++epoch_;
+      if (!shape_.oneIterator)
+        out_.take({at_, IteratorBegin{thread(), 2, epoch, key(), 1ms, 1ms, false}});
       for (int i = 0; i < 100; ++i, at_ += 8ms)
-        out_.take({at_ + 1ms, Fetch{thread(), 2, epoch_, 5ms, 4ms, i, -1, 0, false, {}}});
+        out_.take({at_ + 1ms, Fetch{thread(), 2, epoch, 5ms, 4ms, i, -1, 0, false, {}}});
     }
     ++epoch_;
     out_.take({at_, IteratorBegin{thread(), 1, epoch_, key(), 5ms, 1ms, epoch_ > 1}});
@@ -260,6 +264,7 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
   SECTION("accumulated gradients") { shape.accumulate = 4; }
   SECTION("no loader") { shape.loader = false; }
   SECTION("evaluation") { shape.evaluates = true; }
+  SECTION("evaluation by one iterator") { shape.evaluates = shape.oneIterator = true; }
   SECTION("a device") { shape.device = true; }
   const RunRead whole = read(shape, false), parts = read(shape, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
@@ -284,6 +289,7 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
   CHECK(idsOf(b) == idsOf(a));
   CHECK(b.verdict.boundBy == a.verdict.boundBy);
   CHECK(b.epochs.size() == a.epochs.size());
+  CHECK(parts.analyzed.trainer.epochs.size() == whole.analyzed.trainer.epochs.size());
   CHECK(b.device.has_value() == a.device.has_value());
   CHECK(parts.analyzed.trainer.joined.steps > 13'000);
 }

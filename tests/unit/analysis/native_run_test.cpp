@@ -3,10 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/analyze.h"
-#include "tests/catch.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using stallprof::test::near;

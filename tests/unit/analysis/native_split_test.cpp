@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decompression inside a call that reads is transform, as far as native samples show it.
-#include "analysis/analyze.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using stallprof::test::near3;

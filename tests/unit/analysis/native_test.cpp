@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/analyze.h"
 #include "analysis/describe/describe.h"
 #include "analysis/describe/resources.h"
-#include "tests/catch.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/own_phases.h"
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using stallprof::test::near2;

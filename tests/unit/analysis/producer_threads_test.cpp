@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/producer_threads.h"
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
@@ -219,8 +216,33 @@ TEST_CASE("a process that the program starts itself makes the data that the trai
   };
   CHECK(near3(phases(" parent=1").transform, 0.6));
   CHECK(near3(phases("").load, 0.6));  // a process of somebody else's
-  // A loader's worker, whose batches the hook follows.
-  CHECK(near3(phases(" parent=1", "500ms worker thread=2 key=9 worker=0 workers=1\n").load, 0.6));
+  // The worker of a loader: another thread reads it and hands its batches over, or the trainer
+  // itself (here an evaluation, at the end), and the hook follows them.
+  const std::string worker = "500ms worker thread=2 key=9 worker=0 workers=1\n";
+  CHECK(near3(phases(" parent=1", worker).transform, 0.6));
+  const auto own = [](const std::string& key) {
+    return "20500ms iterator thread=1 loader=1 epoch=1 duration=1ms key=" + key +
+           "\n20510ms fetch thread=1 loader=1 epoch=1 duration=1ms batch=0 worker=0\n";
+  };
+  CHECK(near3(phases(" parent=1", worker + own("9")).load, 0.6));
+  CHECK(near3(phases(" parent=1", worker + own("8")).transform, 0.6));
+}
+
+TEST_CASE("threads and workers that live for one of many epochs make its data") {
+  // As the first case, by twenty threads one after another, for ten steps each.
+  std::string text = kThreads + trainer();
+  for (int i = 0; i < 20; ++i) {
+    const std::string thread = std::to_string(i + 3), at = std::to_string(1000 * i);
+    text +=
+        at + "ms thread thread=" + thread + " process=1 tid=" + thread + "00 name=\"python3\"\n";
+    text += "repeat 10 every 100ms\n" + at + "ms slice thread=" + thread +
+            " duration=60ms samples=6 run=60ms wait=running\n" + std::to_string(1000 * i + 10) +
+            "ms stack_slice thread=" + thread + " duration=50ms samples=6 stack=6\nend\n" +
+            std::to_string(1000 * i + 990) + "ms thread_gone thread=" + thread + "\n";
+  }
+  const Analysis a = analyze(test::traceOf(text));
+  REQUIRE(a.breakdown.blame.has_value());
+  CHECK(near3(a.breakdown.blame->transform, 0.6));
 }
 
 TEST_CASE("in a queue's get a thread that runs, or waits to, is still waiting for its batch") {

@@ -2,10 +2,8 @@
 // compute.recompilation: what is compiled again and again, by the hook's spans or by samples.
 #include <cmath>
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/sample_text.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using stallprof::test::sample;

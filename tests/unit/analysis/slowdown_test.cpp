@@ -2,11 +2,10 @@
 #include <cmath>
 #include <functional>
 
-#include "analysis/analyze.h"
 #include "analysis/describe/describe.h"
 #include "base/splitmix64.h"
 #include "sampler/pause_schedule.h"
-#include "tests/unit/analysis/text_trace.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;

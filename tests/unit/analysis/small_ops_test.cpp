@@ -2,9 +2,7 @@
 // compute.small_ops: what PyTorch does for each operator, by native samples of the training thread.
 #include <cmath>
 
-#include "analysis/analyze.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/stacks.h"
 
-#include "analysis/analyze.h"
 #include "analysis/blame/facts_accumulator.h"
 #include "analysis/blame/samples/refine.h"
 #include "tests/unit/analysis/found.h"
-#include "tests/unit/analysis/near.h"
-#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;

@@ -95,6 +95,59 @@ TEST_CASE("a pass whose batches nobody saw is no evaluation") {
   CHECK(planned.count() == 20);
 }
 
+TEST_CASE(
+    "a pass from eval() to train() is evaluation, though the next fetch comes after many updates") {
+  std::string updates;
+  for (const std::string at : {"1", "2", "3"})
+    updates +=
+        "repeat 8 every 100ms\n" + at + "150ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+  const auto unseenTraining = [&](const std::string& span) {
+    return Planned(
+        "repeat 3 every 1s\n"
+        "1s fetch thread=1 loader=1 epoch=1+1*i duration=20ms batch=0\n"
+        "1050ms fetch thread=1 loader=1 epoch=1+1*i duration=20ms batch=1\n"
+        "1100ms fetch thread=1 loader=1 epoch=1+1*i duration=1ms end=1\n" +
+        span + "end\n" + updates);
+  };
+  const Planned planned = unseenTraining(
+      "990ms span thread=1 duration=120ms phase=periodic source=hook name=\"evaluation\"\n");
+  REQUIRE(planned.timeline.epochs.size() == 3);
+  for (const EpochSpan& epoch : planned.timeline.epochs) CHECK(epoch.evaluation);
+  planned.checkUpdates(24);
+  // Only a part of it, or a checkpoint: what follows may be the update of all its batches.
+  for (const std::string span :
+       {"990ms span thread=1 duration=50ms phase=periodic source=hook name=\"evaluation\"\n",
+        "990ms span thread=1 duration=120ms phase=periodic source=hook name=\"save\"\n"}) {
+    const Planned training = unseenTraining(span);
+    CHECK(!training.timeline.epochs.at(0).evaluation);
+    CHECK(training.plan.source == StepSource::kHook);
+  }
+}
+
+TEST_CASE("one batch fetched between eval() and train() may be to train on") {
+  const Planned planned(
+      "repeat 10 every 100ms\n"
+      "1s fetch thread=1 loader=1 epoch=1+1*i duration=20ms batch=0\n"
+      "990ms span thread=1 duration=40ms phase=periodic source=hook name=\"evaluation\"\n"
+      "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  CHECK(planned.count() == 10);
+  CHECK(planned.plan.source == StepSource::kHook);
+}
+
+TEST_CASE("one iterator that serves every evaluation, beside one that serves the whole training") {
+  std::string text;
+  for (const int begin : {1, 3, 5})
+    text += "repeat 10 every 100ms\n" + std::to_string(begin) +
+            "000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0\n" +
+            std::to_string(begin) +
+            "080ms optimizer thread=1 duration=5ms optimizer=1\nend\nrepeat 5 every 50ms\n" +
+            std::to_string(begin + 1) +
+            "000ms fetch thread=1 loader=2 epoch=2 duration=20ms batch=0\nend\n";
+  const Planned planned(text);
+  CHECK(planned.count() == 30);
+  for (const EpochSpan& epoch : planned.timeline.epochs) CHECK(epoch.evaluation == !epoch.counted);
+}
+
 TEST_CASE("evaluation left by break is evaluation: the next update is the training's") {
   const Planned planned(
       "repeat 2 every 10ms\n500ms fetch thread=1 loader=2 epoch=9 batch=0+1*i\nend\n" +

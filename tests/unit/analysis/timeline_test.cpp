@@ -77,6 +77,35 @@ TEST_CASE("an iterator gives its pass a key and a beginning; one that cannot be 
   }
 }
 
+TEST_CASE("one iterator for every evaluation: each pass is an epoch") {
+  // Thrice `steps` batches of one loader, then `batches` of the other.
+  const auto passes = [](int steps, int batches, bool updates = true) {
+    std::string text;
+    for (const std::string at : {"1", "2", "3"}) {
+      text += "repeat " + std::to_string(steps) + " every 50ms\n" + at +
+              "000ms fetch thread=1 loader=1 epoch=1 duration=5ms batch=0\n";
+      if (updates) text += at + "040ms optimizer thread=1 duration=5ms optimizer=1\n";
+      text += "end\nrepeat " + std::to_string(batches) + " every 50ms\n" + at +
+              "600ms fetch thread=1 loader=2 epoch=2 duration=5ms batch=0\nend\n";
+    }
+    return Read(text).timeline.epochs;
+  };
+  const std::vector<EpochSpan> epochs = passes(8, 4);
+  REQUIRE(epochs.size() == 4);
+  CHECK(epochs[0].fetches.size() == 24);
+  for (const std::size_t i : {1u, 2u, 3u}) {
+    const Nanos begin = std::chrono::seconds(i) + 600ms;
+    CHECK(epochs[i].loader == 2);
+    CHECK(epochs[i].begin == begin);
+    CHECK(epochs[i].end == begin + 155ms);
+    CHECK(epochs[i].fetches.size() == 4);
+    CHECK(epochs[i].firstFetch == 12 * i - 4);
+  }
+  CHECK(passes(3, 4).size() == 2);         // a few of one loader, a few of the other, updates
+  CHECK(passes(8, 1).size() == 2);         // a batch of another kind now and then
+  CHECK(passes(8, 4, false).size() == 2);  // nothing is trained
+}
+
 TEST_CASE("whether a loader has workers its settings say, or else its batches") {
   const Read read(
       "0 loader process=1 loader=1 workers=2\n"

@@ -17,7 +17,7 @@ constexpr double kWorksAllAlong = 0.80;   // of its sleeping: more than who is m
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
-constexpr double kMinWaiting = 0.01;      // of the interval: nobody is waited for
+constexpr double kMinWaiting = 0.01;      // of the interval, or a life: nobody is waited for
 constexpr std::string_view kCompiledPool = "tf_XLA";  // how XLA on a CPU names its threads
 constexpr int kMaxDepth = 8;  // of processes: a launcher's shells, a fork server
 
@@ -66,9 +66,9 @@ class Finder {
       inspectProducer(id, running);
     };
     for (const ThreadId id : trace_.process(timeline_.who.process).threads)
-      if (id != timeline_.who.thread && (waitedFor ? works(id, waiting) : waitsForRoom(id)))
+      if (id != timeline_.who.thread && (waitedFor ? works(id, kWorksMeanwhile) : waitsForRoom(id)))
         take(id);
-    if (waitedFor) takeOthers(waiting, take);
+    if (waitedFor) takeOthers(take);
     if (!found_.found() && !waitedFor) takePolled(take);
     if (running.all.samples >= kMinSamples) {
       found_.cpuExtract = running.ratio(Phase::kExtract);
@@ -111,21 +111,34 @@ class Finder {
     if (seconds(asleep) < kMinWaiting * seconds(end_ - begin_)) return;
     for (const ThreadId id : trace_.process(timeline_.who.process).threads)
       if (id != timeline_.who.thread && !trace_.thread(id).stacks.empty() &&
-          works(id, asleep, kWorksAllAlong))
+          works(id, kWorksAllAlong))
         take(id);
     found_.polled = found_.found();
   }
 
-  // Python threads of processes that the trainer started, or that those did; not a loader's
-  // workers, of which the hook knows whose batches they make.
+  // Python threads of processes that the trainer started, or that those did; not the workers of a
+  // loader that it reads itself: the hook knows whose batches they make.
   template <class Take>
-  void takeOthers(Nanos waiting, Take&& take) {
-    std::set<ProcessId> workers;
-    for (const auto& row : trace_.workers) workers.insert(trace_.thread(row.data.thread).process);
+  void takeOthers(Take&& take) {
+    const std::set<ProcessId> own = ownWorkers();
     for (const ProcessLife& process : trace_.processes)
-      if (below(process) && !workers.contains(process.id))
+      if (below(process) && !own.contains(process.id))
         for (const ThreadId id : process.threads)
-          if (!trace_.thread(id).stacks.empty() && works(id, waiting)) take(id);
+          if (!trace_.thread(id).stacks.empty() && works(id, kWorksMeanwhile)) take(id);
+  }
+
+  // Without those of loaders that another thread reads for it (BackgroundGenerator, MONAI's
+  // ThreadDataLoader).
+  [[nodiscard]] std::set<ProcessId> ownWorkers() const {
+    std::set<std::uint64_t> keys;
+    for (const EpochSpan& epoch : timeline_.epochs)
+      if (epoch.hasWorkers) keys.insert(epoch.key);
+    const bool unknown = keys.erase(0) > 0 && keys.empty();  // no iterator was seen
+    std::set<ProcessId> workers;
+    for (const auto& row : trace_.workers)
+      if (unknown || keys.contains(row.data.key))
+        workers.insert(trace_.thread(row.data.thread).process);
+    return workers;
   }
 
   [[nodiscard]] bool below(const ProcessLife& process) const {
@@ -137,10 +150,18 @@ class Finder {
     return false;
   }
 
-  [[nodiscard]] bool works(ThreadId id, Nanos waiting, double part = kWorksMeanwhile) const {
-    Nanos meanwhile{};
-    for (const Interval& wait : waits_) meanwhile += worked(observe(trace_.thread(id), wait));
-    return seconds(meanwhile) >= part * seconds(waiting);
+  // For `part` of the trainer's waiting in its life, which may be an epoch's.
+  [[nodiscard]] bool works(ThreadId id, double part) const {
+    const ThreadLife& thread = trace_.thread(id);
+    const Interval life{std::max(begin_, thread.seen), std::min(end_, thread.gone)};
+    Nanos waiting{}, meanwhile{};
+    divide(waits_, life, [&](const Interval& interval, const Interval* wait) {
+      if (!wait) return;
+      waiting += interval.length();
+      meanwhile += worked(observe(thread, interval));
+    });
+    return waiting > Nanos{} && seconds(waiting) >= kMinWaiting * seconds(life.length()) &&
+           seconds(meanwhile) >= part * seconds(waiting);
   }
 
   [[nodiscard]] bool waitsForRoom(ThreadId id) const {
@@ -233,7 +254,10 @@ Phase ProducerThreads::madeMeanwhile(const Trace& trace, const Interval& wait) c
 
 ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& wait) const {
   Observed all;
-  for (const ThreadId id : threads) all += observe(trace.thread(id), wait);
+  for (const ThreadId id : threads)
+    if (const ThreadLife& thread = trace.thread(id);
+        thread.seen < wait.end && thread.gone > wait.begin)
+      all += observe(thread, wait);
   const Nanos length = wait.length(), busy = worked(all);
   const double scale = busy > length ? seconds(length) / seconds(busy) : 1;
   Doing doing;

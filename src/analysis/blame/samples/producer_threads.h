@@ -34,9 +34,9 @@ class GetNexts {
   bool blind_ = false;
 };
 
-// Threads that make a trainer's data and are no loader's workers: a prefetch thread, a pool, the
-// threads of a loader that is native code, in the trainer's own process; and those of processes
-// that it started itself.
+// Threads that make a trainer's data and are no workers of a loader that it reads: a prefetch
+// thread, a pool, the threads of a loader that is native code, in the trainer's own process; and
+// those of processes that it started itself, workers of a loader that another thread reads too.
 //
 // They are those that work while the trainer's thread stands waiting for them: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
@@ -44,7 +44,7 @@ class GetNexts {
 // graph gets its next batch (GetNexts); where it never waits so, asleep at a line of the user's own
 // (polls), if they work nearly all of that time. Where it never waits, because they are ahead of
 // it, those that wait for room in a queue themselves. One that mostly computes by known rules, as a
-// forest's threads do, is none.
+// forest's threads do, is none. What lives for an epoch is judged by the waits of that time.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.
