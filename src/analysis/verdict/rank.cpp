@@ -320,6 +320,13 @@ std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool step
   return mixed ? "mixed" : first;
 }
 
+// What makes a loader's batches on a CPU transforms, unless stacks say that it reads: with few
+// samples of it nothing does. What the loop itself makes is known by samples.
+bool phaseByDefault(const Evidence& e, const Finding& first) {
+  return first.phase == Phase::kTransform && !e.trainer.withoutFetches() && !annotated(e) &&
+         e.trainer.stacks.makingRunning.all.samples < kEnoughWorkerSamples && e.inLoop == 0;
+}
+
 }  // namespace
 
 void rankFindings(std::vector<Finding>& findings) {
@@ -382,7 +389,8 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   v.tied = tiedRanks(findings, stepless);
   v.boundBy = boundBy(findings, anyFix, stepless);
   v.confidence = certainty(findings, v.tied, stepless);
-  if (e.unexplained() > kMaxUnexplained) v.confidence = std::min(v.confidence, Confidence::kMedium);
+  if (e.unexplained() > kMaxUnexplained || phaseByDefault(e, findings[0]))
+    v.confidence = std::min(v.confidence, Confidence::kMedium);
   if (pythonSeen(e)) v.healthy = !anyFix;
   return v;
 }

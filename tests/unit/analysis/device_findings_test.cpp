@@ -308,6 +308,7 @@ TEST_CASE("kernels that fill less than half of the device are too small") {
 TEST_CASE("without a timeline no confidence is above medium, and the report says why") {
   Training t{.workers = 1, .compute = 10, .waitTransform = 20, .batchCpu = 30};
   Facts f = factsOf(t);
+  f.trainer.stacks.makingRunning.add(Phase::kTransform, &f, 1, 100);
   CHECK(f.judge().verdict.confidence == Confidence::kHigh);
   f.trainer.device.seen = true;
   const Judgement j = f.judge();

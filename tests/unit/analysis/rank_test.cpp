@@ -261,6 +261,7 @@ TEST_CASE("what goes first by an assumption is not certain beside what takes mor
 
 TEST_CASE("what goes first as it is surer is no surer than what would gain more, but for a guess") {
   Judged j{Training{}};
+  j.facts.trainer.stacks.makingRunning.add(Phase::kTransform, &j, 1, 100);
   const auto confidence = [&](double speedup, Confidence of) {
     std::vector<Finding> list = {
         made("transform.in_process", Phase::kTransform, 1.35, Confidence::kHigh),
@@ -272,6 +273,19 @@ TEST_CASE("what goes first as it is surer is no surer than what would gain more,
   CHECK(confidence(1.5, Confidence::kMedium) == Confidence::kMedium);
   CHECK(confidence(1.36, Confidence::kMedium) == Confidence::kHigh);
   CHECK(confidence(2, Confidence::kLow) == Confidence::kHigh);
+}
+
+TEST_CASE("that batches are transformed, and not read, is no surer than a few samples of it") {
+  const auto confidence = [](double samples, Phase phase) {
+    Judged j{Training{}};
+    j.facts.trainer.stacks.makingRunning.add(Phase::kTransform, &j, 1, samples);
+    std::vector<Finding> one = {made("transform.in_process", phase, 1.35, Confidence::kHigh)};
+    return verdictOf(j.evidence, one).confidence;
+  };
+  CHECK(confidence(30, Phase::kTransform) == Confidence::kHigh);
+  CHECK(confidence(29, Phase::kTransform) == Confidence::kMedium);
+  CHECK(confidence(0, Phase::kTransform) == Confidence::kMedium);
+  CHECK(confidence(0, Phase::kExtract) == Confidence::kHigh);  // what it is blocked in says so
 }
 
 TEST_CASE("no fix of 5 %: compute.cpu_bound first, and healthy") {
