@@ -33,12 +33,35 @@ def made_before(count, sample):
     return lambda index: ready[index]
 
 
-def loader_of(count, sample, batch_size=32, epoch=100, **settings):
-    """An epoch has `epoch` batches at least, whatever the number of samples."""
+def loader_of(count, sample, batch_size=32, epoch=100, shared=True, **settings):
+    """An epoch has `epoch` batches at least, whatever the number of samples. `shared`: workers send tensors in shared
+    memory, as usual; else arrays through their pipe."""
     settings.update(corpus.OPTIONS.set)
     if settings.get("num_workers"):
         settings.setdefault("persistent_workers", True)
-    return DataLoader(Indexed(max(count, epoch * batch_size), count, sample), batch_size, **settings)
+    if not shared:
+        settings["collate_fn"] = arrays_of
+    loader = DataLoader(Indexed(max(count, epoch * batch_size), count, sample), batch_size, **settings)
+    return loader if shared else OfArrays(loader)
+
+
+def arrays_of(samples):
+    import numpy
+    return [numpy.stack([numpy.asarray(value) for value in field]) for field in zip(*samples)]
+
+
+class OfArrays:
+    """A loader's arrays as tensors."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __len__(self):
+        return len(self.loader)
+
+    def __iter__(self):
+        for batch in self.loader:
+            yield [torch.from_numpy(array) for array in batch]
 
 
 def learn_from(loss, optimizer):

@@ -13,6 +13,7 @@ from corpus_torch import loader_of, perceptron, train
 CAUSES = {
     "latency": ("extract", ["extract.remote_latency", "transform.too_few_workers"]),
     "one_worker": ("extract", ["extract.remote_latency", "transform.too_few_workers"], ["more_workers"]),
+    "shared_memory": ("load", ["load.ipc"]),
 }
 BODY = torch.randn(512).numpy().tobytes()
 DELAY = level(0.0002, 0.0005, 0.0015)
@@ -47,7 +48,8 @@ def main():
     sample.port = server.server_port
     serving = multiprocessing.Process(target=server.serve_forever, daemon=True)
     serving.start()
-    train(loader_of(512, sample, 16, num_workers=1 if has("one_worker") else 4), perceptron(512))
+    train(loader_of(512, sample, 16, shared=has("shared_memory"), num_workers=1 if has("one_worker") else 4),
+          perceptron(512))
     serving.terminate()
 
 

@@ -11,6 +11,7 @@ from corpus_torch import loader_of, made_before, perceptron, train
 CAUSES = {
     "decompress": ("transform", ["transform.too_few_workers", "transform.cpu_saturated", "transform.slow_op"]),
     "one_worker": ("transform", ["transform.too_few_workers"], ["more_workers"]),
+    "shared_memory": ("load", ["load.ipc"]),
 }
 COUNT, FEATURES = 512, 512
 
@@ -24,7 +25,7 @@ def main():
         values = numpy.frombuffer(zlib.decompress(packed[index % 32]), "i2")[::longer]
         return torch.from_numpy(values.astype("f4")), index % 10
 
-    train(loader_of(COUNT, sample if has("decompress") else made_before(COUNT, sample),
+    train(loader_of(COUNT, sample if has("decompress") else made_before(COUNT, sample), shared=has("shared_memory"),
                     num_workers=1 if has("one_worker") else 2), perceptron(FEATURES, 360))
 
 

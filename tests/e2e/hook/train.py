@@ -79,7 +79,8 @@ def main():
             optimizer.zero_grad()
             model(batch).mean().backward()
             optimizer.step()
-    json.dump({'waits': waits, 'total': total, 'torch': torch.__version__}, sys.stdout)
+    json.dump({'waits': waits, 'total': total, 'torch': torch.__version__, 'batches': len(waits), 'steps': len(waits)},
+              sys.stdout)
 
 
 if __name__ == '__main__':

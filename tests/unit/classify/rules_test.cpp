@@ -53,6 +53,10 @@ TEST_CASE("torch: loader internals, forward, backward, optimizer, saving") {
         Answer{"compute", "torch.backward"});
   CHECK(training({kSite + "torch/optim/optimizer.py Optimizer.profile_hook_step.<locals>.wrapper",
                   kSite + "torch/optim/sgd.py SGD.step"}) == Answer{"compute", "torch.optimizer"});
+  CHECK(
+      training({kSite + "torch/distributed/pipelining/schedules.py Schedule1F1B._step_microbatches",
+                kSite + "torch/distributed/pipelining/schedules.py _wait_batch_p2p"}) ==
+      Answer{"comm", "torch.pipeline_wait"});
   CHECK(training({kSite + "torch/serialization.py save", kSite + "torch/serialization.py _save",
                   kLib + "pickle.py _Pickler.save"}) == Answer{"periodic", "torch.save"});
   CHECK(training({kSite + "torch/serialization.py save"}, Wait::kFileWrite) ==
