@@ -15,8 +15,9 @@ const AdviceDefinition kUint8Batches{
 
 const AdviceDefinition kTensorsOnce{
     "tensors_once",
-    "Let collate_fn return one tensor a field (or numpy arrays) instead of lists of Python "
-    "objects, and build each tensor once."};
+    "Let collate_fn return one tensor a field instead of lists of Python objects, and build each "
+    "tensor once. Of batches under some 100 kB return NumPy arrays, and make tensors of them after "
+    "next(): those need no shared memory, which the training process has to ask the worker for."};
 
 constexpr double kMinReleased = 0.01;  // of the window: below it is what any memory costs
 
@@ -134,7 +135,8 @@ extern const FindingDefinition kIpc(
   prefetch of 1), are not counted. Where most of it is in the loader's sampler, which runs in
   the training process, the finding names that.)",
      .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
-- One tensor a field instead of lists of objects.
+- One tensor a field instead of lists of objects; of batches under some 100 kB one NumPy array,
+  made a tensor after next(): it needs no shared memory.
 - Smaller batches of larger parts: fewer objects to pickle.
 - num_workers=0, where a batch takes less time to make than to send: the model compares.)",
      .wrong = R"(the trainer is slow to wake because cores are short:
