@@ -12,10 +12,7 @@ using stallprof::test::traceOf;
 namespace {
 
 const std::string kProgram =
-    "0 process process=1 pid=100 comm=\"train\" exe=\"/opt/train\"\n"
-    "0 thread thread=1 process=1 tid=100 name=\"train\"\n"
-    "0 thread thread=2 process=1 tid=101 name=\"train\"\n"
-    "0 source source=\"native_samples\" state=full\n";
+    test::nativeProgram("train") + "0 thread thread=2 process=1 tid=101 name=\"train\"\n";
 
 std::string native(int thread, const std::string& file, const std::string& function, int samples) {
   return "0s native thread=" + std::to_string(thread) + " duration=10s file=\"" + file +

@@ -12,9 +12,7 @@ namespace {
 
 // A program without Python: 70 samples of its own, 20 of libc, 10 spinning in OpenMP.
 const std::string kSolver =
-    "0 process process=1 pid=100 comm=\"solve\" exe=\"/opt/solve\"\n"
-    "0 thread thread=1 process=1 tid=100 name=\"solve\"\n"
-    "0 source source=\"native_samples\" state=full\n"
+    test::nativeProgram("solve") +
     "0s native thread=1 duration=2s file=\"/opt/solve\" offset=4096 samples=60 "
     "function=\"_ZN5solve4stepEd\"\n"
     "0s native thread=1 duration=2s file=\"/opt/solve\" offset=8192 samples=10 function=\"setup\"\n"

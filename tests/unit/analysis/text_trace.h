@@ -35,4 +35,12 @@ inline const std::string kWorker =
     "0 process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
     "0 thread thread=2 process=2 tid=102 name=\"pt_data_worker\"\n";
 
+// A program without an interpreter, /opt/NAME, and its only thread, of which native code is
+// sampled.
+inline std::string nativeProgram(const std::string& name) {
+  return "0 process process=1 pid=100 comm=\"" + name + "\" exe=\"/opt/" + name +
+         "\"\n0 thread thread=1 process=1 tid=100 name=\"" + name +
+         "\"\n0 source source=\"native_samples\" state=full\n";
+}
+
 }  // namespace stallprof::test
