@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An update inside a function that torch.compile() traces: PyTorch 2.0 to 2.2 lack what newer ones ask with."""
+"""An update inside a function that torch.compile() traces: PyTorch 2.0 to 2.2 lack what newer ones ask with. It has to
+run as it does without the hook, which does not count what is compiled."""
 import json
 
 import torch
@@ -20,7 +21,7 @@ def main():
         optimizer.zero_grad()
         model(samples).sum().backward()
         step()
-    print(json.dumps({'steps': STEPS}))
+    print(json.dumps({}))
 
 
 if __name__ == '__main__':
