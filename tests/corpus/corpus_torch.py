@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the corpus' programs with PyTorch share: a model of some ten milliseconds a step, its loop, the loader."""
+import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -46,7 +47,6 @@ def loader_of(count, sample, batch_size=32, epoch=100, shared=True, **settings):
 
 
 def arrays_of(samples):
-    import numpy
     return [numpy.stack([numpy.asarray(value) for value in field]) for field in zip(*samples)]
 
 

@@ -5,22 +5,24 @@ import json
 
 import torch
 
-STEPS = 20
+STEPS, RATE = 20, 0.01
 
 
 def main():
     model = torch.nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
 
     @torch.compile(backend='eager')
     def step():
         optimizer.step()
 
-    samples = torch.randn(4, 8)
+    samples, before = torch.randn(4, 8), model.weight.detach().clone()
     for _ in range(STEPS):
         optimizer.zero_grad()
         model(samples).sum().backward()
         step()
+    # Of the sum of a linear model's outputs the gradient is the same in every step.
+    assert torch.allclose(model.weight, before - STEPS * RATE * samples.sum(0), atol=1e-4), 'not as many updates'
     print(json.dumps({}))
 
 
