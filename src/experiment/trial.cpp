@@ -87,11 +87,9 @@ void addCeiling(Analysis& a, const char* stage, double step, double base, std::s
 }
 
 void applyCeilings(const Trials& trials, Analysis& a) {
-  const Trial* first = !trials.trials.empty() ? &trials.trials[0]
-                       : trials.tuned         ? &trials.tuned->trial
-                                              : nullptr;
-  if (first == nullptr || first->base.empty()) return;
-  const double base = median(first->base);
+  const std::vector<double>* runs = trials.baseRuns();
+  if (runs == nullptr) return;
+  const double base = median(*runs);
   if (trials.drainStep) {
     const bool reads =
         a.breakdown.blame && a.breakdown.blame->extract > a.breakdown.blame->transform;
@@ -136,6 +134,13 @@ void applyTrials(const Trials& trials, Analysis& analysis) {
   for (const Trial& trial : trials.trials) any = applyTrial(trial, analysis) || any;
   applyCeilings(trials, analysis);
   if (any) rankVerified(analysis.findings, analysis.verdict);
+}
+
+const std::vector<double>* Trials::baseRuns() const {
+  const auto newest = std::find_if(trials.rbegin(), trials.rend(),
+                                   [](const Trial& trial) { return !trial.base.empty(); });
+  if (newest != trials.rend()) return &newest->base;
+  return tuned && !tuned->trial.base.empty() ? &tuned->trial.base : nullptr;
 }
 
 void settle(TunedTrial& tuned) {

@@ -56,6 +56,9 @@ struct Trials {
   Maybe<double> replayStep, drainStep;
   std::vector<std::string> notes;  // ready to print
   Maybe<TunedTrial> tuned{};
+
+  // Seconds a step of the command as it is, in the newest trial that has any. Null: in none.
+  [[nodiscard]] const std::vector<double>* baseRuns() const;
 };
 
 // The fixes of a report that `run` can make, best first, at most so many; the same change once.

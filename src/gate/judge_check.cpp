@@ -6,6 +6,7 @@
 
 #include "base/stats.h"
 #include "base/units.h"
+#include "gate/rank_test.h"
 #include "gate/verdict.h"
 #include "gate/wording.h"
 
@@ -81,6 +82,33 @@ void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double siz
   r.why = fmt::format("limit {} for so few runs", changeText(r.scale.shownOf(limit), r.scale));
 }
 
+// Of values that have no factor, as some are zero: by their order alone, and by the least
+// difference that counts.
+void judgeOrder(CheckResult& r, const Policy& policy, double alpha, std::span<const double> base,
+                std::span<const double> head) {
+  r.verdict = CheckVerdict::kInconclusive;
+  r.why = "a run has a value that is not above zero";
+  const auto equal = [&](double v) { return v == base[0]; };
+  if (std::all_of(base.begin(), base.end(), equal) &&
+      std::all_of(head.begin(), head.end(), equal)) {
+    r.verdict = CheckVerdict::kSame;
+    r.why = "equal in all runs";
+    return;
+  }
+  const auto test = std::min(base.size(), head.size()) < policy.minRuns
+                        ? Maybe<RankTest>()
+                        : rankTest(base, head, alpha);
+  if (!test) return;
+  const double from = r.base.value_or(0), to = r.head.value_or(0);
+  const bool counts =
+      std::abs(to - from) >= r.check.minAbsolute &&
+      (from <= 0 || to <= 0 || std::abs(std::log(to / from)) >= r.scale.shiftOf(r.check.floor));
+  const bool higher = test->worse < alpha, lower = test->better < alpha;
+  if (!counts || (!higher && !lower)) return;
+  r.verdict = higher == r.scale.higherIsWorse ? CheckVerdict::kRegressed : CheckVerdict::kImproved;
+  r.why = "by the order of the runs: zero has no factor";
+}
+
 void judgeShift(CheckResult& r, double alpha) {
   const double floor = r.scale.shiftOf(r.check.floor);
   const Shift& s = *r.shift;
@@ -117,8 +145,7 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
   } else if (check.kind == Check::Kind::kExact) {
     judgeExact(r, base, head);
   } else if (!size) {
-    r.verdict = CheckVerdict::kInconclusive;
-    r.why = "a run has a value that is not above zero";
+    judgeOrder(r, policy, alpha, base, head);
   } else {
     r.shift = measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor));
     if (r.shift) {

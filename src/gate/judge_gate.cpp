@@ -197,6 +197,7 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
                              std::span<const GateRun> head) {
   GateResult result;
   result.baseRuns = base.size();
+  result.runsAsked = policy.minRuns;
   result.headRuns = head.size();
   if (!head.empty()) result.host = head[0].host;
   // Before anything else: a base that fails may have kept the head from being run at all.

@@ -70,11 +70,12 @@ void table(Page& page, const GateResult& r) {
 
 void advice(Page& page, const GateResult& r) {
   const bool few = std::any_of(r.checks.begin(), r.checks.end(),
-                               [](const CheckResult& c) { return c.advisory; });
+                               [](const CheckResult& c) { return c.advisory && c.base; });
   if (few)
     page.field("", 0,
-               "Too few runs to separate a change from the noise between runs: give five or "
-               "more a side.");
+               fmt::format("Too few runs to separate a change from the noise between runs: give {} "
+                           "or more a side.",
+                           r.runsAsked));
   for (const CheckResult& c : r.checks)
     if (c.level() == Level::kError && !c.advisory && c.shift &&
         c.verdict == CheckVerdict::kInconclusive)

@@ -37,18 +37,24 @@ std::string command(std::string_view bytes, bool property) {
 
 // A failure's place, which CI wants in the repository: the user's line that is suspected, else the
 // policy's.
-Mark markAt(const GateResult& r, const GateOutput& options, Level level, std::string id,
+Mark markAt(const Maybe<Suspect>& suspect, const GateOutput& options, Level level, std::string id,
             std::string text, std::uint32_t policyLine) {
   Mark mark{level, std::move(id), std::move(text), "", 1};
   // Another machine's absolute path is no place in this repository.
-  if (r.suspect && !r.suspect->file.empty() && r.suspect->file[0] != '/') {
-    mark.file = r.suspect->file;
-    mark.line = std::max<std::int64_t>(1, r.suspect->line);
+  if (suspect && !suspect->file.empty() && suspect->file[0] != '/') {
+    mark.file = suspect->file;
+    mark.line = std::max<std::int64_t>(1, suspect->line);
   } else {
     mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy;
     mark.line = std::max<std::uint32_t>(1, policyLine);
   }
   return mark;
+}
+
+// A metric may have a budget, or two, beside its comparison.
+std::string idOf(const Check& check) {
+  const bool budget = check.kind == Check::Kind::kBudget;
+  return "gate/" + check.path + (!budget ? "" : check.atMost ? "/max" : "/min");
 }
 
 std::string caseText(const CheckResult& c) {
@@ -94,8 +100,8 @@ std::string gateOutput(std::string_view format, const GateResult& r, const GateO
 std::vector<Mark> marksOf(const GateResult& r, const GateOutput& options) {
   std::vector<Mark> marks;
   if (r.outcome == Outcome::kNotComparable || r.outcome == Outcome::kWorkloadFailed)
-    marks.push_back(
-        markAt(r, options, Level::kError, "gate/" + std::string(nameOf(r.outcome)), r.headline, 1));
+    marks.push_back(markAt(r.suspect, options, Level::kError,
+                           "gate/" + std::string(nameOf(r.outcome)), r.headline, 1));
   for (const CheckResult& c : r.checks) {
     const bool failure = failed(c.verdict);
     if (!failure && c.verdict != CheckVerdict::kInconclusive) continue;
@@ -104,11 +110,11 @@ std::vector<Mark> marksOf(const GateResult& r, const GateOutput& options) {
     std::string text = checkText(c);
     if (failure && r.suspect) text += "; start at " + suspectText(*r.suspect);
     if (c.check.waiver) text += "; waived: " + *c.check.waiver;
-    marks.push_back(markAt(r, options, level, "gate/" + c.check.path, text, c.check.line));
+    marks.push_back(markAt(r.suspect, options, level, idOf(c.check), text, c.check.line));
   }
   for (const NewFinding& f : r.newFindings)
     if (f.level != Level::kInfo)
-      marks.push_back(markAt(r, options, f.level, "gate/" + f.suspect.id,
+      marks.push_back(markAt(f.suspect, options, f.level, "gate/" + f.suspect.id,
                              "new: " + suspectText(f.suspect) + ": " + f.suspect.title, f.line));
   std::stable_sort(marks.begin(), marks.end(),
                    [](const Mark& a, const Mark& b) { return a.level < b.level; });

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "gate/policy_entries.h"
 #include "settings/toml_file.h"
 
@@ -119,6 +120,12 @@ class PolicyReader : TomlFile {
   // "5%" or 0.05, above zero unless it may be zero.
   double share(const TomlValue& node, std::string_view key, double minimum, double maximum) {
     const Maybe<double> value = amount(node, {{"%", 0.01}, {"points", 0.01}, {"", 1}});
+    if (value && *value > 1 && node.text().empty()) {
+      const std::string number = numberText(*value), percent = numberText(*value * 100);
+      fail(node, std::string(key) + " = " + number + " would be " + percent + "%: write \"" +
+                     number + "%\" or \"" + percent + "%\"");
+      return maximum;
+    }
     if (value && *value >= minimum && *value <= maximum) return *value;
     fail(node, std::string(key) + " takes a share such as \"5%\" or 0.05, from " +
                    std::to_string(static_cast<int>(std::round(minimum * 100))) + "% to " +
@@ -141,7 +148,7 @@ class PolicyReader : TomlFile {
       example = "a share such as \"10%\" or 0.1";
     }
     const Maybe<double> value = amount(node, units);
-    if (value && *value >= 0) return *value;
+    if (value && *value >= 0 && (!kind.inPoints() || *value <= 1)) return *value;
     fail(node, std::string(key) + " takes " + example);
     return 0;
   }
@@ -318,7 +325,8 @@ class PolicyReader : TomlFile {
       else
         unknown(value, name, "[[finding]]", kFinding);
     }
-    if (rule.id.empty()) fail(rule.line, "a [[finding]] without id");
+    if (rule.id.empty()) return fail(rule.line, "a [[finding]] without id");
+    if (const std::string why = unknownFinding(rule.id); !why.empty()) fail(rule.line, why);
     policy_.findings.push_back(std::move(rule));
   }
 

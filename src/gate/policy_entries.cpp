@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "gate/policy_entries.h"
 
+#include <string_view>
+#include <vector>
+
+#include "analysis/verdict/registry.h"
 #include "base/text.h"
 
 namespace stallprof {
@@ -12,6 +16,8 @@ std::string contradiction(const MetricEntry& entry, const Policy& policy) {
     return name + " is deterministic: give tolerance, not max_regression";
   if (!entry.exact && entry.common.tolerance > 0)
     return name + " has a tolerance, but is not deterministic = true";
+  if (!entry.shift && entry.common.minAbsolute > 0 && (entry.exact || entry.max || entry.min))
+    return name + " has a min_abs, which only max_regression reads";
   if (entry.min && entry.max && *entry.min > *entry.max) return name + " has a min above its max";
   for (const Check& other : policy.checks)
     if (other.path == entry.common.path)
@@ -43,6 +49,22 @@ std::string addChecks(const MetricEntry& entry, Policy& policy) {
   minimum.bound = *entry.min;
   minimum.atMost = false;
   return "";
+}
+
+std::string unknownFinding(const std::string& id) {
+  const bool many = id.ends_with('*');
+  const std::string_view asked = std::string_view(id).substr(0, id.size() - (many ? 1 : 0));
+  std::vector<std::string_view> ids;
+  bool phase = false;
+  for (const FindingDefinition* definition : allFindings()) {
+    const std::string_view known = definition->id;
+    if (many ? known.starts_with(asked) : known == asked) return "";
+    phase = phase || known.starts_with(std::string(asked) + '.');
+    ids.push_back(known);
+  }
+  return inQuotes(id) + " is no finding" +
+         (phase ? "; all of that phase are " + inQuotes(std::string(asked) + ".*")
+                : didYouMean(id, ids));
 }
 
 std::string applyWaiver(const Waiver& waiver, Policy& policy) {

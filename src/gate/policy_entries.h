@@ -15,6 +15,9 @@ struct MetricEntry {  // [[metric]]
 };
 [[nodiscard]] std::string addChecks(const MetricEntry& entry, Policy& policy);
 
+// Why a [[finding]] with this id, or beginning of ids before a *, can never meet one.
+[[nodiscard]] std::string unknownFinding(const std::string& id);
+
 struct Waiver {  // [[waiver]]
   std::string metric, reason, expires;
   std::uint32_t line = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <nlohmann/json.hpp>
 
+#include "analysis/verdict/registry.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "gate/run.h"
@@ -50,8 +51,11 @@ std::vector<Suspect> suspectsOf(const Json& report) {
   for (const Json& f : findings) {
     if (out.size() == kMaxSuspects) break;
     const Json& share = at(f, {"share_ratio"});
-    out.push_back({textOf(at(f, {"id"})), textOf(at(f, {"title"})),
-                   textOf(at(f, {"where", "file"})), wholeOf(at(f, {"where", "line"})).value_or(0),
+    const std::string id = textOf(at(f, {"id"}));
+    // That nothing holds the run up is what a fix is for.
+    if (const FindingDefinition* known = findingDefinition(id); known && known->healthy) continue;
+    out.push_back({id, textOf(at(f, {"title"})), textOf(at(f, {"where", "file"})),
+                   wholeOf(at(f, {"where", "line"})).value_or(0),
                    share.is_number() ? share.get<double>() : 0});
   }
   return out;

@@ -76,7 +76,8 @@ struct GateResult {
   std::string headline;         // one sentence, ready to print
   Level unsure = Level::kWarn;  // at most, of a check that could not decide
   std::size_t baseRuns = 0, headRuns = 0;
-  Fingerprint host;  // of the head
+  std::size_t runsAsked = 0;  // a side, of a verdict: the policy's
+  Fingerprint host;           // of the head
   std::vector<CheckResult> checks;
   std::vector<NewFinding> newFindings;  // in every run of the head, in none of the base
   Maybe<Suspect> suspect;               // what the head's reports name first: where to start

@@ -90,9 +90,11 @@ class VerifyCommand final : public TrialCommand {
     const auto line = [](const char* what, const Maybe<double>& step) {
       return step ? fmt::format("{}  {:.3g} steps a second\n", what, 1 / *step) : std::string();
     };
-    const std::string text = line("as it is                ", medianOf(result_.trials[0].base)) +
-                             line("data always ready       ", result_.replayStep) +
-                             line("the loader alone        ", result_.drainStep);
+    const std::vector<double>* base = result_.baseRuns();
+    const std::string text =
+        line("as it is                ", medianOf(base ? *base : std::vector<double>())) +
+        line("data always ready       ", result_.replayStep) +
+        line("the loader alone        ", result_.drainStep);
     return text.empty() ? text : text + "\n";
   }
 

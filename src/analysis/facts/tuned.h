@@ -30,7 +30,9 @@ struct Tuned {
   Maybe<double> moreBytes;            // peak memory of all processes, more than as it is
   std::string outcome;                // gain, no_gain, slower, undecided or failed
   std::string change;                 // that makes it, in the source: one line, not escaped
-  std::string why;  // nothing is faster than the program as it is: a clause; may be empty
+  // Why nothing is faster than the program as it is, or why the comparison failed: a clause, not
+  // escaped; may be empty.
+  std::string why;
 
   [[nodiscard]] bool gains() const { return outcome == "gain"; }
   // The setting to use: 0 is the program as it is.

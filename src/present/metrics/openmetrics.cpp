@@ -68,11 +68,10 @@ class Family {
   std::set<std::string> seen_;
 };
 
-// What is no number: always 1, its labels hold the values.
+// What is no number: always 1, its labels hold the values. A gauge, as the reader of
+// node_exporter's directory refuses a text that has the type `info`, all of it.
 std::string info(const std::string& name, const std::string& help, const Labels& labels) {
-  const std::string full = "stallprof_" + name;
-  return "# TYPE " + full + " info\n# HELP " + full + " " + help + "\n" + full + "_info" +
-         labelText(labels) + " 1\n";
+  return Family(name + "_info", "", help).add(labels, 1).text();
 }
 
 std::string runInfo(const Analysis& a) {

@@ -57,6 +57,10 @@ class SliceWriter {
  public:
   SliceWriter(const Trace& trace, const TimelineLanes& lanes) : trace_(trace), lanes_(lanes) {}
   void write(const SliceRef& ref, const BatchFlows& flows, TraceSlice& slice) const;
+  // Its number among all steps of the run, of which not all may be held; 0 for what is no step.
+  [[nodiscard]] std::uint32_t stepOf(const SliceRef& ref) const {
+    return ref.kind == SliceKind::kStep ? lanes_.trainers[ref.trainer].steps[ref.row].number : 0;
+  }
 
  private:
   void step(const SliceRef& ref, TraceSlice& slice) const;

@@ -26,7 +26,7 @@ struct Merged {
   std::array<Nanos, kKinds> time{};
   std::uint32_t firstStep = 0, lastStep = 0;
 
-  void add(const SliceRef& ref) {
+  void add(const SliceRef& ref, std::uint32_t step) {
     const auto kind = static_cast<std::size_t>(ref.kind);
     if (all++ == 0) {
       begin = ref.begin;
@@ -34,8 +34,8 @@ struct Merged {
     }
     end = std::max(end, ref.end);
     if (ref.kind == SliceKind::kStep) {
-      if (count[kind] == 0) firstStep = ref.row;
-      lastStep = ref.row;
+      if (count[kind] == 0) firstStep = step;
+      lastStep = step;
     }
     ++count[kind];
     time[kind] += ref.end - ref.begin;
@@ -72,7 +72,7 @@ class LaneWriter {
     leave(ref.begin);
     if (!drawn({ref.begin, ref.end})) {
       summary_.whole = false;
-      if (!detail_.only) merge(ref);
+      if (!detail_.only) merge(ref, sliceWriter.stepOf(ref));
       return;
     }
     flush();
@@ -99,13 +99,13 @@ class LaneWriter {
     while (!open_.empty() && open_.back() <= now) open_.pop_back();
   }
   Nanos::rep bin(Nanos at) const { return (at - begin_) / std::max(detail_.bin, Nanos(1)); }
-  void merge(const SliceRef& ref) {
+  void merge(const SliceRef& ref, std::uint32_t step) {
     ++summary_.merged;
     const bool apart = merged_.all > 0 && ref.begin >= merged_.end &&
                        (bin(ref.begin) != bin(merged_.begin) ||
                         (!detail_.intervals.empty() && detail_.within(merged_.end, ref.begin)));
     if (apart) flush();
-    merged_.add(ref);
+    merged_.add(ref, step);
   }
   void flush() {
     if (merged_.all == 0) return;

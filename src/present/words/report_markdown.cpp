@@ -23,6 +23,13 @@ std::string code(std::string_view bytes) {
   return longest == 0 ? fence + safe + fence : fence + " " + safe + " " + fence;
 }
 
+// In a table, where the bar ends a cell even within code.
+std::string codeCell(std::string_view bytes) {
+  std::string out;
+  for (const char c : code(bytes)) out += c == '|' ? "\\|" : std::string(1, c);
+  return out;
+}
+
 // A fenced block; lines of `text` stay lines, anything else is escaped.
 std::string block(const char* language, const std::string& text) {
   std::string body, fence = "```";
@@ -88,8 +95,8 @@ void triedTable(std::string& out, const Analysis& a) {
         out += "\n";
         header(out, {"finding", "change that was tried", "predicted", "measured"});
       }
-      cells(out, {code(f.id), code(advice.id), escapeMarkdown(gainAndBasis(advice.predicted)),
-                  measured});
+      cells(out, {codeCell(f.id), codeCell(advice.id),
+                  escapeMarkdown(gainAndBasis(advice.predicted)), measured});
     }
 }
 
@@ -102,7 +109,7 @@ void findings(std::string& out, const Analysis& a) {
   }
   header(out, {"rank", "finding", "what", "share", "gain if fixed", "confidence"});
   for (const FindingRow& r : rows)
-    cells(out, {std::to_string(r.finding->rank), code(r.finding->id),
+    cells(out, {std::to_string(r.finding->rank), codeCell(r.finding->id),
                 escapeMarkdown(r.finding->title), escapeMarkdown(r.share), r.gain, r.confidence});
   triedTable(out, a);
   if (const std::string ties = tieText(a); !ties.empty()) out += "\n" + escapeMarkdown(ties) + "\n";
@@ -143,8 +150,8 @@ void nativeTable(std::string& out, const Analysis& a) {
   constexpr std::size_t kMaxRows = 15;
   for (const NativeInfo::Function& f : a.native->functions) {
     if (&f - a.native->functions.data() == kMaxRows) break;
-    cells(out, {f.className, code(nameOf(f.leaf)), percentText(f.leaf.ratio),
-                f.below.known() ? code(lineText(f.below)) : ""});
+    cells(out, {f.className, codeCell(nameOf(f.leaf)), percentText(f.leaf.ratio),
+                f.below.known() ? codeCell(lineText(f.below)) : ""});
   }
 }
 

@@ -45,6 +45,12 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
     return {lineText(tuned.where) + "  " + tuned.change,
             "Measured " + comparedText(tuned) + " as fast, " + memoryText(tuned) + "."};
   std::vector<std::string> lines;
+  if (tuned.outcome == "failed" && tuned.compared > 0)
+    return {"Not measured: " + settingText(tuned.settings[tuned.compared]) +
+            ", the fastest of the search, failed when it was run by turns with the program as it "
+            "is: " +
+            tuned.why + "."};
+  if (tuned.outcome == "failed") return {"Not measured: " + tuned.why + "."};
   if (tuned.outcome == "undecided")
     lines.push_back("Not decided: more runs (--most) or longer ones (--for) may show whether " +
                     settingText(tuned.settings[tuned.compared]) +
@@ -61,7 +67,7 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
 
 std::string tuningNote(const Tuned& tuned, std::size_t index) {
   std::string note = index == 0 ? "as it is" : "";
-  if (index == tuned.best() && tuned.outcome != "undecided")
+  if (index == tuned.best() && tuned.outcome != "undecided" && tuned.outcome != "failed")
     note += note.empty() ? "best" : ", best";
   if (!tuned.settings[index].why.empty()) note = "failed";
   return note;

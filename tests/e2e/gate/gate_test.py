@@ -38,7 +38,7 @@ class Statuses(reports.Folder):
     def test_one_run_a_side_is_advice(self):
         text = self.gate(self.side("base", 100, runs=1), self.side("head", 150, runs=1), status=0)
         self.assertIn("advisory", text)
-        self.assertIn("five or more", text)
+        self.assertIn("give 5 or more a side", text)
 
     def test_noise_is_unsure_and_says_what_could_be_seen(self):
         base, head = self.side("base", 100, 0.08), self.side("head", 105, 0.08)

@@ -246,6 +246,34 @@ TEST_CASE("where nothing is faster tune says so, and why") {
                            "no gain: 1.00x"));
 }
 
+TEST_CASE(
+    "where the setting that was found fails tune says that, and why, and nothing of workers") {
+  Trials trials = tunedTrials({0.05});
+  Trial& trial = trials.tuned->trial;
+  trial.verdict = TrialVerdict::kFailed;
+  trials.tuned->found.why = trial.why = "tune-best was ended by signal 9";
+  settle(*trials.tuned);
+  const Tuned& found = trials.tuned->found;
+  const auto lines = tuningSummary(found);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0] ==
+        "Not measured: num_workers=2, prefetch_factor=2, 1 thread, the fastest of the search, "
+        "failed when it was run by turns with the program as it is: tune-best was ended by signal "
+        "9.");
+  CHECK(tuningNote(found, 0) == "as it is");
+}
+
+TEST_CASE("ceilings are of the newest trial that has runs of the program as it is") {
+  Trials trials;
+  trials.trials = {measured({}, {}), measured({0.2, 0.2}, {0.1, 0.1}), measured({}, {})};
+  trials.trials[0].verdict = TrialVerdict::kFailed;
+  trials.replayStep = 0.1;
+  Analysis a = analysisOf();
+  applyTrials(trials, a);
+  REQUIRE(a.verdict.stallRatio);
+  CHECK(*a.verdict.stallRatio == Approx(0.5));
+}
+
 TEST_CASE("of a damaged outcome of tune nothing is taken") {
   std::string json = trialsJson(tunedTrials({0.05, 0.05, 0.05, 0.05}));
   json.replace(json.find("\"compared\": 2"), 13, "\"compared\": 9");

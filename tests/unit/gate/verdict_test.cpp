@@ -226,6 +226,63 @@ TEST_CASE("a finding is new when every run of the head has it and none of the ba
   CHECK(judged(base, head, policy).outcome == Outcome::kPass);
 }
 
+TEST_CASE("that nothing holds a run up any longer is no new finding") {
+  const auto runOf = [](const char* id) {
+    const auto run = readGateRun(
+        "run", std::string(R"({"schema": "stallprof.report/1", "findings": [{"id": ")") + id +
+                   R"(", "title": "t", "share_ratio": 0.9}]})");
+    REQUIRE(run.ok());
+    return run.value();
+  };
+  CHECK(runOf("compute.cpu_bound").suspects.empty());
+  CHECK(runOf("compute.device_bound").suspects.empty());
+  CHECK(runOf("compute.sync_points").suspects.size() == 1);
+}
+
+TEST_CASE("a new finding is marked at its own line, and each check of a metric by its own name") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(120, 0.01);
+  for (GateRun& run : head)
+    run.suspects = {{"load.ipc", "Pickling", "data.py", 7, 0.2},
+                    {"transform.slow_op", "Slow", "train.py", 31, 0.1}};
+  Policy policy = policyOf(checkOf("steps.time_ns.p50", Check::Kind::kShift));
+  policy.checks.push_back(checkOf("steps.time_ns.p50", Check::Kind::kBudget));
+  policy.checks.back().bound = 110e6;
+  policy.findings = {{"transform.*", Level::kError, 3}};
+  Side without = base;
+  for (GateRun& run : without) run.suspects.clear();
+  const std::vector<Mark> marks = marksOf(judged(without, head, policy), {});
+  REQUIRE(marks.size() == 3);
+  CHECK(marks[0].id == "gate/steps.time_ns.p50");
+  CHECK(marks[0].file == "data.py");
+  CHECK(marks[1].id == "gate/steps.time_ns.p50/max");
+  CHECK(marks[2].id == "gate/transform.slow_op");
+  CHECK(marks[2].file == "train.py");
+  CHECK(marks[2].line == 31);
+}
+
+TEST_CASE("what has no factor, as some of it is zero, is judged by the order of the runs") {
+  Check check = checkOf("resources.shm_bytes", Check::Kind::kShift);
+  const auto judgedAs = [&](const std::vector<double>& base, const std::vector<double>& head) {
+    const auto side = [&](const std::vector<double>& values) {
+      Side runs = sampleSide(100, 0.01, 0.1, values.size());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        runs[i].numbers["resources.shm_bytes"] = values[i];
+      return runs;
+    };
+    return judged(side(base), side(head), policyOf(check)).checks[0].verdict;
+  };
+  const std::vector<double> none(6, 0.0), much = {6e9, 6.1e9, 6.2e9, 5.9e9, 6e9, 6e9};
+  CHECK(judgedAs(none, none) == CheckVerdict::kSame);
+  CHECK(judgedAs(none, much) == CheckVerdict::kRegressed);
+  CHECK(judgedAs(much, none) == CheckVerdict::kImproved);
+  CHECK(judgedAs({0, 1e9, 0, 2e9, 0, 1e9}, {1e9, 0, 0, 1e9, 2e9, 0}) ==
+        CheckVerdict::kInconclusive);
+  CHECK(judgedAs({0, 0}, {6e9, 6e9}) == CheckVerdict::kInconclusive);
+  check.minAbsolute = 10e9;
+  CHECK(judgedAs(none, much) == CheckVerdict::kInconclusive);
+}
+
 TEST_CASE("too few steps in a window are not judged") {
   Policy policy = defaultPolicy();
   policy.minSteps = 1000;

@@ -36,6 +36,19 @@ TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged
   CHECK(drawChrome(sample, bounded).text == all.text);
 }
 
+TEST_CASE("steps that were merged are named by their numbers, of which not all may be held") {
+  Sample sample{traceOf(replaced(goldenText("too_few_workers"), "repeat 180 ", "repeat 5000 ")),
+                {}};
+  sample.analyzed = analyzeWithFacts(sample.trace);
+  auto& steps = sample.analyzed.trainer.steps;
+  for (Step& step : steps) step.number += 100'000;
+  TimelineOptions bounded;
+  bounded.maximum = 1000;
+  const std::string text = drawChrome(sample, bounded).text;
+  CHECK(count(text, "\"name\":\"steps 10") > 0);
+  CHECK(count(text, "\"name\":\"steps 10") == count(text, "\"name\":\"steps "));
+}
+
 TEST_CASE("each step is named as trace tools expect, and each batch's arrow has both ends") {
   const Sample& sample = sampleOf(goldenText("too_few_workers"));
   const Drawn drawn = drawChrome(sample);

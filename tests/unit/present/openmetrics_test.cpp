@@ -56,8 +56,9 @@ bool takeLabels(std::string_view& rest) {
   return takeWord(rest, "}");
 }
 
-// The grammar of OpenMetrics 1.0 as far as gauges and infos need it, and its rules: a family's
-// lines lie together and come once, its samples differ, its unit ends its name, the text ends in
+// The grammar of OpenMetrics 1.0 as far as gauges need it, which older readers (node_exporter's
+// directory) take, too, where there is no other type; and its rules: a family's lines lie together
+// and come once, its samples differ, its unit ends its name, the text ends in
 // "# EOF". Returns the samples, by name and labels.
 class Grammar {
  public:
@@ -98,7 +99,7 @@ class Grammar {
   void takeSample(const std::string& name, const std::string& named, const std::string& value) {
     REQUIRE_FALSE(value.empty());
     REQUIRE(value.find_first_of(" \t\v\f\r") == std::string::npos);
-    CHECK(name == family_ + (type_ == "info" ? "_info" : ""));
+    CHECK(name == family_);
     CHECK(samples.emplace(named, std::stod(value)).second);
   }
   void takeHead(const std::string& what, const std::string& name, const std::string& value) {
@@ -106,9 +107,8 @@ class Grammar {
     REQUIRE(value.find('\r') == std::string::npos);
     if (what == "TYPE") {
       CHECK(families_.insert(name).second);
-      CHECK((value == "gauge" || value == "info"));
+      CHECK(value == "gauge");
       family_ = name;
-      type_ = value;
       return;
     }
     CHECK(name == family_);
@@ -117,7 +117,7 @@ class Grammar {
       CHECK((name.size() > unit.size() && name.substr(name.size() - unit.size()) == unit));
   }
   std::set<std::string> families_;
-  std::string family_, type_;
+  std::string family_;
   bool ended_ = false;
 };
 

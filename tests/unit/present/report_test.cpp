@@ -158,6 +158,17 @@ TEST_CASE("nothing from the job acts upon a terminal, an editor or a parser") {
   checkClean(reportJson(a), true);
 }
 
+TEST_CASE("a bar in a name of native code ends no cell of a Markdown table") {
+  Analysis a = samples::inputBound();
+  a.native.emplace().functions.resize(1);
+  a.native->functions[0].leaf.function = Untrusted("operator|");
+  a.native->functions[0].className = "math";
+  const std::string text = reportMarkdown(a, {});
+  CHECK(contains(text, "| math | `"));
+  CHECK(contains(text, "operator\\|"));
+  CHECK_FALSE(contains(text, "operator|"));
+}
+
 TEST_CASE("our own words are ASCII") {
   for (const auto& [name, make] : kSamples)
     if (std::string_view(name) != "hostile") checkClean(reportText(make(), wide(100)), true);
