@@ -33,8 +33,6 @@ constexpr Nanos kAttachArmLimit = std::chrono::seconds(10);
 constexpr Nanos kAttachFinishLimit = std::chrono::seconds(2);
 // Where the kernel has no pidfd_open (before Linux 5.3), how often to ask whether it still runs.
 constexpr int kAskMs = 500;
-constexpr SignalMask kEndingSignals =
-    signalBit(SIGINT) | signalBit(SIGTERM) | signalBit(SIGHUP) | signalBit(SIGQUIT);
 constexpr char kNoHook[] =
     "attached to a process that ran already: its loaders and steps are seen from outside only";
 
@@ -61,7 +59,7 @@ class AttachSession {
   int run() {
     if (const int status = inspect(); status != 0) return status;
     inherited_ = Inherited::take();
-    signals_ = Fd(openSignalFd(kEndingSignals));
+    signals_ = Fd(openSignalFd(endingSignals()));
     if (const int status = startRecorder(); status != 0) return status;
     started_ = now();
     printLine("attached to process " + std::to_string(pid_) + ", recording to '" +

@@ -28,8 +28,8 @@ bool has(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
 
-bool asksToEnd(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+bool asksToEnd(std::uint32_t signal) {
+  return (endingSignals() & signalBit(static_cast<int>(signal))) != 0;
 }
 
 ReceivedSignal describe(const signalfd_siginfo& info) {
@@ -145,7 +145,7 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
   // The command is not reaped yet, so its pid cannot be another's.
   if (verdict.forward) deliver(command_, verdict.received);
   if (verdict.received.signal == SIGTERM) terminated_ = true;
-  if (ended_ && asksToEnd(verdict.received.signal)) unwanted_ = true;
+  if (ended_ && asksToEnd(static_cast<std::uint32_t>(verdict.received.signal))) unwanted_ = true;
   recorder_.control().send(
       {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
 }
@@ -228,9 +228,7 @@ bool Front::interrupted() {
   signalfd_siginfo info{};
   bool wanted = false;
   while (::read(signals_.get(), &info, sizeof info) > 0)
-    wanted =
-        wanted || (!isChildNews(info) && (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
-                                          info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT));
+    wanted = wanted || (!isChildNews(info) && asksToEnd(info.ssi_signo));
   return wanted;
 }
 

@@ -71,19 +71,17 @@ struct LastResort {
 };
 LastResort lastResort;
 
-void say(std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); }
-
 [[noreturn]] void withoutMemory() {
   if (::getpid() != lastResort.front) ::_exit(1);  // the recorder, or the command's process
   if (!lastResort.started) {
     for (const pid_t child : {lastResort.recorder, lastResort.held})
       if (child > 0 && ::kill(child, SIGKILL) == 0) ::waitpid(child, nullptr, 0);
+    writeError("stallprof: no memory; the command runs unrecorded\n");
     if (lastResort.inherited != nullptr) lastResort.inherited->restore();
-    say("stallprof: no memory; the command runs unrecorded\n");
     ::execvp(lastResort.command[0], lastResort.command.data());
     ::_exit(execFailureStatus(errno));
   }
-  say("stallprof: no memory; the recording goes on without a report\n");
+  writeError("stallprof: no memory; the recording goes on without a report\n");
   int status = 0;
   while (::waitpid(lastResort.held, &status, 0) < 0 && errno == EINTR) {
   }
@@ -226,9 +224,12 @@ std::optional<int> Session::startCommand() {
   return std::nullopt;
 }
 
-// What the command closes must be closed: we keep only stderr, for the report.
+// What the command closes must be closed: we keep only stderr, for the report, and what our caller
+// has locked, as the lock is this process's.
 void Session::closeUnused() {
-  closeDescriptors(3, {front_->recorder().control().fd(), front_->signalFd()});
+  std::vector<int> kept = lockedDescriptors();
+  kept.insert(kept.end(), {front_->recorder().control().fd(), front_->signalFd()});
+  closeDescriptors(3, std::move(kept));
   silence(false);
 }
 

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "launch/process/children.h"
+#include "launch/process/inherited.h"
 #include "launch/setup/overrides.h"
 
 namespace stallprof {
@@ -97,12 +98,15 @@ void endWith(pid_t parent) {
   if (::getppid() != parent) ::_exit(125);  // it was gone already
 }
 
-// What asks a process to end, and the end of a child.
+// What asks a process to end, and the end of a child. TERM is of a parent that died, too, whatever
+// was ignored.
 sigset_t awaited() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD})
-    ::sigaddset(&signals, signal);
+  const SignalMask ending = endingSignals() | signalBit(SIGTERM);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT})
+    if ((ending & signalBit(signal)) != 0) ::sigaddset(&signals, signal);
+  ::sigaddset(&signals, SIGCHLD);
   return signals;
 }
 

@@ -110,7 +110,7 @@ class RunCommand final : public LaunchCommand {
     for (const std::string& word : overrides.env)
       if (const Status fit = checkVariable(word); !fit.ok()) return fit.error().message;
     if (!allocator_.empty()) {
-      auto word = allocatorVariable(allocator_);
+      auto word = allocatorVariable(allocator_, overrides.env);
       if (!word.ok()) return word.error().message;
       overrides.env.push_back(std::move(word).value());
     }

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace stallprof {
@@ -17,25 +18,38 @@ namespace {
 void closeRange(unsigned first, unsigned last) {
   if (first > last) return;
   if (::syscall(SYS_close_range, first, last, 0) == 0) return;
-  std::vector<int> open;  // before Linux 5.9
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const std::string name = entry.path().filename().string();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd >= 0 && static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last)
-      open.push_back(fd);
-  }
-  for (const int fd : open) ::close(fd);
+  for (const int fd : openDescriptors())  // before Linux 5.9
+    if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) ::close(fd);
 }
 
 }  // namespace
 
-void closeDescriptors(int from, std::initializer_list<int> kept) {
-  std::vector<int> sorted(kept);
-  std::sort(sorted.begin(), sorted.end());
+std::vector<int> openDescriptors() {
+  std::vector<int> open;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd >= 0) open.push_back(fd);
+  }
+  return open;
+}
+
+std::vector<int> lockedDescriptors() {
+  std::vector<int> locked = openDescriptors();
+  std::erase_if(locked, [](int fd) {
+    const auto info = readFile("/proc/self/fdinfo/" + std::to_string(fd));
+    return !info.ok() || info.value().find(" POSIX ") == std::string::npos;
+  });
+  return locked;
+}
+
+void closeDescriptors(int from, std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
   unsigned first = static_cast<unsigned>(from);
-  for (const int fd : sorted) {
+  for (const int fd : kept) {
     if (fd < from) continue;
     if (static_cast<unsigned>(fd) > first) closeRange(first, static_cast<unsigned>(fd) - 1);
     first = static_cast<unsigned>(fd) + 1;

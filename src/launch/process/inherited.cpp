@@ -34,6 +34,16 @@ SignalMask setSignalMask(SignalMask mask) {
   return before;
 }
 
+SignalMask endingSignals() {
+  SignalMask signals = 0;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    struct sigaction inherited {};
+    if (::sigaction(signal, nullptr, &inherited) != 0 || inherited.sa_handler != SIG_IGN)
+      signals |= signalBit(signal);
+  }
+  return signals;
+}
+
 int openSignalFd(SignalMask mask) {
   return static_cast<int>(
       ::syscall(SYS_signalfd4, -1, &mask, sizeof mask, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -50,6 +60,8 @@ Inherited Inherited::take() {
   const itimerval stopped{};
   for (int i = 0; i < 3; ++i) ::setitimer(kTimers[i], &stopped, &state.timers_[i]);
   ::prctl(PR_GET_PDEATHSIG, &state.deathSignal_);
+  ::prctl(PR_GET_CHILD_SUBREAPER, &state.subreaper_);
+  if (state.subreaper_ != 0) ::prctl(PR_SET_CHILD_SUBREAPER, 0);  // they are the command's
   fillStandardDescriptors();
   return state;
 }
@@ -60,6 +72,7 @@ void Inherited::restore() const {
     if (left.tv_sec != 0 || left.tv_usec != 0) ::setitimer(kTimers[i], &timers_[i], nullptr);
   }
   if (deathSignal_ != 0) ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(deathSignal_));
+  if (subreaper_ != 0) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::sigaction(SIGCHLD, &child_, nullptr);
   setSignalMask(mask_);  // last: a signal that waited takes effect here, as on the command
 }

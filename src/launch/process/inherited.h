@@ -21,6 +21,9 @@ inline constexpr SignalMask kJobControl =
 
 // Sets this thread's mask and returns the one before. Async-signal-safe.
 SignalMask setSignalMask(SignalMask mask);
+// Those that ask a process to end, but for the ones that our caller had ignored, as nohup and a
+// shell's background do: blocked, they would be read all the same, and are to end nothing.
+[[nodiscard]] SignalMask endingSignals();
 // A non-blocking, close-on-exec signalfd; -1 with errno.
 [[nodiscard]] int openSignalFd(SignalMask mask);
 
@@ -30,8 +33,8 @@ class Inherited {
  public:
   // Blocks every signal but job control; SIGCHLD to its default (else there is no status to wait
   // for); stops interval timers (fork would lose them, and they are the command's); notes the
-  // parent-death signal, which fork clears; and puts close-on-exec placeholders where 0, 1 or 2 are
-  // closed, so that no descriptor of ours lands there.
+  // parent-death signal and whether orphans come to us, which fork clears; and puts close-on-exec
+  // placeholders where 0, 1 or 2 are closed, so that no descriptor of ours lands there.
   [[nodiscard]] static Inherited take();
   // Async-signal-safe. The command has the front as its parent, so its parent-death signal comes
   // when the front dies. The front got its own at the caller's death: SIGKILL ends both, any other
@@ -43,6 +46,7 @@ class Inherited {
   struct sigaction child_ {};
   itimerval timers_[3] = {};
   int deathSignal_ = 0;  // of the parent; 0: none
+  int subreaper_ = 0;    // 1: its descendants' orphans become its children
 };
 
 }  // namespace stallprof

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <ctime>
 #include <string>
 
 #include "base/fd.h"
@@ -11,15 +13,26 @@
 
 namespace stallprof {
 
+void writeError(std::string_view bytes) {
+  const SignalMask before = setSignalMask(kAllSignals);
+  sigset_t ofWrites, pending;
+  ::sigemptyset(&ofWrites);
+  ::sigpending(&pending);
+  for (const int signal : {SIGPIPE, SIGXFSZ})
+    if (::sigismember(&pending, signal) == 0) ::sigaddset(&ofWrites, signal);
+  (void)writeAll(STDERR_FILENO, bytes);
+  const timespec now{};
+  while (::sigtimedwait(&ofWrites, nullptr, &now) > 0) {
+  }
+  setSignalMask(before);
+}
+
 void printLine(std::string_view line) {
   constexpr int kPatienceMs = 200;
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&ready, 1, kPatienceMs) <= 0) return;
-  // One write, so that it lands whole between the job's own lines. With SIGTTOU blocked the
-  // terminal lets a background process write.
-  const SignalMask before = setSignalMask(kAllSignals);
-  (void)writeAll(STDERR_FILENO, "stallprof: " + std::string(line) + "\n");
-  setSignalMask(before);
+  // One write, so that it lands whole between the job's own lines.
+  writeError("stallprof: " + std::string(line) + "\n");
 }
 
 }  // namespace stallprof

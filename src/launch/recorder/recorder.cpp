@@ -199,7 +199,12 @@ bool Recorder::commandGone() const {
     pollfd ready{commandFd_.get(), POLLIN, 0};
     return ::poll(&ready, 1, 0) > 0;
   }
-  return ::kill(command_, 0) != 0 && errno == ESRCH;
+  if (::kill(command_, 0) != 0) return errno == ESRCH;
+  // Where nobody reaps it, it is there for ever.
+  const auto stat = readFile("/proc/" + std::to_string(command_) + "/stat");
+  const std::size_t after = stat.ok() ? stat.value().rfind(')') : std::string::npos;
+  return after != std::string::npos && after + 2 < stat.value().size() &&
+         std::string_view("ZXx").find(stat.value()[after + 2]) != std::string_view::npos;
 }
 
 void Recorder::readMessages() {

@@ -93,7 +93,11 @@ RecorderPlan makePlan(const LaunchOptions& options, const std::vector<std::strin
                       const std::string& recording) {
   RecorderPlan plan;
   plan.options = options;
-  plan.directory = std::filesystem::absolute(recording).string();
+  // A working directory that was removed has no path: then the recording is refused, not the
+  // command.
+  std::error_code error;
+  const auto directory = std::filesystem::absolute(recording, error);
+  plan.directory = error ? recording : directory.string();
   plan.manifest = makeManifest(options, environment);
   return plan;
 }

@@ -62,36 +62,44 @@ std::optional<std::string> libraryIn(const std::string& folder, std::string_view
 
 Error unusable(const std::string& why) { return {Error::Kind::kUsage, "--allocator " + why}; }
 
-std::string preloading(const std::string& library) {
-  const std::string now = variable("LD_PRELOAD");
-  return "LD_PRELOAD=" + library + (now.empty() ? "" : ":" + now);
+std::string variableIn(const std::vector<std::string>& environment, const std::string& name) {
+  for (auto word = environment.rbegin(); word != environment.rend(); ++word)
+    if (word->starts_with(name + "=")) return word->substr(name.size() + 1);
+  return variable(name.c_str());
+}
+
+// The dynamic loader only warns of what it cannot preload, and starts the program without.
+Result<std::string> preloading(const std::string& path,
+                               const std::vector<std::string>& environment) {
+  std::error_code error;
+  const fs::path library = fs::absolute(path, error);
+  Fd file = openAt(AT_FDCWD, library.c_str(), O_RDONLY);
+  if (error || !file.valid()) return unusable("cannot read the library " + inQuotes(path));
+  if (!ElfFile::open(std::move(file)))
+    return unusable("takes no " + inQuotes(path) + ": it is no library");
+  if (library.native().find_first_of(" :") != std::string::npos)
+    return unusable("takes no path with spaces or colons, as " + inQuotes(path) +
+                    ": LD_PRELOAD separates by them");
+  const std::string now = variableIn(environment, "LD_PRELOAD");
+  return "LD_PRELOAD=" + library.string() + (now.empty() ? "" : ":" + now);
 }
 
 }  // namespace
 
-Result<std::string> allocatorVariable(std::string_view name, const std::string& root) {
+Result<std::string> allocatorVariable(std::string_view name,
+                                      const std::vector<std::string>& environment,
+                                      const std::string& root) {
   if (name == "keep") {
-    const std::string now = variable(kMallocVariable);
+    const std::string now = variableIn(environment, kMallocVariable);
     return std::string(kMallocVariable) + "=" + (now.empty() ? "" : now + ":") + kMallocKeeps;
   }
-  if (name.find('/') != name.npos) {
-    std::error_code error;
-    const fs::path library = fs::absolute(name, error);
-    Fd file = openAt(AT_FDCWD, library.c_str(), O_RDONLY);
-    if (error || !file.valid()) return unusable("cannot read the library " + inQuotes(name));
-    // The dynamic loader only warns of these, and starts the program without.
-    if (!ElfFile::open(std::move(file)))
-      return unusable("takes no " + inQuotes(name) + ": it is no library");
-    if (library.native().find_first_of(" :") != std::string::npos)
-      return unusable("takes no path with spaces or colons: LD_PRELOAD separates by them");
-    return preloading(library);
-  }
+  if (name.find('/') != name.npos) return preloading(std::string(name), environment);
   if (std::find(kLibraries.begin(), kLibraries.end(), name) == kLibraries.end())
     return unusable("takes keep, jemalloc, tcmalloc, mimalloc or the path of a library, not " +
                     inQuotes(name));
   const std::vector<std::string> searched = folders(root);
   for (const std::string& folder : searched)
-    if (auto library = libraryIn(folder, name)) return preloading(*library);
+    if (auto library = libraryIn(folder, name)) return preloading(*library, environment);
   std::string places;
   for (const std::string& folder : searched) places += (places.empty() ? "" : ", ") + folder;
   return unusable("finds no lib" + std::string(name) + " in " + places +

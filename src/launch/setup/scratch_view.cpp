@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "launch/process/descriptors.h"
 #include "sampler/proc/mounts.h"
 #include "sampler/proc/proc_file.h"
 
@@ -80,13 +81,18 @@ Result<bool> separateMounts() {
   return !asRoot;
 }
 
-std::vector<Mount> mountsWithFiles() {
+std::vector<Mount> mountsNow() {
   const auto text = readFile("/proc/self/mountinfo", 16u << 20);
-  std::vector<Mount> mounts;
-  if (!text.ok()) return mounts;
-  for (Mount& mount : Mounts::parse(text.value()))
-    if (holdsFiles(mount)) mounts.push_back(std::move(mount));
-  return mounts;
+  return text.ok() ? Mounts::parse(text.value()) : std::vector<Mount>();
+}
+
+// Overlays keep what is gone in attributes that only the first user namespace's root may set.
+bool inFirstUserNamespace() {
+  const auto map = readFile("/proc/self/uid_map");
+  std::istringstream words(map.ok() ? map.value() : "");
+  std::uint64_t inside = 1, outside = 1, count = 0;
+  words >> inside >> outside >> count;
+  return inside == 0 && outside == 0 && count == 4294967295u;
 }
 
 // Where copies are to lie: mounts, and of the root directory's those that are not the system's.
@@ -108,7 +114,8 @@ std::vector<std::string> placesOfCopies(const std::vector<Mount>& mounts,
       places.push_back("/" + name);
   }
   for (const Mount& mount : mounts)
-    if (mount.point != "/" && !ofSystem(mount.point)) places.push_back(mount.point);
+    if (mount.point != "/" && holdsFiles(mount) && !ofSystem(mount.point))
+      places.push_back(mount.point);
   const bool copied = std::any_of(places.begin(), places.end(), [&](const std::string& place) {
     return isBelow(directory, place);
   });
@@ -145,6 +152,7 @@ std::string descriptorPath(const Fd& fd) { return "/proc/self/fd/" + std::to_str
 struct Place {
   std::string path;
   Fd before;  // of what is there outside of the view
+  bool mount = false;
 };
 
 class Copies {
@@ -167,8 +175,10 @@ class Copies {
     (void)!::chown(up.c_str(), info.st_uid, info.st_gid);
     const std::string options =
         "lowerdir=/proc/self/fd/" + std::to_string(lower) + ",upperdir=" + up + ",workdir=" + work;
-    // With the first a directory that was there can be renamed; only root has it.
-    for (const char* more : {",redirect_dir=on", ",userxattr", ""})
+    // With the first a directory that was there can be renamed. Elsewhere it is accepted, by Linux
+    // before 6.13, and nothing that was there can be removed: only the second serves.
+    const char* const best = inFirstUserNamespace() ? ",redirect_dir=on" : ",userxattr";
+    for (const char* more : {best, ""})
       if (::mount(kOurs, place.c_str(), "overlay", 0, (options + more).c_str()) == 0) return 0;
     return errno;
   }
@@ -206,14 +216,46 @@ std::vector<Place> socketsIn(const std::vector<Place>& places) {
         !S_ISSOCK(info.st_mode))
       continue;
     Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_NOFOLLOW);
-    if (before.valid()) sockets.push_back({path, std::move(before)});
+    if (before.valid()) sockets.push_back({path, std::move(before), false});
   }
   return sockets;
 }
 
-// Copies, in the order of `places`. What has none is seen as it was.
-Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
-  const std::vector<Place> sockets = socketsIn(places);
+// Mounts that are no places of copies, as single files and huge pages: a copy of what they lie in
+// would show what is below them.
+std::vector<Place> mountsIn(const std::vector<Place>& places, const std::vector<Mount>& mounts) {
+  std::vector<Place> hidden;
+  for (const Mount& mount : mounts) {
+    const auto holds = [&](const Place& place) {
+      return mount.point != place.path && isBelow(mount.point, place.path);
+    };
+    const auto is = [&](const Place& place) { return mount.point == place.path; };
+    if (ofSystem(mount.point) || std::none_of(places.begin(), places.end(), holds) ||
+        std::any_of(places.begin(), places.end(), is))
+      continue;
+    Fd before = openAt(AT_FDCWD, mount.point.c_str(), O_PATH | O_NOFOLLOW);
+    if (before.valid()) hidden.push_back({mount.point, std::move(before), true});
+  }
+  return hidden;
+}
+
+// What is there outside of the view, at the same place in it.
+void putBack(const Place& place) {
+  (void)::mount(descriptorPath(place.before).c_str(), place.path.c_str(), nullptr,
+                MS_BIND | (place.mount ? MS_REC : 0), nullptr);
+}
+
+bool within(const std::string& path, const std::vector<std::string>& copied) {
+  return std::any_of(copied.begin(), copied.end(),
+                     [&](const std::string& place) { return isBelow(path, place); });
+}
+
+// Copies, in the order of `places`. What has none is seen as it was; what the working directory is
+// nearest to must have one. (An ordinary user's of /home has none where anything is mounted there.)
+Status makeCopies(const ScratchView& view, const std::vector<Place>& places,
+                  const std::vector<Mount>& mounts) {
+  std::vector<Place> others = socketsIn(places);
+  for (Place& hidden : mountsIn(places, mounts)) others.push_back(std::move(hidden));
   // The memory is mounted where the trials' own directory is: it is put back there in the end.
   const Fd kept = openAt(AT_FDCWD, view.kept.c_str(), O_PATH | O_DIRECTORY);
   if (!kept.valid()) return refused(inQuotes(view.kept), errno);
@@ -222,26 +264,23 @@ Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
   const Fd memory = openAt(AT_FDCWD, view.kept.c_str(), O_PATH | O_DIRECTORY);
   Copies copies(descriptorPath(memory));
   std::vector<std::string> copied;
+  Status nearest = Done{};
   for (const Place& place : places) {
     const int error = copies.add(place.path, place.before.get());
+    const bool needed = isBelow(view.directory, place.path);
     if (error == 0) {
       copied.push_back(place.path);
+      if (needed) nearest = Done{};
       continue;
     }
-    const auto within = [&](const std::string& path) {
-      return std::any_of(copied.begin(), copied.end(),
-                         [&](const std::string& other) { return isBelow(path, other); });
-    };
-    const bool needed = isBelow(view.directory, place.path);
-    if (needed && !within(view.directory))
-      return refused("a copy-on-write view of " + inQuotes(place.path), error);
-    if (!needed && within(place.path))
-      (void)::mount(descriptorPath(place.before).c_str(), place.path.c_str(), nullptr,
-                    MS_BIND | MS_REC, nullptr);
+    // The working directory's own, in the copy of a mount that it is in, is not needed.
+    if (needed && (place.mount || !within(place.path, copied) || !nearest.ok()))
+      nearest = refused("a copy-on-write view of " + inQuotes(place.path), error);
+    if (place.mount && within(place.path, copied)) putBack(place);
   }
-  for (const Place& socket : sockets)
-    (void)::mount(descriptorPath(socket.before).c_str(), socket.path.c_str(), nullptr, MS_BIND,
-                  nullptr);
+  if (!nearest.ok()) return nearest;
+  for (const Place& other : others)
+    if (within(other.path, copied)) putBack(other);
   if (::mount(descriptorPath(kept).c_str(), view.kept.c_str(), nullptr, MS_BIND, nullptr) != 0)
     return refused(inQuotes(view.kept), errno);
   return Done{};
@@ -251,7 +290,8 @@ Status makeCopies(const ScratchView& view, const std::vector<Place>& places) {
 // reached (EINVAL: no mount is there), and so not written to.
 Status makeRestReadOnly(const ScratchView& view) {
   std::map<std::string, std::string> sourceAt;
-  for (const Mount& mount : mountsWithFiles()) sourceAt[mount.point] = mount.source;
+  for (const Mount& mount : mountsNow())
+    if (holdsFiles(mount)) sourceAt[mount.point] = mount.source;
   for (const auto& [point, source] : sourceAt) {
     if (source == kOurs || point == view.kept) continue;
     if (const int error = makeReadOnly(point); error != 0 && error != EINVAL)
@@ -260,18 +300,55 @@ Status makeRestReadOnly(const ScratchView& view) {
   return Done{};
 }
 
+// Descriptors through which what this process becomes could write outside of the view, or open what
+// is there, with their paths.
+std::vector<std::pair<int, std::string>> openOutside() {
+  std::vector<std::pair<int, std::string>> open;
+  for (const int fd : openDescriptors()) {
+    struct stat info {};
+    const int flags = ::fcntl(fd, F_GETFL), kept = ::fcntl(fd, F_GETFD);
+    if (fd <= STDERR_FILENO || flags < 0 || kept < 0 || (kept & FD_CLOEXEC) != 0 ||
+        ::fstat(fd, &info) != 0)
+      continue;
+    const bool writes = S_ISREG(info.st_mode) && (flags & O_ACCMODE) != O_RDONLY;
+    std::error_code error;
+    const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
+    if (writes || S_ISDIR(info.st_mode)) open.emplace_back(fd, path.string());
+  }
+  return open;
+}
+
+// The same in the view; what is not there, as a file that was removed, is closed.
+void reopen(const std::vector<std::pair<int, std::string>>& open) {
+  for (const auto& [fd, path] : open) {
+    const int flags = ::fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECTORY);
+    const off_t at = ::lseek(fd, 0, SEEK_CUR);
+    const Fd inside = openAt(AT_FDCWD, path.c_str(), flags);
+    if (!inside.valid() || ::dup2(inside.get(), fd) < 0) {
+      ::close(fd);
+      continue;
+    }
+    if (at > 0) (void)::lseek(fd, at, SEEK_SET);
+  }
+}
+
 }  // namespace
 
 Status enterScratchView(const ScratchView& view) {
+  const auto open = openOutside();
   const auto own = separateMounts();
   if (!own.ok()) return own.error();
+  const std::vector<Mount> mounts = mountsNow();
   std::vector<Place> places;
-  for (const std::string& path : placesOfCopies(mountsWithFiles(), view.directory, own.value())) {
+  for (const std::string& path : placesOfCopies(mounts, view.directory, own.value())) {
     Fd before = openAt(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY);
-    if (before.valid()) places.push_back({path, std::move(before)});
+    const bool mount = std::any_of(mounts.begin(), mounts.end(),
+                                   [&](const Mount& each) { return each.point == path; });
+    if (before.valid()) places.push_back({path, std::move(before), mount});
   }
-  if (auto copied = makeCopies(view, places); !copied.ok()) return copied;
+  if (auto copied = makeCopies(view, places, mounts); !copied.ok()) return copied;
   if (auto rest = makeRestReadOnly(view); !rest.ok()) return rest;
+  reopen(open);
   if (::chdir(view.directory.c_str()) != 0) return refused(inQuotes(view.directory), errno);
   return Done{};
 }

@@ -173,6 +173,16 @@ class Attach(unittest.TestCase):
         job.communicate("", timeout=PATIENCE)
         self.assertEqual(job.returncode, 7)
 
+    def test_a_signal_that_the_caller_ignores_ends_nothing(self):
+        job, _ = self.target()
+        watch = self.attach(job.pid, "--report", "none",
+                            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        watch.send_signal(signal.SIGHUP)
+        self.until(lambda: len(self.events("usage")) > 2)
+        self.assertIsNone(watch.poll())
+        self.assertRegex(self.leave(watch), r"stallprof: left after \d+\.\d s\n$")
+        job.communicate("", timeout=PATIENCE)
+
     def test_what_it_did_before_is_not_counted(self):
         job, _ = self.target("burned")
         watch = self.attach(job.pid, "--report", "none")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The command is given what it would be given without us: a probe's facts, with and without."""
 import ctypes
+import fcntl
 import os
 import pty
 import re
 import resource
 import signal
 import subprocess
+import sys
 
 from harness import STALLPROF, Case, main, probe
 
@@ -87,6 +89,43 @@ class Transparency(Case):
             LIBC.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
         recorded = self.same(preexec_fn=arm, stdin=subprocess.DEVNULL)
         self.assertTrue(any(" pdeathsig %d " % signal.SIGTERM in l for l in recorded), recorded)
+
+    def test_orphans_still_come_to_the_command(self):
+        for wrap in (False, True):
+            script = "import ctypes; kept = ctypes.c_int(); " \
+                "ctypes.CDLL(None).prctl(37, ctypes.byref(kept)); print(kept.value)"  # PR_GET_CHILD_SUBREAPER
+            words = [sys.executable, "-c", script]
+            words = self.words(*words)[0] if wrap else words
+            done = self.run_words(words, preexec_fn=lambda: LIBC.prctl(36, ctypes.c_ulong(1)))
+            self.assertEqual(done.stdout, b"1\n", done.stderr)
+
+    def test_a_record_lock_of_the_callers_is_held_to_the_end(self):
+        words, _ = self.words("sh", "-c", "echo started; exec sleep 30")
+        path = self.path("lock")
+        script = "import fcntl, os, sys; f = open(sys.argv[1], 'w'); os.set_inheritable(f.fileno(), True); " \
+            "fcntl.lockf(f, fcntl.LOCK_EX); os.execv(sys.argv[2], sys.argv[2:])"
+        run = subprocess.Popen([sys.executable, "-c", script, path, *words], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd=self.dir)
+        self.assertEqual(run.stdout.readline(), b"started\n")
+        run.stderr.readline()   # "recording to": what is not needed is closed by now
+        with open(path, "w") as again, self.assertRaises(OSError):
+            fcntl.lockf(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        run.terminate()
+        run.communicate(timeout=60)
+
+    def test_a_working_directory_that_was_removed(self):
+        gone = self.path("gone")
+        os.mkdir(gone)
+        done = self.run_words(["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", STALLPROF, "run", "--report", "none",
+                               "--", "/bin/echo", "ran"], cwd=gone)
+        self.assertEqual((done.returncode, done.stdout), (0, b"ran\n"), done.stderr)
+        self.assertIn(b"the command runs unrecorded", done.stderr)
+        os.mkdir(gone)
+        reader, writer = os.pipe()   # nobody reads that line
+        os.close(reader)
+        done = self.run_words(done.args, cwd=gone, stderr=writer)
+        os.close(writer)
+        self.assertEqual((done.returncode, done.stdout), (0, b"ran\n"))
 
     def test_group_session_and_terminal_are_the_callers(self):
         def on_terminal(words):

@@ -32,6 +32,8 @@ def touch_files(epoch):
     if os.path.exists('old.txt'):
         os.remove('old.txt')
     os.makedirs('runs/%d' % epoch, exist_ok=True)
+    if 'LINES_TO' in os.environ:   # a descriptor that the caller opened
+        os.write(int(os.environ['LINES_TO']), b'a line\n')
 
 
 def use_files():

@@ -49,8 +49,8 @@ class Training(unittest.TestCase):
                 file.write("the user's\n")
         self.recording = os.path.join(self.dir, "r.stallprof")
 
-    def stallprof(self, *words, status=0):
-        return run([STALLPROF, *words], status, cwd=self.work)
+    def stallprof(self, *words, status=0, **how):
+        return run([STALLPROF, *words], status, cwd=self.work, **how)
 
     def record(self, *options):
         """Somewhere else: the training writes where it runs."""

@@ -12,7 +12,7 @@ using namespace stallprof;
 namespace {
 
 std::string wordOrWhy(std::string_view name, const std::string& root = "/none") {
-  const auto word = allocatorVariable(name, root);
+  const auto word = allocatorVariable(name, {}, root);
   return word.ok() ? word.value() : word.error().message;
 }
 
@@ -49,10 +49,21 @@ TEST_CASE("another allocator is preloaded from where it is, before what is prelo
 TEST_CASE("the libraries of an environment of its own come first") {
   Machine machine;
   machine.file("usr/lib/libjemalloc.so.2", "");
-  machine.file("conda/lib/libjemalloc.so.2", "");
+  std::filesystem::create_directories(machine.root() + "/conda/lib");
+  std::filesystem::create_symlink("/proc/self/exe", machine.root() + "/conda/lib/libjemalloc.so.2");
   const Variable conda("CONDA_PREFIX", machine.root() + "/conda");
   CHECK(wordOrWhy("jemalloc", machine.root()) ==
         "LD_PRELOAD=" + machine.root() + "/conda/lib/libjemalloc.so.2");
+}
+
+TEST_CASE("what the command's environment is given for the same variable stays in it") {
+  const auto word = [](std::string_view name, const std::vector<std::string>& environment) {
+    return allocatorVariable(name, environment).value();
+  };
+  const std::vector<std::string> given = {"LD_PRELOAD=/old.so", "LD_PRELOAD=/own.so"};
+  CHECK(word("/proc/self/exe", given) == "LD_PRELOAD=/proc/self/exe:/own.so");
+  CHECK(word("keep", {"GLIBC_TUNABLES=glibc.pthread.rseq=0"})
+            .starts_with("GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc."));
 }
 
 TEST_CASE("an allocator that is not there is an error that says where it was searched") {
