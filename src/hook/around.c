@@ -13,8 +13,12 @@ typedef struct {
   const struct aroundCalls* calls;                /* not NULL: instead of begin and end */
   PyObject* owner;
   PyObject* weakReferences;
-  int reported; /* an error of the callbacks */
+  int reported;      /* an error of the callbacks */
+  int outermost;     /* calls within a call of the same thread are the original's alone */
+  const char* inner; /* the thread whose calls are such now, by the address of its `here` */
 } Around;
+
+static __thread char here;
 
 static PyTypeObject* aroundType;
 static PyObject* methodType; /* types.MethodType */
@@ -160,8 +164,7 @@ static PyObject* begin(Around* self, PyObject* args, PyObject* kwargs) {
   return first;
 }
 
-static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
-  Around* self = (Around*)object;
+static PyObject* callAround(Around* self, PyObject* args, PyObject* kwargs) {
   PyObject* token = begin(self, args, kwargs);
   if (!token && PyErr_Occurred() && !swallowed(self)) return NULL;
   int hasEnd = self->end || (self->calls && self->calls->end), makesArgs = token && !hasEnd;
@@ -175,6 +178,17 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   PyObject* result = PyObject_Call(self->original, useArgs, useKwargs);
   if (token && token != Py_None && hasEnd) result = finish(self, token, args, result);
   Py_XDECREF(token);
+  return result;
+}
+
+static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
+  Around* self = (Around*)object;
+  if (!self->outermost) return callAround(self, args, kwargs);
+  if (self->inner == &here) return PyObject_Call(self->original, args, kwargs);
+  const char* before = self->inner; /* of another thread: then both are asked about all */
+  self->inner = &here;
+  PyObject* result = callAround(self, args, kwargs);
+  self->inner = before;
   return result;
 }
 
@@ -229,13 +243,15 @@ PyObject* newAround(PyObject* original, PyObject* owner, const struct aroundCall
 static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   (void)kwargs;
   PyObject *original, *begin, *end = NULL;
-  if (!PyArg_ParseTuple(args, "OO|O", &original, &begin, &end)) return NULL;
+  int outermost = 0;
+  if (!PyArg_ParseTuple(args, "OO|Op", &original, &begin, &end, &outermost)) return NULL;
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   Around* self = (Around*)allocate(type, 0);
   if (!self) return NULL;
   self->original = (Py_INCREF(original), original);
   self->begin = (Py_INCREF(begin), begin);
   self->end = end;
+  self->outermost = outermost;
   Py_XINCREF(end);
   return (PyObject*)self;
 }

@@ -12,6 +12,9 @@
  *   without an `end`, what `begin` returns are the arguments of the call: a tuple in the place of
  *   args, or a list of a tuple and a dict in the place of both
  *
+ * Around(original, begin, end, True): calls of the same that a call makes, as of a module that
+ * hands on to those it has, go straight to the original.
+ *
  * An error of `begin` or `end` is swallowed if it is ours. One that a signal handler raised while
  * they ran (KeyboardInterrupt, or raised in a file that is not ours) goes on to the program. */
 #ifndef STALLPROF_HOOK_AROUND_H

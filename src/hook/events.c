@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,9 +68,17 @@ static int readValue(PyObject* object, struct stallprof_value* v, PyObject** kee
   return 1;
 }
 
+/* The thread that events of this one are of. PyTorch calls hooks of a backward pass on a GPU on a
+ * thread of its own, for the one that asked for the pass and waits: the first, as a rule. */
+static uint32_t actingThread(void) {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name);
+  return strncmp(name, "pt_autograd", 11) == 0 ? stallprof_process_id() : stallprof_thread_id();
+}
+
 static void store(uint16_t kind, uint64_t at, const struct stallprof_value* values,
                   uint16_t count) {
-  if (!threadId) threadId = stallprof_thread_id();
+  if (!threadId) threadId = actingThread();
   stallprof_writer_put(&writer, kind, at, threadId, values, count);
 }
 

@@ -19,6 +19,8 @@
  * turns is 300,000 events. */
 #define EVENT_NS 1000000u
 #define EVENT_PART 65536u
+/* Without a turn for as long, a loop is over where its place is needed. */
+#define OVER_NS 2000000000u
 
 struct loop {
   PyObject *code, *place; /* owned; (file as bytes, first line, last line) */
@@ -41,13 +43,37 @@ static int isFirstThread(void) {
   return first > 0;
 }
 
+static void forget(struct loop* loop) {
+  Py_DECREF(loop->code);
+  Py_DECREF(loop->place);
+  *loop = loops[--count];
+}
+
+static void putTurns(const struct loop* loop, uint64_t now) {
+  const uint64_t numbers[] = {now - loop->since, loop->turns, loop->lines[0], loop->lines[1]};
+  putNumbersAndText(STALLPROF_KIND_LOOP_TURNS, loop->since, numbers, 4,
+                    PyBytes_AsString(PyTuple_GetItem(loop->place, 0)));
+}
+
+/* Whether one more may be watched; for it the loop is left that has had no turn for longest. */
+static int hasRoom(void) {
+  if (count < MAX_LOOPS) return 1;
+  struct loop* oldest = loops;
+  for (size_t i = 1; i < count; ++i)
+    if (loops[i].last < oldest->last) oldest = &loops[i];
+  if (clockNs(CLOCK_MONOTONIC) - oldest->last < OVER_NS) return 0;
+  if (oldest->turns > 0) putTurns(oldest, oldest->last);
+  forget(oldest);
+  return 1;
+}
+
 /* The loop that a jump belongs to, asked for its place where it is new; NULL: none is wanted, or
  * with an error set that a signal handler raised meanwhile. */
 static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, PyObject* to) {
   const long target = PyLong_AsLong(to);
   for (size_t i = 0; i < count; ++i)
     if (loops[i].code == code && loops[i].to == target) return &loops[i];
-  if (count == MAX_LOOPS) return NULL;
+  if (!hasRoom()) return NULL;
   PyObject* place = PyObject_CallFunctionObjArgs(placeOf, code, from, to, NULL);
   if (!place || !PyTuple_Check(place)) {
     Py_XDECREF(place);
@@ -61,18 +87,6 @@ static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, Py
                                .lines = {PyLong_AsUnsignedLongLong(PyTuple_GetItem(place, 1)),
                                          PyLong_AsUnsignedLongLong(PyTuple_GetItem(place, 2))}};
   return &loops[count++];
-}
-
-static void forget(struct loop* loop) {
-  Py_DECREF(loop->code);
-  Py_DECREF(loop->place);
-  *loop = loops[--count];
-}
-
-static void putTurns(const struct loop* loop, uint64_t now) {
-  const uint64_t numbers[] = {now - loop->since, loop->turns, loop->lines[0], loop->lines[1]};
-  putNumbersAndText(STALLPROF_KIND_LOOP_TURNS, loop->since, numbers, 4,
-                    PyBytes_AsString(PyTuple_GetItem(loop->place, 0)));
 }
 
 /* Stores what is due; 0: the loop's turns are too short. */

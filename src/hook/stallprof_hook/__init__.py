@@ -60,7 +60,11 @@ class Watcher:
     def find_spec(self, name, path=None, target=None):
         if name not in ADAPTERS:
             return None
-        from . import watch
+        try:
+            from . import watch
+        except Exception:   # a process that may no longer read these files: another user, another root
+            ADAPTERS.clear()
+            return None
         return watch.marked_spec(self, name, path, target)
 
 

@@ -35,10 +35,11 @@ def at_step():
                 return
             import ctypes
             _turns.extend((ctypes.c_uint32.in_dll(agent, 'stallprof_agent_due'), agent.stallprof_agent_turn))
-        if _turns[0].value and _may_synchronize(torch):
-            _turns[1]()
+        due = _turns[0].value and _may_synchronize(torch)
     except Exception:   # of torch's: it is the user's step that goes on
         return
+    if due:   # a synchronization: what a signal handler raises meanwhile is the program's
+        _turns[1]()
 
 
 def _may_synchronize(torch):

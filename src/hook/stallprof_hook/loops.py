@@ -93,6 +93,7 @@ def install(module):
         if _own(frame.f_code.co_filename):
             _watch(tool, frame.f_code)
             for value in list(frame.f_globals.values()):
-                if isinstance(value, types.FunctionType) and value.__globals__ is frame.f_globals:
+                # Its type, not its class: a lazy module or a mock runs code of the program's to answer that.
+                if type(value) is types.FunctionType and value.__globals__ is frame.f_globals:
                     _watch(tool, value.__code__)
         frame = frame.f_back

@@ -16,7 +16,7 @@ PARTS = Parts('torch_modes', Part('evaluation', 'evaluation by loops of the prog
                                   'Module.train(self, mode)'))
 EVALUATION = 'evaluation'   # analysis/steps/timeline.h
 
-_switching = Nested()   # by thread: a module hands the mode on to those it has
+_switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
 _open = {}              # id(module) -> (weak reference, begin, updates until then, file, line)
 
 
@@ -42,4 +42,4 @@ def _end(token, args, result, succeeded):
 
 def install(module):
     """`module` is torch.nn.modules.module, just executed."""
-    PARTS.install(module, {'Module.train': lambda train: Around(train, _begin, _end)})
+    PARTS.install(module, {'Module.train': lambda train: Around(train, _begin, _end, True)})

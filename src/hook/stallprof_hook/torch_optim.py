@@ -3,6 +3,7 @@
 step is wrapped where torch wraps it itself. A step that calls its base class's step is one step."""
 import sys
 import weakref
+from threading import get_ident
 
 from . import agent, events, overrides
 from .events import Around, Nested, now, put
@@ -44,41 +45,61 @@ def _check_loader():
 
 
 def _put_step(optimizer, at):
+    if events.capturing and _captured(optimizer):
+        return
     put(events.OPTIMIZER_STEP, at, now() - at, _number_of(optimizer))
     events.updates[0] += 1
     events.announce_rank()
+
+
+def _captured(optimizer):
+    """Whether this step is captured in a CUDA graph and updates nothing yet: each replay does (torch_graphs.py)."""
+    captured = events.capturing.get(get_ident())
+    if captured is None:
+        return False
+    try:
+        goes_on = sys.modules['torch'].cuda.is_current_stream_capturing()
+    except Exception:   # it never began
+        goes_on = False
+    if goes_on:
+        captured.append(_number_of(optimizer))
+    else:
+        events.capturing.pop(get_ident(), None)
+    return goes_on
 
 
 # ---- 2.x ----------------------------------------------------------------------------------------
 
 def _make_hooks(is_compiling):
     """torch.compile traces these hooks: it folds `is_compiling()` to True and sees no more."""
-    begun = {}   # id(optimizer) -> [begin, depth]
+    begun = {}   # (id(optimizer), thread) -> [begin, depth]
     traces_gpu = agent.is_wanted()
 
     def before(optimizer, args, kwargs):
         if is_compiling():
             return None
-        open_step = begun.get(id(optimizer))
+        key = id(optimizer), get_ident()
+        open_step = begun.get(key)
         if open_step is not None and _within(sys._getframe(1)):
             open_step[1] += 1
         else:  # none, or one left behind by a step that raised
             overrides.check_first_step()
             if traces_gpu:
                 agent.at_step()
-            begun[id(optimizer)] = [now(), 0]
+            begun[key] = [now(), 0]
         return None
 
     def after(optimizer, args, kwargs):
         if is_compiling():
             return
-        open_step = begun.get(id(optimizer))
+        key = id(optimizer), get_ident()
+        open_step = begun.get(key)
         if open_step is None:
             return
         if open_step[1]:
             open_step[1] -= 1
             return
-        del begun[id(optimizer)]
+        del begun[key]
         _put_step(optimizer, open_step[0])
 
     return before, after
@@ -112,14 +133,14 @@ def _install_hooks(module):
 
 # ---- 1.13 ---------------------------------------------------------------------------------------
 
-_stepping = Nested()   # by id(optimizer)
+_stepping = Nested()   # by optimizer and thread
 
 
 def _step_begins(args, kwargs):
     overrides.check_first_step()
     if agent.is_wanted():
         agent.at_step()
-    return _stepping.begin(id(args[0]))
+    return _stepping.begin((id(args[0]), get_ident()))
 
 
 def _step_done(token, args, result, succeeded):

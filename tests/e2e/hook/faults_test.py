@@ -3,6 +3,7 @@
 interrupted, and not when the event memory is missing, garbage, full or closed."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -229,6 +230,47 @@ class Interrupted(unittest.TestCase):
                     assert arrives
             ''')])
         self.assertEqual((run.status, run.err), (0, ''))
+
+    def test_what_a_handler_raises_while_a_window_of_the_gpu_turns_arrives(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import ctypes, sys, types
+            from stallprof_hook import agent
+            sys.modules['torch'] = torch = types.ModuleType('torch')
+            torch.cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: False, device_count=lambda: 1)
+            class Preempted(Exception): pass
+            def turn(): raise Preempted
+            agent._turns.extend((ctypes.c_uint32(1), turn))
+            try: agent.at_step()
+            except Preempted: print('arrived')
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, 'arrived\n', ''))
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root to become another user')
+    def test_a_process_that_may_no_longer_read_the_hook_imports_as_without_it(self):
+        with tempfile.TemporaryDirectory() as folder:   # of its owner alone
+            hook = shutil.copytree(HOOK, folder + '/hook')
+            run = Run([PYTHON, '-c', 'import os; os.setuid(65534)\n'
+                       'try: import xgboost.core\nexcept ImportError as error: print(error)'],
+                      environment={'PYTHONPATH': hook})
+        self.assertEqual((run.status, run.out, run.err), (0, "No module named 'xgboost'\n", ''))
+
+    def test_calls_within_a_call_are_the_originals_where_that_is_asked_for(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            from stallprof_hook import events
+            seen = []
+            def down(n):
+                if n == 0: raise ValueError
+                if n > 1: around(n - 1)
+                return n
+            around = events.Around(down, lambda args, kwargs: args[0],
+                                   lambda token, args, result, succeeded: seen.append((token, succeeded)), True)
+            assert around(3) == 3
+            try: around(0)
+            except ValueError: pass
+            assert around(2) == 2
+            print(seen)
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, '[(3, True), (0, False), (2, True)]\n', ''))
 
     def test_our_own_errors_are_swallowed(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''

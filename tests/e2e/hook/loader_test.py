@@ -578,6 +578,59 @@ class OtherEvents(Case):
             ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
 
+    def test_updates_in_the_backward_pass_of_a_gpu_are_of_the_thread_that_waits_for_it(self):
+        run = script('''
+            import ctypes, os, threading, torch
+            p = torch.zeros(2, requires_grad=True)
+            a = torch.optim.SGD([p], lr=0.1)
+            def update(name):
+                ctypes.CDLL(None).prctl(15, name)   # PR_SET_NAME
+                p.sum().backward(); a.step()
+            for name in (b'pt_autograd_0', b'another'):
+                thread = threading.Thread(target=update, args=(name,))
+                thread.start()
+                thread.join()
+            ''')
+        self.assertEqual([o.tid == o.pid for o in run.optimizer], [True, False])
+
+    def test_threads_that_step_one_optimizer_at_once_count_each(self):
+        run = script('''
+            import threading, torch
+            both = threading.Barrier(2)
+            class Mine(torch.optim.SGD):
+                def step(self, closure=None):
+                    both.wait()
+                    super().step(closure)
+                    both.wait()
+            p = torch.zeros(2, requires_grad=True)
+            p.sum().backward()
+            a = Mine([p], lr=0.1)
+            threads = [threading.Thread(target=a.step) for _ in range(2)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            ''')
+        self.assertEqual(len(run.optimizer), 2)
+
+    def test_an_update_that_is_captured_in_a_graph_is_one_at_each_replay(self):
+        run = script('''
+            import torch, torch.cuda.graphs
+            Graph, capturing = torch.cuda.graphs.CUDAGraph, [False]
+            def switch(on): return lambda self, *more, **named: capturing.__setitem__(0, on)
+            for name, call in ('capture_begin', switch(True)), ('capture_end', switch(False)), ('replay', switch(False)):
+                setattr(torch._C._CUDAGraph, name, call)
+            torch.cuda.is_current_stream_capturing = lambda: capturing[0]
+            p = torch.zeros(2, requires_grad=True)
+            a = torch.optim.SGD([p], lr=0.1)
+            p.sum().backward(); a.step()
+            updates, other = object.__new__(Graph), object.__new__(Graph)
+            updates.capture_begin(); a.step(); updates.capture_end()
+            other.capture_begin(); other.capture_end()
+            for _ in range(3): other.replay(); updates.replay()
+            other.capture_begin(); capturing[0] = False   # given up without an end
+            a.step()
+            ''')
+        self.assertEqual([o.optimizer for o in run.optimizer], [1] * 5)
+
     def test_a_rank_is_reported_once_when_the_model_is_first_updated(self):
         program = textwrap.dedent('''
             import torch

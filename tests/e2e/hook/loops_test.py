@@ -91,6 +91,29 @@ class Loops(unittest.TestCase):
                 '''):
             self.assertEqual(run.turns, [])
 
+    def test_a_loop_that_is_over_leaves_its_place_to_another(self):
+        lines = ['import time', 'import numpy']
+        for i in range(70):
+            lines += ['for i in range(3):', '    i += 1', '    i += %d' % i]
+        lines += ['time.sleep(2.1)', 'for i in range(20):', '    time.sleep(0.002)', '    i += 1', '']
+        for _, run in self.each('\n'.join(lines)):
+            last = len(lines)
+            self.assertEqual(sum(e.turns for e in run.turns if e.line == last - 3), 19, run.turns)
+
+    def test_no_code_of_the_program_runs_while_its_functions_are_found(self):
+        self.folder.write('late.py', 'raise ImportError("not here")')
+        for _, run in self.each('''
+                import importlib.util, sys
+                spec = importlib.util.find_spec('late')
+                spec.loader = importlib.util.LazyLoader(spec.loader)
+                late = importlib.util.module_from_spec(spec)
+                sys.modules['late'] = late
+                spec.loader.exec_module(late)
+                import numpy
+                print('numpy' in sys.modules)
+                '''):
+            self.assertEqual(run.out, 'True\n')
+
     def test_a_program_that_takes_all_tools_keeps_them(self):
         for _, run in self.each('''
                 import sys
