@@ -226,10 +226,11 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   facts.covered = lengthIn(devices.covered, window);
   for (std::size_t i = plan.warmup; i < steps.size(); ++i) addTraced(steps[i], devices, facts);
   facts.longGaps = lengthIn(gaps, window);
-  if (timelineKnown) facts.devices = blameDevices(trainer, devices, window);
+  if (timelineKnown) facts.devices = blameDevices(trace, trainer, devices, window);
   sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
   for (const BlockingCall& call : devices.calls) {
-    if (call.copy || !call.overlaps(window)) continue;
+    // Shorter ones are known in some parts of the time alone.
+    if (call.copy || call.length() < kLongCall || !call.overlaps(window)) continue;
     const Nanos traced = lengthIn(devices.traced, call);
     facts.syncs += traced > Nanos::zero();
     facts.syncTime += traced;

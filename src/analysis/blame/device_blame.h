@@ -65,7 +65,7 @@ struct TrainerTime {
 // idle instant is named by what the trainer's thread did at it; inside a step, by the gap: after
 // the trainer had waited for the device it is sync, else the launching; longer, its own work
 // (kLaunchGap).
-[[nodiscard]] std::vector<DeviceBusy> blameDevices(const TrainerTime& trainer,
+[[nodiscard]] std::vector<DeviceBusy> blameDevices(const Trace& trace, const TrainerTime& trainer,
                                                    const DeviceTimeline& devices,
                                                    const Interval& window);
 

@@ -12,8 +12,9 @@ constexpr Nanos kReturns{20'000};
 
 class Gaps {
  public:
-  Gaps(const TrainerTime& trainer, const DeviceTimeline& devices, DeviceBusy& out)
-      : trainer_(trainer), devices_(devices), out_(out) {}
+  Gaps(const Trace& trace, const TrainerTime& trainer, const DeviceTimeline& devices,
+       DeviceBusy& out)
+      : trace_(trace), trainer_(trainer), devices_(devices), out_(out) {}
 
   // What of a span lies in `piece`: its parts are taken as even over it.
   void span(const Timed<DeviceSpan>& span, const Interval& piece) {
@@ -85,6 +86,8 @@ class Gaps {
   }
 
   [[nodiscard]] bool evaluating(Nanos at) const {
+    for (const auto* span : trainer_.timeline.spans)
+      if (isEvaluation(trace_, span->data) && intervalOf(span).contains(at)) return true;
     return std::any_of(
         trainer_.timeline.epochs.begin(), trainer_.timeline.epochs.end(),
         [&](const EpochSpan& p) { return p.evaluation && p.iterator <= at && at < p.end; });
@@ -118,6 +121,7 @@ class Gaps {
     if (&of == &idle.host && gapLength_ < kBridged) idle.hostBridged += time;
   }
 
+  const Trace& trace_;
   const TrainerTime& trainer_;
   const DeviceTimeline& devices_;
   DeviceBusy& out_;
@@ -135,11 +139,12 @@ Nanos beganAt(const DeviceTimeline& devices, const DeviceTimeline::Device& devic
   return lengthIn(devices.traced, before) == before.length() ? before.begin : at;
 }
 
-DeviceBusy blameDevice(const TrainerTime& trainer, const DeviceTimeline& devices,
-                       const DeviceTimeline::Device& device, const Interval& window) {
+DeviceBusy blameDevice(const Trace& trace, const TrainerTime& trainer,
+                       const DeviceTimeline& devices, const DeviceTimeline::Device& device,
+                       const Interval& window) {
   DeviceBusy out;
   out.device = device.id;
-  Gaps gaps(trainer, devices, out);
+  Gaps gaps(trace, trainer, devices, out);
   divide(devices.traced, window, [&](const Interval& traced, bool known) {
     if (!known) return;
     out.traced += traced.length();
@@ -154,11 +159,11 @@ DeviceBusy blameDevice(const TrainerTime& trainer, const DeviceTimeline& devices
 
 }  // namespace
 
-std::vector<DeviceBusy> blameDevices(const TrainerTime& trainer, const DeviceTimeline& devices,
-                                     const Interval& window) {
+std::vector<DeviceBusy> blameDevices(const Trace& trace, const TrainerTime& trainer,
+                                     const DeviceTimeline& devices, const Interval& window) {
   std::vector<DeviceBusy> all;
   for (const DeviceTimeline::Device& device : devices.devices)
-    all.push_back(blameDevice(trainer, devices, device, window));
+    all.push_back(blameDevice(trace, trainer, devices, device, window));
   std::stable_sort(all.begin(), all.end(),
                    [](const DeviceBusy& a, const DeviceBusy& b) { return a.busy() > b.busy(); });
   return all;

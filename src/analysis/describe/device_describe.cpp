@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/device/device_time.h"
+#include "analysis/device/device_use.h"
 #include "base/time.h"
 #include "trace/range_map.h"
 
@@ -132,17 +133,6 @@ void addCopies(const DeviceFacts& facts, DeviceInfo& out) {
 }
 
 }  // namespace
-
-std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer) {
-  std::vector<StringId> ids;
-  for (const DeviceBusy& busy : trainer.device.devices) addOnce(ids, busy.device);
-  if (!ids.empty()) return ids;
-  for (const auto& row : trace.deviceSpans)
-    if (row.data.process == trainer.process) addOnce(ids, row.data.device);
-  for (const auto& row : trace.deviceProcesses)
-    if (row.data.process == trainer.process) addOnce(ids, row.data.device);
-  return ids;
-}
 
 Maybe<DeviceInfo> describeDevice(const Trace& trace, const TrainerFacts& trainer) {
   const DeviceFacts& facts = trainer.device;

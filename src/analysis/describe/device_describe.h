@@ -9,9 +9,6 @@ namespace stallprof {
 // The report's `device` block; null where no device was seen. It restates, and judges nothing.
 [[nodiscard]] Maybe<DeviceInfo> describeDevice(const Trace& trace, const TrainerFacts& trainer);
 
-// The devices that the trainer worked on, most busy first; else those it holds memory on.
-[[nodiscard]] std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer);
-
 // Names of all devices that were seen, one each.
 [[nodiscard]] std::vector<std::string> deviceNames(const Trace& trace);
 

@@ -4,6 +4,7 @@
 
 #include "analysis/describe/device_describe.h"
 #include "analysis/describe/resources.h"
+#include "analysis/device/device_use.h"
 #include "analysis/facts/usage.h"
 #include "base/stats.h"
 

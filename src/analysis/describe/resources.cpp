@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "analysis/blame/samples/read_cpu.h"
+#include "analysis/facts/ended_children.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
 #include "event/file_systems.h"
@@ -75,9 +76,11 @@ Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& rol
 template <class Field>
 Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
   Maybe<double> sum;
+  const EndedChildren ended(trace);
   for (const ProcessLife& process : trace.processes)
     if (!process.usage.empty() && keep(process))
-      if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
+      if (const Maybe<double> one = used(process, ended.ownOf(process), field, begin, end))
+        sum = sum.value_or(0) + *one;
   return sum;
 }
 

@@ -254,6 +254,20 @@ double hostWork(const DeviceFacts& facts) {
   return traced > 0 ? std::max(0.0, 1 - seconds(facts.syncTime) / traced) : 1;
 }
 
+std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer) {
+  std::vector<StringId> ids;
+  const auto add = [&](StringId id) {
+    if (!id.none() && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  };
+  for (const DeviceBusy& busy : trainer.device.devices) add(busy.device);
+  if (!ids.empty()) return ids;
+  for (const auto& row : trace.deviceSpans)
+    if (row.data.process == trainer.process) add(row.data.device);
+  for (const auto& row : trace.deviceProcesses)
+    if (row.data.process == trainer.process) add(row.data.device);
+  return ids;
+}
+
 void settleGaps(TrainerFacts& trainer) {
   DeviceFacts& facts = trainer.device;
   if (facts.devices.empty() || syncsPerStep(trainer) < kWaitsEachStep) return;

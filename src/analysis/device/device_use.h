@@ -15,6 +15,9 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
 [[nodiscard]] std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer,
                                                   Nanos begin, Nanos end);
 
+// The devices that the trainer worked on, most busy first; else those it holds memory on.
+[[nodiscard]] std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer);
+
 // Long waits of the trainer's thread for the device: from so many a step on it waits in each.
 inline constexpr double kWaitsEachStep = 0.5;
 [[nodiscard]] double syncsPerStep(const TrainerFacts& trainer);  // 0: not known

@@ -27,6 +27,8 @@ struct RankFacts {
 // How the ranks of a recording wait for each other, step by step (ranks.h).
 struct RankBalance {
   std::vector<RankFacts> ranks;
+  std::size_t together =
+      1;  // trainers that train side by side, whether or not they were seen to wait
   std::size_t compared = 0;  // steps
   double uneven = 0;         // share of those in which one rank was waited for
   double saved = 0;          // share of their time that evening out the ranks would save

@@ -68,14 +68,19 @@ template <class P, class Field>
 // As growth, of a process in the part of the interval it lived; one that began inside it began with
 // counters at 0.
 template <class Field>
-[[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
-  if (process.usage.empty()) return std::nullopt;
+[[nodiscard]] Maybe<double> used(const ProcessLife& process, const Table<ProcessUsage>& rows,
+                                 Field field, Nanos begin, Nanos end) {
+  if (rows.empty()) return std::nullopt;
   end = std::min(end, process.gone);
   const bool born = process.seen > begin && process.seen < end;
-  const auto known = knownIn(process.usage, field);
-  if (!known || !born) return growth(process.usage, field, begin, std::max(begin, end));
-  return atSamePace(std::max(0.0, *valueAt(process.usage, field, end)),
+  const auto known = knownIn(rows, field);
+  if (!known || !born) return growth(rows, field, begin, std::max(begin, end));
+  return atSamePace(std::max(0.0, *valueAt(rows, field, end)),
                     std::min(end, known->second) - process.seen, end - process.seen);
+}
+template <class Field>
+[[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
+  return used(process, process.usage, field, begin, end);
 }
 
 // A share or a rate: null where the value is not known, or there is nothing to divide by.

@@ -57,13 +57,22 @@ void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,
   }
 }
 
-const DeviceGauge* gaugeOf(const DeviceFacts& facts) {
+// Of the busiest device that the trainer uses: which those are, its work says, else the monitoring
+// library's list of processes. A host's only device needs neither.
+const DeviceGauge* gaugeOf(const Trace& trace, const TrainerFacts& t) {
+  const DeviceFacts& facts = t.device;
   for (const DeviceGauge& gauge : facts.gauges)
     if (!facts.devices.empty() && gauge.device == facts.devices[0].device) return &gauge;
-  const auto busiest = std::max_element(
-      facts.gauges.begin(), facts.gauges.end(),
-      [](auto& a, auto& b) { return a.busyRatio.value_or(-1) < b.busyRatio.value_or(-1); });
-  return busiest == facts.gauges.end() || !facts.devices.empty() ? nullptr : &*busiest;
+  if (!facts.devices.empty()) return nullptr;
+  const std::vector<StringId> used = devicesUsed(trace, t);
+  const DeviceGauge* busiest = nullptr;
+  for (const DeviceGauge& gauge : facts.gauges) {
+    const bool uses = std::find(used.begin(), used.end(), gauge.device) != used.end();
+    if (!uses && (!used.empty() || facts.gauges.size() > 1)) continue;
+    if (!busiest || busiest->busyRatio.value_or(-1) < gauge.busyRatio.value_or(-1))
+      busiest = &gauge;
+  }
+  return busiest;
 }
 
 }  // namespace
@@ -73,12 +82,12 @@ bool DeviceEvidence::bound() const {
   return seen && gauge && gauge->busyRatio.value_or(0) >= kBoundByGauge;
 }
 
-DeviceEvidence deviceEvidence(const TrainerFacts& t) {
+DeviceEvidence deviceEvidence(const Trace& trace, const TrainerFacts& t) {
   const DeviceFacts& facts = t.device;
   DeviceEvidence e;
   e.seen = facts.seen;
   e.timeline = facts.timeline;
-  e.gauge = gaugeOf(facts);
+  e.gauge = gaugeOf(trace, t);
   if (!facts.seen || t.window() <= Nanos{}) return e;
   const double traced = shareOf(facts.traced, t.window());
   const double untracedSteps = static_cast<double>(t.windowSteps()) - facts.tracedSteps;

@@ -36,6 +36,6 @@ struct DeviceEvidence {
   [[nodiscard]] bool bound() const;
 };
 
-[[nodiscard]] DeviceEvidence deviceEvidence(const TrainerFacts& trainer);
+[[nodiscard]] DeviceEvidence deviceEvidence(const Trace& trace, const TrainerFacts& trainer);
 
 }  // namespace stallprof

@@ -71,13 +71,17 @@ double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
   return std::max(0.0, seconds(inside));
 }
 
-double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
-  double all = 0;
+// One save may hold another, and what follows eval() may save before train() comes: that is no
+// evaluation.
+Intervals savesOf(const Trace& trace, const TrainerFacts& t) {
+  Intervals saves;
   for (const auto& span : trace.spans)
-    if (span.data.phase == Phase::kPeriodic && span.data.thread == t.thread &&
-        !isEvaluation(trace, span.data))
-      all += overlapSeconds(span.at, span.end(), t);
-  return all;
+    if (span.data.thread == t.thread && isSave(trace, span.data)) saves.push_back(intervalOf(span));
+  return joined(std::move(saves));
+}
+
+double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
+  return seconds(lengthIn(savesOf(trace, t), t.windowInterval()));
 }
 
 double evaluationSeconds(const Trace& trace, const TrainerFacts& t) {
@@ -87,7 +91,13 @@ double evaluationSeconds(const Trace& trace, const TrainerFacts& t) {
   for (const auto& span : trace.spans)
     if (span.data.thread == t.thread && isEvaluation(trace, span.data))
       all.push_back(intervalOf(span));
-  return seconds(lengthIn(joined(std::move(all)), t.windowInterval()));
+  all = joined(std::move(all));
+  Nanos length = lengthIn(all, t.windowInterval());
+  for (const Interval& save : savesOf(trace, t)) {
+    const Interval inside{std::max(save.begin, t.windowBegin), std::min(save.end, t.windowEnd)};
+    if (inside.begin < inside.end) length -= lengthIn(all, inside);
+  }
+  return seconds(length);
 }
 
 double workersBusy(const TrainerFacts& t, int workers) {
@@ -217,9 +227,9 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   e.external = lacked ? external : 0;
   e.shared = lacked ? external + run.siblingCpuRatio.value_or(0) : 0;
   e.perStep = perStep;
-  e.ranks = std::max(static_cast<int>(run.balance.ranks.size()),
+  e.ranks = std::max(static_cast<int>(std::max(run.balance.ranks.size(), run.balance.together)),
                      1 + static_cast<int>(std::min<std::int64_t>(run.siblings, kMaxRanks)));
-  e.device = deviceEvidence(t);
+  e.device = deviceEvidence(trace, t);
   e.unseen = unseenOf(trace, t);
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);

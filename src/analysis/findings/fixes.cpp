@@ -53,8 +53,9 @@ PipelineSettings firstWorkersWith(const Evidence& e, double cpuScale, double che
 
 std::string workersRisk(const Evidence& e, int more) {
   std::string risk = "+" + countOf(more, "process");
-  // The gain holds only for a set that is divided, and a run with copies is not the same training.
-  if (e.workers() == 0 && e.loader->iterable)
+  // The gain holds only for a set that is divided, and a run with copies is not the same training:
+  // with one worker, it need not be.
+  if (e.workers() <= 1 && e.loader->iterable)
     risk =
         "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker gives "
         "all of it; " +

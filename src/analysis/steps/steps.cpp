@@ -122,6 +122,18 @@ std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& timeline) {
   return steps;
 }
 
+// Whether most of a training lies behind the last batch that a loader gave: itertools.cycle gives
+// the batches of the first pass again, and what is fetched for a while, to be trained on later, is
+// the same.
+bool goOnWithout(const std::vector<StepSpan>& batches, const std::vector<StepSpan>& updates) {
+  constexpr std::size_t kSurely = 20;  // updates: more than a loop's last batch makes
+  if (batches.empty() || updates.empty()) return false;
+  const auto later = static_cast<std::size_t>(
+      std::count_if(updates.begin(), updates.end(),
+                    [&](const StepSpan& update) { return update.begin >= batches.back().end; }));
+  return later >= kSurely && later > 2 * (updates.size() - later);
+}
+
 // An iteration much longer than the others holds more than a step: an epoch's end, a checkpoint.
 std::vector<StepSpan> stepsOfIterations(const TrainerTimeline& timeline) {
   if (timeline.iterations.empty()) return {};
@@ -194,7 +206,11 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
   };
   if (timeline.annotated.sure)
     take(stepsOfAnnotated(timeline), sourceOf(timeline.annotated.source), true);
-  if (plan.steps.empty()) take(stepsOfLoader(timeline), StepSource::kHook, false);
+  if (plan.steps.empty()) {
+    std::vector<StepSpan> batches = stepsOfLoader(timeline), updates = stepsOfOptimizer(timeline);
+    if (goOnWithout(batches, updates)) take(std::move(updates), StepSource::kOptimizer, false);
+    take(std::move(batches), StepSource::kHook, false);
+  }
   if (plan.steps.empty())
     take(stepsOfAnnotated(timeline), sourceOf(timeline.annotated.source), true);
   if (plan.steps.empty()) take(stepsOfOptimizer(timeline), StepSource::kOptimizer, false);

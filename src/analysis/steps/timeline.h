@@ -91,6 +91,12 @@ inline constexpr std::string_view kEvaluationSpan = "evaluation";
 [[nodiscard]] inline bool isEvaluation(const Trace& trace, const PhaseSpan& span) {
   return span.phase == Phase::kPeriodic && trace.text(span.name) == kEvaluationSpan;
 }
+// A call that writes a checkpoint, timed by the hook; what a program announces as periodic may be
+// anything.
+[[nodiscard]] inline bool isSave(const Trace& trace, const PhaseSpan& span) {
+  return span.phase == Phase::kPeriodic && span.source == SpanSource::kHook &&
+         !isEvaluation(trace, span);
+}
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 

@@ -338,6 +338,21 @@ TEST_CASE("the monitoring library alone can show a busy device, with medium conf
   CHECK(j.verdict.confidence == Confidence::kMedium);
 }
 
+TEST_CASE("of several devices of a host that counts which the trainer uses, or none") {
+  Facts f = factsOf(Training{});
+  f.trainer.device.seen = true;
+  f.trainer.device.gauges = {gauge(f, 0.40), gauge(f, 0.99)};
+  f.trainer.device.gauges[1].device = f.trace.strings.intern("GPU-2");  // another's job
+  CHECK(find(f.judge(), "compute.device_bound") == nullptr);
+  DeviceProcess ours;
+  ours.device = f.trainer.device.gauges[0].device;
+  ours.process = f.trainer.process;
+  f.trace.deviceProcesses.push_back({Nanos{}, ours});
+  CHECK(find(f.judge(), "compute.device_bound") == nullptr);
+  f.trace.deviceProcesses[0].data.device = f.trainer.device.gauges[1].device;
+  CHECK(find(f.judge(), "compute.device_bound") != nullptr);
+}
+
 TEST_CASE("clocks held down cost what the device's work would gain without") {
   Facts f = withDevice(Training{}, {.kernels = 9.5});
   DeviceGauge g = gauge(f, 0.95);

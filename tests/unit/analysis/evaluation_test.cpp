@@ -38,6 +38,34 @@ TEST_CASE("what lies between eval() and train() is evaluation, at the line of th
   CHECK(test::find(a, "periodic.checkpoint") == nullptr);
 }
 
+TEST_CASE(
+    "a save before train() comes is none of the evaluation, and what is announced is no save") {
+  std::string text = test::kTrainer;
+  for (int i = 0; i < 10; ++i) {
+    const int at = 1000 + 1500 * i;
+    const auto span = [&](int from, int length, const char* source, const char* name) {
+      return std::to_string(at + from) + "ms span thread=1 duration=" + std::to_string(length) +
+             "ms phase=periodic source=" + source + " name=\"" + name +
+             "\" file=\"train.py\" line=30\n";
+    };
+    text += span(0, 450, "hook", "evaluation") + span(150, 200, "hook", "torch.save") +
+            span(350, 100, "hook", "torch.save") + span(460, 30, "mark", "validation");
+    text += "repeat 20 every 50ms\n" + std::to_string(at + 540) +
+            "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+  }
+  const Analysis a = analyze(test::traceOf(text));
+  const Finding *evaluation = test::find(a, "periodic.evaluation"),
+                *saves = test::find(a, "periodic.checkpoint");
+  REQUIRE(evaluation);
+  REQUIRE(saves);
+  CHECK(std::abs(evaluation->shareRatio - 0.10) < 0.01);  // 150 of 1500 ms
+  CHECK(std::abs(saves->shareRatio - 0.20) < 0.01);
+  bool counted = false;
+  for (const EvidenceItem& item : saves->evidence)
+    counted = counted || item.text.find("300 ms each") != std::string::npos;
+  CHECK(counted);  // two calls are one save
+}
+
 TEST_CASE("another span of the hook's is a checkpoint, not evaluation") {
   const Analysis a = evaluating("torch.save");
   CHECK(test::find(a, "periodic.evaluation") == nullptr);

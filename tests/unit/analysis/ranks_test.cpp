@@ -182,6 +182,18 @@ TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   CHECK(f->advice[0].id == "balance_batches");
 }
 
+TEST_CASE("ranks with devices share their host though no collective of theirs is seen") {
+  const Trace trace = traceOf(ranks(""));
+  std::vector<TrainerFacts> facts;
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    facts.push_back(attribute(trace, {ProcessId{i}, ThreadId{i}}));
+    facts.back().device.devices.emplace_back();
+  }
+  const RankBalance balance = balanceRanks(trace, {&facts[0], &facts[1]});
+  CHECK(balance.ranks.empty());
+  CHECK(balance.together == 2);
+}
+
 TEST_CASE("ranks that wait alike wait for the link, not for each other") {
   const Analysis a = analyze(traceOf(ranks(samples(1, 1090, 7, 3) + samples(1, 1190, 7, 3) +
                                            samples(2, 1090, 6, 4) + samples(2, 1190, 7, 3))));

@@ -42,6 +42,20 @@ Epoch epoch(Nanos begin, Nanos end, Nanos wait, bool evaluation = false) {
 
 }  // namespace
 
+TEST_CASE("what workers read that have ended counts once, though their parent then has it, too") {
+  std::string text = kTrainer + kWorker;
+  for (int second = 10; second <= 20; ++second) {
+    const std::string at = std::to_string(second) + "s usage process=";
+    // The worker reads 1 MB a second and ends at 15 s; the trainer reads nothing itself.
+    if (second <= 15)
+      text += at + "2 read_bytes=" + std::to_string((second - 10) * 1'000'000) + "\n";
+    text += at + "1 read_bytes=" + std::to_string(second > 15 ? 5'000'000 : 0) + "\n";
+  }
+  const RunFacts run = runOf(traceOf(text + "15100ms process_gone process=2\n"), true);
+  REQUIRE(run.readBytesPerSecond);
+  CHECK(std::abs(*run.readBytesPerSecond - 500'000) < 60'000);
+}
+
 TEST_CASE("the threads that the training program gives itself are those of its last call by then") {
   const RunFacts run =
       runOf(traceOf(kTrainer + kWorker +

@@ -248,6 +248,17 @@ TEST_CASE("without a loader each update is a step, from the one before to its en
   CHECK(planned.plan.steps[1].fetch == -1);
 }
 
+TEST_CASE("where most updates come after the last batch that was fetched, they are the steps") {
+  const auto after = [](int updates) {
+    return Planned(trainingPass("1", 1) + "repeat " + std::to_string(updates) +
+                   " every 100ms\n2080ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  };
+  after(30).checkUpdates(40);  // itertools.cycle
+  CHECK(after(30).plan.window.end == 4985ms);
+  CHECK(after(19).plan.source == StepSource::kHook);
+  CHECK(after(19).count() == 10);
+}
+
 TEST_CASE("a thread that fetches ahead adds no steps: the updates are") {
   const Planned planned(
       "0 thread thread=2 process=1 tid=102\n"

@@ -142,6 +142,9 @@ TEST_CASE("what every rank of a host is advised must fit all of them") {
   f.run.siblings = 7;  // with the same script
   f.run.siblingCpuRatio = 7 * 1.3 / 16;
   CHECK(most() < 1.05 * 16 / (8 * 1.3));  // all cores busy, each with its 1.3 s a step
+  f.run.siblings = 0;
+  f.run.balance.together = 8;  // ranks of one recording, never seen to wait for each other
+  CHECK(most() < 1.05 * 16 / (8 * 1.3));
 }
 
 TEST_CASE("workers are never advised beyond memory or shared memory") {

@@ -271,6 +271,68 @@ TEST_CASE("logging and trackers cover what they call") {
         Answer{"periodic", "tracker.remote"});
   CHECK(training({kSite + "tqdm/std.py tqdm.update", kSite + "tqdm/utils.py disp_len"}) ==
         Answer{"periodic", "progress"});
+  CHECK(training({kSite + "loguru/_logger.py Logger.info",
+                  kSite + "loguru/_handler.py Handler.emit"}) == Answer{"periodic", "loguru"});
+  CHECK(training({kSite + "mlflow/tracking/fluent.py log_metrics", kSite + "requests/api.py post"},
+                 Wait::kSocket) == Answer{"periodic", "tracker.remote"});
+  CHECK(training({kSite + "comet_ml/experiment.py Experiment.log_metric"}) ==
+        Answer{"periodic", "tracker.calls"});
   // Iterating over a bar is the loop itself.
   CHECK(training({kSite + "tqdm/std.py tqdm.__iter__"}) == Answer{"compute", "own.trainer"});
+}
+
+TEST_CASE("what a tracker, a logger or Horovod calls of the program's is the program's") {
+  const auto step = [](const std::string& around) {
+    return training(
+        {around, "train.py main", kSite + "torch/nn/modules/module.py Module._call_impl"});
+  };
+  const Answer computes{"compute", "torch.forward"};
+  CHECK(step(kSite + "loguru/_logger.py "
+                     "Logger.catch.<locals>.Catcher.__call__.<locals>.catch_wrapper") == computes);
+  CHECK(step(kSite + "loguru/_logger.py catch_wrapper") == computes);
+  CHECK(step(kSite + "wandb/agents/pyagent.py Agent._run_job") == computes);
+  CHECK(step(kSite + "mlflow/utils/autologging_utils/safety.py "
+                     "safe_patch.<locals>.safe_patch_function") == computes);
+  CHECK(step(kSite + "horovod/common/elastic.py run_fn.<locals>.wrapper") == computes);
+  CHECK(step(kSite + "comet_ml/monkey_patching.py wrapper") == computes);
+  CHECK(training({kSite + "horovod/torch/optimizer.py _DistributedOptimizer.step",
+                  kSite + "torch/optim/sgd.py SGD.step"}) == Answer{"compute", "torch.optimizer"});
+  CHECK(training({kSite + "horovod/torch/optimizer.py _DistributedOptimizer.synchronize"}) ==
+        Answer{"comm", "horovod"});
+}
+
+TEST_CASE("files that the training thread writes are periodic, in a producer they are data") {
+  const std::vector<std::string> copies = {kLib + "shutil.py copyfile"},
+                                 saves = {kSite + "torchvision/utils.py save_image",
+                                          kSite + "PIL/Image.py Image.save",
+                                          kSite + "PIL/JpegImagePlugin.py _save"},
+                                 table = {kSite + "pandas/core/generic.py NDFrame.to_csv",
+                                          kSite + "pandas/io/formats/csvs.py CSVFormatter.save"};
+  CHECK(training(copies, Wait::kFileWrite) == Answer{"periodic", "python.write"});
+  CHECK(training({kLib + "pathlib.py Path.write_text"}) == Answer{"periodic", "python.write"});
+  CHECK(training({kLib + "pathlib.py Path.read_text"}) == Answer{"extract", "python.io"});
+  CHECK(training(saves) == Answer{"periodic", "pillow.write"});
+  CHECK(training(table) == Answer{"periodic", "pandas.write"});
+  CHECK(making(copies) == Answer{"extract", "python.walk"});
+  CHECK(making(saves) == Answer{"transform", "pillow"});
+}
+
+TEST_CASE("a worker of PyTorch's pool makes what its function makes") {
+  CHECK(making({kSite + "torch/multiprocessing/pool.py clean_worker",
+                kLib + "multiprocessing/pool.py worker", "train.py make"}) ==
+        Answer{"transform", "own.producer"});
+}
+
+TEST_CASE("Keras 2 has its evaluation, checkpoints and data where Keras 3 has") {
+  const std::string keras = kSite + "tf_keras/src/";
+  CHECK(training({keras + "engine/training.py Model.fit",
+                  keras + "engine/training.py Model.evaluate"}) ==
+        Answer{"periodic", "keras.evaluate"});
+  CHECK(training({keras + "callbacks.py ModelCheckpoint.on_epoch_end",
+                  kSite + "h5py/_hl/group.py Group.create_dataset"}) ==
+        Answer{"periodic", "keras2.checkpoint"});
+  CHECK(training({keras + "callbacks.py CSVLogger.on_epoch_end"}) ==
+        Answer{"periodic", "keras2.logging"});
+  CHECK(training({keras + "engine/data_adapter.py KerasSequenceAdapter._finite_generator"}).phase ==
+        "transform");
 }

@@ -177,6 +177,10 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   const bool devices = std::any_of(trainers.begin(), trainers.end(), [](const TrainerFacts* t) {
     return !t->device.devices.empty();
   });
+  const auto beside = std::count_if(trainers.begin(), trainers.end(), [&](const TrainerFacts* t) {
+    return together(*trainers[0], *t);
+  });
+  balance.together = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, beside));
   for (const TrainerFacts* t : trainers) {
     const RankFacts facts = rankFacts(*t);
     // Without a device the one that never waits is a rank, too.
@@ -186,7 +190,8 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   }
   const bool any = std::any_of(balance.ranks.begin(), balance.ranks.end(),
                                [](const RankFacts& r) { return r.collectives > 0; });
-  if (!any) return {};
+  if (!any) balance.ranks.clear();
+  if (!any) return balance;
   if (ranks.size() >= 2 && !devices) compareSteps(trace, ranks, balance);
   return balance;
 }

@@ -32,23 +32,27 @@ struct Saves {
   const PhaseSpan* longest = nullptr;
 };
 
+// Calls without an update between them, as of a model and its optimizer, are one save.
 Saves savesIn(const Evidence& e) {
   Saves s;
+  std::size_t step = 0, last = 0;
   for (const auto& span : e.trace.spans) {
-    if (span.data.phase != Phase::kPeriodic || span.data.thread != e.trainer.thread ||
-        isEvaluation(e.trace, span.data))
-      continue;
+    if (span.data.thread != e.trainer.thread || !isSave(e.trace, span.data)) continue;
     if (span.end() <= e.trainer.windowBegin || span.at >= e.trainer.windowEnd) continue;
-    ++s.count;
+    while (step < e.trainer.steps.size() && e.trainer.steps[step].begin <= span.at) ++step;
+    if (s.count == 0 || step != last) ++s.count;
+    last = step;
     if (!s.longest || span.data.duration > s.longest->duration) s.longest = &span.data;
   }
   return s;
 }
 
-// Only the checkpoint's part of the periodic time shrinks.
+// Only the checkpoint's part of the periodic time shrinks: of that which the model plays, without
+// what samples found in steps.
 PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) {
   PipelineSettings s = e.gains.base();
-  const double part = e.periodic > 0 ? std::min(1.0, share / e.periodic) : 0;
+  const double played = seconds(e.trainer.split.periodic) / e.window;
+  const double part = played > 0 ? std::min(1.0, std::min(share, e.checkpoint) / played) : 0;
   s.periodicScale = 1 - part * (1 - scale);
   return s;
 }

@@ -66,7 +66,8 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
-  if (epochs + own.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
+  if (std::max(epochs, own.count) == 1)
+    f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
   Prediction rarer = withLess(share, 0.5, 0.55, 0.45, kAtLeast);
   rarer.low = withLess(of.low, 0.5, 0.55, 0.45, kAtLeast).low;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/facts/ended_children.h"
 #include "base/units.h"
 #include "present/html/picture/buckets.h"
 #include "present/html/picture/picture.h"
@@ -78,16 +79,17 @@ Panel bytesPanel(const char* title, const char* note, const TimeAxis& axis, cons
 }
 
 Panel storagePanel(const Trace& trace, const TimeAxis& axis) {
-  return bytesPanel(
-      "Storage",
-      "Bytes this job moved to and from devices; what the page cache held is not in "
-      "it.",
-      axis, "read", "written", [&](Buckets& read, Buckets& written) {
-        for (const ProcessLife& process : trace.processes) {
-          spreadGrowth(read, process.usage, &ProcessUsage::readBytes, 1, process.seen);
-          spreadGrowth(written, process.usage, &ProcessUsage::writeBytes, 1, process.seen);
-        }
-      });
+  return bytesPanel("Storage",
+                    "Bytes this job moved to and from devices; what the page cache held is not in "
+                    "it.",
+                    axis, "read", "written", [&](Buckets& read, Buckets& written) {
+                      const EndedChildren ended(trace);
+                      for (const ProcessLife& process : trace.processes) {
+                        const Table<ProcessUsage> own = ended.ownOf(process);
+                        spreadGrowth(read, own, &ProcessUsage::readBytes, 1, process.seen);
+                        spreadGrowth(written, own, &ProcessUsage::writeBytes, 1, process.seen);
+                      }
+                    });
 }
 
 Panel networkPanel(const Trace& trace, const TimeAxis& axis) {
