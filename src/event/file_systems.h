@@ -19,8 +19,9 @@ template <std::size_t N>
 // A server, or a program, answers for it. fuseblk (ntfs-3g) is a program on a local disk.
 [[nodiscard]] constexpr bool answersRemotely(std::string_view type) {
   return startsWithOneOf(
-      type, std::array<std::string_view, 12>{"nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre",
-                                             "glusterfs", "gpfs", "afs", "beegfs", "virtiofs"});
+      type, std::array<std::string_view, 17>{"nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre",
+                                             "glusterfs", "gpfs", "afs", "beegfs", "virtiofs",
+                                             "wekafs", "panfs", "orangefs", "pvfs2", "dvs"});
 }
 
 // The kernel counts in read_bytes of /proc/PID/io what a process fetches from the storage below,

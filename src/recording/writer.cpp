@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t kFrameBytes = 128u << 10;
 // Frames held while the disk is full: minutes of a usual job (budget: 50 MB an hour).
 constexpr std::size_t kHeldBytes = 4u << 20;
+// An event is no later than the last tick by more.
+constexpr Nanos kAhead = std::chrono::hours(1);
 
 LossKind lossKind(int error) {
   return isFull(error) || error == EFBIG ? LossKind::kDiskFull : LossKind::kWriteError;
@@ -102,7 +104,8 @@ class DirectoryWriter final : public Writer {
 
 void DirectoryWriter::put(const Event& event) {
   if (closed_) return;
-  clock_ = std::max(clock_, event.at);
+  // Whatever a process of the job says that the time is.
+  if (lastTick_ == Nanos{} || event.at <= lastTick_ + kAhead) clock_ = std::max(clock_, event.at);
   encoder_.note(event);
   if (std::holds_alternative<CommandEnd>(event.payload)) end_ = event;
   if (error_ != 0 && encoder_.bytes() >= kHeldBytes) return drop(1, event.at);

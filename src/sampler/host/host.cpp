@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
@@ -122,6 +123,22 @@ void HostSampler::readDisks(Nanos now, EventOut& out) {
   });
 }
 
+// A bond, a bridge or a VLAN, whose bytes are those of interfaces below it, or a container's on the
+// bridge. Not asked again: what an interface is built of rarely changes.
+bool HostSampler::carriedByOthers(std::string_view interface) {
+  const auto [known, isNew] = carried_.try_emplace(std::string(interface), false);
+  if (!isNew) return known->second;
+  namespace fs = std::filesystem;
+  const fs::path folder = under(root_, "sys/class/net/" + std::string(interface));
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().filename().string().starts_with("lower_")) known->second = true;
+  if (!known->second)
+    known->second = fs::exists(folder / "master", error) && !fs::exists(folder / "device", error);
+  return known->second;
+}
+
 void HostSampler::readNetwork(Nanos now, EventOut& out) {
   const std::string text = files_.read(under(root_, "proc/net/dev"));
   std::size_t seen = 0;
@@ -130,7 +147,7 @@ void HostSampler::readNetwork(Nanos now, EventOut& out) {
     if (colon == std::string_view::npos || ++seen > kDevices) return;
     const auto name = splitWords(line.substr(0, colon), 1);
     const auto words = splitWords(line.substr(colon + 1), 16);
-    if (name.empty() || words.size() < 9 || name[0] == "lo") return;
+    if (name.empty() || words.size() < 9 || name[0] == "lo" || carriedByOthers(name[0])) return;
     NetworkUsage usage;
     usage.interface = out.intern(name[0]);
     usage.receivedBytes = parseNumber(words[0]).value_or(0);

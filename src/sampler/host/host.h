@@ -32,6 +32,7 @@ class HostSampler : public Sampler {
   void readDisks(Nanos now, EventOut& out);
   void readNetwork(Nanos now, EventOut& out);
   [[nodiscard]] bool wholeDisk(const std::string& device);
+  [[nodiscard]] bool carriedByOthers(std::string_view interface);
   void reportSources(Nanos now, EventOut& out) const;
 
   std::string root_;
@@ -40,7 +41,7 @@ class HostSampler : public Sampler {
   NumaNodes nodes_;
   KeptFiles files_;
   const SiblingRecorders* siblings_ = nullptr;
-  std::unordered_map<std::string, bool> whole_;
+  std::unordered_map<std::string, bool> whole_, carried_;
   bool reported_ = false;
 };
 

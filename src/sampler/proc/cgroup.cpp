@@ -159,8 +159,15 @@ void readMemory(const CgroupPaths& paths, KeptFiles& files, CgroupUsage& usage) 
   usage.memoryBytes =
       numberIn(files, directory + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
   const std::string stat = files.read(directory + "/memory.stat", 1u << 16);
-  usage.memoryFile = valueOf(stat, v2 ? "file" : "total_cache");
-  if (usage.memoryFile < 0 && !v2) usage.memoryFile = valueOf(stat, "cache");
+  // What lies in shared memory and tmpfs counts as cache, and cannot be dropped.
+  const auto cache = [&](std::string_view all, std::string_view shared) {
+    const std::int64_t file = valueOf(stat, all);
+    return file < 0
+               ? file
+               : std::max<std::int64_t>(0, file - std::max<std::int64_t>(0, valueOf(stat, shared)));
+  };
+  usage.memoryFile = v2 ? cache("file", "shmem") : cache("total_cache", "total_shmem");
+  if (usage.memoryFile < 0 && !v2) usage.memoryFile = cache("cache", "shmem");
   usage.oomKills = valueOf(
       files.read(directory + (v2 ? "/memory.events" : "/memory.oom_control"), 4096), "oom_kill");
 }
@@ -181,17 +188,21 @@ CgroupPaths findCgroups(const std::string& root, pid_t pid) {
   const auto number = static_cast<std::uint32_t>(pid);
   const std::string groups = contentOf(processPath(root, number, "cgroup"), 1u << 16);
   const auto mounts = hierarchies(contentOf(processPath(root, number, "mountinfo"), 8u << 20));
+  // Of a container that is attached to from outside, its mounts are not ours.
+  const std::string seen = readLink(processPath(root, number, "ns/mnt")),
+                    ours = readLink(under(root, "proc/self/ns/mnt")),
+                    view = seen.empty() || seen == ours ? root : processPath(root, number, "root");
   CgroupPaths paths;
   const auto locate = [&](std::string_view controller, std::vector<std::string>& into, bool& v2) {
     const std::string_view v1Path = pathOf(groups, controller);
     for (const Hierarchy& mount : mounts)
       if (!mount.v2 && !v1Path.empty() && inList(mount.options, controller) && into.empty())
-        into = directories(root, mount, v1Path);
+        into = directories(view, mount, v1Path);
     if (!into.empty()) return;
     const std::string_view v2Path = pathOf(groups, "");
     for (const Hierarchy& mount : mounts)
       if (mount.v2 && !v2Path.empty() && into.empty()) {
-        into = directories(root, mount, v2Path);
+        into = directories(view, mount, v2Path);
         v2 = !into.empty();
       }
     // A hybrid's v2 tree may carry no controller at all.

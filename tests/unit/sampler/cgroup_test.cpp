@@ -40,7 +40,7 @@ TEST_CASE("v2: quota and memory limit are the tightest along the path") {
                "usage_usec 1\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
   machine.file(top + "jobs/mine/memory.max", "4294967296\n");
   machine.file(top + "jobs/mine/memory.current", "1048576\n");
-  machine.file(top + "jobs/mine/memory.stat", "anon 5\nfile 4096\nfile_mapped 7\n");
+  machine.file(top + "jobs/mine/memory.stat", "anon 5\nfile 5096\nshmem 1000\nfile_mapped 7\n");
   machine.file(top + "jobs/mine/memory.events", "low 0\noom 1\noom_kill 2\n");
 
   const CgroupUsage usage = usageOf(machine);
@@ -97,7 +97,7 @@ TEST_CASE("v1: each controller has its own tree; an unlimited figure is no limit
   const std::string memory = "sys/fs/cgroup/memory/";  // shows the container's group as its root
   machine.file(memory + "memory.limit_in_bytes", "9223372036854771712\n");
   machine.file(memory + "memory.usage_in_bytes", "777\n");
-  machine.file(memory + "memory.stat", "cache 11\ntotal_cache 22\n");
+  machine.file(memory + "memory.stat", "cache 11\nshmem 1\ntotal_cache 25\ntotal_shmem 3\n");
   machine.file(memory + "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
 
   const CgroupUsage usage = usageOf(machine);
@@ -128,6 +128,23 @@ TEST_CASE("hybrid: controllers of v1 count, the empty v2 tree beside them does n
   CgroupSampler sampler(machine.root(), 7, nullptr);
   sampler.sample(Nanos(1), list);
   CHECK(list.source("cgroup").first == Coverage::kPartial);
+}
+
+TEST_CASE("of a container that is attached to from outside its own group is read, not the host's") {
+  Machine machine;
+  v2Mount(machine);
+  machine.file("proc/7/cgroup", "0::/system.slice/docker-1.scope\n");
+  machine.file("proc/7/mountinfo",
+               "30 22 0:25 /system.slice/docker-1.scope /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  machine.link("proc/7/ns/mnt", "mnt:[2]");
+  machine.link("proc/self/ns/mnt", "mnt:[1]");
+  for (const std::string& view : {std::string(), std::string("proc/7/root/")}) {
+    const std::string group = view + "sys/fs/cgroup/";
+    machine.file(group + "cpu.stat", "usage_usec 1\n");
+    machine.file(group + "memory.stat", "file 1\n");
+    machine.file(group + "cpu.max", view.empty() ? "max 100000\n" : "400000 100000\n");
+  }
+  CHECK(usageOf(machine).cpuQuotaMilli == 4000);
 }
 
 TEST_CASE("a process that moves to a group with a quota is followed, and no sum falls") {

@@ -91,6 +91,28 @@ TEST_CASE("a host without disks is not one whose disks cannot be read") {
   CHECK(list.source("network").second == "/proc/net/dev cannot be read");
 }
 
+TEST_CASE("an interface that others carry is not counted beside them") {
+  Machine machine;
+  std::string text = "h\nh\n";
+  for (const char* name : {"eth0", "bond0", "cni0", "veth1", "veth2"})
+    text += std::string(name) + ": 100 1 0 0 0 0 0 0 50 1 0 0 0 0 0 0\n";
+  machine.file("proc/net/dev", text);
+  const std::string net = "sys/class/net/";
+  machine.file(net + "eth0/master", "");  // of the bond
+  machine.file(net + "eth0/device/vendor", "");
+  machine.file(net + "bond0/lower_eth0", "");
+  machine.file(net + "cni0/lower_veth1", "");
+  machine.file(net + "veth1/master", "");
+  machine.file(net + "veth2/mtu", "1500");  // inside a container: all there is
+  EventList list;
+  HostSampler sampler(machine.root(), nullptr);
+  sampler.sample(Nanos(1), list);
+  std::vector<std::string> seen;
+  for (const NetworkUsage& usage : list.all<NetworkUsage>())
+    seen.emplace_back(list.textOf(usage.interface));
+  CHECK(seen == std::vector<std::string>{"eth0", "veth2"});
+}
+
 TEST_CASE("huge and broken figures do not become small ones") {
   Machine machine;
   machine.file("proc/net/dev", "h\nh\neth0: 18446744073709551615 1 1 1 1 1 1 1 x\nbroken\n");

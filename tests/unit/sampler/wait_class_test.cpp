@@ -3,6 +3,7 @@
 
 #include <sys/syscall.h>
 
+#include "event/file_systems.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -73,6 +74,13 @@ TEST_CASE("descriptors are classified by their link") {
     INFO(link);
     CHECK(kindOfLink(link) == kind);
   }
+}
+
+TEST_CASE("servers answer for file systems of clusters") {
+  for (const char* type :
+       {"nfs4", "lustre", "wekafs", "panfs", "orangefs", "pvfs2", "dvs", "fuse.s3fs"})
+    CHECK(answersRemotely(type));
+  for (const char* type : {"ext4", "xfs", "tmpfs", "overlay"}) CHECK_FALSE(answersRemotely(type));
 }
 
 TEST_CASE("wait channels of several kernels are known by their beginning") {

@@ -91,6 +91,7 @@ RuntimeLocator::File RuntimeLocator::examine(std::uint32_t pid, const Mapping& m
     opened = openRegularAt(AT_FDCWD, processPath(root_, pid, "exe").c_str());
   const auto image = opened.valid() ? ElfImage::open(std::move(opened)) : std::nullopt;
   if (!image) return file;
+  file.read = true;
   file.runtime = image->symbol("_PyRuntime", likely);
   if (!file.runtime && likely) file.runtime = image->section(".PyRuntime");
   const auto bias = image->bias(0, mapping.offset);
@@ -111,7 +112,7 @@ const RuntimeLocator::File& RuntimeLocator::sample(std::uint32_t pid, const Mapp
                                                    bool likely) {
   if (files_.size() > kMaxFiles) files_.clear();
   const auto [found, fresh] = files_.try_emplace(FileKey{mapping.device, mapping.inode});
-  if (fresh) found->second = examine(pid, mapping, likely);
+  if (fresh || !found->second.read) found->second = examine(pid, mapping, likely);
   return found->second;
 }
 

@@ -52,6 +52,7 @@ class RuntimeLocator {
     std::uint64_t codeType = 0, version = 0;
     unsigned minor = 0;
     std::uint64_t firstOffset = 0, firstAddress = 0;  // of a mapping, to find the bias
+    bool read = false;  // else it could not be opened just then, as of a process that ended
   };
   using FileKey = std::pair<std::string, std::uint64_t>;  // device, inode
   [[nodiscard]] const File& sample(std::uint32_t pid, const Mapping& mapping, bool likely);
