@@ -52,6 +52,8 @@ struct DeviceSpan {
 // Shorter gaps are what one stream's next launch costs on the device itself, a few us; what a
 // person can act on (a sync, a launch that came late) leaves more.
 inline constexpr Nanos kDeviceGap{20'000};
+// Calls as long are always events of their own, shorter ones where each piece of work is.
+inline constexpr Nanos kLongCall{100'000};
 
 // One kernel, graph launch, copy or set; only inside a DeviceTrace with `each`, and long copies.
 struct DeviceWork {

@@ -183,7 +183,8 @@ void finish() {
   // Away for another tool or for good, which the area says.
   if (yielded || agent.memory.area->state != STALLPROF_AGENT_TRACING) return;
   if (agent.attached) {
-    switchTo(0);
+    // Not switched off: threads of the program may be within CUDA, and what is on ends with it.
+    publishOn(*agent.memory.area, 0);
     flush(kFlushForced);
   }
   if (agent.off.load()) return;

@@ -19,6 +19,8 @@ constexpr std::uint32_t kCopies[] = {cupti::kMemcpy, cupti::kMemcpy2, cupti::kSy
 // their thread launches afterwards waits behind them (CUPTI 13.0.85 on an H200).
 constexpr std::uint32_t kKernels[] = {cupti::kGraphTrace, cupti::kConcurrentKernel, cupti::kMemset};
 
+CuptiResult noKernels = kCuptiSuccess;  // why CUPTI does not record them, if it does not
+
 // Enabled in their order, disabled in the reverse.
 template <std::size_t N>
 void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
@@ -27,6 +29,7 @@ void setKinds(const std::uint32_t (&kinds)[N], bool enable) {
     if (agent.off.load()) return;  // CUPTI gave up, at the call before
     const CuptiResult result = enable ? c.enable(kinds[i]) : c.disable(kinds[N - 1 - i]);
     if (result != kCuptiSuccess) agent.memory.area->error = result;
+    if (enable && kinds[i] == cupti::kConcurrentKernel) noKernels = result;
   }
 }
 
@@ -202,7 +205,8 @@ bool attach(std::uint32_t on) {
   setKinds(kAlways, true);
   if (again) pairClocks();  // the last is old, and another tool may have set another clock
   switchTo(on);
-  publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
+  publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error,
+             noKernels == kCuptiSuccess ? "" : "CUPTI does not record kernels here");
   return true;
 }
 
@@ -250,6 +254,7 @@ void switchTo(std::uint32_t on) {
   disableAll(before & ~on);
   enableAll(on & ~before);
   if (agent.off.load()) return;  // nothing is on, and that is said
+  if (noKernels != kCuptiSuccess) on &= ~STALLPROF_ON_KERNELS;
   agent.on = on;
   if ((on & ~before) != 0) publishOn(area, on);
 }

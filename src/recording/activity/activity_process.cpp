@@ -20,7 +20,6 @@ constexpr std::int64_t kTimeSlack = kSecond;
 constexpr std::size_t kPendingWorks = 500'000;
 constexpr std::uint32_t kCountsStarved = 27;  // cuptiGetVersion() of CUDA 12.9
 // Calls and copies from here on have an event of their own (DeviceCall, DeviceWork).
-constexpr std::int64_t kLongCall = 100'000;
 constexpr std::int64_t kLongCopy = 1'000'000;
 
 bool isWork(ActivityKind kind) {
@@ -239,7 +238,7 @@ void ActivityProcess::takeCall(const ActivityRecord& record, const Interval& whe
   if (record.kind == ActivityKind::kOverhead) return;
   if (callOf(key).kind == DeviceCallKind::kLaunch) onset_.add(&Onset::launch, when.begin);
   const bool each = details_.within(when);
-  if (!each && duration < kLongCall) return;
+  if (!each && Nanos(duration) < kLongCall) return;
   if (each) {
     details_.pay(ActivityBudget::kCallBytes);
   } else if (!budget_.longCall()) {

@@ -154,6 +154,12 @@ class Refusals(unittest.TestCase):
                 run = Run('launches=1000', script='fail:%s=999' % name)
                 self.assertEqual((run.status, run.stderr, run.launched), (0, '', 1000))
 
+    def test_kernels_that_cupti_does_not_record_are_none_that_were_traced(self):
+        area = Run('launches=1000', script='fail:ActivityEnable=14').area
+        self.assertEqual(area['state'], ENDED)
+        self.assertIn('does not record kernels', area['why'])
+        self.assertFalse(any(on & 2 for _, on in area['switches']), area['switches'])
+
     def test_without_a_libcupti_it_says_so(self):
         run = Run('launches=1000', version=None,
                   env={'FAKE_CUDA_DRIVER': '11080', 'CUDA_HOME': '', 'CONDA_PREFIX': ''})
