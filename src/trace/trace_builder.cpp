@@ -72,10 +72,8 @@ bool recurs(const P&) {
                       std::is_same_v<P, DeviceCall> || std::is_same_v<P, DeviceCallUse>;
   return is;
 }
-// Nor what the hook times of the step itself: compilations, of which a finding asks in the end.
 bool recurs(const PhaseSpan& span) {
-  return span.phase != Phase::kPeriodic && span.phase != Phase::kComm &&
-         !(span.source == SpanSource::kHook && span.phase == Phase::kCompute);
+  return span.phase != Phase::kPeriodic && span.phase != Phase::kComm;
 }
 
 // Sampled once a second or so, cumulative or a level.

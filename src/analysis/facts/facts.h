@@ -211,6 +211,16 @@ struct TrainerFacts {
     return joined.detailed.empty() ||
            std::any_of(joined.detailed.begin(), joined.detailed.end(), holds);
   }
+  // The part of the window that any row of the trace which steps are derived from speaks of: of a
+  // run of several parts its first and last steps, not those that are held for being slow.
+  [[nodiscard]] Intervals rowsKnown() const {
+    if (joined.detailed.empty()) return {windowInterval()};
+    Intervals known;
+    for (const Interval& ends : {joined.detailed.front(), joined.detailed.back()})
+      if (const Interval inside = intersect(ends, windowInterval()); inside.begin < inside.end)
+        known.push_back(inside);
+    return stallprof::joined(std::move(known));
+  }
   // Of steps by their length the one in the middle; where some are joined, of the first and the
   // last ones the nearest to it.
   [[nodiscard]] std::size_t typicalOf(const std::vector<std::size_t>& byLength) const {

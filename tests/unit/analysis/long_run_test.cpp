@@ -47,6 +47,7 @@ struct Shape {
   bool loader = true;                           // false: nothing but an optimizer
   bool evaluates = false, oneIterator = false;  // the second: for all of its evaluations
   bool device = false;                          // traced for one second in four
+  bool compiles = false;                        // a fifth of each step
 };
 
 // Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, a pass every
@@ -54,7 +55,11 @@ struct Shape {
 class Rank {
  public:
   Rank(Events& out, const Shape& shape, std::uint32_t rank)
-      : out_(out), shape_(shape), first_(1 + 3 * rank), gpu_(out.strings().intern("GPU-1")) {
+      : out_(out),
+        shape_(shape),
+        first_(1 + 3 * rank),
+        gpu_(out.strings().intern("GPU-1")),
+        compile_(out.strings().intern("jax.compile update: x float32[9]")) {
     for (std::uint32_t p = first_; p < first_ + 3; ++p) {
       const ProcessId parent{p == first_ ? 0 : first_};
       out_.take({kBegin, ProcessSeen{ProcessId{p}, parent, 100 + p, 0, {}, {}, {}}});
@@ -89,6 +94,10 @@ class Rank {
     if (number % shape_.accumulate == shape_.accumulate - 1)
       out_.take({at_ + length - 2ms, OptimizerStep{thread(), 2ms, 1}});
     if (shape_.device) works(wait, compute);
+    if (shape_.compiles)
+      out_.take(
+          {at_ + wait + 2ms,
+           PhaseSpan{thread(), length / 5, Phase::kCompute, SpanSource::kHook, compile_, {}, 7}});
     out_.take({at_, ThreadSlice{thread(), length, compute, 1us, Wait::kPipe, {}, 2}});
     at_ += length;
     if (number % 1000 == 999) {
@@ -157,7 +166,7 @@ class Rank {
   Events& out_;
   const Shape shape_;
   const std::uint32_t first_;
-  const StringId gpu_;
+  const StringId gpu_, compile_;
   Nanos at_ = kBegin + 1s, traced_{};
   std::uint32_t epoch_ = 0;
 };
@@ -266,6 +275,7 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
   SECTION("evaluation") { shape.evaluates = true; }
   SECTION("evaluation by one iterator") { shape.evaluates = shape.oneIterator = true; }
   SECTION("a device") { shape.device = true; }
+  SECTION("compilations") { shape.compiles = true; }
   const RunRead whole = read(shape, false), parts = read(shape, true);
   const Analysis &a = whole.analyzed.analysis, &b = parts.analyzed.analysis;
   REQUIRE(b.trainers.size() == a.trainers.size());
@@ -287,6 +297,9 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
     CHECK(nearTime(some.steps.time->p95, all.steps.time->p95, 0.02));
   }
   CHECK(idsOf(b) == idsOf(a));
+  for (std::size_t i = 0; shape.compiles && i < a.findings.size(); ++i)
+    CHECK(near(b.findings[i].shareRatio, a.findings[i].shareRatio, 0.01));
+  CHECK((idsOf(a).find("compute.recompilation") != std::string::npos) == shape.compiles);
   CHECK(b.verdict.boundBy == a.verdict.boundBy);
   CHECK(b.epochs.size() == a.epochs.size());
   CHECK(parts.analyzed.trainer.epochs.size() == whole.analyzed.trainer.epochs.size());

@@ -21,15 +21,19 @@ void addMessagesEvidence(const Evidence& e, Finding& f) {
     double count = 0, bytes = 0;
   };
   std::map<std::string_view, Calls> byName;
+  const Intervals known = e.trainer.rowsKnown();
   for (const auto& row : e.trace.ranges) {
     if (row.data.bytes <= 0 || e.trace.text(row.data.domain) != "NCCL") continue;
-    if (row.at < e.trainer.windowBegin || row.at >= e.trainer.windowEnd) continue;
+    if (!containsAny(known, row.at)) continue;
     if (e.trace.thread(row.data.thread).process != e.trainer.process) continue;
     Calls& calls = byName[e.trace.text(row.data.name)];
     calls.count += 1;
     calls.bytes += static_cast<double>(row.data.bytes);
   }
-  const auto steps = static_cast<double>(std::max<std::size_t>(1, e.trainer.windowSteps()));
+  const auto within = std::count_if(
+      e.trainer.steps.begin() + static_cast<std::ptrdiff_t>(e.trainer.warmup),
+      e.trainer.steps.end(), [&](const Step& step) { return containsAny(known, step.begin); });
+  const auto steps = static_cast<double>(std::max<std::ptrdiff_t>(1, within));
   for (const auto& [name, calls] : byName)
     addEvidence(f, "{}: {} calls and {} a step",
                 {textWord(escapeTerminal(name, 64)), numberWord(calls.count / steps),

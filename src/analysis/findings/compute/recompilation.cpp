@@ -63,7 +63,8 @@ struct SpanName {
 class Compilations {
  public:
   explicit Compilations(const Evidence& e) {
-    const Interval window = e.trainer.windowInterval();
+    const Intervals known = e.trainer.rowsKnown();
+    of_ = stallprof::seconds(lengthIn(known, e.trainer.windowInterval()));
     for (const auto& span : e.trace.spans) {
       if (span.data.thread != e.trainer.thread || span.data.source != SpanSource::kHook ||
           span.data.phase != Phase::kCompute)
@@ -71,7 +72,7 @@ class Compilations {
       const SpanName name(e.trace.text(span.data.name));
       Compilation& c = functions_[{name.function, span.data.file, span.data.line}];
       // Traced and lowered for the first time it is as well until it was compiled once.
-      const double inWindow = seconds(overlap(intervalOf(span), window));
+      const double inWindow = stallprof::seconds(lengthIn(known, intervalOf(span)));
       if (c.begun) c.seconds += inWindow;
       if (name.compiles()) {
         c.times += c.begun && inWindow > 0;
@@ -91,14 +92,14 @@ class Compilations {
   Compilations& operator=(const Compilations&) = delete;
 
   [[nodiscard]] bool any() const { return any_; }
-  [[nodiscard]] double allSeconds() const { return seconds_; }
+  [[nodiscard]] double share() const { return of_ > 0 ? std::min(kMaxShare, seconds_ / of_) : 0; }
   [[nodiscard]] int times() const { return times_; }
   [[nodiscard]] const Compilation* most() const { return most_; }
 
  private:
   std::map<std::tuple<std::string_view, StringId, std::uint32_t>, Compilation> functions_;
   const Compilation* most_ = nullptr;
-  double seconds_ = 0;
+  double seconds_ = 0, of_ = 0;  // of so many of the window: in long runs, of its ends
   int times_ = 0;
   bool any_ = false;
 };
@@ -120,7 +121,7 @@ constexpr const char* kTitle = "What the step calls is compiled again and again"
 // By the hook: each to the nanosecond.
 Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
   const Compilation* most = all.most();
-  const double share = e.window > 0 ? std::min(kMaxShare, all.allSeconds() / e.window) : 0;
+  const double share = all.share();
   if (!most || share <= kNotable) return {};
   Finding f = overheadFinding(e, share, kTitle);
   if (all.times() < kManyTimes) f.confidence = lowered(f.confidence);
