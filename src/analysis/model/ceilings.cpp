@@ -28,6 +28,7 @@ double headOfLineEfficiency(const Gains& gains) {
   if (s.workers < 1 || gains.workload().batches.empty()) return 1;
   Workload starving = gains.workload();
   starving.steps = {StepDemand{}};
+  starving.ofSteps = {};
   starving.stepsPerEpoch = 0;
   s.cores = 1e6;  // the discipline alone, no contention
   const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);

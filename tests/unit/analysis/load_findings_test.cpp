@@ -132,10 +132,18 @@ TEST_CASE("workers that pay are not taken away") {
 }
 
 TEST_CASE("pinning is the trainer's own work where there are no workers") {
-  Facts f = factsOf(bigram(64, 0.9));
-  const double low = *fewerIn(f.judge(), "load.ipc")->predicted.low;
-  f.trace.loaders[0].data.pinMemory = true;
-  CHECK(*fewerIn(f.judge(), "load.ipc")->predicted.low < 0.8 * low);
+  int advised = 0, pinned = 0;
+  for (double load = 0.05; load < 1; load += 0.05) {
+    Facts f = factsOf(bigram(64, load));
+    const bool fewer = fewerIn(f.judge(), "load.ipc") != nullptr;
+    f.trace.loaders[0].data.pinMemory = true;
+    const bool fewerPinned = fewerIn(f.judge(), "load.ipc") != nullptr;
+    CHECK((fewer || !fewerPinned));
+    advised += fewer;
+    pinned += fewerPinned;
+  }
+  INFO(advised << " and " << pinned);
+  CHECK(pinned < advised);
 }
 
 TEST_CASE("short epochs of cheap batches are better off without workers") {
