@@ -95,14 +95,18 @@ void judgeOrder(CheckResult& r, const Policy& policy, double alpha, std::span<co
     r.why = "equal in all runs";
     return;
   }
+  const double from = r.base.value_or(0), to = r.head.value_or(0);
+  if (std::abs(to - from) < r.check.minAbsolute) {
+    r.verdict = CheckVerdict::kSame;
+    r.why = "differs by less than min_abs";
+    return;
+  }
   const auto test = std::min(base.size(), head.size()) < policy.minRuns
                         ? Maybe<RankTest>()
                         : rankTest(base, head, alpha);
   if (!test) return;
-  const double from = r.base.value_or(0), to = r.head.value_or(0);
   const bool counts =
-      std::abs(to - from) >= r.check.minAbsolute &&
-      (from <= 0 || to <= 0 || std::abs(std::log(to / from)) >= r.scale.shiftOf(r.check.floor));
+      from <= 0 || to <= 0 || std::abs(std::log(to / from)) >= r.scale.shiftOf(r.check.floor);
   const bool higher = test->worse < alpha, lower = test->better < alpha;
   if (!counts || (!higher && !lower)) return;
   r.verdict = higher == r.scale.higherIsWorse ? CheckVerdict::kRegressed : CheckVerdict::kImproved;

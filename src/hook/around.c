@@ -185,10 +185,10 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Around* self = (Around*)object;
   if (!self->outermost) return callAround(self, args, kwargs);
   if (self->inner == &here) return PyObject_Call(self->original, args, kwargs);
-  const char* before = self->inner; /* of another thread: then both are asked about all */
+  /* Of another thread that is in a call, too, all are asked about from now on. */
   self->inner = &here;
   PyObject* result = callAround(self, args, kwargs);
-  self->inner = before;
+  if (self->inner == &here) self->inner = NULL;
   return result;
 }
 

@@ -14,7 +14,16 @@ class Gaps {
  public:
   Gaps(const Trace& trace, const TrainerTime& trainer, const DeviceTimeline& devices,
        DeviceBusy& out)
-      : trace_(trace), trainer_(trainer), devices_(devices), out_(out) {}
+      : trainer_(trainer), devices_(devices), out_(out) {
+    for (const auto* span : trainer.timeline.spans) {
+      if (isEvaluation(trace, span->data)) evaluations_.push_back(intervalOf(span));
+      if (isSave(trace, span->data)) saves_.push_back(intervalOf(span));
+    }
+    for (const EpochSpan& epoch : trainer.timeline.epochs)
+      if (epoch.evaluation) evaluations_.push_back({epoch.iterator, epoch.end});
+    evaluations_ = joined(std::move(evaluations_));
+    saves_ = joined(std::move(saves_));
+  }
 
   // What of a span lies in `piece`: its parts are taken as even over it.
   void span(const Timed<DeviceSpan>& span, const Interval& piece) {
@@ -86,11 +95,7 @@ class Gaps {
   }
 
   [[nodiscard]] bool evaluating(Nanos at) const {
-    for (const auto* span : trainer_.timeline.spans)
-      if (isEvaluation(trace_, span->data) && intervalOf(span).contains(at)) return true;
-    return std::any_of(
-        trainer_.timeline.epochs.begin(), trainer_.timeline.epochs.end(),
-        [&](const EpochSpan& p) { return p.evaluation && p.iterator <= at && at < p.end; });
+    return containsAny(evaluations_, at) && !containsAny(saves_, at);
   }
 
   void fetch(std::uint32_t index, const Interval& idleTime) {
@@ -121,10 +126,10 @@ class Gaps {
     if (&of == &idle.host && gapLength_ < kBridged) idle.hostBridged += time;
   }
 
-  const Trace& trace_;
   const TrainerTime& trainer_;
   const DeviceTimeline& devices_;
   DeviceBusy& out_;
+  Intervals evaluations_, saves_;
   Nanos gapLength_{};
   bool drained_ = false;
 };

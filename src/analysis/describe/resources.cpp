@@ -57,10 +57,6 @@ Maybe<double> sizesWaitedFor(const Trace& trace, const Keep& makers) {
   return sum;
 }
 
-Keep everyone() {
-  return [](const ProcessLife&) { return true; };
-}
-
 // Who reads and transforms for this trainer: its workers, or itself where it has none. Workers that
 // the hook was not in are known by their role and parent.
 Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
@@ -76,11 +72,20 @@ Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& rol
 template <class Field>
 Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
   Maybe<double> sum;
-  const EndedChildren ended(trace);
   for (const ProcessLife& process : trace.processes)
     if (!process.usage.empty() && keep(process))
-      if (const Maybe<double> one = used(process, ended.ownOf(process), field, begin, end))
-        sum = sum.value_or(0) + *one;
+      if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
+  return sum;
+}
+
+// Of the whole job, each byte once.
+Maybe<double> movedByAll(const Trace& trace, std::int64_t ProcessUsage::*bytes, Nanos begin,
+                         Nanos end) {
+  Maybe<double> sum;
+  const EndedChildren ended(trace);
+  for (const ProcessLife& process : trace.processes)
+    if (const Maybe<double> one = used(process, ended.ownOf(process), bytes, begin, end))
+      sum = sum.value_or(0) + *one;
   return sum;
 }
 
@@ -128,8 +133,7 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
                Nanos end, RunFacts& run) {
   const double time = seconds(end - begin);
   const auto made = [&](auto field) { return sumUsed(trace, makers, field, begin, end); };
-  run.readBytesPerSecond =
-      per(sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end), time);
+  run.readBytesPerSecond = per(movedByAll(trace, &ProcessUsage::readBytes, begin, end), time);
   const Maybe<double> chars = made(&ProcessUsage::readChars),
                       calls = made(&ProcessUsage::readCalls),
                       bytes = made(&ProcessUsage::readBytes);
@@ -213,7 +217,7 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
   const auto cached = [&](Nanos at) { return valueAt(trace.host, &HostUsage::pageCache, at); };
   const Maybe<double> before = cached(begin), after = cached(end),
                       room = valueAt(trace.host, &HostUsage::memoryAvailable, begin);
-  const auto read = sumUsed(trace, everyone(), &ProcessUsage::readBytes, begin, end);
+  const auto read = movedByAll(trace, &ProcessUsage::readBytes, begin, end);
   if (!before || !after || !room || !read || *read <= 0) return;
   // Available memory counts most of the page cache in: what is more than that is free.
   if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
@@ -320,8 +324,7 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
       out.roleCpuRatio.emplace_back(nameOf(role), *cpu);
   }
   out.readBytesPerSecond = run.readBytesPerSecond;
-  out.writeBytesPerSecond =
-      per(sumUsed(trace, everyone(), &ProcessUsage::writeBytes, begin, end), time);
+  out.writeBytesPerSecond = per(movedByAll(trace, &ProcessUsage::writeBytes, begin, end), time);
   std::map<StringId, Table<NetworkUsage>> interfaces;
   for (const auto& row : trace.networks) interfaces[row.data.interface].push_back(row);
   for (const auto& [name, rows] : interfaces) {

@@ -10,6 +10,9 @@ constexpr std::int64_t ProcessUsage::*kIo[] = {&ProcessUsage::readChars, &Proces
                                                &ProcessUsage::readCalls, &ProcessUsage::writeCalls,
                                                &ProcessUsage::readBytes, &ProcessUsage::writeBytes};
 
+// That a process has ended may be seen later than its parent has waited for it.
+constexpr Nanos kNoticed = std::chrono::seconds(2);
+
 }  // namespace
 
 EndedChildren::EndedChildren(const Trace& trace) {
@@ -26,13 +29,24 @@ Table<ProcessUsage> EndedChildren::ownOf(const ProcessLife& process) const {
   const auto found = last_.find(process.id);
   if (found == last_.end()) return own;
   for (const auto io : kIo) {
-    std::int64_t theirs = 0, before = 0;
-    auto next = found->second.begin();
+    std::int64_t theirs = 0, before = -1;
+    std::size_t first = 0;
+    std::vector<bool> added(found->second.size());
     for (auto& row : own) {
-      for (; next != found->second.end() && next->at <= row.at; ++next)
-        theirs += std::max<std::int64_t>(0, next->data.*io);
-      if (row.data.*io < 0) continue;
-      row.data.*io = before = std::max(before, row.data.*io - theirs);
+      const std::int64_t now = row.data.*io;
+      if (now < 0) continue;
+      std::int64_t rise = before < 0 ? 0 : now - before;
+      for (std::size_t i = first; i < added.size() && found->second[i].at <= row.at + kNoticed;
+           ++i) {
+        const std::int64_t moved = found->second[i].data.*io;
+        if (added[i] || moved <= 0 || moved > rise) continue;
+        added[i] = true;
+        rise -= moved;
+        theirs += moved;
+      }
+      while (first < added.size() && added[first]) ++first;
+      before = now;
+      row.data.*io = now - theirs;
     }
   }
   return own;

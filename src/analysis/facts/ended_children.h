@@ -15,7 +15,8 @@ class EndedChildren {
  public:
   explicit EndedChildren(const Trace& trace);
 
-  // The process's rows, their I/O without that of children that had ended by then; never falling.
+  // The process's rows, their I/O without that of children that had ended by then: of each it goes
+  // where the process's own count rises by as much, if it does (who waits for no child gets none).
   [[nodiscard]] Table<ProcessUsage> ownOf(const ProcessLife& process) const;
 
  private:

@@ -58,21 +58,23 @@ void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,
 }
 
 // Of the busiest device that the trainer uses: which those are, its work says, else the monitoring
-// library's list of processes. A host's only device needs neither.
+// library's list of processes.
 const DeviceGauge* gaugeOf(const Trace& trace, const TrainerFacts& t) {
   const DeviceFacts& facts = t.device;
   for (const DeviceGauge& gauge : facts.gauges)
     if (!facts.devices.empty() && gauge.device == facts.devices[0].device) return &gauge;
   if (!facts.devices.empty()) return nullptr;
   const std::vector<StringId> used = devicesUsed(trace, t);
-  const DeviceGauge* busiest = nullptr;
+  const DeviceGauge* found = nullptr;
+  const auto busy = [](const DeviceGauge& gauge) { return gauge.busyRatio.value_or(-1); };
   for (const DeviceGauge& gauge : facts.gauges) {
     const bool uses = std::find(used.begin(), used.end(), gauge.device) != used.end();
-    if (!uses && (!used.empty() || facts.gauges.size() > 1)) continue;
-    if (!busiest || busiest->busyRatio.value_or(-1) < gauge.busyRatio.value_or(-1))
-      busiest = &gauge;
+    if (!uses && !used.empty()) continue;
+    // Where nobody says, the least busy one: the trainer's is no less.
+    if (!found || (used.empty() ? busy(gauge) < busy(*found) : busy(gauge) > busy(*found)))
+      found = &gauge;
   }
-  return busiest;
+  return found;
 }
 
 }  // namespace

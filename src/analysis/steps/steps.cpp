@@ -123,8 +123,7 @@ std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& timeline) {
 }
 
 // Whether most of a training lies behind the last batch that a loader gave: itertools.cycle gives
-// the batches of the first pass again, and what is fetched for a while, to be trained on later, is
-// the same.
+// the batches of the first pass again.
 bool goOnWithout(const std::vector<StepSpan>& batches, const std::vector<StepSpan>& updates) {
   constexpr std::size_t kSurely = 20;  // updates: more than a loop's last batch makes
   if (batches.empty() || updates.empty()) return false;

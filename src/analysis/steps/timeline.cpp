@@ -2,8 +2,12 @@
 #include "analysis/steps/timeline.h"
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -40,6 +44,24 @@ void readOptimizer(const Trace& trace, TrainerTimeline& timeline) {
   }
   for (const auto* step : timeline.updates)
     if (alone.count(step->data.optimizer) != 0) timeline.stepping.push_back(step);
+}
+
+// Whether a word of the name begins with one of `words`: "run_eval", "ValidEpoch".
+bool mentions(std::string_view name, std::initializer_list<std::string_view> words) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const bool begins = at == 0 || !letter(name[at - 1]) ||
+                        (std::islower(static_cast<unsigned char>(name[at - 1])) != 0 &&
+                         std::isupper(static_cast<unsigned char>(name[at])) != 0);
+    if (!begins) continue;
+    for (const std::string_view word : words)
+      if (name.size() - at >= word.size() &&
+          std::equal(word.begin(), word.end(), name.begin() + static_cast<std::ptrdiff_t>(at),
+                     [&](char a, char b) { return a == lower(b); }))
+        return true;
+  }
+  return false;
 }
 
 std::uint64_t nameOf(const Fetch& fetch) { return std::uint64_t{fetch.loader} << 32 | fetch.epoch; }
@@ -194,6 +216,19 @@ Nanos TrainerTimeline::waitEnd(std::size_t index) const {
 
 bool TrainerTimeline::nested(const EpochSpan& epoch) const {
   return epoch.firstFetch > 0 && epochs[epochOf[epoch.firstFetch - 1]].end > epoch.end;
+}
+
+bool isEvaluation(const Trace& trace, const PhaseSpan& span) {
+  if (span.phase != Phase::kPeriodic) return false;
+  const std::string_view name = trace.text(span.name);
+  return name == kEvaluationSpan ||
+         (span.source != SpanSource::kHook && mentions(name, {"eval", "valid"}));
+}
+
+bool isSave(const Trace& trace, const PhaseSpan& span) {
+  if (span.phase != Phase::kPeriodic || isEvaluation(trace, span)) return false;
+  return span.source == SpanSource::kHook ||
+         mentions(trace.text(span.name), {"save", "saving", "checkpoint", "ckpt"});
 }
 
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {

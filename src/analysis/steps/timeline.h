@@ -88,15 +88,10 @@ struct TrainerTimeline {
 
 // Of the hook (torch_modes.py): from the program's eval() of a module to its train().
 inline constexpr std::string_view kEvaluationSpan = "evaluation";
-[[nodiscard]] inline bool isEvaluation(const Trace& trace, const PhaseSpan& span) {
-  return span.phase == Phase::kPeriodic && trace.text(span.name) == kEvaluationSpan;
-}
-// A call that writes a checkpoint, timed by the hook; what a program announces as periodic may be
-// anything.
-[[nodiscard]] inline bool isSave(const Trace& trace, const PhaseSpan& span) {
-  return span.phase == Phase::kPeriodic && span.source == SpanSource::kHook &&
-         !isEvaluation(trace, span);
-}
+// What a program itself announces as periodic may be anything: its name says what.
+[[nodiscard]] bool isEvaluation(const Trace& trace, const PhaseSpan& span);
+// A call that writes a checkpoint.
+[[nodiscard]] bool isSave(const Trace& trace, const PhaseSpan& span);
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/findings/build.h"
+#include "analysis/steps/timeline.h"
 #include "analysis/verdict/rank.h"
 #include "classify/own_rules.h"
 
@@ -24,6 +25,18 @@ bool compilesMuch(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   const double compiling = s.overheads[static_cast<std::size_t>(OverheadKind::kCompilation)];
   return compiling > kMaxUnexplained * s.trainerTime;
+}
+
+// What the program announces as periodic without a name that says what it is: no rule knows how to
+// make it less.
+bool announcesMuch(const Evidence& e) {
+  Intervals others;
+  for (const auto& span : e.trace.spans)
+    if (span.data.thread == e.trainer.thread && span.data.phase == Phase::kPeriodic &&
+        !isSave(e.trace, span.data) && !isEvaluation(e.trace, span.data))
+      others.push_back(intervalOf(span));
+  const Nanos length = lengthIn(joined(std::move(others)), e.trainer.windowInterval());
+  return seconds(length) > kMaxUnexplained * e.window;
 }
 
 }  // namespace
@@ -58,7 +71,7 @@ Maybe<NoVerdict> fewSamples(const Evidence& e) {
 bool nothingToFix(const Evidence& e) {
   // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && !compilesMuch(e) && computeAnnotated(e) &&
+  return !otherLoader && !compilesMuch(e) && !announcesMuch(e) && computeAnnotated(e) &&
          (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
          e.unexplained() <= kMaxUnexplained;
 }

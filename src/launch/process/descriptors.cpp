@@ -2,6 +2,7 @@
 #include "launch/process/descriptors.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stallprof {
@@ -38,11 +41,18 @@ std::vector<int> openDescriptors() {
 }
 
 std::vector<int> lockedDescriptors() {
+  using FileId = std::pair<dev_t, ino_t>;
+  const auto fileOf = [](int fd) {
+    struct stat info {};
+    return ::fstat(fd, &info) == 0 ? FileId(info.st_dev, info.st_ino) : FileId();
+  };
   std::vector<int> locked = openDescriptors();
-  std::erase_if(locked, [](int fd) {
-    const auto info = readFile("/proc/self/fdinfo/" + std::to_string(fd));
-    return !info.ok() || info.value().find(" POSIX ") == std::string::npos;
-  });
+  std::set<FileId> files;  // closing any descriptor of one ends its locks
+  for (const int fd : locked)
+    if (const auto info = readFile("/proc/self/fdinfo/" + std::to_string(fd));
+        info.ok() && info.value().find(" POSIX ") != std::string::npos)
+      files.insert(fileOf(fd));
+  std::erase_if(locked, [&](int fd) { return files.count(fileOf(fd)) == 0; });
   return locked;
 }
 

@@ -201,10 +201,9 @@ bool Recorder::commandGone() const {
   }
   if (::kill(command_, 0) != 0) return errno == ESRCH;
   // Where nobody reaps it, it is there for ever.
-  const auto stat = readFile("/proc/" + std::to_string(command_) + "/stat");
-  const std::size_t after = stat.ok() ? stat.value().rfind(')') : std::string::npos;
-  return after != std::string::npos && after + 2 < stat.value().size() &&
-         std::string_view("ZXx").find(stat.value()[after + 2]) != std::string_view::npos;
+  const auto status = readFile("/proc/" + std::to_string(command_) + "/status");
+  return status.ok() && status.value().find("\nState:\tZ") != std::string::npos &&
+         status.value().find("\nThreads:\t1\n") != std::string::npos;  // others may go on
 }
 
 void Recorder::readMessages() {

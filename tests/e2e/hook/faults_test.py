@@ -272,6 +272,24 @@ class Interrupted(unittest.TestCase):
             ''')])
         self.assertEqual((run.status, run.out, run.err), (0, '[(3, True), (0, False), (2, True)]\n', ''))
 
+    def test_after_two_threads_were_in_it_at_once_calls_are_seen_again(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import threading
+            from stallprof_hook import events
+            seen, entered, leave = [], threading.Event(), threading.Event()
+            def call(name):
+                if name == 'first': thread.start(); entered.wait()
+                if name == 'second': entered.set(); leave.wait()
+            around = events.Around(call, lambda args, kwargs: seen.append(args[0]), None, True)
+            thread = threading.Thread(target=around, args=('second',))
+            around('first')
+            leave.set()
+            thread.join()
+            around('third')
+            print(seen)
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, "['first', 'second', 'third']\n", ''))
+
     def test_our_own_errors_are_swallowed(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''
             from stallprof_hook import events

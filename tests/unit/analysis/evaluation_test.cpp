@@ -9,13 +9,12 @@ using namespace stallprof;
 namespace {
 
 // 200 updates of 50 ms, and before each 20th half a second that `span` names.
-Analysis evaluating(const std::string& span) {
+Analysis evaluating(const std::string& span, const std::string& source = "hook") {
   std::string text = test::kTrainer;
   for (int i = 0; i < 10; ++i) {
     const int at = 1000 + 1500 * i;
-    text += std::to_string(at) +
-            "ms span thread=1 duration=500ms phase=periodic source=hook name=\"" + span +
-            "\" file=\"train.py\" line=30\n";
+    text += std::to_string(at) + "ms span thread=1 duration=500ms phase=periodic source=" + source +
+            " name=\"" + span + "\" file=\"train.py\" line=30\n";
     text += "repeat 20 every 50ms\n" + std::to_string(at + 540) +
             "ms optimizer thread=1 duration=5ms optimizer=1\n" + std::to_string(at + 500) +
             "ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\nend\n";
@@ -49,7 +48,7 @@ TEST_CASE(
              "\" file=\"train.py\" line=30\n";
     };
     text += span(0, 450, "hook", "evaluation") + span(150, 200, "hook", "torch.save") +
-            span(350, 100, "hook", "torch.save") + span(460, 30, "mark", "validation");
+            span(350, 100, "hook", "torch.save") + span(460, 30, "mark", "rest");
     text += "repeat 20 every 50ms\n" + std::to_string(at + 540) +
             "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
   }
@@ -64,6 +63,16 @@ TEST_CASE(
   for (const EvidenceItem& item : saves->evidence)
     counted = counted || item.text.find("300 ms each") != std::string::npos;
   CHECK(counted);  // two calls are one save
+}
+
+TEST_CASE("what a program announces as periodic is what its name says, and without one unknown") {
+  const Analysis validation = evaluating("validation", "nvtx"), saving = evaluating("Save", "mark"),
+                 unnamed = evaluating("", "mark");
+  CHECK(test::find(validation, "periodic.evaluation") != nullptr);
+  CHECK(test::find(validation, "periodic.checkpoint") == nullptr);
+  CHECK(test::find(saving, "periodic.checkpoint") != nullptr);
+  CHECK(test::find(unnamed, "periodic.checkpoint") == nullptr);
+  CHECK(unnamed.verdict.healthy != true);
 }
 
 TEST_CASE("another span of the hook's is a checkpoint, not evaluation") {

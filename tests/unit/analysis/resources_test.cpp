@@ -56,6 +56,16 @@ TEST_CASE("what workers read that have ended counts once, though their parent th
   CHECK(std::abs(*run.readBytesPerSecond - 500'000) < 60'000);
 }
 
+TEST_CASE("what a child read that nobody waits for takes nothing from its parent's reads") {
+  std::string text = kTrainer + kWorker + "10s usage process=2 read_bytes=50000000\n";
+  for (int second = 10; second <= 20; ++second)
+    text += std::to_string(second) +
+            "s usage process=1 read_bytes=" + std::to_string((second - 10) * 1'000'000) + "\n";
+  const RunFacts run = runOf(traceOf(text + "11s process_gone process=2\n"), true);
+  REQUIRE(run.readBytesPerSecond);
+  CHECK(std::abs(*run.readBytesPerSecond - 1'000'000) < 60'000);
+}
+
 TEST_CASE("the threads that the training program gives itself are those of its last call by then") {
   const RunFacts run =
       runOf(traceOf(kTrainer + kWorker +

@@ -315,6 +315,9 @@ TEST_CASE("files that the training thread writes are periodic, in a producer the
   CHECK(training(table) == Answer{"periodic", "pandas.write"});
   CHECK(making(copies) == Answer{"extract", "python.walk"});
   CHECK(making(saves) == Answer{"transform", "pillow"});
+  CHECK(training({kSite + "PIL/Image.py Image.save"}) == Answer{"transform", "pillow"});
+  CHECK(training({kLib + "shutil.py copyfileobj", kLib + "gzip.py GzipFile.read"}) ==
+        Answer{"transform", "python.decompress"});
 }
 
 TEST_CASE("a worker of PyTorch's pool makes what its function makes") {

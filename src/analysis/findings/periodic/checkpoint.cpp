@@ -36,12 +36,17 @@ struct Saves {
 Saves savesIn(const Evidence& e) {
   Saves s;
   std::size_t step = 0, last = 0;
+  Nanos ended{};
   for (const auto& span : e.trace.spans) {
     if (span.data.thread != e.trainer.thread || !isSave(e.trace, span.data)) continue;
     if (span.end() <= e.trainer.windowBegin || span.at >= e.trainer.windowEnd) continue;
     while (step < e.trainer.steps.size() && e.trainer.steps[step].begin <= span.at) ++step;
-    if (s.count == 0 || step != last) ++s.count;
+    // Of a long run not all steps are held: there, and without steps, what follows at once is one.
+    const bool held = step > 0 && (step == e.trainer.steps.size() || e.trainer.follows(step));
+    const bool apart = held ? step != last : seconds(span.at - ended) > e.perStep;
+    if (s.count == 0 || apart) ++s.count;
     last = step;
+    ended = span.end();
     if (!s.longest || span.data.duration > s.longest->duration) s.longest = &span.data;
   }
   return s;
