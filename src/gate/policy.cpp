@@ -120,7 +120,8 @@ class PolicyReader : TomlFile {
   // "5%" or 0.05, above zero unless it may be zero.
   double share(const TomlValue& node, std::string_view key, double minimum, double maximum) {
     const Maybe<double> value = amount(node, {{"%", 0.01}, {"points", 0.01}, {"", 1}});
-    if (value && *value > 1 && node.text().empty()) {
+    const bool unit = node.text().find_first_of("%p") != std::string::npos;
+    if (value && *value > 1 && !unit) {
       const std::string number = numberText(*value), percent = numberText(*value * 100);
       fail(node, std::string(key) + " = " + number + " would be " + percent + "%: write \"" +
                      number + "%\" or \"" + percent + "%\"");

@@ -14,15 +14,14 @@ class Gaps {
  public:
   Gaps(const Trace& trace, const TrainerTime& trainer, const DeviceTimeline& devices,
        DeviceBusy& out)
-      : trainer_(trainer), devices_(devices), out_(out) {
-    for (const auto* span : trainer.timeline.spans) {
-      if (isEvaluation(trace, span->data)) evaluations_.push_back(intervalOf(span));
-      if (isSave(trace, span->data)) saves_.push_back(intervalOf(span));
-    }
+      : trainer_(trainer),
+        devices_(devices),
+        out_(out),
+        evaluations_(evaluationsOf(trace, trainer.timeline.who.thread)),
+        saves_(savesOf(trace, trainer.timeline.who.thread)) {
     for (const EpochSpan& epoch : trainer.timeline.epochs)
       if (epoch.evaluation) evaluations_.push_back({epoch.iterator, epoch.end});
     evaluations_ = joined(std::move(evaluations_));
-    saves_ = joined(std::move(saves_));
   }
 
   // What of a span lies in `piece`: its parts are taken as even over it.

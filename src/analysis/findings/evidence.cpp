@@ -71,32 +71,20 @@ double overlapSeconds(Nanos begin, Nanos end, const TrainerFacts& t) {
   return std::max(0.0, seconds(inside));
 }
 
-// One save may hold another, and what follows eval() may save before train() comes: that is no
-// evaluation.
-Intervals savesOf(const Trace& trace, const TrainerFacts& t) {
-  Intervals saves;
-  for (const auto& span : trace.spans)
-    if (span.data.thread == t.thread && isSave(trace, span.data)) saves.push_back(intervalOf(span));
-  return joined(std::move(saves));
-}
-
 double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
-  return seconds(lengthIn(savesOf(trace, t), t.windowInterval()));
+  return seconds(lengthIn(savesOf(trace, t.thread), t.windowInterval()));
 }
 
+// A save among it is none.
 double evaluationSeconds(const Trace& trace, const TrainerFacts& t) {
-  Intervals all;
+  Intervals all = evaluationsOf(trace, t.thread);
   for (const Epoch& p : t.epochs)
     if (p.evaluation) all.push_back({p.begin, p.end});
-  for (const auto& span : trace.spans)
-    if (span.data.thread == t.thread && isEvaluation(trace, span.data))
-      all.push_back(intervalOf(span));
   all = joined(std::move(all));
   Nanos length = lengthIn(all, t.windowInterval());
-  for (const Interval& save : savesOf(trace, t)) {
-    const Interval inside{std::max(save.begin, t.windowBegin), std::min(save.end, t.windowEnd)};
-    if (inside.begin < inside.end) length -= lengthIn(all, inside);
-  }
+  for (const Interval& save : savesOf(trace, t.thread))
+    if (const Interval inside = intersect(save, t.windowInterval()); inside.begin < inside.end)
+      length -= lengthIn(all, inside);
   return seconds(length);
 }
 

@@ -24,10 +24,7 @@ const Timed<OptimizerStep>* updateOf(const TrainerTimeline& timeline, const Epoc
 // loader is not seen, that is an update. One batch that is fetched there may be to train on.
 void findEvaluation(const Trace& trace, TrainerTimeline& timeline) {
   if (timeline.updates.empty() && !timeline.before.updates) return;
-  Intervals modes;
-  for (const auto* span : timeline.spans)
-    if (isEvaluation(trace, span->data)) modes.push_back(intervalOf(span));
-  modes = joined(std::move(modes));
+  const Intervals modes = evaluationsOf(trace, timeline.who.thread);
   for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i) {
     EpochSpan& epoch = timeline.epochs[i];
     const bool inMode = (epoch.ended || epoch.fetches.size() > 1) &&

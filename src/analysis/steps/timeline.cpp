@@ -231,6 +231,24 @@ bool isSave(const Trace& trace, const PhaseSpan& span) {
          mentions(trace.text(span.name), {"save", "saving", "checkpoint", "ckpt"});
 }
 
+namespace {
+
+template <class Is>
+Intervals spansOf(const Trace& trace, ThreadId thread, Is is) {
+  Intervals spans;
+  for (const auto& row : trace.spans)
+    if (row.data.thread == thread && is(trace, row.data)) spans.push_back(intervalOf(row));
+  return joined(std::move(spans));
+}
+
+}  // namespace
+
+Intervals evaluationsOf(const Trace& trace, ThreadId thread) {
+  return spansOf(trace, thread, isEvaluation);
+}
+
+Intervals savesOf(const Trace& trace, ThreadId thread) { return spansOf(trace, thread, isSave); }
+
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {
   TrainerTimeline timeline;
   timeline.who = who;

@@ -92,6 +92,10 @@ inline constexpr std::string_view kEvaluationSpan = "evaluation";
 [[nodiscard]] bool isEvaluation(const Trace& trace, const PhaseSpan& span);
 // A call that writes a checkpoint.
 [[nodiscard]] bool isSave(const Trace& trace, const PhaseSpan& span);
+// When a thread evaluates, by such spans, and when it saves: what follows eval() may save before
+// train() comes, and one save may hold another.
+[[nodiscard]] Intervals evaluationsOf(const Trace& trace, ThreadId thread);
+[[nodiscard]] Intervals savesOf(const Trace& trace, ThreadId thread);
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 

@@ -19,7 +19,7 @@ constexpr std::int64_t kTimeSlack = kSecond;
 // Work that waits for its flush: 2 s of 250,000 kernels a second, 12 MB.
 constexpr std::size_t kPendingWorks = 500'000;
 constexpr std::uint32_t kCountsStarved = 27;  // cuptiGetVersion() of CUDA 12.9
-// Calls and copies from here on have an event of their own (DeviceCall, DeviceWork).
+// Copies from here on have an event of their own (DeviceWork), as calls from kLongCall on.
 constexpr std::int64_t kLongCopy = 1'000'000;
 
 bool isWork(ActivityKind kind) {

@@ -338,7 +338,9 @@ TEST_CASE("the monitoring library alone can show a busy device, with medium conf
   CHECK(j.verdict.confidence == Confidence::kMedium);
 }
 
-TEST_CASE("of several devices of a host that counts which the trainer uses, or none") {
+TEST_CASE(
+    "of several devices of a host that counts which the trainer uses; not known, the least busy "
+    "one") {
   Facts f = factsOf(Training{});
   f.trainer.device.seen = true;
   f.trainer.device.gauges = {gauge(f, 0.40), gauge(f, 0.99)};

@@ -115,6 +115,7 @@ TEST_CASE("what is wrong is said with its line and the nearest word") {
       {metric + "max_regression = nan\n", "gate.toml:4: max_regression takes a share"},
       {metric + "max_regression = 5\n",
        "gate.toml:4: max_regression = 5 would be 500%: write \"5%\" or \"500%\""},
+      {metric + "max_regression = \"5\"\n", "max_regression = 5 would be 500%"},
       {metric + "single_run_threshold = \"5%\"\n", "from 10% to"},
       {metric + "max = \"1s\"\nmin_abs = \"1ms\"\n", "a min_abs, which only max_regression reads"},
       {"[[metric]]\nname = \"breakdown.ratio.data_wait\"\nmax = 10\n",

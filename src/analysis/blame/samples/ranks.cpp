@@ -190,8 +190,10 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   }
   const bool any = std::any_of(balance.ranks.begin(), balance.ranks.end(),
                                [](const RankFacts& r) { return r.collectives > 0; });
-  if (!any) balance.ranks.clear();
-  if (!any) return balance;
+  if (!any) {
+    balance.ranks.clear();
+    return balance;
+  }
   if (ranks.size() >= 2 && !devices) compareSteps(trace, ranks, balance);
   return balance;
 }

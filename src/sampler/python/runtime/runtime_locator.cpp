@@ -89,9 +89,9 @@ RuntimeLocator::File RuntimeLocator::examine(std::uint32_t pid, const Mapping& m
   Fd opened = openRegularAt(AT_FDCWD, path.c_str());
   if (!opened.valid() && readLink(processPath(root_, pid, "exe")).starts_with(mapping.path))
     opened = openRegularAt(AT_FDCWD, processPath(root_, pid, "exe").c_str());
+  file.read = opened.valid();
   const auto image = opened.valid() ? ElfImage::open(std::move(opened)) : std::nullopt;
   if (!image) return file;
-  file.read = true;
   file.runtime = image->symbol("_PyRuntime", likely);
   if (!file.runtime && likely) file.runtime = image->section(".PyRuntime");
   const auto bias = image->bias(0, mapping.offset);
