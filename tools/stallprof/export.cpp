@@ -190,7 +190,7 @@ class ExportCommand final : public Command {
   int run() override {
     if (request_.format.empty() || request_.recording.empty())
       return fail("export needs a recording and -f FORMAT", 2);
-    if (const Status free = wouldReplace(request_.file); !request_.force && !free.ok())
+    if (const Status free = wouldReplace(request_.file, kOrForce); !request_.force && !free.ok())
       return fail(free.error().message, 1);
     const Result<RuleTable> table = readRules(request_.rules);
     if (!table.ok()) return fail(table.error().message, 2);

@@ -76,12 +76,13 @@ Status writeOutputBy(const std::string& file, const Produce& produce) {
   return writeBeside(file, produce);
 }
 
-Status wouldReplace(const std::string& file) {
+Status wouldReplace(const std::string& file, const char* instead) {
   struct stat target {};
   if (file.empty() || file == "-" || lstat(file.c_str(), &target) != 0) return Done{};
   if (!S_ISREG(target.st_mode) || target.st_size == 0) return Done{};
   return Error{Error::Kind::kIo, "'" + escapeTerminal(file, 400) +
-                                     "' exists; stallprof never overwrites: choose another name"};
+                                     "' exists; stallprof never overwrites: choose another name" +
+                                     instead};
 }
 
 bool stdoutColour(const std::string& choice) {

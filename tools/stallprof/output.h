@@ -25,7 +25,9 @@ using TakeBytes = std::function<bool(std::string_view)>;
 
 // The Error where writing to `file` would replace what is there: a file that holds something. Not
 // for "" and "-", an empty file, as mktemp makes them, and what is no file: a device, a link.
-[[nodiscard]] Status wouldReplace(const std::string& file);
+// `instead`: what else the user may do, after the advice to choose another name.
+[[nodiscard]] Status wouldReplace(const std::string& file, const char* instead = "");
+inline constexpr char kOrForce[] = ", or use --force to replace it";
 inline constexpr char kForceHelp[] = "replace the file that -o names, where there is one";
 
 // Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then

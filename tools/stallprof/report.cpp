@@ -25,15 +25,14 @@ class ReportCommand final : public Command {
     addWhole(app, "--epochs", {1, 1000000000, "a whole number"},
              "epochs of a whole training: gives its time, and cost",
              [this](unsigned epochs) { epochs_ = epochs; });
-    addText(app, "--rules", rules_,
-            "phase rules of your own, in TOML; see src/classify/rules/README.md");
+    addText(app, "--rules", rules_, "phase rules of your own, in TOML; see stallprof-rules(5)");
     addRepeated(app, "--map", map_, kMapHelp);
     addChoice(app, "--color", colour_, {"auto", "always", "never"},
               "auto (default), always, never");
   }
 
   int run() override {
-    if (const Status free = wouldReplace(file_); !force_ && !free.ok())
+    if (const Status free = wouldReplace(file_, kOrForce); !force_ && !free.ok())
       return fail(free.error().message, 1);
     PresentOptions options = presentOptions();
     // The format is settled before a long recording is read.

@@ -58,12 +58,13 @@ void axisEnds(Html& html, double maximum) {
   html.add("span", numberText(maximum) + "x");
 }
 
-// The advice whose gain stands beside the finding: the first that could be predicted.
+// The advice whose gain stands beside the finding: the first where trials decided on it, or else
+// the first that could be predicted.
 const Advice& drawnAdvice(const Finding& f) {
   static const Advice kNone;
-  const auto at = std::find_if(f.advice.begin(), f.advice.end(),
-                               [](const Advice& one) { return one.predicted.speedup.has_value(); });
-  return at == f.advice.end() ? kNone : *at;
+  if (!f.advice.empty() && decided(f.advice[0])) return f.advice[0];
+  const Advice* predicted = predictedAdvice(f);
+  return predicted == nullptr ? kNone : *predicted;
 }
 
 // What its trials measured, to be drawn as a prediction is.
@@ -74,13 +75,17 @@ Prediction measuredOf(const Advice& advice) {
 double maxGain(const Analysis& a) {
   double maximum = 1;
   for (const Finding& f : a.findings)
-    for (const Prediction& p : {predictionOf(f), measuredOf(drawnAdvice(f))})
+    for (const Prediction& p : {drawnAdvice(f).predicted, measuredOf(drawnAdvice(f))})
       maximum = std::max(maximum, p.high.value_or(1));
   return std::max(nextRound(maximum), 2.0);
 }
 
-void diff(Html& html, const std::string& text) {
-  const std::string shown = text.substr(0, kLongestCode);
+void tooLong(Html& html) {
+  html.add("p", {{"class", "quiet"}}, "too long to show here: stallprof report --format json");
+}
+
+void diff(Html& html, const std::string& shown) {
+  if (shown.size() > kLongestCode) return tooLong(html);
   const auto pre = html.open("pre", {{"class", "diff"}, {"tabindex", "0"}});
   for (std::size_t from = 0; from < shown.size();) {
     const std::size_t to = std::min(shown.find('\n', from), shown.size());
@@ -105,18 +110,20 @@ void adviceBody(Html& html, const Analysis& a, const Finding& f, std::size_t ind
   if (!advice.diff.empty()) diff(html, advice.diff);
   if (!advice.verifyCommand.empty()) {
     html.add("h4", "Check it");
-    html.add("pre", {{"class", "cmd"}, {"tabindex", "0"}},
-             advice.verifyCommand.substr(0, kLongestCode));
+    if (advice.verifyCommand.size() > kLongestCode)  // a part of a command is another command
+      tooLong(html);
+    else
+      html.add("pre", {{"class", "cmd"}, {"tabindex", "0"}}, advice.verifyCommand);
   }
   if (!advice.risk.empty())
-    html.add("p", {{"class", "quiet"}}, "Risk: " + advice.risk.substr(0, kLongestText));
+    html.add("p", {{"class", "quiet"}}, "Risk: " + shortened(advice.risk, kLongestText));
 }
 
 void advices(Html& html, const Analysis& a, const Finding& f) {
   for (std::size_t i = 0; i < std::min(f.advice.size(), kMaxAdvice); ++i) {
     const Advice& advice = f.advice[i];
     const std::string gain = gainAndBasis(advice.predicted);
-    const std::string text = advice.text.substr(0, kLongestText);
+    const std::string text = shortened(advice.text, kLongestText);
     if (i == 0) {
       html.add("h4", "Change");
       html.add("p", text);
@@ -146,7 +153,8 @@ void meta(Html& html, const FindingRow& row, const Analysis& a) {
   {
     const auto share = html.open("span");
     figure(html, pathOf(f, "share_ratio", a), f.shareRatio, percentText(f.shareRatio));
-    html.text(" of the window");
+    html.text(" " + (a.breakdown.scope == "run" ? scopeText(lineText(a.breakdown.loop))
+                                                : std::string("of the window")));
     if (const std::size_t in = row.share.find(" (in "); in != std::string::npos)
       html.text(", part of finding " + row.share.substr(in + 5, row.share.size() - in - 6));
   }
@@ -157,20 +165,23 @@ void meta(Html& html, const FindingRow& row, const Analysis& a) {
 
 void gain(Html& html, const Finding& f, const Analysis& a, double maximum) {
   const auto column = html.open("div", {{"class", "gain"}});
-  const Prediction p = predictionOf(f);
-  if (!p.speedup) {
+  const Advice& advice = drawnAdvice(f);
+  const Prediction& p = advice.predicted;
+  if (!p.speedup && !advice.measured) {
     html.text(a.verdict.healthy.value_or(false) && f.rank == 1 ? "" : "gain not predicted");
     return;
   }
-  html.text("if fixed, as fast");
-  const Advice& advice = drawnAdvice(f);
   const auto index = static_cast<std::size_t>(&advice - f.advice.data());
-  {
-    const auto big = html.open("span", {{"class", "big"}});
-    gainFigure(html, a, f, index);
+  bool drawn = false;
+  if (p.speedup) {
+    html.text(decided(advice) ? "predicted" : "if fixed, as fast");
+    {
+      const auto big = html.open("span", {{"class", "big"}});
+      gainFigure(html, a, f, index);
+    }
+    if (!p.assumes.empty()) html.add("div", "assuming that " + p.assumes);
+    drawn = interval(html, "predicted ", "fill first", p, maximum);
   }
-  if (!p.assumes.empty()) html.add("div", "assuming that " + p.assumes);
-  bool drawn = interval(html, "predicted ", "fill first", p, maximum);
   if (advice.measured) {
     html.text("measured");
     {
@@ -203,7 +214,7 @@ void finding(Html& html, const FindingRow& row, const Analysis& a, double maximu
     html.add("h4", "Evidence");
     const auto list = html.open("ul");
     for (std::size_t i = 0; i < std::min(f.evidence.size(), kMaxEvidence); ++i)
-      html.add("li", f.evidence[i].text.substr(0, kLongestText));
+      html.add("li", shortened(f.evidence[i].text, kLongestText));
     if (!hot.empty()) {
       const auto item = html.open("li");
       html.text("most of it in ");

@@ -76,10 +76,12 @@ void tiles(Html& html, const Analysis& a) {
         html, "Waiting for data",
         [&] {
           figure(html, "breakdown.ratio.data_wait", a.breakdown.ratio->dataWait,
-                 percentText(a.breakdown.ratio->dataWait));
+                 trainerTexts(a.breakdown).wait);
         },
         "of the trainer's time");
-  if (a.findings.empty() || !predictionOf(a.findings[0]).speedup) {
+  const bool tried =
+      !a.findings.empty() && !a.findings[0].advice.empty() && a.findings[0].advice[0].measured;
+  if (a.findings.empty() || (!tried && !predictionOf(a.findings[0]).speedup)) {
     tile(
         html, "Run",
         [&] { figure(html, "run.wall_ns", a.run.wall.count(), durationText(a.run.wall)); },
@@ -88,11 +90,10 @@ void tiles(Html& html, const Analysis& a) {
   }
   const Finding& first = a.findings[0];
   const std::string predicted = gainText(predictionOf(first));
-  const bool tried = !first.advice.empty() && first.advice[0].measured;
   if (tried && decided(first.advice[0]))
     return tile(
         html, "Gain of the first fix, measured", [&] { html.text(measuredText(first.advice[0])); },
-        predictedText(predictionOf(first)));
+        predictedText(first.advice[0].predicted));
   tile(
       html, "Gain if the first is fixed", [&] { html.text(predicted); },
       tried ? measuredText(first.advice[0])

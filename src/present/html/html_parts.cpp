@@ -85,8 +85,14 @@ void header(Html& html, Columns names) {
 
 std::string shortened(const std::string& text, std::size_t maximum) {
   if (text.size() <= maximum) return text;
+  const auto within = [&](std::size_t at) {  // a character of more than one byte
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
   const std::size_t tail = maximum * 2 / 3;
-  return text.substr(0, maximum - tail - 3) + "..." + text.substr(text.size() - tail);
+  std::size_t head = maximum - tail - 3, from = text.size() - tail;
+  while (head > 0 && within(head)) --head;
+  while (from < text.size() && within(from)) ++from;
+  return text.substr(0, head) + "..." + text.substr(from);
 }
 
 std::string placed(double left, double width) {

@@ -18,12 +18,11 @@ std::vector<std::size_t> shownOf(std::size_t rows) {
   return shown;
 }
 
-void more(Html& html, std::size_t rows, int columns) {
+void more(Html& html, std::size_t rows) {
   if (rows <= kMaxRows) return;
-  const auto foot = html.open("tfoot");
-  const auto row = html.open("tr");
-  html.add("td", {{"colspan", std::to_string(columns)}},
-           countText(static_cast<std::int64_t>(rows - kMaxRows)) + " more in the JSON report");
+  html.add(
+      "p", {{"class", "note"}},
+      "and " + countText(static_cast<std::int64_t>(rows - kMaxRows)) + " more in the JSON report");
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void epochsSection(Html& html, const Analysis& a) {
       });
     }
   }
-  more(html, a.epochs.size(), 6);
+  more(html, a.epochs.size());
 }
 
 void trainersSection(Html& html, const Analysis& a) {
@@ -83,8 +82,7 @@ void trainersSection(Html& html, const Analysis& a) {
       const TrainerInfo& t = a.trainers[i];
       const std::string path = "trainers." + std::to_string(i);
       const auto row = html.open("tr");
-      html.add("th", {{"scope", "row"}},
-               t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid));
+      html.add("th", {{"scope", "row"}}, trainerName(t));
       cell(html, "r",
            [&] { figure(html, path + ".steps.count", t.steps.count, countText(t.steps.count)); });
       cell(html, "r", [&] {
@@ -107,7 +105,7 @@ void trainersSection(Html& html, const Analysis& a) {
            [&] { word(html, path + ".verdict.bound_by", t.verdict.boundBy, t.verdict.boundBy); });
     }
   }
-  more(html, a.trainers.size(), 6);
+  more(html, a.trainers.size());
 }
 
 void filesSection(Html& html, const Picture& picture) {

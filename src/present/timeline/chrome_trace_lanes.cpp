@@ -13,7 +13,7 @@ constexpr std::int64_t kAboveAnyPid = (1 << 22) + 1;
 constexpr int kDeviceOrder = 500, kWorkerOrder = 1'000, kHelperOrder = 1'000'000;
 constexpr std::size_t kMaxCounted = 200;  // processes with counters of their own
 
-enum class Place : std::uint8_t { kThread, kCalls, kGc, kBusy, kStream };
+enum class Place : std::uint8_t { kThread, kAnnotated, kCalls, kGc, kBusy, kStream };
 
 std::string_view shortText(std::string_view text) { return text.substr(0, 200); }
 
@@ -119,6 +119,43 @@ class Layout {
     lane.order = main ? 0 : 1;
   }
 
+  // A step ends where the next fetch begins, and a range around that fetch begins just before: on
+  // one lane one of them would be cut to almost nothing.
+  bool crossesStep(ThreadId thread, const Interval& range) const {
+    for (const TrainerFacts& trainer : out_.trainers) {
+      if (trainer.thread != thread) continue;
+      const auto around = [&](Nanos t) {
+        const auto step = std::upper_bound(trainer.steps.begin(), trainer.steps.end(), t,
+                                           [](Nanos at, const Step& s) { return at < s.end; });
+        return step != trainer.steps.end() && step->begin < t ? &*step : nullptr;
+      };
+      const Step *first = around(range.begin), *last = around(range.end);
+      if ((first && first->end < range.end) || (last && range.begin < last->begin)) return true;
+    }
+    return false;
+  }
+
+  template <class P>
+  void addAnnotated(const Table<P>& table, SliceKind kind) {
+    for (std::uint32_t i = 0; i < table.size(); ++i) {
+      const SliceRef ref{table[i].at, table[i].end(), i, kind};
+      const ThreadId id = table[i].data.thread;
+      const auto steps = drafts_.find(Key{Place::kThread, id.value, 0, 0});
+      if (steps == drafts_.end() || !crossesStep(id, {ref.begin, ref.end})) {
+        add(id, {}, ref);
+        continue;
+      }
+      const LaneDraft& own = steps->second;
+      LaneDraft& lane = draft(Key{Place::kAnnotated, id.value, 0, 0}, own.process);
+      if (lane.refs.empty()) {
+        lane.lane.name = own.lane.name + " (ranges)";
+        lane.lane.order = own.lane.order;
+        lane.lane.tid = nextId_++;
+      }
+      lane.refs.push_back(ref);
+    }
+  }
+
   template <class P>
   void addAll(const Table<P>& table, SliceKind kind) {
     for (std::uint32_t i = 0; i < table.size(); ++i)
@@ -141,8 +178,8 @@ class Layout {
   void threads() {
     addAll(trace_.iterators, SliceKind::kIterator);
     addAll(trace_.fetches, SliceKind::kFetch);
-    addAll(trace_.spans, SliceKind::kSpan);
-    addAll(trace_.ranges, SliceKind::kRange);
+    addAnnotated(trace_.spans, SliceKind::kSpan);
+    addAnnotated(trace_.ranges, SliceKind::kRange);
     addAll(trace_.optimizerSteps, SliceKind::kOptimizer);
     for (std::uint32_t i = 0; i < trace_.tasks.size(); ++i) {
       const auto& [at, task] = trace_.tasks[i];

@@ -93,6 +93,7 @@ void SliceWriter::step(const SliceRef& ref, TraceSlice& slice) const {
   addKnown(slice, "load_ns", step.split.load.count());
   addKnown(slice, "compute_ns", step.split.compute.count());
   addKnown(slice, "sync_ns", step.split.sync.count());
+  addKnown(slice, "comm_ns", step.split.comm.count());
   addKnown(slice, "periodic_ns", step.split.periodic.count());
   addKnown(slice, "other_ns", step.split.other.count());
 }

@@ -75,6 +75,8 @@ class LaneWriter {
       if (!detail_.only) merge(ref, sliceWriter.stepOf(ref));
       return;
     }
+    if (merged_.all > 0)  // what is merged is a sum: its end may move, the drawn one's begin not
+      merged_.end = std::max(merged_.begin, std::min(merged_.end, ref.begin));
     flush();
     sliceWriter.write(ref, flows, slice_);
     if (slice_.flow != 0 && !(drawn(flows.making(slice_.flow)) && drawn(flows.taking(slice_.flow))))

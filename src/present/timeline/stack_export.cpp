@@ -2,6 +2,7 @@
 #include "present/timeline/stack_export.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -26,14 +27,13 @@ class NativeFrames {
  public:
   explicit NativeFrames(const Trace& trace);
 
-  // `samples` of a stack, split by the native samples under it as nearly as whole numbers allow; a
-  // share with an empty name is Python's own. One share of all where there is no native sample.
-  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> split(
-      StackId stack, std::uint64_t samples) const;
-  // The samples of a thread that has no stack of its own, by the one that submitted its work (none:
-  // not known) and function.
-  using Alone = std::map<std::pair<StackId, std::string>, std::uint64_t>;
-  [[nodiscard]] Alone alone(const ThreadLife& thread) const;
+  // Time of a stack, split by the native samples under it; a share with an empty name is Python's
+  // own. One share of all where there is no native sample.
+  [[nodiscard]] std::vector<std::pair<std::string, Nanos>> split(StackId stack, Nanos total) const;
+  // What a thread ran without a Python frame of its own, `total` in all, by the stack that
+  // submitted its work (none: not known) and function.
+  using Alone = std::map<std::pair<StackId, std::string>, Nanos>;
+  [[nodiscard]] Alone alone(const ThreadLife& thread, Nanos total) const;
 
  private:
   using Place = std::pair<StringId, StringId>;  // file, function
@@ -60,41 +60,43 @@ std::string NativeFrames::nameOf(const Place& place) const {
   return leaf.known() ? stallprof::nameOf(leaf) : "(unknown code)";
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> NativeFrames::split(StackId stack,
-                                                                       std::uint64_t total) const {
+// `total` in the proportions of `samples`, rounded at each end, so that the parts sum.
+template <class Key, class Visit>
+void divide(Nanos total, const std::map<Key, std::uint64_t>& samples, Visit&& visit) {
+  std::uint64_t all = 0, passed = 0;
+  for (const auto& [key, count] : samples) all += count;
+  Nanos given{};
+  for (const auto& [key, count] : samples) {
+    passed += count;
+    const Nanos upTo(std::llround(static_cast<double>(total.count()) * static_cast<double>(passed) /
+                                  static_cast<double>(all)));
+    if (upTo > given) visit(key, upTo - given);
+    given = upTo;
+  }
+}
+
+std::vector<std::pair<std::string, Nanos>> NativeFrames::split(StackId stack, Nanos total) const {
   const auto found = under_.find(stack);
   if (found == under_.end()) return {{std::string(), total}};
   std::map<std::string, std::uint64_t> samples;
-  std::uint64_t all = 0;
-  for (const auto& [place, count] : found->second) {
-    samples[nameOf(place)] += count;
-    all += count;
-  }
-  std::vector<std::pair<std::string, std::uint64_t>> parts;
-  std::uint64_t passed = 0, given = 0;
-  for (const auto& [name, count] : samples) {
-    passed += count;
-    // Rounded at each end, so that the parts sum.
-    const auto upTo = static_cast<std::uint64_t>(
-        static_cast<double>(total) * static_cast<double>(passed) / static_cast<double>(all) + 0.5);
-    if (upTo > given) parts.emplace_back(name, upTo - given);
-    given = upTo;
-  }
+  for (const auto& [place, count] : found->second) samples[nameOf(place)] += count;
+  std::vector<std::pair<std::string, Nanos>> parts;
+  divide(total, samples, [&](const auto& name, Nanos part) { parts.emplace_back(name, part); });
   return parts;
 }
 
-NativeFrames::Alone NativeFrames::alone(const ThreadLife& thread) const {
-  Alone named;
-  if (!thread.stacks.empty()) return named;
+NativeFrames::Alone NativeFrames::alone(const ThreadLife& thread, Nanos total) const {
   std::map<std::pair<StackId, Place>, std::uint64_t> samples;
   for (const auto& row : thread.natives)
-    samples[{row.data.stack, {row.data.file, row.data.function}}] += row.data.samples;
-  for (const auto& [key, count] : samples) {
+    if (thread.stacks.empty() || row.data.stack.none())
+      samples[{row.data.stack, {row.data.file, row.data.function}}] += row.data.samples;
+  Alone named;
+  divide(total, samples, [&](const auto& key, Nanos part) {
     const auto& [stack, place] = key;
     std::string name = nameOf(place);
     if (name.empty()) name = "(interpreter)";
-    named[{spins(place) ? StackId{} : stack, std::move(name)}] += count;
-  }
+    named[{spins(place) ? StackId{} : stack, std::move(name)}] += part;
+  });
   return named;
 }
 
@@ -133,14 +135,24 @@ std::string nameText(const std::string& name) { return escapeTerminal(name, 400)
 
 struct Profile {
   Json samples = Json::array(), weights = Json::array();
-  std::uint64_t end = 0;
+  std::int64_t end = 0;
 };
+
+// Microseconds, as both formats have it.
+std::int64_t weightOf(Nanos time) { return (time.count() + 500) / 1000; }
+
+Nanos timeOnCpu(const ThreadLife& thread) {
+  Nanos run{};
+  for (const auto& slice : thread.slices) run += slice.data.run;
+  return run;
+}
 
 }  // namespace
 
 std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
                                       const StackLabels& labels, StackGroup by, bool blocked) {
-  std::map<std::pair<std::string, StackId>, std::uint64_t> samples;
+  std::map<std::pair<std::string, StackId>, Nanos> weights;
+  std::vector<Nanos> frameless;  // of each thread: what it ran without a Python frame
   const ThreadId alone = roles.trainers.empty() ? trainingThread(trace, labels) : ThreadId();
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
@@ -160,22 +172,27 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
       const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
       return std::string(nameOf(own.claim(sample.stack->stack, label, what).value_or(what).phase));
     };
+    frameless.push_back(thread.stacks.empty() ? timeOnCpu(thread) : Nanos{});
     eachSample(trace, thread, trace.begin, endOf(trace), [&](const Sample& sample) {
-      if (sample.stack->stack.none() || (!blocked && sample.wait != Wait::kRunning)) return;
-      ++samples[{groupOf(sample), sample.stack->stack}];
+      const bool running = sample.wait == Wait::kRunning;
+      if (sample.stack->stack.none())
+        frameless.back() += running ? sample.weight : Nanos{};
+      else if (blocked || running)
+        weights[{groupOf(sample), sample.stack->stack}] += sample.weight;
     });
   }
   // Stacks that differ in lines alone are one.
-  std::map<std::pair<std::string, std::vector<std::string>>, std::uint64_t> merged;
+  std::map<std::pair<std::string, std::vector<std::string>>, Nanos> merged;
   const NativeFrames natives(trace);
-  for (const auto& [key, n] : samples)
-    for (const auto& [leaf, part] : natives.split(blocked ? StackId{} : key.second, n)) {
+  for (const auto& [key, time] : weights)
+    for (const auto& [leaf, part] : natives.split(blocked ? StackId{} : key.second, time)) {
       std::vector<std::string> frames = frameNames(trace, key.second);
       if (!leaf.empty()) frames.push_back(leaf);
       merged[{key.first, std::move(frames)}] += part;
     }
-  for (const ThreadLife& thread : trace.threads)
-    for (const auto& [place, count] : natives.alone(thread)) {
+  for (std::size_t i = 0; i < trace.threads.size(); ++i) {
+    const ThreadLife& thread = trace.threads[i];
+    for (const auto& [place, time] : natives.alone(thread, frameless[i])) {
       const Role role = roles.of(thread.process);
       const auto& [stack, leaf] = place;
       const SampleLabel label =
@@ -187,22 +204,26 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
       std::vector<std::string> frames = frameNames(trace, stack);
       if (!frames.empty()) frames.emplace_back("(native threads)");
       frames.push_back(leaf);
-      merged[{group, std::move(frames)}] += count;
+      merged[{group, std::move(frames)}] += time;
     }
+  }
   std::vector<WeighedStack> stacks;
-  for (const auto& [key, n] : merged) stacks.push_back({key.first, key.second, n});
+  for (const auto& [key, time] : merged) stacks.push_back({key.first, key.second, time});
   return stacks;
 }
 
 std::string foldedStacks(const std::vector<WeighedStack>& stacks) {
   std::string out;
   for (const WeighedStack& stack : stacks) {
-    std::string line = stack.group;
-    for (std::string frame : stack.frames) {
+    std::string line;
+    const auto add = [&](std::string frame) {
       std::replace(frame.begin(), frame.end(), ';', ',');  // the format's own separator
       line += (line.empty() ? "" : ";") + frame;
-    }
-    out += line + " " + std::to_string(stack.samples) + "\n";
+    };
+    if (!stack.group.empty()) add(stack.group);
+    std::for_each(stack.frames.begin(), stack.frames.end(), add);
+    if (const std::int64_t time = weightOf(stack.time); time > 0)
+      out += line + " " + std::to_string(time) + "\n";
   }
   return out;
 }
@@ -220,14 +241,14 @@ std::string speedscopeJson(const std::vector<WeighedStack>& stacks, const std::s
     }
     Profile& profile = profiles[stack.group];
     profile.samples.push_back(std::move(sample));
-    profile.weights.push_back(stack.samples);
-    profile.end += stack.samples;
+    profile.weights.push_back(weightOf(stack.time));
+    profile.end += weightOf(stack.time);
   }
   Json all = Json::array();
   for (auto& [group, profile] : profiles)
     all.push_back(Json{{"type", "sampled"},
                        {"name", nameText(group.empty() ? name : group)},
-                       {"unit", "none"},
+                       {"unit", "microseconds"},
                        {"startValue", 0},
                        {"endValue", profile.end},
                        {"samples", std::move(profile.samples)},

@@ -58,8 +58,7 @@ class FindingTable {
 
 // What fixing it gains at most, as its row says; where nothing is predicted, its share.
 double largestOf(const Finding& f) {
-  if (!f.advice.empty() && f.advice[0].outcome == "gain" && f.advice[0].measured)
-    return *f.advice[0].measured;
+  if (!f.advice.empty() && decided(f.advice[0])) return *f.advice[0].measured;
   const Maybe<double> predicted = shownSpeedup(predictionOf(f));
   return predicted.value_or(f.shareRatio < 1 ? 1 / (1 - f.shareRatio) : 1);
 }
@@ -182,7 +181,7 @@ void trial(Page& page, const Advice& first, const PresentOptions& options) {
     page.command("   check", kInnerLabel, first.verifyCommand,
                  "too long to show here: stallprof report " +
                      quoteShell(options.recording.empty() ? "RECORDING" : options.recording) +
-                     " --format md");
+                     " --format json");
   if (!first.risk.empty()) page.field("   risk", kInnerLabel, first.risk, Tone::kQuiet);
 }
 

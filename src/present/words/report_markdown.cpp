@@ -79,7 +79,10 @@ void findingSection(std::string& out, const Finding& f) {
   for (const Advice& a : f.advice) {
     out += "\n**" + escapeMarkdown(adviceText(a)) + "**\n";
     if (!a.diff.empty()) out += "\n" + block("diff", a.diff);
-    if (!a.verifyCommand.empty()) out += "\nCheck:\n\n" + block("sh", a.verifyCommand);
+    if (a.verifyCommand.size() > kLongest)  // a part of a command is another command
+      out += "\nCheck: too long to show here, `stallprof report --format json` has it\n";
+    else if (!a.verifyCommand.empty())
+      out += "\nCheck:\n\n" + block("sh", a.verifyCommand);
     if (!a.risk.empty()) out += "\nRisk: " + escapeMarkdown(a.risk) + "\n";
   }
 }
@@ -194,7 +197,8 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   bullets(out, useParts(a));
 
   out += "\n## Where time went\n";
-  sharesTable(out, a.breakdown.scope == "run" ? "phase (whole run)" : "phase",
+  const std::string scope = ", " + escapeMarkdown(scopeText(lineText(a.breakdown.loop)));
+  sharesTable(out, ("phase" + (a.breakdown.scope == "run" ? scope : "")).c_str(),
               phaseShares(a.breakdown));
   std::string blame;
   for (const std::string& part : blameParts(a.breakdown))

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/units.h"
 #include "stallprof/version.h"
@@ -18,7 +19,10 @@ std::string trainersText(const Analysis& a) {
   if (a.trainers.empty()) return judged ? "steps unknown" : "no trainer found";
   const bool ranks = std::all_of(a.trainers.begin(), a.trainers.end(),
                                  [](const TrainerInfo& t) { return t.rank.has_value(); });
-  return countOf(static_cast<std::int64_t>(a.trainers.size()), ranks ? "rank" : "trainer");
+  std::set<int> own;  // each attempt of a restarted rank is a trainer
+  for (const TrainerInfo& t : a.trainers) own.insert(t.rank.value_or(-1));
+  return ranks ? countOf(static_cast<std::int64_t>(own.size()), "rank")
+               : countOf(static_cast<std::int64_t>(a.trainers.size()), "trainer");
 }
 
 std::string hostText(const Analysis& a) {
@@ -165,7 +169,7 @@ std::string boundText(const Analysis& a) {
   const double compute = a.breakdown.ratio ? a.breakdown.ratio->compute : 0;
   const bool mixed = by == "mixed";
   if (compute >= 0.5 && by != "compute" && by != "host")
-    return "Mostly compute (" + percentText(compute) + "), " +
+    return "Mostly compute (" + trainerTexts(a.breakdown).compute + "), " +
            (mixed ? "causes mixed" : "first fix in " + by + (by == "periodic" ? " work" : ""));
   if (mixed) return "Mixed";
   std::string text = by + "-bound";
@@ -272,10 +276,13 @@ std::string epochText(const EpochInfo& e) {
          (e.cacheHitRatio ? ", cache hits " + percentText(*e.cacheHitRatio) : "");
 }
 
+std::string trainerName(const TrainerInfo& t) {
+  return (t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid)) +
+         (t.attempt > 1 ? " (attempt " + std::to_string(t.attempt) + ")" : "");
+}
+
 std::string trainerText(const TrainerInfo& t) {
-  std::string text = t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid);
-  if (t.attempt > 1) text += " (attempt " + std::to_string(t.attempt) + ")";
-  text += ": " + countOf(t.steps.count, "step");
+  std::string text = trainerName(t) + ": " + countOf(t.steps.count, "step");
   if (t.steps.time) text += ", p50 " + durationText(t.steps.time->p50);
   if (t.breakdown.ratio)
     text += ", waiting for data " + percentText(t.breakdown.ratio->dataWait) + ", compute " +
@@ -287,7 +294,8 @@ std::string costText(const Cost& cost) {
   const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
   std::string text;
   if (cost.epochs) {
-    text = numberText(*cost.epochs) + " epochs: " + durationText(*cost.time);
+    text = numberText(*cost.epochs) + (*cost.epochs == 1 ? " epoch: " : " epochs: ") +
+           durationText(*cost.time);
     if (cost.timeFixed && *cost.timeFixed != *cost.time)
       text += ", " + durationText(*cost.timeFixed) + " with the first fix" +
               (cost.measured ? ", as measured" : ", as predicted");

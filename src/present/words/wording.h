@@ -52,10 +52,18 @@ struct FindingRow {
 [[nodiscard]] std::vector<ShareRow> trainerShares(const Breakdown& b);
 [[nodiscard]] std::vector<ShareRow> phaseShares(const Breakdown& b);
 [[nodiscard]] std::vector<double> ratiosOf(const std::vector<ShareRow>& shares);
+// Of compute and of waiting for data, rounded with the other shares as the legend has them: one
+// number is one text. Empty where not measured.
+struct TrainerTexts {
+  std::string compute, wait;
+};
+[[nodiscard]] TrainerTexts trainerTexts(const Breakdown& b);
 // "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.
 [[nodiscard]] std::vector<std::string> blameParts(const Breakdown& b);
 
-// Of the change that is advised first and could be predicted; all null where none could.
+// The first change whose gain could be predicted and that no trial refuted; null: none.
+[[nodiscard]] const Advice* predictedAdvice(const Finding& finding);
+// Its prediction; all null where there is none.
 [[nodiscard]] Prediction predictionOf(const Finding& finding);
 // "1.42x - 1.61x"; one number where there is no interval; "up to 1.61x" of an assumed one; "not
 // predicted" where there is none.
@@ -79,6 +87,7 @@ struct FindingRow {
 
 [[nodiscard]] std::string gapText(const Ceiling& ceiling);  // "+92 %": above the pace now
 [[nodiscard]] std::string epochText(const EpochInfo& epoch);
+[[nodiscard]] std::string trainerName(const TrainerInfo& trainer);  // "rank 1 (attempt 2)"
 [[nodiscard]] std::string trainerText(const TrainerInfo& trainer);
 [[nodiscard]] std::string costText(const Cost& cost);
 [[nodiscard]] std::string loaderText(const LoaderInfo& loader);

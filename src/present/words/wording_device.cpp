@@ -37,6 +37,10 @@ void addTimes(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
     lines.push_back(std::move(busy));
     lines.push_back(std::move(idle));
   }
+  if (info.devices.size() > kMaxNamed)
+    lines.push_back({"",
+                     {"and " + std::to_string(info.devices.size() - kMaxNamed) +
+                      " more devices in the JSON report"}});
 }
 
 void addKernels(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
@@ -65,7 +69,7 @@ void addCopies(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
 void addState(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
   if (info.devices.empty()) return;
   const DeviceInfo::Device& d = info.devices[0];
-  DeviceLine line{"device", {}};
+  DeviceLine line{info.devices.size() < 2 ? "device" : nameOf(0, 2) + "state", {}};
   if (d.memoryPeak && d.memoryTotal)
     line.parts.push_back("memory " + bytesText(static_cast<double>(*d.memoryPeak)) + " of " +
                          bytesText(static_cast<double>(*d.memoryTotal)) + " at its peak");

@@ -24,6 +24,9 @@ bool tried(const Finding& f) {
                      [](const Advice& advice) { return usable(advice.measured); });
 }
 
+// Its trials say that it gains nothing: what was predicted of it counts no more.
+bool refuted(const Advice& advice) { return decided(advice) && advice.outcome != "gain"; }
+
 std::string rankOf(const Analysis& a, const std::string& id) {
   for (const Finding& f : a.findings)
     if (f.id == id) return std::to_string(f.rank);
@@ -77,9 +80,13 @@ bool anyMeasured(const Analysis& a) {
 }
 
 std::string fixText(const Finding& finding) {
-  if (!finding.advice.empty() && finding.advice[0].outcome == "gain")
-    return "Fixing it made the run " + measuredText(finding.advice[0]) +
-           " as fast when it was tried (" + predictedText(finding.advice[0].predicted) + ").";
+  if (!finding.advice.empty() && decided(finding.advice[0])) {
+    const Advice& first = finding.advice[0];
+    const std::string predicted = " (" + predictedText(first.predicted) + ").";
+    if (refuted(first)) return "Its fix was tried, " + measuredText(first) + predicted;
+    return "Fixing it made the run " + measuredText(first) + " as fast when it was tried" +
+           predicted;
+  }
   const Prediction predicted = predictionOf(finding);
   const std::string gain = gainText(predicted);
   if (gain == kNoGainText) return {};
@@ -89,10 +96,15 @@ std::string fixText(const Finding& finding) {
          (predicted.assumes.empty() ? "." : ", assuming that " + predicted.assumes + ".");
 }
 
-Prediction predictionOf(const Finding& finding) {
+const Advice* predictedAdvice(const Finding& finding) {
   for (const Advice& advice : finding.advice)
-    if (advice.predicted.speedup) return advice.predicted;
-  return {};
+    if (advice.predicted.speedup && !refuted(advice)) return &advice;
+  return nullptr;
+}
+
+Prediction predictionOf(const Finding& finding) {
+  const Advice* advice = predictedAdvice(finding);
+  return advice == nullptr ? Prediction{} : advice->predicted;
 }
 
 std::vector<FindingRow> findingRows(const Analysis& a) {

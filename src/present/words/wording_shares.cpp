@@ -47,6 +47,11 @@ std::vector<double> ratiosOf(const std::vector<ShareRow>& shares) {
   return ratios;
 }
 
+TrainerTexts trainerTexts(const Breakdown& b) {
+  const std::vector<std::string> texts = percentTexts(ratiosOf(trainerShares(b)));
+  return texts.size() < 2 ? TrainerTexts{} : TrainerTexts{texts[0], texts[1]};
+}
+
 std::vector<std::string> blameParts(const Breakdown& b) {
   if (!b.ratio || !b.blame || b.ratio->dataWait < 0.005) return {};
   std::vector<std::string> parts;

@@ -186,7 +186,7 @@ class Report(Base):
         with open(target, "w", encoding="utf-8") as out:
             out.write("old")
         words = ("report", self.recording, "--format", "json", "-o", target)
-        self.fails(1, "never overwrites", *words)
+        self.fails(1, "never overwrites: choose another name, or use --force", *words)
         with open(target, encoding="utf-8") as out:
             self.assertEqual(out.read(), "old")
         got = call(*words, "--force")

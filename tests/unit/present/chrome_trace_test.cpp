@@ -58,6 +58,39 @@ TEST_CASE("each step is named as trace tools expect, and each batch's arrow has 
   CHECK(count(drawn.text, "\"ph\":\"s\"") == count(drawn.text, "\"ph\":\"f\""));
 }
 
+// A range of the program around each fetch: it begins just before the step does that the fetch
+// begins, and of the first step earlier than all steps.
+std::string rangesAroundFetches(const std::string& golden) {
+  return replaced(
+      golden, "1050ms fetch thread=1",
+      "1049900us range thread=1 duration=75ms name=\"iteration\"\n1050ms fetch thread=1");
+}
+
+TEST_CASE("a range around the fetch that ends a step is drawn at its length") {
+  const std::string text = rangesAroundFetches(goldenText("too_few_workers"));
+  const Drawn drawn = drawChrome(sampleOf(text));
+  CHECK(firstProblem(check(drawn.text)) == "");
+  CHECK(count(drawn.text, "\"name\":\"iteration\"") == 180);
+  CHECK(count(drawn.text, "\"cut_ns\"") == 0);
+  CHECK(count(drawn.text, "\"name\":\"main (ranges)\"") == 1);
+  TimelineOptions bounded;
+  bounded.maximum = 1000;
+  const Sample& many = sampleOf(replaced(text, "repeat 180 ", "repeat 5000 "));
+  CHECK(firstProblem(check(drawChrome(many, bounded).text)) == "");
+}
+
+TEST_CASE("what is merged ends where a slice that is drawn begins") {
+  // Two annotations of one thread, none of them a step: the second outlasts the first.
+  const std::string text =
+      replaced(goldenText("too_few_workers"), "1050ms fetch thread=1",
+               "1031ms range thread=2 duration=20ms name=\"a\"\n"
+               "1041ms range thread=2 duration=20ms name=\"b\"\n1050ms fetch thread=1");
+  TimelineOptions bounded;
+  bounded.maximum = 1000;
+  const Sample& many = sampleOf(replaced(text, "repeat 180 ", "repeat 5000 "));
+  CHECK(firstProblem(check(drawChrome(many, bounded).text)) == "");
+}
+
 TEST_CASE("names of the job cannot end a string, hide text or break the file") {
   const Drawn drawn = drawChrome(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");

@@ -60,6 +60,15 @@ TEST_CASE("a device is described in a compact block: busy, idle and why, kernels
   CHECK(contains(reportText(a, {}), "GPU         busy     40 %   kernels 35 %"));
 }
 
+TEST_CASE("of many devices the block says how many it leaves out, and which one's state it has") {
+  Analysis a = samples::inputBound();
+  a.device = starved();
+  a.device->devices.resize(6, a.device->devices[0]);
+  const std::string text = reportText(a, {});
+  CHECK(contains(text, "and 2 more devices"));
+  CHECK(contains(text, "GPU 0 state"));
+}
+
 TEST_CASE("the page has the device's figures and kernels, and no markup of theirs") {
   Analysis a = samples::inputBound();
   a.device = starved();

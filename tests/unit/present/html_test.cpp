@@ -152,6 +152,23 @@ TEST_CASE("a page and a Markdown report show what was measured beside what was p
   CHECK(contains(page, "no gain: 1.00x"));
   CHECK(contains(markdown, "| 1.40x - 1.60x | 1.62x (1.55x - 1.70x) |"));
   CHECK(contains(markdown, "| no gain: 1.00x |"));
+  gained.predicted = {};
+  CHECK(contains(reportHtml(a, {}), "Gain of the first fix, measured"));
+  CHECK_FALSE(contains(reportHtml(a, {}), ">gain not predicted<"));
+}
+
+TEST_CASE("text is cut between characters, and rows that are left out are named below the table") {
+  std::string digits;
+  for (int i = 0; i < 100; ++i) digits += "\xe6\x95\xb0";
+  for (std::size_t most = 30; most < 36; ++most) {
+    const std::string cut = shortened(digits, most);
+    CHECK(cut.size() <= most);
+    CHECK((cut.size() - 3) % 3 == 0);
+  }
+  Analysis a = samples::inputBound();
+  a.epochs.resize(45, a.epochs[0]);
+  CHECK(
+      contains(reportHtml(a, {}), "</table></div><p class=\"note\">and 5 more in the JSON report"));
 }
 
 TEST_CASE("a hostile analysis stays bounded, and none of its bytes is a control") {

@@ -176,6 +176,23 @@ TEST_CASE("CPU by role is what the counters say, second by second") {
     CHECK(std::abs(cpu.series[0].values[i] - (i < 2 ? 0.5 : 1.0)) < 1e-9);
 }
 
+TEST_CASE("what a process used before the recording began is drawn nowhere") {
+  const Trace trace = traceOf(  // as attach sees it: older than the recording
+      "0s process process=1 pid=100 comm=\"python3\"\n"
+      "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
+      "5ms usage process=1 cpu=7200s read_bytes=400000000000\n"
+      "2s usage process=1 cpu=7201s read_bytes=400000001000\n"
+      "4s usage process=1 cpu=7203s read_bytes=400000002000\n");
+  Picture picture;
+  drawPanels(trace, analyzeWithFacts(trace), picture);
+  for (const Panel& panel : picture.panels)
+    for (const Series& series : panel.series)
+      for (const double value : series.values) CHECK_FALSE(value > 1001);
+  REQUIRE(!picture.panels.empty());
+  REQUIRE(picture.panels[0].series.size() == 1);
+  CHECK(std::abs(picture.panels[0].series[0].values[3] - 1) < 1e-9);
+}
+
 TEST_CASE("a day's counters take as many points as an hour's") {
   const Trace trace = traceOf(
       "0s process process=1 pid=100 comm=\"python3\"\n"

@@ -282,6 +282,60 @@ TEST_CASE(
   CHECK(predicted["low"].is_null());
 }
 
+TEST_CASE("a gain that trials refuted is predicted no more, anywhere on a page") {
+  Analysis a = samples::inputBound();
+  Finding& first = a.findings[0];
+  first.advice.resize(1);
+  first.advice[0].measured = 1.0;
+  first.advice[0].outcome = "no_gain";
+  CHECK(verdictText(a).ends_with("Its fix was tried, no gain: 1.00x (predicted 1.42x - 1.61x)."));
+  CHECK(findingRows(a)[0].gain == "1.00x measured");
+  CHECK_FALSE(contains(reportText(a, wide(100)), "is predicted to make"));
+  first.advice.insert(first.advice.begin(), samples::anAdvice("untried", "try", "code", {}));
+  CHECK(fixText(first).empty());
+  CHECK(findingRows(a)[0].gain == "not predicted");
+  first.advice[1].outcome = "undecided";
+  CHECK(findingRows(a)[0].gain == "1.42x - 1.61x");
+}
+
+TEST_CASE("the share of waiting for data is the legend's on the page, too") {
+  Analysis a = samples::inputBound();
+  a.breakdown.ratio = Breakdown::Ratio{0.514, 0.4746, 0, 0, 0, 0, 0.0114};
+  a.breakdown.blame = Breakdown::BlameRatio{0.4746, 0, 0, 0, 0};
+  CHECK(contains(reportText(a, wide(100)), "waiting for data 48 %"));
+  CHECK_FALSE(contains(reportHtml(a, {}), ">47 %<"));
+}
+
+TEST_CASE("attempts of a restarted job are no ranks of their own") {
+  Analysis a = samples::inputBound();
+  a.trainers.resize(4, a.trainers[0]);
+  for (int i = 0; i < 4; ++i) {
+    a.trainers[static_cast<std::size_t>(i)].rank = i % 2;
+    a.trainers[static_cast<std::size_t>(i)].attempt = 1 + i / 2;
+  }
+  CHECK(contains(reportText(a, wide(100)), "2 ranks"));
+  CHECK(contains(reportHtml(a, {}), "rank 1 (attempt 2)"));
+}
+
+TEST_CASE("a command too long to be shown whole is not shown in part") {
+  Analysis a = samples::inputBound();
+  a.findings[0].advice[0].verifyCommand = "stallprof run -- python " + std::string(5000, 'x');
+  for (const std::string& page : {reportHtml(a, {}), reportMarkdown(a, wide(100))}) {
+    CHECK(contains(page, "too long to show here"));
+    CHECK_FALSE(contains(page, "xxxxxxxx"));
+  }
+}
+
+TEST_CASE("shares of a run without steps are said to be of its loop, in every format") {
+  Analysis a = samples::inputBound();
+  a.breakdown.scope = "run";
+  a.breakdown.loop = samples::at("train.py", 20);
+  CHECK(contains(reportMarkdown(a, wide(100)), "phase, of the loop at train.py:20"));
+  const std::string page = reportHtml(a, {});
+  CHECK(contains(page, " of the loop at train.py:20"));
+  CHECK_FALSE(contains(page, " of the window<"));
+}
+
 TEST_CASE(
     "a change that fixes a finding above, too, is shown once, and alternatives have their risk") {
   Analysis a = samples::inputBound();

@@ -38,8 +38,8 @@ std::vector<WeighedStack> weigh(const Trace& trace, StackGroup by, bool blocked)
 TEST_CASE("folded stacks are grouped by phase, lines of one function together, sleep left out") {
   const Trace trace = sample();
   CHECK(foldedStacks(weigh(trace, StackGroup::kPhase, false)) ==
-        "compute;train.py:main;a,b\"c.py:<lambda> 2\n"
-        "transform;train.py:main;PIL/Image.py:Image.resize 4\n");
+        "compute;train.py:main;a,b\"c.py:<lambda> 20000\n"
+        "transform;train.py:main;PIL/Image.py:Image.resize 35000\n");
 }
 
 TEST_CASE("without known steps the loop's own lines have the phases that the report gives them") {
@@ -62,17 +62,18 @@ TEST_CASE("without known steps the loop's own lines have the phases that the rep
   const auto trace = parseTrace(text);
   REQUIRE(trace.ok());
   CHECK(foldedStacks(weigh(trace.value(), StackGroup::kPhase, false)) ==
-        "compute;train.py:main;sklearn/naive_bayes.py:_BaseDiscreteNB.partial_fit 120\n"
-        "transform;train.py:main;train.py:features_of 120\n"
-        "transform;train.py:main;train.py:features_of;json/decoder.py:JSONDecoder.decode 120\n");
+        "compute;train.py:main;sklearn/naive_bayes.py:_BaseDiscreteNB.partial_fit 2400000\n"
+        "transform;train.py:main;train.py:features_of 1200000\n"
+        "transform;train.py:main;train.py:features_of;json/decoder.py:JSONDecoder.decode "
+        "1200000\n");
 }
 
 TEST_CASE("with blocked samples the sleeper is there too") {
   const Trace trace = sample();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
-        "train.py:main 3\n"
-        "train.py:main;PIL/Image.py:Image.resize 4\n"
-        "train.py:main;a,b\"c.py:<lambda> 2\n");
+        "train.py:main 35000\n"
+        "train.py:main;PIL/Image.py:Image.resize 35000\n"
+        "train.py:main;a,b\"c.py:<lambda> 20000\n");
 }
 
 TEST_CASE("speedscope has a profile a group, its frames once, and quotes names") {
@@ -81,8 +82,8 @@ TEST_CASE("speedscope has a profile a group, its frames once, and quotes names")
       speedscopeJson(weigh(trace, StackGroup::kProcess, false), "run.stallprof");
   CHECK(json.find("\"name\":\"100 python3\"") != std::string::npos);
   CHECK(json.find("{\"name\":\"a;b\\\"c.py:<lambda>\"}") != std::string::npos);
-  CHECK(json.find("\"samples\":[[0,1],[0,2]],\"weights\":[4,2]") != std::string::npos);
-  CHECK(json.find("\"endValue\":6") != std::string::npos);
+  CHECK(json.find("\"samples\":[[0,1],[0,2]],\"weights\":[35000,20000]") != std::string::npos);
+  CHECK(json.find("\"endValue\":55000") != std::string::npos);
 }
 
 TEST_CASE("a trace without stacks is empty in either form") {
@@ -91,7 +92,35 @@ TEST_CASE("a trace without stacks is empty in either form") {
   CHECK(speedscopeJson({}, "x").find("\"profiles\":[]") != std::string::npos);
 }
 
-TEST_CASE("stacks end in the native functions that were sampled under them, in whole samples") {
+TEST_CASE("a stack is as wide as the time of its samples, however fast they came") {
+  const auto trace = parseTrace(
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 stack stack=1 file=\"train.py\" function=\"fast\" line=9\n"
+      "0 stack stack=2 file=\"train.py\" function=\"slow\" line=19\n"
+      "0 slice thread=1 duration=2s samples=105 wait=running\n"
+      "0 stack_slice thread=1 duration=1s stack=1 samples=101\n"
+      "1200ms stack_slice thread=1 duration=800ms stack=2 samples=5\n");
+  REQUIRE(trace.ok());
+  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) ==
+        "train.py:fast 1000000\ntrain.py:slow 1000000\n");
+}
+
+TEST_CASE("what a thread that Python knows runs without a frame is there, too") {
+  // As PyTorch's thread of a GPU's backward pass: a thread state, and never a frame.
+  const auto trace = parseTrace(
+      "0 process process=1 pid=100 comm=\"python3\"\n"
+      "0 thread thread=2 process=1 tid=101\n"
+      "0 slice thread=2 duration=100ms run=100ms samples=11 wait=running\n"
+      "0 stack_slice thread=2 duration=100ms samples=11\n"
+      "0 native thread=2 duration=100ms file=\"/lib/libtorch_cpu.so\" offset=64 samples=9 "
+      "function=\"launch\"\n");
+  REQUIRE(trace.ok());
+  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) ==
+        "libtorch_cpu.so:launch 100000\n");
+}
+
+TEST_CASE("stacks end in the native functions that were sampled under them, and sum") {
   auto parsed = parseTrace(
       "0 process process=1 pid=100 comm=\"python3\"\n"
       "0 thread thread=1 process=1 tid=100\n"
@@ -102,16 +131,19 @@ TEST_CASE("stacks end in the native functions that were sampled under them, in w
       "0 native thread=1 duration=100ms stack=1 file=\"/lib/libz.so.1\" offset=64 samples=2 "
       "function=\"inflate_fast\"\n"
       "0 native thread=1 duration=100ms stack=1 file=\"/usr/bin/python3.11\" offset=64 samples=1\n"
+      "0 slice thread=2 duration=140ms run=140ms samples=14 wait=running\n"
       "0 native thread=2 duration=100ms file=\"/lib/libgomp.so.1\" offset=64 samples=9\n"
       "0 native thread=2 duration=100ms stack=1 file=\"/lib/libgomp.so.1\" offset=80 samples=1\n"
       "0 native thread=2 duration=100ms stack=1 file=\"/lib/libblas.so.3\" offset=64 samples=4\n");
   REQUIRE(parsed.ok());
   const Trace trace = std::move(parsed).value();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, false)) ==
-        "libgomp.so.1 10\ntrain.py:main 3\ntrain.py:main;(native threads);libblas.so.3 4\n"
-        "train.py:main;libz.so.1:inflate_fast 7\n");
+        "libgomp.so.1 100000\ntrain.py:main 31667\n"
+        "train.py:main;(native threads);libblas.so.3 40000\n"
+        "train.py:main;libz.so.1:inflate_fast 63333\n");
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, true)) ==
-        "libgomp.so.1 10\ntrain.py:main 10\ntrain.py:main;(native threads);libblas.so.3 4\n");
+        "libgomp.so.1 100000\ntrain.py:main 95000\n"
+        "train.py:main;(native threads);libblas.so.3 40000\n");
 }
 
 TEST_CASE(
@@ -137,6 +169,6 @@ TEST_CASE(
   REQUIRE(trace.ok());
   const std::string folded = foldedStacks(weigh(trace.value(), StackGroup::kPhase, false));
   INFO(folded);
-  CHECK(folded.find("transform;train.py:main;train.py:read 40\n") != std::string::npos);
+  CHECK(folded.find("transform;train.py:main;train.py:read 400000\n") != std::string::npos);
   CHECK(folded.find("compute;train.py:main;train.py:read") == std::string::npos);
 }

@@ -35,6 +35,7 @@ class Buckets {
   // A level that holds from one sample to the next: its mean over the bucket.
   void level(Nanos from, Nanos to, double value) { spread(from, to, value * seconds(to - from)); }
 
+  [[nodiscard]] Nanos begin() const { return begin_; }
   [[nodiscard]] bool any() const {
     return std::find(known_.begin(), known_.end(), true) != known_.end();
   }
@@ -70,7 +71,7 @@ void spreadGrowth(Buckets& buckets, const Table<P>& table, Field field, double u
     if (last != nullptr)
       buckets.spread(last->at, row.at,
                      std::max(0.0, value - static_cast<double>(counter(last->data.*field))) * unit);
-    else if (born < row.at)
+    else if (born > buckets.begin() && born < row.at)  // older: its counters hold what was before
       buckets.spread(born, row.at, value * unit);
     last = &row;
   }
