@@ -29,6 +29,7 @@ Maybe<LoaderModel> loaderModel(const Trace& trace, const Analyzed& analyzed) {
   if (!e.loader) return {};
   LoaderModel model;
   model.where = e.loaderLine();
+  model.workers = e.loader->workers;
   model.limit = workerLimit(e);
   model.memoryLimit = memoryWorkerLimit(e);
   for (int workers = 0; e.gains.fits() && workers <= model.limit; ++workers)

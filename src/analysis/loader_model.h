@@ -9,6 +9,7 @@ namespace stallprof {
 // them.
 struct LoaderModel {
   SourceLine where;            // of the loader
+  int workers = 0;             // of it
   int limit = 0;               // workers that the cores are enough for, and the memory
   int memoryLimit = 0;         // that the memory is enough for
   std::vector<double> gain;    // old by new step time, by workers from 0; empty: no model fits

@@ -114,9 +114,8 @@ bool applyTrial(const Trial& trial, Analysis& analysis) {
   bool any = false;
   for (Finding& f : analysis.findings)
     for (Advice& advice : f.advice) {
-      const bool same = (f.id == trial.finding && advice.id == trial.advice) ||
-                        outsideOptions(analysis, f, advice) == trial.options;
-      if (!same || trial.options.empty()) continue;
+      // By what was run: the same advice of another report may be another number of workers.
+      if (trial.options.empty() || outsideOptions(analysis, f, advice) != trial.options) continue;
       addMeasured(trial, advice);
       any = true;
     }

@@ -33,6 +33,8 @@ namespace {
 constexpr int kOwnFailure = 125;
 constexpr Nanos kArmLimit = std::chrono::seconds(2);
 constexpr Nanos kFinishLimit = std::chrono::seconds(2);
+// Whether a change was made is in what the recorder says at its end.
+constexpr Nanos kFinishLimitOfChange = std::chrono::seconds(30);
 // Whoever sent SIGTERM has the status within 2 s of the command's end.
 constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
 // The recorder is waited for, so that whoever is init here gets no zombie; but an ending has 100 ms
@@ -51,6 +53,15 @@ int fail(const std::string& line) {
 // Ended by the signal that we sent, or by what a shell makes of it.
 bool asAsked(const CommandStatus& status) {
   return status.enough && (status.signal == SIGTERM || status.code == 128 + SIGTERM);
+}
+
+std::string whyNotChanged(const Overrides& overrides) {
+  if (overrides.replay > 0)
+    return "no such loader gave the " + std::to_string(overrides.replay) + " batches of --replay";
+  if (overrides.drain > 0) return "it made no such loader";
+  std::string names;
+  for (const auto& [name, value] : overrides.settings) names += (names.empty() ? "" : ", ") + name;
+  return "it made nothing that takes " + names;
 }
 
 // Reached only when exec failed.
@@ -257,14 +268,19 @@ void Session::printEnd(const CommandStatus& status,
 
 void Session::finishRecording(const CommandStatus& status) {
   const bool signalled = status.signal > 0;
+  const Nanos limit = status.terminated               ? kFinishLimitInHurry
+                      : options_.overrides.needHook() ? kFinishLimitOfChange
+                                                      : kFinishLimit;
   const auto closed =
-      front_->recorder().end(signalled ? status.signal : status.code, signalled, status.at,
-                             status.terminated ? kFinishLimitInHurry : kFinishLimit);
+      front_->recorder().end(signalled ? status.signal : status.code, signalled, status.at, limit);
   front_->reap();
   printEnd(status, closed);
-  if (options_.overrides.needHook() && !(closed && closed->flag))
-    notApplied_ =
-        "the command ended, and what was to be changed in it was not: it made no such loader";
+  if (!options_.overrides.needHook()) return;
+  if (!closed)
+    printLine("it is not known whether what was to be changed in the command was");
+  else if (!closed->flag)
+    notApplied_ = std::string("the command ended, and what was to be changed in it was not: ") +
+                  whyNotChanged(options_.overrides);
 }
 
 // The command's own; where it was to be changed, was not and ended well, a failure of ours.

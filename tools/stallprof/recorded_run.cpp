@@ -124,6 +124,7 @@ Ended waitInside(pid_t inside, const RecordedRun& run) {
   const timespec tick = {0, 100'000'000};
   const Nanos began = now();
   Ended end;
+  std::optional<Nanos> termAt;
   for (;;) {
     for (pid_t ended = 1; ended > 0;) {
       ended = ::waitpid(-1, &end.status, WNOHANG);
@@ -136,9 +137,15 @@ Ended waitInside(pid_t inside, const RecordedRun& run) {
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
     const bool late = run.limit > Nanos(0) && now() - began > run.limit;
     if (((signal > 0 && signal != SIGCHLD) || late) && !end.killedAt) {
-      ::kill(inside, SIGTERM);
+      // What a terminal sends goes to all: the command has it, and may be saving by now.
+      const bool hadByAll = !late && (signal == SIGINT || signal == SIGQUIT);
+      termAt = now() + (hadByAll ? graceOf(run) / 2 : Nanos(0));
       end.late = late;
       end.killedAt = now() + graceOf(run);
+    }
+    if (termAt && now() >= *termAt) {
+      ::kill(inside, SIGTERM);
+      termAt.reset();
     }
     if (end.killedAt && now() >= *end.killedAt) killChildren();
   }

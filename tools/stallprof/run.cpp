@@ -34,7 +34,7 @@ class RunCommand final : public LaunchCommand {
       app.add_flag_callback(
           name, [&value] { value = false; }, help);
     };
-    none("--no-python", options_.python, "do not put the Python hook into the command");
+    none("--no-python", options_.python, "no Python hook in the command, and no Python stacks");
     none("--no-native", options_.native, "do not sample what threads execute in native code");
     app.add_flag("--counters", options_.counters,
                  "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
@@ -121,8 +121,9 @@ class RunCommand final : public LaunchCommand {
     if (!drain_.empty() && overrides.drain == 0)
       return "--drain takes seconds, not " + inQuotes(drain_);
     if (overrides.replay > 0 && overrides.drain > 0) return "--replay or --drain, not both";
-    if ((overrides.needHook() || overrides.threads > 0) && !options_.python)
-      return "--set, --threads, --replay and --drain need the hook: not --no-python";
+    if ((overrides.needHook() || overrides.threads > 0 || overrides.ends()) && !options_.python)
+      return "--set, --threads, --replay, --drain, --steps and --for need the hook: not "
+             "--no-python";
     overrides.fromUpdate = countFrom_ == kFromUpdate;
     if (overrides.fromUpdate && !overrides.ends())
       return "--count-from is for --steps or --for: give one of them";

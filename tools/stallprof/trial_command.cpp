@@ -138,8 +138,12 @@ std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
       return "this is a recording of " + option + ": make one of the command as it is";
     if (i + 1 == words.size()) break;
     const std::string& value = words[++i].raw();
-    if (hasMask(value))
-      return "the recording does not hold a value of " + option + " (secrets are masked)";
+    if (hasMask(value)) {
+      const std::string name = value.substr(0, value.find('='));
+      if (option == "--env" && std::getenv(name.c_str()) != nullptr) continue;  // as in this shell
+      return "the recording does not hold a value of " + option + " (secrets are masked)" +
+             (option == "--env" ? ": set " + name + " in this shell" : "");
+    }
     if (option != "--steps" && option != "--for" && option != "--count-from")
       plan_.base.insert(plan_.base.end(), {option, value});
   }
@@ -158,7 +162,10 @@ std::string TrialCommand::takeEarlier(const std::string& name) {
   if (force_) return "";
   if (!trials.ok()) return trials.error().message + "; --force replaces it";
   if (name == kTuneDirectory)
-    return earlier_.tuned ? "the recording was tuned; --force replaces what that gave" : "";
+    // Without such a trial it is of a call that was interrupted.
+    return earlier_.tuned && !earlier_.tuned->trial.advice.empty()
+               ? "the recording was tuned; --force replaces what that gave"
+               : "";
   // Runs without an outcome are of a call that was interrupted: nothing refers to them.
   return !earlier_.trials.empty() && name.empty()
              ? "the recording has trials; --force replaces them, --fix adds to them"
@@ -168,6 +175,11 @@ std::string TrialCommand::takeEarlier(const std::string& name) {
 Status TrialCommand::makePlace(const std::string& name) {
   std::error_code error;
   const fs::path all = allTrials();
+  // What a link leads to is not the recording's: it would be emptied below.
+  for (const fs::path& linked : {all, all / kTuneDirectory, all / name})
+    if (fs::is_symlink(fs::symlink_status(linked, error)))
+      return Error{Error::Kind::kIo,
+                   inQuotes(linked.string()) + " is a symbolic link: trials are not kept in it"};
   const bool had = fs::exists(all, error);
   // One fix more has a place of its own beside the others.
   const bool below = !name.empty() && (had || name == kTuneDirectory);

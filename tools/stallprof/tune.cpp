@@ -44,7 +44,10 @@ class TuneCommand final : public TrialCommand {
     std::string why = takeCommand(read.value().trace.manifest);
     if (why.empty()) why = takeEarlier(kTuneDirectory);
     const auto model = loaderModel(read.value().trace, read.value().analyzed);
-    const LoaderInfo* loader = model ? loaderAt(analysis, model->where) : nullptr;
+    const LoaderInfo* loader =
+        model ? loaderAt(analysis, model->where,
+                         {"loader_arg", "num_workers", std::to_string(model->workers), ""})
+              : nullptr;
     if (why.empty() && (loader == nullptr || loader->kind != kTorchLoader))
       why = "no DataLoader of PyTorch's is known to feed this training: there is nothing to tune";
     if (!why.empty()) return fail(why, kCannotTry);
@@ -124,7 +127,9 @@ class TuneCommand final : public TrialCommand {
       return;
     }
     tuned.trial.verdict = TrialVerdict::kFailed;
-    tuned.trial.why = "no other setting gave steps";
+    tuned.trial.why = runs_.size() > 1 ? "no other setting gave steps"
+                                       : "no other setting fits in the memory that is free, or "
+                                         "that of /dev/shm";
   }
 
   void keepAll(Trials trials) {

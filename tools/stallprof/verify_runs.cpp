@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/stats.h"
 #include "base/text.h"
@@ -32,6 +34,16 @@ constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 
 constexpr char kOnView[] =
     " (on a copy-on-write view of your files; --in-place runs on those themselves)";
+
+// This shell keeps that tracker from the network already: offline it would write more than now.
+bool isSwitchedOff(const std::string& variable) {
+  const char* const here = std::getenv(variable.substr(0, variable.find('=')).c_str());
+  if (here == nullptr) return false;
+  const std::string_view value(here);
+  constexpr std::string_view kOff[] = {"disabled", "dryrun", "offline", "debug"};
+  return value.starts_with("file:") ||
+         std::find(std::begin(kOff), std::end(kOff), value) != std::end(kOff);
+}
 
 // Of the seconds of steps that a run was given and did not end in, those after its last batch and
 // update; 0: it was given steps, or updates nothing.
@@ -64,7 +76,10 @@ class Runs {
   void compareMemory();
   [[nodiscard]] RecordedRun recordedRun(const std::string& name,
                                         const std::vector<std::string>& options) const;
-  // That, and an Error for a changed one that stands still.
+  // An Error where it ended as no run of the command as it is did: it is no measurement of a fix,
+  // whatever steps it made before. Programs that handle TERM may end with another status than 0.
+  [[nodiscard]] Status endedAsEver(const std::string& name, const MeasuredRun& measured) const;
+  // That, and an Error for a changed one that stands still or ended otherwise.
   Result<MeasuredRun> judged(const std::string& name, const std::vector<std::string>& options,
                              bool asItIs);
   // The Error says why it gave no steps.
@@ -81,9 +96,10 @@ class Runs {
   std::vector<double> base_;
   std::map<std::size_t, std::vector<double>> bytes_;  // peaks, by trial; kBase: as it is
   std::int64_t runs_ = 0, noisyRuns_ = 0;
-  double noise_ = 0;   // the most of any run
-  Nanos longest_{};    // run that gave steps
-  double silent_ = 0;  // the longest at the end of a run of the command as it is
+  double noise_ = 0;    // the most of any run
+  Nanos longest_{};     // run that gave steps
+  double silent_ = 0;   // the longest at the end of a run of the command as it is
+  std::set<int> ends_;  // statuses of those
   Maybe<std::size_t> noiseNote_;
 };
 
@@ -102,6 +118,13 @@ void Runs::noteOthers(double ratio) {
                                percentText(noise_) + " at most.";
 }
 
+Status Runs::endedAsEver(const std::string& name, const MeasuredRun& measured) const {
+  if (measured.status == 0 || ends_.contains(measured.status)) return Done{};
+  const std::string said = lastLine(recordedRun(name, {}).log);
+  return Error{Error::Kind::kUsage,
+               name + " " + endOf(measured.status) + (said.empty() ? "" : ": " + said)};
+}
+
 // A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
 // stands still, and its steps before that say nothing of a gain.
 Result<MeasuredRun> Runs::judged(const std::string& name, const std::vector<std::string>& options,
@@ -109,9 +132,14 @@ Result<MeasuredRun> Runs::judged(const std::string& name, const std::vector<std:
   auto measured = run(name, options);
   if (!measured.ok()) return measured;
   const double silent = measured.value().silent;
-  if (asItIs)
+  if (asItIs) {
     silent_ = std::max(silent_, silent);
-  else if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
+    ends_.insert(measured.value().status);
+    return measured;
+  }
+  const Status ended = endedAsEver(name, measured.value());
+  if (!ended.ok()) return ended.error();
+  if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
     return Error{Error::Kind::kUsage,
                  fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
                              trials_.windowSeconds)};
@@ -128,8 +156,8 @@ RecordedRun Runs::recordedRun(const std::string& name,
   run.options = plan_.base;
   run.options.insert(run.options.end(), options.begin(), options.end());
   run.environment = plan_.environment;
-  const auto& trackers = offlineTrackers();
-  run.environment.insert(run.environment.end(), trackers.begin(), trackers.end());
+  for (const std::string& variable : offlineTrackers())
+    if (!isSwitchedOff(variable)) run.environment.push_back(variable);
   run.view = plan_.view;
   run.trial = true;
   if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kLongerByAtLeast;
@@ -172,7 +200,7 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
                countText(analysis.steps.windowCount).c_str(), seconds(took));
   longest_ = std::max(longest_, took);
-  MeasuredRun measured{1 / *rate, {}, silentSeconds(read.value().trace, plan_)};
+  MeasuredRun measured{1 / *rate, {}, silentSeconds(read.value().trace, plan_), status.value()};
   if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
@@ -206,10 +234,12 @@ void Runs::measureCeilings() {
   const auto take = [&](const std::string& name, const std::vector<std::string>& options,
                         Maybe<double>& into) {
     const auto measured = run(name, options);
-    if (measured.ok())
+    const Status ended =
+        measured.ok() ? endedAsEver(name, measured.value()) : Status(measured.error());
+    if (ended.ok())
       into = measured.value().step;
     else
-      trials_.notes.push_back("No ceiling by " + name + ": " + measured.error().message + ".");
+      trials_.notes.push_back("No ceiling by " + name + ": " + ended.error().message + ".");
   };
   take("replay", replay, trials_.replayStep);
   take("drain", drain, trials_.drainStep);

@@ -39,6 +39,7 @@ struct MeasuredRun {
   double step = 0;          // seconds
   Maybe<double> peakBytes;  // resident, of all processes
   double silent = 0;        // seconds at its end without a batch or an update
+  int status = 0;           // as waitpid() gives it
 };
 
 // Settings that are run once each, every one chosen by what the earlier ones gave; the first is the

@@ -6,6 +6,7 @@ again, as many an epoch as before; workers have nothing left to do. What the los
 more. Drain: the first next() goes through the loader as fast as it can, then the program ends.
 """
 import copy
+import os
 import sys
 import weakref
 
@@ -26,6 +27,7 @@ class _Kept:
         self.batches, self.bytes, self.full = [], 0, False
         self.length = None      # of an epoch; None: not known
         self.turn, self.given, self.clones = 0, [], True
+        self.unversioned = False    # has tensors of inference mode: a change of theirs cannot be seen
 
     def keep(self, batch, file, line):
         self.batches.append(_copied(batch, True))
@@ -43,14 +45,19 @@ class _Kept:
         them in place would go on with what it made of them."""
         count = len(self.batches)
         if self.turn == count:
-            self.clones = any(tensor._version != version for tensor, version in self.given)
+            changed = any(tensor._version != version for tensor, version in self.given)
+            self.clones = changed or self.unversioned
             self.given = []
-            if self.clones:
+            if changed:
                 report('torch_replay.copies', PARTIAL, 'the program changes its batches in place: --replay copies '
                                                        'each before it is given again, and next() takes that long')
         batch = _copied(self.batches[self.turn % count], self.clones)
         if self.turn < count:
-            self.given += [(tensor, tensor._version) for tensor in _tensors(batch)]
+            for tensor in _tensors(batch):
+                if tensor.is_inference():
+                    self.unversioned = True
+                else:
+                    self.given.append((tensor, tensor._version))
         self.turn += 1
         return batch
 
@@ -60,9 +67,16 @@ def _is_tensor(part):
     return isinstance(part, tensor)
 
 
+def _clone(tensor):
+    """As the loader gave it: a clone of pinned memory is not pinned, and takes longer to a device."""
+    copied = tensor.clone()
+    pinned = tensor.device.type == 'cpu' and tensor.layout is sys.modules['torch'].strided and tensor.is_pinned()
+    return copied.pin_memory() if pinned else copied
+
+
 def _copied(part, clones):
     if _is_tensor(part):
-        return part.clone() if clones and not part.requires_grad else part
+        return _clone(part) if clones and not part.requires_grad else part
     if isinstance(part, dict) or hasattr(part, 'data') and hasattr(part, 'keys'):   # UserDict of transformers
         whole = copy.copy(part)
         for key in list(whole.keys()):
@@ -88,15 +102,42 @@ def _tensors(part):
 
 
 def _bytes(part):
-    return sum(tensor.numel() * tensor.element_size() for tensor in _tensors(part))
+    if _is_tensor(part):
+        return part.numel() * part.element_size()
+    if hasattr(part, 'keys') and hasattr(part, 'values'):
+        return sum(_bytes(item) for item in part.values())
+    if isinstance(part, (list, tuple)):
+        return sum(_bytes(item) for item in part)
+    size = getattr(part, 'nbytes', 0)   # of an array
+    return size if isinstance(size, int) else 0
+
+
+def _read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def _group_room():
+    """Bytes that are left below the limit of the control group, as a container sees it; None: no limit."""
+    base = '/sys/fs/cgroup'
+    for folder, limit, used in (('', 'memory.max', 'memory.current'),
+                                ('memory', 'memory.limit_in_bytes', 'memory.usage_in_bytes')):
+        for below in [line.rpartition(':')[2].strip('\n/') for line in _read('/proc/self/cgroup').splitlines()] + ['']:
+            try:
+                place = os.path.join(base, folder, below)
+                return max(0, int(_read(os.path.join(place, limit))) - int(_read(os.path.join(place, used))))
+            except (OSError, ValueError):   # no such file; "max"
+                continue
+    return None
 
 
 def _available():
-    with open('/proc/meminfo') as file:
-        for line in file:
-            if line.startswith('MemAvailable:'):
-                return int(line.split()[1]) * 1024
-    return 1 << 30
+    free = 1 << 30
+    for line in _read('/proc/meminfo').splitlines():
+        if line.startswith('MemAvailable:'):
+            free = int(line.split()[1]) * 1024
+    room = _group_room()
+    return free if room is None else min(free, room)
 
 
 # ---- loaders and iterators ------------------------------------------------------------------------
@@ -104,8 +145,9 @@ def _available():
 def loader_made(number, loader, file, line):
     if not (overrides.replay or overrides.drain) or not overrides.is_meant(file, line):
         return
-    # Its iterator may outlive it, as in next(iter(DataLoader(...))), and to drain it more of those are made.
-    reference = (lambda: loader) if overrides.drain else weakref.ref(loader)
+    # Its iterator may outlive it, as in next(iter(DataLoader(...))): to drain it more of those are made, and an
+    # iterable data set is asked for its length.
+    reference = (lambda: loader) if overrides.drain or loader._dataset_kind == 1 else weakref.ref(loader)
     _meant[number] = reference, file, line, _Kept()
 
 
@@ -113,7 +155,7 @@ def _length(iterator, loader):
     """Batches of an epoch; None: an iterable data set that does not say."""
     try:
         return len(loader) if iterator._dataset_kind == 1 else len(iterator)
-    except TypeError:
+    except Exception:   # a data set's own __len__
         if not overrides.ends:
             overrides.refuse('--replay', 'the data set has no length, so that an epoch would not end; --for SECONDS '
                                          'ends the run')
@@ -194,6 +236,12 @@ def install(kind, replayed):
     kind.__iter__ = __iter__
 
 
+def _again(loader):
+    """An iterator of PyTorch's own, whatever a subclass makes of it."""
+    own = next(kind for kind in type(loader).__mro__ if kind.__module__.partition('.')[0] in ('torch', 'torchdata'))
+    return own.__iter__(loader)
+
+
 def _drain(iterator, following, loader, file, line):
     if _drained:
         return
@@ -205,7 +253,7 @@ def _drain(iterator, following, loader, file, line):
             following(iterator)
         except StopIteration:
             iterator = None   # its workers end before others are started, as where a loop is left
-            iterator = iter(loader)
+            iterator = _again(loader)
     if hasattr(iterator, '_shutdown_workers'):
         iterator._shutdown_workers()
     overrides.leave()

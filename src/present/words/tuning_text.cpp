@@ -51,6 +51,10 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
             "is: " +
             tuned.why + "."};
   if (tuned.outcome == "failed") return {"Not measured: " + tuned.why + "."};
+  if (tuned.outcome == "undecided" && tuned.compared == 0)
+    return {"Not finished: of " +
+            countOf(static_cast<std::int64_t>(tuned.settings.size()), "setting") +
+            " that ran none was run by turns with the program as it is."};
   if (tuned.outcome == "undecided")
     lines.push_back("Not decided: more runs (--most) or longer ones (--for) may show whether " +
                     settingText(tuned.settings[tuned.compared]) +

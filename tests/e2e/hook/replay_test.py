@@ -88,6 +88,40 @@ class Replay(unittest.TestCase):
         self.assertIn('no length', run.err)
         self.assertEqual(program(text, 'replay=10', 'ends=1').out.strip(), '200')
 
+    def test_batches_of_inference_mode_come_too(self):
+        """Their tensors have no version: what the program does to them cannot be seen."""
+        self.check(program('''
+            with torch.inference_mode():
+                epochs(DataLoader(Counted(), batch_size=2))''', 'replay=10'))
+
+    def test_an_iterable_data_set_with_a_length_needs_its_loader_no_more(self):
+        text = '''
+            class Sized(Stream):
+                def __len__(self): return 100
+            epochs_ = [[b.flatten().tolist() for b in DataLoader(Sized(), batch_size=5)] for _ in range(2)]
+            print(json.dumps([len(e) for e in epochs_]))'''
+        run = program(text, 'replay=10')
+        self.assertEqual((run.status, run.out.strip()), (0, '[20, 20]'), run.err)
+        run = program(text.replace('return 100', 'raise NotImplementedError'), 'replay=10')
+        self.assertEqual(run.status, 125)
+        self.assertIn('no length', run.err)
+
+    def test_arrays_count_and_a_container_has_less_memory_than_its_host(self):
+        run = program('''
+            import numpy
+            from stallprof_hook import torch_replay
+            print(torch_replay._bytes({'x': [torch.zeros(4), numpy.zeros(3)], 'y': 'text'}))
+            files = {'/proc/meminfo': 'MemAvailable: 8000 kB\\n', '/proc/self/cgroup': '0::/a/b\\n',
+                     '/sys/fs/cgroup/memory.max': '3000\\n', '/sys/fs/cgroup/memory.current': '1000\\n'}
+            def read(path):
+                if path.rstrip('/') not in files: raise FileNotFoundError(path)
+                return files[path]
+            torch_replay._read = read
+            print(torch_replay._available())
+            files['/sys/fs/cgroup/memory.max'] = 'max\\n'
+            print(torch_replay._available())''', 'replay=10')
+        self.assertEqual(run.out.split(), ['40', '2000', '8192000'], run.err)
+
     def test_a_subclass_of_the_program_replays_too(self):
         run = program('''
             class Mine(DataLoader):
@@ -114,6 +148,14 @@ class Drain(unittest.TestCase):
             self.assertGreater(run.fetch[-1].at - run.fetch[0].at, 0.9e9)
             self.assertEqual(run.setting[0].name, 'drain')
             self.assertGreater(len({f.pass_ for f in run.fetch}), 1)   # epoch after epoch
+
+    def test_a_subclass_of_the_program_that_makes_its_own_iterator(self):
+        run = program('''
+            class Mine(DataLoader):
+                def __iter__(self):
+                    for batch in super().__iter__(): yield batch
+            train(Mine(Numbers(), batch_size=4))''', 'drain=1')
+        self.assertEqual((run.status, run.out), (0, ''), run.err)
 
     def test_a_loader_that_only_its_iterator_is_left_of(self):
         for option, out in ('drain=1', ''), ('replay=10', '[0.0]'):

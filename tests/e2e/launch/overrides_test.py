@@ -43,7 +43,8 @@ class Overrides(Case):
                               (("--allocator", "malloc"), "jemalloc, tcmalloc"),
                               (("--allocator", "./none.so"), "cannot read the library"),
                               (("--loader", "a.py:3"), "give one of them"),
-                              (("--set", "num_workers=2", "--no-python"), "need the hook")):
+                              (("--set", "num_workers=2", "--no-python"), "need the hook"),
+                              (("--for", "1", "--no-python"), "need the hook")):
             said, recording = self.refused(options, "touch", self.path("ran"), part=part)
             self.assertFalse(os.path.exists(recording) or os.path.exists(self.path("ran")), said)
 
@@ -69,7 +70,7 @@ class Overrides(Case):
         self.assertNotIn("STALLPROF_OVERRIDES", json.loads(done.stdout))
 
     def test_a_command_that_makes_no_loader_fails_in_the_end(self):
-        self.refused(("--set", "num_workers=2"), "true", part="no such loader")
+        self.refused(("--set", "num_workers=2"), "true", part="it made nothing that takes num_workers")
         done, _ = self.run_with(("--set", "num_workers=2"), "sh", "-c", "exit 7")
         self.assertEqual(done.returncode, 7)
 

@@ -20,6 +20,7 @@ class Slow(Dataset):
     def __len__(self): return 4000
     def __getitem__(self, i):
         time.sleep(0.004)
+        if torch.utils.data.get_worker_info() and "dies" in sys.argv and i >= 400: os._exit(3)
         if torch.utils.data.get_worker_info() and i >= (400 if "later" in sys.argv else 0): lock.acquire()
         return torch.ones(4)
 terms = []
@@ -92,6 +93,21 @@ class Endings(Training):
         self.stallprof("verify", "--for", "4", "--fix", fix, "--in-place", self.recording)
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
                          "tried and failed: fix1-1 made no step in the last")
+
+    def test_a_fix_whose_workers_die_after_some_steps_has_failed_and_a_link_is_not_emptied(self):
+        fix = self.fix_by_workers(lambda: self.stallprof(
+            "run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from", "optimizer-step", "--", PYTHON,
+            "late.py", "later", "dies"))
+        verify = ("verify", "--for", "4", "--fix", fix, "--in-place", "--force", self.recording)
+        self.stallprof(*verify)
+        self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
+                         "tried and failed: fix1-1 ended with 1: .*worker")
+        trials, kept = os.path.join(self.recording, "trials"), os.path.join(self.shared, "kept")
+        shutil.rmtree(trials)
+        os.symlink(self.shared, trials)
+        open(kept, "w").close()
+        self.assertIn("symbolic link", self.stallprof(*verify, status=3).stderr)
+        self.assertTrue(os.path.exists(kept))
 
     def test_a_training_behind_a_pipe_saves_at_its_one_term_before_what_reads_it_ends(self):
         self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "20", "--", "sh", "-c",

@@ -162,6 +162,21 @@ TEST_CASE(
   CHECK(little.id == "compute.oversubscribed");
 }
 
+TEST_CASE("what was measured of one number of workers says nothing of another") {
+  Analysis a = analysisOf();
+  Trials trials;
+  trials.trials = trialsOf(a, 1);
+  trials.trials[0].base = {1.00, 1.01, 1.02, 1.03};
+  trials.trials[0].fix = {0.50, 0.51, 0.52, 0.53};
+  judgeTrial(trials.trials[0], 0.025);
+  for (Finding& f : a.findings)
+    for (Advice& advice : f.advice)
+      if (advice.id == trials.trials[0].advice) advice.change.to = "4";
+  applyTrials(trials, a);
+  for (const Finding& f : a.findings)
+    for (const Advice& advice : f.advice) CHECK_FALSE(advice.measured);
+}
+
 TEST_CASE("trials are read as they were written, and damage is none of them") {
   Trials trials;
   trials.notes = {"a note"};
@@ -206,6 +221,14 @@ Trials tunedTrials(std::vector<double> fix) {
 }
 
 }  // namespace
+
+TEST_CASE("a search that was interrupted says that it is not finished") {
+  Trials trials = tunedTrials({});
+  trials.tuned->found.compared = 0;
+  trials.tuned->found.outcome = "undecided";
+  const auto lines = tuningLines(trials.tuned->found);
+  CHECK(lines[0].starts_with("Not finished: of 3 settings"));
+}
 
 TEST_CASE("what tune found is read as it was written, and shown beside the same change") {
   const Trials trials = tunedTrials({0.050, 0.051, 0.052, 0.053});
