@@ -83,12 +83,14 @@ class Programs(Case):
         self.recorded(own)
 
     def test_row_30_interpreters_without_the_hook_run_the_same_and_the_report_says_so(self):
-        other = self.path("pypy3")
+        other, free = self.path("pypy3"), self.path("python3.13t")
         shutil.copy(PYTHON, other)
+        shutil.copy(PYTHON, free)
         for words, why in (([PYTHON, "-I"], "was started with -I: it loads no hook"),
                            ([PYTHON, "-uE"], "was started with -E: it loads no hook"),
                            ([PYTHON, "-X", "utf8", "-S"], "was started with -S: it loads no hook"),
-                           ([other], "is PyPy: the hook is made for CPython")):
+                           ([other], "is PyPy: the hook is made for CPython"),
+                           ([free], "is free-threaded: the hook is made for a Python with its lock")):
             with self.subTest(why):
                 recording = self.recorded(*words, "-c", WAIT, "-I")
                 self.assertIn(why, self.report(recording))

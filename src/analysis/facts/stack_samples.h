@@ -92,7 +92,9 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
   PausedTime paused(trace.pauses);
   auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
                                   [&](const Timed<StackSlice>& s) { return s.end() < begin; });
-  Nanos before = row == thread.stacks.begin() ? begin : std::max(begin, std::prev(row)->end());
+  // Its first sample stands for no time before the thread itself.
+  Nanos before =
+      std::max(begin, row == thread.stacks.begin() ? thread.seen : std::prev(row)->end());
   for (; row != thread.stacks.end() && row->at < end; ++row) {
     const std::uint32_t samples = std::max(1u, row->data.samples);
     const Nanos period = samples > 1 ? row->data.duration / (samples - 1) : Nanos{};

@@ -108,19 +108,21 @@ void NativeMaps::take(const PerfRecord& record, EventOut& out) {
   }
 }
 
-void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out) {
+void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out, bool elsewhere) {
   Regions& regions = own(pid);
   const Regions before = std::move(regions);
   regions.clear();
   forEachLine(maps, [&](std::string_view line) {
     const auto mapped = parseMapsLine(line);
     if (!mapped || !mapped->executable) return;
-    const std::string_view name = withoutDeleted(nameOfMapping(mapped->path));
+    const std::string_view mapping = nameOfMapping(mapped->path), name = withoutDeleted(mapping);
     Region region{mapped->end, mapped->offset,        out.intern(name),
                   {},          isMadeAtRunTime(name), isLinker(name)};
+    if ((elsewhere || name != mapping) && name.starts_with('/') && !region.madeAtRunTime)
+      region.build = out.intern(kAnotherFile);
     // A record has said more of it than /proc can.
     if (const auto known = before.find(mapped->begin);
-        known != before.end() && known->second.file == region.file)
+        known != before.end() && known->second.file == region.file && !known->second.build.none())
       region.build = known->second.build;
     insert(regions, mapped->begin, region);
   });

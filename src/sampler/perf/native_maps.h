@@ -21,6 +21,9 @@ class NativeMaps {
   static constexpr std::size_t kMaxRegions = 4096;  // of a process; torch with CUDA has 700
   static constexpr std::size_t kMaxProcesses = 16384;
 
+  // As a build id of a file that is not the one we find by its path: nothing is named from that.
+  static constexpr char kAnotherFile[] = "?";
+
   struct Place {
     StringId file, build;
     std::uint64_t offset = 0;
@@ -32,7 +35,8 @@ class NativeMaps {
   // kMap, kFork, kExec and kExit; others change nothing.
   void take(const PerfRecord& record, EventOut& out);
   // The text of /proc/PID/maps: its executable mappings replace what was known of the process.
-  void takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out);
+  // `elsewhere`: the process sees other files than we do by the same paths.
+  void takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out, bool elsewhere = false);
   [[nodiscard]] std::optional<Place> find(std::uint32_t pid, std::uint64_t address) const;
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 

@@ -118,7 +118,14 @@ void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
     default:
       break;
   }
-  maps_.take(record, out);
+  if (record.kind == PerfRecord::Kind::kMap && record.build.empty() &&
+      record.path.starts_with('/') && isElsewhere(record.pid)) {  // before Linux 5.12
+    PerfRecord other = record;
+    other.build = NativeMaps::kAnotherFile;
+    maps_.take(other, out);
+  } else {
+    maps_.take(record, out);
+  }
   callers_.take(record);
   jit_.take(record);
   submitters_.take(record);
@@ -163,6 +170,16 @@ NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, Ev
   return {out.intern("[jit]"), {}, function.begin, out.intern(function.name), true};
 }
 
+// As in a container that a command starts, or that is attached to from outside.
+bool NativeSampler::isElsewhere(std::uint32_t pid) {
+  const auto [known, fresh] = elsewhere_.try_emplace(pid, false);
+  if (fresh) {
+    const std::string seen = readLink(processPath(root_, pid, "ns/mnt"));
+    known->second = !seen.empty() && seen != readLink(under(root_, "proc/self/ns/mnt"));
+  }
+  return known->second;
+}
+
 NativeMaps::Place NativeSampler::mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
                                           EventOut& out) {
   if (address == 0) return {};
@@ -171,7 +188,7 @@ NativeMaps::Place NativeSampler::mappedAt(std::uint32_t pid, std::uint64_t addre
   if (now < next) return {};
   next = now + kMapsEvery;
   const std::string maps = contentOf(processPath(root_, pid, "maps"), kMapsFileBytes);
-  maps_.takeMaps(pid, maps, out);
+  maps_.takeMaps(pid, maps, out, isElsewhere(pid));
   jit_.takeMaps(pid, maps);
   return maps_.find(pid, address).value_or(NativeMaps::Place{});
 }
@@ -201,6 +218,7 @@ void NativeSampler::eachSecond(Nanos now, EventOut& out) {
       static_cast<double>(std::exchange(births_, 0)) / std::max(seconds(now - second_), 0.001);
   second_ = now;
   nextMapsRead_.clear();
+  elsewhere_.clear();
   spins_.forget();
   if (const std::uint64_t lost = samples_.takeLost(); lost > 0)
     out.emit(now, Loss{LossKind::kPerfLost, lost, out.intern("native samples")});

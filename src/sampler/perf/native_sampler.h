@@ -67,6 +67,8 @@ class NativeSampler : public Sampler {
                                            EventOut& out);
   [[nodiscard]] NativeMaps::Place mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
                                            EventOut& out);
+  // The process sees other files than we do by the same paths.
+  [[nodiscard]] bool isElsewhere(std::uint32_t pid);
   Thread& threadOf(const PerfRecord& record, Nanos now);
   [[nodiscard]] StackId stackAt(const Thread& thread, const PerfRecord& record,
                                 const NativeMaps::Place& place);
@@ -87,6 +89,7 @@ class NativeSampler : public Sampler {
   std::vector<PerfRecord> drained_;
   std::unordered_map<std::uint32_t, Thread> threads_;      // by tid
   std::unordered_map<std::uint32_t, Nanos> nextMapsRead_;  // by pid
+  std::unordered_map<std::uint32_t, bool> elsewhere_;      // by pid: sees other files; for a second
   std::uint64_t births_ = 0;
   unsigned fastSeconds_ = 0;
   bool stopped_ = false, reported_ = false, incomplete_ = false;

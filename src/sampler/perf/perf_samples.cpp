@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "event/native_events.h"
+#include "sampler/proc/cpu_mask.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 #include "sampler/processes/task_events.h"
@@ -151,7 +152,7 @@ bool PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>
 // 0, or the errno of the first CPU that refused.
 int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   const perf_event_attr attr = describe(period, true, kernel, buildIds);
-  const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  const int cpus = cpuNumbers();
   rings_.clear();
   for (int cpu = 0; cpu < cpus; ++cpu) {
     const int error = openCpu(tasks, attr, cpu);

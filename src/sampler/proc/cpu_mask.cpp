@@ -54,4 +54,12 @@ std::optional<CpuMask> affinityOf(pid_t thread) {
   return mask;
 }
 
+int cpuNumbers() {
+  int numbers = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));  // a count
+  if (const auto own = affinityOf(0))
+    for (int cpu = numbers; cpu < static_cast<int>(kMaxCpus); ++cpu)
+      if (own->test(static_cast<std::size_t>(cpu))) numbers = cpu + 1;
+  return numbers;
+}
+
 }  // namespace stallprof

@@ -19,6 +19,10 @@ using CpuMask = std::bitset<kMaxCpus>;
 // The Cpus_allowed_list of a status file's text; empty where there is none.
 [[nodiscard]] CpuMask allowedInStatus(std::string_view status);
 
+// One more than the highest number of a CPU that events may be opened on: numbers may have holes,
+// and a container may be shown fewer CPUs than the numbers of its own go to.
+[[nodiscard]] int cpuNumbers();
+
 // The CPUs that a live thread may run on; null: it is gone.
 [[nodiscard]] std::optional<CpuMask> affinityOf(pid_t thread);
 

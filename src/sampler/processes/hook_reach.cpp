@@ -88,8 +88,28 @@ std::string HookReach::whyNot(std::uint32_t pid) const {
                                                             : "has a /proc of its own, or none";
 }
 
+namespace {
+
+// sitecustomize.py steps aside in these: "python3.13t", "python3.7". The name is that of the file,
+// behind all links.
+std::string whyOtherPython(std::string_view exe) {
+  constexpr std::string_view kName = "python3.";
+  constexpr int kOldest = 8;
+  std::string_view name = exe.substr(exe.rfind('/') + 1);
+  if (!name.starts_with(kName)) return {};
+  name.remove_prefix(kName.size());
+  const auto minor = parseNumber(name);
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  if (name.substr(digits).starts_with('t'))
+    return "is free-threaded: the hook is made for a Python with its lock";
+  return minor && *minor < kOldest ? "is older than Python 3.8: it loads no hook" : "";
+}
+
+}  // namespace
+
 std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
   if (isNamed(process, "pypy")) return "is PyPy: the hook is made for CPython";
+  if (std::string why = whyOtherPython(process.exe); !why.empty()) return why;
   const auto words =
       parseCommandLine(contentOf(processPath(root_, process.pid, "cmdline"), kWordsBytes));
   if (const char option = isolatingOption(words); option != 0)

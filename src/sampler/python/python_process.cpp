@@ -57,8 +57,9 @@ void PythonProcess::attach(Nanos now) {
   nextAttach_ = now + attachEvery_;
   attachEvery_ = std::min(attachEvery_ * 3 / 2, taken_.empty() ? kSlowestTry : kSlowestOther);
   memory_ = std::make_unique<ProcessMemory>(pid_);  // of the image it is now
-  bool readable = false;
-  const std::vector<Runtime> runtimes = shared_.locator.find(pid_, *memory_, readable);
+  int error = 0;
+  const std::vector<Runtime> runtimes = shared_.locator.find(pid_, *memory_, error);
+  if (error == EACCES || error == EPERM) shared_.refused = error;
   for (const Runtime& runtime : runtimes) {
     if (std::find(taken_.begin(), taken_.end(), runtime.at) != taken_.end()) continue;
     auto found = Interpreters::attach(runtime, *memory_);
@@ -133,7 +134,12 @@ void PythonProcess::list(Nanos now, EventOut& out) {
   bool listed = false;
   for (int tries = 0; tries < 3 && !listed; ++tries)
     listed = interpreters_->list(*memory_, isThread);
-  if (!listed && interpreters_->threads().empty()) return;
+  // It ended, or is another program by now: what was read of its interpreters is gone as well.
+  if (!listed && interpreters_->threads().empty()) {
+    for (auto& [tid, thread] : threads_) thread.slices.flush(thread.id, out);
+    threads_.clear();
+    return;
+  }
   std::unordered_map<std::uint32_t, Thread> before;
   before.swap(threads_);
   for (const PythonThread& python : interpreters_->threads()) {

@@ -29,6 +29,7 @@ struct Shared {
   RuntimeLocator locator;
   StackReader reader;
   StackTree tree;
+  int refused = 0;         // errno of a process whose mappings may not be read; 0: none such
   std::uint64_t torn = 0;  // samples of a stack that showed nothing to believe, since last reported
   std::function<void(Coverage, const std::string&)>
       report;  // what Python stacks can be seen, why not

@@ -53,6 +53,10 @@ StackId StackNodes::nodeOf(const Thread& thread, std::size_t index, RemoteMemory
   Code* code = codes_.at(frame.code, now, memory);
   ++(code == nullptr ? badCodes_ : goodCodes_);
   if (code == nullptr) return {};
+  // The frame under the __init__ of a class whose call the interpreter specialised, from 3.13 on
+  // (_Py_InitCleanup): Python's own tracebacks leave it out, too.
+  if (index > 0 && code->function == "__init__" && code->file == "__init__")
+    return thread.nodes[index - 1];
   if (code->functionId.none()) {
     code->functionId = out.intern(code->function);
     code->fileId = out.intern(code->file);

@@ -23,10 +23,10 @@ int main(int argc, char** argv) {
   ProcessMemory memory(pid);
   testing::RecordingMemory recorded(memory);
   RuntimeLocator locator("/");
-  bool readable = false;
-  const auto runtimes = locator.find(pid, memory, readable);
+  int error = 0;
+  const auto runtimes = locator.find(pid, memory, error);
   if (runtimes.empty()) {
-    std::fprintf(stderr, "no runtime found (maps %s)\n", readable ? "read" : "not readable");
+    std::fprintf(stderr, "no runtime found (maps %s)\n", error == 0 ? "read" : "not readable");
     return 1;
   }
   const auto isThread = [&](std::uint32_t tid) {

@@ -128,6 +128,18 @@ class Stacks(unittest.TestCase):
                     self.assertEqual(len(wanted), 3)
                     self.assertEqual(sorted(got), sorted(wanted))
 
+    def test_a_frame_that_python_hides_is_no_frame_of_the_programs(self):
+        """Under the __init__ of a class that is called at one place again and again, from 3.13 on."""
+        program = ('import time\nclass Sleeps:\n def __init__(self, seconds):\n  time.sleep(seconds)\n'
+                   'def make(seconds):\n return Sleeps(seconds)\n'
+                   'for _ in range(200): make(0)\nfor _ in range(20): make(0.05)\n')
+        for version, python in self.each():
+            stacks = record([python, '-c', program]).stacks()
+            below = {stack[i + 1].split(':')[0].rpartition('.')[2] for stack in stacks
+                     for i, frame in enumerate(stack[:-1]) if frame.startswith('make:')}
+            self.assertEqual(below, {'__init__'}, version)
+            self.assertFalse([s for s in stacks if any(f.startswith('__init__:__init__:') for f in s)], version)
+
     def test_a_recording_has_them(self):
         for version, python in self.each():
             run = record(['sh', '-c', UNTIL_SEEN, python])

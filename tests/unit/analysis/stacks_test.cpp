@@ -293,6 +293,29 @@ TEST_CASE("a run nobody steps in gets its phases from its main thread's stacks")
   CHECK(near(a.breakdown.phase->compute, 0.5, 0.02));
 }
 
+TEST_CASE("the first sample of a thread stands for no time before the thread") {
+  // Of each thread one sample opens a file, and five resize; none lives longer than 60 ms.
+  std::string threads;
+  for (int i = 0; i < 40; ++i) {
+    const std::string begin = std::to_string(5000 + 100 * i);
+    const auto at = [&](int more) { return std::to_string(5000 + 100 * i + more) + "ms "; };
+    const std::string id = std::to_string(i + 2), thread = "thread=" + id;
+    threads += at(0) + "thread " + thread + " process=1 tid=" + std::to_string(200 + i) +
+               " name=\"pool\"\n" + at(10) + "stack_slice " + thread + " stack=5\n" + at(20) +
+               "stack_slice " + thread + " duration=40ms stack=4 samples=5\n" + at(60) +
+               "thread_gone " + thread + "\n";
+  }
+  const Trace trace = test::traceOf(test::kTrainer + kFetchFrames + threads);
+  Nanos first{}, all{};
+  for (const ThreadLife& thread : trace.threads)
+    if (thread.id.value > 1)
+      eachSample(trace, thread, Nanos{}, 10s, [&](const Sample& sample) {
+        all += sample.weight;
+        if (sample.stack->stack.value == 5) first += sample.weight;
+      });
+  CHECK(near(seconds(first) / seconds(all), 1 / 6.0, 0.01));
+}
+
 TEST_CASE("the first sample after a pause stands for the time since the pause, not for the pause") {
   // Logging seen once right after each pause of 40 ms, the backward pass nine times.
   const std::string job = test::kTrainer + kFetchFrames + "repeat 300 every 100ms\n" +

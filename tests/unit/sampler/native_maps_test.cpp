@@ -116,6 +116,21 @@ TEST_CASE("/proc/PID/maps gives what is executable, and leaves the build ids tha
   CHECK(b.at(1, 0x7ffc00000000) == "[vdso]+0");
 }
 
+TEST_CASE("a file that is not the one at its path has a build that no file has") {
+  MapsBench b;
+  const char* const kMaps =
+      "1000-2000 r-xp 00000000 fe:00 1  /lib/a.so (deleted)\n"
+      "3000-4000 r-xp 00000000 fe:00 2  /lib/b.so\n"
+      "5000-6000 r-xp 00000000 00:00 0  [vdso]\n";
+  const auto build = [&](std::uint64_t at) { return b.list.text(b.maps.find(1, at)->build); };
+  b.maps.takeMaps(1, kMaps, b.list);
+  CHECK(build(0x1010) == NativeMaps::kAnotherFile);
+  CHECK(build(0x3010).empty());
+  b.maps.takeMaps(1, kMaps, b.list, true);
+  CHECK(build(0x3010) == NativeMaps::kAnotherFile);
+  CHECK(build(0x5010).empty());
+}
+
 TEST_CASE("a process with more mappings than there is room for keeps the first") {
   MapsBench b;
   for (std::uint64_t i = 0; i < NativeMaps::kMaxRegions + 100; ++i)

@@ -39,6 +39,18 @@ const char* const kImages[] = {"3.8",  "3.9",  "3.10",  "3.11", "3.11-debian",
 
 }  // namespace
 
+TEST_CASE("a process that ended after its interpreters were found is read as nothing") {
+  struct Gone : RemoteMemory {
+    [[nodiscard]] std::size_t read(std::span<const RemoteSpan>) override { return 0; }
+  } gone;
+  python::testing::Image image = imageOf("3.12");
+  auto found = Interpreters::attach(image.runtime, image);
+  REQUIRE(found.ok());
+  std::vector<std::uint8_t> states;
+  CHECK_FALSE(found.value().list(gone, [](std::uint32_t) { return true; }));
+  CHECK_FALSE(found.value().refresh(gone, {}, states, {}).has_value());
+}
+
 TEST_CASE("every CPython's memory gives the stacks the program said it had") {
   for (const char* name : kImages) {
     INFO(name);

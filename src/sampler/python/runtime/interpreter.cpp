@@ -159,7 +159,7 @@ std::optional<Interpreters::Refreshed> Interpreters::refresh(
     spans.push_back({threads[i]->at, states.data() + i * layout_.threadBytes, layout_.threadBytes});
   spans.insert(spans.end(), more.begin(), more.end());
   const std::size_t read = memory.read(spans);
-  if (read < before) return std::nullopt;
+  if (words.empty() || read < before) return std::nullopt;
   const std::size_t whole = std::min(read - before, maximum);
   states.resize(whole * layout_.threadBytes);
   Refreshed refreshed{false, read - before - whole};

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <set>
 
@@ -136,9 +137,10 @@ std::optional<Address> RuntimeLocator::cookieIn(const std::vector<Mapping>& maps
   return std::nullopt;
 }
 
-std::vector<Runtime> RuntimeLocator::find(std::uint32_t pid, RemoteMemory& memory, bool& readable) {
+std::vector<Runtime> RuntimeLocator::find(std::uint32_t pid, RemoteMemory& memory, int& error) {
+  errno = 0;
   const std::string text = contentOf(processPath(root_, pid, "maps"), kMapsBytes);
-  readable = !text.empty();
+  error = text.empty() ? errno : 0;
   const std::vector<Mapping> maps = parseMaps(text);
   const std::string exe = readLink(processPath(root_, pid, "exe"));
   std::vector<Runtime> found;

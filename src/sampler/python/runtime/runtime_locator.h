@@ -42,9 +42,9 @@ struct Mapping {
 class RuntimeLocator {
  public:
   explicit RuntimeLocator(std::string root) : root_(std::move(root)) {}
-  // Empty: none is mapped, or maps cannot be read (`readable` false). About 100 us and, for a file
-  // not met before, some milliseconds.
-  [[nodiscard]] std::vector<Runtime> find(std::uint32_t pid, RemoteMemory& memory, bool& readable);
+  // Empty: none is mapped, or maps cannot be read (`error` is the errno then, else 0). About 100 us
+  // and, for a file not met before, some milliseconds.
+  [[nodiscard]] std::vector<Runtime> find(std::uint32_t pid, RemoteMemory& memory, int& error);
 
  private:
   struct File {  // what one file holds, as it counts addresses
