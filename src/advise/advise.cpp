@@ -31,7 +31,7 @@ std::string call(const LoaderInfo& l, const std::string& change, const std::stri
   std::string args = "...";
   if (change == "batch_size")
     args += ", batch_size=" + value;
-  else if (l.batchSize && *l.batchSize > 0)
+  else if (l.batchSize && *l.batchSize > 0 && l.batching != "none" && l.batching != "batch_sampler")
     args += ", batch_size=" + std::to_string(*l.batchSize);
   const std::string workers = change == "num_workers" ? value : std::to_string(l.workers);
   args += ", num_workers=" + workers;
@@ -64,6 +64,8 @@ std::string diffOf(const AdviceContext& c) {
   if (const std::string_view holder = settingsHolder(c); !holder.empty())
     return diffOfHolder(c, holder);
   if (!c.loader->package.empty()) return {};  // no such call is at that line
+  // PyTorch refuses it beside a batch_sampler.
+  if (change.name == "batch_size" && c.loader->batching == "batch_sampler") return {};
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 

@@ -21,17 +21,24 @@ const Timed<OptimizerStep>* updateOf(const TrainerTimeline& timeline, const Epoc
 }
 
 // An epoch from eval() to train() is evaluation whatever follows it: where the training's own
-// loader is not seen, that is an update. One batch that is fetched there may be to train on.
+// loader is not seen, that is an update. One batch that is fetched there may be to train on. Where
+// no update is known, epochs outside of eval() train; where there are none of those, all do.
 void findEvaluation(const Trace& trace, TrainerTimeline& timeline) {
-  if (timeline.updates.empty() && !timeline.before.updates) return;
+  const bool updates = !timeline.updates.empty() || timeline.before.updates;
   const Intervals modes = evaluationsOf(trace, timeline.who.thread);
+  if (!updates && modes.empty()) return;
+  bool trains = updates || timeline.before.steps > 0;
   for (std::uint32_t i = 0; i < timeline.epochs.size(); ++i) {
     EpochSpan& epoch = timeline.epochs[i];
     const bool inMode = (epoch.ended || epoch.fetches.size() > 1) &&
                         containsAny(modes, epoch.begin) &&
                         lengthIn(modes, {epoch.begin, epoch.end}) == epoch.end - epoch.begin;
-    epoch.evaluation = !epoch.fetches.empty() && (inMode || !updateOf(timeline, epoch, i));
+    epoch.evaluation =
+        !epoch.fetches.empty() && (inMode || (updates && !updateOf(timeline, epoch, i)));
+    trains = trains || (!epoch.fetches.empty() && !epoch.evaluation);
   }
+  if (!trains)
+    for (EpochSpan& epoch : timeline.epochs) epoch.evaluation = false;
 }
 
 // Loaders by the number of their training fetches, most first; of equals the one used first.

@@ -17,6 +17,7 @@ ADAPTERS = {
     'torchdata.stateful_dataloader.stateful_dataloader': 'torchdata_loader',
     'torchdata.stateful_dataloader.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
+    'torch._dynamo.eval_frame': 'torch_optim',
     'fastai.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
     'torch.nn.modules.module': 'torch_modes',

@@ -110,6 +110,12 @@ def user_call(*frameworks):
     return (outside or ('', 0)) + (library if outside else '',)
 
 
+def own_call(*frameworks):
+    """As user_call; of a program that is installed itself (`python -m mytrain`), its own package is no library."""
+    file, line, library = user_call(*frameworks)
+    return file, line, '' if library and is_installed(file) and _package(file) == library else library
+
+
 def _package(file):
     """The package that an installed file is of; '' for the standard library's."""
     for place in ('/site-packages/', '/dist-packages/'):

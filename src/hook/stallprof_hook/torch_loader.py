@@ -102,8 +102,9 @@ def _batching(loader):
         return 'none', -1
     if loader.batch_size is not None:
         return 'auto', loader.batch_size
-    if loader.batch_sampler is None:
-        return 'none', 1
+    if loader.batch_sampler is None:   # what the sampler gives, or the data set, may be whole batches
+        size = getattr(loader.sampler, '__dict__', {}).get('batch_size')
+        return 'none', size if type(size) is int else -1
     size = getattr(loader.batch_sampler, '__dict__', {}).get('batch_size')
     return 'batch_sampler', size if type(size) is int else -1
 
@@ -121,7 +122,11 @@ def _start_method(loader):
 
 def _length(loader, size):
     """Batches an epoch. Only a RandomSampler has asked the data set for its length already."""
-    if loader._dataset_kind == 1 or size < 1:
+    if loader._dataset_kind == 1:
+        return -1
+    if PARTS.complete('batching', loader) and loader.batch_sampler is None:
+        size = 1   # a batch for each element
+    if size < 1:
         return -1
     sampler = loader.sampler
     if type(sampler).__name__ != 'RandomSampler' or not type(sampler).__module__.startswith('torch.'):

@@ -21,17 +21,20 @@ _open = {}              # id(module) -> (weak reference, begin, updates until th
 
 
 def _begin(args, kwargs):
-    return _switching.begin(threading.get_ident())
+    """The mode is the call's: a compiled or scripted module has its own elsewhere, or one that is out of date."""
+    mode = args[1] if len(args) > 1 else (kwargs or {}).get('mode', True)
+    return _switching.begin(threading.get_ident()), mode
 
 
 def _end(token, args, result, succeeded):
-    at = _switching.end(token)
+    begun, training = token
+    at = _switching.end(begun)
     if at is None or not succeeded:
         return
     module = args[0]
-    key, training = id(module), module.__dict__.get('training')
+    key = id(module)
     if training is False and key not in _open:
-        file, line, library = events.user_call('torch')
+        file, line, library = events.own_call('torch')
         if not library:
             _open[key] = weakref.ref(module, lambda _: _open.pop(key, None)), at, events.updates[0], file, line
     elif training is True and key in _open:

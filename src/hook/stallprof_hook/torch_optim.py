@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Optimizer steps, and `run --set fused=true`. torch 2.x has hooks for all optimizers; in 1.13 each class's
 step is wrapped where torch wraps it itself. A step that calls its base class's step is one step."""
+import functools
 import sys
 import weakref
 from threading import get_ident
@@ -76,7 +77,7 @@ def _make_hooks(is_compiling):
     traces_gpu = agent.is_wanted()
 
     def before(optimizer, args, kwargs):
-        if is_compiling():
+        if is_compiling() or _is_dummy(sys._getframe(1)):
             return None
         key = id(optimizer), get_ident()
         open_step = begun.get(key)
@@ -105,6 +106,16 @@ def _make_hooks(is_compiling):
     return before, after
 
 
+def _is_dummy(frame):
+    """torch.distributed.checkpoint makes an optimizer's state by a step that changes nothing, within that function;
+    between are torch's wrapper of step and a scheduler's."""
+    for _ in range(4):
+        if frame is None or frame.f_code.co_name == '_init_optim_state':
+            return frame is not None
+        frame = frame.f_back
+    return False
+
+
 def _within(frame):
     """Whether the code of `frame`, torch's wrapper of step, is also further up the stack."""
     code, frame = frame.f_code, frame.f_back
@@ -126,9 +137,42 @@ def _compiling_check():
 
 
 def _install_hooks(module):
-    before, after = _make_hooks(_compiling_check())
+    _hooks[:] = _make_hooks(_compiling_check())
+    before, after = _hooks
     module.register_optimizer_step_pre_hook(before)
     module.register_optimizer_step_post_hook(after)
+
+
+# ---- 2.0 to 2.2 -----------------------------------------------------------------------------------
+
+_UNHOOKING = '2.0.', '2.1.', '2.2.'
+_hooks = []   # before, after
+
+
+def _hooked(step):
+    before, after = _hooks
+    is_compiling = _compiling_check()
+
+    @functools.wraps(step)
+    def step_with_hooks(self, *args, **kwargs):
+        if is_compiling():   # torch.compile traces it
+            return step(self, *args, **kwargs)
+        before(self, args, kwargs)
+        result = step(self, *args, **kwargs)
+        after(self, args, kwargs)
+        return result
+    step_with_hooks.hooked = True   # torch wraps it no more
+    step_with_hooks.put_back = True
+    return step_with_hooks
+
+
+def _put_back(token, args, result, succeeded):
+    """torch.compile() took torch's wrapper of step, and our hooks with it, off each class of torch.optim."""
+    optim = sys.modules.get('torch.optim')
+    for kind in list(vars(optim).values()) if _hooks else ():
+        if isinstance(kind, type) and issubclass(kind, optim.Optimizer) and kind is not optim.Optimizer \
+                and 'step' in vars(kind) and not hasattr(kind.step, 'put_back'):
+            kind.step = _hooked(kind.step)
 
 
 # ---- 1.13 ---------------------------------------------------------------------------------------
@@ -137,6 +181,8 @@ _stepping = Nested()   # by optimizer and thread
 
 
 def _step_begins(args, kwargs):
+    if _is_dummy(sys._getframe(1)):
+        return None
     overrides.check_first_step()
     if agent.is_wanted():
         agent.at_step()
@@ -172,7 +218,13 @@ def _made(args, kwargs):
 
 
 def install(module):
-    """`module` is torch.optim.optimizer, or fastai.optimizer, whose class is none of torch's; just executed."""
+    """`module` is torch.optim.optimizer, or fastai.optimizer, whose class is none of torch's, or what torch.compile()
+    begins with; just executed."""
+    if module.__name__ == 'torch._dynamo.eval_frame':
+        patcher = getattr(module, 'TorchPatcher', None)
+        if sys.modules['torch.version'].__version__.startswith(_UNHOOKING) and patcher is not None:
+            patcher.patch = staticmethod(Around(patcher.patch, None, _put_back))
+        return
     if module.__name__ == 'fastai.optimizer':
         FASTAI.install(module, {'Optimizer.step': lambda step: Around(step, _step_begins, _step_done)})
         return

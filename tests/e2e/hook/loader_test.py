@@ -279,15 +279,17 @@ class Settings(Case):
                 def __init__(self, *args):
                     super().__init__(*args)
             Mine(data, 2)
+            DataLoader(data, batch_size=None, sampler=BatchSampler(SequentialSampler(data), 3, False))
             ''')
-        first, second, third, fourth, fifth = run.loader
+        first, second, third, fourth, fifth, sixth = run.loader
         self.assertEqual((first.batching, first.batch_size, first.length, first.prefetch),
                          ('auto', 4, 2, -1))
         self.assertEqual((first.file, first.line, first.package), ('<string>', 4, ''))
         self.assertEqual((second.workers, second.prefetch, second.persistent, second.length,
                           second.start_method), (2, 5, 1, 3, 'spawn'))
         self.assertEqual((third.batching, third.batch_size), ('batch_sampler', 3))
-        self.assertEqual((fourth.batching, fourth.batch_size), ('none', 1))
+        self.assertEqual((fourth.batching, fourth.batch_size), ('none', -1))
+        self.assertEqual((sixth.batching, sixth.batch_size), ('none', 3))
         self.assertEqual((fifth.dataset, fifth.batch_size), ('TensorDataset', 2))
         self.assertEqual({loader.kind for loader in run.loader}, {'torch.DataLoader'})
 
@@ -578,6 +580,42 @@ class OtherEvents(Case):
             ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
 
+    def test_a_step_that_only_makes_the_state_of_an_optimizer_is_none(self):
+        """As torch.distributed.checkpoint does before it loads one."""
+        run = script('''
+            import torch
+            p = torch.zeros(2, requires_grad=True)
+            a = torch.optim.SGD([p], lr=0.1)
+            def _init_optim_state(optimizer): optimizer.step()
+            p.sum().backward(); _init_optim_state(a); a.step()
+            ''')
+        self.assertEqual(len(run.optimizer), 1)
+
+    @unittest.skipIf(TORCH.startswith('1.'), '1.13 has no such hooks')
+    def test_hooks_that_torch_compile_takes_off_are_put_back(self):
+        """As PyTorch 2.0 to 2.2 does."""
+        run = script('''
+            import sys, types, torch
+            from stallprof_hook import torch_optim
+            class TorchPatcher:
+                @staticmethod
+                def patch():
+                    for kind in (torch.optim.SGD, torch.optim.Adam):
+                        if getattr(kind.step, 'hooked', False): kind.step = kind.step.__wrapped__
+                        kind.step.hooked = True
+            patched = types.ModuleType('torch._dynamo.eval_frame')
+            patched.TorchPatcher = TorchPatcher
+            version, torch.version.__version__ = torch.version.__version__, '2.1.2'
+            torch_optim.install(patched)
+            torch.version.__version__ = version
+            p = torch.zeros(2, requires_grad=True)
+            early = torch.optim.SGD([p], lr=0.1)
+            for _ in range(2): patched.TorchPatcher.patch()
+            late = torch.optim.Adam([p], lr=0.1)
+            p.sum().backward(); early.step(); late.step(); late.step()
+            ''')
+        self.assertEqual((run.err, [o.optimizer for o in run.optimizer]), ('', [1, 2, 2]))
+
     def test_updates_in_the_backward_pass_of_a_gpu_are_of_the_thread_that_waits_for_it(self):
         run = script('''
             import ctypes, os, threading, torch
@@ -682,6 +720,35 @@ for _ in range(3):
     model(torch.ones(3, 2))
     model.train()
 """), [('evaluation', 7, '<string>')] * 4)
+
+    def test_that_of_a_module_which_keeps_its_mode_elsewhere(self):
+        """As torch.compile's module does, and a scripted one."""
+        self.assertEqual(self.spans("""
+class Compiled(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.__dict__.pop('training', None)
+        self.inner = inner
+    training = property(lambda self: self.inner.training if 'inner' in self._modules else True,
+                        lambda self, mode: None)
+import warnings
+warnings.simplefilter('ignore')   # torch.jit is deprecated
+compiled = Compiled(model)
+compiled.eval()
+compiled.train()
+scripted = torch.jit.script(model)
+scripted.eval()
+scripted.train()
+"""), [('evaluation', 7, '<string>')] * 2)
+
+    def test_that_of_a_program_that_is_installed_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(folder + '/site-packages/mine')
+            with open(folder + '/site-packages/mine/__main__.py', 'w') as file:
+                file.write(self.HEAD + 'model.eval()\nmodel.train()\n')
+            run = Run([PYTHON, folder + '/site-packages/mine/__main__.py'])
+            self.assertEqual((run.status, run.err), (0, ''))
+            self.assertEqual([span.name for span in run.span], ['evaluation'])
 
     def test_with_an_update_it_is_none(self):
         self.assertEqual(self.spans('model.eval()\nupdate()\nmodel.train()\n'), [])

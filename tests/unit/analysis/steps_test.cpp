@@ -124,6 +124,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("from eval() to train() is evaluation where no update is known, unless nothing is left") {
+  const auto pass = [](const char* begin, int epoch, int loader) {
+    std::string text = trainingPass(begin, epoch, loader);
+    const std::size_t update = text.find(std::string(begin) + "080ms optimizer");
+    return text.erase(update, text.find('\n', update) + 1 - update);
+  };
+  const std::string mode =
+      "2900ms span thread=1 duration=1200ms phase=periodic source=hook name=\"evaluation\"\n";
+  const Planned planned(pass("1", 1, 1) + mode + pass("3", 2, 2) + pass("5", 3, 1));
+  CHECK(planned.count() == 20);
+  CHECK(planned.timeline.epochs.at(1).evaluation);
+  CHECK(Planned(mode + pass("3", 2, 2)).count() == 10);
+}
+
 TEST_CASE("one batch fetched between eval() and train() may be to train on") {
   std::string text;
   for (const std::string at : {"1", "2", "3"})
