@@ -148,11 +148,31 @@ std::vector<std::string> filesToRead() {
   return files;
 }
 
+// Of the working directory: what others put into a place of everybody's is not the user's. Its
+// options may load a library into the command (`env`, `allocator`).
+Status checkOwner(const std::string& file) {
+  struct stat directory {
+  }, own{};
+  if (file.find('/') != std::string::npos || ::stat(".", &directory) != 0 ||
+      ::stat(file.c_str(), &own) != 0)
+    return Done{};
+  if ((directory.st_mode & S_IWOTH) == 0 || own.st_uid == 0 || own.st_uid == ::geteuid())
+    return Done{};
+  return Error{Error::Kind::kUsage, file +
+                                        " in this directory belongs to another user: "
+                                        "STALLPROF_CONFIG=" +
+                                        file +
+                                        " reads it all the same, STALLPROF_CONFIG=none reads none"};
+}
+
 }  // namespace
 
 Result<std::vector<ConfiguredWords>> configuredWords(const std::string& verb) {
   std::vector<ConfiguredWords> all;
+  const char* const named = std::getenv("STALLPROF_CONFIG");
   for (const std::string& file : filesToRead()) {
+    if (named == nullptr || named[0] == '\0')
+      if (const Status owner = checkOwner(file); !owner.ok()) return owner.error();
     const Result<std::string> text = readFile(file, kLargestFile);
     if (!text.ok()) return text.error();
     auto words = file == "pyproject.toml" ? ConfigReader(file, verb).read(oursOf(text.value()))

@@ -56,12 +56,13 @@ std::string maskedLine(std::string_view line) {
 // A line of a source file as it lies on this host, without the space around it; at most 200 bytes,
 // the job's: escape at the sink. "" where the file has not that line, is no regular file, is too
 // large, or has changed since `started` (CLOCK_REALTIME): then the line may be another one. A path
-// that is not absolute is taken from `directory`. What seems to be a secret is masked.
+// that is not absolute is taken from `directory`. What seems to be a secret is masked. A recording
+// may be made to name any file of its reader's: only Python's source is quoted.
 std::string sourceLineAt(const std::string& path, const std::string& directory, std::uint32_t line,
                          Nanos started) {
   constexpr off_t kLargestSource = 4 << 20;
   constexpr std::size_t kLongestLine = 200;
-  if (path.empty() || line == 0) return "";
+  if (!path.ends_with(".py") || line == 0) return "";
   const std::string full = path[0] == '/' ? path : directory + "/" + path;
   const Fd file = openRegularAt(AT_FDCWD, full.c_str());
   struct stat status {};

@@ -54,6 +54,15 @@ class Config(unittest.TestCase):
 
 
 class Reading(Config):
+    @unittest.skipIf(os.geteuid() != 0, "only root gives a file to another user")
+    def test_in_a_directory_of_everybody_a_file_of_another_user_is_refused(self):
+        self.write("stallprof.toml", '[report]\ncolor = "always"\n')
+        os.chown(os.path.join(self.dir, "stallprof.toml"), 65534, 65534)
+        self.assertTrue(self.coloured())
+        os.chmod(self.dir, 0o1777)
+        self.fails("stallprof.toml in this directory belongs to another user.*STALLPROF_CONFIG=none", "report", self.recording)
+        self.assertFalse(self.coloured(STALLPROF_CONFIG="none"))
+
     def test_the_command_line_wins(self):
         self.assertFalse(self.coloured())
         self.write("stallprof.toml", '[report]\ncolor = "always"\n')
