@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "recording/format/segment_encoder.h"
 #include "recording/segment_file.h"
+#include "recording/storage.h"
 #include "recording/sync_thread.h"
-#include "recording/writer_storage.h"
 
 namespace stallprof {
 namespace {

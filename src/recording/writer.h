@@ -10,6 +10,8 @@
 
 namespace stallprof {
 
+class Storage;
+
 // Writes one recording directory. The owner calls `tick` a few times a second; frames reach the
 // file at most `flushEvery` after their first event, and are fdatasynced from a thread of the
 // writer's own at most `syncEvery` later. Disk trouble never blocks or fails the caller: see
@@ -51,5 +53,11 @@ class Writer : public EventOut {
   // Why nothing is being written now, as storage.h names it; 0: all is well.
   [[nodiscard]] virtual int error() const = 0;
 };
+
+// Writer::create on another file system; `storage` must outlive the writer. For tests.
+[[nodiscard]] Result<std::unique_ptr<Writer>> createWriter(const std::string& directory,
+                                                           const Manifest& manifest,
+                                                           const Writer::Options& options,
+                                                           Storage& storage);
 
 }  // namespace stallprof

@@ -7,7 +7,8 @@
 #include <random>
 
 #include "recording/reader.h"
-#include "recording/writer_storage.h"
+#include "recording/storage.h"
+#include "recording/writer.h"
 #include "sample_events.h"
 #include "temporary_directory.h"
 #include "tests/catch.h"
