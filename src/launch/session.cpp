@@ -33,8 +33,8 @@ namespace {
 constexpr int kOwnFailure = 125;
 constexpr Nanos kArmLimit = std::chrono::seconds(2);
 constexpr Nanos kFinishLimit = std::chrono::seconds(2);
-// Whether a change was made is in what the recorder says at its end.
-constexpr Nanos kFinishLimitOfChange = std::chrono::seconds(30);
+constexpr Nanos kFinishLimitOfChange = std::chrono::seconds(30);  // where that is to be known
+constexpr Nanos kInterruptible = std::chrono::milliseconds(100);
 // Whoever sent SIGTERM has the status within 2 s of the command's end.
 constexpr Nanos kFinishLimitInHurry = std::chrono::milliseconds(1500);
 // The recorder is waited for, so that whoever is init here gets no zombie; but an ending has 100 ms
@@ -50,18 +50,26 @@ int fail(const std::string& line) {
   return kOwnFailure;
 }
 
+// Its starter asks whether it made its steps, and not how the program takes our TERM.
+bool isTrial() {
+  const char* const supervised = std::getenv(kSupervisedVariable);
+  return supervised != nullptr && std::string_view(supervised) == "1";
+}
+
 // Ended by the signal that we sent, or by what a shell makes of it.
 bool asAsked(const CommandStatus& status) {
-  return status.enough && (status.signal == SIGTERM || status.code == 128 + SIGTERM);
+  return status.enough && (isTrial() || status.signal == SIGTERM || status.code == 128 + SIGTERM);
 }
 
 std::string whyNotChanged(const Overrides& overrides) {
-  if (overrides.replay > 0)
-    return "no such loader gave the " + std::to_string(overrides.replay) + " batches of --replay";
-  if (overrides.drain > 0) return "it made no such loader";
-  std::string names;
+  std::string names, why;
+  const auto add = [&](const std::string& cause) { why += (why.empty() ? "" : ", or ") + cause; };
   for (const auto& [name, value] : overrides.settings) names += (names.empty() ? "" : ", ") + name;
-  return "it made nothing that takes " + names;
+  if (!names.empty()) add("it made nothing that takes " + names);
+  if (overrides.replay > 0)
+    add("no such loader gave the " + std::to_string(overrides.replay) + " batches of --replay");
+  if (overrides.drain > 0) add("it made no such loader");
+  return why;
 }
 
 // Reached only when exec failed.
@@ -127,6 +135,7 @@ class Session {
   std::optional<int> startCommand();
   void closeUnused();
   void finishRecording(const CommandStatus& status);
+  std::optional<ControlMessage> awaitClosed();
   void printEnd(const CommandStatus& status, const std::optional<ControlMessage>& closed) const;
   int unrecorded(const std::string& why);
   [[nodiscard]] int statusOf(const CommandStatus& status) const;
@@ -196,9 +205,7 @@ std::optional<int> Session::startRecorder() {
   injection_.activity = recorder.value().activity();
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
   lastResort.recorder = recorder.value().pid();
-  const char* const supervised = std::getenv(kSupervisedVariable);
-  front_.emplace(std::move(recorder).value(), std::move(signals),
-                 supervised != nullptr && std::string_view(supervised) == "1");
+  front_.emplace(std::move(recorder).value(), std::move(signals), isTrial());
   if (!options_.overrides.needHook() || !injection_.events.empty()) return std::nullopt;
   front_->recorder().discard(kFinishLimit);
   return fail(std::string("the hook has no event memory") + kNotChanged);
@@ -268,25 +275,38 @@ void Session::printEnd(const CommandStatus& status,
 
 void Session::finishRecording(const CommandStatus& status) {
   const bool signalled = status.signal > 0;
-  const Nanos limit = status.terminated               ? kFinishLimitInHurry
-                      : options_.overrides.needHook() ? kFinishLimitOfChange
-                                                      : kFinishLimit;
-  const auto closed =
-      front_->recorder().end(signalled ? status.signal : status.code, signalled, status.at, limit);
+  auto closed =
+      front_->recorder().end(signalled ? status.signal : status.code, signalled, status.at,
+                             status.terminated ? kFinishLimitInHurry : kFinishLimit);
   front_->reap();
+  const bool changed = options_.overrides.needHook();
+  if (!closed && changed && !status.terminated) closed = awaitClosed();
   printEnd(status, closed);
-  if (!options_.overrides.needHook()) return;
-  if (!closed)
-    printLine("it is not known whether what was to be changed in the command was");
-  else if (!closed->flag)
-    notApplied_ = std::string("the command ended, and what was to be changed in it was not: ") +
-                  whyNotChanged(options_.overrides);
+  if (!changed || (closed && closed->flag)) return;
+  constexpr char kUnknown[] = "it is not known whether the changes that were asked for were made";
+  if (!closed && !isTrial()) return printLine(kUnknown);
+  notApplied_ = closed ? "the command ended, and what was to be changed in it was not: " +
+                             whyNotChanged(options_.overrides)
+                       : kUnknown;
+}
+
+// Whether a change was made is in what the recorder says at its end, which a slow disk delays.
+// Whoever interrupts this is not kept waiting.
+std::optional<ControlMessage> Session::awaitClosed() {
+  constexpr auto kClosed = ControlMessage::Kind::kClosed;
+  const Nanos until = now() + kFinishLimitOfChange;
+  (void)front_->interrupted();  // what was sent to the command while it lived is not for us
+  std::optional<ControlMessage> closed;
+  do {
+    closed = front_->recorder().control().await(kClosed, kClosed, now() + kInterruptible);
+  } while (!closed && front_->recorderGoes() && now() < until && !front_->interrupted());
+  return closed;
 }
 
 // The command's own; where it was to be changed, was not and ended well, a failure of ours.
 int Session::statusOf(const CommandStatus& status) const {
   const int code = asAsked(status) ? 0 : status.code;
-  if (notApplied_.empty() || code != 0) return code;
+  if (notApplied_.empty() || (code != 0 && !status.enough)) return code;
   printLine(notApplied_);
   return kOwnFailure;
 }

@@ -272,6 +272,7 @@ void hold(Bound bound, bool begun, Coarser&& coarser, Again&& again) {
 std::size_t Coarsener::coarsenSamples(Trace& trace) const {
   const Ticks ticks(period_, {trace.begin, trace.end});
   const bool annotated = annotatesSteps(trace);
+  trace.sampledEvery = period_;
   std::size_t rows = 0;
   for (ThreadLife& thread : trace.threads) {
     const bool main = thread.tid != 0 && thread.tid == trace.process(thread.process).pid;

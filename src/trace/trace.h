@@ -77,6 +77,7 @@ struct Trace {
   Manifest manifest;
   bool cleanEnd = false;
   Nanos begin{}, end{};  // first and last instant anything is known of
+  Nanos sampledEvery{};  // of a long run one sample of a thread is kept in each; 0: all are
   Strings strings;
   std::vector<ProcessLife> processes;  // index = ProcessId - 1; every id up to the size is there
   std::vector<ThreadLife> threads;     // index = ThreadId - 1

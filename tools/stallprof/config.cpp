@@ -171,12 +171,13 @@ Result<std::vector<ConfiguredWords>> configuredWords(const std::string& verb) {
   std::vector<ConfiguredWords> all;
   const char* const named = std::getenv("STALLPROF_CONFIG");
   for (const std::string& file : filesToRead()) {
-    if (named == nullptr || named[0] == '\0')
-      if (const Status owner = checkOwner(file); !owner.ok()) return owner.error();
     const Result<std::string> text = readFile(file, kLargestFile);
     if (!text.ok()) return text.error();
-    auto words = file == "pyproject.toml" ? ConfigReader(file, verb).read(oursOf(text.value()))
-                                          : ConfigReader(file, verb).read(text.value());
+    const std::string ours = file == "pyproject.toml" ? oursOf(text.value()) : text.value();
+    const bool any = ours.find_first_not_of(" \t\r\n") != std::string::npos;
+    if (any && (named == nullptr || named[0] == '\0'))
+      if (const Status owner = checkOwner(file); !owner.ok()) return owner.error();
+    auto words = ConfigReader(file, verb).read(ours);
     if (!words.ok()) return words.error();
     all.push_back(std::move(words).value());
   }

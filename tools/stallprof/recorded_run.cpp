@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -141,7 +142,7 @@ Ended waitInside(pid_t inside, const RecordedRun& run) {
       const bool hadByAll = !late && (signal == SIGINT || signal == SIGQUIT);
       termAt = now() + (hadByAll ? graceOf(run) / 2 : Nanos(0));
       end.late = late;
-      end.killedAt = now() + graceOf(run);
+      end.killedAt = *termAt + graceOf(run);
     }
     if (termAt && now() >= *termAt) {
       ::kill(inside, SIGTERM);
@@ -186,9 +187,14 @@ int waitFor(pid_t child) {
 
 // Of our own lines those that `run` begins and ends with say nothing of why.
 bool saysMore(std::string_view line) {
-  return !line.starts_with("stallprof: recording to ") &&
-         !line.starts_with("stallprof: the command ended with ") &&
-         !line.starts_with("stallprof: the command was ended by ");
+  constexpr std::string_view kOurs[] = {"recording to ", "the command ended with ",
+                                        "the command was ended by ", "it was sent TERM ",
+                                        "still running: "};
+  constexpr std::string_view kName = "stallprof: ";
+  if (!line.starts_with(kName)) return true;
+  line.remove_prefix(kName.size());
+  return std::none_of(std::begin(kOurs), std::end(kOurs),
+                      [&](std::string_view begin) { return line.starts_with(begin); });
 }
 
 }  // namespace

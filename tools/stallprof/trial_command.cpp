@@ -265,7 +265,8 @@ void TrialCommand::planRuns(const Analysis& analysis) {
                  "wrote is left.");
   result_.notes.push_back("Experiment trackers were set offline by their own variables (" +
                           offlineTrackers().front() +
-                          " and others); other network traffic was as ever.");
+                          " and others), where this shell does not switch them off; other "
+                          "network traffic was as ever.");
 }
 
 std::string TrialCommand::endText() const {

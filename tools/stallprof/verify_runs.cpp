@@ -35,13 +35,14 @@ constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
 constexpr char kOnView[] =
     " (on a copy-on-write view of your files; --in-place runs on those themselves)";
 
-// This shell keeps that tracker from the network already: offline it would write more than now.
-bool isSwitchedOff(const std::string& variable) {
+// This shell keeps that tracker from the network already: offline it would write more than now. A
+// folder that it writes to is the user's own, unless there is a view of it.
+bool isSwitchedOff(const std::string& variable, bool inView) {
   const char* const here = std::getenv(variable.substr(0, variable.find('=')).c_str());
   if (here == nullptr) return false;
   const std::string_view value(here);
   constexpr std::string_view kOff[] = {"disabled", "dryrun", "offline", "debug"};
-  return value.starts_with("file:") ||
+  return (inView && value.starts_with("file:")) ||
          std::find(std::begin(kOff), std::end(kOff), value) != std::end(kOff);
 }
 
@@ -157,7 +158,7 @@ RecordedRun Runs::recordedRun(const std::string& name,
   run.options.insert(run.options.end(), options.begin(), options.end());
   run.environment = plan_.environment;
   for (const std::string& variable : offlineTrackers())
-    if (!isSwitchedOff(variable)) run.environment.push_back(variable);
+    if (!isSwitchedOff(variable, plan_.view != nullptr)) run.environment.push_back(variable);
   run.view = plan_.view;
   run.trial = true;
   if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kLongerByAtLeast;

@@ -13,7 +13,8 @@ struct Sample {
   const StackSlice* stack = nullptr;  // null: none was seen
   Wait wait = Wait::kUnknown;
   // The time since the sample before, as the sampling rate changes with the recorder's budget. At
-  // most kLongest of time without samples, and none of a pause: its time is divided as the other.
+  // most kLongest of time without samples (of a long run, of which not all are held, more), and
+  // none of a pause: its time is divided as the other.
   Nanos weight{};
   std::uint32_t count = 1;  // samples, of eachRun
   static constexpr Nanos kLongest{1'000'000'000};
@@ -92,6 +93,8 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
   PausedTime paused(trace.pauses);
   auto row = std::partition_point(thread.stacks.begin(), thread.stacks.end(),
                                   [&](const Timed<StackSlice>& s) { return s.end() < begin; });
+  // Samples of a long run are kept at instants that are drawn: few gaps are longer than this.
+  const Nanos longest = 4 * trace.sampledEvery;
   // Its first sample stands for no time before the thread itself.
   Nanos before =
       std::max(begin, row == thread.stacks.begin() ? thread.seen : std::prev(row)->end());
@@ -102,7 +105,7 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
       const Nanos at = row->at + period * i;
       if (at < begin || at >= end) continue;
       const Nanos since = std::clamp(at - before - paused.in({before, at}), Nanos{},
-                                     std::max(period, Sample::kLongest));
+                                     std::max({period, Sample::kLongest, longest}));
       visit(Sample{at, &row->data, waitAt(at), since});
       before = at;
     }

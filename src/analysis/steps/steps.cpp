@@ -35,7 +35,8 @@ void findEvaluation(const Trace& trace, TrainerTimeline& timeline) {
                         lengthIn(modes, {epoch.begin, epoch.end}) == epoch.end - epoch.begin;
     epoch.evaluation =
         !epoch.fetches.empty() && (inMode || (updates && !updateOf(timeline, epoch, i)));
-    trains = trains || (!epoch.fetches.empty() && !epoch.evaluation);
+    // One batch may be fetched to look at it.
+    trains = trains || (!epoch.evaluation && epoch.fetches.size() > 1);
   }
   if (!trains)
     for (EpochSpan& epoch : timeline.epochs) epoch.evaluation = false;

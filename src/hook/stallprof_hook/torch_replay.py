@@ -30,7 +30,8 @@ class _Kept:
         self.unversioned = False    # has tensors of inference mode: a change of theirs cannot be seen
 
     def keep(self, batch, file, line):
-        self.batches.append(_copied(batch, True))
+        with sys.modules['torch'].inference_mode(False):   # the training may take outside what was kept inside
+            self.batches.append(_copied(batch, True))
         self.bytes += _bytes(batch)
         bound = _available() // _MEMORY_SHARE
         if self.bytes > bound and len(self.batches) < LEAST:
@@ -48,9 +49,9 @@ class _Kept:
             changed = any(tensor._version != version for tensor, version in self.given)
             self.clones = changed or self.unversioned
             self.given = []
-            if changed:
-                report('torch_replay.copies', PARTIAL, 'the program changes its batches in place: --replay copies '
-                                                       'each before it is given again, and next() takes that long')
+            if self.clones:
+                report('torch_replay.copies', PARTIAL, 'the program changes its batches in place, or takes them in '
+                       'inference mode: --replay copies each before it is given again, and next() takes that long')
         batch = _copied(self.batches[self.turn % count], self.clones)
         if self.turn < count:
             for tensor in _tensors(batch):
@@ -69,8 +70,10 @@ def _is_tensor(part):
 
 def _clone(tensor):
     """As the loader gave it: a clone of pinned memory is not pinned, and takes longer to a device."""
-    copied = tensor.clone()
-    pinned = tensor.device.type == 'cpu' and tensor.layout is sys.modules['torch'].strided and tensor.is_pinned()
+    copied, torch = tensor.clone(), sys.modules['torch']
+    # Asked of a process that has not used a device it would begin to, and fail in one that was forked from such.
+    pinned = (torch.cuda.is_initialized() and tensor.device.type == 'cpu' and tensor.layout is torch.strided
+              and tensor.is_pinned())
     return copied.pin_memory() if pinned else copied
 
 
@@ -93,7 +96,7 @@ def _copied(part, clones):
 def _tensors(part):
     if _is_tensor(part):
         yield part
-    elif hasattr(part, 'keys') and hasattr(part, 'values'):
+    elif hasattr(part, 'keys') and callable(getattr(part, 'values', None)):
         for item in part.values():
             yield from _tensors(item)
     elif isinstance(part, (list, tuple)):
@@ -104,7 +107,7 @@ def _tensors(part):
 def _bytes(part):
     if _is_tensor(part):
         return part.numel() * part.element_size()
-    if hasattr(part, 'keys') and hasattr(part, 'values'):
+    if hasattr(part, 'keys') and callable(getattr(part, 'values', None)):
         return sum(_bytes(item) for item in part.values())
     if isinstance(part, (list, tuple)):
         return sum(_bytes(item) for item in part)
@@ -118,17 +121,38 @@ def _read(path):
 
 
 def _group_room():
-    """Bytes that are left below the limit of the control group, as a container sees it; None: no limit."""
-    base = '/sys/fs/cgroup'
-    for folder, limit, used in (('', 'memory.max', 'memory.current'),
-                                ('memory', 'memory.limit_in_bytes', 'memory.usage_in_bytes')):
-        for below in [line.rpartition(':')[2].strip('\n/') for line in _read('/proc/self/cgroup').splitlines()] + ['']:
+    """Bytes that are left below the tightest limit of the control groups that this process is in, as far up as a
+    container sees; None: no limit. Pages of files are free, as in MemAvailable."""
+    rooms = []
+    try:
+        lines = [line.split(':', 2) for line in _read('/proc/self/cgroup').splitlines() if line.count(':') > 1]
+    except (OSError, ValueError):
+        return None
+    for _, controllers, path in lines:
+        if controllers and 'memory' not in controllers.split(','):
+            continue
+        folder, limit, used, total = (('memory', 'memory.limit_in_bytes', 'memory.usage_in_bytes', 'total_')
+                                      if controllers else ('', 'memory.max', 'memory.current', ''))
+        below = path.strip('/')
+        while True:
+            place = os.path.join('/sys/fs/cgroup', folder, below)
             try:
-                place = os.path.join(base, folder, below)
-                return max(0, int(_read(os.path.join(place, limit))) - int(_read(os.path.join(place, used))))
+                room = int(_read(os.path.join(place, limit))) - int(_read(os.path.join(place, used)))
+                rooms.append(room + _file_pages(os.path.join(place, 'memory.stat'), total))
             except (OSError, ValueError):   # no such file; "max"
-                continue
-    return None
+                pass
+            if not below:
+                break
+            below = below.rpartition('/')[0]
+    return max(0, min(rooms)) if rooms else None
+
+
+def _file_pages(path, total):
+    try:
+        stat = dict(line.split() for line in _read(path).splitlines())
+        return sum(int(stat.get(total + name, 0)) for name in ('active_file', 'inactive_file'))
+    except (OSError, ValueError):
+        return 0
 
 
 def _available():
@@ -213,6 +237,7 @@ def around_next(following):
         batch = following(self)
         if kept.length is None:
             kept.length = _length(self, reference())
+            _meant[state.loader] = (lambda: None), file, line, kept   # it may go
         kept.keep(batch, file, line)
         return batch
     return __next__

@@ -81,7 +81,8 @@ void tiles(Html& html, const Analysis& a) {
         "of the trainer's time");
   const bool tried =
       !a.findings.empty() && !a.findings[0].advice.empty() && a.findings[0].advice[0].measured;
-  if (a.findings.empty() || (!tried && !predictionOf(a.findings[0]).speedup)) {
+  const bool known = tried && decided(a.findings[0].advice[0]);
+  if (a.findings.empty() || (!known && !predictionOf(a.findings[0]).speedup)) {
     tile(
         html, "Run",
         [&] { figure(html, "run.wall_ns", a.run.wall.count(), durationText(a.run.wall)); },
@@ -90,7 +91,7 @@ void tiles(Html& html, const Analysis& a) {
   }
   const Finding& first = a.findings[0];
   const std::string predicted = gainText(predictionOf(first));
-  if (tried && decided(first.advice[0]))
+  if (known)
     return tile(
         html, "Gain of the first fix, measured", [&] { html.text(measuredText(first.advice[0])); },
         predictedText(first.advice[0].predicted));

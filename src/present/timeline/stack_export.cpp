@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "classify/frames.h"
 #include "classify/native_class.h"
+#include "event/native_events.h"
 
 namespace stallprof {
 namespace {
@@ -141,9 +142,12 @@ struct Profile {
 // Microseconds, as both formats have it.
 std::int64_t weightOf(Nanos time) { return (time.count() + 500) / 1000; }
 
+// One that lived too shortly for other samples: what its native ones stand for.
 Nanos timeOnCpu(const ThreadLife& thread) {
   Nanos run{};
   for (const auto& slice : thread.slices) run += slice.data.run;
+  if (thread.slices.empty())
+    for (const auto& row : thread.natives) run += kNativePeriod * row.data.samples;
   return run;
 }
 

@@ -108,7 +108,8 @@ void NativeMaps::take(const PerfRecord& record, EventOut& out) {
   }
 }
 
-void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out, bool elsewhere) {
+void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out,
+                          const IsAnother& isAnother) {
   Regions& regions = own(pid);
   const Regions before = std::move(regions);
   regions.clear();
@@ -118,7 +119,8 @@ void NativeMaps::takeMaps(std::uint32_t pid, std::string_view maps, EventOut& ou
     const std::string_view mapping = nameOfMapping(mapped->path), name = withoutDeleted(mapping);
     Region region{mapped->end, mapped->offset,        out.intern(name),
                   {},          isMadeAtRunTime(name), isLinker(name)};
-    if ((elsewhere || name != mapping) && name.starts_with('/') && !region.madeAtRunTime)
+    if (name.starts_with('/') && !region.madeAtRunTime &&
+        (name != mapping || (isAnother && isAnother(name, mapped->inode))))
       region.build = out.intern(kAnotherFile);
     // A record has said more of it than /proc can.
     if (const auto known = before.find(mapped->begin);

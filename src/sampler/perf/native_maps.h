@@ -34,9 +34,11 @@ class NativeMaps {
 
   // kMap, kFork, kExec and kExit; others change nothing.
   void take(const PerfRecord& record, EventOut& out);
+  // Whether the process's file of that path and inode is another than the one that we find by it.
+  using IsAnother = std::function<bool(std::string_view path, std::uint64_t inode)>;
   // The text of /proc/PID/maps: its executable mappings replace what was known of the process.
-  // `elsewhere`: the process sees other files than we do by the same paths.
-  void takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out, bool elsewhere = false);
+  void takeMaps(std::uint32_t pid, std::string_view maps, EventOut& out,
+                const IsAnother& isAnother = {});
   [[nodiscard]] std::optional<Place> find(std::uint32_t pid, std::uint64_t address) const;
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 

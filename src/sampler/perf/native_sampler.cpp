@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/native_sampler.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -119,7 +121,7 @@ void NativeSampler::take(const PerfRecord& record, Nanos now, EventOut& out) {
       break;
   }
   if (record.kind == PerfRecord::Kind::kMap && record.build.empty() &&
-      record.path.starts_with('/') && isElsewhere(record.pid)) {  // before Linux 5.12
+      record.path.starts_with('/') && isAnother(record.pid, record.path, record.inode)) {
     PerfRecord other = record;
     other.build = NativeMaps::kAnotherFile;
     maps_.take(other, out);
@@ -170,14 +172,17 @@ NativeMaps::Place NativeSampler::placeOf(const PerfRecord& record, Nanos now, Ev
   return {out.intern("[jit]"), {}, function.begin, out.intern(function.name), true};
 }
 
-// As in a container that a command starts, or that is attached to from outside.
-bool NativeSampler::isElsewhere(std::uint32_t pid) {
+// Of a process that sees other files by the same paths, as in a container that a command starts, or
+// that is attached to from outside. Many that have mounts of their own (a unit of systemd, a job of
+// Slurm) see the same files. Devices are no help: overlayfs and btrfs have others in maps.
+bool NativeSampler::isAnother(std::uint32_t pid, std::string_view path, std::uint64_t inode) {
   const auto [known, fresh] = elsewhere_.try_emplace(pid, false);
   if (fresh) {
     const std::string seen = readLink(processPath(root_, pid, "ns/mnt"));
     known->second = !seen.empty() && seen != readLink(under(root_, "proc/self/ns/mnt"));
   }
-  return known->second;
+  struct stat here {};
+  return known->second && (::stat(std::string(path).c_str(), &here) != 0 || here.st_ino != inode);
 }
 
 NativeMaps::Place NativeSampler::mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
@@ -188,7 +193,9 @@ NativeMaps::Place NativeSampler::mappedAt(std::uint32_t pid, std::uint64_t addre
   if (now < next) return {};
   next = now + kMapsEvery;
   const std::string maps = contentOf(processPath(root_, pid, "maps"), kMapsFileBytes);
-  maps_.takeMaps(pid, maps, out, isElsewhere(pid));
+  maps_.takeMaps(pid, maps, out, [&](std::string_view path, std::uint64_t inode) {
+    return isAnother(pid, path, inode);
+  });
   jit_.takeMaps(pid, maps);
   return maps_.find(pid, address).value_or(NativeMaps::Place{});
 }

@@ -67,8 +67,8 @@ class NativeSampler : public Sampler {
                                            EventOut& out);
   [[nodiscard]] NativeMaps::Place mappedAt(std::uint32_t pid, std::uint64_t address, Nanos now,
                                            EventOut& out);
-  // The process sees other files than we do by the same paths.
-  [[nodiscard]] bool isElsewhere(std::uint32_t pid);
+  // The process's file of that path and inode is not the one that we find by the path.
+  [[nodiscard]] bool isAnother(std::uint32_t pid, std::string_view path, std::uint64_t inode);
   Thread& threadOf(const PerfRecord& record, Nanos now);
   [[nodiscard]] StackId stackAt(const Thread& thread, const PerfRecord& record,
                                 const NativeMaps::Place& place);
@@ -89,7 +89,8 @@ class NativeSampler : public Sampler {
   std::vector<PerfRecord> drained_;
   std::unordered_map<std::uint32_t, Thread> threads_;      // by tid
   std::unordered_map<std::uint32_t, Nanos> nextMapsRead_;  // by pid
-  std::unordered_map<std::uint32_t, bool> elsewhere_;      // by pid: sees other files; for a second
+  std::unordered_map<std::uint32_t, bool>
+      elsewhere_;  // by pid: has mounts of its own; for a second
   std::uint64_t births_ = 0;
   unsigned fastSeconds_ = 0;
   bool stopped_ = false, reported_ = false, incomplete_ = false;

@@ -73,6 +73,8 @@ std::optional<PerfRecord> mapping(std::span<const std::uint8_t> bytes, std::uint
   record.offset = valueAt<std::uint64_t>(bytes, 32);
   if ((misc & kBuildIdInside) != 0)
     record.build = hexOf(bytes.subspan(44, std::min<std::size_t>(bytes[40], kMaxBuildId)));
+  else
+    record.inode = valueAt<std::uint64_t>(bytes, 48);
   const auto* path = reinterpret_cast<const char*>(bytes.data()) + kMapFields;
   record.path.assign(path, ::strnlen(path, bytes.size() - kMapFields - kSampleId));
   record.at = timeAt(bytes, bytes.size() - 8);

@@ -16,7 +16,7 @@ namespace stallprof {
 struct PerfRecord {
   enum class Kind : std::uint8_t {
     kSample,  // pid, tid, address, kernel, userAddress, stack
-    kMap,     // pid, address, bytes, offset, path, build: an executable mapping appeared
+    kMap,     // pid, address, bytes, offset, path, build, inode: an executable mapping appeared
     kFork,    // pid, tid, parentPid, parentTid; pid == parentPid: a thread
     kExec,    // pid, tid: all mappings are gone
     kExit,    // pid, tid
@@ -32,6 +32,7 @@ struct PerfRecord {
   std::vector<std::uint64_t> stack;  // of the thread outside the kernel, from its top
   std::string path;                  // may hold any byte
   std::string build;                 // the build id in hex; empty: the kernel did not give it
+  std::uint64_t inode = 0;           // of the file, where there is no build id
 };
 
 // The record at the begin of `bytes`, which is all of it. Nothing for kinds we do not ask about and

@@ -152,9 +152,8 @@ bool PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>
 // 0, or the errno of the first CPU that refused.
 int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   const perf_event_attr attr = describe(period, true, kernel, buildIds);
-  const int cpus = cpuNumbers();
   rings_.clear();
-  for (int cpu = 0; cpu < cpus; ++cpu) {
+  for (const int cpu : eventCpus(tasks.empty() ? 0 : tasks.front())) {
     const int error = openCpu(tasks, attr, cpu);
     if (error == 0 || error == ENODEV) continue;  // ENODEV: that CPU is offline
     rings_.clear();

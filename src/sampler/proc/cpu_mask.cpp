@@ -54,12 +54,17 @@ std::optional<CpuMask> affinityOf(pid_t thread) {
   return mask;
 }
 
-int cpuNumbers() {
-  int numbers = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));  // a count
-  if (const auto own = affinityOf(0))
-    for (int cpu = numbers; cpu < static_cast<int>(kMaxCpus); ++cpu)
-      if (own->test(static_cast<std::size_t>(cpu))) numbers = cpu + 1;
-  return numbers;
+std::vector<int> eventCpus(int count, const CpuMask& allowed) {
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < std::max(count, 1); ++cpu) cpus.push_back(cpu);
+  for (std::size_t cpu = cpus.size(); cpu < kMaxCpus; ++cpu)
+    if (allowed.test(cpu)) cpus.push_back(static_cast<int>(cpu));
+  return cpus;
+}
+
+std::vector<int> eventCpus(pid_t thread) {
+  return eventCpus(static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)),
+                   affinityOf(thread).value_or(CpuMask()));
 }
 
 }  // namespace stallprof

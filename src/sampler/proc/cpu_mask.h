@@ -6,6 +6,7 @@
 #include <bitset>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace stallprof {
 
@@ -19,9 +20,10 @@ using CpuMask = std::bitset<kMaxCpus>;
 // The Cpus_allowed_list of a status file's text; empty where there is none.
 [[nodiscard]] CpuMask allowedInStatus(std::string_view status);
 
-// One more than the highest number of a CPU that events may be opened on: numbers may have holes,
-// and a container may be shown fewer CPUs than the numbers of its own go to.
-[[nodiscard]] int cpuNumbers();
+// The CPUs to open events of `thread` on: as many as there are said to be, counted from 0, and
+// those that it may run on. A container may be shown fewer CPUs than the numbers of its own go to.
+[[nodiscard]] std::vector<int> eventCpus(pid_t thread);
+[[nodiscard]] std::vector<int> eventCpus(int count, const CpuMask& allowed);
 
 // The CPUs that a live thread may run on; null: it is gone.
 [[nodiscard]] std::optional<CpuMask> affinityOf(pid_t thread);

@@ -100,7 +100,7 @@ std::string whyOtherPython(std::string_view exe) {
   name.remove_prefix(kName.size());
   const auto minor = parseNumber(name);
   const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  if (name.substr(digits).starts_with('t'))
+  if (digits > 0 && name.substr(digits).starts_with('t'))
     return "is free-threaded: the hook is made for a Python with its lock";
   return minor && *minor < kOldest ? "is older than Python 3.8: it loads no hook" : "";
 }

@@ -109,7 +109,7 @@ bool TaskEvents::open(pid_t command) {
   // not have it, but need more rights.
   systemWide_ = cpus > kMaxCpus;
   const pid_t target = systemWide_ ? -1 : command;
-  for (int cpu = 0, numbers = cpuNumbers(); cpu < numbers; ++cpu) {
+  for (const int cpu : eventCpus(command)) {
     if (openCpu(target, cpu) || errno == ENODEV) continue;  // ENODEV: CPU is offline
     refuse(errno, cpus);
     rings_.clear();

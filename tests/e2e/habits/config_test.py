@@ -62,6 +62,14 @@ class Reading(Config):
         os.chmod(self.dir, 0o1777)
         self.fails("stallprof.toml in this directory belongs to another user.*STALLPROF_CONFIG=none", "report", self.recording)
         self.assertFalse(self.coloured(STALLPROF_CONFIG="none"))
+        os.remove(os.path.join(self.dir, "stallprof.toml"))
+        for text in '[tool.black]\nline-length = 99\n', '[tool.stallprof.report]\ncolor = "always"\n':
+            self.write("pyproject.toml", text)
+            os.chown(os.path.join(self.dir, "pyproject.toml"), 65534, 65534)
+            if "stallprof" in text:
+                self.fails("belongs to another user", "report", self.recording)
+            else:   # nothing of it is read
+                self.assertFalse(self.coloured())
 
     def test_the_command_line_wins(self):
         self.assertFalse(self.coloured())

@@ -88,11 +88,44 @@ class Replay(unittest.TestCase):
         self.assertIn('no length', run.err)
         self.assertEqual(program(text, 'replay=10', 'ends=1').out.strip(), '200')
 
-    def test_batches_of_inference_mode_come_too(self):
+    def test_batches_of_inference_mode_come_too_and_normal_ones_outside(self):
         """Their tensors have no version: what the program does to them cannot be seen."""
         self.check(program('''
             with torch.inference_mode():
                 epochs(DataLoader(Counted(), batch_size=2))''', 'replay=10'))
+        run = program('''
+            loader = DataLoader(Numbers(), batch_size=2)
+            with torch.inference_mode(): next(iter(loader))
+            print(any(batch.is_inference() for _ in range(2) for batch in loader))''', 'replay=10')
+        self.assertEqual((run.status, run.out.strip()), (0, 'False'), run.err)
+
+    def test_where_no_device_is_used_none_is_asked_about_pinned_memory(self):
+        self.check(program('''
+            def is_pinned(self): raise RuntimeError("initialization error")
+            torch.Tensor.is_pinned = is_pinned
+            epochs(DataLoader(Numbers(), batch_size=2))''', 'replay=10'))
+
+    def test_a_loader_that_the_program_leaves_goes_with_its_workers(self):
+        run = program('''
+            import gc, weakref
+            class Sized(Stream):
+                def __len__(self): return 100
+            loader = DataLoader(Sized(), batch_size=5, num_workers=1, persistent_workers=True)
+            for batch in loader: pass
+            left = weakref.ref(loader)
+            del loader, batch
+            gc.collect()
+            print(left())''', 'replay=10')
+        self.assertEqual((run.status, run.out.strip()), (0, 'None'), run.err)
+
+    def test_a_batch_with_values_that_is_no_mapping(self):
+        run = program('''
+            class Frame:
+                values = torch.zeros(3)
+                def keys(self): return ['x']
+            seen = list(DataLoader(Numbers(), batch_size=2, collate_fn=lambda rows: Frame()))
+            print(len(seen))''', 'replay=10')
+        self.assertEqual((run.status, run.out.strip()), (0, '20'), run.err)
 
     def test_an_iterable_data_set_with_a_length_needs_its_loader_no_more(self):
         text = '''
@@ -111,16 +144,23 @@ class Replay(unittest.TestCase):
             import numpy
             from stallprof_hook import torch_replay
             print(torch_replay._bytes({'x': [torch.zeros(4), numpy.zeros(3)], 'y': 'text'}))
+            group = '/sys/fs/cgroup/'
             files = {'/proc/meminfo': 'MemAvailable: 8000 kB\\n', '/proc/self/cgroup': '0::/a/b\\n',
-                     '/sys/fs/cgroup/memory.max': '3000\\n', '/sys/fs/cgroup/memory.current': '1000\\n'}
+                     group + 'a/memory.max': '3000\\n', group + 'a/memory.current': '1000\\n',
+                     group + 'a/memory.stat': 'anon 200\\ninactive_file 800\\n', group + 'a/b/memory.max': 'max\\n'}
             def read(path):
                 if path.rstrip('/') not in files: raise FileNotFoundError(path)
                 return files[path]
             torch_replay._read = read
             print(torch_replay._available())
-            files['/sys/fs/cgroup/memory.max'] = 'max\\n'
+            files['/proc/self/cgroup'] = '9:name=systemd:/\\n4:memory:/x:y\\n'
+            for place, limit in ('', 9223372036854771712), ('x:y/', 5000):
+                files[group + 'memory/' + place + 'memory.limit_in_bytes'] = str(limit)
+                files[group + 'memory/' + place + 'memory.usage_in_bytes'] = '1000'
+            print(torch_replay._available())
+            del files['/proc/self/cgroup']
             print(torch_replay._available())''', 'replay=10')
-        self.assertEqual(run.out.split(), ['40', '2000', '8192000'], run.err)
+        self.assertEqual(run.out.split(), ['40', '2800', '4000', '8192000'], run.err)
 
     def test_a_subclass_of_the_program_replays_too(self):
         run = program('''

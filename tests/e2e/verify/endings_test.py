@@ -31,6 +31,7 @@ def save(number, frame):
     open("saved", "w").write(str(len(terms)))
     sys.exit(0)
 if "save" in sys.argv: signal.signal(signal.SIGTERM, save)
+if "handles" in sys.argv: signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 lock = threading.Lock()
 lock.acquire()
 model = torch.nn.Linear(4, 1)
@@ -95,9 +96,9 @@ class Endings(Training):
                          "tried and failed: fix1-1 made no step in the last")
 
     def test_a_fix_whose_workers_die_after_some_steps_has_failed_and_a_link_is_not_emptied(self):
-        fix = self.fix_by_workers(lambda: self.stallprof(
+        fix = self.fix_by_workers(lambda: self.stallprof(   # it ends with 1 after the TERM of its steps
             "run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from", "optimizer-step", "--", PYTHON,
-            "late.py", "later", "dies"))
+            "late.py", "later", "dies", "handles", status=1))
         verify = ("verify", "--for", "4", "--fix", fix, "--in-place", "--force", self.recording)
         self.stallprof(*verify)
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),

@@ -120,6 +120,15 @@ TEST_CASE("what a thread that Python knows runs without a frame is there, too") 
         "libtorch_cpu.so:launch 100000\n");
 }
 
+TEST_CASE("a thread that no other sample met has the time of its native samples") {
+  const auto trace = parseTrace(
+      "0 process process=1 pid=100 comm=\"solver\"\n"
+      "0 thread thread=1 process=1 tid=100\n"
+      "0 native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=99\n");
+  REQUIRE(trace.ok());
+  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) == "libgomp.so.1 1000000\n");
+}
+
 TEST_CASE("stacks end in the native functions that were sampled under them, and sum") {
   auto parsed = parseTrace(
       "0 process process=1 pid=100 comm=\"python3\"\n"

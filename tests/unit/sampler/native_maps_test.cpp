@@ -126,7 +126,12 @@ TEST_CASE("a file that is not the one at its path has a build that no file has")
   b.maps.takeMaps(1, kMaps, b.list);
   CHECK(build(0x1010) == NativeMaps::kAnotherFile);
   CHECK(build(0x3010).empty());
-  b.maps.takeMaps(1, kMaps, b.list, true);
+  const auto isFile = [](std::uint64_t number) {
+    return [=](std::string_view, std::uint64_t inode) { return inode != number; };
+  };
+  b.maps.takeMaps(1, kMaps, b.list, isFile(2));  // mounts of its own, and the same file
+  CHECK(build(0x3010).empty());
+  b.maps.takeMaps(1, kMaps, b.list, isFile(7));
   CHECK(build(0x3010) == NativeMaps::kAnotherFile);
   CHECK(build(0x5010).empty());
 }
