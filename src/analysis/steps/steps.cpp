@@ -35,7 +35,7 @@ void findEvaluation(const Trace& trace, TrainerTimeline& timeline) {
                         lengthIn(modes, {epoch.begin, epoch.end}) == epoch.end - epoch.begin;
     epoch.evaluation =
         !epoch.fetches.empty() && (inMode || (updates && !updateOf(timeline, epoch, i)));
-    // One batch may be fetched to look at it.
+    // One batch may be fetched to see its shape.
     trains = trains || (!epoch.evaluation && epoch.fetches.size() > 1);
   }
   if (!trains)

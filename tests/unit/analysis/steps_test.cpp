@@ -136,8 +136,8 @@ TEST_CASE("from eval() to train() is evaluation where no update is known, unless
   CHECK(planned.count() == 20);
   CHECK(planned.timeline.epochs.at(1).evaluation);
   CHECK(Planned(mode + pass("3", 2, 2)).count() == 10);
-  const std::string looked = "1s fetch thread=1 loader=1 epoch=1 batch=0\n";
-  CHECK(Planned(looked + mode + pass("3", 2, 2)).count() == 10);
+  const std::string peeked = "1s fetch thread=1 loader=1 epoch=1 batch=0\n";
+  CHECK(Planned(peeked + mode + pass("3", 2, 2)).count() == 10);
 }
 
 TEST_CASE("one batch fetched between eval() and train() may be to train on") {

@@ -13,11 +13,11 @@
 #include <filesystem>
 #include <random>
 
+#include "recording/storage.h"
+#include "recording/writer.h"
 #include "sample_events.h"
 #include "temporary_directory.h"
 #include "tests/catch.h"
-#include "recording/storage.h"
-#include "recording/writer.h"
 
 namespace stallprof {
 namespace {
