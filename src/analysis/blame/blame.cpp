@@ -109,6 +109,7 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& timeline, const 
     if (!self_.making.empty() && fetch.end() <= self_.making.back().end) continue;  // within it
     self_.making.push_back(intervalOf(fetch));
     self_.blockedAndQueued += std::max(Nanos::zero(), fetch.data.duration - fetch.data.cpu);
+    ownCpu_ += std::max(Nanos::zero(), fetch.data.cpu);
   }
   pool(self_);
   if (!stacks_.cpuKnown) {
@@ -126,7 +127,9 @@ std::vector<Reader> Producers::readers() const {
     if (!w.span.empty()) all.push_back({trace_.thread(w.thread).process, w.span, w.seen.extract});
   };
   for (const Worker& worker : workers_) add(worker);
+  const std::size_t workers = all.size();
   add(self_);
+  if (all.size() > workers) all.back().making = ownCpu_;
   return all;
 }
 

@@ -81,7 +81,8 @@ class Producers {
   ProducerThreads threads_;
   std::map<std::uint32_t, std::int64_t> ahead_;  // loader -> batches that its workers may hold
   std::vector<Worker> workers_;
-  Worker self_;  // the trainer as its own producer
+  Worker self_;     // the trainer as its own producer
+  Nanos ownCpu_{};  // of its fetches
   double readCpu_ = 0;
   std::vector<Place> places_;  // by key and batch; of one recorded twice the later last
 };

@@ -303,6 +303,9 @@ TEST_CASE("without waits in reads, CPU in read calls is bounded by the calls and
   CHECK(share(0s) > 0.0519);  // 1000 x 20 us and 0.5 s of copying, of 10 s
   CHECK(share(0s) < 0.0521);
   CHECK(share(9s) > 0.39);  // all of the system time
+  // A process that trains, too, reads in its fetches: of their CPU.
+  CHECK(readCpuShare(trace, {{ProcessId{1}, {0s, 10s}, 9s, 5s}}) > 0.79);
+  CHECK(readCpuShare(trace, {{ProcessId{1}, {0s, 10s}, 9s, 2s}}) == 1);
   CHECK(readCpuShare(trace, {}) == 0);
   CHECK(readCpuShare(trace, {{ProcessId{9}, {0s, 10s}, 0s}}) == 0);
 }

@@ -57,7 +57,8 @@ double readCpuShare(const Trace& trace, const std::vector<Reader>& readers) {
     const auto all = [&](auto field) { return used(process, field, r.span.begin, r.span.end); };
     const auto inKernel = all(&ProcessUsage::system), minor = all(&ProcessUsage::minorFaults);
     if (!inKernel || !minor) continue;
-    cpu += all(&ProcessUsage::cpu).value_or(0) * 1e-9;
+    // What a process that trains reads, it reads in its fetches.
+    cpu += r.making > Nanos{} ? seconds(r.making) : all(&ProcessUsage::cpu).value_or(0) * 1e-9;
     system += *inKernel * 1e-9;
     faults += *minor;
     maximum += all(&ProcessUsage::readCalls).value_or(0) * kCallSeconds +

@@ -24,6 +24,7 @@ struct Reader {
   ProcessId process;
   Interval span;
   Nanos blocked{};
+  Nanos making{};  // its CPU in fetches, of a process that trains, too; 0: all of its CPU makes
 };
 
 // Rule `cpu.read_calls`: the share of the readers' CPU that was spent in read calls, where no stack
