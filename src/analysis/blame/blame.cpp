@@ -123,13 +123,12 @@ Producers::Producers(const Trace& trace, const TrainerTimeline& timeline, const 
 
 std::vector<Reader> Producers::readers() const {
   std::vector<Reader> all;
-  const auto add = [&](const Worker& w) {
-    if (!w.span.empty()) all.push_back({trace_.thread(w.thread).process, w.span, w.seen.extract});
+  const auto add = [&](const Worker& w, Nanos making) {
+    if (!w.span.empty())
+      all.push_back({trace_.thread(w.thread).process, w.span, w.seen.extract, making});
   };
-  for (const Worker& worker : workers_) add(worker);
-  const std::size_t workers = all.size();
-  add(self_);
-  if (all.size() > workers) all.back().making = ownCpu_;
+  for (const Worker& worker : workers_) add(worker, {});
+  add(self_, ownCpu_);
   return all;
 }
 

@@ -60,6 +60,21 @@ char isolatingOption(const std::vector<std::string>& words) {
   return 0;
 }
 
+// sitecustomize.py steps aside in these: "python3.13t", "python3.7". The name is that of the file,
+// behind all links.
+std::string whyOtherPython(std::string_view exe) {
+  constexpr std::string_view kName = "python3.";
+  constexpr int kOldest = 8;
+  std::string_view name = exe.substr(exe.rfind('/') + 1);
+  if (!name.starts_with(kName)) return {};
+  name.remove_prefix(kName.size());
+  const auto minor = parseNumber(name);
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  if (digits > 0 && name.substr(digits).starts_with('t'))
+    return "is free-threaded: the hook is made for a Python with its lock";
+  return minor && *minor < kOldest ? "is older than Python 3.8: it loads no hook" : "";
+}
+
 }  // namespace
 
 HookReach::HookReach(std::string root, const ProcessTree& tree)
@@ -87,25 +102,6 @@ std::string HookReach::whyNot(std::uint32_t pid) const {
   return readLink(there) == readLink(under(root_, events_)) ? std::string()
                                                             : "has a /proc of its own, or none";
 }
-
-namespace {
-
-// sitecustomize.py steps aside in these: "python3.13t", "python3.7". The name is that of the file,
-// behind all links.
-std::string whyOtherPython(std::string_view exe) {
-  constexpr std::string_view kName = "python3.";
-  constexpr int kOldest = 8;
-  std::string_view name = exe.substr(exe.rfind('/') + 1);
-  if (!name.starts_with(kName)) return {};
-  name.remove_prefix(kName.size());
-  const auto minor = parseNumber(name);
-  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  if (digits > 0 && name.substr(digits).starts_with('t'))
-    return "is free-threaded: the hook is made for a Python with its lock";
-  return minor && *minor < kOldest ? "is older than Python 3.8: it loads no hook" : "";
-}
-
-}  // namespace
 
 std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
   if (isNamed(process, "pypy")) return "is PyPy: the hook is made for CPython";

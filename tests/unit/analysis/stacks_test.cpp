@@ -316,6 +316,21 @@ TEST_CASE("the first sample of a thread stands for no time before the thread") {
   CHECK(near(seconds(first) / seconds(all), 1 / 6.0, 0.01));
 }
 
+TEST_CASE("a sample of a long run, of which not all are held, stands for the time to the last") {
+  Trace trace = test::traceOf(test::kTrainer + kFetchFrames +
+                              "1s stack_slice thread=1 stack=4\n7s stack_slice thread=1 stack=5\n"
+                              "60s stack_slice thread=1 stack=4\n");
+  const auto weights = [&] {
+    std::vector<Nanos> all;
+    eachSample(trace, trace.threads[0], Nanos{}, 100s,
+               [&](const Sample& sample) { all.push_back(sample.weight); });
+    return all;
+  };
+  CHECK(weights() == std::vector<Nanos>{1s, 1s, 1s});
+  trace.sampledEvery = 3s;
+  CHECK(weights() == std::vector<Nanos>{1s, 6s, 12s});
+}
+
 TEST_CASE("the first sample after a pause stands for the time since the pause, not for the pause") {
   // Logging seen once right after each pause of 40 ms, the backward pass nine times.
   const std::string job = test::kTrainer + kFetchFrames + "repeat 300 every 100ms\n" +

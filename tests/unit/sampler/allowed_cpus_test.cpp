@@ -100,3 +100,11 @@ TEST_CASE("the affinity of a live thread is what the kernel says") {
   CHECK(mask->count() == static_cast<std::size_t>(CPU_COUNT(&set)));
   CHECK(!affinityOf(1 << 30));
 }
+
+TEST_CASE("events are opened on the CPUs that are counted, and on those beyond that are allowed") {
+  CpuMask beyond;
+  for (const std::size_t cpu : {60U, 62U}) beyond.set(cpu);
+  CHECK(eventCpus(4, beyond) == std::vector<int>{0, 1, 2, 3, 60, 62});
+  CHECK(eventCpus(2, CpuMask()) == std::vector<int>{0, 1});
+  CHECK(eventCpus(-1, CpuMask()) == std::vector<int>{0});
+}
