@@ -12,6 +12,7 @@ import benchlib
 SECOND = 1_000_000_000
 CASES = ("slow_loader", "device_bound", "healthy", "launch_bound", "pageable_copy", "item_loop", "graphs", "profiled")
 COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "item_loop")  # never in windows
+TRACED = ("device_bound", "pageable_copy")  # torch.profiler's trace is kept, for scripts/verify_hta
 SIZES = ("2", "5", "20", "100")  # of the steps of trainings.py cost, in ms, about
 # What runs beside each other for its cost: alone; under recorder and hook; with CUPTI, of which nothing is recorded;
 # copies and waits all the time; with --gpu.

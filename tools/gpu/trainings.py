@@ -19,7 +19,8 @@ stallprof, but for `turns`: what they log is what its reports are compared with.
 
 The log is one JSON object: steps, seconds, wait and copy shares by the program's own clock. With --kernels
 it has the kernels of a step as torch.profiler counts them over a second at the end, and the device's time of a
-step between CUDA events. Without a GPU they run on the CPU, which shows that they run and nothing else."""
+step between CUDA events, and torch.profiler's trace is in --trace. Without a GPU they run on the CPU, which shows that
+they run and nothing else."""
 import argparse
 import ctypes
 import json
@@ -310,14 +311,17 @@ def union(intervals):
     return total
 
 
-def kernels(training, steps):
-    """Kernel, copy and busy time and launches of a step, by torch.profiler."""
-    from torch.profiler import ProfilerActivity, profile
+def kernels(training, steps, trace):
+    """Kernel, copy and busy time and launches of a step, by torch.profiler; its own Chrome trace in `trace`."""
+    from torch.profiler import ProfilerActivity, profile, record_function
     synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as result:
-        for _ in range(steps):
-            training.step()
+        for number in range(steps):
+            with record_function(f"ProfilerStep#{number}"):
+                training.step()
         synchronize()
+    if trace:
+        result.export_chrome_trace(trace)
     rows = [e for e in result.events() if e.device_type == torch.autograd.DeviceType.CUDA
             and not e.name.startswith(("ProfilerStep", "Optimizer.", "## Call CompiledFxGraph"))]
     kernel = [e for e in rows if not e.name.startswith(("Memcpy", "Memset"))]
@@ -347,6 +351,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--log", default="-")
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--trace")
     parser.add_argument("--meet")
     parser.add_argument("--place", default="0/1")
     options = parser.parse_args()
@@ -365,7 +370,7 @@ def main():
         log = training.run(options.seconds)
         if options.kernels and DEVICE.type == "cuda":
             log.update(between_events(training))
-            log.update(kernels(training, min(100, max(8, int(1000 / log["median_ms"])))))
+            log.update(kernels(training, min(100, max(8, int(1000 / log["median_ms"]))), options.trace))
     write(options.log, log)
     return 0
 
