@@ -15,8 +15,11 @@ COMPARED = ("slow_loader", "device_bound", "launch_bound", "pageable_copy", "ite
 TRACED = ("device_bound", "pageable_copy")  # torch.profiler's trace is kept, for scripts/verify_hta
 SIZES = ("2", "5", "20", "100")  # of the steps of trainings.py cost, in ms, about
 # What runs beside each other for its cost: alone; under recorder and hook; with CUPTI, of which nothing is recorded;
-# copies and waits all the time; with --gpu.
-VARIANTS = ("alone", "no_gpu", "attached", "copies", "gpu")
+# with --gpu, and with --gpu=windows.
+VARIANTS = ("alone", "no_gpu", "attached", "windows", "gpu")
+COLUMNS = {"no_gpu": "no GPU", "attached": "CUPTI alone", "copies": "copies and waits alone", "windows": "--gpu=windows",
+           "gpu": "--gpu"}  # copies: until fe7e54d3
+IN_WINDOWS = ("windows", "gpu")
 ENDINGS = ("exit", "os_exit", "sigkill", "sigterm", "exception", "fork", "spawn", "threads", "reset", "subprocess", "none")
 # What may stand first, by what the ablations gain and by what the program does. A step of many launches that the host
 # makes too slowly is launch_bound or small_ops, which are one cause, seen from the device and from the host.
@@ -222,10 +225,12 @@ def by_window(steps, windows):
     return recorded, beside
 
 
-def cost_lines(folder):
-    """Lines a step length: each turn of a variant against the turn alone of the same round."""
-    logs = {variant: load(folder / f"cost_{variant}.json") for variant in VARIANTS}
-    windows = windows_of(folder / "cost_gpu.stallprof") if logs["gpu"] else []
+def cost_table(folder):
+    """Head and lines, one a step length: each turn of a variant against the turn alone of the same round."""
+    logs = {variant: load(folder / f"cost_{variant}.json") for variant in ("alone", *COLUMNS)}
+    windows = {name: windows_of(folder / f"cost_{name}.stallprof") for name in IN_WINDOWS if logs[name]}
+    columns = [(variant, what) for variant in COLUMNS if logs[variant]
+               for what in (("recorded", "beside") if variant in IN_WINDOWS else ("",))]
     lines = []
     for size in SIZES:
         of = {variant: log[size] for variant, log in logs.items() if log and size in log}
@@ -233,15 +238,18 @@ def cost_lines(folder):
             continue
         turns = {variant: [(begin + SETTLE, end) for begin, end in log["turns"]] for variant, log in of.items()}
         alone = [mean_step(of["alone"], *turn) for turn in turns["alone"]]
-        cells = {variant: [mean_step(of[variant], *turn) / base for turn, base in zip(turns[variant], alone)]
-                 for variant in of if variant not in ("alone", "gpu")}
-        cells["recorded"], cells["beside"] = [], []
-        for turn, base in zip(turns.get("gpu", []), alone):
-            for what, times in zip(("recorded", "beside"), by_window(steps_in(of["gpu"], *turn), windows)):
-                cells[what] += [statistics.mean(times) / base] if len(times) >= FEW else []
-        lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | " + " | ".join(
-            ratio_cell(cells.get(name, [])) for name in (*VARIANTS[1:-1], "recorded", "beside")) + f" | {len(alone)} |")
-    return lines
+        cells = {column: [] for column in columns}
+        for variant in of.keys() & COLUMNS.keys():
+            for turn, base in zip(turns[variant], alone):
+                if variant not in IN_WINDOWS:
+                    cells[variant, ""].append(mean_step(of[variant], *turn) / base)
+                    continue
+                for what, times in zip(("recorded", "beside"), by_window(steps_in(of[variant], *turn), windows[variant])):
+                    cells[variant, what] += [statistics.mean(times) / base] if len(times) >= FEW else []
+        lines.append(f"| {size} ms | {statistics.median(alone):.2f} ms | " + " | ".join(map(ratio_cell, cells.values()))
+                     + f" | {len(alone)} |")
+    head = " | ".join(f"{COLUMNS[variant]}{', ' if what else ''}{what}" for variant, what in columns)
+    return f"| about | alone | {head} | rounds |", lines
 
 
 def ratio_cell(ratios):
@@ -287,19 +295,37 @@ def within_lines(folder):
         yield f"| {name} | {beside:.2f} ms, {len(times[1])} | {on:.2f} ms, {len(times[0])} | {on / beside - 1:+.1%} | {part:.0%} |"
 
 
+def cost_of_windows(log, windows):
+    """How much longer a run took than if all of its steps had been as those that no window touches, as a share; the
+    means of the steps in windows and beside; the windows' part of the time."""
+    first, last = log["begins"][0], log["begins"][-1]
+    recorded, beside = by_window(steps_in(log, first, last), windows)
+    if min(len(recorded), len(beside)) < FEW:
+        return None
+    usual = statistics.mean(beside)
+    return ((last - first) / 1e6 / (len(log["begins"]) - 1) / usual - 1, statistics.mean(recorded), usual,
+            overlap(windows, first, last) / (last - first))
+
+
 def long_lines(folder):
-    """A long run: its windows, what was lost, and what nvidia-smi says of the device's memory."""
+    """A long run: its windows, what they cost, what was lost, and what nvidia-smi says of the device's memory; and what
+    missed."""
     log, smi = load(folder / "long.json"), folder / "long.smi"
     if not log or not smi.exists():
-        return
+        return [], []
     rows = [row.split(", ") for row in smi.read_text().splitlines()[1:]]
     memory = [float(row[4]) for row in rows if len(row) == 12 and row[4].replace(".", "").isdigit()][2:]
     text = dump_of(folder / "long.stallprof")
     lost = sum(int(count) for count in re.findall(r" loss kind=device_\w+ count=(\d+)", text))
-    tenth = max(1, len(memory) // 10)
-    yield (f"{log['seconds']:.0f} s, {log['steps']} steps, {len(windows_of(folder / 'long.stallprof'))} windows; records "
-           f"lost: {lost}. Device memory in use: {statistics.median(memory[:tenth]):,.0f} MiB in the first tenth, "
-           f"{statistics.median(memory[-tenth:]):,.0f} in the last, {max(memory):,.0f} at most.")
+    tenth, windows = max(1, len(memory) // 10), windows_of(folder / "long.stallprof")
+    cost = cost_of_windows(log, windows)
+    lines = [f"{log['seconds']:.0f} s, {log['steps']} steps, {len(windows)} windows; records lost: {lost}. Device memory in "
+             f"use: {statistics.median(memory[:tenth]):,.0f} MiB in the first tenth, "
+             f"{statistics.median(memory[-tenth:]):,.0f} in the last, {max(memory):,.0f} at most."]
+    if cost:
+        lines.append("A step took {1:.2f} ms in windows, {2:.2f} beside (means); windows were {3:.1%} of the time. The run "
+                     "took {0:.2%} longer\nthan with all steps as those beside; bound: {4:.0%}.".format(*cost, COST - 1))
+    return lines, [f"cost of windows in the long run: {cost[0]:.2%}"] if cost and cost[0] > COST - 1 else []
 
 
 def gauge_lines(folder, name="healthy"):
@@ -342,9 +368,10 @@ def write(folder, name):
     cases, missed = case_lines(folder)
     turns, costly_turns = turn_lines(folder)
     jax, jax_missed = jax_lines(folder)
+    long, long_missed = long_lines(folder)
     failed = [f"{run['name']}: ended with {run['status']} after {run['seconds']:.0f} s" for run in runs
               if run["status"] != 0 and not run["name"].startswith("ending_")]
-    missed += jax_missed + costly_turns + failed
+    missed += jax_missed + costly_turns + long_missed + failed
     benchlib.write_page(name, f"""# Trainings on a real GPU
 Written by `scripts/validate_gpu --page` on {datetime.date.today()}; measured at commit {about['commit']}, read at commit
 {benchlib.commit()}. Device: {found['Product Name']}, driver {found['Driver Version']}, CUDA {torch.get('cuda')}, PyTorch
@@ -365,14 +392,13 @@ step between CUDA events with an idle device before it.""",
                 "younger than the last flush, a second at most: what ends\nwithout handlers loses it, and says nothing of it.",
                 "| end | launched | counted | reported as lost |", ending_lines(folder))
         + table("Cost", """A step against one alone, of processes at one time of which each is at work for 2 s, then the next. Under recorder and
-hook; with CUPTI there and nothing recorded; with copies and waits recorded; with `--gpu`, steps that were recorded and
-steps beside. Medians of the rounds, and 95 % intervals.""",
-                "| about | alone | no GPU | CUPTI alone | copies | recorded | beside | rounds |", cost_lines(folder))
+hook; with CUPTI there and nothing recorded; with tracing steps that were recorded, and steps beside. Medians of the
+rounds, and 95 % intervals.""", *cost_table(folder))
         + table("Cost within one run", f"CUPTI is taken from the agent for 2.5 s after each 5 s: means of intervals with it "
                 f"against those beside; bound from\n5 ms on: {COST:.2f}.", "| about | without | ratio | intervals |", turns)
         + table("Steps in windows and beside", "Medians and numbers of steps; the last column is the windows' part of the time.",
                 "| training | beside | recorded | more | windows |", within_lines(folder))
-        + table("A long run in windows", "", "", long_lines(folder))
+        + table("A long run in windows", "", "", long)
         + table("NVML beside nvidia-smi", "Medians, ranges and numbers of readings of one run while the device was at work.",
                 "| figure | ours | nvidia-smi |", gauge_lines(folder))
         + "\n## What missed\n" + ("\n".join(f"- {miss}" for miss in missed) or "Nothing.") + "\n"

@@ -66,8 +66,26 @@ void readWanted() {
   const char* on = getenv("STALLPROF_AGENT_ON");
   agent.wanted = on != nullptr ? static_cast<std::uint32_t>(atoi(on)) & kAll : kAll;
   // Switched off and still there CUPTI costs nearly as much (reports/gpu_cost.md).
-  const bool leaves = agent.cupti.finalize != nullptr && agent.cupti.driverGetVersion != nullptr;
-  agent.continuous = !leaves || (on != nullptr && (atoi(on) & 8) != 0);
+  agent.leaves = agent.cupti.finalize != nullptr && agent.cupti.driverGetVersion != nullptr;
+  agent.continuous = !agent.leaves || (on != nullptr && (atoi(on) & 8) != 0);
+}
+
+// CUPTI comes at once, as it may not beside other threads that use CUDA, and costs nothing until
+// something is recorded (reports/gpu_cost.md). Which threads do, its callbacks say.
+void startWaiting() {
+  if (!agent.leaves) {
+    agent.off = true;
+    return publishWhy(STALLPROF_AGENT_REFUSED, 0,
+                      "CUPTI before 12.6 cannot leave between windows: run --gpu records all");
+  }
+  agent.waits = true;
+  publishOn(*agent.memory.area, 0);
+  if (!attach(0)) return;
+  publishWhy(
+      STALLPROF_AGENT_TRACING, 0,
+      "no window: one begins at an update of a PyTorch model on one device, without a process "
+      "group, CUDA graphs or other threads that use CUDA; run --gpu records the rest");
+  turnDue() = 1;
 }
 
 void start() {
@@ -85,7 +103,11 @@ void start() {
   }
   readWanted();
   atexit(atExit);  // even if refused: it may be had later
-  attach(agent.wanted);
+  const bool whole = agent.memory.header->in_windows == 0 || (agent.continuous && agent.leaves);
+  if (whole)
+    attach(agent.wanted);
+  else
+    startWaiting();
 }
 
 }  // namespace
@@ -103,6 +125,7 @@ bool releaseCupti() {
 // runs yet.
 bool retakeCupti() {
   if (agent.memory.area == nullptr || agent.off || (agent.kept && !agent.attached)) return false;
+  if (agent.waits) return false;  // torch's profiler stays subscribed: no window would end
   startCaller();
   return ask(Order::kRetake, 5 * kOneSecond);
 }
@@ -111,16 +134,29 @@ bool retakeCupti() {
 // stays as it is.
 bool keepAsItIs() {
   if (agent.memory.area == nullptr || agent.off) return false;
-  if (!agent.kept.exchange(true) && agent.paused)
+  if (!agent.kept.exchange(true) && (agent.paused || agent.waits))
     publishWhy(STALLPROF_AGENT_YIELDED, 0,
-               "the program captured CUDA graphs between two windows: CUPTI stays away");
+               "the program captured CUDA graphs outside of a window: there is none from then on");
   turnDue() = 0;
   return agent.attached;
+}
+
+// Until then a program compiles and captures its graphs.
+bool isWarm() {
+  constexpr std::uint32_t kUpdates = 20;
+  constexpr std::uint64_t kTime = 5 * kOneSecond;
+  static std::atomic<std::uint32_t> updates;
+  static std::atomic<std::uint64_t> first;
+  std::uint64_t none = 0;
+  const std::uint64_t now = monotonicNs();
+  first.compare_exchange_strong(none, now);
+  return updates.fetch_add(1) >= kUpdates && now - first >= kTime;
 }
 
 // Where it cannot be done now, the next tick asks for it again.
 bool turnWindow() {
   if (agent.memory.area == nullptr || agent.off || turnDue() == 0) return false;
+  if (agent.waits && !isWarm()) return false;
   const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
   const std::uint32_t turner = innerThreadId();
   agent.turner = turner;

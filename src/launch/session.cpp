@@ -158,20 +158,20 @@ int Session::unrecorded(const std::string& why) {
 
 // A tool the user has asked for comes first: CUPTI serves one in a process.
 void Session::planAgent(RecorderPlan& plan) {
-  if (!options_.gpu && ::access("/dev/nvidiactl", F_OK) == 0)
+  const bool gpu = options_.gpu != GpuTracing::kOff;
+  if (!gpu && ::access("/dev/nvidiactl", F_OK) == 0)
     plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
-  if (!options_.gpu && !options_.nvtx) return;
-  if (options_.gpu) plan.noAgent = foreignInjection(environment_, kCudaVariable);
-  if (options_.gpu && !plan.noAgent.empty())
-    plan.noAgent += ": left as it is, GPU work is not traced";
+  if (!gpu && !options_.nvtx) return;
+  if (gpu) plan.noAgent = foreignInjection(environment_, kCudaVariable);
+  if (gpu && !plan.noAgent.empty()) plan.noAgent += ": left as it is, GPU work is not traced";
   plan.noNvtx = foreignInjection(environment_, kNvtxVariable);
   if (!plan.noNvtx.empty()) plan.noNvtx += ": left as it is, NVTX ranges are not seen";
   auto agent = findAgent();
   if (!agent.ok()) {
-    (options_.gpu ? plan.noAgent : plan.noNvtx) = agent.error().message;
+    (gpu ? plan.noAgent : plan.noNvtx) = agent.error().message;
     return;
   }
-  plan.agent = options_.gpu;
+  plan.agent = gpu;
   injection_.agent = std::move(agent).value();
   plan.keepActivity = valueOf(environment_, kKeepActivityVariable);
 }

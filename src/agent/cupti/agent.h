@@ -21,7 +21,9 @@ struct Agent {
   std::atomic<bool> paused;           // not attached, between two windows
   std::atomic<std::uint32_t> on;      // STALLPROF_ON_..., as enabled
   std::uint32_t wanted;               // the most of it that the user wants
+  bool leaves;                        // CUPTI can leave the process
   bool continuous;                    // no windows, whatever it costs
+  std::atomic<bool> waits;            // for the first window, before which nothing is recorded
   std::atomic<bool> kept;             // the program has CUDA graphs: nothing is switched any more
   std::atomic<std::uint32_t> turner;  // which thread asks for a window to begin or end: its inner
                                       // number

@@ -5,9 +5,9 @@
 
 namespace stallprof::agent {
 
-// Which threads of the program call CUDA, by the records of their calls since a window began: CUPTI
-// corrupts a process that it leaves, or in which it is switched off, while another thread is within
-// CUDA (13.0.85 on an H200).
+// Which threads of the program call CUDA, by the records of their calls since a window began, and
+// before the first by callbacks of copies and waits: CUPTI corrupts a process that it leaves, or in
+// which it is switched off, while another thread is within CUDA (13.0.85 on an H200).
 
 // On any thread. Threads by their inner numbers.
 void noteCaller(std::uint32_t thread);

@@ -107,7 +107,8 @@ void outliveRecorder() {
     publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
   agent.paused = false;
-  turnDue() = agent.attached && !cannotLeave() && !agent.kept && !agent.continuous ? 1 : 0;
+  const bool leaves = agent.attached && !agent.waits && !cannotLeave();
+  turnDue() = leaves && !agent.kept && !agent.continuous ? 1 : 0;
 }
 
 // What is unfinished gets no record then: nothing counts as traced until the next tick.
@@ -149,6 +150,9 @@ void turn() {
     health = Health();
     forgetCallers();
     attach(agent.wanted);
+  } else if (agent.waits) {
+    agent.waits = false;
+    if (agent.attached) record(agent.wanted);
   } else if (agent.attached && agent.subscriber != nullptr) {
     flush(0);  // what others called since the last
     if (agent.off || othersCall(agent.turner)) return;

@@ -4,6 +4,7 @@
 #include "agent/cupti/agent.h"
 #include "agent/cupti/buffers.h"
 #include "agent/cupti/caller.h"
+#include "agent/cupti/callers.h"
 #include "agent/cupti/calls.h"
 #include "agent/process/system.h"
 
@@ -101,6 +102,7 @@ void onCallback(void*, std::uint32_t domain, std::uint32_t id, const void* data)
   if (domain == kDomainResource && id == kResourceContextCreated) startCaller();
   if (domain != kDomainRuntime || static_cast<const CallbackData*>(data)->site == 0) return;
   if (id == kRuntimeDeviceReset) return flushSoon();
+  if (agent.waits.load(std::memory_order_relaxed)) noteCaller(innerThreadId());
   if (agent.on.load(std::memory_order_relaxed) != 0)
     agent.heard.fetch_add(1, std::memory_order_relaxed);
 }
@@ -204,10 +206,14 @@ bool attach(std::uint32_t on) {
   if (agent.subscriber != nullptr) enableCallbacks();
   setKinds(kAlways, true);
   if (again) pairClocks();  // the last is old, and another tool may have set another clock
+  record(on);
+  return true;
+}
+
+void record(std::uint32_t on) {
   switchTo(on);
   publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error,
              noKernels == kCuptiSuccess ? "" : "CUPTI does not record kernels here");
-  return true;
 }
 
 namespace {

@@ -12,6 +12,9 @@ namespace stallprof::agent {
 // False: refused, and the area says why.
 bool attach(std::uint32_t on);
 
+// Switches to `on` and says that it traces: the first window of one that attached with nothing on.
+void record(std::uint32_t on);
+
 // Flushes, disables everything and unsubscribes, so that another tool can have CUPTI. The buffers
 // stay: CUPTI may still return some.
 void detach();

@@ -143,7 +143,7 @@ std::string Recorder::prepareActivity() {
   if (!plan_.noAgent.empty()) source("gpu", Coverage::kAbsent, plan_.noAgent);
   if (!plan_.noNvtx.empty()) source("nvtx", Coverage::kAbsent, plan_.noNvtx);
   if (!plan_.agent) return {};
-  auto memory = ActivityMemory::create();
+  auto memory = ActivityMemory::create(plan_.options.gpu == GpuTracing::kWindows);
   if (!memory.ok()) {
     source("gpu", Coverage::kAbsent, "no activity memory: " + memory.error().message);
     return {};

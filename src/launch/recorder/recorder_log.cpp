@@ -37,11 +37,13 @@ void RecorderLog::writeStart(const RecorderPlan& plan) {
   char budget[32];
   std::snprintf(budget, sizeof budget, ", budget %.4g %%", options.budget);
   text = "options: " + std::to_string(options.hz) + " Hz" + budget;
-  const std::pair<const char*, bool> switches[] = {{"python", options.python},
-                                                   {"native", options.native},
-                                                   {"counters", options.counters},
-                                                   {"gpu", options.gpu},
-                                                   {"nvtx", options.nvtx}};
+  const std::pair<const char*, bool> switches[] = {
+      {"python", options.python},
+      {"native", options.native},
+      {"counters", options.counters},
+      {"gpu", options.gpu == GpuTracing::kWhole},
+      {"gpu windows", options.gpu == GpuTracing::kWindows},
+      {"nvtx", options.nvtx}};
   for (const auto& [name, value] : switches)
     text.append(", ").append(name).append(" ").append(onOff(value));
   log_.write(LogLevel::kInfo, text);

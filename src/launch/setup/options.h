@@ -12,6 +12,13 @@
 
 namespace stallprof {
 
+// Where the GPU agent is put, and when it records.
+enum class GpuTracing {
+  kOff,
+  kWindows,  // into processes that use CUDA: only in windows, which only some programs can have
+  kWhole     // from their start on; in windows where it costs too much and they can be had
+};
+
 // What `stallprof run` or `stallprof attach` was asked for. The command line has checked every
 // value; the same object goes to the recorder and to the samplers, which check none again.
 struct LaunchOptions {
@@ -28,10 +35,10 @@ struct LaunchOptions {
   bool python = true;                // read Python stacks; run: put the hook in
   bool native = true;                // sample native code, where perf events are permitted
   bool counters = false;             // count the CPUs' own events
-  bool gpu = false;                  // put the GPU agent into processes that use CUDA
-  bool nvtx = false;                 // and into those that use NVTX, with `gpu` or without
-  std::string price;                 // per hour, as written; empty: not given
-  std::string rules;                 // a file of phase rules for the reports; empty: none
+  GpuTracing gpu = GpuTracing::kOff;
+  bool nvtx = false;      // put the agent into processes that use NVTX, with `gpu` or without
+  std::string price;      // per hour, as written; empty: not given
+  std::string rules;      // a file of phase rules for the reports; empty: none
   std::string name;       // a pattern for the recording's name (recording_name.h); `output` wins
   Nanos progressEvery{};  // between two lines of progress on stderr; 0: none
   LogLevel logLevel = LogLevel::kInfo;

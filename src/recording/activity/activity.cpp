@@ -280,7 +280,7 @@ void SharedMemory::free(std::size_t index) {
 
 }  // namespace
 
-Result<std::unique_ptr<ActivityMemory>> ActivityMemory::create() {
+Result<std::unique_ptr<ActivityMemory>> ActivityMemory::create(bool inWindows) {
   Result<SealedMemory> made =
       makeSealedMemory("stallprof-activity", "the activity memory", STALLPROF_ACTIVITY_BYTES,
                        sizeof(stallprof_activity_header));
@@ -289,6 +289,7 @@ Result<std::unique_ptr<ActivityMemory>> ActivityMemory::create() {
   auto* header = static_cast<stallprof_activity_header*>(memory.begin);
   header->version = STALLPROF_ACTIVITY_VERSION;
   header->areas = STALLPROF_ACTIVITY_AREAS;
+  header->in_windows = inWindows ? 1 : 0;
   storeShared(header->magic, static_cast<std::uint64_t>(STALLPROF_ACTIVITY_MAGIC));
   return std::unique_ptr<ActivityMemory>(new SharedMemory(std::move(memory.fd), header));
 }

@@ -15,7 +15,8 @@ namespace stallprof {
 // job uses a GPU; holds no page of the buffers in its own memory. One thread.
 class ActivityMemory {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<ActivityMemory>> create();
+  // `inWindows`: agents record nothing but in windows, and nothing where none can begin.
+  [[nodiscard]] static Result<std::unique_ptr<ActivityMemory>> create(bool inWindows = false);
   virtual ~ActivityMemory() = default;
 
   // For the job's environment: "/proc/PID/fd/N" with `recorderPid`, the process that holds it.

@@ -48,7 +48,7 @@ void ActivityProcess::control(const AreaControl& area, const Sink& sink) {
   if (takeLosses(area, sink)) switches_.lose(emittedTo_, sink.now.count());
   area_ = area;
   takeState(area);
-  // The first is within cuInit: nothing was launched before.
+  // The first is within cuInit, nothing launched before, or at a turn, the device synchronized.
   if (const std::int64_t since = switches_.kernelsSince(); since > onset_.switched)
     onset_ = {since, onset_.switched != 0};
   const bool traced = recordsKernels() && area_.state == STALLPROF_AGENT_TRACING;

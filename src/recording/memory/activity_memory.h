@@ -96,7 +96,8 @@ struct stallprof_activity_header { /* one page */
   uint32_t areas;
   uint32_t closed;      /* set by the recorder at its end: agents stop tracing */
   uint32_t turned_away; /* processes that found no free area; counted by the agents */
-  uint8_t reserved[4096 - 24];
+  uint32_t in_windows;  /* not 0: nothing is recorded but in windows, not even the start */
+  uint8_t reserved[4096 - 28];
 };
 
 struct stallprof_activity_area {

@@ -33,7 +33,7 @@ using Header = stallprof_activity_header;
 using AreaMemory = stallprof_activity_area;
 
 std::string outFolder;
-bool hold = false, stall = false;
+bool hold = false, stall = false, inWindows = false;
 
 struct Seen {
   std::map<std::uint32_t, std::uint64_t> kinds;
@@ -222,11 +222,14 @@ int main(int argc, char** argv) {
       hold = true;
     else if (std::strcmp(argv[i], "--stall") == 0)
       stall = true;
+    else if (std::strcmp(argv[i], "--in-windows") == 0)
+      inWindows = true;
     else if (std::strcmp(argv[i], "--close-after") == 0)
       closeAfter = std::chrono::milliseconds(std::atol(argv[++i]));
   }
   if (i + 1 >= argc) return 125;
   const Memory memory = makeMemory();
+  memory.header->in_windows = inWindows ? 1 : 0;
   const pid_t child = startCommand(argv + i + 1, memory.path, agent);
   std::vector<Seen> seen(STALLPROF_ACTIVITY_AREAS);
   int status = 0;

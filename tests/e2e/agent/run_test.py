@@ -148,6 +148,15 @@ class UnderStallprof(unittest.TestCase):
                 report = reported([NVTX_TRAINER, '250'], '--nvtx', **nvml)
                 self.assertEqual(report['coverage']['tier']['gpu'], 'nvtx')
 
+    def test_of_a_program_that_can_have_no_windows_it_says_so_where_nothing_else_was_asked_for(self):
+        coverage = reported(JOB + ['launches=1000', 'sleep=1500'], '--gpu=windows')['coverage']
+        source = next(s for s in coverage['sources'] if s['name'] == 'gpu')
+        self.assertEqual(source['state'], 'partial')
+        self.assertIn('no window: one begins at an update of a PyTorch model', source['why'])
+        refused = subprocess.run([BUILD + '/bin/stallprof', 'run', '--gpu=always', '--', 'true'], capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 125)
+        self.assertIn("--gpu takes nothing or windows, not 'always'", refused.stderr)
+
     @unittest.skipUnless(os.path.exists(NVTX_JOB), 'built without the NVTX headers')
     def test_ranges_of_nvtx_are_in_the_recording(self):
         status, _, events = recorded([NVTX_JOB])

@@ -137,6 +137,54 @@ class Turns(unittest.TestCase):
         self.assertIn('tool=0', run.stdout)
 
 
+class InWindowsAlone(unittest.TestCase):
+    """As run --gpu=windows: nothing is recorded until the training is warm, and then as in Turns."""
+
+    def run_job(self, *words, **options):
+        run = Run(*words, slow='--in-windows', on='7', **options)
+        self.assertEqual((run.status, run.stderr), (0, ''))
+        return run, [on for _, on in run.area['switches']]
+
+    def test_the_first_window_begins_at_a_step_once_the_training_is_warm(self):
+        run, on = self.run_job('launches=1000', 'copies=20', 'steps=9')
+        self.assertEqual(on[:3], [0, 7, 0])
+        self.assertGreater(run.area['switches'][1][0] - run.area['switches'][0][0], 5e9)
+        self.assertEqual((run.area['state'], run.area['why']), (ENDED, ''))
+        self.assertGreater(run.count(KERNEL), 1000)
+        self.assertLess(run.count(KERNEL) / run.launched, 0.5)
+
+    def test_where_nothing_reports_steps_nothing_is_recorded_and_it_says_why(self):
+        run, on = self.run_job('threads=2', 'rate=25000', 'seconds=3')
+        self.assertEqual((on, run.count(KERNEL), run.area['state']), ([0], 0, ENDED))
+        self.assertIn('no window: one begins', run.area['why'])
+
+    def test_where_another_thread_has_copied_there_is_no_window(self):
+        run, on = self.run_job('beside', 'steps=7')
+        self.assertEqual((on, run.count(KERNEL)), ([0], 0))
+
+    def test_once_a_graph_is_captured_there_is_no_window(self):
+        run, on = self.run_job('steps=1', 'keep', 'steps=6')
+        self.assertEqual((on, run.count(KERNEL), run.area['state']), ([0], 0, YIELDED))
+        self.assertIn('captured CUDA graphs', run.area['why'])
+
+    def test_released_to_another_tool_cupti_does_not_come_back(self):
+        run, on = self.run_job('steps=0.1', 'release', 'tool', 'tool-ends', 'retake', 'steps=6')
+        self.assertIn('tool=0', run.stdout)
+        self.assertIn('stallprof_agent_retake=0', run.stdout)
+        self.assertEqual((on, run.count(KERNEL), run.area['state']), ([0], 0, YIELDED))
+
+    def test_a_cupti_that_cannot_leave_is_left_alone(self):
+        run, on = self.run_job('launches=100', 'tool', version='12.4')
+        self.assertIn('tool=0', run.stdout)
+        self.assertEqual((on, run.count(KERNEL)), ([], 0))
+        self.assertIn('before 12.6', run.area['why'])
+
+    def test_where_the_recorder_ends_first_nothing_leaves(self):
+        run, on = self.run_job('steps=0.1', 'sleep=2000', 'steps=6', 'tool', close_after=500)
+        self.assertEqual((on, run.area['state']), ([0], ENDED))
+        self.assertIn('tool=39', run.stdout)
+
+
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which('unshare'), 'needs root to unshare')
 class PidNamespaces(unittest.TestCase):
     """A job in a pid namespace below that of its /proc, where it has other numbers than CUPTI knows."""
