@@ -21,7 +21,7 @@ namespace stallprof {
 namespace {
 
 // The trainer thread as pieces, in the order of evidence of README.md.
-Timeline drawTimeline(const TrainerTimeline& timeline, const StepPlan& plan) {
+Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const StepPlan& plan) {
   std::vector<Piece> base, evaluation;
   std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
   const auto compute = [&](const Interval& step) {
@@ -48,7 +48,10 @@ Timeline drawTimeline(const TrainerTimeline& timeline, const StepPlan& plan) {
     base.push_back({intervalOf(timeline.fetches[i]), Piece::Kind::kFetch, Phase::kUnknown, i});
   for (const Timed<PhaseSpan>* span : timeline.spans)
     if (const auto source = static_cast<std::size_t>(span->data.source); source < spans.size())
-      spans[source].push_back({intervalOf(span), Piece::Kind::kPhase, span->data.phase, 0,
+      spans[source].push_back({{span->at, endOf(trace, timeline, *span)},
+                               Piece::Kind::kPhase,
+                               span->data.phase,
+                               0,
                                span->data.source != SpanSource::kHook});
   const auto of = [&](SpanSource source) { return spans[static_cast<std::size_t>(source)]; };
   Timeline known = overlay(flatten(base), keepOuter(evaluation));
@@ -130,6 +133,14 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& timelin
     steps.push_back(step);
   }
   return steps;
+}
+
+Intervals evaluations(const Trace& trace, const TrainerTimeline& timeline, Nanos end) {
+  Intervals found;
+  for (const Timed<PhaseSpan>* span : timeline.spans)
+    if (span->at >= timeline.before.until && span->at < end && isEvaluation(trace, span->data))
+      found.push_back({span->at, endOf(trace, timeline, *span)});
+  return found;
 }
 
 // Those whose steps count in this part, and those that took its time. An evaluation is of the part
@@ -290,7 +301,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   const TrainerIdentity who = timeline.who;
   timeline.before = before;
   StepPlan plan = planSteps(trace, timeline);
-  const Timeline pieces = drawTimeline(timeline, plan);
+  const Timeline pieces = drawTimeline(trace, timeline, plan);
   keepPart(timeline, end, plan);
   TrainerFacts facts;
   const DeviceTimeline devices = readDevices(trace, who);
@@ -328,6 +339,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.cpu = seen.run;
   facts.starved = seen.queued;
   facts.works = makeWorks(plan, timeline, producers);
+  facts.evaluations = evaluations(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
   facts.workers = findWorkers(trace, timeline);

@@ -192,6 +192,7 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
   append(all.works, std::move(part.works));
   all.slowSamples.add(part.slowSamples);
   joinEpochs(all.epochs, std::move(part.epochs));
+  append(all.evaluations, std::move(part.evaluations));
   joinBy(
       all.workers, std::move(part.workers), [](const WorkerFacts& w) { return w.process; },
       [](WorkerFacts&, const WorkerFacts&) {});  // measured by measureCounters

@@ -181,6 +181,7 @@ struct TrainerFacts {
   std::vector<BatchWork> works;      // batches of counted steps, by delivery
   SlowSampleFacts slowSamples;
   std::vector<Epoch> epochs;  // training epochs, and evaluation ones marked so
+  Intervals evaluations;      // by what the program called or announced (isEvaluation)
   std::vector<WorkerFacts> workers;
   std::uint64_t optimizerSteps = 0;
   double readCpuShare = 0;  // of the producers' CPU, by rule cpu.read_calls; 0 where stacks show it

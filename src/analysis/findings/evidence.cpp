@@ -77,7 +77,7 @@ double checkpointSeconds(const Trace& trace, const TrainerFacts& t) {
 
 // A save among it is none.
 double evaluationSeconds(const Trace& trace, const TrainerFacts& t) {
-  Intervals all = evaluationsOf(trace, t.thread);
+  Intervals all = t.evaluations;
   for (const Epoch& p : t.epochs)
     if (p.evaluation) all.push_back({p.begin, p.end});
   all = joined(std::move(all));

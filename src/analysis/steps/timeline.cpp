@@ -249,6 +249,21 @@ Intervals evaluationsOf(const Trace& trace, ThreadId thread) {
 
 Intervals savesOf(const Trace& trace, ThreadId thread) { return spansOf(trace, thread, isSave); }
 
+Nanos endOf(const Trace& trace, const TrainerTimeline& timeline, const Timed<PhaseSpan>& span) {
+  if (span.data.source != SpanSource::kHook || trace.text(span.data.name) != kEvaluationSpan)
+    return span.end();
+  const auto& fetches = timeline.fetches;
+  auto fetch = std::partition_point(fetches.begin(), fetches.end(),
+                                    [&](const auto* f) { return f->at < span.at; });
+  for (; fetch != fetches.end() && (*fetch)->at < span.end(); ++fetch) {
+    const EpochSpan& epoch =
+        timeline.epochs[timeline.epochOf[static_cast<std::size_t>(fetch - fetches.begin())]];
+    if (epoch.evaluation || epoch.end <= span.end()) continue;
+    return epoch.iterator >= span.at && !timeline.madeAhead(epoch) ? epoch.iterator : (*fetch)->at;
+  }
+  return span.end();
+}
+
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {
   TrainerTimeline timeline;
   timeline.who = who;

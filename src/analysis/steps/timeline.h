@@ -96,6 +96,10 @@ inline constexpr std::string_view kEvaluationSpan = "evaluation";
 // train() comes, and one save may hold another.
 [[nodiscard]] Intervals evaluationsOf(const Trace& trace, ThreadId thread);
 [[nodiscard]] Intervals savesOf(const Trace& trace, ThreadId thread);
+// The end of a span of the trainer's thread. One from eval() to train() ends where training fetches
+// again, or makes its iterator: its step may call train(). Once planSteps() has marked epochs.
+[[nodiscard]] Nanos endOf(const Trace& trace, const TrainerTimeline& timeline,
+                          const Timed<PhaseSpan>& span);
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 

@@ -80,3 +80,36 @@ TEST_CASE("another span of the hook's is a checkpoint, not evaluation") {
   CHECK(test::find(a, "periodic.evaluation") == nullptr);
   CHECK(test::find(a, "periodic.checkpoint") != nullptr);
 }
+
+TEST_CASE("an evaluation ends where training fetches again, though its step calls train() late") {
+  // of each 4 s: 20 steps of 50 ms, a validation of 1 s in 10 batches, workers that start for 2 s.
+  const auto text = [](bool late) {
+    std::string events = test::kTrainer;
+    for (int i = 0; i < 4; ++i) {
+      const int at = 1000 + 4000 * i;
+      const std::string training = std::to_string(2 * i + 1), checking = std::to_string(2 * i + 2);
+      const auto ms = [&](int after) { return std::to_string(at + after) + "ms "; };
+      events += ms(0) + "iterator thread=1 loader=1 epoch=" + training + " duration=1950ms\n" +
+                "repeat 20 every 50ms\n" + ms(1950) + "fetch thread=1 loader=1 epoch=" + training +
+                " duration=10ms batch=0+1*i\n" + ms(1975) +
+                "optimizer thread=1 duration=5ms optimizer=1\nend\nrepeat 10 every 100ms\n" +
+                ms(2960) + "fetch thread=1 loader=2 epoch=" + checking +
+                " duration=50ms batch=0+1*i\nend\n" + ms(2960) +
+                "span thread=1 duration=" + (late ? "3010" : "1040") +
+                "ms phase=periodic source=hook name=\"evaluation\"\n";
+    }
+    return events;
+  };
+  const Analysis late = analyze(test::traceOf(text(true))),
+                 soon = analyze(test::traceOf(text(false)));
+  REQUIRE(late.breakdown.phase);
+  REQUIRE(soon.breakdown.phase);
+  CHECK(soon.breakdown.phase->load > 0.3);
+  CHECK(std::abs(late.breakdown.phase->load - soon.breakdown.phase->load) < 0.001);
+  CHECK(std::abs(late.breakdown.phase->periodic - soon.breakdown.phase->periodic) < 0.001);
+  const Finding *of = test::find(late, "periodic.evaluation"),
+                *same = test::find(soon, "periodic.evaluation");
+  REQUIRE(of);
+  REQUIRE(same);
+  CHECK(std::abs(of->shareRatio - same->shareRatio) < 0.001);
+}
