@@ -30,10 +30,10 @@ TURN_STEPS = 8
 STARTS = 90          # seconds until the end of the warm-up, at most
 WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
-COPIES = 3           # processes of each variant
-ROUNDS = (9, 18)     # at least, at most, of those that count
+COPIES = 5           # processes of each variant
+ROUNDS = (10, 30)    # at least, at most, of those that count
 STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
-MOST_ROUNDS = 48     # counted or not
+MOST_ROUNDS = 60     # counted or not
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
 DRAWS = 400
 

@@ -24,7 +24,7 @@ def options():
     parser.add_argument("--severity", type=int, choices=(1, 2, 3), default=2)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[], type=setting, help="of the DataLoader: NAME=VALUE")
-    parser.add_argument("--seconds", type=float, default=6, help="of training: a hundred steps and more after the warm-up")
+    parser.add_argument("--seconds", type=float, default=15, help="of training: hundreds of steps after the warm-up, and of samples")
     parser.add_argument("--steps-to", metavar="FILE", help="append there when each step begins: monotonic time, 8 bytes")
     return parser.parse_args()
 
