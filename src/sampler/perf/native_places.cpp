@@ -2,6 +2,7 @@
 #include "sampler/perf/native_places.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "machine_code/code_places.h"
@@ -52,10 +53,15 @@ void NativePlaces::add(ThreadId thread, StackId stack, const NativeMaps::Place& 
           place.function.value, caller.file.value, caller.build.value, place.offset / kNeighbours,
           caller.offset};
   std::uint64_t offset = place.offset;
-  // A few rows more than kMaxRows: one for each file and frame at most.
-  if (rows_.size() >= kMaxRows && !rows_.contains(key)) {
-    key.block = key.caller = offset = 0;
-    key.callerFile = key.callerBuild = 0;
+  if (!hasRoom(kMaxRows, key)) {
+    constexpr std::uint64_t kIsCoarse = std::uint64_t{1} << 63;  // no block of kNeighbours
+    key.block = kIsCoarse | place.offset / kCoarse;
+    key.caller = key.callerFile = key.callerBuild = 0;
+  }
+  // A few rows more: one for each file and frame at most.
+  if (!hasRoom(2 * kMaxRows, key)) {
+    key.block = offset = 0;
+    ++withoutPlace_;
   }
   Row& row = rows_[key];
   if (row.samples++ == 0) row.offset = offset;
@@ -79,6 +85,8 @@ void NativePlaces::flush(Nanos now, EventOut& out, bool all) {
     out.emit(begin_, slice);
   }
   rows_.clear();
+  if (const std::uint64_t lost = std::exchange(withoutPlace_, 0); lost > 0)
+    out.emit(now, Loss{LossKind::kStacksFull, lost, out.intern("places of native samples")});
 }
 
 }  // namespace stallprof

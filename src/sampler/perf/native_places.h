@@ -41,10 +41,12 @@ class NativePlaces {
   // How long they are summed: what a killed recorder loses at most.
   static constexpr Nanos kWindow{2'000'000'000};
   // Of one window. At 20 bytes each 21 MB an hour, when every sample of two busy CPUs and more is
-  // of a place of its own. Past it places of a file are not distinguished.
+  // of a place of its own. Past it as many again, and as much, are of the first place that was seen
+  // in kCoarse bytes, without callers: hot functions are longer. Past those, places of a file are
+  // not distinguished, which is reported as a loss.
   static constexpr std::size_t kMaxRows = 600;
   // Places within one: most functions begin at a multiple of it (gcc and clang from -O2 on).
-  static constexpr std::uint64_t kNeighbours = 16;
+  static constexpr std::uint64_t kNeighbours = 16, kCoarse = 1024;
 
   void add(ThreadId thread, StackId stack, const NativeMaps::Place& place, Nanos now,
            const NativeMaps::Place& caller = {});
@@ -67,7 +69,11 @@ class NativePlaces {
     std::uint64_t offset = 0;
     std::uint32_t samples = 0;
   };
+  [[nodiscard]] bool hasRoom(std::size_t rows, const Key& key) const {
+    return rows_.size() < rows || rows_.contains(key);
+  }
   std::unordered_map<Key, Row, Hash> rows_;
+  std::uint64_t withoutPlace_ = 0;  // samples of the window
   PlaceNames names_;
   Nanos begin_{};
 };

@@ -61,21 +61,50 @@ TEST_CASE("slices are reported when their window is over, or at the end") {
   CHECK(list.all<NativeSlice>().size() == 1);
 }
 
-TEST_CASE("past the room of a window places of a file are not distinguished, no sample is lost") {
+TEST_CASE("past the room of a window the first place of a kilobyte stands for those near it") {
+  EventList list;
+  NativePlaces places;
+  const StringId a = list.intern("/lib/a.so"), b = list.intern("/lib/b.so");
+  for (std::size_t i = 0; i < NativePlaces::kMaxRows; ++i)
+    places.add(ThreadId{1}, {}, {a, {}, NativePlaces::kNeighbours * (i + 1)}, kStart);
+  // Eight threads in five functions, everywhere in them.
+  for (std::uint32_t thread = 2; thread < 10; ++thread)
+    for (std::uint64_t at = 1; at < 5 * NativePlaces::kCoarse; at += 16)
+      places.add(ThreadId{thread}, {}, {b, {}, 0x10000 + at}, kStart, {a, {}, 0x500 + at});
+  places.flush(kStart, list, true);
+  std::size_t rows = 0, samples = 0;
+  for (const NativeSlice& slice : list.all<NativeSlice>()) {
+    CHECK(slice.offset != 0);
+    if (slice.file != b) continue;
+    ++rows;
+    samples += slice.samples;
+    CHECK(slice.offset % NativePlaces::kCoarse == 1);  // one that was seen
+    CHECK(slice.callerFile.none());
+  }
+  CHECK(rows == 8 * 5);
+  CHECK(samples == 8 * 5 * NativePlaces::kCoarse / 16);
+  CHECK(list.all<Loss>().empty());
+}
+
+TEST_CASE("past that, places of a file are not distinguished, and no sample is lost unreported") {
   EventList list;
   NativePlaces places;
   const StringId a = list.intern("/lib/a.so");
-  const std::size_t all = NativePlaces::kMaxRows + 500;
+  const std::size_t room = 2 * NativePlaces::kMaxRows, all = room + 500;
   for (std::size_t i = 0; i < all; ++i)
-    places.add(ThreadId{1}, {}, {a, {}, NativePlaces::kNeighbours * (i + 1)}, kStart);
+    places.add(ThreadId{1}, {}, {a, {}, NativePlaces::kCoarse * (i + 1)}, kStart);
   places.flush(kStart, list, true);
   const auto slices = list.all<NativeSlice>();
-  CHECK(slices.size() == NativePlaces::kMaxRows + 1);
+  CHECK(slices.size() == room + 1);
   std::size_t samples = 0, apart = 0;
   for (const NativeSlice& slice : slices) {
     samples += slice.samples;
     apart += slice.offset != 0;
   }
   CHECK(samples == all);
-  CHECK(apart == NativePlaces::kMaxRows);
+  CHECK(apart == room);
+  const auto losses = list.all<Loss>();
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].kind == LossKind::kStacksFull);
+  CHECK(losses[0].count == 500);
 }
