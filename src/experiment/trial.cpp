@@ -9,6 +9,7 @@
 #include "advise/outside.h"
 #include "analysis/verdict/rank.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "gate/rank_test.h"
 #include "present/words/wording.h"
 
@@ -22,6 +23,15 @@ std::vector<double> logarithms(std::span<const double> seconds) {
 }
 
 }  // namespace
+
+std::string whyTooLong(const Analysis& analysis) {
+  const StepsInfo& steps = analysis.steps;
+  const bool counted = steps.optimizerSteps > 0 || steps.source == Maybe<std::string>("hook");
+  if (counted || analysis.run.wall <= kLongestWhole) return "";
+  return "the hook sees no step of this program, and ends none of its runs: each would take as "
+         "long as the recorded one, " +
+         durationText(analysis.run.wall) + "; give a shorter command after --";
+}
 
 std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum,
                             const std::string& onlyAdvice) {

@@ -61,6 +61,12 @@ struct Trials {
   [[nodiscard]] const std::vector<double>* baseRuns() const;
 };
 
+// Runs end after their steps, which the hook counts. Of a program whose steps it does not see each
+// run would take as long as the recorded one: why that is not tried, over kLongestWhole; else
+// empty.
+inline constexpr Nanos kLongestWhole = std::chrono::minutes(10);
+[[nodiscard]] std::string whyTooLong(const Analysis& analysis);
+
 // The fixes of a report that `run` can make, best first, at most so many; the same change once.
 // With `onlyAdvice` those of that id alone.
 [[nodiscard]] std::vector<Trial> trialsOf(const Analysis& analysis, std::size_t maximum,

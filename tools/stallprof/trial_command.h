@@ -32,6 +32,10 @@ class TrialCommand : public Command {
   // A directory for the runs: below trials/ by its `name`, or that itself. The view is tried before
   // any earlier trials go.
   Status makePlace(const std::string& name);
+  // Why the recorded command is not run again and again, and it is what would be; empty: it may be.
+  [[nodiscard]] std::string tooLong(const Analysis& analysis) const {
+    return command_.empty() ? whyTooLong(analysis) : "";
+  }
   void planRuns(const Analysis& analysis);  // also which notes there are
   // The earlier trials of other changes, and these.
   [[nodiscard]] Trials withEarlier(Trials trials) const;

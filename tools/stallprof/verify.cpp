@@ -48,7 +48,9 @@ class VerifyCommand final : public TrialCommand {
                       " can be made from outside: nothing to try (stallprof report " +
                       quoteShell(recording_) + ")",
                   kNotTried);
-    if (const std::string why = refused(); !why.empty()) return fail(why, kNotTried);
+    std::string why = tooLong(analysis);
+    if (why.empty()) why = refused();
+    if (!why.empty()) return fail(why, kNotTried);
     if (const Status made = makePlace(fix_); !made.ok())
       return fail(made.error().message, kNotTried);
     return tryAll(analysis);

@@ -307,3 +307,19 @@ TEST_CASE("of a damaged outcome of tune nothing is taken") {
                   .value()
                   .tuned->found.compared);
 }
+
+TEST_CASE("a program whose steps the hook does not see is not run for hours again and again") {
+  Analysis a = analysisOf();
+  a.run.wall = std::chrono::hours(5);
+  a.steps.source = "inferred";
+  CHECK(whyTooLong(a).find("each would take as long as the recorded one, 5 h") !=
+        std::string::npos);
+  a.run.wall = kLongestWhole;
+  CHECK(whyTooLong(a).empty());
+  a.run.wall = std::chrono::hours(5);
+  a.steps.source = "hook";
+  CHECK(whyTooLong(a).empty());
+  a.steps.source = "marks";  // of its own, and an optimizer that the hook knows
+  a.steps.optimizerSteps = 100;
+  CHECK(whyTooLong(a).empty());
+}
