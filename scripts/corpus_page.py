@@ -15,8 +15,8 @@ cause that it is about a program is meant to be about 1.15, 1.5 and 3 times as f
 and not argued: the program runs without each of its causes, with no recorder, on the same host; the cause whose removal
 gains most is the label, several where the best are within 10 %, none where nothing gains 10 % (`healthy`). All variants of a
 row are alive at once and run by turns of half a second, the others stopped, until the 90 % interval of each gain (in
-brackets) is within 3 %, or for 30 rounds: the host's speed drifts by a third for ten seconds at a time, with nothing in
-/proc that shows it. Where a section says so, rounds in which the hypervisor took over 5 % of a CPU from any turn are not
+brackets) is within 3 %, or 3 % away from all that the label goes by (of a gain that was predicted within 3 %), or for 30
+rounds: the host's speed drifts by a third for ten seconds at a time, with nothing in /proc that shows it. Where a section says so, rounds in which the hypervisor took over 5 % of a CPU from any turn are not
 counted. Each variant is five processes, and an interval is of processes and rounds: the same program is up to 15 % faster or
 slower by where its memory lies. A recording is of 15 s of training. (Up to aebf8c4f processes were three, of which an
 interval covers less than 90 % where they differ more than rounds, rounds 18 at most, and a recording was of 6 s.)

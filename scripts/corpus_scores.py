@@ -10,6 +10,7 @@ import statistics
 
 WORTH_IT = 1.10   # times as fast: below it there is nothing to fix
 TIED = 1.10       # a gain so many times smaller than the largest is as good
+CLEAR = 1.03      # an interval so far from a bound will not reach it in more rounds
 WAITS = 0.10      # of the window: what the simple rules take for waiting
 DATA = ("extract", "transform", "load")
 
@@ -41,6 +42,17 @@ def decided(row):
     interval is of one process of each variant, the middle decides.)"""
     lows, highs = zip(*row["interval"].values()) if row.get("copies") else ((), ())
     return not highs or max(highs) < WORTH_IT or max(lows) >= WORTH_IT
+
+
+def is_clear(gains):
+    """Would more rounds leave the label as it is? `gains`: {cause: (middle, low, high)}. Not where causes may be tied, which
+    goes by the middle."""
+    if all(high * CLEAR < WORTH_IT for _, _, high in gains.values()):
+        return True
+    best = max(gains, key=lambda cause: gains[cause][0])
+    least = gains[best][1] / CLEAR
+    return least > WORTH_IT and all(high * CLEAR < WORTH_IT or high < least / TIED
+                                    for cause, (_, _, high) in gains.items() if cause != best)
 
 
 def allowed(row, key, causes):

@@ -33,7 +33,7 @@ WARM_UP_STEPS = 10
 COPIES = 5           # processes of each variant
 ROUNDS = (10, 30)    # at least, at most, of those that count
 STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
-MOST_ROUNDS = 60     # counted or not
+MOST_ROUNDS = 48     # counted or not
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
 DRAWS = 400
 
@@ -143,9 +143,10 @@ def in_rounds(of_copies, done):
     return [of_copies[number % COPIES][number // COPIES] for number in range(done)]
 
 
-def compare(commands, folder):
+def compare(commands, folder, enough=lambda gains: known_well(gains.values())):
     """`commands`: {name: command}, the first of them the base. Returns the base's rate in steps a second,
-    {name: (gain, low, high)} of the others, how many rounds count, and how many there were."""
+    {name: (gain, low, high)} of the others, how many rounds count, and how many there were: until such gains are
+    `enough`, or all rounds are over."""
     variants = {name: [] for name in commands}
     try:
         steps = []
@@ -169,7 +170,7 @@ def compare(commands, folder):
                 turns = in_rounds([copy.counts() for copy in copies], done)
                 counts[name] = [turns[number] for number in counted]
             gains = {name: gain(counts[base], counts[name], of_copy) for name in others}
-            if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or known_well(gains.values()):
+            if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or enough(gains):
                 return rate(counts[base]), gains, len(counted), done
     finally:
         for copies in variants.values():

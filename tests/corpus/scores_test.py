@@ -40,6 +40,18 @@ def programs_of_corpus():
     return module
 
 
+class Clear(unittest.TestCase):
+    def test_a_label_is_clear_where_more_rounds_would_leave_it(self):
+        for gains, clear in (({"a": (1.01, 0.97, 1.05), "b": (1.0, 0.9, 1.06)}, True),      # healthy
+                             ({"a": (1.04, 1.00, 1.08)}, False),                             # 1.08 is near 1.10
+                             ({"a": (1.5, 1.3, 1.7), "b": (1.02, 0.98, 1.05)}, True),
+                             ({"a": (1.5, 1.3, 1.7), "b": (1.12, 1.10, 1.14)}, True),        # worth it, and no tie
+                             ({"a": (1.5, 1.3, 1.7), "b": (1.2, 1.15, 1.25)}, False),        # may be tied
+                             ({"a": (1.2, 1.12, 1.3)}, False)):                              # 1.12 is near 1.10
+            with self.subTest(gains=gains):
+                self.assertEqual(scores.is_clear(gains), clear)
+
+
 class Labels(unittest.TestCase):
     def test_the_cause_whose_removal_gains_most_is_the_label(self):
         self.assertEqual(scores.label({"decode": 2.0, "save": 1.3}), ["decode"])
