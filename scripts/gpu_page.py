@@ -317,6 +317,8 @@ def long_lines(folder):
     memory = [float(row[4]) for row in rows if len(row) == 12 and row[4].replace(".", "").isdigit()][2:]
     text = dump_of(folder / "long.stallprof")
     lost = sum(int(count) for count in re.findall(r" loss kind=device_\w+ count=(\d+)", text))
+    if not memory or not text:
+        return [], ["the long run left no recording, or nvidia-smi no memory"]
     tenth, windows = max(1, len(memory) // 10), windows_of(folder / "long.stallprof")
     cost = cost_of_windows(log, windows)
     lines = [f"{log['seconds']:.0f} s, {log['steps']} steps, {len(windows)} windows; records lost: {lost}. Device memory in "
@@ -325,7 +327,8 @@ def long_lines(folder):
     if cost:
         lines.append("A step took {1:.2f} ms in windows, {2:.2f} beside (means); windows were {3:.1%} of the time. The run "
                      "took {0:.2%} longer\nthan with all steps as those beside; bound: {4:.0%}.".format(*cost, COST - 1))
-    return lines, [f"cost of windows in the long run: {cost[0]:.2%}"] if cost and cost[0] > COST - 1 else []
+    missed = [] if len(windows) > 1 else [f"the long run had {len(windows)} windows"]
+    return lines, missed + ([f"cost of windows in the long run: {cost[0]:.2%}"] if cost and cost[0] > COST - 1 else [])
 
 
 def gauge_lines(folder, name="healthy"):

@@ -28,6 +28,8 @@ std::atomic_ref<std::uint32_t> turnDue() {
   return std::atomic_ref<std::uint32_t>(stallprof_agent_due);
 }
 
+bool onlyInWindows() { return agent.memory.header->in_windows != 0 && !agent.continuous; }
+
 void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
   stallprof_activity_area* area = agent.memory.area;
   if (area == nullptr) return;
@@ -70,22 +72,17 @@ void readWanted() {
   agent.continuous = !agent.leaves || (on != nullptr && (atoi(on) & 8) != 0);
 }
 
-// CUPTI comes at once, as it may not beside other threads that use CUDA, and costs nothing until
-// something is recorded (reports/gpu_cost.md). Which threads do, its callbacks say.
+// CUPTI comes at once, as it may not beside other threads that use CUDA, and costs nothing that was
+// measured until something is recorded (reports/gpu.md). Which threads do, its callbacks say.
 void startWaiting() {
   if (!agent.leaves) {
     agent.off = true;
     return publishWhy(STALLPROF_AGENT_REFUSED, 0,
                       "CUPTI before 12.6 cannot leave between windows: run --gpu records all");
   }
-  agent.waits = true;
   publishOn(*agent.memory.area, 0);
-  if (!attach(0)) return;
-  publishWhy(
-      STALLPROF_AGENT_TRACING, 0,
-      "no window: one begins at an update of a PyTorch model on one device, without a process "
-      "group, CUDA graphs or other threads that use CUDA; run --gpu records the rest");
-  turnDue() = 1;
+  agent.waits = attach(0);
+  turnDue() = agent.waits ? 1 : 0;
 }
 
 void start() {
@@ -103,11 +100,10 @@ void start() {
   }
   readWanted();
   atexit(atExit);  // even if refused: it may be had later
-  const bool whole = agent.memory.header->in_windows == 0 || (agent.continuous && agent.leaves);
-  if (whole)
-    attach(agent.wanted);
-  else
+  if (agent.memory.header->in_windows != 0 && !(agent.continuous && agent.leaves))
     startWaiting();
+  else
+    attach(agent.wanted);
 }
 
 }  // namespace
@@ -125,7 +121,7 @@ bool releaseCupti() {
 // runs yet.
 bool retakeCupti() {
   if (agent.memory.area == nullptr || agent.off || (agent.kept && !agent.attached)) return false;
-  if (agent.waits) return false;  // torch's profiler stays subscribed: no window would end
+  if (onlyInWindows()) return false;  // torch's profiler stays subscribed: none would end
   startCaller();
   return ask(Order::kRetake, 5 * kOneSecond);
 }
@@ -134,9 +130,12 @@ bool retakeCupti() {
 // stays as it is.
 bool keepAsItIs() {
   if (agent.memory.area == nullptr || agent.off) return false;
-  if (!agent.kept.exchange(true) && (agent.paused || agent.waits))
+  const bool outside = agent.paused || (agent.waits && agent.attached);
+  if (!agent.kept.exchange(true) && outside)
     publishWhy(STALLPROF_AGENT_YIELDED, 0,
                "the program captured CUDA graphs outside of a window: there is none from then on");
+  else if (agent.attached && onlyInWindows())
+    publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
   turnDue() = 0;
   return agent.attached;
 }

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
 
+constexpr std::uint64_t kHeard = 2'000'000'000;    // of all calls, before the first window
+constexpr std::uint64_t kOverdue = 5'000'000'000;  // a window that does not end then may never
+
 // CUPTI keeps a buffer until all in it is finished. So many of them for so long wait for what will
 // never be: without force the others would run out.
 constexpr std::uint64_t kHeld = 2'000'000'000, kHeldLong = 30'000'000'000;
@@ -27,6 +30,9 @@ constinit Health health;
 bool yielded;   // somebody took CUPTI without asking: it is theirs until the hook says otherwise
 bool presumed;  // or so it seemed, for no buffer came back, or nobody reads: until one does
 bool forced;    // what was unfinished at the last tick has no records
+std::uint64_t hearing;  // since when all calls are called back; 0: not yet
+std::uint64_t endDue;   // since when the window that is open is to end; 0: it is not
+bool overdue;           // which was published
 struct Before {
   std::uint64_t at, kernels, calls;
 } previous;
@@ -93,11 +99,40 @@ void wishForWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
   const Before before = previous;
   previous = {now, kernels, calls};
+  if (!overdue && endDue != 0 && now - endDue > kOverdue && onlyInWindows()) {
+    overdue = true;
+    publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
+  }
   if (agent.continuous || agent.kept || cannotLeave() || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
   const bool record =
       windows.next({recorded, now - before.at, kernels - before.kernels, calls - before.calls});
   if (record != recorded) turnDue() = 1;
+  if (recorded && !record && endDue == 0) endDue = now;
+}
+
+// False: it is not to begin yet.
+bool beginFirst() {
+  const std::uint64_t now = monotonicNs();
+  if (hearing == 0) {
+    hearing = now;
+    hearAll(true);
+  }
+  if (now - hearing < kHeard || othersCall(agent.turner)) return false;
+  agent.waits = false;
+  hearAll(false);
+  health = Health();
+  record(agent.wanted);
+  return true;
+}
+
+void endWindow() {
+  if (endDue != 0) windows.ended(monotonicNs() - endDue);
+  endDue = 0;
+  leave();
+  if (overdue && agent.memory.area->state == STALLPROF_AGENT_TRACING)
+    publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
+  overdue = false;
 }
 
 // CUPTI stays until a turn, if there is one: it must not be switched beside the program's threads.
@@ -151,12 +186,11 @@ void turn() {
     forgetCallers();
     attach(agent.wanted);
   } else if (agent.waits) {
-    agent.waits = false;
-    if (agent.attached) record(agent.wanted);
+    if (!agent.attached || !beginFirst()) return;
   } else if (agent.attached && agent.subscriber != nullptr) {
     flush(0);  // what others called since the last
     if (agent.off || othersCall(agent.turner)) return;
-    leave();
+    endWindow();
     if (recorderClosed()) agent.paused = false;
   }
   previous = {monotonicNs(), agent.kernels, agent.calls};
@@ -181,6 +215,7 @@ void retake() {
   previous = {monotonicNs(), agent.kernels, agent.calls};
   agent.paused = false;
   if (!agent.attached) attach(agent.wanted);
+  endDue = 0;
 }
 
 void finish() {

@@ -91,19 +91,31 @@ void onState(std::uint32_t id, const void* data) {
 
 std::atomic<bool> finalizing;  // while the agent makes a call, at whose end CUPTI is to leave
 
+void onContext() {
+  if (agent.waits) publishWhy(STALLPROF_AGENT_TRACING, 0, kNoWindow);
+  startCaller();
+}
+
+bool isHeard(std::uint32_t id) {
+  for (const std::uint32_t call : kHeardCalls)
+    if (call == id) return true;
+  return false;
+}
+
 void onCallback(void*, std::uint32_t domain, std::uint32_t id, const void* data) {
   if (agent.off.load(std::memory_order_relaxed)) return;
+  if (domain == kDomainState) return onState(id, data);
+  if (domain == kDomainResource && id == kResourceContextCreated) return onContext();
+  if (domain != kDomainRuntime && domain != kDomainDriver) return;
+  // On entry, too: a first call may be a long one.
+  if (agent.waits.load(std::memory_order_relaxed)) noteCaller(innerThreadId());
+  if (static_cast<const CallbackData*>(data)->site == 0) return;
   if (domain == kDomainDriver) {
-    if (static_cast<const CallbackData*>(data)->site != 0 && finalizing.exchange(false))
-      agent.cupti.finalize();
+    if (id == kDriverDriverGetVersion && finalizing.exchange(false)) agent.cupti.finalize();
     return;
   }
-  if (domain == kDomainState) return onState(id, data);
-  if (domain == kDomainResource && id == kResourceContextCreated) startCaller();
-  if (domain != kDomainRuntime || static_cast<const CallbackData*>(data)->site == 0) return;
   if (id == kRuntimeDeviceReset) return flushSoon();
-  if (agent.waits.load(std::memory_order_relaxed)) noteCaller(innerThreadId());
-  if (agent.on.load(std::memory_order_relaxed) != 0)
+  if (agent.on.load(std::memory_order_relaxed) != 0 && isHeard(id))
     agent.heard.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -179,6 +191,14 @@ stallprof_clock_pair pairClocks() {
 }
 
 }  // namespace
+
+void hearAll(bool all) {
+  const Cupti& c = agent.cupti;
+  for (const std::uint32_t call : kRuntimeCalls)
+    c.enableCallback(all || isHeard(call) ? 1 : 0, agent.subscriber, kDomainRuntime, call);
+  for (const std::uint32_t call : kDriverCalls)
+    c.enableCallback(all ? 1 : 0, agent.subscriber, kDomainDriver, call);
+}
 
 bool attach(std::uint32_t on) {
   const Cupti& c = agent.cupti;

@@ -15,6 +15,10 @@ bool attach(std::uint32_t on);
 // Switches to `on` and says that it traces: the first window of one that attached with nothing on.
 void record(std::uint32_t on);
 
+// Has every call of the program that would be recorded called back, or no more than health needs:
+// shortly before the first window, to know which threads use CUDA.
+void hearAll(bool all);
+
 // Flushes, disables everything and unsubscribes, so that another tool can have CUPTI. The buffers
 // stay: CUPTI may still return some.
 void detach();

@@ -18,4 +18,10 @@ bool Windows::next(const Tick& tick) {
   return false;
 }
 
+void Windows::ended(std::uint64_t ns) {
+  constexpr double kTick = 1e9, kMax = 86'400;
+  const double ticks = 1 + static_cast<double>(ns) / kTick;
+  ticksOff_ = static_cast<int>(std::min(ticksOff_ * ticks, kMax));
+}
+
 }  // namespace stallprof::agent

@@ -135,10 +135,13 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& timelin
   return steps;
 }
 
+// Of this part: as epochs below. Several parts may have one.
 Intervals evaluations(const Trace& trace, const TrainerTimeline& timeline, Nanos end) {
+  const CountedBefore& before = timeline.before;
   Intervals found;
   for (const Timed<PhaseSpan>* span : timeline.spans)
-    if (span->at >= timeline.before.until && span->at < end && isEvaluation(trace, span->data))
+    if (span->at < end && (before.until == Nanos::zero() || span->end() > before.windowEnd) &&
+        isEvaluation(trace, span->data))
       found.push_back({span->at, endOf(trace, timeline, *span)});
   return found;
 }

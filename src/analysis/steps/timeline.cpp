@@ -252,16 +252,36 @@ Intervals savesOf(const Trace& trace, ThreadId thread) { return spansOf(trace, t
 Nanos endOf(const Trace& trace, const TrainerTimeline& timeline, const Timed<PhaseSpan>& span) {
   if (span.data.source != SpanSource::kHook || trace.text(span.data.name) != kEvaluationSpan)
     return span.end();
+  constexpr int kAhead = 4;  // batches until train() comes: of zipped loaders, one or two ahead
   const auto& fetches = timeline.fetches;
-  auto fetch = std::partition_point(fetches.begin(), fetches.end(),
-                                    [&](const auto* f) { return f->at < span.at; });
-  for (; fetch != fetches.end() && (*fetch)->at < span.end(); ++fetch) {
-    const EpochSpan& epoch =
-        timeline.epochs[timeline.epochOf[static_cast<std::size_t>(fetch - fetches.begin())]];
-    if (epoch.evaluation || epoch.end <= span.end()) continue;
-    return epoch.iterator >= span.at && !timeline.madeAhead(epoch) ? epoch.iterator : (*fetch)->at;
+  const auto before = [&](Nanos at) {
+    const auto first = std::partition_point(fetches.begin(), fetches.end(),
+                                            [at](const auto* fetch) { return fetch->at < at; });
+    return static_cast<std::size_t>(first - fetches.begin());
+  };
+  const auto epochAt = [&](std::size_t fetch) -> const EpochSpan& {
+    return timeline.epochs[timeline.epochOf[fetch]];
+  };
+  const auto made = [&](const EpochSpan& epoch) {  // for it alone, in the span
+    return epoch.iterator >= span.at && epoch.iterator < span.end() && !timeline.madeAhead(epoch);
+  };
+  const std::size_t begin = before(span.at), after = before(span.end());
+  Nanos end = span.end();
+  if (after < fetches.size() && epochAt(after).firstFetch == after && epochAt(after).counted &&
+      made(epochAt(after)))
+    end = epochAt(after).iterator;
+  int again = 0;  // of epochs that were under way
+  for (std::size_t fetch = after; fetch > begin;) {
+    const EpochSpan& epoch = epochAt(--fetch);
+    // What came before a batch of the evaluation's does not end it.
+    if (epoch.evaluation || epoch.end <= span.end()) break;
+    if (!epoch.counted && epoch.begin < span.at) continue;
+    // That many are evaluated themselves.
+    if (epoch.begin < span.at && ++again > kAhead) return span.end();
+    const bool begins = epoch.begin >= span.at && made(epoch);
+    end = std::min(end, begins ? epoch.iterator : fetches[fetch]->at);
   }
-  return span.end();
+  return end;
 }
 
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {

@@ -97,7 +97,8 @@ inline constexpr std::string_view kEvaluationSpan = "evaluation";
 [[nodiscard]] Intervals evaluationsOf(const Trace& trace, ThreadId thread);
 [[nodiscard]] Intervals savesOf(const Trace& trace, ThreadId thread);
 // The end of a span of the trainer's thread. One from eval() to train() ends where training fetches
-// again, or makes its iterator: its step may call train(). Once planSteps() has marked epochs.
+// again, or makes its iterator, after the last batch of the evaluation's: its step may call
+// train(). Once planSteps() has marked epochs.
 [[nodiscard]] Nanos endOf(const Trace& trace, const TrainerTimeline& timeline,
                           const Timed<PhaseSpan>& span);
 

@@ -9,9 +9,11 @@
 //   spawn=N         a child of its own image, as multiprocessing's spawn has it: N launches there
 //   release retake  as the hook does, between two batches of launches
 //   tool tool-ends  another tool of the program subscribes to CUPTI, and leaves it
-//   late            no context before this word (else from the start)
+//   late            no context before this word (else from the start); no-context: none at all
 //   sleep=MS
 //   steps=S         a training of so long that asks the agent at each step whether a turn is due
+//   few             its steps launch once, not 50 times
+//   beside          another thread copies all the time; beside-driver: by the driver's API
 //   linger=MS       exit handlers of the program take that long, after all others
 //   threadless      no thread can be started when the context is made
 //   resume=MS       whenever it is stopped, it goes on after that long
@@ -98,6 +100,8 @@ void callAgent(const char* name) {
   std::printf("%s=%d\n", name, function());
 }
 
+int launchesOfStep = 50;  // more than are recorded all the time
+
 // A training as the hook sees it: one thread launches, and says so when it has for a step. Prints
 // how often the agent asked for a turn.
 void train(double seconds) {
@@ -110,8 +114,8 @@ void train(double seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   long turns = 0;
   while (std::chrono::steady_clock::now() < end) {
-    for (int i = 0; i < 50; ++i) fakeLaunch(names[0].c_str(), 5'000);
-    launched += 50;
+    for (int i = 0; i < launchesOfStep; ++i) fakeLaunch(names[0].c_str(), 5'000);
+    launched += launchesOfStep;
     if (due != nullptr && *static_cast<const volatile std::uint32_t*>(due) != 0) {
       turn();
       ++turns;
@@ -122,9 +126,9 @@ void train(double seconds) {
 }
 
 // As a thread that copies batches ahead, for as long as the program runs.
-void launchBeside() {
-  std::thread([] {
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) fakeCopy(1, 1, 4096);
+void launchBeside(void (*call)()) {
+  std::thread([call] {
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) call();
   }).detach();
 }
 
@@ -208,7 +212,7 @@ int main(int argc, char** argv) {
   };
   if (has("threadless"))
     withoutThreads(&context);
-  else if (!has("late"))
+  else if (!has("late") && !has("no-context"))
     cuCtxCreate_v2(&context, 0, 0);
   for (const std::string& word : words) {
     const auto is = [&](const char* name) { return word.rfind(name, 0) == 0; };
@@ -236,7 +240,9 @@ int main(int argc, char** argv) {
     if (is("sleep=")) nap(numberOf(word));
     if (word == "fork") inChild();
     if (is("spawn=")) spawnChild(words[0], numberOf(word));
-    if (word == "beside") launchBeside();
+    if (word == "beside") launchBeside([] { fakeCopy(1, 1, 4096); });
+    if (word == "beside-driver") launchBeside(fakeDriverCopy);
+    if (word == "few") launchesOfStep = 1;
     if (is("steps=")) train(std::atof(word.c_str() + 6));
     if (word == "keep") callAgent("stallprof_agent_keep");
     if (word == "release") callAgent("stallprof_agent_release");

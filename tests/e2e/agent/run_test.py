@@ -153,6 +153,9 @@ class UnderStallprof(unittest.TestCase):
         source = next(s for s in coverage['sources'] if s['name'] == 'gpu')
         self.assertEqual(source['state'], 'partial')
         self.assertIn('no window: one begins at an update of a PyTorch model', source['why'])
+        only = reported(JOB + ['no-context', 'sleep=1500'], '--gpu=windows')['coverage']   # asks what there is, and no more
+        source = next((s for s in only['sources'] if s['name'] == 'gpu'), {'why': ''})
+        self.assertNotIn('no window', source['why'] or '')
         refused = subprocess.run([BUILD + '/bin/stallprof', 'run', '--gpu=always', '--', 'true'], capture_output=True, text=True)
         self.assertEqual(refused.returncode, 125)
         self.assertIn("--gpu takes nothing or windows, not 'always'", refused.stderr)

@@ -146,7 +146,7 @@ class InWindowsAlone(unittest.TestCase):
         return run, [on for _, on in run.area['switches']]
 
     def test_the_first_window_begins_at_a_step_once_the_training_is_warm(self):
-        run, on = self.run_job('launches=1000', 'copies=20', 'steps=9')
+        run, on = self.run_job('launches=1000', 'copies=20', 'steps=13')
         self.assertEqual(on[:3], [0, 7, 0])
         self.assertGreater(run.area['switches'][1][0] - run.area['switches'][0][0], 5e9)
         self.assertEqual((run.area['state'], run.area['why']), (ENDED, ''))
@@ -158,9 +158,36 @@ class InWindowsAlone(unittest.TestCase):
         self.assertEqual((on, run.count(KERNEL), run.area['state']), ([0], 0, ENDED))
         self.assertIn('no window: one begins', run.area['why'])
 
-    def test_where_another_thread_has_copied_there_is_no_window(self):
-        run, on = self.run_job('beside', 'steps=7')
-        self.assertEqual((on, run.count(KERNEL)), ([0], 0))
+    def test_where_another_thread_uses_cuda_there_is_no_window(self):
+        for word in ('beside', 'beside-driver'):
+            with self.subTest(word=word):
+                run, on = self.run_job(word, 'steps=11')
+                self.assertEqual((on, run.count(KERNEL)), ([0], 0))
+
+    def test_where_tracing_is_cheap_the_first_window_lasts_until_it_costs_more(self):
+        run, on = self.run_job('few', 'steps=11')
+        self.assertEqual(on, [0, 7, 0])
+        self.assertGreater(run.area['switches'][2][0] - run.area['switches'][1][0], 1.5e9)
+        self.assertEqual(run.area['why'], '')
+
+    def test_a_window_that_cannot_end_is_no_secret(self):
+        graph, on = self.run_job('few', 'steps=10', 'keep', 'launches=100')
+        self.assertEqual(on, [0, 7, 0])
+        self.assertIn('could not end', graph.area['why'])
+        busy, on = self.run_job('few', 'steps=10', 'beside', 'rate=20000', 'seconds=1', 'steps=8')
+        self.assertEqual(on, [0, 7, 0])
+        self.assertIn('could not end', busy.area['why'])
+
+    def test_after_a_window_torchs_profiler_keeps_cupti(self):
+        run, on = self.run_job('few', 'steps=10', 'release', 'tool', 'retake', 'steps=3')
+        self.assertIn('tool=0', run.stdout)
+        self.assertIn('stallprof_agent_retake=0', run.stdout)
+        self.assertEqual((on, run.area['state']), ([0, 7, 0], YIELDED))
+
+    def test_a_graph_does_not_hide_why_cupti_was_refused(self):
+        run, on = self.run_job('keep', 'launches=100', script='fail:Subscribe=39@1')
+        self.assertEqual(on, [0])
+        self.assertIn('another tool has CUPTI', run.area['why'])
 
     def test_once_a_graph_is_captured_there_is_no_window(self):
         run, on = self.run_job('steps=1', 'keep', 'steps=6')

@@ -91,6 +91,12 @@ void fakeCopy(int kind, int memory, std::uint64_t bytes) {
   if (const fake_tracer* to = end(call)) to->copy(&call, kind, memory, bytes);
 }
 
+void fakeDriverCopy() {
+  fake_call call = begin(277);  // cuMemcpyHtoDAsync_v2
+  call.domain = 1;
+  end(call);
+}
+
 void fakeSynchronize(std::uint64_t ns) {
   fake_call call = begin(131);
   sleepNs(ns);

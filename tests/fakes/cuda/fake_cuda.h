@@ -37,8 +37,9 @@ void fakeSetTracer(const struct fake_tracer* tracer);
 void fakeLaunch(const char* name, uint64_t ns);      /* cudaLaunchKernel */
 void fakeGraph(uint64_t ns);                         /* cudaGraphLaunch */
 void fakeCopy(int kind, int memory, uint64_t bytes); /* cudaMemcpyAsync */
-void fakeSynchronize(uint64_t ns);                   /* cudaStreamSynchronize: sleeps */
-void fakeQuery(void);                                /* cudaGetDevice: of no interest */
+void fakeDriverCopy(void);         /* cuMemcpyHtoDAsync, without a record of work */
+void fakeSynchronize(uint64_t ns); /* cudaStreamSynchronize: sleeps */
+void fakeQuery(void);              /* cudaGetDevice: of no interest */
 
 #ifdef __cplusplus
 }

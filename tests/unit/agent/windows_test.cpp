@@ -67,5 +67,23 @@ TEST_CASE("a tick that saw nothing keeps the window open") {
   CHECK(program.ticks(0, 3) == "xxx");
 }
 
+TEST_CASE("a window that ends late, at a long step's update, has as much longer a gap") {
+  for (const int length : {1, 5, 30}) {  // ticks until the update comes
+    Windows windows;
+    int recorded = 0, all = 0;
+    for (int window = 0; window < 20; ++window) {
+      bool more = windows.next({true, kSecond, kAtBudget * 10, kAtBudget * 10});
+      REQUIRE_FALSE(more);
+      windows.ended(static_cast<std::uint64_t>(length - 1) * kSecond);
+      recorded += length;
+      all += length;
+      for (; !more; ++all) more = windows.next({false, kSecond, 0, 0});
+    }
+    // By 10 the budget, beside the first windows, which are closer.
+    CHECK(static_cast<double>(recorded) / all < 1 / 8.0);
+    CHECK(static_cast<double>(recorded) / all > 1 / 12.0);
+  }
+}
+
 }  // namespace
 }  // namespace stallprof::agent

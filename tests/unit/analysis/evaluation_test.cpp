@@ -81,35 +81,104 @@ TEST_CASE("another span of the hook's is a checkpoint, not evaluation") {
   CHECK(test::find(a, "periodic.checkpoint") != nullptr);
 }
 
+namespace {
+
+// Of each 4 s: an iterator whose workers start for 1.9 s, 20 steps of 50 ms, 1 s of evaluation.
+class Rounds {
+ public:
+  static constexpr int kTraining = 1950, kEvaluation = 2960;  // ms of a round
+  Rounds() : text_(test::kTrainer) {}
+
+  std::string ms(int after) const { return std::to_string(1000 + 4000 * round_ + after) + "ms "; }
+  void iterator(int at, int epoch, int length = 1900) {
+    text_ += ms(at) + "iterator thread=1 loader=1 epoch=" + std::to_string(epoch) +
+             " duration=" + std::to_string(length) + "ms\n";
+  }
+  void fetches(int count, int at, int loader, int epoch, int every = 50) {
+    text_ += "repeat " + std::to_string(count) + " every " + std::to_string(every) + "ms\n" +
+             ms(at) + "fetch thread=1 loader=" + std::to_string(loader) +
+             " epoch=" + std::to_string(epoch) + " duration=10ms batch=0+1*i\nend\n";
+  }
+  void updates(int count, int at) {
+    text_ += "repeat " + std::to_string(count) + " every 50ms\n" + ms(at) +
+             "optimizer thread=1 duration=5ms optimizer=1\nend\n";
+  }
+  void evaluation(int at, int length) {
+    text_ += ms(at) + "span thread=1 duration=" + std::to_string(length) +
+             "ms phase=periodic source=hook name=\"evaluation\"\n";
+  }
+  // Five rounds as `draw` has them.
+  template <class Draw>
+  static Analysis of(Draw draw) {
+    Rounds rounds;
+    for (; rounds.round_ < 5; ++rounds.round_) draw(rounds, rounds.round_);
+    return analyze(test::traceOf(rounds.text_));
+  }
+
+ private:
+  std::string text_;
+  int round_ = 0;
+};
+
+double periodicOf(const Analysis& a) {
+  return a.breakdown.phase ? a.breakdown.phase->periodic : -1;
+}
+double loadOf(const Analysis& a) { return a.breakdown.phase ? a.breakdown.phase->load : -1; }
+double evaluationOf(const Analysis& a) {
+  const Finding* f = test::find(a, "periodic.evaluation");
+  return f ? f->shareRatio : 0;
+}
+
+}  // namespace
+
 TEST_CASE("an evaluation ends where training fetches again, though its step calls train() late") {
-  // of each 4 s: 20 steps of 50 ms, a validation of 1 s in 10 batches, workers that start for 2 s.
-  const auto text = [](bool late) {
-    std::string events = test::kTrainer;
-    for (int i = 0; i < 4; ++i) {
-      const int at = 1000 + 4000 * i;
-      const std::string training = std::to_string(2 * i + 1), checking = std::to_string(2 * i + 2);
-      const auto ms = [&](int after) { return std::to_string(at + after) + "ms "; };
-      events += ms(0) + "iterator thread=1 loader=1 epoch=" + training + " duration=1950ms\n" +
-                "repeat 20 every 50ms\n" + ms(1950) + "fetch thread=1 loader=1 epoch=" + training +
-                " duration=10ms batch=0+1*i\n" + ms(1975) +
-                "optimizer thread=1 duration=5ms optimizer=1\nend\nrepeat 10 every 100ms\n" +
-                ms(2960) + "fetch thread=1 loader=2 epoch=" + checking +
-                " duration=50ms batch=0+1*i\nend\n" + ms(2960) +
-                "span thread=1 duration=" + (late ? "3010" : "1040") +
-                "ms phase=periodic source=hook name=\"evaluation\"\n";
-    }
-    return events;
+  const auto of = [](int length, int nextIterator) {
+    return Rounds::of([=](Rounds& r, int i) {
+      if (nextIterator == 0 || i == 0) r.iterator(0, 2 * i + 1);
+      r.fetches(20, Rounds::kTraining, 1, 2 * i + 1);
+      r.updates(20, Rounds::kTraining + 25);
+      r.fetches(10, Rounds::kEvaluation, 2, 2 * i + 2, 100);
+      r.evaluation(Rounds::kEvaluation, length);
+      if (nextIterator > 0) r.iterator(nextIterator, 2 * i + 3);
+    });
   };
-  const Analysis late = analyze(test::traceOf(text(true))),
-                 soon = analyze(test::traceOf(text(false)));
-  REQUIRE(late.breakdown.phase);
-  REQUIRE(soon.breakdown.phase);
-  CHECK(soon.breakdown.phase->load > 0.3);
-  CHECK(std::abs(late.breakdown.phase->load - soon.breakdown.phase->load) < 0.001);
-  CHECK(std::abs(late.breakdown.phase->periodic - soon.breakdown.phase->periodic) < 0.001);
-  const Finding *of = test::find(late, "periodic.evaluation"),
-                *same = test::find(soon, "periodic.evaluation");
-  REQUIRE(of);
-  REQUIRE(same);
-  CHECK(std::abs(of->shareRatio - same->shareRatio) < 0.001);
+  const Analysis soon = of(1040, 0), late = of(3010, 0), between = of(2980, 0);
+  CHECK(loadOf(soon) > 0.3);
+  CHECK(std::abs(evaluationOf(soon) - periodicOf(soon)) < 0.001);
+  for (const Analysis* a : {&late, &between}) {  // in the step; between its iterator and its fetch
+    CHECK(std::abs(loadOf(*a) - loadOf(soon)) < 0.001);
+    CHECK(std::abs(periodicOf(*a) - periodicOf(soon)) < 0.001);
+    CHECK(std::abs(evaluationOf(*a) - evaluationOf(soon)) < 0.001);
+  }
+}
+
+namespace {
+
+// 3 s of training and one of evaluation, of which `draw` adds the batches.
+template <class Draw>
+Analysis evaluatedWith(Draw draw) {
+  return Rounds::of([&](Rounds& r, int i) {
+    r.fetches(60, 0, 1, 1);  // one iterator for the whole run
+    r.updates(60, 25);
+    if (i == 4) return;  // the window ends with a step
+    r.evaluation(3000, 960);
+    draw(r, i);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("batches within eval() and train() end an evaluation only if they are trained on") {
+  const Analysis alone = evaluatedWith([](Rounds&, int) {});
+  CHECK(periodicOf(alone) > 0.15);
+  const Analysis own = evaluatedWith([](Rounds& r, int) { r.fetches(19, 3005, 1, 1); });
+  const Analysis one = evaluatedWith([](Rounds& r, int) { r.fetches(1, 3100, 2, 2); });
+  const Analysis ahead = evaluatedWith([](Rounds& r, int i) {
+    r.fetches(1, 3010, 1, 1);
+    r.fetches(9, 3050, 2, 2 + i, 100);
+  });
+  for (const Analysis* a : {&own, &one, &ahead}) {
+    CHECK(std::abs(periodicOf(*a) - periodicOf(alone)) < 0.001);
+    CHECK(std::abs(evaluationOf(*a) - evaluationOf(alone)) < 0.001);
+  }
 }

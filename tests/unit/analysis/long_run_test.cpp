@@ -46,8 +46,9 @@ struct Shape {
   int accumulate = 1;                           // batches an update
   bool loader = true;                           // false: nothing but an optimizer
   bool evaluates = false, oneIterator = false;  // the second: for all of its evaluations
-  bool device = false;                          // traced for one second in four
-  bool compiles = false;                        // a fifth of each step
+  bool modes = false;     // evaluates from eval() to train(), without a loader
+  bool device = false;    // traced for one second in four
+  bool compiles = false;  // a fifth of each step
 };
 
 // Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, a pass every
@@ -59,7 +60,8 @@ class Rank {
         shape_(shape),
         first_(1 + 3 * rank),
         gpu_(out.strings().intern("GPU-1")),
-        compile_(out.strings().intern("jax.compile update: x float32[9]")) {
+        compile_(out.strings().intern("jax.compile update: x float32[9]")),
+        evaluation_(out.strings().intern("evaluation")) {
     for (std::uint32_t p = first_; p < first_ + 3; ++p) {
       const ProcessId parent{p == first_ ? 0 : first_};
       out_.take({kBegin, ProcessSeen{ProcessId{p}, parent, 100 + p, 0, {}, {}, {}}});
@@ -103,6 +105,14 @@ class Rank {
     if (number % 1000 == 999) {
       out_.take({at_, PhaseSpan{thread(), 300ms, Phase::kPeriodic, SpanSource::kHook, {}, {}, 0}});
       at_ += 300ms;
+    }
+    // Ranks do at different times: parts end amid those of one.
+    if (shape_.modes && number % 500 == static_cast<int>(first_) * 40) {
+      constexpr auto kLength = 20s;
+      out_.take(
+          {at_,
+           PhaseSpan{thread(), kLength, Phase::kPeriodic, SpanSource::kHook, evaluation_, {}, 0}});
+      at_ += kLength;
     }
   }
 
@@ -166,7 +176,7 @@ class Rank {
   Events& out_;
   const Shape shape_;
   const std::uint32_t first_;
-  const StringId gpu_, compile_;
+  const StringId gpu_, compile_, evaluation_;
   Nanos at_ = kBegin + 1s, traced_{};
   std::uint32_t epoch_ = 0;
 };
@@ -274,6 +284,10 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
   SECTION("no loader") { shape.loader = false; }
   SECTION("evaluation") { shape.evaluates = true; }
   SECTION("evaluation by one iterator") { shape.evaluates = shape.oneIterator = true; }
+  SECTION("evaluation without a loader, of ranks") {
+    shape.modes = true;
+    shape.ranks = 2;
+  }
   SECTION("a device") { shape.device = true; }
   SECTION("compilations") { shape.compiles = true; }
   const RunRead whole = read(shape, false), parts = read(shape, true);
@@ -297,6 +311,11 @@ TEST_CASE("so is one of ranks, of accumulated gradients, without a loader, or wi
     CHECK(nearTime(some.steps.time->p95, all.steps.time->p95, 0.02));
   }
   CHECK(idsOf(b) == idsOf(a));
+  for (std::size_t i = 0; shape.modes && i < a.findings.size(); ++i)
+    if (a.findings[i].id == "periodic.evaluation") {
+      CHECK(a.findings[i].shareRatio > 0.3);
+      CHECK(near(b.findings[i].shareRatio, a.findings[i].shareRatio, 1e-3));
+    }
   for (std::size_t i = 0; shape.compiles && i < a.findings.size(); ++i)
     CHECK(near(b.findings[i].shareRatio, a.findings[i].shareRatio, 0.01));
   CHECK((idsOf(a).find("compute.recompilation") != std::string::npos) == shape.compiles);
