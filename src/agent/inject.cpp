@@ -130,11 +130,12 @@ bool retakeCupti() {
 // stays as it is.
 bool keepAsItIs() {
   if (agent.memory.area == nullptr || agent.off) return false;
-  const bool outside = agent.paused || (agent.waits && agent.attached);
-  if (!agent.kept.exchange(true) && outside)
+  const bool first = !agent.kept.exchange(true);
+  const bool tracing = agent.memory.area->state == STALLPROF_AGENT_TRACING;
+  if (first && (agent.paused || (agent.waits && agent.attached)))
     publishWhy(STALLPROF_AGENT_YIELDED, 0,
                "the program captured CUDA graphs outside of a window: there is none from then on");
-  else if (agent.attached && onlyInWindows())
+  else if (first && tracing && agent.on != 0 && onlyInWindows())
     publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
   turnDue() = 0;
   return agent.attached;
@@ -159,9 +160,11 @@ bool turnWindow() {
   const DriverSynchronize synchronize = agent.cupti.driverSynchronize;
   const std::uint32_t turner = innerThreadId();
   agent.turner = turner;
-  const bool turned = !agent.kept && !othersCall(turner) && synchronize != nullptr &&
+  const bool others = othersCall(turner);
+  const bool turned = !agent.kept && (agent.hearing || !others) && synchronize != nullptr &&
                       synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
   if (!turned) turnDue() = 0;
+  if (others && agent.on != 0 && onlyInWindows()) publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
   return turned;
 }
 

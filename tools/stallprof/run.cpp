@@ -40,8 +40,8 @@ class RunCommand final : public LaunchCommand {
                  "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
     app.add_flag(
         "--gpu{whole}", gpu_,
-        "trace CUDA and NVTX from inside the command; --gpu=windows: only where that can be "
-        "begun and ended (PyTorch, one device), a second now and then if it costs over 2 %");
+        "trace CUDA and NVTX from inside the command; --gpu=windows: only where that can "
+        "begin at an update (PyTorch, one device), a second now and then if it costs over 2 %");
     app.add_flag("--nvtx", options_.nvtx,
                  "record the command's NVTX ranges, without tracing CUDA; --gpu and --map do, too");
   }

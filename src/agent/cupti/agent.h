@@ -16,15 +16,18 @@ struct Agent {
   Cupti cupti;
   SubscriberHandle subscriber;
   Names names;
-  std::atomic<bool> off;              // forked child, refused, or hung: touch nothing any more
-  std::atomic<bool> attached;         // subscribed: the callbacks may come
-  std::atomic<bool> paused;           // not attached, between two windows
-  std::atomic<std::uint32_t> on;      // STALLPROF_ON_..., as enabled
-  std::uint32_t wanted;               // the most of it that the user wants
-  bool leaves;                        // CUPTI can leave the process
-  bool continuous;                    // no windows, whatever it costs
-  std::atomic<bool> waits;            // for the first window, before which nothing is recorded
-  std::atomic<bool> kept;             // the program has CUDA graphs: nothing is switched any more
+  std::atomic<bool> off;          // forked child, refused, or hung: touch nothing any more
+  std::atomic<bool> attached;     // subscribed: the callbacks may come
+  std::atomic<bool> paused;       // not attached, between two windows
+  std::atomic<std::uint32_t> on;  // STALLPROF_ON_..., as enabled
+  std::uint32_t wanted;           // the most of it that the user wants
+  bool leaves;                    // CUPTI can leave the process
+  bool continuous;                // no windows, whatever it costs
+  std::atomic<bool> waits;        // for the first window, before which nothing is recorded
+  // Nothing is switched any more: the program has CUDA graphs, or threads that use CUDA and were
+  // heard before the first window.
+  std::atomic<bool> kept;
+  std::atomic<bool> hearing;          // all its calls are called back, before that
   std::atomic<std::uint32_t> turner;  // which thread asks for a window to begin or end: its inner
                                       // number
   bool tookTurns;  // with another profiler of the program, which may stay subscribed

@@ -6,7 +6,7 @@
 namespace stallprof::agent {
 
 // Which threads of the program call CUDA, by the records of their calls since a window began, and
-// before the first by callbacks of copies and waits: CUPTI corrupts a process that it leaves, or in
+// before the first by callbacks (tracing.h): CUPTI corrupts a process that it leaves, or in
 // which it is switched off, while another thread is within CUDA (13.0.85 on an H200).
 
 // On any thread. Threads by their inner numbers.

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
 
-constexpr std::uint64_t kHeard = 2'000'000'000;    // of all calls, before the first window
-constexpr std::uint64_t kOverdue = 5'000'000'000;  // a window that does not end then may never
+// Of all calls, before the first window; and where no update comes meanwhile.
+constexpr std::uint64_t kHeard = 2'000'000'000, kHeardAtMost = 10'000'000'000;
+constexpr std::uint64_t kOverdue = 60'000'000'000;  // a window that does not end then may never
 
 // CUPTI keeps a buffer until all in it is finished. So many of them for so long wait for what will
 // never be: without force the others would run out.
@@ -30,12 +31,10 @@ constinit Health health;
 bool yielded;   // somebody took CUPTI without asking: it is theirs until the hook says otherwise
 bool presumed;  // or so it seemed, for no buffer came back, or nobody reads: until one does
 bool forced;    // what was unfinished at the last tick has no records
-std::uint64_t hearing;  // since when all calls are called back; 0: not yet
-std::uint64_t endDue;   // since when the window that is open is to end; 0: it is not
-bool overdue;           // which was published
+std::uint64_t heardSince;
 struct Before {
   std::uint64_t at, kernels, calls;
-} previous;
+} previous, endDue;  // the second: when the window that is open was to end; 0: it is not
 
 void publishOwnCpu() {
   const std::uint64_t now = threadCpuNs();
@@ -99,40 +98,48 @@ void wishForWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
   const Before before = previous;
   previous = {now, kernels, calls};
-  if (!overdue && endDue != 0 && now - endDue > kOverdue && onlyInWindows()) {
-    overdue = true;
+  if (agent.hearing && (agent.kept || now - heardSince > kHeardAtMost)) hearAll(false);
+  if (endDue.at != 0 && now - endDue.at > kOverdue && onlyInWindows() && !agent.kept &&
+      agent.memory.area->why[0] == 0)
     publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
-  }
   if (agent.continuous || agent.kept || cannotLeave() || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
   const bool record =
       windows.next({recorded, now - before.at, kernels - before.kernels, calls - before.calls});
   if (record != recorded) turnDue() = 1;
-  if (recorded && !record && endDue == 0) endDue = now;
+  if (record)
+    endDue = {};
+  else if (recorded && endDue.at == 0)
+    endDue = previous;
 }
 
-// False: it is not to begin yet.
+// False: it does not begin, or not yet.
 bool beginFirst() {
   const std::uint64_t now = monotonicNs();
-  if (hearing == 0) {
-    hearing = now;
+  if (!agent.hearing) {
+    heardSince = now;
     hearAll(true);
   }
-  if (now - hearing < kHeard || othersCall(agent.turner)) return false;
-  agent.waits = false;
+  if (now - heardSince < kHeard) return false;
   hearAll(false);
+  if (othersCall(agent.turner)) {
+    agent.kept = true;
+    return false;
+  }
+  agent.waits = false;
   health = Health();
   record(agent.wanted);
   return true;
 }
 
 void endWindow() {
-  if (endDue != 0) windows.ended(monotonicNs() - endDue);
-  endDue = 0;
+  if (endDue.at != 0)
+    windows.ended({true, monotonicNs() - endDue.at, agent.kernels - endDue.kernels,
+                   agent.calls - endDue.calls});
+  endDue = {};
   leave();
-  if (overdue && agent.memory.area->state == STALLPROF_AGENT_TRACING)
+  if (onlyInWindows() && agent.memory.area->state == STALLPROF_AGENT_TRACING)
     publishWhy(STALLPROF_AGENT_TRACING, agent.memory.area->error, "");
-  overdue = false;
 }
 
 // CUPTI stays until a turn, if there is one: it must not be switched beside the program's threads.
@@ -142,6 +149,7 @@ void outliveRecorder() {
     publishWhy(STALLPROF_AGENT_ENDED, 0, "the recorder has ended");
   }
   agent.paused = false;
+  if (agent.hearing) hearAll(false);
   const bool leaves = agent.attached && !agent.waits && !cannotLeave();
   turnDue() = leaves && !agent.kept && !agent.continuous ? 1 : 0;
 }
@@ -215,7 +223,7 @@ void retake() {
   previous = {monotonicNs(), agent.kernels, agent.calls};
   agent.paused = false;
   if (!agent.attached) attach(agent.wanted);
-  endDue = 0;
+  endDue = {};
 }
 
 void finish() {

@@ -92,7 +92,9 @@ void onState(std::uint32_t id, const void* data) {
 std::atomic<bool> finalizing;  // while the agent makes a call, at whose end CUPTI is to leave
 
 void onContext() {
-  if (agent.waits) publishWhy(STALLPROF_AGENT_TRACING, 0, kNoWindow);
+  const stallprof_activity_area& area = *agent.memory.area;
+  if (agent.waits && area.state == STALLPROF_AGENT_TRACING && area.why[0] == 0)
+    publishWhy(STALLPROF_AGENT_TRACING, 0, kNoWindow);
   startCaller();
 }
 
@@ -193,11 +195,12 @@ stallprof_clock_pair pairClocks() {
 }  // namespace
 
 void hearAll(bool all) {
-  const Cupti& c = agent.cupti;
-  for (const std::uint32_t call : kRuntimeCalls)
-    c.enableCallback(all || isHeard(call) ? 1 : 0, agent.subscriber, kDomainRuntime, call);
-  for (const std::uint32_t call : kDriverCalls)
-    c.enableCallback(all ? 1 : 0, agent.subscriber, kDomainDriver, call);
+  const auto hear = [](bool on, std::uint32_t domain, std::uint32_t call) {
+    if (!agent.off.load()) agent.cupti.enableCallback(on ? 1 : 0, agent.subscriber, domain, call);
+  };
+  agent.hearing = all;
+  for (const std::uint32_t call : kRuntimeCalls) hear(all || isHeard(call), kDomainRuntime, call);
+  for (const std::uint32_t call : kDriverCalls) hear(all, kDomainDriver, call);
 }
 
 bool attach(std::uint32_t on) {

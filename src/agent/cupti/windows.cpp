@@ -5,11 +5,19 @@
 
 namespace stallprof::agent {
 
+namespace {
+
+// Nanoseconds.
+double costOf(const Windows::Tick& tick) {
+  return static_cast<double>(tick.kernels * Windows::kKernelNs + tick.calls * Windows::kCallNs);
+}
+
+}  // namespace
+
 bool Windows::next(const Tick& tick) {
   if (!tick.recorded) return --ticksOff_ <= 0;
   if (tick.ns == 0 || tick.kernels + tick.calls == 0) return true;
-  const auto cost = static_cast<double>(tick.kernels * kKernelNs + tick.calls * kCallNs);
-  const double budgets = cost / static_cast<double>(tick.ns) / kBudget;
+  const double budgets = costOf(tick) / static_cast<double>(tick.ns) / kBudget;
   windowed_ = budgets > (windowed_ ? kBackBelow : 1.0);
   if (!windowed_) return true;
   // On for 1 of `budgets` ticks, rounded up.
@@ -18,10 +26,11 @@ bool Windows::next(const Tick& tick) {
   return false;
 }
 
-void Windows::ended(std::uint64_t ns) {
-  constexpr double kTick = 1e9, kMax = 86'400;
-  const double ticks = 1 + static_cast<double>(ns) / kTick;
-  ticksOff_ = static_cast<int>(std::min(ticksOff_ * ticks, kMax));
+void Windows::ended(const Tick& since) {
+  constexpr double kTick = 1e9;
+  const double pays = costOf(since) / kBudget / kTick;
+  const double length = 1 + static_cast<double>(since.ns) / kTick;
+  ticksOff_ = static_cast<int>(std::min(ticksOff_ + pays, kLongestGap * length));
 }
 
 }  // namespace stallprof::agent

@@ -26,9 +26,9 @@ class Windows {
   };
   // Whether the next is recorded. A tick in which nothing happened leaves its window open.
   bool next(const Tick& tick);
-  // A window is over, at an update of the model, `ns` after the tick in which it was to end: the
-  // gap is as much longer than a tick's as the window is.
-  void ended(std::uint64_t ns);
+  // A window is over, at an update of the model. What was recorded since the tick in which it was
+  // to end makes the gap longer.
+  void ended(const Tick& since);
 
  private:
   int ticksOff_ = 0;  // still to come

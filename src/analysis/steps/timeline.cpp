@@ -273,9 +273,10 @@ Nanos endOf(const Trace& trace, const TrainerTimeline& timeline, const Timed<Pha
   int again = 0;  // of epochs that were under way
   for (std::size_t fetch = after; fetch > begin;) {
     const EpochSpan& epoch = epochAt(--fetch);
-    // What came before a batch of the evaluation's does not end it.
-    if (epoch.evaluation || epoch.end <= span.end()) break;
-    if (!epoch.counted && epoch.begin < span.at) continue;
+    if (epoch.evaluation) break;  // what came before a batch of it does not end it
+    // A batch of an iterator that is used up here, or of one that serves all evaluations.
+    if (epoch.end <= span.end()) continue;
+    if (!epoch.counted && (epoch.begin < span.at || end == span.end())) continue;
     // That many are evaluated themselves.
     if (epoch.begin < span.at && ++again > kAhead) return span.end();
     const bool begins = epoch.begin >= span.at && made(epoch);

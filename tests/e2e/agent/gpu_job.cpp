@@ -12,7 +12,8 @@
 //   late            no context before this word (else from the start); no-context: none at all
 //   sleep=MS
 //   steps=S         a training of so long that asks the agent at each step whether a turn is due
-//   few             its steps launch once, not 50 times
+//   few many        its steps launch once, not 50 times; 50 times again
+//   hears           prints how many calls have been called back
 //   beside          another thread copies all the time; beside-driver: by the driver's API
 //   linger=MS       exit handlers of the program take that long, after all others
 //   threadless      no thread can be started when the context is made
@@ -146,6 +147,13 @@ void otherTool(const std::string& cupti, bool begins) {
   std::printf("%s=%d\n", begins ? "tool" : "tool-ends", result);
 }
 
+// How many calls the fake has called back.
+void printHeard(const std::string& cupti) {
+  void* library = dlopen(cupti.c_str() + std::strlen("cupti="), RTLD_NOW | RTLD_NOLOAD);
+  const auto heard = reinterpret_cast<long (*)()>(dlsym(library, "fakeCuptiCallbacks"));
+  std::printf("hears=%ld\n", heard());
+}
+
 void endAs(const std::string& how) {
   std::printf("launched=%ld\n", launched.load());
   std::fflush(stdout);
@@ -243,6 +251,8 @@ int main(int argc, char** argv) {
     if (word == "beside") launchBeside([] { fakeCopy(1, 1, 4096); });
     if (word == "beside-driver") launchBeside(fakeDriverCopy);
     if (word == "few") launchesOfStep = 1;
+    if (word == "many") launchesOfStep = 50;
+    if (word == "hears") printHeard(words[0]);
     if (is("steps=")) train(std::atof(word.c_str() + 6));
     if (word == "keep") callAgent("stallprof_agent_keep");
     if (word == "release") callAgent("stallprof_agent_release");

@@ -171,12 +171,21 @@ class InWindowsAlone(unittest.TestCase):
         self.assertEqual(run.area['why'], '')
 
     def test_a_window_that_cannot_end_is_no_secret(self):
-        graph, on = self.run_job('few', 'steps=10', 'keep', 'launches=100')
+        graph, on = self.run_job('few', 'steps=10', 'keep', 'keep', 'launches=100')
         self.assertEqual(on, [0, 7, 0])
         self.assertIn('could not end', graph.area['why'])
-        busy, on = self.run_job('few', 'steps=10', 'beside', 'rate=20000', 'seconds=1', 'steps=8')
+        # Many launches from here on, on the thread that trains: it is to end.
+        busy, on = self.run_job('few', 'steps=10', 'beside', 'many', 'steps=4')
         self.assertEqual(on, [0, 7, 0])
         self.assertIn('could not end', busy.area['why'])
+
+    def test_calls_are_called_back_for_two_seconds_and_no_more(self):
+        # FAKE_CUPTI=count: how many callbacks of launches there were.
+        for words in (['beside-driver', 'steps=11'], ['steps=6.5', 'keep', 'sleep=1500']):
+            with self.subTest(words=words):
+                run, on = self.run_job(*words, 'hears', 'launches=1000', 'hears')
+                before, after = (int(line.split('=')[1]) for line in run.stdout.splitlines() if line.startswith('hears='))
+                self.assertEqual((on, after - before), ([0], 0))
 
     def test_after_a_window_torchs_profiler_keeps_cupti(self):
         run, on = self.run_job('few', 'steps=10', 'release', 'tool', 'retake', 'steps=3')
@@ -190,7 +199,7 @@ class InWindowsAlone(unittest.TestCase):
         self.assertIn('another tool has CUPTI', run.area['why'])
 
     def test_once_a_graph_is_captured_there_is_no_window(self):
-        run, on = self.run_job('steps=1', 'keep', 'steps=6')
+        run, on = self.run_job('steps=1', 'keep', 'keep', 'steps=6')
         self.assertEqual((on, run.count(KERNEL), run.area['state']), ([0], 0, YIELDED))
         self.assertIn('captured CUDA graphs', run.area['why'])
 

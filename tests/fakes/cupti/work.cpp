@@ -3,6 +3,8 @@
 
 #include <sys/syscall.h>
 
+#include <atomic>
+
 #include "records.h"
 
 namespace fake {
@@ -25,6 +27,8 @@ struct Within {
   ~Within() { --within; }
 };
 
+std::atomic<long> callbacks;
+
 void onCall(const fake_call* call) {
   const Within here;
   State& s = state();
@@ -39,6 +43,7 @@ void onCall(const fake_call* call) {
     atExitOfCall = site == 1;
     if (reported && s.callback != nullptr) s.callback(s.user, call->domain, call->cbid, &site);
   }
+  callbacks += reported;
   atExitOfCall = false;
   if (!kept) return;
   record(call->domain == 2 ? 5 : 4, [&](std::uint8_t* at) {
@@ -122,3 +127,8 @@ void tellOfDevice() {
 }
 
 }  // namespace fake
+
+// For tests: of how many calls the program has called back.
+extern "C" __attribute__((visibility("default"))) long fakeCuptiCallbacks() {
+  return fake::callbacks.load();
+}

@@ -74,7 +74,8 @@ TEST_CASE("a window that ends late, at a long step's update, has as much longer 
     for (int window = 0; window < 20; ++window) {
       bool more = windows.next({true, kSecond, kAtBudget * 10, kAtBudget * 10});
       REQUIRE_FALSE(more);
-      windows.ended(static_cast<std::uint64_t>(length - 1) * kSecond);
+      const auto late = static_cast<std::uint64_t>(length - 1);
+      windows.ended({true, late * kSecond, late * kAtBudget * 10, late * kAtBudget * 10});
       recorded += length;
       all += length;
       for (; !more; ++all) more = windows.next({false, kSecond, 0, 0});
@@ -83,6 +84,15 @@ TEST_CASE("a window that ends late, at a long step's update, has as much longer 
     CHECK(static_cast<double>(recorded) / all < 1 / 8.0);
     CHECK(static_cast<double>(recorded) / all > 1 / 12.0);
   }
+}
+
+TEST_CASE("a pause within a window costs nothing, and makes no gap longer") {
+  Windows windows;
+  REQUIRE_FALSE(windows.next({true, kSecond, kAtBudget * 3 + 10, kAtBudget * 3 + 10}));
+  windows.ended({true, 600 * kSecond, 0, 0});
+  int gap = 1;
+  while (!windows.next({false, kSecond, 0, 0})) ++gap;
+  CHECK(gap == 3);
 }
 
 }  // namespace

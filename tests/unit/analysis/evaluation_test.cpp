@@ -120,11 +120,11 @@ class Rounds {
   int round_ = 0;
 };
 
-double periodicOf(const Analysis& a) {
+double periodicShare(const Analysis& a) {
   return a.breakdown.phase ? a.breakdown.phase->periodic : -1;
 }
-double loadOf(const Analysis& a) { return a.breakdown.phase ? a.breakdown.phase->load : -1; }
-double evaluationOf(const Analysis& a) {
+double loadShare(const Analysis& a) { return a.breakdown.phase ? a.breakdown.phase->load : -1; }
+double evaluationShare(const Analysis& a) {
   const Finding* f = test::find(a, "periodic.evaluation");
   return f ? f->shareRatio : 0;
 }
@@ -143,12 +143,12 @@ TEST_CASE("an evaluation ends where training fetches again, though its step call
     });
   };
   const Analysis soon = of(1040, 0), late = of(3010, 0), between = of(2980, 0);
-  CHECK(loadOf(soon) > 0.3);
-  CHECK(std::abs(evaluationOf(soon) - periodicOf(soon)) < 0.001);
+  CHECK(loadShare(soon) > 0.3);
+  CHECK(std::abs(evaluationShare(soon) - periodicShare(soon)) < 0.001);
   for (const Analysis* a : {&late, &between}) {  // in the step; between its iterator and its fetch
-    CHECK(std::abs(loadOf(*a) - loadOf(soon)) < 0.001);
-    CHECK(std::abs(periodicOf(*a) - periodicOf(soon)) < 0.001);
-    CHECK(std::abs(evaluationOf(*a) - evaluationOf(soon)) < 0.001);
+    CHECK(std::abs(loadShare(*a) - loadShare(soon)) < 0.001);
+    CHECK(std::abs(periodicShare(*a) - periodicShare(soon)) < 0.001);
+    CHECK(std::abs(evaluationShare(*a) - evaluationShare(soon)) < 0.001);
   }
 }
 
@@ -170,15 +170,17 @@ Analysis evaluatedWith(Draw draw) {
 
 TEST_CASE("batches within eval() and train() end an evaluation only if they are trained on") {
   const Analysis alone = evaluatedWith([](Rounds&, int) {});
-  CHECK(periodicOf(alone) > 0.15);
+  CHECK(periodicShare(alone) > 0.15);
   const Analysis own = evaluatedWith([](Rounds& r, int) { r.fetches(19, 3005, 1, 1); });
-  const Analysis one = evaluatedWith([](Rounds& r, int) { r.fetches(1, 3100, 2, 2); });
+  // The first of an iterator is within the window, too.
+  const Analysis one =
+      evaluatedWith([](Rounds& r, int i) { r.fetches(1, 3100, 2, i < 2 ? 2 : 3); });
   const Analysis ahead = evaluatedWith([](Rounds& r, int i) {
     r.fetches(1, 3010, 1, 1);
     r.fetches(9, 3050, 2, 2 + i, 100);
   });
   for (const Analysis* a : {&own, &one, &ahead}) {
-    CHECK(std::abs(periodicOf(*a) - periodicOf(alone)) < 0.001);
-    CHECK(std::abs(evaluationOf(*a) - evaluationOf(alone)) < 0.001);
+    CHECK(std::abs(periodicShare(*a) - periodicShare(alone)) < 0.001);
+    CHECK(std::abs(evaluationShare(*a) - evaluationShare(alone)) < 0.001);
   }
 }
