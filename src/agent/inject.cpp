@@ -28,6 +28,11 @@ std::atomic_ref<std::uint32_t> turnDue() {
   return std::atomic_ref<std::uint32_t>(stallprof_agent_due);
 }
 
+void publishNoEnd() {
+  if (agent.on != 0 && onlyInWindows() && agent.memory.area->state == STALLPROF_AGENT_TRACING)
+    publishWhy(STALLPROF_AGENT_TRACING, 0, "a window could not end: all is recorded from then on");
+}
+
 bool onlyInWindows() { return agent.memory.header->in_windows != 0 && !agent.continuous; }
 
 void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why, const char* more) {
@@ -131,12 +136,11 @@ bool retakeCupti() {
 bool keepAsItIs() {
   if (agent.memory.area == nullptr || agent.off) return false;
   const bool first = !agent.kept.exchange(true);
-  const bool tracing = agent.memory.area->state == STALLPROF_AGENT_TRACING;
   if (first && (agent.paused || (agent.waits && agent.attached)))
     publishWhy(STALLPROF_AGENT_YIELDED, 0,
                "the program captured CUDA graphs outside of a window: there is none from then on");
-  else if (first && tracing && agent.on != 0 && onlyInWindows())
-    publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
+  else if (first)
+    publishNoEnd();
   turnDue() = 0;
   return agent.attached;
 }
@@ -164,7 +168,7 @@ bool turnWindow() {
   const bool turned = !agent.kept && (agent.hearing || !others) && synchronize != nullptr &&
                       synchronize() == 0 && ask(Order::kTurn, 5 * kOneSecond);
   if (!turned) turnDue() = 0;
-  if (others && agent.on != 0 && onlyInWindows()) publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
+  if (others) publishNoEnd();
   return turned;
 }
 

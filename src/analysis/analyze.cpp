@@ -11,6 +11,7 @@
 #include "analysis/device/launch_cadence.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/steps/inferred_steps.h"
+#include "analysis/steps/timeline.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/whole_run/native_run.h"
 #include "analysis/whole_run/without_steps.h"
@@ -99,6 +100,7 @@ Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
   Judged judged;
   judged.facts = attributeWithoutSteps(trace, labels);
   if (judged.facts.thread.none()) judged.facts = attributeNativeRun(trace, rules);
+  judged.facts.evaluations = evaluationsOf(trace, judged.facts.thread);
   if (!judged.facts.loopAt.none() || judged.facts.native.seen)
     roles.addTrainer({judged.facts.process, judged.facts.thread});
   judged.run = measureRun(trace, judged.facts, roles);

@@ -98,6 +98,7 @@ std::vector<Argument> argumentsOf(const Verb& verb) {
     argument.choices = choicesOf(*option);
     argument.number = option->get_type_name().find("NONNEGATIVE") != std::string::npos;
     argument.takesValue = option->get_items_expected_max() > 0;
+    argument.mayTakeValue = !option->get_fnames().empty();
     argument.repeats = option->get_items_expected_max() > 1;
     arguments.push_back(std::move(argument));
   }

@@ -22,6 +22,7 @@ struct Argument {
   std::vector<std::string> choices;  // empty: any
   bool option = true;                // else a place
   bool takesValue = true;
+  bool mayTakeValue = false;  // as --gpu=windows: without one it has its own
   bool repeats = false;
   bool number = false;  // takes a number: no file is offered
 

@@ -77,6 +77,7 @@ class ConfigReader : TomlFile {
     if (!argument.takesValue) {
       if (const auto* on = value.as<bool>())
         return *on ? std::vector{name} : std::vector<std::string>();
+      if (argument.mayTakeValue) return {name + "=" + textOf(argument, value)};
       fail(value, name.substr(2) + " takes true or false");
       return {};
     }

@@ -43,12 +43,13 @@ std::atomic_ref<std::uint32_t> turnDue();
 
 // As run --gpu=windows has it, and CUPTI can.
 bool onlyInWindows();
-// Of such a process, once it has a context; and of one whose window does not end.
+// Of such a process, once it has a context.
 inline constexpr char kNoWindow[] =
     "no window: one begins at an update of a PyTorch model, after 20 of them and 5 s, on one "
     "device, without a process group, CUDA graphs or other threads that use CUDA; run --gpu "
     "records the rest";
-inline constexpr char kNoEnd[] = "a window could not end: all is recorded from then on";
+// Of one in which a window is open that does not end; else nothing.
+void publishNoEnd();
 
 // Sets state, `why` and `error` of the area, when there is one.
 void publishWhy(stallprof_agent_state state, CuptiResult error, const char* why,

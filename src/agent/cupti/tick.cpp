@@ -99,9 +99,7 @@ void wishForWindow() {
   const Before before = previous;
   previous = {now, kernels, calls};
   if (agent.hearing && (agent.kept || now - heardSince > kHeardAtMost)) hearAll(false);
-  if (endDue.at != 0 && now - endDue.at > kOverdue && onlyInWindows() && !agent.kept &&
-      agent.memory.area->why[0] == 0)
-    publishWhy(STALLPROF_AGENT_TRACING, 0, kNoEnd);
+  if (endDue.at != 0 && now - endDue.at > kOverdue) publishNoEnd();
   if (agent.continuous || agent.kept || cannotLeave() || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
   const bool record =

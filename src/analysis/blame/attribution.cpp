@@ -136,13 +136,13 @@ std::vector<Step> makeSteps(const StepPlan& plan, const TrainerTimeline& timelin
 }
 
 // Of this part: as epochs below. Several parts may have one.
-Intervals evaluations(const Trace& trace, const TrainerTimeline& timeline, Nanos end) {
+Intervals evaluationsIn(const Trace& trace, const TrainerTimeline& timeline, Nanos end) {
   const CountedBefore& before = timeline.before;
-  Intervals found;
-  for (const Timed<PhaseSpan>* span : timeline.spans)
-    if (span->at < end && (before.until == Nanos::zero() || span->end() > before.windowEnd) &&
-        isEvaluation(trace, span->data))
-      found.push_back({span->at, endOf(trace, timeline, *span)});
+  Intervals found = evaluationsOf(trace, timeline);
+  std::erase_if(found, [&](const Interval& evaluation) {
+    return evaluation.begin >= end ||
+           (before.until != Nanos::zero() && evaluation.end <= before.windowEnd);
+  });
   return found;
 }
 
@@ -342,7 +342,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.cpu = seen.run;
   facts.starved = seen.queued;
   facts.works = makeWorks(plan, timeline, producers);
-  facts.evaluations = evaluations(trace, timeline, end);
+  facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
   facts.workers = findWorkers(trace, timeline);

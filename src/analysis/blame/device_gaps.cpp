@@ -17,10 +17,8 @@ class Gaps {
       : trainer_(trainer),
         devices_(devices),
         out_(out),
+        evaluations_(evaluationsOf(trace, trainer.timeline)),
         saves_(savesOf(trace, trainer.timeline.who.thread)) {
-    for (const Timed<PhaseSpan>* span : trainer.timeline.spans)
-      if (isEvaluation(trace, span->data))
-        evaluations_.push_back({span->at, endOf(trace, trainer.timeline, *span)});
     for (const EpochSpan& epoch : trainer.timeline.epochs)
       if (epoch.evaluation) evaluations_.push_back({epoch.iterator, epoch.end});
     evaluations_ = joined(std::move(evaluations_));

@@ -285,6 +285,13 @@ Nanos endOf(const Trace& trace, const TrainerTimeline& timeline, const Timed<Pha
   return end;
 }
 
+Intervals evaluationsOf(const Trace& trace, const TrainerTimeline& timeline) {
+  Intervals found;
+  for (const Timed<PhaseSpan>* span : timeline.spans)
+    if (isEvaluation(trace, span->data)) found.push_back({span->at, endOf(trace, timeline, *span)});
+  return found;
+}
+
 TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who) {
   TrainerTimeline timeline;
   timeline.who = who;

@@ -101,6 +101,8 @@ inline constexpr std::string_view kEvaluationSpan = "evaluation";
 // train(). Once planSteps() has marked epochs.
 [[nodiscard]] Nanos endOf(const Trace& trace, const TrainerTimeline& timeline,
                           const Timed<PhaseSpan>& span);
+// evaluationsOf() of the trainer's thread with such ends, in the order of their begins.
+[[nodiscard]] Intervals evaluationsOf(const Trace& trace, const TrainerTimeline& timeline);
 
 [[nodiscard]] TrainerTimeline readTimeline(const Trace& trace, TrainerIdentity who);
 

@@ -387,7 +387,6 @@ TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
   if (use.all <= 0 || !run.sampled()) return facts;
   facts.process = process->id;
   facts.thread = thread.id;
-  facts.evaluations = evaluationsOf(trace, thread.id);
   facts.windowBegin = window.begin;
   facts.windowEnd = window.end;
   give(use, samples, facts);

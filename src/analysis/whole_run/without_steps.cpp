@@ -20,7 +20,6 @@ TrainerFacts attributeWithoutSteps(const Trace& trace, const StackLabels& labels
   nobody.who.process = thread.process;
   facts.process = thread.process;
   facts.thread = thread.id;
-  facts.evaluations = evaluationsOf(trace, thread.id);
   if (const Maybe<MainLoop> loop = findMainLoop(trace, thread, labels)) {
     facts.loopAt = loop->place;
     facts.windowBegin = std::max(trace.begin, loop->window.begin);

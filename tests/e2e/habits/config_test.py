@@ -115,6 +115,17 @@ class Reading(Config):
         self.assertEqual(sorted(os.listdir(self.dir)), ["own.stallprof", "runs", "stallprof.toml"])
 
 
+    def test_an_option_that_may_take_a_value_takes_true_or_the_value(self):
+        for value, said in (("true", "gpu on, gpu windows off"), ('"windows"', "gpu off, gpu windows on"), ("false", "gpu off, gpu windows off")):
+            self.write("stallprof.toml", f'[run]\ngpu = {value}\n')
+            done = self.call("run", "--report", "none", "-o", value.strip('"') + ".stallprof", "--", "true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(self.dir, value.strip('"') + ".stallprof", "log")) as log:
+                self.assertIn(said, log.read())
+        self.write("stallprof.toml", '[run]\ngpu = "always"\n')
+        self.fails("--gpu takes nothing or windows, not 'always'", "run", "--", "true", status=125)
+
+
 class Strictness(Config):
     def test_what_nobody_knows_is_an_error_with_its_line(self):
         for text, pattern in (

@@ -213,3 +213,14 @@ TEST_CASE("where no phase holds half of the loop there is no verdict, and little
   REQUIRE(a.verdict.withheld);
   CHECK(a.verdict.withheld->why == NoVerdict::Why::kNoSteps);
 }
+
+TEST_CASE("what a program without steps evaluates from eval() to train() is known") {
+  const Trace trace = test::traceOf(
+      test::kTrainer + kLoopFrames + sample(0, 200, 1) + "repeat 100 every 100ms\n" +
+      kAugmentFirst +
+      "end\n5s span thread=1 duration=2s phase=periodic source=hook name=\"evaluation\"\n");
+  const Analyzed analyzed = analyzeWithFacts(trace);
+  CHECK(analyzed.analysis.steps.count == 0);
+  REQUIRE(analyzed.trainer.evaluations.size() == 1);
+  CHECK(near2(seconds(analyzed.trainer.evaluations[0].length()), 2));
+}
