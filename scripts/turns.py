@@ -31,6 +31,7 @@ STARTS = 90          # seconds until the end of the warm-up, at most
 WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
 COPIES = 5           # processes of each variant
+TOGETHER = 2         # of them are started at once: most of a start is imports, on one CPU
 ROUNDS = (10, 30)    # at least, at most, of those that count
 STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
 MOST_ROUNDS = 48     # counted or not
@@ -151,11 +152,14 @@ def compare(commands, folder, enough=lambda gains: known_well(gains.values())):
     try:
         steps = []
         for number, (name, command) in enumerate(commands.items()):
+            lengths = []
             for copy in range(COPIES):
                 own = pathlib.Path(folder) / f"variant-{number}-{copy}"
                 own.mkdir()
                 variants[name].append(Variant(command, own))
-            steps.append(min(variant.warm_up() for variant in variants[name]))
+                if (copy + 1) % TOGETHER == 0 or copy + 1 == COPIES:
+                    lengths += [variant.warm_up() for variant in variants[name][len(lengths):]]
+            steps.append(min(lengths))
         base, *others = variants
         seconds = max(TURN, TURN_STEPS * statistics.median(steps))
         for done in itertools.count(1):
