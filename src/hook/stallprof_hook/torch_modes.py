@@ -3,7 +3,8 @@
 module, an interval of phase periodic, with the user's line.
 
 Not where a library calls eval(): its own evaluation is known by its functions, and others evaluate a
-model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile.
+model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile, or where
+there are more such intervals than updates: a model that acts is no more evaluated than it changes.
 """
 import threading
 import weakref
@@ -16,6 +17,9 @@ PARTS = Parts('torch_modes', Part('evaluation', 'evaluation by loops of the prog
                                   'Module.train(self, mode)'))
 EVALUATION = 'evaluation'   # analysis/steps/timeline.h
 
+FEW = 20                    # intervals: so many may come before the first updates
+
+_intervals = [0]            # of all modules
 _switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
 _open = {}              # id(module) -> (weak reference, begin, updates until then, file, line)
 
@@ -40,7 +44,15 @@ def _end(token, args, result, succeeded):
     elif training is True and key in _open:
         known, begin, updates, file, line = _open.pop(key)
         if known() is module and updates == events.updates[0]:
+            _intervals[0] += 1
+            if _acts(_intervals[0], updates):
+                return
             put(events.PHASE_SPAN, begin, now() - begin, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
+
+
+def _acts(intervals, updates):
+    """Half as many again as updates: each may be followed by one evaluation, and some by two."""
+    return updates > 0 and intervals > FEW and 2 * intervals > 3 * updates
 
 
 def install(module):

@@ -753,6 +753,25 @@ scripted.train()
     def test_with_an_update_it_is_none(self):
         self.assertEqual(self.spans('model.eval()\nupdate()\nmodel.train()\n'), [])
 
+    def test_one_after_each_update_and_a_second_now_and_then(self):
+        self.assertEqual(len(self.spans("""
+for step in range(30):
+    update()
+    for _ in range(2 if step % 2 else 1):
+        model.eval()
+        model.train()
+""")), 45)
+
+    def test_a_model_that_acts_between_its_updates_is_not_evaluated_there(self):
+        """Reinforcement learning: a few may come until that is known, and any number before the first update."""
+        self.assertEqual(len(self.spans("""
+for step in range(100):
+    for _ in range(4):
+        model.eval()
+        model.train()
+    update()
+""")), 20)
+
     def test_that_of_a_library_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
             os.makedirs(folder + '/site-packages')

@@ -22,6 +22,8 @@ constexpr std::string_view kForwardAlone =
 
 constexpr double kItsWork = 0.90;  // of the time of a program that is not seen to train
 constexpr double kAtLeast = 0.02;  // of the time is left, whatever goes
+// Updates for each interval from eval() to train(), at least: with fewer a model may act in it.
+constexpr std::int64_t kUpdates = 4;
 
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
@@ -66,6 +68,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
+  if (own.count * kUpdates > static_cast<std::int64_t>(e.trainer.optimizerSteps) &&
+      e.trainer.optimizerSteps > 0)
+    f.confidence = std::min(f.confidence, Confidence::kMedium);
   if (std::max(epochs, own.count) == 1)
     f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
@@ -96,6 +101,8 @@ extern const FindingDefinition kEvaluation(
      .fixes = R"(- Evaluate in another job, from the checkpoints.
 - Evaluate less often, or on a subset.)",
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
-  or in forward passes alone, makes the data to train on.)"});
+  or in forward passes alone, makes the data to train on, as a model that acts does in
+  reinforcement learning: with fewer than four updates an interval the confidence is medium at
+  most.)"});
 
 }  // namespace stallprof
