@@ -8,11 +8,19 @@
 namespace stallprof {
 namespace {
 
+// `whole`: seconds of the window a step.
+void addWhole(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double whole,
+              std::string limitedBy, const char* basis) {
+  if (whole <= 0) return;
+  to.push_back({stage, 1 / whole, gains.measured() / whole - 1, std::move(limitedBy), basis});
+}
+
 void add(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double stepSeconds,
          std::string limitedBy, const char* basis = "inferred") {
   if (stepSeconds <= 0) return;
-  const double whole = stepSeconds + gains.demand().step.periodic;
-  to.push_back({stage, 1 / whole, gains.measured() / whole - 1, std::move(limitedBy), basis});
+  const Workload& w = gains.workload();
+  addWhole(to, gains, stage, stepSeconds + gains.demand().step.periodic + w.apart + w.apartPeriodic,
+           std::move(limitedBy), basis);
 }
 
 constexpr double kWholeOfCores = 0.95;  // from here on they are all
@@ -30,6 +38,7 @@ double headOfLineEfficiency(const Gains& gains) {
   starving.steps = {StepDemand{}};
   starving.ofSteps = {};
   starving.stepsPerEpoch = 0;
+  starving.apart = starving.apartPeriodic = 0;
   s.cores = 1e6;  // the discipline alone, no contention
   const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);
   const double time = simulate(starving, s, draw);
@@ -47,10 +56,12 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   const int workers = gains.base().workers;
   const double own = d.step.beside();
   // Nothing else sets a pace while those are made.
-  const bool more = d.step.periodic > 0.01 * gains.measured();
+  const bool more = d.step.periodic + gains.workload().apartPeriodic > 0.01 * gains.measured();
+  const bool between = gains.workload().apart > 0.01 * gains.measured();
   add(all, gains, "compute", own,
-      more ? "one training process, its evaluation, saving and logging with it"
-           : "one training process");
+      more      ? "one training process, its evaluation, saving and logging with it"
+      : between ? "one training process, between epochs too"
+                : "one training process");
   if (const double device = gains.workload().device; device > 0)
     add(all, gains, "device", device, "the device's own work", "measured");
   if (d.batch.alone() > 0) {
@@ -70,10 +81,10 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&
       *run.peakReadBytesPerSecond > 0)
-    add(all, gains, "extract",
-        gains.measured() * *run.readBytesPerSecond / *run.peakReadBytesPerSecond,
-        "storage at its best second, " + rateText(*run.peakReadBytesPerSecond, "bytes"),
-        "measured");
+    addWhole(all, gains, "extract",
+             gains.measured() * *run.readBytesPerSecond / *run.peakReadBytesPerSecond,
+             "storage at its best second, " + rateText(*run.peakReadBytesPerSecond, "bytes"),
+             "measured");
   if (d.step.load > 0.01 * gains.measured())
     add(all, gains, "load", d.step.load, "one process receiving batches");
   std::stable_sort(all.begin(), all.end(), [](const Ceiling& a, const Ceiling& b) {

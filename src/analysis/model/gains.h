@@ -71,8 +71,8 @@ class Gains {
 
 // The bounds no arrangement of the same work can beat: the step takes at least the longest
 // of them. One entry a stage, slowest first, in steps a second, each with its gap to what was
-// measured. Checkpoints and evaluation add to every one: a trainer that saves makes no steps
-// meanwhile.
+// measured. Checkpoints and evaluation add to every one, amid steps and between epochs: a trainer
+// that saves makes no steps meanwhile.
 [[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run);
 
 // Takes out of `ceilings` those below the measured pace by more than the model's error, and returns

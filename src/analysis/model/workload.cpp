@@ -95,16 +95,25 @@ double weightOf(std::size_t drawn, std::size_t all) {
   return drawn > 0 ? static_cast<double>(all) / static_cast<double>(drawn) : 1;
 }
 
+// Evaluation epochs of the window that lie in no training epoch, whose steps hold theirs.
+Nanos evaluatedBetween(const TrainerFacts& t) {
+  Intervals evaluations, training;
+  for (const Epoch& p : t.epochs) {
+    const Interval in{std::max(p.begin, t.windowBegin), std::min(p.end, t.windowEnd)};
+    if (in.begin < in.end) (p.evaluation ? evaluations : training).push_back(in);
+  }
+  Nanos between{};
+  training = joined(std::move(training));
+  for (const Interval& evaluation : joined(std::move(evaluations)))
+    between += evaluation.length() - lengthIn(training, evaluation);
+  return between;
+}
+
 void addApart(const TrainerFacts& t, const Split& outside, Workload& w) {
   if (w.steps.empty()) return;
-  Nanos evaluation{};
-  for (const Epoch& p : t.epochs)
-    if (p.evaluation)
-      evaluation +=
-          std::max(Nanos{}, std::min(p.end, t.windowEnd) - std::max(p.begin, t.windowBegin));
   const auto n = static_cast<double>(t.windowSteps());
   const double periodic = positive(outside.periodic);
-  w.apartPeriodic = std::max(0.0, periodic - positive(evaluation)) / n;
+  w.apartPeriodic = std::max(0.0, periodic - positive(evaluatedBetween(t))) / n;
   w.apart =
       (positive(outside.compute + outside.wait + outside.sync + outside.comm + outside.other) +
        periodic) /
@@ -173,7 +182,10 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
       sized += 1;
     }
   }
+  const Split outside = outsideSteps(t);
   mine *= weightOf(w.steps.size(), t.windowSteps());
+  mine +=
+      positive(outside.compute + outside.sync + outside.comm + outside.other + outside.periodic);
   fetchCpu *= weightOf(w.batches.size(), batches);
   if (sized > 0) w.batchBytes = bytes / sized;
   w.ofBatches = firstsOf(w.batches);
@@ -181,7 +193,6 @@ Workload workloadOf(const TrainerFacts& t, Workers workers) {
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
   const double cpu = positive(t.processCpu) - (w.inProcess ? fetchCpu : 0);
   if (mine > 0 && t.processCpu > Nanos{}) w.trainerCpuRatio = std::max(0.0, cpu) / mine;
-  const Split outside = outsideSteps(t);
   addApart(t, outside, w);
   addEpochs(t, between + outside.load, w);
   return w;

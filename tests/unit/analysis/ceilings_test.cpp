@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "analysis/model/pipeline_model.h"
 #include "tests/catch.h"
+#include "tests/unit/analysis/attributed.h"
 #include "tests/unit/analysis/facts_builder.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
@@ -124,6 +127,54 @@ TEST_CASE("time spent saving lowers every ceiling") {
   Training t = twoWorkers();
   t.periodic = 5;
   CHECK(about(of(factsOf(t).judge().ceilings, "compute")->stepsPerSecond, 1000 / 15.0));
+}
+
+namespace {
+
+// Five rounds, on one thread: 20 steps of 50 ms, of which 10 ms fetch, then `evaluation` of as long
+// and, where asked for, a save of 200 ms after it.
+std::string roundsOf(bool saves) {
+  std::string text = test::kTrainer +
+                     "manifest cores_usable=4\n0 loader process=1 loader=1 workers=0 batch_size=8\n"
+                     "0 loader process=1 loader=2 workers=0 batch_size=8\n"
+                     "0 usage process=1 cpu=0\n13s usage process=1 cpu=13s\n";
+  for (int round = 0; round < 5; ++round) {
+    const auto ms = [at = 1000 + 2200 * round](int t) { return std::to_string(at + t) + "ms "; };
+    const std::string one = std::to_string(2 * round + 1), two = std::to_string(2 * round + 2);
+    text += "repeat 20 every 50ms\n" + ms(0) + "fetch thread=1 loader=1 epoch=" + one +
+            " duration=10ms cpu=10ms batch=0+1*i\n" + ms(45) +
+            "optimizer thread=1 duration=5ms optimizer=1\nend\n" + ms(1000) +
+            "fetch thread=1 loader=1 epoch=" + one + " duration=1ms end=1\n" +
+            "repeat 10 every 99ms\n" + ms(1002) + "fetch thread=1 loader=2 epoch=" + two +
+            " duration=10ms cpu=10ms batch=0+1*i\nend\n" + ms(1995) +
+            "fetch thread=1 loader=2 epoch=" + two + " duration=1ms end=1\n";
+    if (saves)
+      text += ms(2000) +
+              "span thread=1 duration=200ms phase=periodic source=hook name=\"torch.save\"\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("evaluation between epochs lowers every ceiling too, and keeps no second core busy") {
+  const Trace trace = test::traceOf(roundsOf(false));
+  const Analysis a = analyze(trace);
+  const Ceiling* turn = of(a.ceilings, "transform");
+  REQUIRE(turn);
+  CHECK(std::abs(turn->gapRatio) < 0.05);  // fetch and compute take turns: that is the pace
+  const TrainerFacts facts = attribute(trace, {ProcessId{1}, ThreadId{1}});
+  CHECK(std::abs(workloadOf(facts, Workers::kNone).trainerCpuRatio - 1) < 0.1);
+}
+
+TEST_CASE("rarer saves gain what they take, with evaluation beside them") {
+  const Analysis a = analyze(test::traceOf(roundsOf(true)));
+  const Finding* saves = test::find(a, "periodic.checkpoint");
+  REQUIRE(saves);
+  const Advice* rarer = test::adviceIn(*saves, "rarer_checkpoints");
+  REQUIRE(rarer);
+  REQUIRE(rarer->predicted.speedup);
+  CHECK(std::abs(*rarer->predicted.speedup - 1 / (1 - saves->shareRatio / 2)) < 0.015);
 }
 
 TEST_CASE("heavy tails say how much of the workers in-order delivery leaves") {

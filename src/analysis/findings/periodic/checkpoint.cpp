@@ -56,7 +56,8 @@ Saves savesIn(const Evidence& e) {
 // what samples found in steps.
 PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) {
   PipelineSettings s = e.gains.base();
-  const double played = seconds(e.trainer.split.periodic) / e.window;
+  const double periodic = e.gains.demand().step.periodic + e.gains.workload().apartPeriodic;
+  const double played = e.perStep > 0 ? periodic / e.perStep : 0;
   const double part = played > 0 ? std::min(1.0, std::min(share, e.checkpoint) / played) : 0;
   s.periodicScale = 1 - part * (1 - scale);
   return s;
