@@ -141,13 +141,24 @@ void Front::decide(Nanos at) {
   for (const SignalJudge::Verdict& verdict : judge_.decide(witnessCounts(at), at)) pass(verdict);
 }
 
+// The command is not reaped yet, so its pid cannot be another's. What left our group has the
+// group's signals from us alone: `timeout` sends its own to its child, too, which is us. The
+// terminal's reach the leader of a group, which run by itself it were: setpgrp() changes nothing
+// then. One in a session of its own has no terminal.
+bool Front::mustPass(const SignalJudge::Verdict& verdict) const {
+  if (verdict.forward || !verdict.byGroup) return verdict.forward;
+  if (::getpgid(command_) == ::getpgrp()) return false;
+  return !verdict.received.fromKernel ||
+         (::getpgrp() == ::getpid() && ::getsid(command_) == ::getsid(0));
+}
+
 void Front::pass(const SignalJudge::Verdict& verdict) {
-  // The command is not reaped yet, so its pid cannot be another's.
-  if (verdict.forward) deliver(command_, verdict.received);
+  const bool forward = mustPass(verdict);
+  if (forward) deliver(command_, verdict.received);
   if (verdict.received.signal == SIGTERM) terminated_ = true;
   if (ended_ && asksToEnd(static_cast<std::uint32_t>(verdict.received.signal))) unwanted_ = true;
   recorder_.control().send(
-      {ControlMessage::Kind::kSignal, verdict.received.signal, verdict.forward, now().count()});
+      {ControlMessage::Kind::kSignal, verdict.received.signal, forward, now().count()});
 }
 
 // As the user asked for; the command is not reaped yet. A launcher, or a shell, does not pass the

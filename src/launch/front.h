@@ -62,6 +62,7 @@ class Front {
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
   [[nodiscard]] WitnessCounts witnessCounts(Nanos at) const;
   void decide(Nanos at);
+  [[nodiscard]] bool mustPass(const SignalJudge::Verdict& verdict) const;
   void pass(const SignalJudge::Verdict& verdict);
   void endCommand();
   void watchRecorder();

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 
@@ -32,22 +33,25 @@ bool ownersAreMapped(int directory, uid_t owner) {
   return mapped;
 }
 
-// The part of a file system that is left to the job: a twentieth.
-constexpr std::uint64_t kLeftPart = 20;
-
-// Whether `size` bytes more would take of that part. Blocks that only root may use are not free.
+// Whether `size` bytes more would take of what is left to the job. Blocks that only root may use
+// are not free.
 bool takesTheLast(int file, std::uint64_t size) {
   struct statvfs disk {};
   if (::fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return false;
   const auto block = static_cast<std::uint64_t>(disk.f_frsize);
-  return disk.f_bavail <= disk.f_blocks / kLeftPart + size / block;
+  return disk.f_bavail <= blocksLeftToTheJob(disk.f_blocks, block) + size / block;
 }
 
 }  // namespace
 
+std::uint64_t blocksLeftToTheJob(std::uint64_t blocks, std::uint64_t blockBytes) {
+  constexpr std::uint64_t kPart = 20, kMax = 2ULL << 30;
+  return std::min(blocks / kPart, kMax / std::max<std::uint64_t>(1, blockBytes));
+}
+
 std::string troubleText(int error) {
   if (error == kLastOfDisk)
-    return "less than 5 % of the file system is free, which the job may need";
+    return "less than 5 % of the file system, or 2 GiB, is free, which the job may need";
   if (error == kSizeLimit) return "the recording has reached --max-size";
   return errnoText(error);
 }

@@ -14,6 +14,10 @@ namespace stallprof {
 inline constexpr int kLastOfDisk = -1;  // what is left of the file system is the job's
 inline constexpr int kSizeLimit = -2;   // the recording is as large as it may be
 
+// Blocks of a file system that are never taken: a twentieth, which the job's checkpoints may need
+// more than we do; of a large one 2 GiB, tens of times what we take in an hour.
+[[nodiscard]] std::uint64_t blocksLeftToTheJob(std::uint64_t blocks, std::uint64_t blockBytes);
+
 // A sentence's worth for an errno or one of those.
 [[nodiscard]] std::string troubleText(int error);
 // There is no room now, though there may be later.
@@ -34,8 +38,8 @@ class Storage {
   // Writes all of `bytes` at `offset`; after an error any part may be there.
   virtual int write(int file, std::string_view bytes, std::uint64_t offset);
   // Makes sure that `size` bytes at `offset` can be written, without growing the file. 0 also where
-  // the file system cannot promise that. kLastOfDisk where less than 5 % of it would be free: the
-  // job's checkpoints need that more than we do.
+  // the file system cannot promise that. kLastOfDisk where less than blocksLeftToTheJob() would
+  // be free.
   virtual int reserve(int file, std::uint64_t offset, std::uint64_t size);
   virtual int truncate(int file, std::uint64_t size);
   virtual int sync(int file);

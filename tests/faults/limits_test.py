@@ -203,7 +203,7 @@ class Limits(Case):
                "echo out; exit 4"]
         done = self.run_words(run)
         self.assertEqual((done.returncode, done.stdout), (4, b"out\n"), done.stderr)
-        self.assertIn(b"less than 5 % of the file system is free", done.stderr)
+        self.assertIn(b"less than 5 % of the file system, or 2 GiB, is free", done.stderr)
         self.assertIn(b"the command runs unrecorded", done.stderr)
         self.assertEqual(os.listdir(disk), ["theirs"])
 

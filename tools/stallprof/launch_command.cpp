@@ -42,7 +42,7 @@ void LaunchCommand::declareRecording(CLI::App& app) {
             });
   addParsed(app, "--max-size",
             "most bytes that the recording takes, its log of 1 MB aside: a number with k, M or G, "
-            "1M at least (default no limit; the last 5 % of a file system are left free)",
+            "1M at least (default no limit; 5 % of a file system, 2 GiB at most, are left free)",
             [this](const std::string& text) -> std::string {
               const auto size = byteSize(text, kMinSize);
               options_.maxBytes = size.value_or(options_.maxBytes);

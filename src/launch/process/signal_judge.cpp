@@ -98,10 +98,12 @@ std::vector<SignalJudge::Verdict> SignalJudge::decide(const WitnessCounts& count
   std::vector<Verdict> verdicts;
   std::vector<Waiting> still;
   for (const Waiting& waiting : waiting_) {
+    const bool again = repeated(waiting);
+    const bool guess = forwardUnwitnessed(waiting.received);
     if (!counts.alive)
-      verdicts.push_back({waiting.received, forwardUnwitnessed(waiting.received)});
+      verdicts.push_back({waiting.received, guess, !guess});
     else if (witnessed(waiting, counts))
-      verdicts.push_back({waiting.received, false});
+      verdicts.push_back({waiting.received, false, !again});
     else if (now >= waiting.at + (counts.taking ? kTaking : kWindow))
       verdicts.push_back({waiting.received, forwardOverdue(waiting, counts)});
     else

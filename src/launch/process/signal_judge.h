@@ -57,6 +57,7 @@ class SignalJudge {
   struct Verdict {
     ReceivedSignal received;
     bool forward = false;
+    bool byGroup = false;  // the command had it by itself if it is of our group still; not a repeat
   };
 
   // Signals the witness had before the command existed say nothing about the command.

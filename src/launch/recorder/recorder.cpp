@@ -110,7 +110,8 @@ bool Recorder::prepare() {
   auto writer = Writer::create(plan_.directory, plan_.manifest, limits);
   if (!writer.ok()) {
     const bool lacking = writer.error().kind == Error::Kind::kUnsupported;
-    control_.send({ControlMessage::Kind::kRefused, 0, lacking, 0, writer.error().message});
+    const bool taken = writer.error().kind == Error::Kind::kUsage;
+    control_.send({ControlMessage::Kind::kRefused, taken, lacking, 0, writer.error().message});
     return false;
   }
   writer_ = std::move(writer).value();

@@ -118,7 +118,8 @@ Result<RecorderProcess> RecorderProcess::start(RecorderPlan plan) {
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, answer || ours.closed() ? 0 : WNOHANG);  // it may hang on a dead disk
   if (!answer) return noRecorder("the recorder did not get ready");
-  return answer->flag ? noRecorder(answer->text) : Error{Error::Kind::kIo, answer->text};
+  if (answer->flag) return noRecorder(answer->text);
+  return Error{answer->number != 0 ? Error::Kind::kUsage : Error::Kind::kIo, answer->text};
 }
 
 void RecorderProcess::arm(pid_t command, Nanos limit) {

@@ -22,7 +22,8 @@ namespace stallprof {
 class RecorderProcess {
  public:
   // Forks the recorder and waits up to 10 s for the recording to be made. Error::Kind::kIo: the
-  // recording cannot be made (a sentence for the user); kUnsupported: there is no recorder.
+  // recording cannot be made (a sentence for the user); kUsage: its name is taken; kUnsupported:
+  // there is no recorder.
   [[nodiscard]] static Result<RecorderProcess> start(RecorderPlan plan);
 
   // The command is process `command`: returns when the samplers are open on it, or at `limit`.

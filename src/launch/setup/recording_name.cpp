@@ -114,7 +114,8 @@ std::string recordingName(const std::vector<std::string>& command, Nanos started
 }
 
 std::string rankOf(const std::vector<std::string>& environment) {
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                           "PALS_RANKID", "MV2_COMM_WORLD_RANK"})
     if (const std::string_view rank = valueOf(environment, name); !rank.empty())
       return std::string(rank);
   return {};

@@ -25,7 +25,7 @@ namespace stallprof {
 // What is wrong with a pattern; "" is none, and right.
 [[nodiscard]] Status checkNamePattern(const std::string& pattern);
 
-// The rank that what launches many ranks gave this process: torchrun, Slurm or Open MPI; or empty.
+// The rank that what launches many ranks gave this process: torchrun, Slurm or an MPI; or empty.
 [[nodiscard]] std::string rankOf(const std::vector<std::string>& environment);
 
 }  // namespace stallprof

@@ -23,6 +23,7 @@ bool exists(const std::string& path) {
 }
 
 constexpr char kTemporary[] = "/tmp";
+constexpr int kNames = 10'000;  // of one stem
 
 bool writable(const std::string& directory) {
   return ::access(directory.c_str(), W_OK | X_OK) == 0;
@@ -65,7 +66,7 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
     name = inUsualPlace(name, environment);
     // Containers that share a directory may share pid and second.
     const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
-    for (int i = 2; exists(name) && i < 100; ++i)
+    for (int i = 2; exists(name) && i < kNames; ++i)
       name = stem + "." + std::to_string(i) + ".stallprof";
   }
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();

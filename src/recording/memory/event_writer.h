@@ -20,8 +20,9 @@
 #include "recording/memory/event_memory.h"
 
 /* With all slots taken, a free one is searched for again only so often (puts): a search reads 512
- * cache lines. */
-#define STALLPROF_SLOT_RETRY 1024u
+ * cache lines. Workers put one or two a batch, and slots of an epoch's old ones are free in
+ * seconds. */
+#define STALLPROF_SLOT_RETRY 8u
 
 struct stallprof_event_writer {
   struct stallprof_memory_header* memory; /* NULL: off */

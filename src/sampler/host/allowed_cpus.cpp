@@ -2,23 +2,80 @@
 #include "sampler/host/allowed_cpus.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/time.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
 namespace stallprof {
 
-// The union over all threads: each of them may have been pinned alone (OMP_PROC_BIND).
+// The union over its threads: each of them may have been pinned alone (OMP_PROC_BIND).
+CpuMask AllowedCpus::maskOf(const LiveProcess& process) const {
+  if (!isLive(root_))
+    return allowedInStatus(contentOf(processPath(root_, process.pid, "status"), 1u << 16));
+  CpuMask mask;
+  for (const LiveThread& thread : process.threads)
+    mask |= affinityOf(static_cast<pid_t>(thread.tid)).value_or(CpuMask());
+  return mask;
+}
+
+// Since its start.
+Nanos AllowedCpus::spentBy(const LiveProcess& process) const {
+  if (isLive(root_)) return cpuOf(static_cast<pid_t>(process.pid));
+  const auto stat = parseStat(contentOf(processPath(root_, process.pid, "stat"), 4096));
+  return stat ? tickLength() * (stat->userTicks + stat->systemTicks) : Nanos(-1);
+}
+
+// Their indices by the CPU that they lately used, least first, with that time in seconds.
+std::vector<std::pair<double, std::size_t>> AllowedCpus::byRecentCpu(
+    const std::vector<LiveProcess>& processes) {
+  constexpr double kKept = 15.0 / 16;  // of each round in the next: a second in 16
+  std::unordered_map<std::uint32_t, Spent> spent;
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    Spent one = spent_[processes[i].pid];
+    const Nanos all = std::max(Nanos::zero(), spentBy(processes[i]));
+    one.recent = kKept * one.recent + std::max(0.0, seconds(all - std::exchange(one.all, all)));
+    order.emplace_back(one.recent, i);
+    spent.emplace(processes[i].pid, one);
+  }
+  spent_ = std::move(spent);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+// Of processes that may run on different CPUs. Those that all together use next to none say nothing
+// of where the job runs, where they may run wherever the others may: the shell or the launcher of a
+// training that is pinned.
+CpuMask AllowedCpus::maskOfBusy(const std::vector<LiveProcess>& processes,
+                                const std::vector<CpuMask>& masks) {
+  constexpr double kIdle = 0.02;  // of the job's CPU
+  const auto order = byRecentCpu(processes);
+  double all = 0;
+  for (const auto& [recent, index] : order) all += recent;
+  std::vector<std::size_t> idle;
+  CpuMask busy;
+  double sum = 0;
+  for (const auto& [recent, index] : order) {
+    sum += recent;
+    if (sum < kIdle * all)
+      idle.push_back(index);
+    else
+      busy |= masks[index];
+  }
+  CpuMask mask = busy;
+  for (const std::size_t index : idle)
+    if ((busy & ~masks[index]).any()) mask |= masks[index];
+  return mask;
+}
+
 void AllowedCpus::readMask(const std::vector<LiveProcess>& processes) {
   CpuMask mask;
-  for (const LiveProcess& process : processes) {
-    if (!isLive(root_)) {
-      mask |= allowedInStatus(contentOf(processPath(root_, process.pid, "status"), 1u << 16));
-      continue;
-    }
-    for (const LiveThread& thread : process.threads)
-      mask |= affinityOf(static_cast<pid_t>(thread.tid)).value_or(CpuMask());
-  }
+  std::vector<CpuMask> masks;
+  for (const LiveProcess& process : processes) mask |= masks.emplace_back(maskOf(process));
+  if (std::any_of(masks.begin(), masks.end(), [&](const CpuMask& one) { return one != mask; }))
+    mask = maskOfBusy(processes, masks);
   if (mask.none() || mask == mask_) return;
   mask_ = mask;
   findSharedCores();

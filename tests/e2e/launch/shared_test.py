@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from harness import PATIENCE, Case, main
+from harness import PATIENCE, STALLPROF, Case, main
 
 CPUS = sorted(os.sched_getaffinity(0))
 WORKING = ["sh", "-c", "while [ ! -e \"$0\" ]; do sleep 0.02; done"]
@@ -29,6 +29,12 @@ class Shared(Case):
         self.assertEqual(first, len(CPUS))
         self.assertEqual(last(hosts, "allowed_cpus"), 1)
 
+    def test_a_shell_that_waits_beside_a_pinned_command_may_run_where_it_likes(self):
+        busy = "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do :; done"
+        words, recording = self.words("sh", "-c", "taskset -c %d sh -c '%s'; true" % (CPUS[0], busy))
+        self.run_words(words)
+        self.assertEqual(last(self.events(recording, "host"), "allowed_cpus"), 1)
+
     def recorded_together(self, *names):
         """Host rows of working programs side by side, each in a session of its own and of a job of that name."""
         done = self.path("done")
@@ -45,6 +51,14 @@ class Shared(Case):
         for job, _ in jobs:
             self.assertEqual(job.wait(PATIENCE), 0)
         return [self.events(recording, "host") for _, recording in jobs]
+
+    def test_ranks_that_start_together_with_one_name_are_all_recorded(self):
+        words = [STALLPROF, "run", "--report", "none", "--name", self.path("rank"), "--", "true"]
+        jobs = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(16)]
+        for job in jobs:
+            self.assertEqual((job.wait(PATIENCE), b"unrecorded" in job.stderr.read()), (0, False))
+            job.stderr.close()
+        self.assertEqual(len([name for name in os.listdir(self.dir) if name.endswith(".stallprof")]), 16)
 
     def test_two_recorders_of_one_job_are_siblings(self):
         for hosts in self.recorded_together("one", "one"):

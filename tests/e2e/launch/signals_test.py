@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -117,6 +118,11 @@ class Signals(Case):
         self.assertLess(time.monotonic() - began, 2)
         self.assertIn(b"for the report: stallprof report", front.stderr.read())
         front.stderr.close()
+
+    def test_a_command_that_has_left_our_group_is_ended_by_timeout_too(self):
+        words, recording = self.words(sys.executable, "-c", "import os, time; os.setpgrp(); time.sleep(60)")
+        self.assertEqual(self.run_words(["timeout", "--kill-after=20", "2", *words]).returncode, 124)
+        self.assertTrue(self.events(recording, "command_end"))
 
     def test_what_the_command_sends_to_its_group_comes_once(self):
         log = self.path("own")

@@ -31,6 +31,8 @@ TEST_CASE("a rank is part of the name") {
   CHECK(name({"t.py"}, "3") == "t.20231114-221320.p42.r3.stallprof");
   CHECK(rankOf({"SLURM_PROCID=4", "RANK=1"}) == "1");
   CHECK(rankOf({"OMPI_COMM_WORLD_RANK=2"}) == "2");
+  CHECK(rankOf({"PMI_RANK=3"}) == "3");
+  CHECK(rankOf({"PALS_RANKID=5"}) == "5");
   CHECK(rankOf({"RANK="}).empty());
 }
 

@@ -61,6 +61,18 @@ TEST_CASE("a signal to the whole group is not passed on, whoever sees it first")
   CHECK(world.forwardedWithin(milliseconds(500)) == 0);
 }
 
+TEST_CASE("what came to the whole group is said to be so, once, for a command that has left it") {
+  World world;
+  world.toFront(SIGTERM);  // `timeout`: to its child, then to the group
+  world.toFront(SIGTERM);
+  world.toWitness(SIGTERM);
+  int byGroup = 0;
+  for (const auto& verdict : world.judge.decide(world.witness, world.time))
+    byGroup += verdict.byGroup ? 1 : 0;
+  CHECK(byGroup == 1);
+  CHECK(world.forwardedWithin(milliseconds(500)) == 0);
+}
+
 TEST_CASE("what the witness had before does not speak of a later signal to the front alone") {
   World world;
   world.toWitness(SIGTERM);

@@ -312,6 +312,12 @@ TEST_CASE("a small disk fills up, is freed, and the recording goes on with a gap
   CHECK(reading.summary.lostBytes == 0);
 }
 
+TEST_CASE("of a large file system 2 GiB are left to the job, not a share") {
+  CHECK(blocksLeftToTheJob(1'000'000, 4096) == 50'000);
+  CHECK(blocksLeftToTheJob(25'000'000'000, 4096) == (2ULL << 30) / 4096);
+  CHECK(blocksLeftToTheJob(~0ULL, 1u << 20) == 2048);
+}
+
 TEST_CASE("row 63: the last 5 % of a file system are left to the job") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "2m");

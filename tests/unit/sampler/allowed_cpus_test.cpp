@@ -59,6 +59,38 @@ TEST_CASE("only what is done on the CPUs that the job may use is counted, since 
   CHECK(usage.allowedCores == 2);
 }
 
+TEST_CASE("a launcher that may run anywhere and rests says nothing of where the job runs") {
+  Machine machine;
+  const auto statusOf = [&](int pid, const char* cpus, int userTicks) {
+    const std::string folder = "proc/" + std::to_string(pid) + "/";
+    machine.file(folder + "status", std::string("Cpus_allowed_list:\t") + cpus + "\n");
+    machine.file(folder + "stat", std::to_string(pid) + " (x) S 1 1 1 0 -1 0 0 0 0 0 " +
+                                      std::to_string(userTicks) + " 0 0 0 20 0 1 0 5 1 1\n");
+  };
+  AllowedCpus cpus(machine.root());
+  const auto processes = [] {
+    auto all = processOf(7);
+    all.push_back(processOf(8)[0]);
+    all.push_back(processOf(9)[0]);
+    return all;
+  }();
+  const auto allowed = [&] {
+    cpus.update(processes, statOf({{0, 0}, {0, 0}, {0, 0}, {0, 0}}));
+    HostUsage usage;
+    cpus.fill(usage);
+    return usage.allowedCpus;
+  };
+  statusOf(7, "0-3", 1);    // a shell
+  statusOf(8, "0-1", 500);  // the training
+  statusOf(9, "0-1", 2);
+  CHECK(allowed() == 2);
+  statusOf(9, "3", 2);  // a worker that is pinned elsewhere, and rests
+  CHECK(allowed() == 3);
+  statusOf(9, "0-1", 2);
+  statusOf(7, "0-3", 101);  // it works, too
+  CHECK(allowed() == 4);
+}
+
 TEST_CASE("hardware threads of one core are one core") {
   Machine machine;
   machine.file("proc/7/status", "Cpus_allowed_list:\t0-2\n");
