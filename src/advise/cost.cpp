@@ -10,7 +10,17 @@ namespace stallprof {
 
 namespace {
 
-// Of the first-ranked fix: new by old time. Null: none is known; 1: there is nothing to fix.
+// Later epochs wait next to nothing of what the first one did.
+bool ofFirstEpoch(const Analysis& a, const Finding& finding) {
+  constexpr double kLittle = 0.05, kPart = 0.25;
+  const bool data = finding.phase == Phase::kExtract || finding.phase == Phase::kTransform ||
+                    finding.phase == Phase::kLoad;
+  return data && a.firstEpoch &&
+         a.firstEpoch->later <= std::max(kLittle, kPart * a.firstEpoch->first);
+}
+
+// Of the first-ranked fix: new by old time. Null: none is known, or it is of a first epoch that is
+// not like those to come; 1: there is nothing to fix.
 Maybe<double> remaining(const Analysis& a, bool& measured) {
   if (!a.findings.empty() && !a.findings[0].advice.empty()) {
     const Advice& first = a.findings[0].advice[0];
@@ -21,6 +31,7 @@ Maybe<double> remaining(const Analysis& a, bool& measured) {
   }
   if (a.verdict.healthy == Maybe<bool>(true)) return 1;
   if (a.verdict.healthy != Maybe<bool>(false) || a.findings.empty()) return {};
+  if (ofFirstEpoch(a, a.findings[0])) return {};
   for (const Advice& advice : a.findings[0].advice)
     if (advice.predicted.speedup) {  // the first, as the report has it
       const bool replayed = advice.predicted.basis == Basis::kReplayed;

@@ -9,12 +9,14 @@
 #include "analysis/describe/resources.h"
 #include "analysis/describe/stack_table.h"
 #include "analysis/device/launch_cadence.h"
+#include "analysis/facts/first_epoch.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/steps/inferred_steps.h"
 #include "analysis/steps/timeline.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/whole_run/native_run.h"
 #include "analysis/whole_run/without_steps.h"
+#include "base/units.h"
 #include "classify/rule_table.h"
 
 namespace stallprof {
@@ -208,6 +210,10 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   if (steps) {
     out.coverage.slowdown = measureSlowdown(trace, facts);
     out.epochs = measureEpochs(trace, facts, roles, run);
+    const auto first = std::find_if(facts.epochs.begin(), facts.epochs.end(),
+                                    [](const Epoch& epoch) { return !epoch.evaluation; });
+    if (first != facts.epochs.end() && first->end > facts.windowBegin)
+      out.firstEpoch = unlikeLater(out.epochs);
   }
   Judgement& judgement = chosen.judgement;
   out.verdict = judgement.verdict;
@@ -218,6 +224,12 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   const std::vector<std::string> remarks = remarksOf(trace);
   out.caveats.insert(out.caveats.end(), remarks.begin(), remarks.end());
   out.caveats.insert(out.caveats.end(), judgement.caveats.begin(), judgement.caveats.end());
+  if (out.firstEpoch)
+    out.caveats.push_back(
+        "The first epoch waited for data " + percentText(out.firstEpoch->first) +
+        " of its time, later ones " + percentText(out.firstEpoch->later) +
+        ": what is said of data is of both, and the training goes on as the later "
+        "ones do.");
   out.notAProblem = std::move(judgement.notAProblem);
   out.notMeasured = std::move(judgement.notMeasured);
   addNative(trace, roles, facts, out);

@@ -24,6 +24,11 @@ template <std::size_t N>
                                              "wekafs", "panfs", "orangefs", "pvfs2", "dvs"});
 }
 
+// No disk of this host has its files: a server's, or memory.
+[[nodiscard]] constexpr bool isOnNoDisk(std::string_view type) {
+  return type == "tmpfs" || (answersRemotely(type) && !type.starts_with("fuseblk"));
+}
+
 // The kernel counts in read_bytes of /proc/PID/io what a process fetches from the storage below,
 // byte by byte of the file: block file systems that submit their reads in the reader's name. Not
 // network and FUSE mounts (5.18 and later count none of them, earlier ones some), not memory

@@ -11,6 +11,7 @@
 #include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"
+#include "analysis/blame/unwritten.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/memory_growth.h"
@@ -21,7 +22,8 @@ namespace stallprof {
 namespace {
 
 // The trainer thread as pieces, in the order of evidence of README.md.
-Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const StepPlan& plan) {
+Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const StepPlan& plan,
+                      const Intervals& lost) {
   std::vector<Piece> base, evaluation;
   std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
   const auto compute = [&](const Interval& step) {
@@ -57,7 +59,11 @@ Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const
   Timeline known = overlay(flatten(base), keepOuter(evaluation));
   known = overlay(known, keepOuter(of(SpanSource::kHook)));
   known = overlay(known, flatten(of(SpanSource::kNvtx)));
-  return overlay(known, flatten(of(SpanSource::kMark)));
+  known = overlay(known, flatten(of(SpanSource::kMark)));
+  Timeline nothing;
+  for (const Interval& time : lost)
+    nothing.push_back({time, Piece::Kind::kUnwritten, Phase::kOther});
+  return overlay(known, nothing);
 }
 
 void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
@@ -67,6 +73,11 @@ void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
   split.annotated += time;
   split.annotatedCompute += split.compute - before.compute;
   split.annotatedOther += split.other - before.other;
+}
+
+void addUnwritten(Split& split, Nanos time) {
+  split.other += time;
+  split.annotatedOther += time;  // no sample of it is asked
 }
 
 // Sums the pieces of an interval of the timeline; each sum is the length of its interval.
@@ -85,6 +96,8 @@ class Tally {
         addFetch(piece->index, part, split, blame, tally);
       else if (piece->kind == Piece::Kind::kStep)
         device_.step(part, split, tally);
+      else if (piece->kind == Piece::Kind::kUnwritten)
+        addUnwritten(split, part.length());
       else
         addPiece(split, blame, *piece, part.length());
     });
@@ -304,7 +317,8 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   const TrainerIdentity who = timeline.who;
   timeline.before = before;
   StepPlan plan = planSteps(trace, timeline);
-  const Timeline pieces = drawTimeline(trace, timeline, plan);
+  const Intervals lost = unwritten(trace, timeline);
+  const Timeline pieces = drawTimeline(trace, timeline, plan, lost);
   keepPart(timeline, end, plan);
   TrainerFacts facts;
   const DeviceTimeline devices = readDevices(trace, who);
@@ -335,6 +349,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   const DeviceTally traced = tally.add(plan.window, facts.split, facts.blame);
   estimateUntraced(traced.seen, traced.untraced, facts.split, facts.blame);
   facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
+  for (Step& step : facts.steps) step.boundary = step.boundary || lengthIn(lost, step) > Nanos{};
   facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
                              plan, facts.steps, gaps);
   dropUnclear(missingParts(trace, facts), device.known(), facts);

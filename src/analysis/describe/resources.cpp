@@ -157,6 +157,7 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
     const auto read =
         mapped ? sizesWaitedFor(trace, makers)
                : sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
+    run.filesSized = mapped;
     if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(std::min(*read, kMaxBytes));
     break;
   }
@@ -223,7 +224,8 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
   if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
 }
 
-// What the files say that the producers were seen to wait for.
+// What the files say that the producers were seen to wait for. The disks of this host, and what the
+// kernel counts as read from them, are none of what a server or memory answers.
 void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
   std::map<StringId, std::uint64_t> types;
   double onward = 0, scattered = 0;
@@ -236,6 +238,10 @@ void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end
   const auto maximum = std::max_element(types.begin(), types.end(),
                                         [](auto& a, auto& b) { return a.second < b.second; });
   if (maximum != types.end()) run.storageType = escapeTerminal(trace.text(maximum->first), 32);
+  if (isOnNoDisk(run.storageType)) {
+    run.diskBusyRatio.reset();
+    run.peakReadBytesPerSecond.reset();
+  }
   if (onward + scattered >= RunFacts::kFewReadPairs)
     run.scatteredReadRatio = scattered / (onward + scattered);
 }

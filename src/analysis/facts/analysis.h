@@ -151,6 +151,11 @@ struct EpochInfo {
   Maybe<Nanos> period{};
 };
 
+// Shares of their time that epochs waited for data.
+struct FirstEpoch {
+  double first = 0, later = 0;
+};
+
 struct Breakdown {
   std::string scope = "window";  // window | run
   SourceLine loop;               // of scope run: what the shares are of; unknown: the whole run
@@ -337,6 +342,7 @@ struct Analysis {
   Resources resources;
   StepsInfo steps;
   std::vector<EpochInfo> epochs;
+  Maybe<FirstEpoch> firstEpoch;  // where it is in the window, and unlike later ones (first_epoch.h)
   Breakdown breakdown;
   Verdict verdict;
   std::vector<Ceiling> ceilings;

@@ -39,8 +39,10 @@ Table<ProcessUsage> EndedChildren::ownOf(const ProcessLife& process) const {
       for (std::size_t i = first; i < added.size() && found->second[i].at <= row.at + kNoticed;
            ++i) {
         const std::int64_t moved = found->second[i].data.*io;
-        if (added[i] || moved <= 0 || moved > rise) continue;
-        added[i] = true;
+        if (added[i] || moved > rise) continue;
+        added[i] =
+            true;  // at once where it moved nothing, as of thousands that the page cache served
+        if (moved <= 0) continue;
         rise -= moved;
         theirs += moved;
       }

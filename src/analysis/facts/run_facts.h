@@ -68,7 +68,7 @@ struct RunFacts : CpuUse {
   Maybe<double> besideBusyRatio;
   Maybe<double> readBytesPerSecond;      // from storage, whole job
   Maybe<double> peakReadBytesPerSecond;  // best second of the run
-  Maybe<double> diskBusyRatio;           // of the busiest device the job reads from
+  Maybe<double> diskBusyRatio;           // of the disk read from most, if the job reads from disks
   // 1 - read_bytes / rchar of the producers; null where that is not what it says
   // (describe/README.md).
   Maybe<double> cacheHitRatio;
@@ -80,7 +80,8 @@ struct RunFacts : CpuUse {
   static constexpr double kFewReadPairs = 20;
   Maybe<double> bytesPerMajorFault;  // from storage: what was read besides counts in
   Maybe<std::int64_t>
-      datasetBytes;  // estimate: storage bytes read in the first epoch, or files seen
+      datasetBytes;  // estimate: storage bytes that one rank read in the first epoch, or files seen
+  bool filesSized = false;  // it is of files seen, which are mapped: no rank's part, but all of it
   Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;
   // Free for the job: of the host, or of its container's limit where that is less.
   [[nodiscard]] Maybe<std::int64_t> memoryRoom() const {

@@ -234,12 +234,18 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
 }
 
 MemoryShort memoryShort(const Evidence& e) {
-  constexpr double kPaging = 10;  // pages a second: above it something hot is paged
-  const bool swaps = e.run.swapPagesPerSecond.value_or(0) > kPaging;
-  if (!swaps && e.run.memoryPressureRatio.value_or(0) <= kNotable) return MemoryShort::kNo;
-  if (swaps) return MemoryShort::kSwaps;
-  return e.run.majorFaultsPerSecond.value_or(0) > kPaging ? MemoryShort::kForJob
-                                                          : MemoryShort::kForSomeone;
+  constexpr double kPaging = 10;   // pages a second: above it something hot is paged
+  constexpr double kScarce = 0.1;  // of all memory: with more there is room for what is added
+  const RunFacts& r = e.run;
+  const bool swaps = r.swapPagesPerSecond.value_or(0) > kPaging;
+  if (!swaps && r.memoryPressureRatio.value_or(0) <= kNotable) return MemoryShort::kNo;
+  const bool faults = r.majorFaultsPerSecond.value_or(0) > kPaging;
+  const bool scarce =
+      r.memoryAvailable && r.memoryTotal &&
+      static_cast<double>(*r.memoryAvailable) < kScarce * static_cast<double>(*r.memoryTotal);
+  // The host's pages: idle programs are swapped out to make room for the page cache.
+  if (swaps && (faults || scarce)) return MemoryShort::kSwaps;
+  return faults ? MemoryShort::kForJob : MemoryShort::kForSomeone;
 }
 
 int memoryWorkerLimit(const Evidence& e) {

@@ -88,8 +88,9 @@ constexpr int kMaxWorkers = 64;
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);
 
-// Pages are reclaimed, perhaps others' alone (PSI counts the whole host); the job reads pages in
-// again, which may be of its data; or they are swapped.
+// Pages are reclaimed or swapped, perhaps others' alone (PSI and swap count the whole host); the
+// job reads pages in again, which may be of its data; or it does and they are swapped, or are
+// swapped with little memory left for anybody.
 enum class MemoryShort { kNo, kForSomeone, kForJob, kSwaps };
 [[nodiscard]] MemoryShort memoryShort(const Evidence& e);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
@@ -214,12 +215,31 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
                   workersRisk(e, chosen - now));
 }
 
+namespace {
+
+// As the run's environment has it; 1 where it says nothing.
+int worldSize(const Trace& trace) {
+  constexpr int kMax = 1'000'000;
+  int world = 1;
+  for (const auto& [name, value] : trace.manifest.environment)
+    if (name == "WORLD_SIZE") world = std::clamp(std::atoi(value.raw().c_str()), 1, kMax);
+  return world;
+}
+
+}  // namespace
+
+Maybe<double> dataOfHost(const Evidence& e) {
+  if (!e.run.datasetBytes || *e.run.datasetBytes <= 0) return {};
+  const int parts = e.run.filesSized ? 1 : std::max(e.ranks, worldSize(e.trace));
+  return static_cast<double>(*e.run.datasetBytes) * parts;
+}
+
 Maybe<Advice> cacheInRam(const Evidence& e) {
-  if (!e.run.datasetBytes || !e.run.memoryAvailable || *e.run.datasetBytes <= 0) return {};
+  const Maybe<double> data = dataOfHost(e);
+  if (!data || !e.run.memoryAvailable) return {};
   if (memoryShort(e) == MemoryShort::kSwaps) return {};
-  const auto data = static_cast<double>(*e.run.datasetBytes);
   const auto room = static_cast<double>(*e.run.memoryRoom());
-  if (data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
+  if (*data > 0.8 * room) return {};  // LRU thrashes when it does not fit with a fifth to spare
   PipelineSettings all = e.gains.base(), maximum = all;
   all.ioScale = 0;
   maximum.ioScale = 0.2;
@@ -227,7 +247,7 @@ Maybe<Advice> cacheInRam(const Evidence& e) {
   const char* where = e.run.pageCacheKeeps.value_or(true) ? "memory" : "tmpfs";
   return adviceOf(kCacheInRam, {"data", "dataset", "storage", where},
                   e.gains.predict(all, maximum, all),
-                  bytesText(data) + " of memory; " + bytesText(room) + " free");
+                  bytesText(*data) + " of memory; " + bytesText(room) + " free");
 }
 
 // Packing small or scattered reads into sequential ones gained 1.4 to 9 times in PRESTO's tables.

@@ -26,6 +26,9 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 [[nodiscard]] Maybe<Advice> moreWorkers(const Evidence& e);
 // Down to none; worth 5 %, or null.
 [[nodiscard]] Maybe<Advice> fewerWorkers(const Evidence& e);
+// What this host reads of the data set in time: each rank reads a part in an epoch, in the next one
+// another. Null: not known.
+[[nodiscard]] Maybe<double> dataOfHost(const Evidence& e);
 [[nodiscard]] Maybe<Advice> cacheInRam(const Evidence& e);
 // `cpu`: the part of a batch's CPU that shrinks with the reads.
 [[nodiscard]] Advice sequentialShards(const Evidence& e, double cpu = 0);

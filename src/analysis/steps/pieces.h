@@ -13,10 +13,11 @@ namespace stallprof {
 
 struct Piece : Interval {
   enum class Kind : std::uint8_t {
-    kPhase,     // `phase` says it all
-    kStep,      // inside a step, and nothing says more: compute
-    kFetch,     // a part of fetch `index`
-    kIterator,  // a loader's iterator is made
+    kPhase,      // `phase` says it all
+    kStep,       // inside a step, and nothing says more: compute
+    kFetch,      // a part of fetch `index`
+    kIterator,   // a loader's iterator is made
+    kUnwritten,  // what was reported of it was lost: other, whatever samples say
   };
   Kind kind = Kind::kPhase;
   Phase phase = Phase::kOther;

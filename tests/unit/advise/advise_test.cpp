@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "advise/cost.h"
+#include "analysis/facts/first_epoch.h"
 #include "analysis/findings/torch_version.h"
 #include "tests/catch.h"
 #include "tests/unit/advise/one_finding.h"
@@ -183,6 +184,24 @@ TEST_CASE("an epoch costs its median time, and the first fix saves its share") {
   CHECK(*costOf(a, 8).wastedPerEpoch == 0);
   a.epochs.clear();
   CHECK_FALSE(costOf(a, 8).perEpoch.has_value());
+}
+
+TEST_CASE("what only the first epoch waited for saves nothing in those to come") {
+  Analysis a = one("extract.cold_cache", "cache_in_ram", {"data", "dataset", "storage", "memory"});
+  a.findings[0].phase = Phase::kExtract;
+  for (const double hours : {3.0, 1.0, 1.0}) {
+    const Nanos wall = fromSeconds(hours * 3600);
+    a.epochs.push_back({0, wall, 100, hours > 2 ? 0.7 : 0.02, {}, wall});
+  }
+  a.firstEpoch = unlikeLater(a.epochs);
+  a.verdict.healthy = false;
+  CHECK(std::abs(*costOf(a, 8, 10).money - 80) < 1e-6);
+  CHECK_FALSE(costOf(a, 8, 10).saved.has_value());
+  a.findings[0].phase = Phase::kCompute;  // of all epochs
+  CHECK(costOf(a, 8, 10).saved.has_value());
+  a.findings[0].phase = Phase::kExtract;
+  a.firstEpoch->later = 0.4;  // they wait, too
+  CHECK(costOf(a, 8, 10).saved.has_value());
 }
 
 TEST_CASE("a whole training costs its epochs, and a measured gain counts before a predicted one") {

@@ -56,6 +56,21 @@ TEST_CASE("without workers next() is all wait, blamed on itself") {
   CHECK(facts.split.compute == 14 * 80ms);
 }
 
+TEST_CASE("time in which nothing could be written is no long step of compute") {
+  const std::string steps = "ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=60ms batch=";
+  const std::string before = "repeat 100 every 100ms\n1000" + steps + "0+1*i\nend\n",
+                    after = "repeat 100 every 100ms\n111000" + steps + "1000+1*i\nend\n",
+                    gap = "10500ms gap duration=100s why=\"no space left\"\n",
+                    loss = "110500ms loss kind=disk_full count=";
+  const TrainerFacts facts = factsOf(before + gap + loss + "4000\n" + after);
+  CHECK(facts.split.compute < 12s);
+  CHECK(facts.split.other > 99s);
+  CHECK(facts.split.wait == 149 * 60ms);  // what was written of its begin counts
+  CHECK(facts.steps[99].boundary);
+  // The recorder alone stood still: what the hook reported meanwhile is there.
+  CHECK(factsOf(before + gap + after).split.other < 1s);
+}
+
 TEST_CASE("a checkpoint is periodic, and its step is set apart") {
   const TrainerFacts facts =
       factsOf(kTwentyFetches + "2530ms span thread=1 duration=30ms phase=periodic name=\"save\"\n" +

@@ -163,6 +163,20 @@ TEST_CASE("extract.remote_latency needs a slow network, and adds what all interf
   CHECK_FALSE(find(f.judge(), "extract.remote_latency"));  // near its best: bandwidth is short
 }
 
+TEST_CASE("interfaces that bring little of what is read say nothing of a network file system") {
+  for (const char* type : {"lustre", "nfs4", "fuse.mount"}) {
+    Facts f = inSockets(100, 10);
+    for (auto& slice : f.trace.threads[0].slices) slice.data.wait = Wait::kFileRead;
+    f.run.storageType = type;
+    f.run.bytesPerReadCall = 1e6;
+    f.run.readCallsPerSecond = 10;
+    received(f, "eth0", 4e3);
+    CHECK_FALSE(find(f.judge(), "extract.remote_latency"));
+    received(f, "eth1", 9e6);
+    CHECK(find(f.judge(), "extract.remote_latency"));
+  }
+}
+
 TEST_CASE("a dozen samples in sockets are no reads from storage") {
   Facts f = inSockets(12, 1);
   received(f, "eth0", 4e6);
@@ -185,6 +199,27 @@ Facts readingWhatFits(double cacheHitRatio) {
 }
 
 }  // namespace
+
+TEST_CASE("each of a host's ranks reads its part of the data: memory has to hold all of them") {
+  Facts f = readingWhatFits(0.3);
+  f.run.memoryAvailable = 20'000'000'000;
+  f.run.balance.together = 2;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "extract.cold_cache");
+  REQUIRE(found);
+  CHECK(says(*found, "the data set is about 16 GB"));
+  f.run.balance.together = 8;
+  const Judgement many = f.judge();
+  CHECK_FALSE(find(many, "extract.cold_cache"));
+  REQUIRE(find(many, "extract.storage_bandwidth"));
+  CHECK_FALSE(adviceIn(*find(many, "extract.storage_bandwidth"), "cache_in_ram"));
+  f.run.filesSized = true;  // mapped files: what was seen is all of them
+  CHECK(find(f.judge(), "extract.cold_cache"));
+  f.run.filesSized = false;
+  f.run.balance.together = 1;
+  f.trace.manifest.environment.emplace_back("WORLD_SIZE", Untrusted("8"));  // on other hosts
+  CHECK_FALSE(find(f.judge(), "extract.cold_cache"));
+}
 
 TEST_CASE("extract.cold_cache fires when memory could hold what is read from storage") {
   Facts f = readingWhatFits(0.3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/ranks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -64,6 +65,24 @@ TEST_CASE("one rank late in each step is the one that the other waits for") {
     named = named || e.text.find("process 102 ") != std::string::npos;
   CHECK(named);
   CHECK(find(a, "comm.rank_imbalance") == nullptr);
+}
+
+TEST_CASE("what trained before the ranks is none of them, though it came first") {
+  std::string text = ranks(samples(1, 1090, 3, 7) + samples(1, 1190, 3, 7) +
+                           samples(2, 1090, 10, 0) + samples(2, 1190, 10, 0));
+  for (const char* word : {"process=1", "thread=1 ", "pid=101", "tid=101"}) {
+    std::string later = word;
+    std::replace(later.begin(), later.end(), '1', '3');
+    if (word[1] == 'i') later = std::string(word, 4) + "103";
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += later.size())
+      text.replace(at, later.size(), later);
+  }
+  const Analysis a =
+      analyze(traceOf("0 process process=1 pid=101\n0 thread thread=1 process=1 tid=101\n"
+                      "repeat 50 every 10ms\n100ms optimizer thread=1 optimizer=1\nend\n" +
+                      text));
+  REQUIRE(a.trainers.size() == 3);
+  CHECK(find(a, "comm.straggler_rank"));
 }
 
 TEST_CASE(

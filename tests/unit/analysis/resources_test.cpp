@@ -414,6 +414,24 @@ TEST_CASE("the busiest disk gives the best second and how busy it was") {
   CHECK(equals(run.peakReadBytesPerSecond, 800));  // a tenth of a second is no rate
 }
 
+TEST_CASE("no disk of the host is what a server's files are read from") {
+  const std::string disk =
+      "10s disk device=\"vda\" read_bytes=0 busy=0\n11s disk device=\"vda\" read_bytes=100 "
+      "busy=900ms\n"
+      "20s disk device=\"vda\" read_bytes=2000 busy=9s\n" +
+      kTrainer;
+  const auto waitingFor = [&](const char* type) {
+    return runOf(
+        traceOf(disk + "15s file process=1 path=\"/d/a\" type=\"" + type + "\" waits=50\n"), false);
+  };
+  CHECK(equals(waitingFor("ext4").diskBusyRatio, 0.9));
+  for (const char* type : {"lustre", "nfs4", "tmpfs"}) {
+    const RunFacts run = waitingFor(type);
+    CHECK_FALSE(run.diskBusyRatio.has_value());
+    CHECK_FALSE(run.peakReadBytesPerSecond.has_value());
+  }
+}
+
 TEST_CASE("memory: the least available, the room of the group, shared memory and pressure") {
   const RunFacts run =
       runOf(traceOf("10s host mem_available=900 mem_total=1000 shm_used=5 shm_total=100 "

@@ -236,6 +236,18 @@ TEST_CASE("zipped loaders are one series of steps, and a loader zipped with itse
   }
 }
 
+TEST_CASE("of zipped loaders the one that is waited for gives the steps") {
+  const Planned planned(
+      "repeat 10 every 100ms\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\n"
+      "1001ms fetch thread=1 loader=2 epoch=2 duration=60ms batch=0+1*i\n"
+      "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
+      "2000ms fetch thread=1 loader=1 epoch=1 end=1\n");
+  REQUIRE(planned.count() == 10);
+  CHECK(planned.plan.steps[0].begin == 1001ms);
+  CHECK(planned.plan.steps[9].end == 1985ms);
+}
+
 TEST_CASE("zipped loaders left by break keep their last step") {
   const Planned planned(
       "repeat 10 every 100ms\n"

@@ -272,6 +272,10 @@ TEST_CASE("no workers are added where pages are swapped") {
   CHECK(risk().ends_with("; the host is short of memory already"));
   f.run.swapPagesPerSecond = 50;
   CHECK(risk() == "not offered");
+  f.run.majorFaultsPerSecond = 0;  // whoever it is whose pages are swapped, it is not this job
+  CHECK(risk().ends_with("; the host is short of memory already"));
+  f.run.memoryTotal = 100'000'000'000;  // 8 % of it is available
+  CHECK(risk() == "not offered");
 }
 
 TEST_CASE("one core and no workers is saturated, two cores are not") {

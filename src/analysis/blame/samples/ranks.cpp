@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -111,6 +112,18 @@ bool together(const TrainerFacts& a, const TrainerFacts& b) {
   return few >= 0.9 * many && both * 2 > std::max(a.window(), b.window());
 }
 
+// Those that train beside the one with the longest window, which the report is of, and it: an
+// earlier stage, or attempt, is none of its ranks.
+template <class T>
+std::vector<T*> besideLongest(const std::vector<T*>& trainers) {
+  std::vector<T*> beside;
+  const auto longest = std::max_element(trainers.begin(), trainers.end(),
+                                        [](T* a, T* b) { return a->window() < b->window(); });
+  std::copy_if(trainers.begin(), trainers.end(), std::back_inserter(beside),
+               [&](T* t) { return t == *longest || together(**longest, *t); });
+  return beside;
+}
+
 bool ranksWithoutDevice(const Trace& trace) {
   if (!trace.devices.empty()) return false;
   for (const auto& [name, value] : trace.manifest.environment)
@@ -177,14 +190,12 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   const bool devices = std::any_of(trainers.begin(), trainers.end(), [](const TrainerFacts* t) {
     return !t->device.devices.empty();
   });
-  const auto beside = std::count_if(trainers.begin(), trainers.end(), [&](const TrainerFacts* t) {
-    return together(*trainers[0], *t);
-  });
-  balance.together = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, beside));
-  for (const TrainerFacts* t : trainers) {
+  const std::vector<const TrainerFacts*> beside = besideLongest(trainers);
+  balance.together = std::max<std::size_t>(1, beside.size());
+  for (const TrainerFacts* t : beside) {
     const RankFacts facts = rankFacts(*t);
     // Without a device the one that never waits is a rank, too.
-    if (devices ? facts.collectives <= 0 : !together(*trainers[0], *t)) continue;
+    if (devices && facts.collectives <= 0) continue;
     ranks.push_back(t);
     balance.ranks.push_back(facts);
   }
@@ -198,14 +209,14 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   return balance;
 }
 
-void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers) {
+void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& all) {
   constexpr double kFewSamples = 30;  // fewer split nothing (refine)
+  const std::vector<TrainerFacts*> trainers = besideLongest(all);
   if (trainers.size() < 2 || !trace.devices.empty()) return;
   std::vector<Blocked> blocked;
   for (const TrainerFacts* t : trainers) {
     // Without its rank it is not known to wait for the others, without its CPU not for how long.
-    if (!rankOf(trace, t->process, false) || t->cpu <= Nanos{} || !together(*trainers[0], *t))
-      return;
+    if (!rankOf(trace, t->process, false) || t->cpu <= Nanos{}) return;
     const Nanos worked = std::max(t->cpu, t->processCpu) + t->starved;
     blocked.push_back(
         {std::max(Nanos{}, t->split.compute - worked), shareInCollectives(trace, *t)});

@@ -24,7 +24,7 @@ namespace stallprof {
 // samples how much of that was in what may be a collective (one that sleeps is late by itself). The
 // excess over the rank with the least of it is waiting for the rank that comes last: comm instead
 // of compute.
-void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& trainers);
+void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& all);
 
 // The rank that a trainer reported; else what the run's own environment says, where it is the
 // only trainer here. Null: none.

@@ -18,8 +18,7 @@ Maybe<Finding> coldCache(const Evidence& e) {
   addStorageEvidence(f, e);
   addEvidence(f, "{} of what is read comes from storage", {ratioWord(1 - *e.run.cacheHitRatio)});
   addEvidence(f, "the data set is about {}; {} of memory is free",
-              {bytesWord(static_cast<double>(*e.run.datasetBytes)),
-               bytesWord(static_cast<double>(*e.run.memoryRoom()))});
+              {bytesWord(*dataOfHost(e)), bytesWord(static_cast<double>(*e.run.memoryRoom()))});
   return withAdvice(f, {std::move(cache)});
 }
 
@@ -40,7 +39,8 @@ extern const FindingDefinition kColdCache(
 - Judge by a later epoch: the epochs table shows both.
 - Leave memory to the cache: fewer workers, smaller copies.)",
      .wrong = R"(the data set is larger than was seen so far: its size is estimated
-  from what the run has read. On network mounts storage reads are not counted and
+  from what the run has read in an epoch, of several ranks on a host from what one of them has. On
+  network mounts storage reads are not counted and
   nothing is said.)"});
 
 }  // namespace stallprof

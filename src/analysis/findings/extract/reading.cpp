@@ -8,6 +8,7 @@
 
 #include "analysis/blame/samples/read_cpu.h"
 #include "analysis/blame/samples/refine.h"
+#include "event/file_systems.h"
 
 namespace stallprof {
 namespace {
@@ -193,7 +194,7 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
   if (r.readBytesPerSecond && r.peakReadBytesPerSecond)
     addEvidence(f, "reads {} from storage, best second {}",
                 {rateWord(*r.readBytesPerSecond), rateWord(*r.peakReadBytesPerSecond)});
-  else if (r.readBytesPerSecond)
+  else if (r.readBytesPerSecond && !isOnNoDisk(r.storageType))
     addEvidence(f, "reads {} from storage", {rateWord(*r.readBytesPerSecond)});
   if (!r.pageCacheKeeps.value_or(true) && r.laterMissRatio)
     addEvidence(f, "{} of what later epochs read comes from storage again",

@@ -26,10 +26,10 @@ Advice localCopy(const Evidence& e) {
                   "a second copy of the data on this host");
 }
 
-// A FUSE mount may be a program over a local disk: then the network brings little of what is read.
+// The interfaces that are seen bring little of what is read where others do: those of the host, for
+// a pod whose volumes the host mounts, or RDMA; or none, where FUSE is a program over a local disk.
 bool fromNetwork(const Evidence& e, double received) {
   constexpr double kLittle = 0.1;
-  if (!e.run.storageType.starts_with("fuse")) return true;
   return received >
          kLittle * e.run.readCallsPerSecond.value_or(0) * e.run.bytesPerReadCall.value_or(0);
 }
@@ -99,8 +99,9 @@ extern const FindingDefinition kRemoteLatency(
   service. Each request takes its round trip, and few are under way.)",
      .rule = R"(more than 5 % of the window is blamed on blocked reading, over half of it (at
   the low end of a 90 % interval) in sockets or on a network file system, and the host
-  receives under 50 MB/s, or under 60 % of its best second. Without network counters
-  nothing is said.)",
+  receives under 50 MB/s, or under 60 % of its best second. Without network counters nothing is
+  said, nor where the interfaces bring less than a tenth of what is read from such a file system:
+  its traffic is then in none of them (a container whose volumes the host mounts, RDMA).)",
      .fixes =
          R"(- More requests at once: more workers, threads in a worker, a download ahead of use.
 - Larger requests: shards instead of objects.

@@ -45,8 +45,9 @@ extern const FindingDefinition kMemoryPressure(
   may be healthy beside it.)",
      .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
 - More memory, or another host.)",
-     .wrong = R"(PSI counts the whole host: the pressure may be another job's. Without
-  swapping, or major faults of the job's own, the confidence is low. Its cost for this job is not
+     .wrong = R"(PSI and swap count the whole host: the pressure may be another job's. Without
+  major faults of the job's own, or swapping with less than a tenth of the memory available, the
+  confidence is low, and more workers are still advised. Its cost for this job is not
   predicted.)"});
 
 }  // namespace stallprof
