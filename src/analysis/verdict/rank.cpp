@@ -144,24 +144,24 @@ double forData(const Evidence& e) {
 // One of two findings is shown as a part of the other: whichever is first, it is the same cause.
 bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
 
-// Which of two assumed gains is larger was not measured; which takes more of the time was.
+// It takes more of the time, and one of its fixes may gain more.
 bool mayGainMore(const Finding& f, const Finding& first) {
-  const Maybe<Prediction> p = firstPrediction(f);
-  const Maybe<Prediction> ofFirst = firstPrediction(first);
-  return p && p->basis == Basis::kAssumed && ofFirst && ofFirst->basis == Basis::kAssumed &&
-         f.shareRatio > first.shareRatio && 1 - 1 / p->high.value_or(1) > gainOf(first);
+  return kTied * f.shareRatio > first.shareRatio &&
+         std::any_of(f.advice.begin(), f.advice.end(), [&](const Advice& a) {
+           const Prediction p = gainKnown(a);
+           return p.speedup && *p.speedup > 0 &&
+                  1 - 1 / p.high.value_or(*p.speedup) > gainOf(first);
+         });
 }
 
-// Of the same kind as the first, and no guess.
-bool competes(const Finding& f, const Finding& first, bool stepless) {
-  return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless) &&
-         rivals(f, first);
+bool competes(const Finding& f, bool stepless) {
+  return f.rank > 1 && f.confidence > Confidence::kLow && !isCaveat(f, stepless);
 }
 
 // What goes first only because it is surer is no surer than another that would gain more.
 void capByLargerGain(std::vector<Finding>& findings, bool stepless) {
   for (const Finding& f : findings)
-    if (competes(f, findings[0], stepless) && !nested(f, findings[0]) &&
+    if (competes(f, stepless) && rivals(f, findings[0]) && !nested(f, findings[0]) &&
         kTied * gainOf(f) > gainOf(findings[0]))
       findings[0].confidence = std::min(findings[0].confidence, f.confidence);
 }
@@ -173,8 +173,9 @@ Confidence certainty(const std::vector<Finding>& findings, const std::vector<int
   const Finding& first = findings[0];
   if (first.confidence == Confidence::kVerified) return first.confidence;
   const auto open = [&](const Finding& f) {
-    if (!competes(f, first, stepless)) return false;
+    if (!competes(f, stepless)) return false;
     if (mayGainMore(f, first) && !nested(f, first)) return true;
+    if (!rivals(f, first)) return false;
     const bool samePart = nested(f, first) && phaseName(f) == phaseName(first);
     return !samePart && std::find(tied.begin(), tied.end(), f.rank) != tied.end();
   };

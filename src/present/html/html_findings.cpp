@@ -232,7 +232,7 @@ void minors(Html& html, const std::vector<const FindingRow*>& rows, std::size_t 
             const Analysis& a) {
   if (rows.empty()) return;
   const auto details = html.open("details");
-  html.add("summary", countOf(static_cast<std::int64_t>(rows.size()), "smaller finding"));
+  html.add("summary", countOf(static_cast<std::int64_t>(rows.size()), "further finding"));
   const auto list = html.open("ul", {{"class", "plain"}});
   for (const FindingRow* row : rows) {
     const auto item = html.open("li");

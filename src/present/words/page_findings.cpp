@@ -101,7 +101,7 @@ void bottlenecks(Page& page, const std::vector<FindingRow>& rows, const std::str
     }
   }
   if (!rest.empty()) {
-    rest[0] = "smaller: " + rest[0];
+    rest[0] = "also: " + rest[0];
     page.flow("", 3, rest, ", ");
   }
   if (!ties.empty()) page.field("", 3, ties);

@@ -259,6 +259,24 @@ TEST_CASE("what goes first by an assumption is not certain beside what takes mor
   CHECK(first(0.11, 1.06) == Confidence::kHigh);
 }
 
+TEST_CASE(
+    "what goes first by a surer fix is not certain beside what takes more, all of which may go") {
+  const auto first = [](double share, double speedup) {
+    std::vector<Finding> list = {
+        made("load.worker_startup", Phase::kLoad, 1.26, Confidence::kHigh),
+        made("periodic.evaluation", Phase::kPeriodic, 1.19, Confidence::kMedium)};
+    list[1].shareRatio = share;
+    Advice all;
+    all.predicted = assuming("another device evaluates", {speedup, {}, speedup});
+    list[1].advice.push_back(all);
+    Judged j{Training{}};
+    return verdictOf(j.evidence, list).confidence;
+  };
+  CHECK(first(0.32, 1.47) == Confidence::kMedium);
+  CHECK(first(0.20, 1.47) == Confidence::kHigh);
+  CHECK(first(0.32, 1.20) == Confidence::kHigh);
+}
+
 TEST_CASE("what goes first as it is surer is no surer than what would gain more, but for a guess") {
   Judged j{Training{}};
   j.facts.trainer.stacks.makingRunning.add(Phase::kTransform, &j, 1, 100);

@@ -365,7 +365,7 @@ TEST_CASE(
 TEST_CASE("a finding inside another names it, and one of small gain is not unfolded") {
   const std::string text = reportText(samples::inputBound(), wide(100));
   CHECK(contains(text, "7 % (in 1)"));
-  CHECK(contains(text, "smaller: periodic.checkpoint 3 %"));
+  CHECK(contains(text, "also: periodic.checkpoint 3 %"));
   CHECK(!contains(text, "save in a background thread"));
 }
 
