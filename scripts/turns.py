@@ -28,7 +28,7 @@ import benchlib
 TURN = 0.5           # seconds, or so many steps, whichever is longer
 TURN_STEPS = 8
 STARTS = 90          # seconds until the end of the warm-up, at most
-WARM_UP = 1.0        # seconds after the first step, and so many steps, that do not count
+WARM_UP = 0.5        # seconds after the first step, and so many steps, that do not count
 WARM_UP_STEPS = 10
 COPIES = 5           # processes of each variant
 TOGETHER = 2         # of them are started at once: most of a start is imports, on one CPU
