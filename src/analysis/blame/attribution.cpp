@@ -197,6 +197,15 @@ std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timelin
   return epochs;
 }
 
+std::map<std::uint32_t, std::uint64_t> batchesOf(const TrainerTimeline& timeline,
+                                                 const Interval& window) {
+  std::map<std::uint32_t, std::uint64_t> batches;
+  for (const EpochSpan& epoch : timeline.epochs)
+    for (const std::uint32_t fetch : epoch.fetches)
+      if (epoch.counted && window.contains(timeline.fetches[fetch]->at)) ++batches[epoch.loader];
+  return batches;
+}
+
 int loaderIndex(const Trace& trace, const TrainerTimeline& timeline) {
   std::map<std::uint32_t, std::size_t> uses = timeline.before.fetches;
   for (const EpochSpan& epoch : timeline.epochs)
@@ -357,6 +366,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.cpu = seen.run;
   facts.starved = seen.queued;
   facts.works = makeWorks(plan, timeline, producers);
+  facts.batches = batchesOf(timeline, plan.window);
   facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);

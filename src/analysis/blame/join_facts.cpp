@@ -190,6 +190,7 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
   all.sureSteps = all.sureSteps && part.sureSteps;
   append(all.steps, std::move(part.steps));
   append(all.works, std::move(part.works));
+  for (const auto& [loader, count] : part.batches) all.batches[loader] += count;
   all.slowSamples.add(part.slowSamples);
   joinEpochs(all.epochs, std::move(part.epochs));
   append(all.evaluations, std::move(part.evaluations));

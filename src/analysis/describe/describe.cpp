@@ -186,6 +186,30 @@ CoverageInfo describeCoverage(const Trace& trace) {
   return coverage;
 }
 
+namespace {
+
+// Of the window. Null: the size of a loader's batches is not known.
+Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
+  // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
+  if (trainer.source == StepSource::kOptimizer) {
+    const auto& loader = trace.loaders[static_cast<std::size_t>(trainer.loader)].data;
+    if (loader.batchSize <= 0) return {};
+    return static_cast<double>(loader.batchSize) * static_cast<double>(trainer.windowSteps());
+  }
+  double samples = 0;
+  for (const auto& [number, count] : trainer.batches) {
+    std::int64_t size = 0;
+    for (const auto& row : trace.loaders)
+      if (row.data.process == trainer.process && row.data.loader == number)
+        size = row.data.batchSize;
+    if (size <= 0) return {};
+    samples += static_cast<double>(size) * static_cast<double>(count);
+  }
+  return samples;
+}
+
+}  // namespace
+
 StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   StepsInfo info;
   info.count = static_cast<std::int64_t>(trainer.stepCount());
@@ -202,11 +226,8 @@ StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
                                                  : Confidence::kHigh;
   const double window = seconds(info.window);
   if (window > 0) info.ratePerSecond = static_cast<double>(info.windowCount) / window;
-  if (trainer.loader >= 0 && info.ratePerSecond) {
-    const auto& loader = trace.loaders[static_cast<std::size_t>(trainer.loader)].data;
-    if (loader.batchSize > 0)
-      info.samplesPerSecond = *info.ratePerSecond * static_cast<double>(loader.batchSize);
-  }
+  if (trainer.loader >= 0 && window > 0)
+    info.samplesPerSecond = per(samplesOf(trace, trainer), window);
   const StepTimes times = timesOf(trainer);
   if (times.mean > Nanos{}) info.time = times;
   return info;

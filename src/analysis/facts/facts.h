@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -179,6 +180,7 @@ struct TrainerFacts {
   Nanos cpu{}, starved{};            // of the trainer thread in the window
   Nanos processCpu{};                // of the trainer's process in the window, workers not included
   std::vector<BatchWork> works;      // batches of counted steps, by delivery
+  std::map<std::uint32_t, std::uint64_t> batches;  // of each loader, counted ones of the window
   SlowSampleFacts slowSamples;
   std::vector<Epoch> epochs;  // training epochs, and evaluation ones marked so
   Intervals evaluations;      // by what the program called or announced (isEvaluation)

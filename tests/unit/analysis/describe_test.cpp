@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/unit/analysis/attributed.h"
 #include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
@@ -155,7 +156,9 @@ TEST_CASE("steps: count, rate of the window, samples, and times without what sta
   facts.steps[3].boundary = true;
   facts.warmup = 1;
   facts.windowBegin = 50ms;
+  facts.process = ProcessId{1};
   facts.loader = 0;
+  facts.batches = {{1, 4}};
   facts.optimizerSteps = 5;
   const Trace trace = traceOf("0 loader process=1 loader=1 batch_size=8\n");
   const StepsInfo steps = describeSteps(trace, facts);
@@ -168,6 +171,26 @@ TEST_CASE("steps: count, rate of the window, samples, and times without what sta
   REQUIRE(steps.time);
   CHECK(steps.time->mean == 100ms);
   CHECK(steps.time->p99 == 100ms);
+}
+
+TEST_CASE("samples are of the batches, however many a step takes and of whatever loader they are") {
+  const auto samplesOf = [](const std::string& loaders) {
+    // Marked steps of 150 ms, most with two batches of loader 1; then five of one of loader 2.
+    const Trace trace =
+        traceOf(kTrainer + loaders + kTwentyFetches +
+                "repeat 15 every 200ms\n1030ms range thread=1 duration=150ms name=\"step\" "
+                "domain=\"stallprof\"\nend\nrepeat 5 every 200ms\n"
+                "3050ms fetch thread=1 loader=2 epoch=2 duration=20ms cpu=20ms batch=0+1*i\n"
+                "3150ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+    const TrainerFacts facts = factsOf(trace);
+    REQUIRE(facts.source == StepSource::kMarks);
+    const auto rate = describeSteps(trace, facts).samplesPerSecond;
+    return rate ? *rate * seconds(facts.window()) : -1;
+  };
+  const std::string eight = "0 loader process=1 loader=1 workers=0 batch_size=8\n";
+  // The window begins with the fifth mark: 11 batches of eight follow, and five of 64.
+  CHECK(std::abs(samplesOf(eight + "0 loader process=1 loader=2 batch_size=64\n") - 408) < 1);
+  CHECK(samplesOf(eight + "0 loader process=1 loader=2 batch_size=-1\n") == -1);
 }
 
 TEST_CASE("batches of one update are timed together, each with its share") {
