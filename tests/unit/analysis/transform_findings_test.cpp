@@ -297,6 +297,14 @@ TEST_CASE("transform.oversubscribed needs pools and more runnable threads than c
   const Finding* found = find(spinning, "transform.oversubscribed");
   REQUIRE(found);
   CHECK(says(*found, "40 %"));
+  const Advice* one = adviceIn(*found, "single_thread_workers");
+  REQUIRE(one);
+  CHECK(one->change.name == "OMP_NUM_THREADS");
+  sampled.trace.manifest.environment.emplace_back("OMP_NUM_THREADS", Untrusted("1"));
+  const Judgement already = sampled.judge();
+  one = adviceIn(*find(already, "transform.oversubscribed"), "single_thread_workers");
+  REQUIRE(one);
+  CHECK(one->change.name == "OPENCV_FOR_THREADS_NUM");
   sampled.run.workerSpins = Share{0.02, 0.01, 0.03};  // what they do is work
   CHECK_FALSE(find(sampled.judge(), "transform.oversubscribed"));
   Training idle = t;

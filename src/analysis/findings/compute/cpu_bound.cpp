@@ -40,12 +40,8 @@ const AdviceDefinition kMoreThreads{
 
 // The step computes on one thread because the environment says so.
 Maybe<Advice> moreThreads(const Evidence& e) {
-  const auto& variables = e.trace.manifest.environment;
-  const bool one = std::any_of(variables.begin(), variables.end(), [](const auto& variable) {
-    return variable.first == "OMP_NUM_THREADS" && variable.second.raw() == "1";
-  });
   const double idle = (1 - e.coresBusy) * e.run.cores / std::max(1, e.ranks);
-  if (!one || e.run.threadsSet || e.device.seen || idle < kIdle ||
+  if (!openMpHasOne(e) || e.run.threadsSet || e.device.seen || idle < kIdle ||
       e.gains.workload().trainerCpuRatio > kOneThread)
     return {};
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);

@@ -9,10 +9,18 @@ namespace {
 
 constexpr double kPool = 1.1;  // CPU of a worker over one thread's: above it a pool is at work
 
+constexpr char kOpenMp[] = "OMP_NUM_THREADS", kOpenCv[] = "OPENCV_FOR_THREADS_NUM";
+
 const AdviceDefinition kSingleThreadWorkers{
-    "single_thread_workers",
-    "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
-    "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn."};
+    "single_thread_workers", {}, [](const AdviceContext& c) -> std::string {
+      if (c.advice.change.name == kOpenMp)
+        return "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
+               "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn.";
+      return "Give each worker one thread. OMP_NUM_THREADS is 1 already, so they are of a pool "
+             "that "
+             "does not read it: of OpenCV's, cv2.setNumThreads(0) in worker_init_fn, or "
+             "OPENCV_FOR_THREADS_NUM=1 in the environment.";
+    }};
 
 int largestPool(const Evidence& e) {
   int threads = 1;
@@ -33,7 +41,7 @@ Maybe<Advice> singleThread(const Evidence& e) {
   maximum.cpuScale = std::max(least, spins ? 1 - spins->high : 0);
   const Prediction gain = e.gains.predictAssumed(likely, minimum, maximum);
   if (gain.speedup && *gain.speedup < kNoGain) return {};
-  return adviceOf(kSingleThreadWorkers, {"env", "OMP_NUM_THREADS", "", "1"},
+  return adviceOf(kSingleThreadWorkers, {"env", openMpHasOne(e) ? kOpenCv : kOpenMp, "", "1"},
                   assuming(spins ? "nothing spins then, and all else is work"
                                  : "half of the CPU time of the pools, at most all beyond one "
                                    "thread's, is no useful work",
