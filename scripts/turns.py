@@ -153,12 +153,12 @@ def compare(commands, folder, enough=lambda gains: known_well(gains.values())):
         steps = []
         for number, (name, command) in enumerate(commands.items()):
             lengths = []
-            for copy in range(COPIES):
-                own = pathlib.Path(folder) / f"variant-{number}-{copy}"
-                own.mkdir()
-                variants[name].append(Variant(command, own))
-                if (copy + 1) % TOGETHER == 0 or copy + 1 == COPIES:
-                    lengths += [variant.warm_up() for variant in variants[name][len(lengths):]]
+            for first in range(0, COPIES, TOGETHER):
+                for copy in range(first, min(first + TOGETHER, COPIES)):
+                    own = pathlib.Path(folder) / f"variant-{number}-{copy}"
+                    own.mkdir()
+                    variants[name].append(Variant(command, own))
+                lengths += [variant.warm_up() for variant in variants[name][first:]]
             steps.append(min(lengths))
         base, *others = variants
         seconds = max(TURN, TURN_STEPS * statistics.median(steps))

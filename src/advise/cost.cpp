@@ -13,9 +13,7 @@ namespace {
 // Later epochs wait next to nothing of what the first one did.
 bool ofFirstEpoch(const Analysis& a, const Finding& finding) {
   constexpr double kLittle = 0.05, kPart = 0.25;
-  const bool data = finding.phase == Phase::kExtract || finding.phase == Phase::kTransform ||
-                    finding.phase == Phase::kLoad;
-  return data && a.firstEpoch &&
+  return isOfData(finding.phase) && a.firstEpoch &&
          a.firstEpoch->later <= std::max(kLittle, kPart * a.firstEpoch->first);
 }
 

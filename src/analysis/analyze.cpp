@@ -228,8 +228,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
     out.caveats.push_back(
         "The first epoch waited for data " + percentText(out.firstEpoch->first) +
         " of its time, later ones " + percentText(out.firstEpoch->later) +
-        ": what is said of data is of both, and the training goes on as the later "
-        "ones do.");
+        ": shares and gains are of both, a longer training is as the later ones.");
   out.notAProblem = std::move(judgement.notAProblem);
   out.notMeasured = std::move(judgement.notMeasured);
   addNative(trace, roles, facts, out);

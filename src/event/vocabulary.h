@@ -48,6 +48,11 @@ enum class Phase : std::uint8_t {
 inline constexpr std::array<std::string_view, 9> kPhaseNames = {
     "unknown", "extract", "transform", "load", "compute", "sync", "comm", "periodic", "other"};
 
+// Getting the data: reading, making and handing over.
+[[nodiscard]] constexpr bool isOfData(Phase phase) {
+  return phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad;
+}
+
 // Which witness an exact span comes from; a smaller number wins where they disagree.
 enum class SpanSource : std::uint8_t { kMark, kNvtx, kHook };
 inline constexpr std::array<std::string_view, 3> kSpanSourceNames = {"mark", "nvtx", "hook"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/manifest.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "recording/format/format.h"
@@ -136,6 +137,20 @@ void cutCommand(Manifest& manifest, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::string_view Manifest::variable(std::string_view name) const {
+  for (const auto& [key, value] : environment)
+    if (key == name) return value.raw();
+  return {};
+}
+
+std::optional<std::int64_t> Manifest::numberIn(std::string_view name) const {
+  const std::string_view text = variable(name);
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return whole && number >= 0 ? std::optional(number) : std::nullopt;
+}
 
 std::string manifestToJson(const Manifest& manifest) {
   std::string text = toText(manifest);

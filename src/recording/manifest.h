@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +35,11 @@ struct Manifest {
     std::int64_t memoryBytes = 0;
     std::int64_t pageBytes = 4096, ticksPerSecond = 100;
   } host;
+
+  // A recorded variable of the environment; empty where there is none.
+  [[nodiscard]] std::string_view variable(std::string_view name) const;
+  // The same as a whole number, 0 or more; null where it is none.
+  [[nodiscard]] std::optional<std::int64_t> numberIn(std::string_view name) const;
 };
 
 // At most format::kFrameLimit bytes: what of the command does not fit is left out at its end, and

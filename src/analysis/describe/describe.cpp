@@ -108,6 +108,29 @@ StepTimes timesOf(const TrainerFacts& trainer) {
           nanos(quantile(times, 0.99))};
 }
 
+// In the window, of the batches of every loader. Null: the size of one's is not known.
+Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
+  std::map<std::uint32_t, double> sizes;
+  for (const auto& row : trace.loaders)
+    if (row.data.process == trainer.process && row.data.batchSize > 0)
+      sizes[row.data.loader] = static_cast<double>(row.data.batchSize);
+  const auto sizeOf = [&](std::uint32_t loader) {
+    const auto found = sizes.find(loader);
+    return found == sizes.end() ? 0 : found->second;
+  };
+  // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
+  std::map<std::uint32_t, std::uint64_t> batches = trainer.batches;
+  if (trainer.source == StepSource::kOptimizer)
+    batches = {{trace.loaders[static_cast<std::size_t>(trainer.loader)].data.loader,
+                trainer.windowSteps()}};
+  double samples = 0;
+  for (const auto& [loader, count] : batches) {
+    if (sizeOf(loader) <= 0) return {};
+    samples += sizeOf(loader) * static_cast<double>(count);
+  }
+  return samples;
+}
+
 }  // namespace
 
 std::vector<std::string> remarksOf(const Trace& trace) {
@@ -185,30 +208,6 @@ CoverageInfo describeCoverage(const Trace& trace) {
   coverage.effectiveHz = median(std::move(hz));
   return coverage;
 }
-
-namespace {
-
-// Of the window. Null: the size of a loader's batches is not known.
-Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
-  // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
-  if (trainer.source == StepSource::kOptimizer) {
-    const auto& loader = trace.loaders[static_cast<std::size_t>(trainer.loader)].data;
-    if (loader.batchSize <= 0) return {};
-    return static_cast<double>(loader.batchSize) * static_cast<double>(trainer.windowSteps());
-  }
-  double samples = 0;
-  for (const auto& [number, count] : trainer.batches) {
-    std::int64_t size = 0;
-    for (const auto& row : trace.loaders)
-      if (row.data.process == trainer.process && row.data.loader == number)
-        size = row.data.batchSize;
-    if (size <= 0) return {};
-    samples += static_cast<double>(size) * static_cast<double>(count);
-  }
-  return samples;
-}
-
-}  // namespace
 
 StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   StepsInfo info;

@@ -107,8 +107,10 @@ Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nan
   return found;
 }
 
-// Storage: what the best second of the busiest device moved, and how busy it was in the window.
+// Storage: what the best second of the busiest device moved, and how busy it was in the window; of
+// files that are on none of them, nothing.
 void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+  if (isOnNoDisk(run.storageType)) return;
   std::map<StringId, Table<DiskUsage>> devices;
   for (const auto& row : trace.disks) devices[row.data.device].push_back(row);
   double maximum = -1;
@@ -224,8 +226,7 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
   if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
 }
 
-// What the files say that the producers were seen to wait for. The disks of this host, and what the
-// kernel counts as read from them, are none of what a server or memory answers.
+// What the files say that the producers were seen to wait for.
 void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
   std::map<StringId, std::uint64_t> types;
   double onward = 0, scattered = 0;
@@ -238,10 +239,6 @@ void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end
   const auto maximum = std::max_element(types.begin(), types.end(),
                                         [](auto& a, auto& b) { return a.second < b.second; });
   if (maximum != types.end()) run.storageType = escapeTerminal(trace.text(maximum->first), 32);
-  if (isOnNoDisk(run.storageType)) {
-    run.diskBusyRatio.reset();
-    run.peakReadBytesPerSecond.reset();
-  }
   if (onward + scattered >= RunFacts::kFewReadPairs)
     run.scatteredReadRatio = scattered / (onward + scattered);
 }
@@ -298,8 +295,9 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureCpu(trace, trainer, run);
   run.numa = measureNuma(trace, trainer);
   run.faultSeconds = faultSeconds(trace);
-  measureDisk(trace, begin, end, run);
   const Keep makers = producers(trace, trainer, roles);
+  measureFiles(trace, makers, begin, end, run);
+  measureDisk(trace, begin, end, run);
   measureIo(trace, trainer, makers, begin, end, run);
   // Of a short run no second may be whole: then the best is not known.
   if (run.readBytesPerSecond && run.peakReadBytesPerSecond &&
@@ -308,7 +306,6 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
   measureMemory(trace, begin, end, run);
   measureCaching(trace, trainer, makers, run);
   measureWaits(trace, makers, begin, end, run);
-  measureFiles(trace, makers, begin, end, run);
   run.pool = poolUse(trace, trainer);
   run.threadsSet = threadsSet(trace, trainer);
   run.workerSpins = workerSpins(trace, trainer);

@@ -40,9 +40,8 @@ Table<ProcessUsage> EndedChildren::ownOf(const ProcessLife& process) const {
            ++i) {
         const std::int64_t moved = found->second[i].data.*io;
         if (added[i] || moved > rise) continue;
-        added[i] =
-            true;  // at once where it moved nothing, as of thousands that the page cache served
-        if (moved <= 0) continue;
+        added[i] = true;
+        if (moved <= 0) continue;  // searched for once, as of thousands that the page cache served
         rise -= moved;
         theirs += moved;
       }

@@ -233,13 +233,6 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   return e;
 }
 
-bool openMpHasOne(const Evidence& e) {
-  const auto& variables = e.trace.manifest.environment;
-  return std::any_of(variables.begin(), variables.end(), [](const auto& variable) {
-    return variable.first == "OMP_NUM_THREADS" && variable.second.raw() == "1";
-  });
-}
-
 MemoryShort memoryShort(const Evidence& e) {
   constexpr double kPaging = 10;   // pages a second: above it something hot is paged
   constexpr double kScarce = 0.1;  // of all memory: with more there is room for what is added

@@ -88,9 +88,6 @@ constexpr int kMaxWorkers = 64;
 // The same by memory and /dev/shm alone.
 [[nodiscard]] int memoryWorkerLimit(const Evidence& e);
 
-// The run's environment gives OpenMP's pools one thread.
-[[nodiscard]] bool openMpHasOne(const Evidence& e);
-
 // Pages are reclaimed or swapped, perhaps others' alone (PSI and swap count the whole host); the
 // job reads pages in again, which may be of its data; or it does and they are swapped, or are
 // swapped with little memory left for anybody.

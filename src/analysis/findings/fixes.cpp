@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
@@ -215,23 +214,11 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
                   workersRisk(e, chosen - now));
 }
 
-namespace {
-
-// As the run's environment has it; 1 where it says nothing.
-int worldSize(const Trace& trace) {
-  constexpr int kMax = 1'000'000;
-  int world = 1;
-  for (const auto& [name, value] : trace.manifest.environment)
-    if (name == "WORLD_SIZE") world = std::clamp(std::atoi(value.raw().c_str()), 1, kMax);
-  return world;
-}
-
-}  // namespace
-
 Maybe<double> dataOfHost(const Evidence& e) {
   if (!e.run.datasetBytes || *e.run.datasetBytes <= 0) return {};
-  const int parts = e.run.filesSized ? 1 : std::max(e.ranks, worldSize(e.trace));
-  return static_cast<double>(*e.run.datasetBytes) * parts;
+  const std::int64_t world = e.trace.manifest.numberIn("WORLD_SIZE").value_or(1);
+  const auto parts = static_cast<double>(std::max<std::int64_t>(e.ranks, world));
+  return static_cast<double>(*e.run.datasetBytes) * (e.run.filesSized ? 1 : parts);
 }
 
 Maybe<Advice> cacheInRam(const Evidence& e) {

@@ -236,9 +236,7 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
 // was (a producer that sleeps, or waits for its own threads) is not known.
 bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
   return e.other <= kMaxUnexplained && !findings.empty() && surelyFixed(findings[0]) &&
-         findings[0].shareRatio >= e.unknownWait &&
-         (findings[0].phase == Phase::kExtract || findings[0].phase == Phase::kTransform ||
-          findings[0].phase == Phase::kLoad);
+         findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
 }
 
 // Why no verdict may be given, if so.

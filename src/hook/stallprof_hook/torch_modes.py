@@ -3,8 +3,9 @@
 module, an interval of phase periodic, with the user's line.
 
 Not where a library calls eval(): its own evaluation is known by its functions, and others evaluate a
-model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile, or where
-there are more such intervals than updates: a model that acts is no more evaluated than it changes.
+model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile, nor
+short ones where there are more of them than updates: a model that acts is no more evaluated than it
+changes.
 """
 import threading
 import weakref
@@ -18,6 +19,7 @@ PARTS = Parts('torch_modes', Part('evaluation', 'evaluation by loops of the prog
 EVALUATION = 'evaluation'   # analysis/steps/timeline.h
 
 FEW = 20                    # intervals: so many may come before the first updates
+LONG = 10 ** 9              # ns: no act takes so long, and these are few
 
 _intervals = [0]            # of all modules
 _switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
@@ -44,10 +46,11 @@ def _end(token, args, result, succeeded):
     elif training is True and key in _open:
         known, begin, updates, file, line = _open.pop(key)
         if known() is module and updates == events.updates[0]:
+            length = now() - begin
             _intervals[0] += 1
-            if _acts(_intervals[0], updates):
+            if length < LONG and _acts(_intervals[0], updates):
                 return
-            put(events.PHASE_SPAN, begin, now() - begin, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
+            put(events.PHASE_SPAN, begin, length, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
 
 
 def _acts(intervals, updates):

@@ -18,11 +18,10 @@ namespace stallprof {
 struct ControlMessage {
   enum class Kind : std::uint32_t {
     kReady = 1,  // recorder: prepared; `text`, `second`: the paths of event and activity memory
-    kRefused,    // recorder: cannot record; `text` says why, for a person; `flag`: the host lacks
-               // what it takes, so that no other place for the recording would do; `number`: not 0
-               // where something of that name is there
-    kCommand,         // front: the held command is process `number`
-    kArmed,           // recorder: opened what it needs on the command
+    kRefused,    // recorder: cannot record; `text` says why, for a person. `flag`: no other place
+                 // would do, the host lacks what it takes; `number`, not 0: the name is taken
+    kCommand,    // front: the held command is process `number`
+    kArmed,      // recorder: opened what it needs on the command
     kUninstrumented,  // front: the command runs without the injection; `text` says why
     kSignal,          // front: signal `number` reached it; `flag`: passed on to the command
     kEnded,           // front: the command ended with code `number`, or by it as a signal (`flag`)

@@ -183,22 +183,9 @@ std::string deviceProperties(const Trace& trace, ProcessId trainer) {
   return out;
 }
 
-// A number of the job's environment, as its launcher set it.
-std::optional<std::int64_t> environmentNumber(const Trace& trace, std::string_view name) {
-  for (const auto& [key, value] : trace.manifest.environment) {
-    if (key != name) continue;
-    const std::string& text = value.raw();
-    std::int64_t number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (read.ec == std::errc() && read.ptr == text.data() + text.size() && number >= 0)
-      return number;
-  }
-  return std::nullopt;
-}
-
 std::int64_t worldOf(const Trace& trace, const Roles& roles) {
   auto world = std::max(static_cast<std::int64_t>(roles.trainers.size()),
-                        environmentNumber(trace, "WORLD_SIZE").value_or(1));
+                        trace.manifest.numberIn("WORLD_SIZE").value_or(1));
   for (std::size_t i = 0; i < roles.trainers.size(); ++i)
     world = std::max(world, rankOf(trace, roles, i) + 1);
   return world;

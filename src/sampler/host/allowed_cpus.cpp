@@ -45,9 +45,9 @@ std::vector<std::pair<double, std::size_t>> AllowedCpus::byRecentCpu(
   return order;
 }
 
-// Of processes that may run on different CPUs. Those that all together use next to none say nothing
-// of where the job runs, where they may run wherever the others may: the shell or the launcher of a
-// training that is pinned.
+// Of processes that may run on different CPUs: of those that use CPU, and of idle ones that are
+// pinned elsewhere. An idle one that may run wherever the others may, as the shell or launcher of a
+// pinned training, does not widen it.
 CpuMask AllowedCpus::maskOfBusy(const std::vector<LiveProcess>& processes,
                                 const std::vector<CpuMask>& masks) {
   constexpr double kIdle = 0.02;  // of the job's CPU

@@ -772,6 +772,20 @@ for step in range(100):
     update()
 """)), 20)
 
+    def test_a_long_one_is_evaluation_however_few_updates_there_are(self):
+        self.assertEqual(len(self.spans("""
+import time
+for _ in range(30):
+    model.eval()
+    model.train()
+update()
+model.eval()
+time.sleep(1.1)
+model.train()
+model.eval()
+model.train()
+""")), 31)
+
     def test_that_of_a_library_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
             os.makedirs(folder + '/site-packages')

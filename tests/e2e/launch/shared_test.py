@@ -32,7 +32,7 @@ class Shared(Case):
         self.assertEqual(first, len(CPUS))
         self.assertEqual(last(hosts, "allowed_cpus"), 1)
 
-    def test_a_shell_that_waits_beside_a_pinned_command_may_run_where_it_likes(self):
+    def test_the_cpus_of_a_waiting_shell_do_not_count_beside_those_of_a_pinned_command(self):
         busy = "taskset -c %d timeout 4 sh -c 'while :; do :; done'; true" % CPUS[0]
         words, recording = self.words("sh", "-c", busy)
         self.run_words(words)

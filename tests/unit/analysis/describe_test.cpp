@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/describe/describe.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "tests/unit/analysis/attributed.h"
 #include "tests/unit/analysis/text_trace.h"
@@ -191,6 +194,32 @@ TEST_CASE("samples are of the batches, however many a step takes and of whatever
   // The window begins with the fifth mark: 11 batches of eight follow, and five of 64.
   CHECK(std::abs(samplesOf(eight + "0 loader process=1 loader=2 batch_size=64\n") - 408) < 1);
   CHECK(samplesOf(eight + "0 loader process=1 loader=2 batch_size=-1\n") == -1);
+}
+
+TEST_CASE(
+    "a first epoch that waits longer than later ones is a caveat, where it is in the window") {
+  // Epochs of so many steps; each step is `wait` ms for data and 50 more.
+  const auto says = [](std::initializer_list<std::pair<int, int>> epochs) {
+    std::string text = kTrainer;
+    int at = 1000, epoch = 1;
+    for (const auto& [steps, wait] : epochs) {
+      const std::string fetch = "ms fetch thread=1 loader=1 epoch=" + std::to_string(epoch++);
+      text += "repeat " + std::to_string(steps) + " every " + std::to_string(wait + 50) + "ms\n" +
+              std::to_string(at) + fetch + " duration=" + std::to_string(wait) +
+              "ms batch=0+1*i\n" + std::to_string(at + wait + 40) +
+              "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+      at += steps * (wait + 50);
+      text += std::to_string(at) + fetch + " end=1\n";
+    }
+    const Analysis a = analyze(traceOf(text));
+    return std::any_of(a.caveats.begin(), a.caveats.end(), [](const std::string& caveat) {
+      return caveat.starts_with("The first epoch waited for data ");
+    });
+  };
+  CHECK(says({{60, 200}, {60, 5}, {60, 5}}));
+  CHECK_FALSE(says({{60, 200}, {60, 200}, {60, 200}}));
+  CHECK_FALSE(says({{60, 200}, {3, 5}}));            // cut off: it says nothing
+  CHECK_FALSE(says({{20, 200}, {60, 5}, {60, 5}}));  // within the warm-up
 }
 
 TEST_CASE("batches of one update are timed together, each with its share") {

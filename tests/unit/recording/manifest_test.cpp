@@ -58,6 +58,19 @@ TEST_CASE("a manifest's host may be no object, its words no text") {
   }
 }
 
+TEST_CASE("a variable that was recorded is read as text or as a whole number") {
+  Manifest manifest;
+  manifest.environment = {{"WORLD_SIZE", Untrusted("8")},
+                          {"RANK", Untrusted("x3")},
+                          {"LOCAL_RANK", Untrusted("-1")},
+                          {"EMPTY", Untrusted("")}};
+  CHECK(manifest.variable("RANK") == "x3");
+  CHECK(manifest.variable("NONE").empty());
+  CHECK(manifest.numberIn("WORLD_SIZE") == 8);
+  for (const char* none : {"RANK", "LOCAL_RANK", "EMPTY", "NONE"})
+    CHECK_FALSE(manifest.numberIn(none).has_value());
+}
+
 TEST_CASE("a manifest without a version is refused") {
   const auto read = manifestFromJson(R"({"format": "stallprof.recording"})");
   REQUIRE_FALSE(read.ok());

@@ -59,7 +59,7 @@ TEST_CASE("only what is done on the CPUs that the job may use is counted, since 
   CHECK(usage.allowedCores == 2);
 }
 
-TEST_CASE("a launcher that may run anywhere and rests says nothing of where the job runs") {
+TEST_CASE("the wider affinity of a launcher that uses no CPU does not widen the job's") {
   Machine machine;
   const auto statusOf = [&](int pid, const char* cpus, int userTicks) {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
@@ -84,10 +84,10 @@ TEST_CASE("a launcher that may run anywhere and rests says nothing of where the 
   statusOf(8, "0-1", 500);  // the training
   statusOf(9, "0-1", 2);
   CHECK(allowed() == 2);
-  statusOf(9, "3", 2);  // a worker that is pinned elsewhere, and rests
+  statusOf(9, "3", 2);  // an idle worker that is pinned elsewhere
   CHECK(allowed() == 3);
   statusOf(9, "0-1", 2);
-  statusOf(7, "0-3", 101);  // it works, too
+  statusOf(7, "0-3", 101);  // it uses CPU, too
   CHECK(allowed() == 4);
 }
 

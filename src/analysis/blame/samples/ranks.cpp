@@ -2,9 +2,8 @@
 #include "analysis/blame/samples/ranks.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -126,8 +125,7 @@ std::vector<T*> besideLongest(const std::vector<T*>& trainers) {
 
 bool ranksWithoutDevice(const Trace& trace) {
   if (!trace.devices.empty()) return false;
-  for (const auto& [name, value] : trace.manifest.environment)
-    if (name == "WORLD_SIZE" && std::atoi(value.raw().c_str()) > 1) return true;
+  if (trace.manifest.numberIn("WORLD_SIZE").value_or(1) > 1) return true;
   for (const auto& row : trace.frameworks)
     if (row.data.rank >= 0) return true;
   std::set<ProcessId> steppers;
@@ -242,13 +240,8 @@ Maybe<int> rankOf(const Trace& trace, ProcessId process, bool only) {
   for (const auto& row : trace.frameworks)
     if (row.data.process == process && row.data.rank >= 0) rank = row.data.rank;
   if (rank || !only) return rank;
-  for (const auto& [name, value] : trace.manifest.environment) {
-    const std::string& text = value.raw();
-    int number = -1;
-    const auto end = text.data() + text.size();
-    if (name == "RANK" && std::from_chars(text.data(), end, number).ptr == end && number >= 0)
-      rank = number;
-  }
+  const auto number = trace.manifest.numberIn("RANK");
+  if (number && *number <= std::numeric_limits<int>::max()) rank = static_cast<int>(*number);
   return rank;
 }
 

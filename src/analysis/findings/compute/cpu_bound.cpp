@@ -41,8 +41,8 @@ const AdviceDefinition kMoreThreads{
 // The step computes on one thread because the environment says so.
 Maybe<Advice> moreThreads(const Evidence& e) {
   const double idle = (1 - e.coresBusy) * e.run.cores / std::max(1, e.ranks);
-  if (!openMpHasOne(e) || e.run.threadsSet || e.device.seen || idle < kIdle ||
-      e.gains.workload().trainerCpuRatio > kOneThread)
+  if (e.trace.manifest.variable("OMP_NUM_THREADS") != "1" || e.run.threadsSet || e.device.seen ||
+      idle < kIdle || e.gains.workload().trainerCpuRatio > kOneThread)
     return {};
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);
   return adviceOf(kMoreThreads, {"env", "OMP_NUM_THREADS", "1", std::to_string(more)}, {},

@@ -41,7 +41,8 @@ Maybe<Advice> singleThread(const Evidence& e) {
   maximum.cpuScale = std::max(least, spins ? 1 - spins->high : 0);
   const Prediction gain = e.gains.predictAssumed(likely, minimum, maximum);
   if (gain.speedup && *gain.speedup < kNoGain) return {};
-  return adviceOf(kSingleThreadWorkers, {"env", openMpHasOne(e) ? kOpenCv : kOpenMp, "", "1"},
+  return adviceOf(kSingleThreadWorkers,
+                  {"env", e.trace.manifest.variable(kOpenMp) == "1" ? kOpenCv : kOpenMp, "", "1"},
                   assuming(spins ? "nothing spins then, and all else is work"
                                  : "half of the CPU time of the pools, at most all beyond one "
                                    "thread's, is no useful work",
