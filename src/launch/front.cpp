@@ -141,10 +141,9 @@ void Front::decide(Nanos at) {
   for (const SignalJudge::Verdict& verdict : judge_.decide(witnessCounts(at), at)) pass(verdict);
 }
 
-// The command is not reaped yet, so its pid cannot be another's. What left our group has the
-// group's signals from us alone: `timeout` sends its own to its child, too, which is us. The
-// terminal's reach the leader of a group, which run by itself it were: setpgrp() changes nothing
-// then. One in a session of its own has no terminal.
+// A command that has left our process group gets the signals of the group from us alone. Run by
+// itself it would have had them all the same: `timeout` signals its child too, and the leader of
+// the terminal's group cannot leave it by setpgrp(). A session of its own has no terminal.
 bool Front::mustPass(const SignalJudge::Verdict& verdict) const {
   if (verdict.forward || !verdict.byGroup) return verdict.forward;
   if (::getpgid(command_) == ::getpgrp()) return false;
@@ -154,6 +153,7 @@ bool Front::mustPass(const SignalJudge::Verdict& verdict) const {
 
 void Front::pass(const SignalJudge::Verdict& verdict) {
   const bool forward = mustPass(verdict);
+  // The command is not reaped yet, so its pid cannot be another's.
   if (forward) deliver(command_, verdict.received);
   if (verdict.received.signal == SIGTERM) terminated_ = true;
   if (ended_ && asksToEnd(static_cast<std::uint32_t>(verdict.received.signal))) unwanted_ = true;

@@ -37,6 +37,24 @@ TEST_CASE("what lies between eval() and train() is evaluation, at the line of th
   CHECK(test::find(a, "periodic.checkpoint") == nullptr);
 }
 
+TEST_CASE("with few updates for each evaluation the model may act: medium at most") {
+  const auto confidenceWith = [](int updates) {
+    std::string text = test::kTrainer;
+    for (int at = 1000; at < 31000; at += 50 * updates + 100)
+      text += std::to_string(at) +
+              "ms span thread=1 duration=100ms phase=periodic source=hook name=\"evaluation\"\n"
+              "repeat " +
+              std::to_string(updates) + " every 50ms\n" + std::to_string(at + 140) +
+              "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+    const Analysis a = analyze(test::traceOf(text));
+    const Finding* evaluation = test::find(a, "periodic.evaluation");
+    REQUIRE(evaluation);
+    return evaluation->confidence;
+  };
+  CHECK(confidenceWith(5) == Confidence::kHigh);
+  CHECK(confidenceWith(2) == Confidence::kMedium);
+}
+
 TEST_CASE(
     "a save before train() comes is none of the evaluation, and what is announced is no save") {
   std::string text = test::kTrainer;

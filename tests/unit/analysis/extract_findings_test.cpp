@@ -170,8 +170,13 @@ TEST_CASE("interfaces that bring little of what is read say nothing of a network
     f.run.storageType = type;
     f.run.bytesPerReadCall = 1e6;
     f.run.readCallsPerSecond = 10;
+    f.run.readBytesPerSecond = 0;  // the kernel counts none of it
+    f.run.peakReadBytesPerSecond.reset();
     received(f, "eth0", 4e3);
-    CHECK_FALSE(find(f.judge(), "extract.remote_latency"));
+    const Judgement j = f.judge();
+    CHECK_FALSE(find(j, "extract.remote_latency"));
+    REQUIRE(find(j, "extract.storage_bandwidth"));
+    CHECK_FALSE(says(*find(j, "extract.storage_bandwidth"), "from storage"));
     received(f, "eth1", 9e6);
     CHECK(find(f.judge(), "extract.remote_latency"));
   }

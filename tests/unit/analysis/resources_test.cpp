@@ -424,7 +424,7 @@ TEST_CASE("no disk of the host is what a server's files are read from") {
     return runOf(
         traceOf(disk + "15s file process=1 path=\"/d/a\" type=\"" + type + "\" waits=50\n"), false);
   };
-  CHECK(equals(waitingFor("ext4").diskBusyRatio, 0.9));
+  for (const char* type : {"ext4", "fuseblk"}) CHECK(equals(waitingFor(type).diskBusyRatio, 0.9));
   for (const char* type : {"lustre", "nfs4", "tmpfs"}) {
     const RunFacts run = waitingFor(type);
     CHECK_FALSE(run.diskBusyRatio.has_value());

@@ -16,9 +16,8 @@ const AdviceDefinition kSingleThreadWorkers{
       if (c.advice.change.name == kOpenMp)
         return "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
                "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn.";
-      return "Give each worker one thread. OMP_NUM_THREADS is 1 already, so they are of a pool "
-             "that "
-             "does not read it: of OpenCV's, cv2.setNumThreads(0) in worker_init_fn, or "
+      return "Give each worker one thread. OMP_NUM_THREADS is 1 already: these are of a pool that "
+             "does not read it. Of OpenCV's: cv2.setNumThreads(0) in worker_init_fn, or "
              "OPENCV_FOR_THREADS_NUM=1 in the environment.";
     }};
 
