@@ -150,18 +150,18 @@ def compare(commands, folder, enough=lambda gains: known_well(gains.values())):
     `enough`, or all rounds are over."""
     variants = {name: [] for name in commands}
     try:
-        steps = []
-        for number, (name, command) in enumerate(commands.items()):
-            lengths = []
-            for first in range(0, COPIES, TOGETHER):
-                for copy in range(first, min(first + TOGETHER, COPIES)):
-                    own = pathlib.Path(folder) / f"variant-{number}-{copy}"
-                    own.mkdir()
-                    variants[name].append(Variant(command, own))
-                lengths += [variant.warm_up() for variant in variants[name][first:]]
-            steps.append(min(lengths))
+        steps = {name: math.inf for name in commands}
+        starts = [(name, copy) for name in commands for copy in range(COPIES)]
+        for first in range(0, len(starts), TOGETHER):
+            together = starts[first:first + TOGETHER]
+            for number, (name, _) in enumerate(together, first):
+                own = pathlib.Path(folder) / f"variant-{number}"
+                own.mkdir()
+                variants[name].append(Variant(commands[name], own))
+            for name, copy in together:
+                steps[name] = min(steps[name], variants[name][copy].warm_up())
         base, *others = variants
-        seconds = max(TURN, TURN_STEPS * statistics.median(steps))
+        seconds = max(TURN, TURN_STEPS * statistics.median(steps.values()))
         for done in itertools.count(1):
             for name in variants if done % 2 else reversed(variants):
                 variants[name][(done - 1) % COPIES].turn(seconds)
