@@ -25,14 +25,18 @@ static PyObject* methodType; /* types.MethodType */
 
 /* ---- whose error is it ---------------------------------------------------------------------- */
 
-/* Whether this entry of a traceback is a frame of the package stallprof_hook. */
+/* Whether this entry of a traceback is a frame of the package stallprof_hook, or of the import
+ * system, which our own imports run. */
 static int isOurFrame(PyObject* traceback) {
+  static const char* const names[] = {"stallprof_hook", "importlib._bootstrap",
+                                      "_frozen_importlib"};
   PyObject* frame = PyObject_GetAttrString(traceback, "tb_frame");
   PyObject* globals = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL;
   PyObject* name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
   PyObject* bytes = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;
   const char* text = bytes ? PyBytes_AsString(bytes) : NULL;
-  int ours = text && strncmp(text, "stallprof_hook", 14) == 0;
+  int ours = 0;
+  for (int i = 0; text && i < 3; ++i) ours |= strncmp(text, names[i], strlen(names[i])) == 0;
   Py_XDECREF(bytes);
   Py_XDECREF(name);
   Py_XDECREF(globals);

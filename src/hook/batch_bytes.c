@@ -80,10 +80,23 @@ static int hasBytes(PyObject* tensorType) {
   return has;
 }
 
+/* Whether the program has a mode that every question to a tensor goes through: its own code. */
+static int hasMode(void) {
+  static PyObject* modes;
+  PyObject* count = typeOf(&modes, "torch._C", "_len_torch_function_stack")
+                        ? PyObject_CallObject(modes, NULL)
+                        : NULL;
+  int has = count && PyLong_AsLong(count) != 0;
+  Py_XDECREF(count);
+  PyErr_Clear();
+  return has;
+}
+
 static int addPart(struct parts* parts, PyObject* part) {
   static PyObject *tensor, *array;
   PyObject* type = (PyObject*)Py_TYPE(part);
   if (type == typeOf(&tensor, "torch", "Tensor")) {
+    if (hasMode()) return 0;
     parts->bytes +=
         hasBytes(type) ? ask(part, kNbytes, 0) : ask(part, kNumel, 1) * ask(part, kElementSize, 1);
   } else if (type == typeOf(&array, "numpy", "ndarray")) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the adapters' events go, and the kinds (src/event/kinds.h) they write."""
+import itertools
 import os
 import sys
 
@@ -85,7 +86,7 @@ def _rank():
     return -1
 
 
-def _package_dir(name):
+def package_dir(name):
     file = getattr(sys.modules.get(name), '__file__', None)
     return os.path.dirname(file) + os.sep if file else None
 
@@ -97,7 +98,7 @@ def user_line(*frameworks):
 
 def user_call(*frameworks):
     """The same with the installed package that the line called; '': the framework itself."""
-    skip = tuple(d for d in map(_package_dir, frameworks + (__package__,)) if d)
+    skip = tuple(d for d in map(package_dir, frameworks + (__package__,)) if d)
     frame, outside, library = sys._getframe(1), None, ''
     while frame is not None:
         file = frame.f_code.co_filename
@@ -118,11 +119,33 @@ def own_call(*frameworks):
 
 def _package(file):
     """The package that an installed file is of; '' for the standard library's."""
-    for place in ('/site-packages/', '/dist-packages/'):
-        if place in file:
+    folder = _library_folder(os.path.dirname(file))
+    for place in ('/site-packages/', '/dist-packages/', folder + os.sep):
+        if place in file and place != os.sep:
             name = file.rsplit(place, 1)[1].split('/')[0]
             return name[:-3] if name.endswith('.py') else name
     return ''
+
+
+_library_folders = {}   # by folder of a file
+_MOST_ENTRIES = 10000   # of a folder that are read
+
+
+def _library_folder(folder):
+    """Where `pip install --target` put the package of this folder: beside what it is distributed by, which a checkout
+    has not (an editable install's lies in site-packages). '': it did not."""
+    found = _library_folders.get(folder)
+    if found is None:
+        top = folder
+        while top and os.path.dirname(top) != top and os.path.exists(os.path.join(top, '__init__.py')):
+            top = os.path.dirname(top)
+        try:
+            with os.scandir(top) as entries:
+                known = any(entry.name.endswith('.dist-info') for entry in itertools.islice(entries, _MOST_ENTRIES))
+        except OSError:
+            known = False
+        found = _library_folders[folder] = top if known else ''
+    return found
 
 
 def is_installed(file):
@@ -130,7 +153,7 @@ def is_installed(file):
     folder = os.path.dirname(file)
     return ('/site-packages' in folder or '/dist-packages' in folder or file.startswith('<frozen ')
             or (folder + os.sep).startswith(os.path.dirname(os.__file__) + os.sep)
-            or folder == os.path.dirname(sys.executable))
+            or folder == os.path.dirname(sys.executable) or bool(folder and _library_folder(folder)))
 
 
 if os.environ.get('STALLPROF_OVERRIDES'):

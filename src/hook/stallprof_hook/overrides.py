@@ -23,6 +23,7 @@ asked = _read()
 loader_at = asked.pop('loader', '')
 threads, replay, drain = (int(asked.pop(name, 0)) for name in ('threads', 'replay', 'drain'))
 ends = asked.pop('ends', '') == '1'     # the run ends after some steps, or seconds of them
+trains = asked.pop('trains', '') == '1'   # a drain is of the training's loader
 AUTO = -1   # as tf.data.AUTOTUNE
 _WORDS = {'true': True, 'false': False, 'auto': AUTO}
 loader = {name: int(value) if value.isdigit() else _WORDS.get(value) for name, value in asked.items()}

@@ -6,6 +6,7 @@ missing, or takes other parameters, costs that part alone: it is not installed, 
 the recording (SourceState, src/event/recording_events.h) that is absent: `hook.ADAPTER.PART`.
 """
 import sys
+import weakref
 
 from .events import now, put
 
@@ -33,7 +34,7 @@ class Parts:
 
     def __init__(self, adapter, *parts):
         self.adapter, self.parts = adapter, parts
-        self._incomplete = {}   # (part, type) -> whether it was found so
+        self._incomplete = weakref.WeakKeyDictionary()   # type -> {part: whether it was found so}
 
     def install(self, module, around):
         """Puts `around[path](original)` in the place of each name of a part that is whole, for those that
@@ -59,14 +60,16 @@ class Parts:
 
     def complete(self, name, thing):
         """Whether `thing` has what the part holds it to; asked once for each type."""
-        key = name, type(thing)
-        if key not in self._incomplete:
+        known = self._incomplete.get(type(thing))
+        if known is None:
+            known = self._incomplete[type(thing)] = {}
+        if name not in known:
             part = next(p for p in self.parts if p.name == name)
             lacks = [held for held in part.held if not _reach(thing, held)]
-            self._incomplete[key] = bool(lacks)
+            known[name] = bool(lacks)
             if lacks:
                 self._missing(part, '%s.%s' % (type(thing).__module__, type(thing).__name__), lacks)
-        return not self._incomplete[key]
+        return not known[name]
 
     def _missing(self, part, where, lacks):
         report(self.adapter + '.' + part.name, ABSENT, '%s%s has no %s: %s' % (

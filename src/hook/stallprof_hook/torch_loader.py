@@ -121,7 +121,7 @@ def _start_method(loader):
 
 
 def _length(loader, size):
-    """Batches an epoch. Only a RandomSampler has asked the data set for its length already."""
+    """Batches an epoch; -1: known to a data set of the program's alone, whose __len__ may do anything."""
     if loader._dataset_kind == 1:
         return -1
     if PARTS.complete('batching', loader) and loader.batch_sampler is None:
@@ -133,10 +133,10 @@ def _length(loader, size):
         return -1
     samples = sampler.__dict__.get('_num_samples')
     if type(samples) is not int:
-        try:
-            samples = len(sampler.data_source)
-        except Exception:  # the data set's own; the program meets it where it asks itself
+        source = sampler.__dict__.get('data_source')
+        if type(source) not in (list, tuple, range, dict, str):
             return -1
+        samples = len(source)
     return samples // size if loader.drop_last else -(-samples // size)
 
 

@@ -138,9 +138,14 @@ def _compiling_check():
 
 def _install_hooks(module):
     _hooks[:] = _make_hooks(_compiling_check())
-    before, after = _hooks
-    module.register_optimizer_step_pre_hook(before)
-    module.register_optimizer_step_post_hook(after)
+    for hook, name, register in zip(
+            _hooks, ('_global_optimizer_pre_hooks', '_global_optimizer_post_hooks'),
+            (module.register_optimizer_step_pre_hook, module.register_optimizer_step_post_hook)):
+        hooks = getattr(module, name, None)
+        if isinstance(hooks, dict):   # registering takes one of the numbers that all hooks of the program share
+            hooks['stallprof'] = hook
+        else:
+            register(hook)
 
 
 # ---- 2.0 to 2.2 -----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def _one_by_one(dataset):
         dataset = _fields(dataset).get('dataset')   # its __getitems__ takes them one by one, too
     kind = type(dataset)   # torch asks the object: one that passes names on to another may have it, too
     return getattr(kind, '__getitems__', None) is None and not hasattr(kind, '__getattr__') \
-        and '__getitems__' not in _fields(dataset)
+        and kind.__getattribute__ is object.__getattribute__ and '__getitems__' not in _fields(dataset)
 
 
 def _fetcher_made(fetcher, args, result, succeeded):

@@ -18,9 +18,11 @@ def _line():
     threads that pin memory, Lightning and accelerate where the environment sets nothing."""
     frame = sys._getframe(2)
     worker = sys.modules.get('torch.utils.data._utils.worker')
-    if events.is_installed(frame.f_code.co_filename) or worker is not None and worker.get_worker_info() is not None:
+    file = frame.f_code.co_filename
+    if events.is_installed(file) or file.startswith(events.package_dir('torch') or '<') or \
+            worker is not None and worker.get_worker_info() is not None:
         return '', 0
-    return frame.f_code.co_filename, frame.f_lineno
+    return file, frame.f_lineno
 
 
 def _begin(args, kwargs):

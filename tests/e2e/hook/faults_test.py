@@ -2,6 +2,7 @@
 """Nothing of ours shows in the program: not when it fails, forks, closes everything or is
 interrupted, and not when the event memory is missing, garbage, full or closed."""
 import os
+import py_compile
 import re
 import shutil
 import signal
@@ -118,6 +119,51 @@ class Unseen(unittest.TestCase):
             print(sorted(vars(torch.optim.SGD([torch.zeros(1)], lr=1))))
             bound = iter(loader).__next__
             print(bound.__name__, bound.__func__.__qualname__, bound().tolist())
+            print(torch.nn.Linear(1, 1).register_forward_hook(print).id)
+            ''')
+
+    def test_a_data_set_is_not_asked_for_its_length_once_more(self):
+        self.same('''
+            import torch
+            from torch.utils.data import DataLoader, Dataset
+            class Asked(Dataset):
+                calls = 0
+                def __len__(self):
+                    Asked.calls += 1
+                    return 8
+                def __getitem__(self, i): return i
+            loader = DataLoader(Asked(), batch_size=4, shuffle=True)
+            print(Asked.calls, len(list(loader)), Asked.calls)
+            ''')
+
+    def test_a_mode_of_the_program_sees_its_own_calls_alone(self):
+        self.same('''
+            import torch
+            from torch.overrides import TorchFunctionMode
+            from torch.utils.data import DataLoader
+            class Log(TorchFunctionMode):
+                def __torch_function__(self, function, types, args=(), kwargs=None):
+                    print(getattr(function, '__name__', function))
+                    return function(*args, **(kwargs or {}))
+            with Log():
+                for batch in DataLoader(list(torch.arange(8.).split(1)), batch_size=2): pass
+            ''')
+
+    def test_a_class_of_loaders_goes_with_its_last_loader(self):
+        self.same('''
+            import gc, weakref
+            from torch.utils.data import DataLoader
+            def loader_of(shard):
+                class Own(DataLoader):
+                    def __iter__(self): return (shard for _ in super().__iter__())
+                return Own(list(range(4)))
+            def used():
+                loader = loader_of([0] * 1000)
+                list(loader)
+                return weakref.ref(type(loader))
+            kinds = [used() for _ in range(3)]
+            gc.collect()
+            print([kind() is None for kind in kinds])
             ''')
 
     def test_a_seeded_training_gives_the_same_weights(self):
@@ -253,6 +299,16 @@ class Interrupted(unittest.TestCase):
                        'try: import xgboost.core\nexcept ImportError as error: print(error)'],
                       environment={'PYTHONPATH': hook})
         self.assertEqual((run.status, run.out, run.err), (0, "No module named 'xgboost'\n", ''))
+
+    def test_an_adapter_whose_compiled_file_was_cut_short_is_not_the_programs_trouble(self):
+        with tempfile.TemporaryDirectory() as folder:
+            hook = shutil.copytree(HOOK, folder + '/hook')
+            adapter = os.path.join(hook, 'stallprof_hook', 'boosting.py')
+            compiled = py_compile.compile(adapter, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+            os.truncate(compiled, 20)   # as on a full disk: its header is whole
+            run = Run([PYTHON, '-c', 'import xgboost.core; print("fine")'],
+                      environment={'PYTHONPATH': hook + ':' + os.path.join(os.path.dirname(__file__), 'fake')})
+        self.assertEqual((run.status, run.out, run.err), (0, 'fine\n', ''))
 
     def test_calls_within_a_call_are_the_originals_where_that_is_asked_for(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''

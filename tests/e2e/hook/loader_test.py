@@ -280,13 +280,16 @@ class Settings(Case):
                     super().__init__(*args)
             Mine(data, 2)
             DataLoader(data, batch_size=None, sampler=BatchSampler(SequentialSampler(data), 3, False))
+            DataLoader(list(range(10)), batch_size=4, shuffle=True, drop_last=True)
+            DataLoader(list(range(10)), batch_size=4, shuffle=True)
             ''')
-        first, second, third, fourth, fifth, sixth = run.loader
+        first, second, third, fourth, fifth, sixth, *listed = run.loader
         self.assertEqual((first.batching, first.batch_size, first.length, first.prefetch),
-                         ('auto', 4, 2, -1))
+                         ('auto', 4, -1, -1))
+        self.assertEqual([loader.length for loader in listed], [2, 3])
         self.assertEqual((first.file, first.line, first.package), ('<string>', 4, ''))
         self.assertEqual((second.workers, second.prefetch, second.persistent, second.length,
-                          second.start_method), (2, 5, 1, 3, 'spawn'))
+                          second.start_method), (2, 5, 1, -1, 'spawn'))
         self.assertEqual((third.batching, third.batch_size), ('batch_sampler', 3))
         self.assertEqual((fourth.batching, fourth.batch_size), ('none', -1))
         self.assertEqual((sixth.batching, sixth.batch_size), ('none', 3))
@@ -316,6 +319,22 @@ class Settings(Case):
             run = Run([PYTHON, program])
             self.assertEqual([(l.file, l.line, l.package) for l in run.loader],
                              [(program, 2, 'mine')])
+
+    def test_a_library_that_was_installed_into_a_folder_of_its_own_is_one(self):
+        """By `pip install --target`."""
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, 'libs', 'easy')
+            os.makedirs(library)
+            os.mkdir(os.path.join(folder, 'libs', 'easy-1.0.dist-info'))
+            for path, text in ((os.path.join(library, '__init__.py'), ''),
+                               (os.path.join(library, 'train.py'),
+                                'import torch\ndef make(): return torch.utils.data.DataLoader([1])\n'),
+                               (os.path.join(folder, 'main.py'), 'import easy.train\neasy.train.make()\n')):
+                with open(path, 'w') as file:
+                    file.write(text)
+            program = os.path.join(folder, 'main.py')
+            run = Run([PYTHON, program], path_after=(os.path.dirname(library),))
+            self.assertEqual([(l.file, l.line, l.package) for l in run.loader], [(program, 2, 'easy')])
 
     def test_asking_for_settings_fixes_no_start_method(self):
         run = script('''
@@ -493,8 +512,10 @@ class SlowSamples(Case):
                 def __len__(self): return len(self.data)
                 def __getitem__(self, i): return self.data[i]
             own = Data()
-            own.__getitems__ = Whole().__getitems__'''
-        for data in ('Passes()', 'own'):
+            own.__getitems__ = Whole().__getitems__
+            whole = Whole()
+            import weakref'''
+        for data in ('Passes()', 'own', 'weakref.proxy(whole)'):
             self.slow(body, data)
 
     def test_a_data_set_without_weak_references_or_fields(self):

@@ -127,6 +127,15 @@ class Loops(unittest.TestCase):
                 '''):
             self.assertEqual(run.turns, [])
 
+    def test_a_program_may_take_the_tools_without_a_name_after_numpy(self):
+        for _, run in self.each('''
+                import numpy, sys
+                for tool in 3, 4:
+                    sys.monitoring.use_tool_id(tool, 'mine')
+                print([sys.monitoring.get_tool(tool) for tool in (3, 4)])
+                '''):
+            self.assertEqual(run.out, "['mine', 'mine']\n")
+
     def test_a_debugger_and_a_coverage_tool_see_what_they_see_without_the_hook(self):
         for _, run in self.each('''
                 import sys

@@ -197,6 +197,25 @@ class Drain(unittest.TestCase):
             train(Mine(Numbers(), batch_size=4))''', 'drain=1')
         self.assertEqual((run.status, run.out), (0, ''), run.err)
 
+    def test_the_loader_of_a_training_and_not_of_an_evaluation_before_it(self):
+        text = '''
+            class Named(Numbers):
+                def __init__(self, name): self.name = name
+                def __getitem__(self, i):
+                    if i == 0: print(self.name, flush=True)
+                    return torch.tensor([float(i)])
+            def make(name): return DataLoader(Named(name), batch_size=4)
+            with torch.no_grad():
+                next(iter(make('evaluation')))
+            train(make('training'))'''
+        run = program(text, 'drain=1', 'trains=1')
+        self.assertEqual((run.status, run.optimizer), (0, []), run.err)
+        self.assertEqual(run.out.split()[0], 'evaluation')
+        self.assertGreater(run.out.split().count('training'), 1)
+        self.assertEqual(run.out.split().count('evaluation'), 1)
+        run = program(text, 'drain=1')
+        self.assertEqual(set(run.out.split()), {'evaluation'})
+
     def test_a_loader_that_only_its_iterator_is_left_of(self):
         for option, out in ('drain=1', ''), ('replay=10', '[0.0]'):
             run = program("""
