@@ -42,6 +42,51 @@ std::string mismatch(const Policy& policy, std::span<const GateRun> base,
   return "";
 }
 
+bool disjoint(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  return std::none_of(a.begin(), a.end(), [&](std::int64_t size) {
+    return std::find(b.begin(), b.end(), size) != b.end();
+  });
+}
+
+// Whether a check that can fail is of how long a step takes.
+bool stepsDecide(const Policy& policy) {
+  return std::any_of(policy.checks.begin(), policy.checks.end(), [](const Check& c) {
+    return c.kind == Check::Kind::kShift && c.level == Level::kError &&
+           (c.path.starts_with("steps.time_ns.") || c.path == "steps.rate_per_s");
+  });
+}
+
+std::string sizesText(const std::vector<std::int64_t>& sizes) {
+  std::string out;
+  for (const std::int64_t size : sizes) out += (out.empty() ? "" : ", ") + std::to_string(size);
+  return out;
+}
+
+// Why a step of one run is not the same work as one of another; "" where nothing says so.
+std::string otherWork(const Policy& policy, std::span<const GateRun> base,
+                      std::span<const GateRun> head) {
+  const GateRun& first = base.empty() ? head[0] : base[0];
+  for (const auto side : {base, head})
+    for (const GateRun& run : side) {
+      if (!run.foreignFile.empty())
+        return fmt::format("{} ran {}, which is the head's: install each side for itself",
+                           inQuotes(run.path), inQuotes(run.foreignFile));
+      if (!stepsDecide(policy)) continue;
+      if (run.stepSource != first.stepSource && !run.stepSource.empty() &&
+          !first.stepSource.empty())
+        return fmt::format("steps are from {} in {}, from {} in {}", inQuotes(first.stepSource),
+                           inQuotes(first.path), inQuotes(run.stepSource), inQuotes(run.path));
+      if (!run.batchSizes.empty() && !first.batchSizes.empty() &&
+          disjoint(run.batchSizes, first.batchSizes))
+        return fmt::format(
+            "the batch size is {} in {}, {} in {}: a step is not the same work, and "
+            "steps.samples_per_s is what a policy can check",
+            sizesText(first.batchSizes), inQuotes(first.path), sizesText(run.batchSizes),
+            inQuotes(run.path));
+    }
+  return "";
+}
+
 std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
                         std::span<const GateRun> head) {
   for (const auto side : {base, head})
@@ -56,8 +101,10 @@ std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
 }
 
 void note(GateResult& result, std::span<const GateRun> base, std::span<const GateRun> head) {
-  if (!base.empty() && base[0].batchSize != head[0].batchSize)
-    result.notes.push_back("The sides have different batch sizes: a step is not the same work.");
+  if (!base.empty() && base[0].batchSizes != head[0].batchSizes)
+    result.notes.push_back(
+        "The sides have different batch sizes: " + sizesText(base[0].batchSizes) + " and " +
+        sizesText(head[0].batchSizes) + ".");
   for (const auto side : {base, head})
     for (const GateRun& run : side)
       if (!run.exitCode && !run.exitSignal)
@@ -208,6 +255,11 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
     if (!policy.mismatchWarns)
       return refused(std::move(result), Outcome::kNotComparable, std::move(why));
     result.notes.push_back("The runs are not of one host: " + why + ".");
+  }
+  if (std::string why = otherWork(policy, base, head); !why.empty()) {
+    if (!policy.mismatchWarns)
+      return refused(std::move(result), Outcome::kNotComparable, std::move(why));
+    result.notes.push_back("The runs do not do the same work: " + why + ".");
   }
   if (std::string why = tooFewSteps(policy, base, head); !why.empty())
     return refused(std::move(result), Outcome::kNotComparable, std::move(why));

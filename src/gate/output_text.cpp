@@ -36,15 +36,25 @@ std::string intervalText(const CheckResult& c) {
   return c.scale.higherIsWorse ? low + " .. " + high : high + " .. " + low;
 }
 
-// 80 columns with an interval.
-std::string row(std::string_view verdict, std::string_view label, std::string_view base,
-                std::string_view head, std::string_view change, std::string_view interval) {
-  return padded(verdict, 14) + padded(label, 20) + padded(base, 10) + padded(head, 10) +
+// `columns`: of base and head each. 80 columns with an interval where these are 10.
+std::string row(std::size_t columns, std::string_view verdict, std::string_view label,
+                std::string_view base, std::string_view head, std::string_view change,
+                std::string_view interval) {
+  return padded(verdict, 14) + padded(label, 20) + padded(base, columns) + padded(head, columns) +
          padded(change, 12) + std::string(interval);
 }
 
 std::string valueOrDash(const Maybe<double>& value, const MetricKind& kind) {
   return value ? metricText(value, kind) : "-";
+}
+
+// Which hold every value and a space: "12 min 30 s" is more than most.
+std::size_t valueColumns(const GateResult& r) {
+  std::size_t columns = 10;
+  for (const CheckResult& c : r.checks)
+    for (const auto& value : {c.base, c.head})
+      columns = std::max(columns, columnsOf(valueOrDash(value, c.kind)) + 1);
+  return columns;
 }
 
 Tone toneOf(const CheckResult& c) {
@@ -54,12 +64,13 @@ Tone toneOf(const CheckResult& c) {
 }
 
 void table(Page& page, const GateResult& r) {
-  page.line(row("", "", "base", "head", "change", "interval"), Tone::kHeading);
+  const std::size_t columns = valueColumns(r);
+  page.line(row(columns, "", "", "base", "head", "change", "interval"), Tone::kHeading);
   for (const CheckResult& c : r.checks) {
-    page.line(
-        row(verdictWord(c), c.kind.label, valueOrDash(c.base, c.kind), valueOrDash(c.head, c.kind),
-            c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c)),
-        toneOf(c));
+    page.line(row(columns, verdictWord(c), c.kind.label, valueOrDash(c.base, c.kind),
+                  valueOrDash(c.head, c.kind),
+                  c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c)),
+              toneOf(c));
     std::string why = c.why;
     if (c.check.level != Level::kError)
       why += fmt::format("{}{}, does not fail", why.empty() ? "" : "; ", nameOf(c.check.level));
@@ -89,8 +100,7 @@ void advice(Page& page, const GateResult& r) {
 
 std::string gateText(const GateResult& r, const GateOutput& options) {
   Page page(static_cast<std::size_t>(std::clamp(options.width, 80, 120)), options.colour);
-  const auto runs = [](std::size_t n) { return countOf(static_cast<std::int64_t>(n), "run"); };
-  page.line("stallprof gate   base: " + runs(r.baseRuns) + "   head: " + runs(r.headRuns) +
+  page.line("stallprof gate   base: " + runsText(r.baseRuns) + "   head: " + runsText(r.headRuns) +
             "   policy: " + (options.policy.empty() ? "default" : options.policy));
   page.blank();
   if (!r.checks.empty()) table(page, r);

@@ -159,8 +159,8 @@ std::string gateJunit(const GateResult& r) {
 std::string gateMarkdown(const GateResult& r) {
   std::string word(nameOf(r.outcome));
   std::replace(word.begin(), word.end(), '_', ' ');
-  std::string out = fmt::format("### stallprof gate: {}\n\n{}. Base: {} runs, head: {} runs.\n\n",
-                                word, markdown(r.headline), r.baseRuns, r.headRuns);
+  std::string out = fmt::format("### stallprof gate: {}\n\n{}. Base: {}, head: {}.\n\n", word,
+                                markdown(r.headline), runsText(r.baseRuns), runsText(r.headRuns));
   if (!r.checks.empty())
     out +=
         "| metric | base | head | change | detectable | verdict | "

@@ -368,11 +368,15 @@ class PolicyReader : TomlFile {
 
 Policy defaultPolicy() {
   Policy policy;
-  Check time, wait;
+  // The rate has every wait. The median step is one without where workers hand over several batches
+  // at once, and none at the begin of an epoch, that saves or that evaluates: it is shown.
+  Check rate, time, wait;
+  rate.path = "steps.rate_per_s";
+  rate.worse = Worse::kLower;
   time.path = "steps.time_ns.p50";
   wait.path = "breakdown.ratio.data_wait";
-  wait.level = Level::kInfo;
-  policy.checks = {time, wait};
+  time.level = wait.level = Level::kInfo;
+  policy.checks = {rate, time, wait};
   return policy;
 }
 

@@ -30,8 +30,12 @@ struct GateRun {
   std::string path;  // of the recording or report, as given
   RunNumbers numbers;
   Fingerprint host;
-  Maybe<std::int64_t> exitCode, exitSignal, batchSize;
-  std::vector<Suspect> suspects;  // by rank
+  Maybe<std::int64_t> exitCode, exitSignal;
+  std::string stepSource;                // what a step is of; "" not known
+  std::vector<std::int64_t> batchSizes;  // of its loaders, each once, in order; not all are known
+  std::vector<Suspect> suspects;         // by rank
+  std::vector<std::string> files;        // where its loaders and findings are, absolute ones
+  std::string foreignFile;               // of these one that belongs to the other side; "" none
 };
 
 // Reads a report in JSON; bounded by the text. The Error does not name `path`.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "analysis/verdict/registry.h"
@@ -91,8 +92,19 @@ Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
   run.host = hostOf(report);
   run.exitCode = wholeOf(at(report, {"run", "exit", "code"}));
   run.exitSignal = wholeOf(at(report, {"run", "exit", "signal"}));
-  if (const Json& loaders = at(report, {"run", "loaders"}); loaders.is_array() && !loaders.empty())
-    run.batchSize = wholeOf(at(loaders[0], {"batch_size"}));
+  run.stepSource = textOf(at(report, {"steps", "source"}));
+  const Json &loaders = at(report, {"run", "loaders"}), &findings = at(report, {"findings"});
+  if (loaders.is_array())
+    for (const Json& loader : loaders)
+      if (const auto size = wholeOf(at(loader, {"batch_size"}))) run.batchSizes.push_back(*size);
+  std::sort(run.batchSizes.begin(), run.batchSizes.end());
+  run.batchSizes.erase(std::unique(run.batchSizes.begin(), run.batchSizes.end()),
+                       run.batchSizes.end());
+  for (const Json* list : {&loaders, &findings})
+    if (list->is_array())
+      for (const Json& one : *list)
+        if (std::string file = textOf(at(one, {"where", "file"})); file.starts_with('/'))
+          run.files.push_back(std::move(file));
   run.suspects = suspectsOf(report);
   return run;
 }

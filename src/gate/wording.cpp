@@ -23,6 +23,8 @@ std::string metricText(const Maybe<double>& value, const MetricKind& kind) {
   return valueText(*value, std::string(kind.unit));
 }
 
+std::string runsText(std::size_t count) { return countOf(static_cast<std::int64_t>(count), "run"); }
+
 std::string suspectText(const Suspect& suspect) {
   std::string out = escapeTerminal(suspect.id, 80);
   if (suspect.file.empty()) return out;

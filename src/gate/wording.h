@@ -17,6 +17,8 @@ namespace stallprof {
 // A value in the metric's own unit; "not measured".
 [[nodiscard]] std::string metricText(const Maybe<double>& value, const MetricKind& kind);
 
+[[nodiscard]] std::string runsText(std::size_t count);  // "1 run", "5 runs"
+
 // "transform.slow_op at train.py:31", escaped; the share beside it.
 [[nodiscard]] std::string suspectText(const Suspect& suspect);
 

@@ -76,9 +76,30 @@ int writeResults(const Request& request, const GateResult& result) {
   return exitStatus(result.outcome);
 }
 
+bool isBelow(const fs::path& file, const fs::path& directory) {
+  const auto ends = std::mismatch(directory.begin(), directory.end(), file.begin(), file.end());
+  return ends.first == directory.end();
+}
+
+// With --base-dir: of the user's files that a run of the base had the first that lies in this
+// directory, the head's, and not in its own; "" none. An installed package is found by both sides.
+std::string fileOfTheHead(const std::vector<std::string>& files, const std::string& baseDirectory) {
+  std::error_code error;
+  const fs::path here = fs::current_path(error), base = fs::canonical(baseDirectory, error);
+  for (const std::string& file : files)
+    if (isBelow(file, here) && !isBelow(file, base) &&
+        file.find("/site-packages/") == std::string::npos &&
+        file.find("/dist-packages/") == std::string::npos)
+      return file;
+  return "";
+}
+
 Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   auto sides = readSides(policy, request.base, request.head);
   if (!sides.ok()) return sides.error();
+  if (!request.baseDirectory.empty())
+    for (GateRun& run : sides.value().base)
+      run.foreignFile = fileOfTheHead(run.files, request.baseDirectory);
   Result<GateResult> result = judgeGate(policy, sides.value().base, sides.value().head);
   if (!result.ok()) return result;
   auto& notes = result.value().notes;

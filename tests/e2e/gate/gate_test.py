@@ -31,7 +31,7 @@ class Statuses(reports.Folder):
         base = self.side("base", 100)
         self.assertIn("PASS", self.gate(base, self.side("same", 100.3), status=0))
         text = self.gate(base, self.side("worse", 108), status=1)
-        self.assertRegex(text, r"(?m)^FAIL  step time p50 regressed \(\+8\.0 %, 100 ms to 108 ms\)\.$")
+        self.assertRegex(text, r"(?m)^FAIL  steps a second regressed \(-7\.4 %, 10/s to 9\.26/s\)\.$")
         self.assertLess(len(text.splitlines()), 16)
         self.assertIn("improved", self.gate(base, self.side("better", 90), status=0))
 
@@ -43,7 +43,7 @@ class Statuses(reports.Folder):
     def test_noise_is_unsure_and_says_what_could_be_seen(self):
         base, head = self.side("base", 100, 0.08), self.side("head", 105, 0.08)
         text = self.gate(base, head, status=0)
-        self.assertRegex(text, r"these runs can show \+\d+\.\d %")
+        self.assertRegex(text, r"these runs can show -\d+\.\d %")
         self.write("strict.toml", POLICY.replace("[[metric]]", '[stats]\non_inconclusive = "fail"\n'
                                                  "[[metric]]", 1))
         self.gate(base, head, "-c", "strict.toml", status=3)
@@ -63,9 +63,9 @@ class Statuses(reports.Folder):
         base = self.side("base", 100)
         head = self.side("h", 100)
         lacking = json.loads(self.read(head[3]))
-        lacking["steps"]["time_ns"] = None
+        lacking["steps"]["rate_per_s"] = None
         self.write(head[3], json.dumps(lacking))
-        self.refused(2, "'h-3.json' has no steps.time_ns.p50", *base, "--", *head)
+        self.refused(2, "'h-3.json' has no steps.rate_per_s", *base, "--", *head)
 
     def test_another_host_is_not_comparable(self):
         base = self.side("base", 100)

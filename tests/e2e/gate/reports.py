@@ -49,6 +49,7 @@ class Folder(unittest.TestCase):
     def report(self, name, milliseconds, **changes):
         report = copy.deepcopy(HEALTHY)
         put(report, "steps.time_ns.p50", int(milliseconds * 1e6))
+        put(report, "steps.rate_per_s", 1000 / milliseconds)
         for path, value in changes.items():
             put(report, path.replace("__", "."), value)
         return self.write(name, json.dumps(report))

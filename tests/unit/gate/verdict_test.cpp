@@ -35,11 +35,65 @@ TEST_CASE("eight quiet runs a side distinguish a regression, a gain and neither"
   CHECK(worse.outcome == Outcome::kRegressed);
   CHECK(exitStatus(worse.outcome) == 1);
   CHECK(worse.checks[0].verdict == CheckVerdict::kRegressed);
-  CHECK_THAT(worse.headline, Contains("step time p50 regressed (+7.0 %"));
+  CHECK_THAT(worse.headline, Contains("steps a second regressed (-6.5 %"));
   CHECK(judged(base, sampleSide(93, 0.01)).checks[0].verdict == CheckVerdict::kImproved);
   const GateResult same = judged(base, sampleSide(100.5, 0.01));
   CHECK(same.checks[0].verdict == CheckVerdict::kSame);
   CHECK(exitStatus(same.outcome) == 0);
+}
+
+TEST_CASE(
+    "a loader that makes the training wait fails the gate, though the median step does not wait") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = base;
+  for (GateRun& run : head) run.numbers["steps.rate_per_s"] /= 2;
+  const GateResult result = judged(base, head);
+  CHECK(result.outcome == Outcome::kRegressed);
+  CHECK_THAT(result.headline, Contains("steps a second regressed (-50"));
+}
+
+TEST_CASE("steps of other work are not judged") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(50, 0.01);
+  SECTION("another batch size") {
+    Side sized = base;
+    for (GateRun& run : sized) run.batchSizes = {64};
+    for (GateRun& run : head) run.batchSizes = {32};
+    const GateResult result = judged(sized, head);
+    CHECK(result.outcome == Outcome::kNotComparable);
+    CHECK_THAT(result.headline, Contains("batch size is 64 in 'run-0', 32 in 'run-0'"));
+    Check samples = checkOf("steps.samples_per_s", Check::Kind::kShift, Worse::kLower);
+    for (Side* side : {&sized, &head})
+      for (GateRun& run : *side) run.numbers["steps.samples_per_s"] = 640;
+    CHECK(judged(sized, head, policyOf(samples)).outcome == Outcome::kPass);
+    for (GateRun& run : head) run.batchSizes = {32, 64};  // of evaluation, too
+    CHECK(judged(sized, head).outcome == Outcome::kPass);
+  }
+  SECTION("another source of steps") {
+    Side hooked = base;
+    for (GateRun& run : hooked) run.stepSource = "hook";
+    for (GateRun& run : head) run.stepSource = "optimizer";
+    CHECK(judged(hooked, head).outcome == Outcome::kNotComparable);
+    Policy warns = defaultPolicy();
+    warns.mismatchWarns = true;
+    CHECK(judged(hooked, head, warns).outcome == Outcome::kPass);
+  }
+  SECTION("the head's code on both sides") {
+    Side same = base;
+    same[2].foreignFile = "/work/src/loop.py";
+    const GateResult result = judged(same, base);
+    CHECK(result.outcome == Outcome::kNotComparable);
+    CHECK_THAT(result.headline, Contains("'run-2' ran '/work/src/loop.py', which is the head's"));
+  }
+}
+
+TEST_CASE("values of a gate's table are whole, with a space between") {
+  Side base = sampleSide(100, 0.01), head = base;
+  for (Side* side : {&base, &head})
+    for (GateRun& run : *side) run.numbers["run.wall_ns"] = 750.2e9;
+  const std::string text =
+      gateText(judged(base, head, policyOf(checkOf("run.wall_ns", Check::Kind::kShift))), {});
+  CHECK_THAT(text, Contains(" 12 min 30 s 12 min 30 s "));
 }
 
 TEST_CASE("a change under three percent does not count, however sure it is") {
@@ -52,7 +106,7 @@ TEST_CASE("noise makes a gate unsure, and unsure passes unless the policy fails 
   const GateResult unsure = judged(base, head);
   CHECK(unsure.checks[0].verdict == CheckVerdict::kInconclusive);
   CHECK(exitStatus(unsure.outcome) == 0);
-  CHECK_THAT(unsure.checks[0].why, Contains("these runs can show +"));
+  CHECK_THAT(unsure.checks[0].why, Contains("these runs can show -"));
   Policy strict = defaultPolicy();
   strict.onInconclusive = OnInconclusive::kFail;
   CHECK(exitStatus(judged(base, head, strict).outcome) == 3);
@@ -92,7 +146,7 @@ TEST_CASE("one slow run in eight hides no regression, and fakes none") {
   const auto side = [](const std::vector<double>& milliseconds) {
     Side runs = sampleSide(100, 0.01);
     for (std::size_t i = 0; i < runs.size(); ++i)
-      runs[i].numbers["steps.time_ns.p50"] = milliseconds[i] * 1e6;
+      runs[i].numbers["steps.rate_per_s"] = 1000 / milliseconds[i];
     return runs;
   };
   const Side base = side({110.8, 106.4, 106.7, 106.2, 105.4, 106.6, 106.8, 133.1});
@@ -185,12 +239,12 @@ TEST_CASE("a metric that a run lacks is an error, but for one that is only shown
   const Side base = sampleSide(100, 0.01);
   Side head = sampleSide(100, 0.01);
   head[2].numbers.erase("breakdown.ratio.data_wait");
-  CHECK(judged(base, head).checks[1].verdict == CheckVerdict::kNotMeasured);
-  head[2].numbers.erase("steps.time_ns.p50");
+  CHECK(judged(base, head).checks[2].verdict == CheckVerdict::kNotMeasured);
+  head[2].numbers.erase("steps.rate_per_s");
   const auto result = judgeGate(defaultPolicy(), base, head);
   REQUIRE(!result.ok());
   CHECK(result.error().kind == Error::Kind::kUsage);
-  CHECK_THAT(result.error().message, Contains("'run-2' has no steps.time_ns.p50"));
+  CHECK_THAT(result.error().message, Contains("'run-2' has no steps.rate_per_s"));
   CHECK(!judgeGate(defaultPolicy(), {}, base).ok());
   CHECK(!judgeGate(defaultPolicy(), base, {}).ok());
 }
