@@ -24,7 +24,7 @@ Maybe<double> remaining(const Analysis& a, bool& measured) {
     const Advice& first = a.findings[0].advice[0];
     measured = first.outcome == "gain" && first.measured && *first.measured > 0;
     if (measured) return 1 / *first.measured;
-    if (first.measured)
+    if (first.measured || failedWhenTried(first))
       return {};  // it was tried: what was predicted of it, or of another, counts no more
   }
   if (a.verdict.healthy == Maybe<bool>(true)) return 1;

@@ -36,6 +36,7 @@ Maybe<LoaderModel> loaderModel(const Trace& trace, const Analyzed& analyzed) {
     model.gain.push_back(e.gains.speedup(likelyWith(e, workers)));
   model.trainerCores = e.gains.workload().trainerCpuRatio;
   model.cores = run.cores;
+  model.ranks = std::max(1, e.ranks);
   model.coresBusy = e.coresBusy;
   model.batchBytes = e.gains.workload().batchBytes;
   model.workerBytes = e.workerBytes;

@@ -15,6 +15,7 @@ struct LoaderModel {
   std::vector<double> gain;    // old by new step time, by workers from 0; empty: no model fits
   double trainerCores = 1;     // that the training process keeps busy in its step
   double cores = 1;            // that the job may use
+  int ranks = 1;               // that train on this host, each with such a loader
   double coresBusy = 0;        // of them, by the job and others
   double batchBytes = 0;       // mean; 0: not known
   double workerBytes = 0;      // that one more worker takes; 0: not known

@@ -9,6 +9,7 @@
 #include "advise/outside.h"
 #include "analysis/verdict/rank.h"
 #include "base/stats.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "gate/rank_test.h"
 #include "present/words/wording.h"
@@ -77,6 +78,35 @@ void judgeTrial(Trial& trial, double alpha) {
     trial.verdict = TrialVerdict::kNoGain;
 }
 
+Maybe<StepSeconds> stepSeconds(const Analysis& a) {
+  if (!a.steps.ratePerSecond || *a.steps.ratePerSecond <= 0) return {};
+  const double step = 1 / *a.steps.ratePerSecond;
+  const double part = a.breakdown.ratio ? std::clamp(a.breakdown.ratio->periodic, 0.0, 1.0) : 0;
+  return StepSeconds{step * (1 - part), step * part};
+}
+
+std::string otherHost(const RunInfo& recorded, const RunInfo& here) {
+  const auto differ = [](const std::string& what, const std::string& was, const std::string& is) {
+    return was.empty() || is.empty() || was == is
+               ? std::string()
+               : what + " was " + inQuotes(was) + ", and is " + inQuotes(is);
+  };
+  const auto gpus = [](const RunInfo& run, std::string none) {
+    std::string names;
+    for (const std::string& gpu : run.host.gpus) names += (names.empty() ? "" : ", ") + gpu;
+    return names.empty() ? none : names;
+  };
+  std::string why = differ("the CPU", recorded.host.cpuModel, here.host.cpuModel);
+  if (why.empty()) why = differ("the GPU", gpus(recorded, ""), gpus(here, "none"));
+  if (why.empty())
+    why = differ("the framework", recorded.framework.value_or(""), here.framework.value_or(""));
+  constexpr double kSame = 0.1;  // of the cores: a quota's may be measured
+  const double was = recorded.host.coresUsable, is = here.host.coresUsable;
+  if (why.empty() && was > 0 && is > 0 && std::abs(was - is) > kSame * was)
+    why = "there were " + numberOf(was, "usable core") + ", and are " + numberText(is);
+  return why;
+}
+
 Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
   // The loader of a finding is the one that the steps are of.
   for (const Finding& f : a.findings)
@@ -120,13 +150,17 @@ void addMeasured(const Trial& trial, Advice& advice) {
 
 // Puts what was measured beside every advice that makes the same change: it is true of each.
 bool applyTrial(const Trial& trial, Analysis& analysis) {
-  if (!trial.speedup || trial.verdict == TrialVerdict::kFailed) return false;
+  const bool failed = trial.verdict == TrialVerdict::kFailed;
+  if (!trial.speedup && !failed) return false;
   bool any = false;
   for (Finding& f : analysis.findings)
     for (Advice& advice : f.advice) {
       // By what was run: the same advice of another report may be another number of workers.
       if (trial.options.empty() || outsideOptions(analysis, f, advice) != trial.options) continue;
-      addMeasured(trial, advice);
+      if (!failed)
+        addMeasured(trial, advice);
+      else if (!advice.measured)
+        advice.outcome = std::string(nameOf(trial.verdict));
       any = true;
     }
   return any;

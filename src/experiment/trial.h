@@ -75,6 +75,17 @@ inline constexpr Nanos kLongestWhole = std::chrono::minutes(10);
 // Judges by the order of the runs (gate/rank_test.h), one-sided at `alpha`.
 void judgeTrial(Trial& trial, double alpha);
 
+// Seconds a step of the window, and of these what is periodic: evaluation, saving, logging. A run
+// of seconds holds more or less of it than its share, as its end falls; the recorded one knows it.
+struct StepSeconds {
+  double plain = 0, periodic = 0;
+};
+// Null: no step.
+[[nodiscard]] Maybe<StepSeconds> stepSeconds(const Analysis& analysis);
+
+// What the two runs ran on, where it differs: a clause. Empty: nothing that is known of both.
+[[nodiscard]] std::string otherHost(const RunInfo& recorded, const RunInfo& here);
+
 // Puts measured beside predicted gains into `analysis`, and ranks again: a fix that was measured
 // counts by its measurement.
 void applyTrials(const Trials& trials, Analysis& analysis);

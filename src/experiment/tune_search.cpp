@@ -120,7 +120,8 @@ std::vector<int> workerCounts(int base, int guess, int top) {
 }
 
 TuneSpace tuneSpace(const LoaderModel& model, const TuneSetting& base, std::size_t maximum) {
-  const int cores = std::max(1, static_cast<int>(std::floor(model.cores)));
+  // A setting is made in every rank.
+  const int cores = std::max(1, static_cast<int>(std::floor(model.cores / model.ranks)));
   const int top =
       std::max(base.workers, std::min(model.memoryLimit, std::max(model.limit, 2 * cores)));
   TuneSpace space;
@@ -138,8 +139,8 @@ TuneSpace tuneSpace(const LoaderModel& model, const TuneSetting& base, std::size
       space.threads.push_back(threads);
   space.gain = model.gain;
   space.maximum = maximum;
-  space.workerBytes = model.workerBytes;
-  space.batchBytes = model.batchBytes;
+  space.workerBytes = model.ranks * model.workerBytes;
+  space.batchBytes = model.ranks * model.batchBytes;
   space.memory = model.memory;
   space.sharedMemory = model.sharedMemory;
   return space;

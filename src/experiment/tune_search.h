@@ -32,8 +32,9 @@ struct TuneSpace {
   bool threadsFirst = false;   // before prefetch: the step keeps more than one core busy
   std::vector<double> gain;    // by workers from 0, as LoaderModel has it; may be empty
   std::size_t maximum = 5;     // settings
-  double workerBytes = 0;      // that one worker takes, until runs say more; 0: not known
-  double batchBytes = 0;       // of a batch that lies ready; 0: not known
+  double workerBytes = 0;      // that one more worker of each rank takes, until runs say more; 0:
+                               // not known
+  double batchBytes = 0;       // of a batch of each rank that lies ready; 0: not known
   Maybe<double> memory;        // bytes that may be used more than by the program as it is
   Maybe<double> sharedMemory;  // for batches that lie ready
 };

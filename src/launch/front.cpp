@@ -73,8 +73,8 @@ void deliver(pid_t command, const ReceivedSignal& signal) {
 
 }  // namespace
 
-Front::Front(RecorderProcess recorder, Fd signals, bool supervised)
-    : recorder_(std::move(recorder)), signals_(std::move(signals)), supervised_(supervised) {}
+Front::Front(RecorderProcess recorder, Fd signals, Supervision supervision)
+    : recorder_(std::move(recorder)), signals_(std::move(signals)), supervision_(supervision) {}
 
 void Front::beforeFork() {
   spared_ = childProcesses();
@@ -104,12 +104,13 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     reapOrphans();
     decide(at);
     if (!ended_) ended_ = commandEnded();
+    killIfOverdue();
     if (ended_ && orphansEnded(*ended_)) return *ended_;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict
     // needs the witness asked again.
     pollfd ready[2] = {{signals_.get(), POLLIN, 0},
                        {control.closed() ? -1 : control.fd(), POLLIN, 0}};
-    ::poll(ready, 2, judge_.waiting() ? 1 : ended_ ? kOrphansEvery : -1);
+    ::poll(ready, 2, judge_.waiting() ? 1 : ended_ || killAt_ ? kOrphansEvery : -1);
     if (ready[1].revents == 0) continue;
     while (const auto message = control.receive())
       if (message->kind == ControlMessage::Kind::kProgress)
@@ -165,13 +166,21 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
 // signal on: what it leaves running is a child of ours from now on.
 void Front::endCommand() {
   enough_ = true;
-  if (!supervised_) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!supervision_.any) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::kill(command_, SIGTERM);
+  if (supervision_.killsAfter > Nanos{}) killAt_ = now() + supervision_.killsAfter;
+}
+
+// A trial has its steps; a handler of TERM that saves at the end of an epoch would go on for hours.
+void Front::killIfOverdue() {
+  if (!killAt_ || ended_ || now() < *killAt_) return;
+  ::kill(command_, SIGKILL);
+  killAt_.reset();
 }
 
 // Nothing is left of a command that we ended, or it is not waited for any longer.
 bool Front::orphansEnded(CommandStatus& command) {
-  if (!enough_ || supervised_) return true;
+  if (!enough_ || supervision_.any) return true;
   command.left = endOrphans();
   command.terminated = terminated_;
   const Nanos t = now();

@@ -23,14 +23,19 @@ struct CommandStatus {
   std::size_t left = 0;     // then: processes that it left, and that still run
 };
 
+// Of a run that another program of ours started.
+struct Supervision {
+  bool any = false;    // it ends what the command leaves
+  Nanos killsAfter{};  // a command that does not end by the TERM that we sent it; 0: never
+};
+
 // The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
 // never acts on the command in any other way, unless it was asked to end it after some steps. One
 // thread, no allocation that matters.
 class Front {
  public:
   // `signals`: a signalfd of every signal that is blocked here.
-  // `supervised`: who started us ends what the command leaves.
-  Front(RecorderProcess recorder, Fd signals, bool supervised);
+  Front(RecorderProcess recorder, Fd signals, Supervision supervision);
 
   RecorderProcess& recorder() { return recorder_; }
   // Right before the command is forked: what arrived until here cannot have reached it.
@@ -65,6 +70,7 @@ class Front {
   [[nodiscard]] bool mustPass(const SignalJudge::Verdict& verdict) const;
   void pass(const SignalJudge::Verdict& verdict);
   void endCommand();
+  void killIfOverdue();
   void watchRecorder();
   void reapOrphans() const;
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
@@ -78,7 +84,9 @@ class Front {
   SignalJudge judge_;
   std::vector<ReceivedSignal> early_;
   bool recorderAlive_ = true, terminated_ = false, enough_ = false;
-  bool supervised_ = false, unwanted_ = false;
+  Supervision supervision_;
+  std::optional<Nanos> killAt_;  // the command, which we asked to end
+  bool unwanted_ = false;
   std::optional<CommandStatus> ended_;  // the command; what it left may still run
   std::vector<pid_t> spared_;           // children that we had before the command
   std::vector<pid_t> sent_;             // orphans of the command that were sent SIGTERM

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -51,9 +52,12 @@ int fail(const std::string& line) {
 }
 
 // Its starter asks whether it made its steps, and not how the program takes our TERM.
-bool isTrial() {
-  const char* const supervised = std::getenv(kSupervisedVariable);
-  return supervised != nullptr && std::string_view(supervised) == "1";
+bool isTrial() { return std::getenv(kSupervisedVariable) != nullptr; }
+
+Supervision supervision() {
+  const char* const seconds = std::getenv(kSupervisedVariable);
+  if (seconds == nullptr) return {};
+  return {true, std::chrono::seconds(std::clamp(std::atoi(seconds), 0, 3600))};
 }
 
 // Ended by the signal that we sent, or by what a shell makes of it.
@@ -220,7 +224,7 @@ std::optional<int> Session::startRecorder() {
   injection_.activity = recorder.value().activity();
   if (injection_.events.empty()) injection_.hookDirectory.clear();  // nowhere to write to
   lastResort.recorder = recorder.value().pid();
-  front_.emplace(std::move(recorder).value(), std::move(signals), isTrial());
+  front_.emplace(std::move(recorder).value(), std::move(signals), supervision());
   if (!options_.overrides.needHook() || !injection_.events.empty()) return std::nullopt;
   front_->recorder().discard(kFinishLimit);
   return fail(std::string("the hook has no event memory") + kNotChanged);
@@ -282,7 +286,7 @@ void Session::printEnd(const CommandStatus& status,
                 : "; warning: the recorder died before it, the recording " + inQuotes(recording_) +
                       " holds what was seen until then";
   } else if (closed->number > 0) {
-    text += "; " + std::to_string(closed->number) + " of its processes still run, unrecorded now";
+    text += "; still running, unrecorded now: " + countOf(closed->number, "process");
   }
   if (closed && !closed->text.empty()) text += "; its end is not recorded: " + closed->text;
   printLine(text);

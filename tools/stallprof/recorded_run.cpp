@@ -58,7 +58,8 @@ std::vector<std::string> wordsOf(const RecordedRun& run) {
     const std::size_t equals = word.find('=');
     ::setenv(word.substr(0, equals).c_str(), word.c_str() + equals + 1, 1);
   }
-  if (run.trial) ::setenv(kSupervisedVariable, "1", 1);
+  // In a view there is nothing to save.
+  if (run.trial) ::setenv(kSupervisedVariable, run.view != nullptr ? "60" : "0", 1);
   const std::vector<std::string> words = wordsOf(run);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));

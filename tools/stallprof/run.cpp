@@ -96,7 +96,8 @@ class RunCommand final : public LaunchCommand {
     addChoice(
         app, "--count-from", countFrom_, {"batch", kFromUpdate},
         "where --steps and --for begin to count: batch, the first of any loader (default), or "
-        "optimizer-step, the first update of the model, after what the program does before");
+        "optimizer-step, the first update of the model, after what the program does before; with "
+        "--drain which loader runs: batch, any, or optimizer-step, one read with gradients on");
     addRepeated(app, "--env", overrides.env,
                 "NAME=VALUE, any number of times: a variable for the command's environment");
   }
@@ -128,8 +129,8 @@ class RunCommand final : public LaunchCommand {
       return "--set, --threads, --replay, --drain, --steps and --for need the hook: not "
              "--no-python";
     overrides.fromUpdate = countFrom_ == kFromUpdate;
-    if (overrides.fromUpdate && !overrides.ends())
-      return "--count-from is for --steps or --for: give one of them";
+    if (overrides.fromUpdate && !overrides.ends() && overrides.drain == 0)
+      return "--count-from is for --steps, --for or --drain: give one of them";
     if (!overrides.loaderAt.empty() && !overrides.needHook())
       return "--loader names the loader that --set, --replay or --drain is for: give one of them";
     return "";

@@ -16,6 +16,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "base/units.h"
 #include "launch/setup/overrides.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
@@ -91,6 +92,7 @@ bool TrialCommand::lock() {
 }
 
 std::string TrialCommand::takeCommand(const Manifest& manifest) {
+  if (manifest.imported()) return "an imported trace has no command to run";
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
   if (!lock()) return "another verify or tune of this recording runs";
@@ -178,7 +180,7 @@ Status TrialCommand::makePlace(const std::string& name) {
   // What a link leads to is not the recording's: it would be emptied below.
   for (const fs::path& linked : {all, all / kTuneDirectory, all / name})
     if (fs::is_symlink(fs::symlink_status(linked, error)))
-      return Error{Error::Kind::kIo,
+      return Error{Error::Kind::kUnsupported,
                    inQuotes(linked.string()) + " is a symbolic link: trials are not kept in it"};
   const bool had = fs::exists(all, error);
   // One fix more has a place of its own beside the others.
@@ -245,6 +247,9 @@ Status TrialCommand::keep(const Trials& trials) const {
 void TrialCommand::planRuns(const Analysis& analysis) {
   plan_.runs = runs_;
   plan_.trains = analysis.steps.optimizerSteps > 0;
+  plan_.recorded = analysis.run;
+  constexpr double kLittle = 0.005;
+  if (const auto recorded = stepSeconds(analysis)) plan_.periodicStep = recorded->periodic;
   plan_.maximum = maximum_ > 0 ? maximum_ : runs_ + (runs_ + 1) / 2;
   const double step = analysis.steps.ratePerSecond ? 1 / *analysis.steps.ratePerSecond : 0;
   if (steps_ > 0) {
@@ -265,8 +270,13 @@ void TrialCommand::planRuns(const Analysis& analysis) {
                  "wrote is left.");
   result_.notes.push_back("Experiment trackers were set offline by their own variables (" +
                           offlineTrackers().front() +
-                          " and others), where this shell does not switch them off; other "
-                          "network traffic was as ever.");
+                          " and others), where neither this shell switches them off nor the "
+                          "program's code names a server or mode; other network traffic was as "
+                          "ever.");
+  if (plan_.periodicStep > kLittle * step)
+    result_.notes.push_back("Evaluation, saving and logging count as in the recorded run, " +
+                            percentText(plan_.periodicStep / step) +
+                            " of its time: runs as short as these hold more or less of them.");
 }
 
 std::string TrialCommand::endText() const {

@@ -52,7 +52,7 @@ class TuneCommand final : public TrialCommand {
       why = "no DataLoader of PyTorch's is known to feed this training: there is nothing to tune";
     if (!why.empty()) return fail(why, kCannotTry);
     if (const Status made = makePlace(kTuneDirectory); !made.ok())
-      return fail(made.error().message, kCannotTry);
+      return fail(made.error().message, made.error().kind == Error::Kind::kIo ? 1 : kCannotTry);
     return tune(analysis, *model, *loader);
   }
 
@@ -184,11 +184,13 @@ class TuneCommand final : public TrialCommand {
     const std::vector<Advice::Change> changes = changesOf(setting);
     std::string text = changes.empty() ? "" : changeLine(*analysis_, *loader_, changes);
     if (setting.threads > 0)
-      text += (text.empty() ? "" : "; ") +
-              fmt::format(analysis_->run.ownThreads
-                              ? fmt::runtime("torch.set_num_threads({})")
-                              : fmt::runtime("OMP_NUM_THREADS={} in the environment"),
-                          setting.threads);
+      text +=
+          (text.empty() ? "" : "; ") +
+          fmt::format(analysis_->run.ownThreads
+                          ? fmt::runtime("torch.set_num_threads({})")
+                          : fmt::runtime("OMP_NUM_THREADS={0} OPENCV_FOR_THREADS_NUM={0} in the "
+                                         "environment"),
+                      setting.threads);
     return text;
   }
 

@@ -52,7 +52,7 @@ class VerifyCommand final : public TrialCommand {
     if (why.empty()) why = refused();
     if (!why.empty()) return fail(why, kNotTried);
     if (const Status made = makePlace(fix_); !made.ok())
-      return fail(made.error().message, kNotTried);
+      return fail(made.error().message, made.error().kind == Error::Kind::kIo ? 1 : kNotTried);
     return tryAll(analysis);
   }
 

@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "gate/interim.h"
+#include "launch/setup/overrides.h"
 #include "stallprof/reading.h"
 #include "stallprof/recorded_run.h"
 
@@ -179,11 +180,11 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   const auto read = readRecording(run.recording);
   if (!read.ok()) return read.error();
   const Analysis& analysis = read.value().analyzed.analysis;
-  const Maybe<double> rate = analysis.steps.ratePerSecond;
+  const Maybe<StepSeconds> step = stepSeconds(analysis);
   // A loader alone updates nothing.
   const bool drains = std::any_of(options.begin(), options.end(),
                                   [](const auto& o) { return o.starts_with("--drain"); });
-  if (!rate || *rate <= 0 || analysis.steps.windowCount < 2) {
+  if (!step || analysis.steps.windowCount < 2) {
     const std::string said = lastLine(run.log);
     const bool inView = plan_.view != nullptr && longest_ == Nanos(0);  // which may be why
     return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
@@ -195,13 +196,17 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                  name +
                      " ended before it trained: its steps are of an evaluation, or another pass "
                      "over data, that comes first"};
+  if (const std::string other = otherHost(plan_.recorded, analysis.run); !other.empty())
+    return Error{Error::Kind::kUsage, "the recorded run was on another host (" + other +
+                                          "): make a recording here, and try that"};
   const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
+  const double paced = step->plain + (drains ? step->periodic : plan_.periodicStep);
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
-               name.c_str(), durationText(Nanos(static_cast<Nanos::rep>(1e9 / *rate))).c_str(),
+               name.c_str(), durationText(fromSeconds(paced)).c_str(),
                countText(analysis.steps.windowCount).c_str(), seconds(took));
   longest_ = std::max(longest_, took);
-  MeasuredRun measured{1 / *rate, {}, silentSeconds(read.value().trace, plan_), status.value()};
+  MeasuredRun measured{paced, {}, silentSeconds(read.value().trace, plan_), status.value()};
   if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
@@ -232,6 +237,7 @@ void Runs::measureCeilings() {
   replay.insert(replay.end(), plan_.loader.begin(), plan_.loader.end());
   replay.emplace_back("--replay");
   drain.push_back("--drain=" + std::to_string(plan_.drainSeconds));
+  if (plan_.trains) drain.insert(drain.end(), {"--count-from", kFromUpdate});
   const auto take = [&](const std::string& name, const std::vector<std::string>& options,
                         Maybe<double>& into) {
     const auto measured = run(name, options);
@@ -304,8 +310,11 @@ Status Runs::search(const Search& search) {
 
 const std::vector<std::string>& offlineTrackers() {
   static const std::vector<std::string> kVariables = {
-      "WANDB_MODE=offline",     "COMET_START_ONLINE=0", "NEPTUNE_MODE=offline",
-      "CLEARML_OFFLINE_MODE=1", "SWANLAB_MODE=local",   "MLFLOW_TRACKING_URI=file:mlruns"};
+      "WANDB_MODE=offline",
+      "COMET_START_ONLINE=0",      // of comet_ml.start()
+      "COMET_AUTO_LOG_DISABLE=1",  // of comet_ml.Experiment()
+      "NEPTUNE_MODE=offline",     "CLEARML_OFFLINE_MODE=1",
+      "SWANLAB_MODE=local",       "MLFLOW_TRACKING_URI=file:mlruns"};
   return kVariables;
 }
 

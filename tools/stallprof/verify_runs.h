@@ -19,6 +19,8 @@ struct VerifyPlan {
   std::vector<std::string> base;         // options of `run` in all of them
   std::vector<std::string> environment;  // NAME=VALUE, more than ours
   bool trains = false;                   // the recorded run updates a model
+  RunInfo recorded;                      // its host
+  double periodicStep = 0;               // its seconds a step of evaluation, saving and logging
   std::vector<std::string> window;       // options of `run` that end each run
   std::size_t runs = 4, maximum = 6;     // a side: for the first judgement, at most
   bool ceilings = false;                 // of a loader that can be replayed
@@ -36,7 +38,7 @@ struct VerifyPlan {
 
 // One run of the command: of its window.
 struct MeasuredRun {
-  double step = 0;          // seconds
+  double step = 0;          // seconds; its periodic work is the recorded run's
   Maybe<double> peakBytes;  // resident, of all processes
   double silent = 0;        // seconds at its end without a batch or an update
   int status = 0;           // as waitpid() gives it

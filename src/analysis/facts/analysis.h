@@ -46,6 +46,7 @@ struct LoaderInfo {
 
 struct RunInfo {
   std::vector<Untrusted> command;
+  bool imported = false;  // a trace of another profiler: `command` says of what, and runs nothing
   std::string startedAt;  // RFC 3339, UTC
   Nanos wall{};
   Maybe<int> exitCode, exitSignal;
@@ -239,13 +240,16 @@ struct Advice {
   Maybe<double> measured;  // by trials (`stallprof verify`): old / new step time; null: not tried
   std::string risk, verifyCommand;
   Maybe<double> measuredLow{}, measuredHigh{};  // bounds of `measured`
-  std::string outcome{};  // of the trials: gain, no_gain, slower or undecided; empty: not tried
+  // Of the trials: gain, no_gain, slower, undecided or failed; empty: not tried.
+  std::string outcome{};
 };
 
 // Whether its trials showed a gain, or none.
 [[nodiscard]] inline bool decided(const Advice& a) {
   return a.measured && a.outcome != "undecided";
 }
+// It did not run with the change: no gain that was predicted of it counts.
+[[nodiscard]] inline bool failedWhenTried(const Advice& a) { return a.outcome == "failed"; }
 // What a reader would do is the same.
 [[nodiscard]] inline bool sameChange(const Advice& a, const Advice& b) {
   return a.id == b.id && a.change.to == b.change.to;

@@ -20,6 +20,7 @@ constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verif
 // Of an advice: as a trial measured it, where one did. What was measured is known without its
 // interval, too. Trials that decided nothing leave what was predicted, as far as they allow it.
 Prediction gainKnown(const Advice& a) {
+  if (failedWhenTried(a)) return {};
   if (decided(a)) return {a.measured, {}, {}, Basis::kReplayed, {}};
   Prediction p = a.predicted;
   for (Maybe<double>* gain : {&p.speedup, &p.low, &p.high})
@@ -335,6 +336,7 @@ void rankFindings(std::vector<Finding>& findings) {
 
 void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   const auto order = [](const Advice& a) {
+    if (failedWhenTried(a)) return 2;
     return !decided(a) ? 1 : *a.measured >= kWorthIt ? 0 : 2;
   };
   for (Finding& f : findings)

@@ -114,6 +114,7 @@ std::vector<std::string> withOverrides(const std::vector<std::string>& environme
   number(kReplaySetting, overrides.replay);
   number(kDrainSetting, overrides.drain);
   if (overrides.replay > 0 && overrides.ends()) lines += "ends=1\n";
+  if (overrides.drain > 0 && overrides.fromUpdate) lines += "trains=1\n";
   if (!lines.empty()) set(words, kOverridesVariable, lines);
   return words;
 }

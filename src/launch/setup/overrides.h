@@ -14,7 +14,8 @@ namespace stallprof {
 // How the hook is given its part of what is below: lines of NAME=VALUE.
 inline constexpr char kOverridesVariable[] = "STALLPROF_OVERRIDES";
 
-// Set to 1 for a `run` whose starter ends what the command leaves running.
+// Set for a `run` whose starter ends what the command leaves running: to the seconds after which a
+// command that does not end by the TERM after its steps gets KILL; 0: none.
 inline constexpr char kSupervisedVariable[] = "STALLPROF_SUPERVISED";
 
 // What `run` changes in the command from outside; nothing, unless it was asked for. What cannot be
@@ -31,7 +32,9 @@ struct Overrides {
   // The command is sent TERM after so many steps, or so many seconds after its first; 0: never. Of
   // a replay since it began.
   unsigned steps = 0, seconds = 0;
-  bool fromUpdate = false;  // those are counted from the first step of an optimizer
+  // Those are counted from the first step of an optimizer; a drain is of a loader that is read with
+  // gradients on, not of an evaluation that comes before.
+  bool fromUpdate = false;
 
   [[nodiscard]] bool any() const { return needHook() || threads > 0 || !env.empty() || ends(); }
   // The hook has to do it.

@@ -137,7 +137,7 @@ class Status(Case):
                                         "sleep 0.2; echo a | cat | wc -c")
         self.assertEqual((done.returncode, done.stdout.strip()), (0, b"2"))
         self.assertIn("outlived=1", self.events(recording, "command_end")[0])
-        self.assertIn(b"1 of its processes", done.stderr)
+        self.assertIn(b"still running, unrecorded now: 1 process\n", done.stderr)
 
 
 if __name__ == "__main__":

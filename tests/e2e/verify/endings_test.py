@@ -177,6 +177,22 @@ class Endings(Training):
             self.assertIn("base-1 gave no steps and ended with 1", left.stderr)
             shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
 
+    def test_a_trial_that_ignores_the_end_of_its_steps_is_killed(self):
+        """As in a view, where the seconds are 60."""
+        subprocess.run([STALLPROF, "run", "--report", "none", "-o", self.recording, "--for", "1", "--", PYTHON, "train.py",
+                        self.shared, "stubborn"], cwd=self.work, env=dict(os.environ, STALLPROF_SUPERVISED="2"), timeout=120,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertEqual(self.processes(), [])
+        self.assertGreater(self.report()["steps"]["count"], 0)
+
+    def test_trials_on_other_cores_than_the_recorded_runs_are_refused(self):
+        self.record()
+        cpu = str(min(os.sched_getaffinity(0)))
+        done = subprocess.run(["taskset", "-c", cpu, STALLPROF, "verify", "--for", "2", "--in-place", self.recording],
+                              cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
+        self.assertIn(b"on another host (there were ", done.stderr)
+        self.assertEqual(done.returncode, 3)
+
     def test_what_cannot_be_tried_is_refused_with_its_reason(self):
         self.record("--replay")
         self.assertIn("recording of --replay", self.stallprof("verify", self.recording, status=2).stderr)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/trial.h"
 
+#include <algorithm>
+
+#include "advise/cost.h"
 #include "experiment/trials_file.h"
 #include "present/words/tuning_text.h"
+#include "present/words/wording.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -135,6 +139,64 @@ TEST_CASE("what was measured stands beside what was predicted, and ranks") {
   CHECK(*other.advice.back().measured == Approx(1));
   CHECK(*other.advice.back().predicted.speedup == Approx(1.6));
   CHECK_FALSE(other.advice[0].measured);
+}
+
+TEST_CASE("a fix that did not run when it was tried ranks behind what was not tried") {
+  Analysis a = analysisOf();
+  EpochInfo epoch;
+  epoch.period = std::chrono::hours(1);
+  a.epochs = {epoch};
+  CHECK(costOf(a, {}, 10.0).timeFixed);
+  Trials trials;
+  trials.trials = trialsOf(a, 1);
+  trials.trials[0].verdict = TrialVerdict::kFailed;
+  trials.trials[0].why = "fix1-1 died of SIGBUS";
+  applyTrials(trials, a);
+  const auto workers = std::find_if(a.findings.begin(), a.findings.end(), [](const Finding& f) {
+    return f.id == "transform.in_process";
+  });
+  REQUIRE(workers != a.findings.end());
+  const Advice& failed = workers->advice.back();
+  REQUIRE(failed.id == "workers");
+  CHECK(failed.outcome == "failed");
+  CHECK_FALSE(failed.measured);
+  CHECK(workers->confidence == Confidence::kMedium);
+  Finding alone = *workers;
+  alone.advice = {failed};
+  CHECK(fixText(alone) == "Its fix was tried and failed (predicted 1.60x).");
+  a.findings = {alone};
+  CHECK_FALSE(costOf(a, {}, 10.0).timeFixed);
+}
+
+TEST_CASE("a run's pace is of its plain steps, whatever fell into it") {
+  Analysis a = analysisOf();
+  CHECK_FALSE(stepSeconds(a));
+  a.steps.ratePerSecond = 10;
+  CHECK(stepSeconds(a)->plain == Approx(0.1));
+  CHECK(stepSeconds(a)->periodic == 0);
+  a.breakdown.ratio = Breakdown::Ratio{};
+  a.breakdown.ratio->periodic = 0.5;
+  CHECK(stepSeconds(a)->plain == Approx(0.05));
+  CHECK(stepSeconds(a)->periodic == Approx(0.05));
+}
+
+TEST_CASE("a trial on another host than the recorded run's says so") {
+  RunInfo recorded;
+  recorded.host = {"Example CPU", 32, 32, 0, {"A100"}};
+  recorded.framework = "torch 2.1.0";
+  RunInfo here = recorded;
+  CHECK(otherHost(recorded, here).empty());
+  here.host.coresUsable = 30;
+  CHECK(otherHost(recorded, here).empty());
+  here.host.coresUsable = 4;
+  CHECK(otherHost(recorded, here) == "there were 32 usable cores, and are 4");
+  here.host.gpus.clear();
+  CHECK(otherHost(recorded, here) == "the GPU was 'A100', and is 'none'");
+  recorded.host.gpus.clear();  // where the driver was not asked
+  here.host.coresUsable = 32;
+  CHECK(otherHost(recorded, here).empty());
+  here.framework = "torch 2.4.0";
+  CHECK(otherHost(recorded, here) == "the framework was 'torch 2.1.0', and is 'torch 2.4.0'");
 }
 
 TEST_CASE(

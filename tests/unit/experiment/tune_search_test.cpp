@@ -143,6 +143,20 @@ TEST_CASE("settings that do not fit into the memory are not run") {
     CHECK(run.setting.workers * run.setting.prefetch <= 9);
 }
 
+TEST_CASE("ranks of a host share its cores and its memory") {
+  LoaderModel model = modelOf(96);
+  model.ranks = 8;
+  model.trainerCores = 3;
+  model.limit = 12;
+  model.batchBytes = 1e6;
+  model.sharedMemory = 32e6;
+  const TuneSpace space = tuneSpace(model, {1, 2, 0}, 15);
+  CHECK(space.guess == 12);
+  CHECK(space.threads == std::vector<int>{0, 6, 1});
+  for (const TuneRun& run : searched(space, pipeline(0.8, 0.05, 8)))
+    CHECK(run.setting.workers * run.setting.prefetch <= 4);
+}
+
 TEST_CASE("a setting that fails ends the way to it, and a program that fails the search") {
   const TuneSpace space = tuneSpace(modelOf(4, {1, 2, 3, 3.5, 4}), {0, 2, 0}, 5);
   const Surface step = pipeline(0.3, 0.1, 4);
