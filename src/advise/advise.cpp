@@ -2,6 +2,7 @@
 #include "advise/advise.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "advise/outside.h"
@@ -57,7 +58,9 @@ std::string before(const LoaderInfo& l, const std::string& change) {
 std::string diffOf(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
-    return "+ export " + change.name + "=" + change.to;
+    return "+ export " + change.name + "=" + change.to +
+           // OpenCV's own threads, which follow no other; `--threads` sets both.
+           (change.name == "OMP_NUM_THREADS" ? " OPENCV_FOR_THREADS_NUM=" + change.to : "");
   if (change.name == SettingChanged::kThreads)
     return "- " + change.name + "(" + change.from + ")\n+ " + change.name + "(" + change.to + ")";
   if (change.kind != "loader_arg" || !c.loader || change.from.empty()) return {};
@@ -69,24 +72,40 @@ std::string diffOf(const AdviceContext& c) {
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 
+// What made the recorded run another than its command does, as words before "--"; null where a run
+// with the user's change cannot be compared with it.
+std::optional<std::string> overridesOf(const RunInfo& run) {
+  std::string words;
+  for (const Untrusted& word : run.overrides) {
+    const std::string& raw = word.raw();
+    if (hasMask(raw) || raw.starts_with("--replay") || raw.starts_with("--drain")) return {};
+    words += " " + quoteShell(raw);
+  }
+  return words;
+}
+
 // A shell line that tries the change by `stallprof verify`, where `run` can make it from outside;
 // else one that runs the changed program and compares it with this recording. Words are quoted.
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
-  if (c.analysis.run.command.empty()) return {};
-  if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty()) {
-    const auto& command = c.analysis.run.command;
-    const bool masked =  // secrets are not recorded: the user knows them
-        std::any_of(command.begin(), command.end(),
-                    [](const Untrusted& word) { return hasMask(word.raw()); });
-    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
-           (masked ? " -- COMMAND" : "");
+  const RunInfo& run = c.analysis.run;
+  if (run.command.empty() || run.imported) return {};
+  std::string command;
+  for (const Untrusted& word : run.command) {
+    command += " " + quoteShell(word.raw());
+    if (!hasMask(word.raw())) continue;
+    command = " COMMAND";  // secrets are not recorded: the user knows them
+    break;
   }
+  if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty())
+    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
+           (command == " COMMAND" ? " -- COMMAND" : "");
+  const auto overrides = overridesOf(run);
+  if (!overrides) return {};
   std::string line;
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
     line = change.name + "=" + quoteShell(change.to) + " ";
-  line += "stallprof run -o after.stallprof --";
-  for (const Untrusted& word : c.analysis.run.command) line += " " + quoteShell(word.raw());
+  line += "stallprof run" + *overrides + " -o after.stallprof --" + command;
   if (!recording.empty())
     line += " && stallprof compare " + quoteShell(recording) + " -- after.stallprof";
   return line;

@@ -48,6 +48,15 @@ constexpr std::array<Scale, 6> kByteScales = {
     {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}};
 constexpr std::array<Scale, 4> kTimeScales = {{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}};
 
+std::string wholePercent(int percent, double ratio) {
+  return percent == 0 && ratio > 0 ? "<1 %" : std::to_string(percent) + " %";
+}
+
+std::string ofNoun(const std::string& number, std::string_view one) {
+  const bool sibilant = one.ends_with("s") || one.ends_with("x") || one.ends_with("ch");
+  return number + " " + std::string(one) + (number == "1" ? "" : sibilant ? "es" : "s");
+}
+
 }  // namespace
 
 std::string countText(std::int64_t count) {
@@ -57,13 +66,16 @@ std::string countText(std::int64_t count) {
   return text;
 }
 
-std::string countOf(std::int64_t count, std::string_view one) {
-  const bool sibilant = one.ends_with("s") || one.ends_with("x") || one.ends_with("ch");
-  return countText(count) + " " + std::string(one) + (count == 1 ? "" : sibilant ? "es" : "s");
-}
-
 std::string numberText(double number) {
   return std::isfinite(number) ? threeDigits(number) : kNotMeasuredText;
+}
+
+std::string countOf(std::int64_t count, std::string_view one) {
+  return ofNoun(countText(count), one);
+}
+
+std::string numberOf(double number, std::string_view one) {
+  return ofNoun(numberText(number), one);
 }
 
 std::string durationText(Nanos duration) {
@@ -127,8 +139,17 @@ std::vector<int> apportioned(std::span<const double> ratios, int units) {
 std::vector<std::string> percentTexts(std::span<const double> ratios) {
   std::vector<std::string> texts;
   for (const int percent : apportioned(ratios, 100))
-    texts.push_back(percent == 0 && ratios[texts.size()] > 0 ? "<1 %"
-                                                             : std::to_string(percent) + " %");
+    texts.push_back(wholePercent(percent, ratios[texts.size()]));
+  return texts;
+}
+
+std::vector<std::string> percentTextsOf(int whole, std::span<const double> parts) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<double> ratios;
+  for (const double part : parts) ratios.push_back(sum > 0 ? part / sum : 0);
+  std::vector<std::string> texts;
+  for (const int percent : apportioned(ratios, whole))
+    texts.push_back(wholePercent(percent, parts[texts.size()]));
   return texts;
 }
 

@@ -24,6 +24,7 @@ inline constexpr char kNotMeasuredText[] = "not measured";
 [[nodiscard]] std::string countText(std::int64_t count);      // "12,345"
 [[nodiscard]] std::string numberText(double number);          // "2.43", "155", "1,310"
 [[nodiscard]] std::string countOf(std::int64_t count, std::string_view one);  // "2 runs"
+[[nodiscard]] std::string numberOf(double number, std::string_view one);  // "1 core", "2.5 cores"
 
 // A value with its unit as evidence states it: "ratio", "ns", "bytes", "bytes_per_s", "count",
 // "per_s", or a word that follows the number.
@@ -35,6 +36,8 @@ inline constexpr char kNotMeasuredText[] = "not measured";
 // The parts in whole percents, and in tenths of a percent. A part that is not nothing but was
 // rounded to 0 reads "<1 %", "<0.1 %".
 [[nodiscard]] std::vector<std::string> percentTexts(std::span<const double> ratios);
+// The parts of a share that was rounded to `whole` percents: they add up to it.
+[[nodiscard]] std::vector<std::string> percentTextsOf(int whole, std::span<const double> parts);
 [[nodiscard]] std::vector<std::string> tenthTexts(std::span<const double> ratios);
 
 }  // namespace stallprof

@@ -138,6 +138,10 @@ void cutCommand(Manifest& manifest, std::size_t bytes) {
 
 }  // namespace
 
+bool Manifest::imported() const {
+  return directory.empty() && command.size() == 2 && command[0].raw() == kImport;
+}
+
 std::string_view Manifest::variable(std::string_view name) const {
   for (const auto& [key, value] : environment)
     if (key == name) return value.raw();

@@ -17,6 +17,7 @@ namespace stallprof {
 // manifest.json of a recording: what was known before the command started. Written once, whole,
 // before the first event; what is learnt later is an event. Secrets are masked before this is made.
 struct Manifest {
+  static constexpr std::string_view kImport = "import";  // in place of a command, before a file
   std::string toolVersion;
   std::vector<Untrusted> command;
   std::uint32_t wordsLeftOut = 0;  // of the command's end: a manifest fits one frame
@@ -36,6 +37,8 @@ struct Manifest {
     std::int64_t pageBytes = 4096, ticksPerSecond = 100;
   } host;
 
+  // Made by `stallprof import`: a trace of another profiler, without a command to run again.
+  [[nodiscard]] bool imported() const;
   // A recorded variable of the environment; empty where there is none.
   [[nodiscard]] std::string_view variable(std::string_view name) const;
   // The same as a whole number, 0 or more; null where it is none.

@@ -262,7 +262,7 @@ class Replay {
 
 Manifest manifestOf(const KinetoTrace& trace, const std::string& file) {
   Manifest manifest;
-  manifest.command = {Untrusted("import"), Untrusted(file)};
+  manifest.command = {Untrusted(std::string(Manifest::kImport)), Untrusted(file)};
   manifest.startedMonotonic = kStart;
   const Nanos first = trace.slices.empty() ? Nanos(0) : trace.slices.front().at;
   manifest.startedRealtime = std::max(Nanos(0), trace.base + first);

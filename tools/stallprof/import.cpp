@@ -25,7 +25,8 @@ Result<KinetoTrace> readTrace(const std::string& path) {
 class ImportCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
-    app.description("A trace of PyTorch's profiler as a recording, for every other command.");
+    app.description(
+        "A trace of PyTorch's profiler as a recording, for every command that reads one.");
     addText(app, "file", file_, "the trace, NAME.pt.trace.json")->required();
     addText(app, "-o,--output", recording_, "the recording to make, NAME.stallprof")->required();
     addNumber(app, "--workers", workers_,

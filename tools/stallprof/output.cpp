@@ -88,7 +88,9 @@ Status wouldReplace(const std::string& file, const char* instead) {
 bool stdoutColour(const std::string& choice) {
   if (choice != "auto") return choice == "always";
   if (isSet("NO_COLOR")) return false;
-  if (isSet("FORCE_COLOR") || isSet("CLICOLOR_FORCE")) return true;
+  const char* force = std::getenv("CLICOLOR_FORCE");  // "0" is as good as unset, by its convention
+  if (isSet("FORCE_COLOR") || (isSet("CLICOLOR_FORCE") && std::string_view(force) != "0"))
+    return true;
   const char* terminal = std::getenv("TERM");
   return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }

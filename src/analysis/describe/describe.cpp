@@ -153,6 +153,7 @@ RunInfo describeRun(const Trace& trace) {
   RunInfo run;
   const Manifest& manifest = trace.manifest;
   run.command = manifest.command;
+  run.imported = manifest.imported();
   run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
   const Nanos began = manifest.startedMonotonic > Nanos{} ? manifest.startedMonotonic : trace.begin;
   run.wall = std::max(Nanos{}, trace.end - began);

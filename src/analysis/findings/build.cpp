@@ -91,6 +91,9 @@ Word timeWord(double seconds) { return {valueText(seconds * 1e9, "ns"), seconds 
 Word bytesWord(double bytes) { return {bytesText(bytes), bytes, "bytes"}; }
 Word rateWord(double rate) { return {rateText(rate, "bytes"), rate, "bytes_per_s"}; }
 Word numberWord(double count) { return {numberText(count), count, "count"}; }
+Word numberWord(double count, std::string_view noun) {
+  return {numberOf(count, noun), count, "count"};
+}
 Word perSecondWord(double count) { return {numberText(count), count, "per_s"}; }
 Word timesWord(double ratio) { return {numberText(ratio), ratio, "ratio"}; }
 Word countWord(std::int64_t n) { return {std::to_string(n), static_cast<double>(n), "count"}; }

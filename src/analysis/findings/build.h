@@ -49,14 +49,15 @@ struct Word {
   Maybe<double> value{};
   const char* unit = "";
 };
-[[nodiscard]] Word ratioWord(double ratio);          // "38 %"
-[[nodiscard]] Word timeWord(double seconds);         // "156 ms"; its value is in ns
-[[nodiscard]] Word bytesWord(double bytes);          // "1.2 GB"
-[[nodiscard]] Word rateWord(double bytesPerSecond);  // "120 MB/s"
-[[nodiscard]] Word numberWord(double count);         // "1.5"
-[[nodiscard]] Word perSecondWord(double count);      // "12", of a second
-[[nodiscard]] Word timesWord(double ratio);          // "5.2", as in "5.2 times the median"
-[[nodiscard]] Word countWord(std::int64_t n);        // "3"
+[[nodiscard]] Word ratioWord(double ratio);                          // "38 %"
+[[nodiscard]] Word timeWord(double seconds);                         // "156 ms"; its value is in ns
+[[nodiscard]] Word bytesWord(double bytes);                          // "1.2 GB"
+[[nodiscard]] Word rateWord(double bytesPerSecond);                  // "120 MB/s"
+[[nodiscard]] Word numberWord(double count);                         // "1.5"
+[[nodiscard]] Word numberWord(double count, std::string_view noun);  // "1 core", "1.5 cores"
+[[nodiscard]] Word perSecondWord(double count);                      // "12", of a second
+[[nodiscard]] Word timesWord(double ratio);    // "5.2", as in "5.2 times the median"
+[[nodiscard]] Word countWord(std::int64_t n);  // "3"
 [[nodiscard]] Word countWord(std::int64_t n, std::string_view noun);  // "1 worker", "2 workers"
 [[nodiscard]] Word textWord(std::string text);  // no value; names from the job escaped
 

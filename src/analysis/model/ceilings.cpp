@@ -75,7 +75,7 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
               (eta < 0.97 ? ", " + percentText(eta) + " usable under in-order delivery" : ""));
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
-        numberText(gains.base().cores) + " usable cores" +
+        numberOf(gains.base().cores, "usable core") +
             (gains.base().cores < kWholeOfCores * run.cores ? ", the rest is in use" : ""));
   }
   // A steady run is always near its own best second: only a device that was busy is a bound.

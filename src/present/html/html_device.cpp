@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "present/html/html_sections.h"
+#include "present/words/wording.h"
 #include "present/words/wording_device.h"
 
 namespace stallprof {
@@ -168,7 +169,8 @@ void deviceSection(Html& html, const Analysis& a) {
       html.text("Of the time in which its work was traced, ");
       figure(html, "device.traced_ratio", info.tracedRatio,
              percentText(info.tracedRatio.value_or(0)));
-      html.text(" of the window: busy, or idle by what the training thread did meanwhile.");
+      html.text(" " + windowText(a.breakdown) +
+                ": busy, or idle by what the training thread did meanwhile.");
     } else {
       html.text("When it was busy was not traced; what is shown was sampled from outside.");
     }

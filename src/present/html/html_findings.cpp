@@ -153,8 +153,7 @@ void meta(Html& html, const FindingRow& row, const Analysis& a) {
   {
     const auto share = html.open("span");
     figure(html, pathOf(f, "share_ratio", a), f.shareRatio, percentText(f.shareRatio));
-    html.text(" " + (a.breakdown.scope == "run" ? scopeText(lineText(a.breakdown.loop))
-                                                : std::string("of the window")));
+    html.text(" " + windowText(a.breakdown));
     if (const std::size_t in = row.share.find(" (in "); in != std::string::npos)
       html.text(", part of finding " + row.share.substr(in + 5, row.share.size() - in - 6));
   }

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "present/html/html_sections.h"
+#include "present/words/wording.h"
 
 namespace stallprof {
 namespace {
@@ -161,7 +162,8 @@ void panel(Html& html, const Panel& panel, const TimeAxis& time) {
 }
 
 // What the panels show, in the window: what was not measured is left out here.
-void used(Html& html, const Resources& r) {
+void used(Html& html, const Analysis& a) {
+  const Resources& r = a.resources;
   const auto part = [&](const char* before, const char* path, const Maybe<double>& value,
                         const std::string& text, const char* after) {
     if (!value) return;
@@ -169,8 +171,9 @@ void used(Html& html, const Resources& r) {
     figure(html, path, value, text);
     html.text(after);
   };
-  part(" In the window the job used ", "resources.cpu_ratio", r.jobCpuRatio,
-       percentText(r.jobCpuRatio.value_or(0)), " of the usable CPU.");
+  part(" The job used ", "resources.cpu_ratio", r.jobCpuRatio,
+       percentText(r.jobCpuRatio.value_or(0)), " of the usable CPU ");
+  if (r.jobCpuRatio) html.text(windowText(a.breakdown) + ".");
   part(" It read ", "resources.read_bytes_per_s", r.readBytesPerSecond,
        rateText(r.readBytesPerSecond.value_or(0), "bytes"), " from storage.");
   part(" The page cache answered ", "resources.cache_hit_ratio", r.cacheHitRatio,
@@ -188,7 +191,7 @@ void resourcesSection(Html& html, const Analysis& a, const Picture& picture) {
     html.text("The whole run, from its begin on");
     if (picture.time.marked.size() > 1) html.text("; every second epoch is shaded");
     html.text(".");
-    used(html, a.resources);
+    used(html, a);
   }
   const auto grid = html.open("div", {{"class", "panels"}});
   for (const Panel& one : picture.panels) panel(html, one, picture.time);

@@ -68,7 +68,7 @@ constexpr auto fieldsOf(const Advice*) {
                    field("measured_high", &Advice::measuredHigh, {.optional = true}),
                    field("outcome", [](const Advice& a) { return TextOrNull{a.outcome}; },
                          {.text = "of its trials; only where it was tried",
-                          .words = "gain|no_gain|slower|undecided",
+                          .words = "gain|no_gain|slower|undecided|failed",
                           .optional = true}),
                    field("risk", &Advice::risk), field("verify_command", &Advice::verifyCommand));
 }

@@ -53,10 +53,8 @@ Schema textSchema(const About& about, bool nullable) {
 }
 
 Schema structSchema(Schema properties, Schema required) {
-  return {{"type", "object"},
-          {"required", std::move(required)},
-          {"additionalProperties", false},
-          {"properties", std::move(properties)}};
+  return {
+      {"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
 }
 
 template <class T>

@@ -16,7 +16,7 @@ inline constexpr std::size_t kLabel = 12;  // columns: "STEP TIME   "
 // cut to `fieldLines`.
 struct Detail {
   std::size_t rows = 8, unfolded = 3, evidence = 5, evidenceOfOthers = 4, diffLines = 6, advice = 3,
-              epochs = 4, listed = 24, functions = 8, lines = 8, natives = 8,
+              epochs = 4, trainers = 16, listed = 24, functions = 8, lines = 8, natives = 8,
               fieldLines = kMaxFieldLines;
 };
 

@@ -13,6 +13,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kLongest = 4096;
+constexpr std::size_t kMaxRows = 15;  // of functions, of lines
 
 // Inline code. A span of backticks one longer than any inside cannot be closed from inside.
 std::string code(std::string_view bytes) {
@@ -150,7 +151,6 @@ void nativeTable(std::string& out, const Analysis& a) {
   if (!a.native || a.native->functions.empty()) return;
   out += "\n## Native code\n\nShares of " + nativeHead(*a.native) + ".\n\n";
   header(out, {"class", "function", "share", "under"});
-  constexpr std::size_t kMaxRows = 15;
   for (const NativeInfo::Function& f : a.native->functions) {
     if (&f - a.native->functions.data() == kMaxRows) break;
     cells(out, {f.className, codeCell(nameOf(f.leaf)), percentText(f.leaf.ratio),
@@ -207,6 +207,8 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   if (!a.breakdown.phase) out += std::string("\n") + kNotMeasuredText + "\n";
 
   deviceTable(out, a);
+  section(out, "Functions", functionLines(a, kMaxRows));
+  section(out, "Lines of the loop", loopLines(a, kMaxRows));
   nativeTable(out, a);
   findings(out, a);
   if (a.trainers.size() > 1) {

@@ -25,6 +25,7 @@ struct Reduction {
 constexpr Reduction kReductions[] = {
     {&Detail::evidenceOfOthers, 3},
     {&Detail::advice, 2},
+    {&Detail::trainers, 8},
     {&Detail::epochs, 3},
     {&Detail::rows, 6},
     {&Detail::natives, 3},
@@ -33,9 +34,11 @@ constexpr Reduction kReductions[] = {
     {&Detail::evidence, 4},
     {&Detail::advice, 1},
     {&Detail::unfolded, 2},
+    {&Detail::trainers, 4},
     {&Detail::rows, 5},
     {&Detail::functions, 6},
     {&Detail::lines, 6},
+    {&Detail::trainers, 2},
     {&Detail::epochs, 2},
     {&Detail::evidenceOfOthers, 1},
     {&Detail::functions, 4},
@@ -46,6 +49,7 @@ constexpr Reduction kReductions[] = {
     {&Detail::lines, 4},
     {&Detail::evidence, 3},
     {&Detail::listed, 8},
+    {&Detail::trainers, 1},
     {&Detail::epochs, 1},
     {&Detail::functions, 2},
     {&Detail::natives, 1},
@@ -191,7 +195,7 @@ void natives(Page& page, const Analysis& a, const Detail& detail) {
 
 void trainers(Page& page, const Analysis& a, const Detail& detail) {
   if (a.trainers.size() < 2) return;
-  const std::size_t shown = std::min(a.trainers.size(), detail.epochs);
+  const std::size_t shown = std::min(a.trainers.size(), detail.trainers);
   for (std::size_t i = 0; i < shown; ++i)
     page.field(i == 0 ? "TRAINERS" : "", kLabel, trainerText(a.trainers[i]));
   if (shown < a.trainers.size())

@@ -92,16 +92,21 @@ std::string scopeText(const std::string& loop) {
   return loop.empty() ? "of the whole run" : "of the loop at " + loop;
 }
 
+std::string windowText(const Breakdown& b) {
+  return b.scope == "run" ? scopeText(lineText(b.loop)) : "of the window";
+}
+
 std::string noVerdictReason(const NoVerdict& reason) {
   switch (reason.why) {
     case NoVerdict::Why::kNoSteps:
       return "no training step was seen";
     case NoVerdict::Why::kFewSteps:
-      return countOf(std::llround(reason.value), "step") + ", " +
+      return "the window has " + countOf(std::llround(reason.value), "step") + ", and " +
              std::to_string(std::llround(reason.limit)) + " are needed";
     case NoVerdict::Why::kFewSamples:
-      return countOf(std::llround(reason.value), "sample") + " of the training thread, " +
-             std::to_string(std::llround(reason.limit)) + " are needed to classify its own code";
+      return "there are " + countOf(std::llround(reason.value), "sample") +
+             " of the training thread, and " + std::to_string(std::llround(reason.limit)) +
+             " are needed to classify its own code";
     case NoVerdict::Why::kUnexplained:
       return percentText(reason.value) + " of the time is unexplained";
     case NoVerdict::Why::kOthersCpu:

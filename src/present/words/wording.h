@@ -39,6 +39,8 @@ struct FindingRow {
 // Without steps, what the shares are of: "of the loop at train.py:20", "of the whole run" where
 // `loop` is empty.
 [[nodiscard]] std::string scopeText(const std::string& loop);
+// What shares are of: "of the window", or the same.
+[[nodiscard]] std::string windowText(const Breakdown& b);
 [[nodiscard]] std::string boundText(const Analysis& a);  // where there is a verdict
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);  // a clause

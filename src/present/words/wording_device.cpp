@@ -2,8 +2,10 @@
 #include "present/words/wording_device.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
+#include "present/words/wording.h"
 
 namespace stallprof {
 namespace {
@@ -24,18 +26,22 @@ void addTimes(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
     const DeviceInfo::Device& d = info.devices[i];
     if (!d.time || !d.idle) continue;
     const std::string name = nameOf(i, info.devices.size());
-    DeviceLine busy{name + "busy", {percentText(1 - d.time->idle)}};
-    const auto part = [&](DeviceLine& line, const char* what, double ratio) {
-      if (ratio >= kWorthShowing)
-        line.parts.push_back(std::string(what) + " " + percentText(ratio));
+    const std::array both = {1 - d.time->idle, d.time->idle};
+    const std::vector<int> whole = apportioned(both, 100);
+    const auto line = [&](const char* what, std::size_t which, const std::vector<IdlePart>& parts) {
+      std::vector<double> ratios;
+      for (const IdlePart& p : parts) ratios.push_back(p.ratio);
+      const std::vector<std::string> texts = percentTextsOf(whole[which], ratios);
+      DeviceLine out{name + what, {percentTexts(both)[which]}};
+      for (std::size_t p = 0; p < parts.size(); ++p)
+        if (parts[p].ratio >= kWorthShowing) out.parts.push_back(parts[p].name + (" " + texts[p]));
+      lines.push_back(std::move(out));
     };
-    part(busy, "kernels", d.time->kernels);
-    part(busy, "nothing but copies", d.time->copies);
-    part(busy, "nothing but collectives", d.time->collectives);
-    DeviceLine idle{name + "idle", {percentText(d.time->idle)}};
-    for (const IdlePart& p : idleParts(*d.idle)) part(idle, p.name, p.ratio);
-    lines.push_back(std::move(busy));
-    lines.push_back(std::move(idle));
+    line("busy", 0,
+         {{"kernels", d.time->kernels, ""},
+          {"nothing but copies", d.time->copies, ""},
+          {"nothing but collectives", d.time->collectives, ""}});
+    line("idle", 1, idleParts(*d.idle));
   }
   if (info.devices.size() > kMaxNamed)
     lines.push_back({"",
@@ -118,8 +124,8 @@ std::vector<DeviceLine> deviceLines(const Analysis& a) {
   addCopies(*a.device, lines);
   addState(*a.device, lines);
   if (a.device->estimated && !lines.empty())
-    lines[0].parts.push_back("of the " + percentText(a.device->tracedRatio.value_or(0)) +
-                             " of the window that was traced");
+    lines[0].parts.push_back("of the " + percentText(a.device->tracedRatio.value_or(0)) + " " +
+                             windowText(a.breakdown) + " that was traced");
   return lines;
 }
 

@@ -25,7 +25,9 @@ bool tried(const Finding& f) {
 }
 
 // Its trials say that it gains nothing: what was predicted of it counts no more.
-bool refuted(const Advice& advice) { return decided(advice) && advice.outcome != "gain"; }
+bool refuted(const Advice& advice) {
+  return failedWhenTried(advice) || (decided(advice) && advice.outcome != "gain");
+}
 
 std::string rankOf(const Analysis& a, const std::string& id) {
   for (const Finding& f : a.findings)
@@ -89,6 +91,8 @@ std::string fixText(const Finding& finding) {
   }
   const Prediction predicted = predictionOf(finding);
   const std::string gain = gainText(predicted);
+  if (gain == kNoGainText && !finding.advice.empty() && failedWhenTried(finding.advice[0]))
+    return "Its fix was tried and failed (" + predictedText(finding.advice[0].predicted) + ").";
   if (gain == kNoGainText) return {};
   if (predicted.basis == Basis::kReplayed)
     return "Fixing it is predicted to make the run " + gain + " as fast.";

@@ -54,17 +54,16 @@ TrainerTexts trainerTexts(const Breakdown& b) {
 
 std::vector<std::string> blameParts(const Breakdown& b) {
   if (!b.ratio || !b.blame || b.ratio->dataWait < 0.005) return {};
+  constexpr const char* kNames[] = {"extract", "transform", "load", "worker start-up", "unknown"};
+  const double all[] = {b.blame->extract, b.blame->transform, b.blame->load, b.blame->startup,
+                        b.blame->unknown};
+  const int whole = apportioned(ratiosOf(trainerShares(b)), 100).at(1);
+  const std::vector<std::string> texts = percentTextsOf(whole, all);
   std::vector<std::string> parts;
-  const auto part = [&](const char* name, double ratio) {
-    if (ratio >= 0.0005) parts.push_back(std::string(name) + " " + percentText(ratio));
-  };
-  part("extract", b.blame->extract);
-  part("transform", b.blame->transform);
-  part("load", b.blame->load);
-  part("worker start-up", b.blame->startup);
-  part("unknown", b.blame->unknown);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (all[i] >= 0.0005) parts.push_back(kNames[i] + (" " + texts[i]));
   if (parts.empty()) return {};
-  parts[0] = percentText(b.ratio->dataWait) + " waiting for data, blamed on " + parts[0];
+  parts[0] = trainerTexts(b).wait + " waiting for data, blamed on " + parts[0];
   if (b.hiddenWaitRatio.value_or(0) >= 0.005)
     parts.push_back(percentText(*b.hiddenWaitRatio) + " more hidden behind device work");
   return parts;

@@ -114,6 +114,9 @@ class Export(unittest.TestCase):
                                   stdout=subprocess.PIPE, check=True, timeout=120)
             counts.append(json.loads(done.stdout)["steps"]["count"])
         self.assertEqual(counts[0], counts[1])
+        refused = subprocess.run([STALLPROF, "verify", self.path("imported.stallprof")], capture_output=True, timeout=120)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"no command to run", refused.stderr)
         self.refused_import(self.path("no-such"))
         self.refused_import(os.path.join(GOLDEN, "too_few_workers", "trace.txt"))
 

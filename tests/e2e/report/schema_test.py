@@ -56,7 +56,7 @@ class Schema(unittest.TestCase):
         good = report("input_bound")
         for path, wrong in [("run.wall_ns", 1.5), ("steps.time_ns.p50", None),
                             ("breakdown.ratio.compute", None), ("verdict.bound_by", "magic"),
-                            ("coverage.overhead", {}), ("steps.surprise", 1)]:
+                            ("coverage.overhead", {})]:
             with self.subTest(path):
                 bad = json.loads(json.dumps(good))
                 where = bad
@@ -65,6 +65,12 @@ class Schema(unittest.TestCase):
                     where = where[parent]
                 where[leaf] = wrong
                 self.assertFalse(validator.is_valid(bad))
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_the_schema_takes_the_fields_of_later_versions(self):
+        later = {**report("input_bound"), "surprise": 1}
+        later["steps"]["surprise"] = {"of": "later"}
+        self.assertTrue(jsonschema.Draft7Validator(SCHEMA).is_valid(later))
 
     def test_emitted_fields_are_the_schemas(self):
         """Without the validator too: same names, none missing, none more (cost and device apart)."""

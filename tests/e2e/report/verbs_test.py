@@ -153,6 +153,7 @@ class Report(Base):
         for words, env, colour in [([], {}, False), (["--color", "always"], {}, True),
                                    (["--color", "always"], {"NO_COLOR": "1"}, True),
                                    ([], {"FORCE_COLOR": "1"}, True),
+                                   ([], {"CLICOLOR_FORCE": "0"}, False),
                                    ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
                                    (["--color", "never"], {"FORCE_COLOR": "1"}, False)]:
             with self.subTest((words, env)):

@@ -126,13 +126,41 @@ TEST_CASE("the verify line of other changes runs the command again, quoted, and 
   CHECK(line.ends_with(" && stallprof compare runs/before.stallprof -- after.stallprof"));
 }
 
+TEST_CASE("the verify line of other changes repeats what changed the recorded run from outside") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "batch_size", "8", "32"});
+  a.run.overrides = {Untrusted("--set"), Untrusted("num_workers=4")};
+  CHECK(advised(a).verifyCommand.starts_with(
+      "stallprof run --set num_workers=4 -o after.stallprof -- python "));
+  a.run.overrides = {Untrusted("--env"), Untrusted("API_KEY=***")};
+  CHECK(advised(a).verifyCommand.empty());
+  a.run.overrides = {Untrusted("--replay=20")};
+  CHECK(advised(a).verifyCommand.empty());
+}
+
+TEST_CASE("a command with a masked secret is the user's to give") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "batch_size", "8", "32"});
+  a.run.command.emplace_back("--token=***");
+  CHECK(advised(a).verifyCommand ==
+        "stallprof run -o after.stallprof -- COMMAND && "
+        "stallprof compare runs/before.stallprof -- after.stallprof");
+  a.findings[0].advice[0].change = {"loader_arg", "num_workers", "0", "3"};
+  CHECK(advised(a).verifyCommand ==
+        "stallprof verify --fix more_workers runs/before.stallprof -- COMMAND");
+}
+
+TEST_CASE("an imported trace has no command to check advice with") {
+  Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
+  a.run.imported = true;
+  CHECK(advised(a).verifyCommand.empty());
+}
+
 TEST_CASE("an environment change is part of the line that runs the program") {
   Analysis a =
       one("transform.oversubscribed", "single_thread_workers", {"env", "OMP_NUM_THREADS", "", "1"});
   advise(a);
   const Advice& w = a.findings[0].advice[0];
   CHECK(w.verifyCommand.starts_with("OMP_NUM_THREADS=1 stallprof run "));
-  CHECK(w.diff == "+ export OMP_NUM_THREADS=1");
+  CHECK(w.diff == "+ export OMP_NUM_THREADS=1 OPENCV_FOR_THREADS_NUM=1");
 }
 
 TEST_CASE("bytes from the job are escaped in the text and quoted in the command") {

@@ -207,14 +207,18 @@ TEST_CASE("no verdict comes with its reason") {
     a.verdict.withheld = reason;
     return contains(reportText(a, wide(100)), words);
   };
-  CHECK(shows({NoVerdict::Why::kFewSteps, 19, 20}, "No verdict: 19 steps, 20 are needed"));
+  CHECK(shows({NoVerdict::Why::kFewSteps, 19, 20},
+              "No verdict: the window has 19 steps, and 20 are needed"));
   CHECK(shows({NoVerdict::Why::kFewSamples, 40, 125},
-              "No verdict: 40 samples of the training thread, 125 are needed to classify"));
+              "No verdict: there are 40 samples of the training thread, and 125 are needed to "
+              "classify"));
   CHECK(shows({NoVerdict::Why::kOthersCpu, 0.3, 0},
               "No verdict: other programs used more of the CPU"));
   CHECK(shows({NoVerdict::Why::kUnexplained, 0.23, 0.15}, "23 % of the time is unexplained"));
   CHECK(shows({NoVerdict::Why::kNoFix, 0.14, 0},
               "data takes 14 % of the time, and no one change is predicted to gain 5 %"));
+  a.verdict.withheld = NoVerdict{NoVerdict::Why::kFewSteps, 19, 20};
+  CHECK(contains(reportHtml(a, {}), "Because the window has 19 steps, and 20 are needed."));
   CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not single out a cause"));
 }
 
@@ -302,7 +306,9 @@ TEST_CASE("the share of waiting for data is the legend's on the page, too") {
   Analysis a = samples::inputBound();
   a.breakdown.ratio = Breakdown::Ratio{0.514, 0.4746, 0, 0, 0, 0, 0.0114};
   a.breakdown.blame = Breakdown::BlameRatio{0.4746, 0, 0, 0, 0};
-  CHECK(contains(reportText(a, wide(100)), "waiting for data 48 %"));
+  const std::string text = reportText(a, wide(100));
+  CHECK(contains(text, "waiting for data 48 %"));
+  CHECK(contains(text, "48 % waiting for data, blamed on"));
   CHECK_FALSE(contains(reportHtml(a, {}), ">47 %<"));
 }
 
@@ -333,7 +339,28 @@ TEST_CASE("shares of a run without steps are said to be of its loop, in every fo
   CHECK(contains(reportMarkdown(a, wide(100)), "phase, of the loop at train.py:20"));
   const std::string page = reportHtml(a, {});
   CHECK(contains(page, " of the loop at train.py:20"));
-  CHECK_FALSE(contains(page, " of the window<"));
+  CHECK_FALSE(contains(page, " of the window"));
+}
+
+TEST_CASE("each of eight ranks has its line where the page has room") {
+  Analysis a = samples::inputBound();
+  a.findings.resize(1);
+  a.trainers.resize(8, a.trainers[0]);
+  for (int i = 0; i < 8; ++i) a.trainers[static_cast<std::size_t>(i)].rank = i;
+  CHECK(contains(reportText(a, wide(100)), "rank 7: "));
+}
+
+TEST_CASE("a Markdown report has the functions and the lines of the loop") {
+  Analysis a = samples::inputBound();
+  FunctionInfo decode;
+  decode.phase = Phase::kTransform;
+  decode.phaseRatio = 0.9;
+  decode.samples = 500;
+  decode.hot = samples::at("aug.py", 12);
+  a.functions = {decode};
+  const std::string page = reportMarkdown(a, wide(100));
+  CHECK(contains(page, "\n## Functions\n"));
+  CHECK(contains(page, escapeMarkdown(functionLines(a, 1).at(0))));
 }
 
 TEST_CASE(

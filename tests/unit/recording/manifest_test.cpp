@@ -71,6 +71,17 @@ TEST_CASE("a variable that was recorded is read as text or as a whole number") {
     CHECK_FALSE(manifest.numberIn(none).has_value());
 }
 
+TEST_CASE("an imported trace is known by its words and by having no directory") {
+  Manifest manifest;
+  manifest.command = {Untrusted("import"), Untrusted("rank0.pt.trace.json")};
+  CHECK(manifest.imported());
+  manifest.directory = Untrusted("/home/user");  // that runs a program of this name
+  CHECK_FALSE(manifest.imported());
+  manifest.directory = {};
+  manifest.command[0] = Untrusted("python");
+  CHECK_FALSE(manifest.imported());
+}
+
 TEST_CASE("a manifest without a version is refused") {
   const auto read = manifestFromJson(R"({"format": "stallprof.recording"})");
   REQUIRE_FALSE(read.ok());

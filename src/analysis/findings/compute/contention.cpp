@@ -16,8 +16,8 @@ Maybe<Finding> contention(const Evidence& e) {
   addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
   addEvidence(f, "waits for data only {}", {ratioWord(e.wait)});
   const Demand& d = e.gains.demand();
-  addEvidence(f, "a step asks for {} of CPU from {} cores",
-              {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores)});
+  addEvidence(f, "a step asks for {} of CPU from {}",
+              {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores, "core")});
   return withAdvice(f, {cheaperBatches(e), moreCores(e), fewerWorkers(e)});
 }
 

@@ -15,11 +15,11 @@ constexpr double kIdle = 0.8, kOneThread = 1.2;  // cores
 
 std::string fasterComputeText(const AdviceContext& c) {
   if (!c.advice.change.to.empty())
-    return "No wait is to be taken off: what takes the time is the thread's own work, in the "
-           "functions named above. A faster device, lower precision" +
-           alsoCompile(c) +
-           " or a smaller model; and where those functions make data, let a thread or a process "
-           "make it ahead.";
+    return "No wait is to be taken off: what takes the time is the thread's own work" +
+           std::string(c.analysis.functions.empty() ? "" : ", in the functions of this report") +
+           ". A faster device, lower precision" + alsoCompile(c) +
+           " or a smaller model; and where that work makes data, let a thread or a process make it "
+           "ahead.";
   if (c.analysis.run.loaders.empty())
     return "Check first whether the step waits for data of its own making: no loader was seen, so "
            "such a wait is inside the step.";
@@ -109,10 +109,10 @@ Maybe<Finding> cpuBound(const Evidence& e) {
     addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});
   if (e.trainer.processCpu > Nanos{}) {
     const bool steps = e.perStep > 0;
-    const Word busy = numberWord(steps ? e.gains.workload().trainerCpuRatio
-                                       : seconds(e.trainer.processCpu) / e.window);
-    addEvidence(f, "the training process keeps {}{} busy{}",
-                {busy, textWord(busy.text == "1" ? " core" : " cores"),
+    addEvidence(f, "the training process keeps {} busy{}",
+                {numberWord(steps ? e.gains.workload().trainerCpuRatio
+                                  : seconds(e.trainer.processCpu) / e.window,
+                            "core"),
                  textWord(steps ? " while it computes" : "")});
   }
   // Without a loader a blocked thread is to be checked first; one that works has no wait.

@@ -32,9 +32,9 @@ Maybe<Finding> syncPoints(const Evidence& e) {
   if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kWaitsEachStep) return {};
   Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
   addEvidence(f,
-              "{} long waits for the device a step; after them it idles {} of the time until it is "
-              "given work again",
-              {numberWord(d.syncsPerStep), ratioWord(gap)}, ratioWord(gap));
+              "{} for the device a step; after that it idles {} of the time until it is given work "
+              "again",
+              {numberWord(d.syncsPerStep, "long wait"), ratioWord(gap)}, ratioWord(gap));
   addBusyEvidence(f, e);
   if (d.hostWork < d.busy)
     addEvidence(f, "without these waits the training thread has work for {} of the time at most",

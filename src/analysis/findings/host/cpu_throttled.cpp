@@ -15,7 +15,7 @@ Maybe<Finding> cpuThrottled(const Evidence& e) {
   if (share <= kThrottled) return {};
   Finding f = findingOf(e, share, "The container's CPU limit stops the job again and again");
   addEvidence(f, "throttled {} of the time in which its tasks could have run", {ratioWord(share)});
-  addEvidence(f, "the limit leaves {} cores", {numberWord(e.run.cores)});
+  addEvidence(f, "the limit leaves {}", {numberWord(e.run.cores, "core")});
   return withAdvice(f, {moreCores(e)});
 }
 

@@ -18,8 +18,9 @@ Maybe<Finding> noPrefetch(const Evidence& e) {
   if (!more) return {};
   Finding f =
       loaderFinding(e, e.steadyWait(), "Too few batches are made ahead to ride out a slow one");
-  addEvidence(f, "{} batches ahead at most (prefetch_factor {}, {})",
-              {countWord(ahead), countWord(e.prefetch()), countWord(e.workers(), "worker")});
+  addEvidence(
+      f, "{} ahead at most (prefetch_factor {}, {})",
+      {countWord(ahead, "batch"), countWord(e.prefetch()), countWord(e.workers(), "worker")});
   addEvidence(f, "batch times vary by {}", {ratioWord(cv)});
   addEvidence(f, "waits {} of the time", {ratioWord(e.steadyWait())});
   return withAdvice(f, {std::move(more)});

@@ -63,8 +63,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
   const Evaluations own = evaluationsIn(e);
   if (own.count > 0) {
-    addEvidence(f, "{} times from eval() to train(), {} each, in {} steps",
-                {countWord(own.count), timeWord(share * e.window / static_cast<double>(own.count)),
+    addEvidence(f, "{} from eval() to train(), {} each, in {} steps",
+                {countWord(own.count, "interval"),
+                 timeWord(share * e.window / static_cast<double>(own.count)),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }

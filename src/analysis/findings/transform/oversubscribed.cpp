@@ -64,10 +64,12 @@ Maybe<Finding> oversubscribed(const Evidence& e) {
                             "Thread pools inside the workers fight for the cores");
   f.confidence = lowered(f.confidence);
   addEvidence(f, "up to {} threads in a worker", {countWord(threads)});
-  addEvidence(f, "a worker keeps {} cores busy while it makes a batch", {numberWord(d.batch.pool)});
-  addEvidence(f, "{} and the training process ask for {} of {} cores at once",
-              {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores)},
-              numberWord(runnable));
+  addEvidence(f, "a worker keeps {} busy while it makes a batch",
+              {numberWord(d.batch.pool, "core")});
+  addEvidence(
+      f, "{} and the training process ask for {} of {} at once",
+      {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores, "core")},
+      numberWord(runnable));
   if (e.run.workerSpins)
     addEvidence(f, "spin loops take {} of the workers' CPU", {ratioWord(e.run.workerSpins->value)});
   return withAdvice(f, {singleThread(e)});
