@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/source_lines.h"
@@ -108,6 +109,24 @@ StepTimes timesOf(const TrainerFacts& trainer) {
           nanos(quantile(times, 0.99))};
 }
 
+// Whether an update came between the first two batches of `loader`: a pass that only fills the
+// memory, or a batch that is fetched to be seen, has none.
+bool trainsOn(const Trace& trace, const TrainerFacts& trainer, std::uint32_t loader) {
+  Nanos first = Nanos::max(), second = Nanos::max();
+  for (const auto& fetch : trace.fetches) {
+    const Fetch& f = fetch.data;
+    if (f.thread != trainer.thread || f.loader != loader || f.end) continue;
+    if (fetch.at < first)
+      second = std::exchange(first, fetch.at);
+    else
+      second = std::min(second, fetch.at);
+  }
+  return second < Nanos::max() &&
+         std::any_of(trace.optimizerSteps.begin(), trace.optimizerSteps.end(), [&](const auto& s) {
+           return s.data.thread == trainer.thread && s.at > first && s.at < second;
+         });
+}
+
 // In the window, of the batches of every loader. Null: the size of one's is not known.
 Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
   std::map<std::uint32_t, double> sizes;
@@ -118,11 +137,14 @@ Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
     const auto found = sizes.find(loader);
     return found == sizes.end() ? 0 : found->second;
   };
-  // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
   std::map<std::uint32_t, std::uint64_t> batches = trainer.batches;
-  if (trainer.source == StepSource::kOptimizer)
-    batches = {{trace.loaders[static_cast<std::size_t>(trainer.loader)].data.loader,
-                trainer.windowSteps()}};
+  if (trainer.source == StepSource::kOptimizer) {
+    const std::uint32_t loader =
+        trace.loaders[static_cast<std::size_t>(trainer.loader)].data.loader;
+    // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
+    if (!trainsOn(trace, trainer, loader)) return {};
+    batches = {{loader, trainer.windowSteps()}};
+  }
   double samples = 0;
   for (const auto& [loader, count] : batches) {
     if (sizeOf(loader) <= 0) return {};

@@ -138,15 +138,25 @@ std::vector<StepSpan> stepsOfOptimizer(const TrainerTimeline& timeline) {
   return steps;
 }
 
-// Whether most of a training lies behind the last batch that a loader gave: itertools.cycle gives
-// the batches of the first pass again.
+// Whether most of a training is of no batch that was fetched: behind the last one (itertools.cycle
+// gives those of the first pass again), or many updates to one. Such a batch was fetched to see its
+// shape, or is all of the data; the training gets its own where nobody sees it, as Keras' fit does.
 bool goOnWithout(const std::vector<StepSpan>& batches, const std::vector<StepSpan>& updates) {
-  constexpr std::size_t kSurely = 20;  // updates: more than a loop's last batch makes
+  constexpr std::size_t kSurely = 20;  // updates: more than a loop makes of a batch
   if (batches.empty() || updates.empty()) return false;
-  const auto later = static_cast<std::size_t>(
-      std::count_if(updates.begin(), updates.end(),
-                    [&](const StepSpan& update) { return update.begin >= batches.back().end; }));
-  return later >= kSurely && later > 2 * (updates.size() - later);
+  const auto begunBy = [&](Nanos time) {
+    return static_cast<std::size_t>(
+        std::lower_bound(updates.begin(), updates.end(), time,
+                         [](const StepSpan& update, Nanos t) { return update.begin < t; }) -
+        updates.begin());
+  };
+  std::size_t alone = updates.size() - begunBy(batches.back().end);
+  if (alone < kSurely) alone = 0;
+  for (const StepSpan& batch : batches) {
+    const std::size_t of = begunBy(batch.end) - begunBy(batch.begin);
+    if (of >= kSurely) alone += of - 1;
+  }
+  return alone > 2 * (updates.size() - alone);
 }
 
 // An iteration much longer than the others holds more than a step: an epoch's end, a checkpoint.
@@ -196,12 +206,30 @@ Nanos replayBegin(const Trace& trace) {
   return Nanos::min();
 }
 
-// Steps before a replay are none of it, and its first ones warm up as a run's do.
-std::size_t warmupOf(const StepPlan& plan) {
-  if (plan.replayed == Nanos::min()) return warmupSteps(plan.steps);
-  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const StepSpan& step) {
-    return step.begin >= plan.replayed;
-  });
+// Batches before the first update that are far more than an update takes: a resumed training skips
+// those that it had. Where the first that it trains on is fetched; Nanos::min(): none are skipped.
+Nanos trainedBegin(const TrainerTimeline& timeline, const StepPlan& plan) {
+  constexpr std::size_t kSurely = 20;
+  if (plan.source != StepSource::kHook || timeline.updates.empty() || timeline.before.updates)
+    return Nanos::min();
+  const Nanos first = timeline.updates.front()->at;
+  const auto after =
+      std::lower_bound(plan.steps.begin(), plan.steps.end(), first,
+                       [](const StepSpan& step, Nanos update) { return step.end <= update; });
+  const auto skipped = static_cast<std::size_t>(after - plan.steps.begin());
+  const std::size_t each =
+      (plan.steps.size() - skipped + timeline.updates.size() - 1) / timeline.updates.size();
+  if (skipped < kSurely || skipped <= 2 * each) return Nanos::min();
+  return plan.steps[skipped - (each > 0 ? each - 1 : 0)].begin;
+}
+
+// Steps before a replay are none of it, nor are batches that are skipped; the first ones of what
+// follows warm up as a run's do.
+std::size_t warmupOf(const TrainerTimeline& timeline, const StepPlan& plan) {
+  const Nanos begin = std::max(plan.replayed, trainedBegin(timeline, plan));
+  if (begin == Nanos::min()) return warmupSteps(plan.steps);
+  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                  [&](const StepSpan& step) { return step.begin >= begin; });
   return static_cast<std::size_t>(first - plan.steps.begin()) +
          warmupSteps({first, plan.steps.end()});
 }
@@ -236,7 +264,7 @@ StepPlan planSteps(const Trace& trace, TrainerTimeline& timeline) {
     return plan;
   }
   plan.replayed = replayBegin(trace);
-  plan.warmup = std::min(warmupOf(plan), plan.steps.size() - 1);
+  plan.warmup = std::min(warmupOf(timeline, plan), plan.steps.size() - 1);
   plan.window = {plan.steps[plan.warmup].begin, plan.steps.back().end};
   return plan;
 }
@@ -247,7 +275,7 @@ void keepPart(const TrainerTimeline& timeline, Nanos end, StepPlan& plan) {
   std::erase_if(plan.steps, [&](const StepSpan& step) {
     return step.begin < timeline.before.windowEnd || step.begin >= end;
   });
-  plan.warmup = timeline.before.steps > 0 ? 0 : warmupOf(plan);
+  plan.warmup = timeline.before.steps > 0 ? 0 : warmupOf(timeline, plan);
   if (plan.steps.empty()) return;
   plan.warmup = std::min(plan.warmup, plan.steps.size() - 1);
   plan.window.begin =

@@ -39,6 +39,7 @@ struct StepPlan {
 void keepPart(const TrainerTimeline& timeline, Nanos end, StepPlan& plan);
 
 // The first steps that are warm-up: 10 steps or 5 s, whichever is longer, at most 30 % of them.
+// Batches that a resumed training skips come before, however many.
 [[nodiscard]] std::size_t warmupSteps(const std::vector<StepSpan>& steps);
 
 }  // namespace stallprof

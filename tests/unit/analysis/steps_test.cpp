@@ -287,6 +287,42 @@ TEST_CASE("where most updates come after the last batch that was fetched, they a
   CHECK(after(19).count() == 10);
 }
 
+TEST_CASE("a batch that was fetched to be seen, or is all of the data, gives no steps") {
+  const std::string updates =
+      "repeat 1000 every 100ms\n2s optimizer thread=1 duration=5ms "
+      "optimizer=1\nend\n";
+  Planned("1s fetch thread=1 loader=1 epoch=1 batch=0\n" + updates).checkUpdates(1000);
+  std::string passes;  // of an evaluation that never asks for more than its batches
+  for (int i = 0; i < 3; ++i) {
+    const std::string begin = std::to_string(10 * i + 1);
+    passes += "repeat 5 every 10ms\n" + begin +
+              "000ms fetch thread=1 loader=1 epoch=" + std::to_string(i + 1) +
+              " duration=1ms batch=0+1*i\nend\nrepeat 100 every 50ms\n" + begin +
+              "100ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+  }
+  Planned(passes).checkUpdates(300);
+  // Several updates to a batch are still of it.
+  const Planned several(
+      "repeat 50 every 100ms\n1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\nend\n"
+      "repeat 250 every 20ms\n1005ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  CHECK(several.plan.source == StepSource::kHook);
+}
+
+TEST_CASE("batches that a resumed training skips are before its window") {
+  const Planned resumed(
+      "repeat 400 every 10ms\n1s fetch thread=1 loader=1 epoch=1 duration=9ms batch=0+1*i\nend\n"
+      "repeat 100 every 100ms\n5s fetch thread=1 loader=1 epoch=1 duration=1ms batch=400+1*i\nend\n"
+      "repeat 100 every 100ms\n5050ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  REQUIRE(resumed.count() == 500);
+  CHECK(resumed.plan.window.begin >= 5s);
+  CHECK(resumed.plan.warmup == 430);
+  // Gradients that accumulate from the start are no skipping.
+  const Planned gathers(
+      "repeat 200 every 10ms\n1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\nend\n"
+      "repeat 8 every 250ms\n1245ms optimizer thread=1 duration=1ms optimizer=1\nend\n");
+  CHECK(gathers.plan.warmup == warmupSteps(gathers.plan.steps));
+}
+
 TEST_CASE("a thread that fetches ahead adds no steps: the updates are") {
   const Planned planned(
       "0 thread thread=2 process=1 tid=102\n"
