@@ -72,40 +72,44 @@ std::string diffOf(const AdviceContext& c) {
   return "- " + before(*c.loader, change.name) + "\n+ " + call(*c.loader, change.name, change.to);
 }
 
-// What made the recorded run another than its command does, as words before "--"; null where a run
-// with the user's change cannot be compared with it.
+// What changed the recorded run from outside, as words before "--"; null where it holds a secret.
 std::optional<std::string> overridesOf(const RunInfo& run) {
   std::string words;
   for (const Untrusted& word : run.overrides) {
-    const std::string& raw = word.raw();
-    if (hasMask(raw) || raw.starts_with("--replay") || raw.starts_with("--drain")) return {};
-    words += " " + quoteShell(raw);
+    if (hasMask(word.raw())) return {};
+    words += " " + quoteShell(word.raw());
   }
   return words;
+}
+
+// No training, but a ceiling of one.
+bool isCeiling(const RunInfo& run) {
+  return std::any_of(run.overrides.begin(), run.overrides.end(), [](const Untrusted& word) {
+    return word.raw().starts_with("--replay") || word.raw().starts_with("--drain");
+  });
 }
 
 // A shell line that tries the change by `stallprof verify`, where `run` can make it from outside;
 // else one that runs the changed program and compares it with this recording. Words are quoted.
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
   const RunInfo& run = c.analysis.run;
-  if (run.command.empty() || run.imported) return {};
+  if (run.command.empty() || run.imported || isCeiling(run)) return {};
   std::string command;
+  bool masked = false;  // secrets are not recorded: the user knows them
   for (const Untrusted& word : run.command) {
     command += " " + quoteShell(word.raw());
-    if (!hasMask(word.raw())) continue;
-    command = " COMMAND";  // secrets are not recorded: the user knows them
-    break;
+    masked = masked || hasMask(word.raw());
   }
   if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty())
     return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
-           (command == " COMMAND" ? " -- COMMAND" : "");
+           (masked ? " -- COMMAND" : "");
   const auto overrides = overridesOf(run);
   if (!overrides) return {};
   std::string line;
   const auto& change = c.advice.change;
   if (change.kind == "env" && change.name.find('/') == std::string::npos && !change.to.empty())
     line = change.name + "=" + quoteShell(change.to) + " ";
-  line += "stallprof run" + *overrides + " -o after.stallprof --" + command;
+  line += "stallprof run" + *overrides + " -o after.stallprof --" + (masked ? " COMMAND" : command);
   if (!recording.empty())
     line += " && stallprof compare " + quoteShell(recording) + " -- after.stallprof";
   return line;

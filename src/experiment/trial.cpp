@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "advise/outside.h"
 #include "analysis/verdict/rank.h"
@@ -91,9 +92,11 @@ std::string otherHost(const RunInfo& recorded, const RunInfo& here) {
                ? std::string()
                : what + " was " + inQuotes(was) + ", and is " + inQuotes(is);
   };
+  // By name: how many are seen, and in which order, may differ from run to run.
   const auto gpus = [](const RunInfo& run, std::string none) {
     std::string names;
-    for (const std::string& gpu : run.host.gpus) names += (names.empty() ? "" : ", ") + gpu;
+    for (const std::string& gpu : std::set(run.host.gpus.begin(), run.host.gpus.end()))
+      names += (names.empty() ? "" : ", ") + gpu;
     return names.empty() ? none : names;
   };
   std::string why = differ("the CPU", recorded.host.cpuModel, here.host.cpuModel);

@@ -48,11 +48,15 @@ bool disjoint(const std::vector<std::int64_t>& a, const std::vector<std::int64_t
   });
 }
 
+// Of a shift, which shares alpha.
+bool canFail(const Check& c) {
+  return c.kind == Check::Kind::kShift && c.level == Level::kError && !c.waiver;
+}
+
 // Whether a check that can fail is of how long a step takes.
 bool stepsDecide(const Policy& policy) {
   return std::any_of(policy.checks.begin(), policy.checks.end(), [](const Check& c) {
-    return c.kind == Check::Kind::kShift && c.level == Level::kError &&
-           (c.path.starts_with("steps.time_ns.") || c.path == "steps.rate_per_s");
+    return canFail(c) && (c.path.starts_with("steps.time_ns.") || c.path == "steps.rate_per_s");
   });
 }
 
@@ -101,7 +105,8 @@ std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
 }
 
 void note(GateResult& result, std::span<const GateRun> base, std::span<const GateRun> head) {
-  if (!base.empty() && base[0].batchSizes != head[0].batchSizes)
+  if (!base.empty() && !base[0].batchSizes.empty() && !head[0].batchSizes.empty() &&
+      base[0].batchSizes != head[0].batchSizes)
     result.notes.push_back(
         "The sides have different batch sizes: " + sizesText(base[0].batchSizes) + " and " +
         sizesText(head[0].batchSizes) + ".");
@@ -232,9 +237,6 @@ GateResult refused(GateResult result, Outcome outcome, std::string why) {
 }  // namespace
 
 double alphaOf(const Check& check, const Policy& policy) {
-  const auto canFail = [](const Check& c) {
-    return c.kind == Check::Kind::kShift && c.level == Level::kError && !c.waiver;
-  };
   if (!policy.bonferroni || !canFail(check)) return policy.alpha;
   const auto sharers = std::count_if(policy.checks.begin(), policy.checks.end(), canFail);
   return policy.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, sharers));

@@ -80,16 +80,23 @@ static int hasBytes(PyObject* tensorType) {
   return has;
 }
 
-/* Whether the program has a mode that every question to a tensor goes through: its own code. */
+/* Whether the program has a mode that every question to a tensor goes through: its own code. That
+ * of torch.set_default_device() is torch's. */
 static int hasMode(void) {
-  static PyObject* modes;
+  static PyObject *modes, *at, *context;
   PyObject* count = typeOf(&modes, "torch._C", "_len_torch_function_stack")
                         ? PyObject_CallObject(modes, NULL)
                         : NULL;
-  int has = count && PyLong_AsLong(count) != 0;
+  long number = count ? PyLong_AsLong(count) : 0;
   Py_XDECREF(count);
+  if (number == 1 && typeOf(&at, "torch._C", "_get_function_stack_at") &&
+      typeOf(&context, "torch.utils._device", "DeviceContext")) {
+    PyObject* mode = PyObject_CallFunction(at, "i", 0);
+    if (mode && (PyObject*)Py_TYPE(mode) == context) number = 0;
+    Py_XDECREF(mode);
+  }
   PyErr_Clear();
-  return has;
+  return number != 0;
 }
 
 static int addPart(struct parts* parts, PyObject* part) {

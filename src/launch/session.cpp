@@ -72,7 +72,7 @@ std::string whyNotChanged(const Overrides& overrides) {
   if (!names.empty()) add("it made nothing that takes " + names);
   if (overrides.replay > 0)
     add("no such loader gave the " + std::to_string(overrides.replay) + " batches of --replay");
-  if (overrides.drain > 0) add("it made no such loader");
+  if (overrides.drain > 0) add("it made no such loader, or read none with gradients on");
   return why;
 }
 

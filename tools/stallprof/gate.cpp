@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "gate/interim.h"
 #include "gate/outputs.h"
+#include "sampler/proc/proc_file.h"
 #include "stallprof/command_line.h"
 #include "stallprof/gate_baseline.h"
 #include "stallprof/output.h"
@@ -76,18 +77,17 @@ int writeResults(const Request& request, const GateResult& result) {
   return exitStatus(result.outcome);
 }
 
-bool isBelow(const fs::path& file, const fs::path& directory) {
-  const auto ends = std::mismatch(directory.begin(), directory.end(), file.begin(), file.end());
-  return ends.first == directory.end();
-}
-
 // With --base-dir: of the user's files that a run of the base had the first that lies in this
-// directory, the head's, and not in its own; "" none. An installed package is found by both sides.
-std::string fileOfTheHead(const std::vector<std::string>& files, const std::string& baseDirectory) {
+// directory, the head's, and not in its own; "" none. An installed package is found by both sides,
+// as is a script that the command names by its absolute path.
+std::string fileOfTheHead(const std::vector<std::string>& files, const Request& request) {
   std::error_code error;
-  const fs::path here = fs::current_path(error), base = fs::canonical(baseDirectory, error);
+  const std::string here = fs::current_path(error).string(),
+                    base = fs::canonical(request.baseDirectory, error).string();
+  const auto& command = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
   for (const std::string& file : files)
     if (isBelow(file, here) && !isBelow(file, base) &&
+        std::find(command.begin(), command.end(), file) == command.end() &&
         file.find("/site-packages/") == std::string::npos &&
         file.find("/dist-packages/") == std::string::npos)
       return file;
@@ -98,8 +98,7 @@ Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   auto sides = readSides(policy, request.base, request.head);
   if (!sides.ok()) return sides.error();
   if (!request.baseDirectory.empty())
-    for (GateRun& run : sides.value().base)
-      run.foreignFile = fileOfTheHead(run.files, request.baseDirectory);
+    for (GateRun& run : sides.value().base) run.foreignFile = fileOfTheHead(run.files, request);
   Result<GateResult> result = judgeGate(policy, sides.value().base, sides.value().head);
   if (!result.ok()) return result;
   auto& notes = result.value().notes;

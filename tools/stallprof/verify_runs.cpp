@@ -196,9 +196,10 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                  name +
                      " ended before it trained: its steps are of an evaluation, or another pass "
                      "over data, that comes first"};
-  if (const std::string other = otherHost(plan_.recorded, analysis.run); !other.empty())
-    return Error{Error::Kind::kUsage, "the recorded run was on another host (" + other +
-                                          "): make a recording here, and try that"};
+  if (longest_ == Nanos(0))  // of the first run: all are on this host
+    if (const std::string other = otherHost(plan_.recorded, analysis.run); !other.empty())
+      return Error{Error::Kind::kUsage, "the recorded run was on another host (" + other +
+                                            "): make a recording here, and try that"};
   const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   const double paced = step->plain + (drains ? step->periodic : plan_.periodicStep);

@@ -128,7 +128,7 @@ def _package(file):
 
 
 _library_folders = {}   # by folder of a file
-_MOST_ENTRIES = 10000   # of a folder that are read
+_MOST_ENTRIES = 1000    # of a folder that are read
 
 
 def _library_folder(folder):
@@ -139,10 +139,12 @@ def _library_folder(folder):
         top = folder
         while top and os.path.dirname(top) != top and os.path.exists(os.path.join(top, '__init__.py')):
             top = os.path.dirname(top)
+        main = getattr(sys.modules.get('__main__'), '__file__', None)
         try:
-            with os.scandir(top) as entries:
-                known = any(entry.name.endswith('.dist-info') for entry in itertools.islice(entries, _MOST_ENTRIES))
-        except OSError:
+            with os.scandir(top) as entries:   # all that lies beside the program is its own
+                known = not (main and os.path.dirname(os.path.abspath(main)) == top) and any(
+                    entry.name.endswith('.dist-info') for entry in itertools.islice(entries, _MOST_ENTRIES))
+        except Exception:   # of an audit hook of the program's, too
             known = False
         found = _library_folders[folder] = top if known else ''
     return found

@@ -16,7 +16,7 @@ from ._stallprof_events import watch_turns
 NAME = 'stallprof'
 _HOOK = os.path.dirname(__file__) + os.sep
 # Debuggers, coverage and profilers have ids of their own, and other tools take 3 or 4 without asking: first that
-# which is named for optimizers, of which none is known to use it.
+# which is named for optimizers, which few use.
 _FREE_IDS = 5, 4, 3
 _watched = set()     # ids of code objects; what is watched is never freed
 _kept = []

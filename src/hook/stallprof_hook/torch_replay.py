@@ -229,7 +229,9 @@ def around_next(following):
         reference, file, line, kept = _meant.get(getattr(state, 'loader', None), (None,) * 4)
         if kept is None:
             return following(self)
-        if overrides.drain and (not overrides.trains or sys.modules['torch'].is_grad_enabled()):
+        if overrides.drain:
+            if overrides.trains and not sys.modules['torch'].is_grad_enabled():
+                return following(self)
             _drain(self, following, reference(), file, line)
         given, state.given = state.given, state.given + 1
         if kept.full:

@@ -21,6 +21,8 @@ PARTS = Parts(
 _SUBSET = 'torch.utils.data.dataset', 'Subset'
 _known = {}   # id(dataset) -> (weak reference, its SampleTimes)
 _DEEP = 4   # subsets of subsets that are followed
+# What finds a name in the object itself; a proxy's asks another.
+_PLAIN = {kind.__getattribute__ for kind in (object, list, tuple, dict, str)}
 
 
 def _fields(thing):
@@ -42,7 +44,7 @@ def _one_by_one(dataset):
         dataset = _fields(dataset).get('dataset')   # its __getitems__ takes them one by one, too
     kind = type(dataset)   # torch asks the object: one that passes names on to another may have it, too
     return getattr(kind, '__getitems__', None) is None and not hasattr(kind, '__getattr__') \
-        and kind.__getattribute__ is object.__getattribute__ and '__getitems__' not in _fields(dataset)
+        and kind.__getattribute__ in _PLAIN and '__getitems__' not in _fields(dataset)
 
 
 def _fetcher_made(fetcher, args, result, succeeded):

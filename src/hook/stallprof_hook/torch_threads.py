@@ -19,8 +19,9 @@ def _line():
     frame = sys._getframe(2)
     worker = sys.modules.get('torch.utils.data._utils.worker')
     file = frame.f_code.co_filename
-    if events.is_installed(file) or file.startswith(events.package_dir('torch') or '<') or \
-            worker is not None and worker.get_worker_info() is not None:
+    torch = events.package_dir('torch')
+    if events.is_installed(file) or torch and file.startswith(torch) \
+            or worker is not None and worker.get_worker_info() is not None:
         return '', 0
     return file, frame.f_lineno
 

@@ -33,7 +33,7 @@ struct Overrides {
   // a replay since it began.
   unsigned steps = 0, seconds = 0;
   // Those are counted from the first step of an optimizer; a drain is of a loader that is read with
-  // gradients on, not of an evaluation that comes before.
+  // gradients on, not of an evaluation within no_grad().
   bool fromUpdate = false;
 
   [[nodiscard]] bool any() const { return needHook() || threads > 0 || !env.empty() || ends(); }

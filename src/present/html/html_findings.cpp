@@ -107,6 +107,8 @@ void adviceBody(Html& html, const Analysis& a, const Finding& f, std::size_t ind
     measuredFigure(html, a, f, index);
     html.text(", " + predictedText(advice.predicted) + ".");
   }
+  if (failedWhenTried(advice))
+    html.add("p", "Tried: it failed (" + predictedText(advice.predicted) + ").");
   if (!advice.diff.empty()) diff(html, advice.diff);
   if (!advice.verifyCommand.empty()) {
     html.add("h4", "Check it");
@@ -134,7 +136,8 @@ void advices(Html& html, const Analysis& a, const Finding& f) {
     {
       const auto summary = html.open("summary");
       html.text("Or: " + text);
-      if (gain != "not predicted") html.add("span", {{"class", "quiet"}}, "  " + gain);
+      if (gain != "not predicted" && !failedWhenTried(advice))
+        html.add("span", {{"class", "quiet"}}, "  " + gain);
       if (advice.measured)
         html.add("span", {{"class", "quiet"}}, "  measured " + measuredText(advice));
     }

@@ -101,7 +101,7 @@ std::string noVerdictReason(const NoVerdict& reason) {
     case NoVerdict::Why::kNoSteps:
       return "no training step was seen";
     case NoVerdict::Why::kFewSteps:
-      return "the window has " + countOf(std::llround(reason.value), "step") + ", and " +
+      return "there are " + countOf(std::llround(reason.value), "step") + ", and " +
              std::to_string(std::llround(reason.limit)) + " are needed";
     case NoVerdict::Why::kFewSamples:
       return "there are " + countOf(std::llround(reason.value), "sample") +

@@ -26,15 +26,11 @@ void addTimes(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
     const DeviceInfo::Device& d = info.devices[i];
     if (!d.time || !d.idle) continue;
     const std::string name = nameOf(i, info.devices.size());
-    const std::array both = {1 - d.time->idle, d.time->idle};
-    const std::vector<int> whole = apportioned(both, 100);
+    const std::vector<std::string> texts = percentTexts(std::array{1 - d.time->idle, d.time->idle});
     const auto line = [&](const char* what, std::size_t which, const std::vector<IdlePart>& parts) {
-      std::vector<double> ratios;
-      for (const IdlePart& p : parts) ratios.push_back(p.ratio);
-      const std::vector<std::string> texts = percentTextsOf(whole[which], ratios);
-      DeviceLine out{name + what, {percentTexts(both)[which]}};
-      for (std::size_t p = 0; p < parts.size(); ++p)
-        if (parts[p].ratio >= kWorthShowing) out.parts.push_back(parts[p].name + (" " + texts[p]));
+      DeviceLine out{name + what, {texts[which]}};
+      for (const IdlePart& p : parts)
+        if (p.ratio >= kWorthShowing) out.parts.push_back(p.name + (" " + percentText(p.ratio)));
       lines.push_back(std::move(out));
     };
     line("busy", 0,

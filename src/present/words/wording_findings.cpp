@@ -148,6 +148,7 @@ std::string adviceText(const Advice& advice) {
   const std::string measured = measuredText(advice);
   if (!measured.empty())
     return text + "   [" + predictedText(advice.predicted) + ", measured " + measured + "]";
+  if (failedWhenTried(advice)) return text + "   [failed when it was tried]";
   if (gain != kNoGainText) text += "   [" + gain + "]";
   return text;
 }

@@ -13,6 +13,7 @@ import unittest
 import reports
 
 SOURCE = os.environ["SOURCE"]
+PYTHON = os.environ.get("STALLPROF_TORCH_PYTHON", "/usr/bin/python3")
 # The command is too small for steps, so its wall time is gated; far enough apart for any host.
 POLICY = ('schema = "stallprof.gate/1"\n[[metric]]\nname = "run.wall_ns"\nmax_regression = "50%"\n')
 
@@ -80,6 +81,20 @@ class Recipes(reports.Folder):
         self.assertIn("FAIL", out)
         self.assertIn("### stallprof gate: regressed", self.read("summary.md"))
         self.assertEqual(len(json.loads(self.read("work/gate.sarif"))["runs"][0]["results"]), 1)
+
+    def test_a_base_that_runs_the_heads_installed_code_is_refused(self):
+        """As after `pip install -e .` of the head: both sides find the same package."""
+        self.repository(0.2)
+        self.write("work/src/mine.py", "from torch.utils.data import DataLoader\n"
+                                       "for batch in DataLoader(list(range(40))): pass\n")
+        for place in "work", "work/.base":
+            self.write(place + "/train.py", "import mine\n")
+        self.env["PYTHONPATH"] = os.path.join(self.work, "src")
+        job = self.job("stallprof gate --ab 1 --base-dir .base -- %s train.py" % PYTHON)
+        self.assertIn("src/mine.py', which is the head's", " ".join(job.stdout.decode().split()))
+        self.assertEqual(job.returncode, 3)
+        named = self.job("stallprof gate --ab 1 --base-dir .base -- %s $PWD/src/mine.py" % PYTHON)   # on purpose
+        self.assertNotIn("which is the head's", named.stdout.decode())
 
     def test_gitlab(self):
         self.repository(0.2)

@@ -39,7 +39,7 @@ class World {
     const double luck = luckOf(), truth = 1e8 * (head ? 1 + setting_.effect : 1);
     const double when = drift(index, head);
     if (setting_.luck != Luck::kFromSteps) return truth * std::exp(luck + when);
-    return truth * std::exp(luck) * medianOfSteps();
+    return truth * std::exp(luck) * meanOfSteps();
   }
 
  private:
@@ -67,14 +67,14 @@ class World {
   }
 
   // 200 steps, AR(1) of 0.5, 5 % apart, one in a hundred a spike: research of this rule used these.
-  double medianOfSteps() {
+  double meanOfSteps() {
     std::vector<double> steps;
     double now = normal_(random_);
     for (int i = 0; i < 200; ++i) {
       now = 0.5 * now + std::sqrt(0.75) * normal_(random_);
       steps.push_back(std::exp(0.05 * now) * (uniform_(random_) < 0.01 ? 3 : 1));
     }
-    return median(std::move(steps));
+    return mean(steps);
   }
 
   Setting setting_;

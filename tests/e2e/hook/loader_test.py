@@ -2,6 +2,7 @@
 """What the hook says of real DataLoaders, against what the program itself counted and timed."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -335,6 +336,20 @@ class Settings(Case):
             program = os.path.join(folder, 'main.py')
             run = Run([PYTHON, program], path_after=(os.path.dirname(library),))
             self.assertEqual([(l.file, l.line, l.package) for l in run.loader], [(program, 2, 'easy')])
+            beside = shutil.copy(program, os.path.dirname(library))   # all in one folder is the program's own
+            inner = os.path.join(library, 'train.py')
+            self.assertEqual([(l.file, l.line, l.package) for l in Run([PYTHON, beside]).loader], [(inner, 2, '')])
+
+    def test_a_default_device_hides_no_size_of_a_batch(self):
+        """It is a mode of torch's own."""
+        run = script('''
+            import torch
+            from torch.utils.data import DataLoader
+            data = [torch.zeros(1 << 16) for _ in range(8)]
+            if hasattr(torch, 'set_default_device'): torch.set_default_device('cpu')
+            for batch in DataLoader(data, batch_size=2, num_workers=1): pass
+            ''')
+        self.assertEqual({t.bytes for t in run.task} - {-1}, {2 * 4 << 16})
 
     def test_asking_for_settings_fixes_no_start_method(self):
         run = script('''
@@ -524,6 +539,11 @@ class SlowSamples(Case):
                 def __len__(self): return 64
                 __getitem__ = Data.__getitem__'''
         self.check_named(self.slow(body, 'Slots()'), 37, '')
+
+    def test_a_list_with_samples_of_its_own(self):
+        body = '''class Rows(list):
+                def __getitem__(self, i): return Data.__getitem__(self, i)'''
+        self.check_named(self.slow(body, 'Rows(range(64))'), 37, '')
 
     def test_an_error_of_the_data_set_is_as_without_us(self):
         program = textwrap.dedent('''

@@ -206,15 +206,32 @@ class Drain(unittest.TestCase):
                     return torch.tensor([float(i)])
             def make(name): return DataLoader(Named(name), batch_size=4)
             with torch.no_grad():
-                next(iter(make('evaluation')))
+                seen = [batch[0].item() for batch in make('evaluation')]
+            print(len(seen), len(set(seen)), flush=True)
             train(make('training'))'''
         run = program(text, 'drain=1', 'trains=1')
         self.assertEqual((run.status, run.optimizer), (0, []), run.err)
-        self.assertEqual(run.out.split()[0], 'evaluation')
-        self.assertGreater(run.out.split().count('training'), 1)
-        self.assertEqual(run.out.split().count('evaluation'), 1)
-        run = program(text, 'drain=1')
-        self.assertEqual(set(run.out.split()), {'evaluation'})
+        first, batches, different, *rest = run.out.split()
+        self.assertEqual(first, 'evaluation')
+        self.assertGreater(int(batches), 1)
+        self.assertEqual(batches, different)
+        self.assertGreater(len(rest), 1)
+        self.assertEqual(set(rest), {'training'})
+        self.assertEqual([setting.name for setting in run.setting], ['drain'])
+        self.assertEqual(set(program(text, 'drain=1').out.split()), {'evaluation'})
+
+    def test_a_loader_that_is_evaluated_and_then_trained_on(self):
+        run = program('''
+            class Stream(torch.utils.data.IterableDataset):
+                def __iter__(self): return iter([torch.tensor([float(i)]) for i in range(40)])
+            with torch.no_grad():
+                for batch in DataLoader(Stream(), batch_size=4): pass
+            loader = DataLoader(Numbers(), batch_size=4)
+            with torch.no_grad():
+                for batch in loader: pass
+            train(loader)''', 'drain=1', 'trains=1')
+        self.assertEqual((run.status, run.optimizer), (0, []), run.err)
+        self.assertEqual([setting.name for setting in run.setting], ['drain'])
 
     def test_a_loader_that_only_its_iterator_is_left_of(self):
         for option, out in ('drain=1', ''), ('replay=10', '[0.0]'):

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "advise/cost.h"
+#include "analysis/verdict/rank.h"
 #include "experiment/trials_file.h"
 #include "present/words/tuning_text.h"
 #include "present/words/wording.h"
@@ -164,6 +165,8 @@ TEST_CASE("a fix that did not run when it was tried ranks behind what was not tr
   Finding alone = *workers;
   alone.advice = {failed};
   CHECK(fixText(alone) == "Its fix was tried and failed (predicted 1.60x).");
+  alone.shareRatio = 0.6;  // whatever its share, what did not run saves nothing
+  CHECK(gainOf(alone) == 0);
   a.findings = {alone};
   CHECK_FALSE(costOf(a, {}, 10.0).timeFixed);
 }
@@ -188,6 +191,10 @@ TEST_CASE("a trial on another host than the recorded run's says so") {
   CHECK(otherHost(recorded, here).empty());
   here.host.coresUsable = 30;
   CHECK(otherHost(recorded, here).empty());
+  recorded.host.gpus = {"A100", "T4"};
+  here.host.gpus = {"T4", "A100", "A100"};
+  CHECK(otherHost(recorded, here).empty());
+  recorded.host.gpus = here.host.gpus = {"A100"};
   here.host.coresUsable = 4;
   CHECK(otherHost(recorded, here) == "there were 32 usable cores, and are 4");
   here.host.gpus.clear();

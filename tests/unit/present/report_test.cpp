@@ -208,7 +208,7 @@ TEST_CASE("no verdict comes with its reason") {
     return contains(reportText(a, wide(100)), words);
   };
   CHECK(shows({NoVerdict::Why::kFewSteps, 19, 20},
-              "No verdict: the window has 19 steps, and 20 are needed"));
+              "No verdict: there are 19 steps, and 20 are needed"));
   CHECK(shows({NoVerdict::Why::kFewSamples, 40, 125},
               "No verdict: there are 40 samples of the training thread, and 125 are needed to "
               "classify"));
@@ -218,7 +218,7 @@ TEST_CASE("no verdict comes with its reason") {
   CHECK(shows({NoVerdict::Why::kNoFix, 0.14, 0},
               "data takes 14 % of the time, and no one change is predicted to gain 5 %"));
   a.verdict.withheld = NoVerdict{NoVerdict::Why::kFewSteps, 19, 20};
-  CHECK(contains(reportHtml(a, {}), "Because the window has 19 steps, and 20 are needed."));
+  CHECK(contains(reportHtml(a, {}), "Because there are 19 steps, and 20 are needed."));
   CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not single out a cause"));
 }
 
