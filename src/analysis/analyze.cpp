@@ -224,6 +224,8 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   const std::vector<std::string> remarks = remarksOf(trace);
   out.caveats.insert(out.caveats.end(), remarks.begin(), remarks.end());
   out.caveats.insert(out.caveats.end(), judgement.caveats.begin(), judgement.caveats.end());
+  if (std::string outside = steps ? outsideWindow(trace, facts, out.run) : ""; !outside.empty())
+    out.caveats.push_back(std::move(outside));
   if (out.firstEpoch)
     out.caveats.push_back(
         "The first epoch waited for data " + percentText(out.firstEpoch->first) +

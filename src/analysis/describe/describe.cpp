@@ -9,6 +9,7 @@
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/source_lines.h"
+#include "analysis/facts/training_framework.h"
 #include "analysis/facts/usage.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -171,13 +172,37 @@ std::vector<std::string> remarksOf(const Trace& trace) {
   return remarks;
 }
 
+namespace {
+
+Nanos beganAt(const Trace& trace) {
+  const Nanos started = trace.manifest.startedMonotonic;
+  return started > Nanos{} ? started : trace.begin;
+}
+
+}  // namespace
+
+std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer, const RunInfo& run) {
+  constexpr double kLittle = 0.5;
+  constexpr Nanos kMuch = std::chrono::seconds(60);
+  const Nanos window = trainer.windowInterval().length();
+  const Nanos before = trainer.windowBegin - beganAt(trace), after = run.wall - before - window;
+  if (before + after < kMuch ||
+      static_cast<double>(window.count()) > kLittle * static_cast<double>(run.wall.count()))
+    return {};
+  return "The window of steps is " +
+         percentText(static_cast<double>(window.count()) /
+                     static_cast<double>(std::max(Nanos(1), run.wall).count())) +
+         " of the run: " + durationText(std::max(Nanos{}, before)) + " before it and " +
+         durationText(std::max(Nanos{}, after)) + " behind it are in no share.";
+}
+
 RunInfo describeRun(const Trace& trace) {
   RunInfo run;
   const Manifest& manifest = trace.manifest;
   run.command = manifest.command;
   run.imported = manifest.imported();
   run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
-  const Nanos began = manifest.startedMonotonic > Nanos{} ? manifest.startedMonotonic : trace.begin;
+  const Nanos began = beganAt(trace);
   run.wall = std::max(Nanos{}, trace.end - began);
   if (!trace.ends.empty()) {
     const auto& end = trace.ends.back();
@@ -192,11 +217,9 @@ RunInfo describeRun(const Trace& trace) {
               manifest.host.memoryBytes,
               {}};
   for (const ProcessLife& process : trace.processes) run.processes += process.pid != 0;
-  if (!trace.frameworks.empty()) {
-    const FrameworkSeen& seen = trace.frameworks.front().data;
+  if (const FrameworkSeen* seen = trainingFramework(trace))
     run.framework =
-        toUtf8(std::string(trace.text(seen.name)) + " " + std::string(trace.text(seen.version)));
-  }
+        toUtf8(std::string(trace.text(seen->name)) + " " + std::string(trace.text(seen->version)));
   run.loaders = loaderInfos(trace);
   return run;
 }

@@ -14,6 +14,9 @@ namespace stallprof {
 
 // What befell the run from outside: a control group without memory, clocks, sleep.
 [[nodiscard]] std::vector<std::string> remarksOf(const Trace& trace);
+// What no share is of, where that is most of the run and a minute or more: a sentence. Else empty.
+[[nodiscard]] std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer,
+                                        const RunInfo& run);
 [[nodiscard]] RunInfo describeRun(const Trace& trace);
 [[nodiscard]] CoverageInfo describeCoverage(const Trace& trace);
 [[nodiscard]] StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer);

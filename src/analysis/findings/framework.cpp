@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/findings/framework.h"
 
+#include "analysis/facts/training_framework.h"
+
 namespace stallprof {
 namespace {
 
@@ -16,8 +18,9 @@ Framework named(std::string_view name, bool python) {
 
 Framework frameworkOf(const Evidence& e) {
   const Trace& trace = e.trace;
-  if (trace.frameworks.empty()) return named("", !trace.stacks.empty() || !trace.loaders.empty());
-  return named(trace.text(trace.frameworks.front().data.name), true);
+  if (const FrameworkSeen* seen = trainingFramework(trace))
+    return named(trace.text(seen->name), true);
+  return named("", !trace.stacks.empty() || !trace.loaders.empty());
 }
 
 Framework frameworkOf(const AdviceContext& c) {

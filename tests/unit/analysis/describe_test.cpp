@@ -48,6 +48,55 @@ TEST_CASE("what befell a run from outside is said") {
         std::vector<std::string>{"During the run: clock set: the wall clock moved by +9.0 s."});
 }
 
+TEST_CASE("a window that is a small part of the run is said to be") {
+  const Trace trace = traceOf("manifest started=1s\nmanifest command=\"a\"\n2s host\n");
+  RunInfo run;
+  run.wall = 900s;
+  TrainerFacts facts;
+  facts.windowBegin = 841s;
+  facts.windowEnd = 891s;
+  CHECK(outsideWindow(trace, facts, run) ==
+        "The window of steps is 6 % of the run: 14 min 0 s before it and 10 s behind it are in no "
+        "share.");
+  facts.windowBegin = 401s;
+  CHECK(outsideWindow(trace, facts, run).empty());
+  run.wall = 30s;  // imports take as long
+  facts.windowBegin = 21s;
+  facts.windowEnd = 31s;
+  CHECK(outsideWindow(trace, facts, run).empty());
+}
+
+TEST_CASE("the framework of a run is the one that updates the model") {
+  const std::string seen =
+      "1s framework process=1 name=\"torch\" version=\"2.4\"\n"
+      "2s framework process=1 name=\"jax\" version=\"0.4\"\n";
+  CHECK(describeRun(traceOf(seen)).framework == "torch 2.4");
+  CHECK(describeRun(traceOf(seen + "3s optimizer thread=1 duration=5ms optimizer=131073\n"))
+            .framework == "jax 0.4");
+  CHECK(describeRun(traceOf(seen + "3s optimizer thread=1 duration=5ms optimizer=1\n")).framework ==
+        "torch 2.4");
+}
+
+TEST_CASE("samples a second are of a loader that the training consumes") {
+  const std::string loader =
+      "0s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=64\n";
+  const std::string fill =
+      "repeat 20 every 10ms\n1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\nend\n"
+      "1200ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
+  const std::string updates =
+      "repeat 100 every 50ms\n2s optimizer thread=1 duration=5ms optimizer=1\nend\n";
+  const auto samples = [](const std::string& text) {
+    const Trace trace = traceOf(kTrainer + text);
+    return describeSteps(trace, factsOf(trace)).samplesPerSecond;
+  };
+  CHECK_FALSE(samples(loader + fill + updates));
+  const std::string first =
+      "repeat 20 every 10ms\n1005ms optimizer thread=1 duration=1ms optimizer=1\nend\n";
+  const auto cycled = samples(loader + fill + first + updates);
+  REQUIRE(cycled);
+  CHECK(*cycled == Approx(64 * 20).epsilon(0.05));
+}
+
 TEST_CASE("a run says how it ended: by code, by signal, unknown, or not yet") {
   const std::string begun = "manifest started=1s\nmanifest command=\"a\"\n2s host\n";
   SECTION("by code") {
