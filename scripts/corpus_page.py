@@ -15,6 +15,7 @@ STOPPED = {
     "b3222228": "the recorder took 1 to 3 samples a second, and said what they were too few to say",
     "aebf8c4f": "its bounds were missed, whatever the rows that were left",
     "f31a14f9": "its time was over",
+    "48ec81b7": "after severity 1 and eight rows of 3: readings of the source found faults of steps and of samples a second",
     "b9694746": "after severity 2: readings of the source found faults, of which that of ceilings concerns programs that evaluate",
     "c5ef21ea": "its host could be had no longer",
     "ce79e264": "a reading found that an evaluation on the training's own iterator was cut to nothing",
