@@ -77,6 +77,16 @@ const DeviceGauge* gaugeOf(const Trace& trace, const TrainerFacts& t) {
   return found;
 }
 
+// A build of PyTorch for devices whose driver is not asked (AMD's, Intel's): nothing says whether
+// one is busy.
+bool otherDevices(const Trace& trace, ProcessId process) {
+  return std::any_of(trace.frameworks.begin(), trace.frameworks.end(), [&](const auto& row) {
+    const std::string_view version = trace.text(row.data.version);
+    return row.data.process == process && (version.find("+rocm") != std::string_view::npos ||
+                                           version.find("+xpu") != std::string_view::npos);
+  });
+}
+
 }  // namespace
 
 bool DeviceEvidence::bound() const {
@@ -87,7 +97,7 @@ bool DeviceEvidence::bound() const {
 DeviceEvidence deviceEvidence(const Trace& trace, const TrainerFacts& t) {
   const DeviceFacts& facts = t.device;
   DeviceEvidence e;
-  e.seen = facts.seen;
+  e.seen = facts.seen || otherDevices(trace, t.process);
   e.timeline = facts.timeline;
   e.gauge = gaugeOf(trace, t);
   if (!facts.seen || t.window() <= Nanos{}) return e;

@@ -61,6 +61,8 @@ std::string workersRisk(const Evidence& e, int more) {
         "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker gives "
         "all of it; " +
         risk;
+  else if (e.loader->iterable)
+    risk = "workers without a shard of an iterable data set get nothing, or end the run; " + risk;
   if (e.workerBytes > 0)
     risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
             bytesText(more * e.workerBytes) + " RSS";
@@ -209,6 +211,7 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
     p = e.gains.predict(s, minimum, maximum);
   }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
+  if (now > 0 && e.loader->iterable) p = assuming("the data set has a shard for each worker", p);
   return adviceOf(kMoreWorkers,
                   {"loader_arg", "num_workers", std::to_string(now), std::to_string(chosen)}, p,
                   workersRisk(e, chosen - now));

@@ -49,10 +49,14 @@ TEST_CASE("with few updates for each evaluation the model may act: medium at mos
     const Analysis a = analyze(test::traceOf(text));
     const Finding* evaluation = test::find(a, "periodic.evaluation");
     REQUIRE(evaluation);
+    for (const Advice& advice : evaluation->advice)
+      if (advice.id == "rarer_evaluation")
+        CHECK(advice.predicted.basis == (updates > 1 ? Basis::kReplayed : Basis::kAssumed));
     return evaluation->confidence;
   };
   CHECK(confidenceWith(5) == Confidence::kHigh);
   CHECK(confidenceWith(2) == Confidence::kMedium);
+  CHECK(confidenceWith(1) == Confidence::kLow);
 }
 
 TEST_CASE(

@@ -92,6 +92,19 @@ TEST_CASE("the first workers of an iterable data set come with a warning: it may
   CHECK(risk(false).find("get_worker_info") == std::string::npos);
 }
 
+TEST_CASE("more workers of an iterable data set gain what its shards allow, which is not known") {
+  Facts f = factsOf(starving(2, 40, 0, 10));
+  f.trace.loaders[0].data.iterable = true;
+  const Judgement j = f.judge();
+  const Finding* few = find(j, "transform.too_few_workers");
+  REQUIRE(few);
+  const Advice* more = adviceIn(*few, "more_workers");
+  REQUIRE(more);
+  CHECK(more->predicted.basis == Basis::kAssumed);
+  CHECK(more->predicted.assumes == "the data set has a shard for each worker");
+  CHECK(more->risk.find("without a shard") != std::string::npos);
+}
+
 TEST_CASE("transform.too_few_workers needs busy workers and idle cores") {
   const Training t = starving(2, 40, 0, 10);
   const Judgement j = factsOf(t).judge();

@@ -62,6 +62,8 @@ TEST_CASE("an optimizer is left alone where fusing it is little, impossible or d
   CHECK_FALSE(fires(updating(120, "_single_tensor_rprop")));
   CHECK_FALSE(fires(updating(120, "_single_tensor_adam", "2.3.1")));
   CHECK_FALSE(fires(updating(120, "_single_tensor_adam", "")));
+  // On a device that is not seen.
+  CHECK_FALSE(fires(updating(120, "_single_tensor_adam", "2.6.0+rocm6.2.4")));
   Facts f = updating(120, "_single_tensor_adam");
   f.trainer.device.seen = true;
   CHECK_FALSE(fires(f));

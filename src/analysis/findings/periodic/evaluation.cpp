@@ -69,15 +69,20 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
-  if (own.count * kUpdates > static_cast<std::int64_t>(e.trainer.optimizerSteps) &&
-      e.trainer.optimizerSteps > 0)
+  const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
+  if (own.count * kUpdates > updates && updates > 0)
     f.confidence = std::min(f.confidence, Confidence::kMedium);
+  // In most steps it is a part of the step (adversarial examples, pseudo-labels).
+  const bool inSteps = 2 * own.count > updates && updates > 0;
+  if (inSteps) f.confidence = Confidence::kLow;
   if (std::max(epochs, own.count) == 1)
     f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
   Prediction rarer = withLess(share, 0.5, 0.55, 0.45, kAtLeast);
   rarer.low = withLess(of.low, 0.5, 0.55, 0.45, kAtLeast).low;
   rarer.high = withLess(of.high, 0.5, 0.55, 0.45, kAtLeast).high;
+  if (inSteps)
+    rarer = assuming("what runs in eval() mode is no part of a training step", std::move(rarer));
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
@@ -104,6 +109,6 @@ extern const FindingDefinition kEvaluation(
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
   or in forward passes alone, makes the data to train on, as a model that acts does in
   reinforcement learning: with fewer than four updates an interval the confidence is medium at
-  most.)"});
+  most, with fewer than two low.)"});
 
 }  // namespace stallprof
