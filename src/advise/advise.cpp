@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "advise/outside.h"
+#include "analysis/describe/describe.h"
 #include "analysis/findings/definition.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/verdict/registry.h"
@@ -82,18 +83,12 @@ std::optional<std::string> overridesOf(const RunInfo& run) {
   return words;
 }
 
-// No training, but a ceiling of one.
-bool isCeiling(const RunInfo& run) {
-  return std::any_of(run.overrides.begin(), run.overrides.end(), [](const Untrusted& word) {
-    return word.raw().starts_with("--replay") || word.raw().starts_with("--drain");
-  });
-}
-
 // A shell line that tries the change by `stallprof verify`, where `run` can make it from outside;
 // else one that runs the changed program and compares it with this recording. Words are quoted.
 std::string verifyCommandOf(const AdviceContext& c, const std::string& recording) {
   const RunInfo& run = c.analysis.run;
-  if (run.command.empty() || run.imported || isCeiling(run)) return {};
+  if (run.command.empty() || run.imported) return {};
+  if (askedFor(run, "--replay") || askedFor(run, "--drain")) return {};  // a ceiling of it
   std::string command;
   bool masked = false;  // secrets are not recorded: the user knows them
   for (const Untrusted& word : run.command) {

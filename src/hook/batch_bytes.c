@@ -7,6 +7,7 @@ enum { kMaxParts = 64 };
 struct parts {
   PyObject* waiting[kMaxParts]; /* owned */
   int count, seen;
+  int asked; /* no mode of the program's is there: once a batch */
   int64_t bytes;
 };
 
@@ -103,7 +104,8 @@ static int addPart(struct parts* parts, PyObject* part) {
   static PyObject *tensor, *array;
   PyObject* type = (PyObject*)Py_TYPE(part);
   if (type == typeOf(&tensor, "torch", "Tensor")) {
-    if (hasMode()) return 0;
+    if (!parts->asked && hasMode()) return 0;
+    parts->asked = 1;
     parts->bytes +=
         hasBytes(type) ? ask(part, kNbytes, 0) : ask(part, kNumel, 1) * ask(part, kElementSize, 1);
   } else if (type == typeOf(&array, "numpy", "ndarray")) {

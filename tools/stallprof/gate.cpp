@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "classify/frames.h"
 #include "gate/interim.h"
 #include "gate/outputs.h"
 #include "sampler/proc/proc_file.h"
@@ -86,10 +87,8 @@ std::string fileOfTheHead(const std::vector<std::string>& files, const Request& 
                     base = fs::canonical(request.baseDirectory, error).string();
   const auto& command = request.baseCommand.empty() ? request.headCommand : request.baseCommand;
   for (const std::string& file : files)
-    if (isBelow(file, here) && !isBelow(file, base) &&
-        std::find(command.begin(), command.end(), file) == command.end() &&
-        file.find("/site-packages/") == std::string::npos &&
-        file.find("/dist-packages/") == std::string::npos)
+    if (isBelow(file, here) && !isBelow(file, base) && modulePathOf(file).users &&
+        std::find(command.begin(), command.end(), file) == command.end())
       return file;
   return "";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/analysis.h"
@@ -14,6 +15,8 @@ namespace stallprof {
 
 // What befell the run from outside: a control group without memory, clocks, sleep.
 [[nodiscard]] std::vector<std::string> remarksOf(const Trace& trace);
+// Whether `option` of `run`, or one that begins so, changed it from outside.
+[[nodiscard]] bool askedFor(const RunInfo& run, std::string_view option);
 // What no share is of, where that is most of the run and a minute or more: a sentence. Else empty.
 [[nodiscard]] std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer,
                                         const RunInfo& run);

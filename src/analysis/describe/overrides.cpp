@@ -22,11 +22,6 @@ bool changes(const RunInfo& run, std::string_view name) {
                      [&](const RunInfo::Setting& s) { return s.name == name && s.from != s.to; });
 }
 
-bool askedFor(const RunInfo& run, std::string_view option) {
-  return std::any_of(run.overrides.begin(), run.overrides.end(),
-                     [&](const Untrusted& word) { return word.raw().starts_with(option); });
-}
-
 // "num_workers 0 -> 2 at train.py:30"
 std::string settingText(const RunInfo::Setting& s) {
   std::string text = escapeTerminal(s.name, 60) + " " + escapeTerminal(s.from, 60) + " -> " +
@@ -37,6 +32,11 @@ std::string settingText(const RunInfo::Setting& s) {
 }
 
 }  // namespace
+
+bool askedFor(const RunInfo& run, std::string_view option) {
+  return std::any_of(run.overrides.begin(), run.overrides.end(),
+                     [&](const Untrusted& word) { return word.raw().starts_with(option); });
+}
 
 void describeOverrides(const Trace& trace, RunInfo& run) {
   run.overrides = trace.manifest.overrides;

@@ -275,8 +275,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
 
 double gainOf(const Finding& f) {
   const Maybe<Prediction> p = firstPrediction(f);
-  // Those that failed when they were tried are behind all others.
-  if (!p && !f.advice.empty() && failedWhenTried(f.advice[0])) return 0;
+  if (!p && !f.advice.empty() && failedWhenTried(f.advice[0])) return 0;  // behind all others
   return p ? std::max(0.0, 1 - 1 / *p->speedup) : f.shareRatio;
 }
 

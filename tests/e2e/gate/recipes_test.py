@@ -95,6 +95,7 @@ class Recipes(reports.Folder):
         self.assertEqual(job.returncode, 3)
         named = self.job("stallprof gate --ab 1 --base-dir .base -- %s $PWD/src/mine.py" % PYTHON)   # on purpose
         self.assertNotIn("which is the head's", named.stdout.decode())
+        self.assertEqual(named.returncode, 0, named.stdout.decode())
 
     def test_gitlab(self):
         self.repository(0.2)
