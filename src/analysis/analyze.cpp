@@ -181,13 +181,12 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
     out.trainers.push_back(describeTrainer(trace, judged, trainers.size() == 1));
   numberAttempts(trace, trainers, out.trainers);
 
-  const auto longest = std::max_element(
-      trainers.begin(), trainers.end(),
-      [](const Judged& a, const Judged& b) { return a.facts.window() < b.facts.window(); });
-  const bool steps = longest != trainers.end();
+  const bool steps = !trainers.empty();
   Judged unstepped;
   if (!steps) unstepped = withoutSteps(trace, roles, labels, accumulator.rules());
-  Judged& chosen = steps ? *longest : unstepped;
+  std::vector<const TrainerFacts*> stepping;
+  for (const Judged& judged : trainers) stepping.push_back(&judged.facts);
+  Judged& chosen = steps ? trainers[mainTrainer(stepping)] : unstepped;
   const TrainerFacts& facts = chosen.facts;
   const RunFacts& run = chosen.run;
   out.steps = describeSteps(trace, facts);
@@ -238,7 +237,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   if (accumulator.severalParts()) out.coverage.sources.push_back(inParts(facts));
   addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
   for (Judged& judged : trainers)
-    if (&judged != &*longest) answer.others.push_back(std::move(judged.facts));
+    if (&judged != &chosen) answer.others.push_back(std::move(judged.facts));
   answer.trainer = std::move(chosen.facts);
   return answer;
 }

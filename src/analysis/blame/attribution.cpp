@@ -12,6 +12,7 @@
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"
 #include "analysis/blame/unwritten.h"
+#include "analysis/blame/works.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/memory_growth.h"
@@ -197,29 +198,6 @@ std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timelin
   return epochs;
 }
 
-std::map<std::uint32_t, std::uint64_t> batchesOf(const TrainerTimeline& timeline,
-                                                 const Interval& window) {
-  std::map<std::uint32_t, std::uint64_t> batches;
-  for (const EpochSpan& epoch : timeline.epochs)
-    for (const std::uint32_t fetch : epoch.fetches)
-      if (epoch.counted && window.contains(timeline.fetches[fetch]->at)) ++batches[epoch.loader];
-  return batches;
-}
-
-int loaderIndex(const Trace& trace, const TrainerTimeline& timeline) {
-  std::map<std::uint32_t, std::size_t> uses = timeline.before.fetches;
-  for (const EpochSpan& epoch : timeline.epochs)
-    if (epoch.counted) uses[epoch.loader] += epoch.fetches.size();
-  if (uses.empty()) return -1;
-  const auto maximum = std::max_element(uses.begin(), uses.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
-  for (std::size_t i = 0; i < trace.loaders.size(); ++i)
-    if (trace.loaders[i].data.process == timeline.who.process &&
-        trace.loaders[i].data.loader == maximum->first)
-      return static_cast<int>(i);
-  return -1;
-}
-
 std::vector<WorkerFacts> findWorkers(const Trace& trace, const TrainerTimeline& timeline) {
   std::set<std::uint64_t> counted;
   for (const EpochSpan& epoch : timeline.epochs)
@@ -275,21 +253,6 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   facts.syncSite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, false);
   facts.copySite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, true);
   return facts;
-}
-
-std::vector<BatchWork> makeWorks(const StepPlan& plan, const TrainerTimeline& timeline,
-                                 const Producers& producers) {
-  std::vector<BatchWork> works;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const StepSpan& step = plan.steps[i];
-    if (step.fetch < 0) continue;
-    BatchWork work;
-    work.step = timeline.before.steps + static_cast<std::uint32_t>(i);
-    if (producers.work(timeline.epochs[step.epoch],
-                       *timeline.fetches[static_cast<std::size_t>(step.fetch)], work))
-      works.push_back(work);
-  }
-  return works;
 }
 
 // A step is compute as far as the hook saw what else it held. Where it could not, and nothing else
@@ -367,6 +330,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.starved = seen.queued;
   facts.works = makeWorks(plan, timeline, producers);
   facts.batches = batchesOf(timeline, plan.window);
+  facts.zipped = findZipped(trace, timeline, plan.window, producers);
   facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);

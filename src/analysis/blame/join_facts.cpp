@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/blame/attribution.h"
+#include "analysis/blame/works.h"
 #include "base/add_members.h"
 
 namespace stallprof {
@@ -70,7 +71,7 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   addMembers<&F::modelTime, &F::inLongGaps, &F::ownPython, &F::gilKnown, &F::ownLockWaits,
              &F::stepLockWaits, &F::lockBeside, &F::lockProducers, &F::lockOthers, &F::openingFiles,
              &F::readingFiles, &F::trainerTime, &F::drawing, &F::releasing, &F::compilations,
-             &F::lockWaits>(all, part);
+             &F::predicting, &F::predictions, &F::lockWaits>(all, part);
   for (const auto sum : {&F::trainer, &F::ownIdle, &F::lockWanted}) (all.*sum).join(part.*sum);
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);
@@ -191,6 +192,9 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
   append(all.steps, std::move(part.steps));
   append(all.works, std::move(part.works));
   for (const auto& [loader, count] : part.batches) all.batches[loader] += count;
+  joinBy(
+      all.zipped, std::move(part.zipped),
+      [&](const ZippedLoader& z) { return zippedKey(trace, z); }, addZipped);
   all.slowSamples.add(part.slowSamples);
   joinEpochs(all.epochs, std::move(part.epochs));
   append(all.evaluations, std::move(part.evaluations));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <set>
 
 #include "analysis/describe/resources.h"
 #include "analysis/facts/observed.h"
@@ -45,6 +46,30 @@ double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
       sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
   }
   return sum;
+}
+
+// Programs below the processes that make batches: the workers, or the trainer without any.
+double childrensCpu(const Trace& trace, const TrainerFacts& trainer, Nanos begin, Nanos end) {
+  std::set<ProcessId> makers, workers;
+  for (const auto& row : trace.workers) workers.insert(trace.thread(row.data.thread).process);
+  for (const WorkerFacts& worker : trainer.workers) makers.insert(worker.process);
+  if (makers.empty()) makers.insert(trainer.process);
+  const auto below = [&](ProcessId id) {
+    constexpr int kDeepest = 16;
+    for (int i = 0; i < kDeepest && !id.none() && workers.count(id) == 0; ++i) {
+      id = trace.process(id).parent;
+      if (makers.count(id) != 0) return true;
+    }
+    return false;
+  };
+  bool any = false;
+  double sum = 0;
+  for (const ProcessLife& process : trace.processes) {
+    if (makers.count(process.id) != 0 || !below(process.id)) continue;
+    any = true;
+    sum += used(process, &ProcessUsage::cpu, begin, end).value_or(0);
+  }
+  return any ? sum + unseenCpu(trace, begin, end) : 0;
 }
 
 // The quota by the last row until `at`, or the first, in cores; null: none then.
@@ -174,10 +199,13 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
     run.coresRange = std::pair(cores->least, cores->most);
   const double cpus = run.cores * seconds(end - begin) * 1e9;
   const Maybe<double> job = jobCpu(trace, begin, end);
-  if (job && !trainer.steps.empty())
-    run.besideCpuRatio = per(std::max(0.0, *job - static_cast<double>(trainer.processCpu.count()) -
-                                               makingCpu(trainer, begin, end)),
-                             cpus);
+  if (job && !trainer.steps.empty()) {
+    const double children = childrensCpu(trace, trainer, begin, end);
+    const double ours =
+        static_cast<double>(trainer.processCpu.count()) + makingCpu(trainer, begin, end);
+    run.childCpu = children * 1e-9;
+    run.besideCpuRatio = per(std::max(0.0, *job - ours - children), cpus);
+  }
   if (end - begin < kMinForCpu) return;
   run.jobCpuRatio = per(job, cpus);
   if (const auto queued = queuedIn(trace, begin, end)) run.queuedRatio = per(queued, cpus);

@@ -84,6 +84,15 @@ struct BatchWork {
   Nanos excess{};  // what its slow samples took beyond the median; waits for a CPU or storage apart
 };
 
+// A loader that is zipped with the trainer's, in the window: what its batches take to make. One
+// that is made again at the same line, as for each epoch, is the same.
+struct ZippedLoader {
+  int loader = -1;            // index in Trace::loaders, of the first
+  int workers = 0;            // of each of its iterators; 0: the trainer's thread makes its batches
+  int iterators = 1;          // at a time, at most
+  Nanos making{}, extract{};  // with a core to itself until handed over; of it blocked on reading
+};
+
 // A sample that took far longer than the others, at its slowest.
 struct SlowSample {
   std::int64_t index = -1;  // in the data set; -1: no integer
@@ -181,6 +190,7 @@ struct TrainerFacts {
   Nanos processCpu{};                // of the trainer's process in the window, workers not included
   std::vector<BatchWork> works;      // batches of counted steps, by delivery
   std::map<std::uint32_t, std::uint64_t> batches;  // of each loader, counted ones of the window
+  std::vector<ZippedLoader> zipped;
   SlowSampleFacts slowSamples;
   std::vector<Epoch> epochs;  // training epochs, and evaluation ones marked so
   Intervals evaluations;      // by what the program called or announced (isEvaluation)

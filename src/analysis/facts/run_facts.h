@@ -97,6 +97,9 @@ struct RunFacts : CpuUse {
   std::vector<std::pair<std::string, double>> waitWhat;  // top files or mounts the producers were
                                                          // blocked in: name, share of blocked time
   std::string storageType;  // "ext4", "nfs4", ... of most of the blocked reads; may be ""
+  // CPU seconds, in the window, of programs that the makers of batches start (ffmpeg), and of those
+  // that lived too short to be seen: of the batches.
+  double childCpu = 0;
   // CPU of the job that neither the training process nor the making of batches used (a storage
   // server, the workers' senders) / usable cores: those cores are not the pipeline's.
   Maybe<double> besideCpuRatio;

@@ -128,6 +128,7 @@ struct StackFacts {
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent
   // Runs of samples that compile, after warm-up; back to back they are one.
   double compilations = 0;
+  double predicting = 0, predictions = 0;  // seconds in a model's predict(); runs of such samples
   // Threads of the producing processes that want the interpreter's lock.
   SampleSum lockWanted;
   double lockWaits = 0;

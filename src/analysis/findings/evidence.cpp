@@ -207,7 +207,8 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   const bool lacked = lackedCores(t, run);
   const auto steps = static_cast<double>(t.windowSteps());
   const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
-  const Workload work = t.loader >= 0 && !loader ? Workload{} : workloadOf(t, workersOf(loader));
+  const Workload work =
+      t.loader >= 0 && !loader ? Workload{} : workloadOf(t, workersOf(loader), run.childCpu);
   Evidence e{trace, t,
              run,   Gains(work, settingsOf(loader, run, external), perStep, lacked ? external : 0),
              {},    loader};
@@ -229,6 +230,9 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
       perStep > 0 ? (d.batchCpu + d.trainerCpu) / perStep / std::max(0.25, run.cores) : 0;
   e.coresBusy = std::min(1.0, run.jobCpuRatio.value_or(byDemand) + busyByOthers(run) +
                                   run.siblingCpuRatio.value_or(0));
+  e.coresUsed = std::clamp(run.jobCpuRatio.value_or(byDemand) + run.externalCpuRatio.value_or(0) +
+                               run.stealRatio.value_or(0) + run.siblingCpuRatio.value_or(0),
+                           e.coresBusy, 1.0);
   addWorkerBytes(e);
   return e;
 }

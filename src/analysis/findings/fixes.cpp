@@ -70,6 +70,8 @@ std::string workersRisk(const Evidence& e, int more) {
     risk += "; " + bytesText(static_cast<double>(*room)) + " free" +
             (e.run.limitedMemory() ? " of the container's limit" : "");
   if (memoryShort(e) != MemoryShort::kNo) risk += "; the host is short of memory already";
+  if (e.workers() == 0 && e.device.seen)
+    risk += "; a data set whose tensors lie on a device cannot be read in forked workers";
   if (e.workers() == 0)  // not known from this run; the interval spans it
     risk += "; the same Python may take " + numberText(kMinWorkerCpu) + " to " +
             numberText(kMaxWorkerCpu) + " times the CPU in a worker";
@@ -79,6 +81,34 @@ std::string workersRisk(const Evidence& e, int more) {
 // What each of several ranks has of `cores` where all of them ask for more.
 double coresOfRank(const Evidence& e, double cores, double external) {
   return e.ranks > 1 ? coresLeft(cores, external) / e.ranks : cores;
+}
+
+// The cores that are left beside what other programs, siblings and the job outside of its pipeline
+// use: they cost a run little while cores are idle, and give none of theirs up to more workers.
+double coresBeside(const Evidence& e) {
+  const RunFacts& r = e.run;
+  return coresLeft(r.cores, r.externalCpuRatio.value_or(0) + r.stealRatio.value_or(0) +
+                                r.siblingCpuRatio.value_or(0) + r.besideCpuRatio.value_or(0));
+}
+
+// Where a zipped loader holds steps up as long, workers gain what both gain by them; its work then
+// takes more CPU, too. Null: it does not, or this is no better than `alone`.
+Maybe<Advice> workersForBoth(const Evidence& e, PipelineSettings s, int limit,
+                             const Prediction& alone) {
+  const int now = e.workers();
+  if (now < 1 || e.gains.workload().zipped <= 0 || !e.gains.fits()) return {};
+  s.zippedScale = 0;
+  s.workers = e.gains.bestWorkers(s, now, limit);
+  if (s.workers <= now) return {};
+  s.zippedScale = static_cast<double>(now) / s.workers;
+  const double gain = e.gains.speedup(s);
+  s.cores = std::max(0.25, s.cores - e.beside * e.run.cores * std::max(0.0, gain - 1));
+  Prediction both = assuming("the loader that is zipped with it gets more workers in proportion",
+                             e.gains.predictAssumed(s, s, s));
+  if (both.speedup.value_or(1) < kWorthIt * alone.speedup.value_or(1)) return {};
+  return adviceOf(
+      kMoreWorkers, {"loader_arg", "num_workers", std::to_string(now), std::to_string(s.workers)},
+      both, "the same for the loader that is zipped with it; " + workersRisk(e, s.workers - now));
 }
 
 // Where its cores are hardware threads, two of them do no more than this.
@@ -191,11 +221,15 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
   s.cores = std::min(s.cores, coresOfRank(e, e.run.cores, e.external));
   const int chosen = e.gains.fits() ? e.gains.bestWorkers(s, now + (now == 0), limit)
                                     : std::min(limit, std::max(1, 2 * now));
-  if (chosen <= now) return std::nullopt;
+  if (chosen <= now) return workersForBoth(e, s, limit, {});
   s.workers = chosen;
   Prediction p = e.gains.predict(s);
-  if (now > 0 && e.run.coresAsOne)  // some of the cores are one
-    p = e.gains.predict(s, withinCores(s, e), s);
+  if (now > 0) {
+    PipelineSettings minimum = withinCores(s, e);  // some of the cores are one
+    minimum.cores = std::min(minimum.cores, coresBeside(e));
+    if (minimum.cores < s.cores) p = e.gains.predict(s, minimum, s);
+  }
+  if (auto both = workersForBoth(e, s, limit, p)) return both;
   if (now == 0) {
     PipelineSettings minimum = firstWorkersWith(e, kMaxWorkerCpu, 1, kMaxHandoff, kSwitchInterval,
                                                 e.drawing.high),
@@ -207,7 +241,7 @@ Maybe<Advice> moreWorkers(const Evidence& e) {
     }
     minimum.workers = maximum.workers = chosen;
     maximum.cores = s.cores;
-    minimum.cores = withinCores(s, e).cores;
+    minimum.cores = std::min(withinCores(s, e).cores, coresBeside(e));
     p = e.gains.predict(s, minimum, maximum);
   }
   if (p.speedup && *p.speedup < kNoGain) return std::nullopt;
@@ -317,7 +351,9 @@ Advice moreCores(const Evidence& e) {
   // More cores serve more workers: the fix is both.
   if (s.workers > 0)
     s.workers = e.gains.bestWorkers(
-        s, s.workers, std::max(s.workers, static_cast<int>(std::min<double>(then, kMaxWorkers))));
+        s, s.workers,
+        std::max(s.workers, std::min(static_cast<int>(std::min<double>(then, kMaxWorkers)),
+                                     memoryWorkerLimit(e))));
   const std::string workers =
       s.workers > e.workers() ? ", with num_workers " + std::to_string(s.workers) : "";
   if (quota)

@@ -38,7 +38,7 @@ double headOfLineEfficiency(const Gains& gains) {
   starving.steps = {StepDemand{}};
   starving.ofSteps = {};
   starving.stepsPerEpoch = 0;
-  starving.apart = starving.apartPeriodic = 0;
+  starving.apart = starving.apartPeriodic = starving.zipped = 0;
   s.cores = 1e6;  // the discipline alone, no contention
   const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);
   const double time = simulate(starving, s, draw);
@@ -78,6 +78,10 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
         numberOf(gains.base().cores, "usable core") +
             (gains.base().cores < kWholeOfCores * run.cores ? ", the rest is in use" : ""));
   }
+  if (const Workload& w = gains.workload(); w.zipped > 0)
+    add(all, gains, w.zippedReads ? "extract" : "transform", w.zipped,
+        countOf(w.zippedWorkers, "worker") +
+            " of another loader, whose batches the step takes, too");
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&
       *run.peakReadBytesPerSecond > 0)

@@ -282,6 +282,7 @@ double slope(const std::vector<double>& marks, std::size_t from) {
 double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
   if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
   const double apart = w.apart + w.apartPeriodic * s.periodicScale;
+  const double zipped = w.zipped * s.zippedScale;
   Pipeline pipeline(w, s, draw);
   const auto n = draw.size();
   if (w.stepsPerEpoch > 0 && w.stepsPerEpoch < static_cast<double>(n)) {
@@ -289,15 +290,16 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
     const auto length = static_cast<std::size_t>(std::max(1.0, std::round(w.stepsPerEpoch)));
     for (std::size_t first = 0; first + length <= n || first == 0; first += length)
       pipeline.playEpoch(first, length);
-    return apart + pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
+    const double all = pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
+    return apart + std::max(all, zipped);
   }
   pipeline.playEpoch(0, n);
   // Past the first fill of the queue, and at least a quarter in, the pace is steady.
   const auto fill = static_cast<std::size_t>(2 * std::max(1, s.workers) * std::max(1, s.prefetch));
   const double steady = slope(pipeline.marks(), std::max(n / 4, std::min(fill, n / 2)));
-  if (w.stepsPerEpoch <= 0) return apart + steady;
+  if (w.stepsPerEpoch <= 0) return apart + std::max(steady, zipped);
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
-  return apart + steady + std::max(0.0, begin) / w.stepsPerEpoch;
+  return apart + std::max(steady + std::max(0.0, begin) / w.stepsPerEpoch, zipped);
 }
 
 Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {

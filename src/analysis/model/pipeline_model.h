@@ -57,10 +57,17 @@ struct Workload {
   // `own` is without the part of the fetch that its work hid.
   bool inProcess = false;
   double device = 0;  // a device's work a step, mean; 0: not known. No step gets shorter than that
+  // Of the loaders that are zipped with this one the slowest, in seconds a step: no setting of this
+  // one makes it faster. 0: none has workers.
+  double zipped = 0;
+  int zippedWorkers = 0;
+  bool zippedReads = false;  // its workers are blocked on reading most of that time
 };
 
 enum class Workers { kNone, kPersistent, kStartedEachEpoch };
-[[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, Workers workers);
+// `childCpu`: RunFacts.
+[[nodiscard]] Workload workloadOf(const TrainerFacts& trainer, Workers workers,
+                                  double childCpu = 0);
 
 // Means over the window, for ceilings and evidence.
 struct Demand {
@@ -83,6 +90,7 @@ struct PipelineSettings {
   double ioScale = 1, cpuScale = 1, loadScale = 1, periodicScale = 1;
   double ownScale = 1, copyScale = 1;  // of the trainer's step
   double deviceScale = 1;              // of its device's work
+  double zippedScale = 1;              // of what zipped loaders need for a step
   bool evenSamples = false;            // slow samples take what the median does
   bool singleThreaded = false;         // a worker's pools switched off: the same work on one thread
   double startup = -1;                 // seconds an epoch; below 0: the workload's own
@@ -106,8 +114,8 @@ using Draw = std::vector<std::uint32_t>;
 // with room, delivery on arrival. CPU parts share `cores` as a processor does (everything runnable
 // slows alike when more is runnable than there are cores). Where workers are started with each
 // epoch, its first batches and its first step are played as slowly as such were seen; all others
-// are of the rest. No workers: fetch and compute take turns. Pure: same arguments, same answer. 0
-// when there is nothing to play.
+// are of the rest. No workers: fetch and compute take turns. No step is shorter than zipped loaders
+// need for it. Pure: same arguments, same answer. 0 when there is nothing to play.
 [[nodiscard]] double simulate(const Workload& workload, const PipelineSettings& settings,
                               const Draw& draw);
 

@@ -23,6 +23,15 @@ BatchDemand demandOf(const BatchWork& work) {
   return d;
 }
 
+// A program that a batch waits for works meanwhile, on as many cores as it takes.
+void addChildren(double seconds, BatchDemand& d) {
+  const double meanwhile = std::min(d.blocked, seconds), all = d.coreSeconds() + seconds;
+  if (meanwhile <= 0) return;
+  d.blocked -= meanwhile;
+  d.cpu += meanwhile;
+  d.pool = all / d.cpu;
+}
+
 // An epoch's indices go to its workers in turn, from the first on.
 bool madeFirst(const BatchWork& work) { return work.worker >= 0 && work.batch == work.worker; }
 
@@ -142,6 +151,31 @@ double deviceWork(const TrainerFacts& t) {
          static_cast<double>(t.windowSteps());
 }
 
+double aStep(const TrainerFacts& t, Nanos time) {
+  return t.windowSteps() == 0 ? 0 : positive(time) / static_cast<double>(t.windowSteps());
+}
+
+// Seconds a step in which the trainer makes batches of zipped loaders that have no workers. What a
+// device's work hid of that is compute already, unless that is taken out of all steps.
+double madeInStep(const TrainerFacts& t, bool hiddenIsOut) {
+  Nanos made = hiddenIsOut ? Nanos{} : -t.split.hidden;
+  for (const ZippedLoader& loader : t.zipped)
+    if (loader.workers == 0) made += loader.making;
+  return aStep(t, made);
+}
+
+void addZipped(const TrainerFacts& t, Workload& w) {
+  for (const ZippedLoader& loader : t.zipped) {
+    if (loader.workers == 0) continue;
+    const int workers = loader.workers * loader.iterators;
+    const double pace = aStep(t, loader.making) / workers;
+    if (pace <= w.zipped) continue;
+    w.zipped = pace;
+    w.zippedWorkers = workers;
+    w.zippedReads = 2 * loader.extract > loader.making;
+  }
+}
+
 // Of a member, or of what a member function says.
 template <class Row, class Of>
 double meanOf(const std::vector<Row>& rows, Of of) {
@@ -152,31 +186,37 @@ double meanOf(const std::vector<Row>& rows, Of of) {
 
 }  // namespace
 
-Workload workloadOf(const TrainerFacts& t, Workers workers) {
+Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
   Workload w;
   w.device = deviceWork(t);
   w.inProcess = workers == Workers::kNone;
   const bool started = workers == Workers::kStartedEachEpoch;
   double mine = 0, fetchCpu = 0, bytes = 0, sized = 0;
   const Nanos usual = usualLoad(t);
+  addZipped(t, w);
+  const double inStep = madeInStep(t, w.inProcess);
   Nanos between = betweenJoined(t.joined, usual);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos here = betweenEpochs(t.steps[i], usual);
     between += here;
     if (!t.joined.drawn(t.steps[i].number)) continue;
     w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
+    w.steps.back().own += inStep;
     w.steps.back().first = started && t.steps[i].batch == 0;
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.
     mine += w.steps.back().beside() + w.steps.back().periodic;
   }
-  std::size_t batches = t.joined.works;
+  const auto inWindow = [&](const BatchWork& work) {
+    return work.end > t.windowBegin && work.begin < t.windowEnd;
+  };
+  const auto batches = t.joined.works + static_cast<std::size_t>(std::count_if(
+                                            t.works.begin(), t.works.end(), inWindow));
   for (const BatchWork& work : t.works) {
-    if (work.end <= t.windowBegin || work.begin >= t.windowEnd) continue;
-    ++batches;
-    if (!t.joined.drawn(work.step)) continue;
+    if (!inWindow(work) || !t.joined.drawn(work.step)) continue;
     w.batches.push_back(demandOf(work));
     w.batches.back().first = started && madeFirst(work);
     fetchCpu += w.batches.back().coreSeconds();
+    addChildren(childCpu / static_cast<double>(batches), w.batches.back());
     if (work.bytes >= 0) {
       bytes += static_cast<double>(work.bytes);
       sized += 1;

@@ -37,6 +37,18 @@ void boundByDevice(const Evidence& e, const FindingDefinition& definition, Findi
   }
 }
 
+// Beside a device that is busy nothing but its own work matters (DeviceEvidence::bound): data that
+// are counted by their share alone, as no change is predicted, may all be made meanwhile.
+bool hiddenByDevice(const Evidence& e, const FindingDefinition& definition, const Finding& f) {
+  if (!e.device.bound() || (!e.device.timeline && busyOutside(e) <= 0)) return false;
+  if (f.phase != Phase::kExtract && f.phase != Phase::kTransform && f.phase != Phase::kLoad)
+    return false;
+  return std::none_of(f.advice.begin(), f.advice.end(), [&](const Advice& a) {
+    const AdviceDefinition* offered = definition.offered(a.id);
+    return a.predicted.speedup || (offered && offered->changesDevice);
+  });
+}
+
 // The low end of an assumption is no quantile of anything.
 void dropAssumedIntervals(std::vector<Finding>& findings) {
   for (Finding& f : findings)
@@ -62,6 +74,7 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   for (const FindingDefinition* definition : allFindings()) {
     Maybe<Finding> found = definition->healthy || unclear ? std::nullopt : definition->find(e);
     if (!found) continue;
+    if (hiddenByDevice(e, *definition, *found)) continue;
     nameFunction(e, *found);
     boundByDevice(e, *definition, *found);
     found->confidence = std::min(found->confidence, highest);

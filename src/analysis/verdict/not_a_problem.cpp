@@ -144,7 +144,8 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   };
   missing(!e.run.externalCpuRatio, "other programs' CPU");
   missing(!e.run.cacheHitRatio, "page-cache hits");
-  missing(!e.run.opensPerSecond, "file opens (counting them needs root, or CAP_PERFMON)");
+  missing(!e.run.opensPerSecond,
+          "file opens (--counters counts them, as root or with CAP_PERFMON)");
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
   if (e.computeCeilingHoldsData())
     lines.emplace_back("the compute ceiling (the loop makes data in its steps)");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+
 #include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
@@ -56,6 +58,29 @@ TEST_CASE("of several trainers each has its entry, and the one of the longest wi
   CHECK(analysis.trainers[2].steps.count == 1);
   CHECK(analysis.steps.count == 90);
   CHECK(analysis.steps.window == analysis.trainers[1].steps.window);
+}
+
+TEST_CASE(
+    "of ranks side by side the one that waits for data is on top, as the others wait for it") {
+  const auto waiting = [](const std::string& second) {
+    std::string text = kTrainer;
+    for (const std::string id : {"2", "3"})
+      text += "0 process process=" + id + " pid=" + id + "00\n0 thread thread=" + id +
+              " process=" + id + " tid=" + id + "00\n";
+    text += "repeat 60 every 100ms\n";
+    for (const std::string id : {"1", "2", "3"})
+      text += "1000ms fetch thread=" + id +
+              " loader=1 epoch=1 duration=" + (id == "2" ? second : "1ms") +
+              " batch=0+1*i\n1090ms optimizer thread=" + id + " duration=5ms optimizer=1\n";
+    text += "end\n";
+    for (const std::string id : {"1", "2", "3"})
+      text += "7000ms fetch thread=" + id + " loader=1 epoch=1 end=1\n";
+    const Analysis analysis = analyze(traceOf(text));
+    REQUIRE(analysis.breakdown.ratio);
+    return analysis.breakdown.ratio->dataWait;
+  };
+  CHECK(std::abs(waiting("40ms") - 0.4) < 0.01);
+  CHECK(waiting("3ms") < 0.02);
 }
 
 TEST_CASE("row 21: a trainer of the same rank after another has gone is a further attempt") {

@@ -49,6 +49,67 @@ TEST_CASE("with workers: waiting, then the trainer's own CPU in next() as load, 
   CHECK(facts.workers[0].process == ProcessId{2});
 }
 
+TEST_CASE("what loaders take that are zipped with the trainer's is known of the window") {
+  const Trace trace = traceOf(
+      kTrainer + kWorker +
+      "0 loader process=1 loader=1 workers=0\n"
+      "0 loader process=1 loader=2 workers=1\n"
+      "0 loader process=1 loader=3 workers=0\n"
+      "990ms iterator thread=1 loader=2 epoch=2 key=7 duration=5ms\n"
+      "repeat 20 every 100ms\n"
+      "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms cpu=20ms batch=0+1*i\n"
+      "1020ms fetch thread=1 loader=2 epoch=2 duration=1ms batch=0+1*i worker=0 ready=1\n"
+      "1021ms fetch thread=1 loader=3 epoch=3 duration=5ms cpu=5ms batch=0+1*i\n"
+      "995ms task thread=2 key=7 batch=0+1*i fetch_begin=0 fetch_end=30ms put_end=32ms cpu=30ms\n"
+      "1090ms optimizer thread=1 duration=5ms optimizer=1\n"
+      "end\n"
+      "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n");
+  const TrainerFacts facts = factsOf(trace);
+  REQUIRE(facts.steps.size() == 20);
+  CHECK(facts.loader == 0);
+  REQUIRE(facts.zipped.size() == 2);
+  CHECK(facts.zipped[0].loader == 1);
+  CHECK(facts.zipped[0].workers == 1);
+  CHECK(facts.zipped[0].making == 14 * 32ms);
+  CHECK(facts.zipped[1].loader == 2);
+  CHECK(facts.zipped[1].workers == 0);
+  CHECK(facts.zipped[1].making == 14 * 5ms);
+  CHECK(factsOf(kTwentyFetches).zipped.empty());
+}
+
+TEST_CASE(
+    "a zipped loader that is made again for each epoch is one, and its iterators are counted") {
+  const auto zippedOf = [](const std::string& second) {
+    return factsOf(
+               traceOf(kTrainer + kWorker +
+                       "0 loader process=1 loader=1 workers=0\n"
+                       "0 loader process=1 loader=2 workers=1 file=\"t.py\" line=9\n"
+                       "1s loader process=1 loader=4 workers=1 file=\"t.py\" line=9\n"
+                       "990ms iterator thread=1 loader=2 epoch=2 key=7 duration=5ms\n"
+                       "990ms iterator thread=1 loader=4 epoch=4 key=8 duration=5ms\n"
+                       "repeat 20 every 100ms\n"
+                       "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+1*i\n"
+                       "1090ms optimizer thread=1 duration=5ms optimizer=1\n"
+                       "end\n"
+                       "repeat 10 every 100ms\n"
+                       "1020ms fetch thread=1 loader=2 epoch=2 duration=1ms batch=0+1*i worker=0\n"
+                       "995ms task thread=2 key=7 batch=0+1*i fetch_end=30ms put_end=32ms\n" +
+                       second +
+                       " fetch thread=1 loader=4 epoch=4 duration=1ms batch=0+1*i worker=0\n"
+                       "1030ms task thread=2 key=8 batch=0+1*i fetch_end=30ms put_end=32ms\n"
+                       "end\n"
+                       "3000ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n"))
+        .zipped;
+  };
+  const auto after = zippedOf("2020ms");
+  REQUIRE(after.size() == 1);
+  CHECK(after[0].iterators == 1);
+  CHECK(after[0].making == 14 * 32ms);
+  const auto beside = zippedOf("1025ms");
+  REQUIRE(beside.size() == 1);
+  CHECK(beside[0].iterators == 2);
+}
+
 TEST_CASE("without workers next() is all wait, blamed on itself") {
   const TrainerFacts facts = factsOf(kTwentyFetches);
   CHECK(facts.split.wait == 14 * 20ms);

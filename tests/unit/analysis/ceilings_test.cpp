@@ -73,6 +73,63 @@ TEST_CASE("a bound that the run has beaten is no ceiling, and the report says wh
   CHECK(said);
 }
 
+TEST_CASE("the workers of a zipped loader are a ceiling, and bound what the others gain") {
+  Facts f = factsOf(twoWorkers());
+  const auto steps = static_cast<double>(f.trainer.windowSteps());
+  f.trainer.zipped = {{.loader = 1, .workers = 3, .making = ms(54 * steps)}};
+  const Judgement j = f.judge();
+  const auto zipped = std::find_if(j.ceilings.begin(), j.ceilings.end(), [](const Ceiling& c) {
+    return c.limitedBy == "3 workers of another loader, whose batches the step takes, too";
+  });
+  REQUIRE(zipped != j.ceilings.end());
+  CHECK(zipped->stage == "transform");
+  CHECK(about(zipped->stepsPerSecond, 1000.0 / 18));
+  // Alone, more workers make 20 ms a step 12.5 on four cores; beside the other loader 18.
+  const auto gain = [](const Judgement& judged) {
+    double best = 1;
+    for (const Finding& found : judged.findings)
+      for (const Advice& advice : found.advice)
+        if (advice.predicted.speedup && advice.predicted.basis == Basis::kReplayed)
+          best = std::max(best, *advice.predicted.speedup);
+    return best;
+  };
+  CHECK(gain(factsOf(twoWorkers()).judge()) > 1.4);
+  CHECK(gain(j) < 20.0 / 18 * 1.02);
+}
+
+TEST_CASE("of two loaders that hold a step up alike both get more workers") {
+  Facts f = factsOf(twoWorkers());
+  f.trainer.zipped = {
+      {.loader = 1, .workers = 2, .making = ms(40 * static_cast<double>(f.trainer.windowSteps()))}};
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "transform.too_few_workers");
+  REQUIRE(found);
+  const Advice* more = adviceIn(*found, "more_workers");
+  REQUIRE(more);
+  CHECK(more->predicted.basis == Basis::kAssumed);
+  CHECK(*more->predicted.speedup > 1.4);
+  CHECK(more->risk.starts_with("the same for the loader that is zipped with it"));
+}
+
+TEST_CASE("loaders that are made again for each epoch are one, and iterators at a time several") {
+  TrainerFacts t = factsOf(twoWorkers()).trainer;
+  const Nanos all = ms(40 * static_cast<double>(t.windowSteps()));
+  t.zipped = {{.loader = 1, .workers = 2, .making = all}};
+  CHECK(about(workloadOf(t, Workers::kPersistent).zipped, 0.020));
+  t.zipped[0].iterators = 2;
+  CHECK(about(workloadOf(t, Workers::kPersistent).zipped, 0.010));
+}
+
+TEST_CASE("a zipped loader without workers adds its batches to the step") {
+  Facts f = factsOf(Training{.workers = 0, .compute = 10, .waitTransform = 30, .batchCpu = 20});
+  CHECK_FALSE(workloadOf(f.trainer, Workers::kNone).steps[0].own > 0.0101);
+  f.trainer.zipped = {
+      {.loader = 1, .making = ms(10 * static_cast<double>(f.trainer.windowSteps()))}};
+  const Workload w = workloadOf(f.trainer, Workers::kNone);
+  CHECK(about(w.steps[0].own, 0.020));
+  CHECK(w.zipped == 0);
+}
+
 TEST_CASE("CPU demand, not wall time, makes the ceilings: queued time is left out") {
   Facts f = factsOf(twoWorkers());
   for (BatchWork& w : f.trainer.works) {

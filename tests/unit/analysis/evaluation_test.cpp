@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/unit/analysis/found.h"
+#include "tests/unit/analysis/sample_text.h"
 
 using namespace stallprof;
 
@@ -85,6 +86,34 @@ TEST_CASE(
   for (const EvidenceItem& item : saves->evidence)
     counted = counted || item.text.find("300 ms each") != std::string::npos;
   CHECK(counted);  // two calls are one save
+}
+
+TEST_CASE("what a Keras model predicts in most steps may be what it is trained on: low") {
+  // 400 updates; `each` of them in a row, then as many times 50 ms of predict().
+  const auto confidenceWith = [](int each) {
+    const auto method = [](int stack, const std::string& name) {
+      return "0 stack stack=" + std::to_string(stack) +
+             " file=\"/u/site-packages/keras/src/backend/tensorflow/trainer.py\" "
+             "function=\"TensorFlowTrainer." +
+             name + "\" line=9\n";
+    };
+    std::string text = test::kTrainer + method(1, "train_on_batch") + method(2, "predict");
+    for (int at = 1000, updates = 0; updates < 400; updates += each, at += 100 * each) {
+      text += test::sample(at, 5 * each, 1) + test::sample(at + 50 * each, 5 * each, 2);
+      for (int i = 0; i < each; ++i)
+        text +=
+            std::to_string(at + 50 * i + 40) + "ms optimizer thread=1 duration=5ms optimizer=1\n";
+    }
+    const Analysis a = analyze(test::traceOf(text));
+    const Finding* evaluation = test::find(a, "periodic.evaluation");
+    REQUIRE(evaluation);
+    for (const Advice& advice : evaluation->advice)
+      if (advice.id == "rarer_evaluation")
+        CHECK(advice.predicted.basis == (each > 2 ? Basis::kReplayed : Basis::kAssumed));
+    return evaluation->confidence;
+  };
+  CHECK(confidenceWith(1) == Confidence::kLow);
+  CHECK(confidenceWith(40) == Confidence::kHigh);
 }
 
 TEST_CASE("what a program announces as periodic is what its name says, and without one unknown") {

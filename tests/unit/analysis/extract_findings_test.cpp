@@ -120,6 +120,22 @@ TEST_CASE("waiting for storage with idle cores is answered by more requests at o
   CHECK(adviceIn(*f, "more_workers")->change.to == "8");  // 40 ms of which 36 blocked, 5 ms steps
 }
 
+TEST_CASE(
+    "more requests at once may gain nothing of a disk that is busy all the time at its best") {
+  Facts f = reading(16e3);
+  const auto low = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "extract.random_access");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "more_workers"));
+    return *adviceIn(*found, "more_workers")->predicted.low;
+  };
+  f.run.diskBusyRatio = 0.5;
+  CHECK(low() > 1.5);
+  f.run.diskBusyRatio = 0.99;
+  CHECK(low() <= 1);
+}
+
 namespace {
 
 // The trainer makes its batches itself, and is blocked in sockets: so many samples of it.

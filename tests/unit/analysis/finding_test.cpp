@@ -43,6 +43,19 @@ TEST_CASE("periodic.checkpoint fires above 5 % of saving, at the user's line") {
   CHECK_FALSE(fires(saving(4), "periodic.checkpoint"));
 }
 
+TEST_CASE("saves that samples find in steps gain by being rarer, as those that are timed do") {
+  Facts f = factsOf(Training{});
+  StackFacts& s = f.trainer.stacks;
+  for (int i = 0; i < 400; ++i) s.trainer.add(&s + i);
+  s.trainerTime = 4;
+  s.overheads[static_cast<std::size_t>(OverheadKind::kCheckpoint)] = s.trainerTime / 3;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "periodic.checkpoint");
+  REQUIRE(found);
+  REQUIRE(adviceIn(*found, "rarer_checkpoints"));
+  CHECK(std::abs(*adviceIn(*found, "rarer_checkpoints")->predicted.speedup - 1.2) < 0.03);
+}
+
 TEST_CASE("periodic time without saves is not a checkpoint") {
   Training t;
   t.periodic = 3;

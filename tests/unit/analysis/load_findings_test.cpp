@@ -61,6 +61,14 @@ TEST_CASE(
   CHECK(std::abs(*found->advice[0].predicted.speedup - 1.25) < 0.01);
 }
 
+TEST_CASE("fewer bytes gain no more than all of the hand-over, however short it is") {
+  const Judgement j = factsOf(Training{.compute = 1, .load = 0.1, .batchCpu = 1}).judge();
+  const Finding* found = find(j, "load.ipc");
+  REQUIRE(found);
+  REQUIRE(adviceIn(*found, "uint8_batches"));
+  CHECK(*adviceIn(*found, "uint8_batches")->predicted.high < 1.11);
+}
+
 TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects take away") {
   Training t;
   t.load = 0.45;  // a batch of one tensor, ms

@@ -94,6 +94,36 @@ TEST_CASE("with steady batches the step is the larger of compute and S/W") {
   }
 }
 
+TEST_CASE("what a program works for a batch that waits for it takes cores") {
+  TrainerFacts t;
+  t.windowEnd = fromSeconds(10);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    BatchWork work;
+    work.step = i;
+    work.begin = fromSeconds(0.1 * i);
+    work.end = work.begin + fromSeconds(0.4);
+    work.threadCpu = work.cpu = fromSeconds(0.04);
+    work.blocked = fromSeconds(0.36);
+    t.works.push_back(work);
+    t.steps.emplace_back();
+  }
+  const BatchDemand without = workloadOf(t, Workers::kPersistent).batches.at(0),
+                    with = workloadOf(t, Workers::kPersistent, 70).batches.at(0);
+  CHECK(nearly(without.coreSeconds(), 0.04, 1e-9));
+  CHECK(nearly(with.coreSeconds(), 0.74, 1e-9));  // 0.7 s a batch
+  CHECK(nearly(with.alone(), without.alone(), 1e-9));
+  CHECK(with.blocked < 1e-9);
+}
+
+TEST_CASE("no step is shorter than a loader needs that is zipped with this one") {
+  Workload w = steady(0.040, 0, 0.010, 0);
+  w.zipped = 0.015;
+  CHECK(nearly(play(w, settings(2, 1e6)), 0.020, 0.01));
+  CHECK(nearly(play(w, settings(4, 1e6)), 0.015, 0.01));
+  w.stepsPerEpoch = 20;
+  CHECK(nearly(play(w, settings(8, 1e6)), 0.015, 0.01));
+}
+
 TEST_CASE("CPU work beyond the cores shares them: the measured E1 rows within 5 %") {
   // Measured: prep of 40 ms CPU, a sleeping step of 10 ms, on 2 cores.
   const double measured[] = {0.0403, 0.0203, 0.0202, 0.0201};

@@ -223,6 +223,25 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
   CHECK(!measureRun(trace, facts, findRoles(trace)).besideCpuRatio);
 }
 
+TEST_CASE("programs that a worker starts are of its batches, not beside the pipeline") {
+  const auto runWith = [](const std::string& parent) {
+    const Trace trace = traceOf(kTrainer + kWorker + "0 process process=3 parent=" + parent +
+                                " pid=103 comm=\"ffmpeg\"\nmanifest cores_usable=2\n"
+                                "0 worker thread=2 key=7 worker=0 workers=1\n"
+                                "0 usage process=1 cpu=0\n20s usage process=1 cpu=10s\n"
+                                "0 usage process=2 cpu=0\n20s usage process=2 cpu=8s\n"
+                                "0 usage process=3 cpu=0\n20s usage process=3 cpu=8s\n");
+    TrainerFacts facts = trainerWith(true);
+    facts.processCpu = 5s;
+    facts.steps.emplace_back();
+    return measureRun(trace, facts, findRoles(trace));
+  };
+  const RunFacts ofWorker = runWith("2"), ofTrainer = runWith("1");
+  CHECK(std::abs(ofWorker.childCpu - 4) < 1e-6);  // of the 10 s of the window
+  CHECK(ofTrainer.childCpu == 0);
+  CHECK(equals(ofTrainer.besideCpuRatio, *ofWorker.besideCpuRatio + 4.0 / 20));
+}
+
 TEST_CASE("what a page fault costs is known from the seconds that are full of them") {
   const auto cost = [](const std::string& text) {
     return runOf(traceOf(kTrainer + text), false).faultSeconds;

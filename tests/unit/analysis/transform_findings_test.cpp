@@ -216,6 +216,48 @@ TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or a
   CHECK(cure("host.cpu_throttled", "raise_cpu_limit") == "cpu limit 2 4");
 }
 
+TEST_CASE("cores that others use are idle for no more workers, though nobody waits for them yet") {
+  Training t = starving(6, 600, 0, 30);
+  t.cores = 16;
+  Facts f = factsOf(t);
+  f.run.jobCpuRatio = 0.39;
+  const auto more = [&] {
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.too_few_workers");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "more_workers"));
+    bool said = false;
+    for (const EvidenceItem& item : found->evidence)
+      said = said || (item.text.starts_with("CPU in use") && item.value &&
+                      std::abs(*item.value - (f.run.jobCpuRatio.value_or(0) +
+                                              f.run.externalCpuRatio.value_or(0))) < 1e-6);
+    CHECK(said);
+    return adviceIn(*found, "more_workers")->predicted;
+  };
+  CHECK(*more().low > 2);
+  f.run.externalCpuRatio = 0.56;  // nine of the sixteen
+  f.run.queuedRatio = 0.01;
+  CHECK(*more().low < 1.3);
+}
+
+TEST_CASE("with more cores no more workers are asked for than the memory holds") {
+  Training t = starving(2, 40, 0, 10);
+  t.cores = 2;
+  t.trainerCpu = 0.1;
+  Facts f = factsOf(t);
+  f.run.memoryTotal = 16'000'000'000;
+  const auto risk = [&](std::int64_t available) {
+    f.run.memoryAvailable = available;
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "transform.cpu_saturated");
+    REQUIRE(found);
+    REQUIRE(adviceIn(*found, "more_cores"));
+    return adviceIn(*found, "more_cores")->risk;
+  };
+  CHECK(risk(8'000'000'000).find("num_workers") != std::string::npos);
+  CHECK(risk(100'000'000).find("num_workers") == std::string::npos);  // 100 MB each
+}
+
 TEST_CASE("batches that a library's own threads make on all cores are given to no worker") {
   Training t = serial(68, 22);
   t.cores = 2;

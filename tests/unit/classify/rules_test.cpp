@@ -173,6 +173,8 @@ TEST_CASE(
   CHECK(training({fit, quick}) == Answer{"compute", "keras.train"});
   CHECK(training({fit, kSite + "keras/src/backend/tensorflow/trainer.py TensorFlowTrainer.evaluate",
                   quick}) == Answer{"periodic", "keras.evaluate"});
+  CHECK(training({kSite + "keras/src/backend/tensorflow/trainer.py TensorFlowTrainer.predict",
+                  quick}) == Answer{"periodic", "keras.predict"});
   CHECK(training(
             {fit, kSite + "keras/src/callbacks/progbar_logger.py ProgbarLogger.on_train_batch_end"},
             Wait::kFileWrite) == Answer{"periodic", "keras.logging"});

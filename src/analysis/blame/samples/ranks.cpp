@@ -207,6 +207,23 @@ RankBalance balanceRanks(const Trace& trace, const std::vector<const TrainerFact
   return balance;
 }
 
+std::size_t mainTrainer(const std::vector<const TrainerFacts*>& trainers) {
+  constexpr double kClearly = 0.05;
+  const auto wait = [&](const TrainerFacts* t) {
+    return t->window() > Nanos{} ? seconds(t->split.wait) / seconds(t->window()) : 0;
+  };
+  const auto longest =
+      std::max_element(trainers.begin(), trainers.end(),
+                       [](const auto* a, const auto* b) { return a->window() < b->window(); });
+  const std::vector<const TrainerFacts*> beside = besideLongest(trainers);
+  const auto* waits = *std::max_element(beside.begin(), beside.end(),
+                                        [&](auto* a, auto* b) { return wait(a) < wait(b); });
+  const auto found = wait(waits) > wait(*longest) + kClearly
+                         ? std::find(trainers.begin(), trainers.end(), waits)
+                         : longest;
+  return static_cast<std::size_t>(found - trainers.begin());
+}
+
 void addBlockedWaits(const Trace& trace, const std::vector<TrainerFacts*>& all) {
   constexpr double kFewSamples = 30;  // fewer split nothing (refine)
   const std::vector<TrainerFacts*> trainers = besideLongest(all);

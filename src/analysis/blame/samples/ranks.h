@@ -19,6 +19,12 @@ namespace stallprof {
 [[nodiscard]] RankBalance balanceRanks(const Trace& trace,
                                        const std::vector<const TrainerFacts*>& trainers);
 
+// The one of them, of which there is one at least, that a report is of: that with the longest
+// window, or of those that train beside it the one that waits for data longest, where that is
+// 5 % of the time longer. Others stand in collectives, busy by the monitoring library, until it
+// comes.
+[[nodiscard]] std::size_t mainTrainer(const std::vector<const TrainerFacts*>& trainers);
+
 // Where samples are too few to show what ranks on CPUs wait in. The scheduler's own times say how
 // long each one's thread was blocked in its steps while nothing of its process worked, and the few
 // samples how much of that was in what may be a collective (one that sleeps is late by itself). The

@@ -125,6 +125,7 @@ TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place
   Seen seen;
   seen.fetches = labelOwnCode(label, place, sample, what);
   countCompilation(what, sample);
+  countPrediction(what, sample);
   Phase& phase = seen.phase = what.phase;
   seen.unclear = phase == Phase::kUnknown || phase == Phase::kOther || phase == Phase::kSync;
   if (place.step) phase = phaseInStep(label, sample, seen.unclear, what);
@@ -181,6 +182,14 @@ void TrainerSamples::countCompilation(const SampleLabel& what, const Sample& sam
   const bool compiles = what.overhead == OverheadKind::kCompilation && sample.at >= warm_;
   facts_.compilations += compiles && !compiling_;
   compiling_ = compiles;
+}
+
+void TrainerSamples::countPrediction(const SampleLabel& what, const Sample& sample) {
+  if (what.overhead == OverheadKind::kGc) return;
+  const bool predicts = what.rule == kPredicts;
+  if (predicts) facts_.predicting += seconds(sample.weight);
+  facts_.predictions += predicts && !predicting_;
+  predicting_ = predicts;
 }
 
 void TrainerSamples::countLine(Phase phase, const Sample& sample) {

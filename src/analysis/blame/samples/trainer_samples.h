@@ -43,6 +43,7 @@ class TrainerSamples {
                                   SampleLabel& what);
   void count(const StackLabel& label, const Place& place, const Sample& sample, const Seen& seen);
   void countCompilation(const SampleLabel& what, const Sample& sample);
+  void countPrediction(const SampleLabel& what, const Sample& sample);
   void countLine(Phase phase, const Sample& sample);
   void countStep(const StackLabel& label, const Sample& sample, bool fetches);
   [[nodiscard]] bool computes(const StackLabel& label, const Sample& sample) const;
@@ -66,7 +67,7 @@ class TrainerSamples {
   const bool stepless_;
   const Nanos warm_;   // without steps: what is compiled until then is so for the first time
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
-  bool compiling_ = false;  // the last sample is
+  bool compiling_ = false, predicting_ = false;  // the last sample is
 };
 
 }  // namespace stallprof

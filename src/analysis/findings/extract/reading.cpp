@@ -215,7 +215,10 @@ void offerConcurrency(Finding& f, const Evidence& e) {
   if (!more) return;
   // Storage that is at its limit gives more requests no more bytes: then nothing is gained.
   // A first worker asks for no more at once than the training process did.
-  if (e.workers() > 0 && readPatternOf(e) == ReadPattern::kBandwidth && more->predicted.low)
+  constexpr double kDiskFull = 0.9;  // of the time; storage of flash may still answer more at once
+  const bool full = readPatternOf(e) == ReadPattern::kBandwidth ||
+                    (e.run.diskBusyRatio.value_or(0) > kDiskFull && readsNearBest(e));
+  if (e.workers() > 0 && full && more->predicted.low)
     more->predicted.low = std::min(1.0, *more->predicted.low);
   offer(f, std::move(more));
 }

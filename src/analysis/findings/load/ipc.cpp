@@ -67,8 +67,7 @@ HandOver handOver(const Evidence& e, double share) {
   const double sent =
       own > 0 ? std::max(0.0, 1 - e.drawing.value / own) : 1;  // of the model's load
   const double above = std::max(0.0, load - kFixed);
-  const double bytes =
-      std::min(above + kFixed, std::max(0.0, e.gains.workload().batchBytes) * kPerByte);
+  const double bytes = std::min(load, std::max(0.0, e.gains.workload().batchBytes) * kPerByte);
   return {sent * bytes / load, sent * std::max(0.0, above - bytes) / load};
 }
 

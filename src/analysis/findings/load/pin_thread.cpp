@@ -34,7 +34,10 @@ Maybe<Finding> pinThread(const Evidence& e) {
     addEvidence(f, "{} a batch", {bytesWord(bytes)});
   // The model has no stage for it: a quarter of the bytes leaves a quarter of its time, and the
   // wait ends where something else becomes the limit.
-  const auto speedup = [&](double part) { return 1 / (1 - part * e.steadyWait()); };
+  constexpr double kLeft = 0.25;
+  const auto speedup = [&](double part) {
+    return 1 / std::max(kLeft, 1 - part * std::min(1.0, e.steadyWait()));
+  };
   return withAdvice(
       f, {adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
                    assuming("half of the waiting, at most all, goes",

@@ -52,14 +52,16 @@ Saves savesIn(const Evidence& e) {
   return s;
 }
 
-// Only the checkpoint's part of the periodic time shrinks: of that which the model plays, without
-// what samples found in steps.
+// Only the checkpoint's part of the periodic time shrinks, and what samples found of it in steps.
 PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) {
   PipelineSettings s = e.gains.base();
   const double periodic = e.gains.demand().step.periodic + e.gains.workload().apartPeriodic;
   const double played = e.perStep > 0 ? periodic / e.perStep : 0;
   const double part = played > 0 ? std::min(1.0, std::min(share, e.checkpoint) / played) : 0;
   s.periodicScale = 1 - part * (1 - scale);
+  const double own = e.gains.demand().step.own;
+  const double inSteps = std::max(0.0, share - e.checkpoint) * e.perStep;
+  if (own > 0) s.ownScale = 1 - std::min(0.9, inSteps / own) * (1 - scale);
   return s;
 }
 

@@ -42,6 +42,15 @@ Evaluations evaluationsIn(const Evidence& e) {
   return found;
 }
 
+// predict() comes in most steps, or as often as samples can distinguish: of samples in a random
+// order n p (1 - p) would be the first of a run.
+bool predictsInSteps(const StackFacts& s, std::int64_t updates) {
+  if (s.trainerTime <= 0) return false;
+  const double p = std::min(1.0, s.predicting / s.trainerTime);
+  const double atRandom = s.trainer.samples * p * (1 - p);
+  return s.predictions > std::min(static_cast<double>(updates), atRandom) / 2;
+}
+
 // By epochs that the hook saw, or eval() and train() around them; by what a library calls
 // evaluation where samples are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
@@ -72,8 +81,12 @@ Maybe<Finding> evaluation(const Evidence& e) {
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
   if (own.count * kUpdates > updates && updates > 0)
     f.confidence = std::min(f.confidence, Confidence::kMedium);
-  // In most steps it is a part of the step (adversarial examples, pseudo-labels).
-  const bool inSteps = 2 * own.count > updates && updates > 0;
+  // In most steps it is a part of the step (adversarial examples, pseudo-labels, a model that
+  // acts).
+  const StackFacts& s = e.trainer.stacks;
+  const double kinds = s.overheads[static_cast<std::size_t>(OverheadKind::kEvaluation)];
+  const bool predicted = sampled && 2 * s.predicting > kinds && predictsInSteps(s, updates);
+  const bool inSteps = updates > 0 && (2 * own.count > updates || predicted);
   if (inSteps) f.confidence = Confidence::kLow;
   if (std::max(epochs, own.count) == 1)
     f.confidence = lowered(f.confidence);  // how often is not known
@@ -82,7 +95,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
   rarer.low = withLess(of.low, 0.5, 0.55, 0.45, kAtLeast).low;
   rarer.high = withLess(of.high, 0.5, 0.55, 0.45, kAtLeast).high;
   if (inSteps)
-    rarer = assuming("what runs in eval() mode is no part of a training step", std::move(rarer));
+    rarer = assuming(predicted ? "what the model predicts in each step is not what it is trained on"
+                               : "what runs in eval() mode is no part of a training step",
+                     std::move(rarer));
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
@@ -107,8 +122,8 @@ extern const FindingDefinition kEvaluation(
      .fixes = R"(- Evaluate in another job, from the checkpoints.
 - Evaluate less often, or on a subset.)",
      .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
-  or in forward passes alone, makes the data to train on, as a model that acts does in
+  in predict() or in forward passes alone makes the data to train on, as a model that acts does in
   reinforcement learning: with fewer than four updates an interval the confidence is medium at
-  most, with fewer than two low.)"});
+  most, with fewer than two, or predict() in most steps, low.)"});
 
 }  // namespace stallprof

@@ -36,7 +36,7 @@ void addBatchEvidence(Finding& f, const Evidence& e) {
 void addCoresEvidence(Finding& f, const Evidence& e) {
   if (!e.run.jobCpuRatio && e.perStep <= 0) return;  // neither measured nor known by demand
   addEvidence(f, "CPU in use: {} of {}",
-              {ratioWord(e.coresBusy), numberWord(e.run.cores, "usable core")});
+              {ratioWord(e.coresUsed), numberWord(e.run.cores, "usable core")});
 }
 
 bool threadsFallBehind(const Evidence& e) {

@@ -7,10 +7,22 @@ namespace {
 
 constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this
 
+// A pipeline of tf.data in which no map or interleave is sequential, and which prefetches.
+bool isParallel(const LoaderInfo& loader) {
+  const std::string stages = "." + loader.pipeline + ".";
+  const auto has = [&](const char* stage) { return stages.find(stage) != std::string::npos; };
+  return has(".Prefetch(") && !has(".Map.") && !has(".Interleave.");
+}
+
 const AdviceDefinition kMoreProducers{
     "more_producers", {}, [](const AdviceContext& c) {
       const auto& run = c.analysis.run;
       const bool tensorflow = run.framework && run.framework->starts_with("tensorflow");
+      if (tensorflow && std::any_of(run.loaders.begin(), run.loaders.end(), isParallel))
+        return std::string(
+            "Its maps are parallel and it prefetches already. Read several files at once "
+            "(interleave with num_parallel_calls=tf.data.AUTOTUNE, or num_parallel_reads), batch "
+            "before a map that can take whole batches, and cache() after what is costly.");
       return std::string(
           tensorflow ? "Let more threads make batches, and ahead: in tf.data "
                        "num_parallel_calls=tf.data.AUTOTUNE on each map and "
