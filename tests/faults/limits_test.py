@@ -166,6 +166,8 @@ class Limits(Case):
         self.assertTrue(self.events(recording, "slice"))
         said = [e for e in self.events(recording, "source") if 'source="task_events"' in e]
         self.assertNotIn("state=full", said[0])
+        self.assertIn("locked memory", said[0])
+        self.assertNotIn("paranoid", said[0])
 
     @needs_unshare
     def test_row_23_a_worker_killed_over_a_full_dev_shm_is_as_without_us(self):

@@ -36,8 +36,10 @@ class RunCommand final : public LaunchCommand {
     };
     none("--no-python", options_.python, "no Python hook in the command, and no Python stacks");
     none("--no-native", options_.native, "do not sample what threads execute in native code");
-    app.add_flag("--counters", options_.counters,
-                 "count the CPUs' own events (cycles, cache misses, stalls) over the whole job");
+    app.add_flag(
+        "--counters", options_.counters,
+        "count the CPUs' own events (cycles, cache misses, stalls) over the whole job, and files "
+        "that it opens");
     app.add_flag(
         "--gpu{whole}", gpu_,
         "trace CUDA and NVTX from inside the command; --gpu=windows: only where that can "

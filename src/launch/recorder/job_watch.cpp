@@ -84,9 +84,10 @@ JobWatch::~JobWatch() = default;
 void JobWatch::open() {
   parts_->events.open(parts_->command);  // without them the tree says why, and reads /proc
   parts_->tree.follow(parts_->events);
-  parts_->calls.open(parts_->command);
   if (options_.native) parts_->natives.open(parts_->command);
-  if (options_.counters) parts_->counters.open(parts_->command, counterCodes());
+  if (!options_.counters) return;
+  parts_->calls.open(parts_->command);
+  parts_->counters.open(parts_->command, counterCodes());
 }
 
 // What is inherited reaches only what is born later. Native samples open one event a thread that

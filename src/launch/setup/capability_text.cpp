@@ -78,10 +78,12 @@ std::string oneSetting(const Probe& p) {
   if (p.syscall != 0 || !memory(p)) return attachSetting(p);
   if (p.taskEvents != 0 || p.userSamples != 0) return perfSetting(p);
   if (p.tracepoints != 0)
-    return !p.root ? "run as root, or with CAP_PERFMON and a readable tracefs: opens counted"
+    return !p.root ? "run as root, or with CAP_PERFMON and a readable tracefs: opens counted by "
+                     "--counters"
            : p.tracepoints == ENOSYS
-               ? "mount -t tracefs tracefs /sys/kernel/tracing: opens counted"
-               : "a kernel with CONFIG_FTRACE_SYSCALLS, and no lockdown: opens counted";
+               ? "mount -t tracefs tracefs /sys/kernel/tracing: opens counted by --counters"
+               : "a kernel with CONFIG_FTRACE_SYSCALLS, and no lockdown: opens counted by "
+                 "--counters";
   if (p.pressure != 0) return "boot with psi=1: how long tasks wait for CPU, memory and disks";
   if (p.kernelSamples != 0 || p.systemWide != 0)
     return "sysctl kernel.perf_event_paranoid=0: the kernel's side of native samples";

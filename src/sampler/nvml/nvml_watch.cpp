@@ -8,7 +8,7 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kMaxDevices = 16;
+constexpr std::size_t kMaxDevices = 128;  // 16 boards in 7 instances each
 // The driver's own figures change 6 times a second at most.
 constexpr Nanos kWatchPeriod = std::chrono::milliseconds(200);
 constexpr Nanos kIdlePeriod = std::chrono::seconds(1);
@@ -147,7 +147,11 @@ NvmlWatch::Watched* NvmlWatch::keep(nvml::Device handle, int ordinal, bool insta
   auto known = std::find_if(watched_.begin(), watched_.end(),
                             [&](const Watched& w) { return w.seen.uuid == seen.uuid; });
   if (known == watched_.end()) {
-    if (watched_.size() >= kMaxDevices) return nullptr;
+    if (watched_.size() >= kMaxDevices) {
+      hidden_.push_back("device " + std::to_string(ordinal) + ": more than " +
+                        std::to_string(kMaxDevices) + " are there");
+      return nullptr;
+    }
     out.devices.push_back(seen);
     known = watched_.insert(watched_.end(), Watched{});
     known->seen = std::move(seen);
@@ -204,7 +208,11 @@ void NvmlWatch::reportProcesses(std::size_t index, Nanos now, NvmlFindings& out)
   Watched& watched = watched_[index];
   std::vector<NvmlProcess> found;
   watched.listedAt = now;
-  if (!watched.device->processes(now, found)) return;
+  // Those of a board that is split are of its instances, where these are seen.
+  const bool instances = std::any_of(watched_.begin(), watched_.end(), [&](const Watched& other) {
+    return &other != &watched && other.seen.ordinal == watched.seen.ordinal;
+  });
+  if ((watched.split && instances) || !watched.device->processes(now, found)) return;
   const auto alike = [](const NvmlProcess& a, const NvmlProcess& b) {
     return a.pid == b.pid && a.memoryBytes == b.memoryBytes && a.busyMilli == b.busyMilli;
   };

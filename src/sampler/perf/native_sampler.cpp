@@ -229,12 +229,13 @@ void NativeSampler::eachSecond(Nanos now, EventOut& out) {
   spins_.forget();
   if (const std::uint64_t lost = samples_.takeLost(); lost > 0)
     out.emit(now, Loss{LossKind::kPerfLost, lost, out.intern("native samples")});
-  fastSeconds_ = rate > static_cast<double>(kMaxBirths) ? fastSeconds_ + 1 : 0;
+  const std::uint64_t limit = maxBirths(samples_.eachThread() ? 2 : samples_.rings());
+  fastSeconds_ = rate > static_cast<double>(limit) ? fastSeconds_ + 1 : 0;
   if (fastSeconds_ < kTooFast || std::exchange(stopped_, true)) return;
   samples_.stop();
   emitSource(out, now, "native_samples", Coverage::kPartial,
-             "stopped: more than 200 threads and processes are born a second, and each would be "
-             "held up");
+             "stopped: more than " + std::to_string(limit) +
+                 " threads and processes are born a second, and each would be held up");
 }
 
 }  // namespace stallprof

@@ -30,9 +30,11 @@ namespace stallprof {
 // would be felt.
 class NativeSampler : public Sampler {
  public:
-  // Births a second that cost 0.4 % of a CPU on a machine with two, at 10 us each and CPU; asked of
-  // kTooFast seconds in a row.
-  static constexpr std::uint64_t kMaxBirths = 200;
+  // Births a second that cost 0.4 % of a CPU, at 10 us each and CPU with an inherited event; asked
+  // of kTooFast seconds in a row.
+  [[nodiscard]] static constexpr std::uint64_t maxBirths(std::size_t cpus) {
+    return cpus < 2 ? 400 : 400 / cpus;
+  }
   static constexpr unsigned kTooFast = 3;
 
   // Both must outlive the sampler; `stacks` may be null.

@@ -163,7 +163,7 @@ int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel
 }
 
 bool PerfSamples::open(pid_t command, Nanos asked) {
-  eachThread_ = ::sysconf(_SC_NPROCESSORS_CONF) > TaskEvents::kMaxCpus ||
+  eachThread_ = static_cast<int>(onlineCpus().count()) > TaskEvents::kMaxCpus ||
                 std::getenv(kEachVariable) != nullptr;
   const std::vector<pid_t> tasks = tasksOf(command);
   if (!eachThread_ && tasks.size() > kMaxTasks) {
@@ -215,6 +215,9 @@ void PerfSamples::refuse(int error) {
       break;
     case ESRCH:
       why_ = "none of its threads was there any more";
+      break;
+    case PerfRing::kNoLockedMemory:
+      why_ = std::string(PerfRing::kLockedMemory) + " names native functions";
       break;
     case EMFILE:
       why_ = "too few file descriptors; a higher 'ulimit -n' names native functions";

@@ -56,6 +56,7 @@ class PerfSamples {
   // closes the others'. Call it as threads come and go. False: some thread got none now.
   [[nodiscard]] bool follow(std::span<const pid_t> threads, std::vector<PerfRecord>& records);
   [[nodiscard]] bool eachThread() const { return eachThread_; }
+  [[nodiscard]] std::size_t rings() const { return rings_.size(); }
 
   [[nodiscard]] bool opened() const { return opened_; }
   [[nodiscard]] Coverage state() const { return state_; }

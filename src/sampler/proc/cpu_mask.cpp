@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
 namespace stallprof {
@@ -54,17 +55,23 @@ std::optional<CpuMask> affinityOf(pid_t thread) {
   return mask;
 }
 
-std::vector<int> eventCpus(int count, const CpuMask& allowed) {
+CpuMask onlineCpus(const std::string& root) {
+  CpuMask online = parseCpuList(contentOf(under(root, "sys/devices/system/cpu/online"), 4096));
+  const long count = online.none() ? std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)) : 0;
+  for (long cpu = 0; cpu < std::min<long>(count, kMaxCpus); ++cpu)
+    online.set(static_cast<std::size_t>(cpu));
+  return online;
+}
+
+std::vector<int> eventCpus(const CpuMask& online, const CpuMask& allowed) {
   std::vector<int> cpus;
-  for (int cpu = 0; cpu < std::max(count, 1); ++cpu) cpus.push_back(cpu);
-  for (std::size_t cpu = cpus.size(); cpu < kMaxCpus; ++cpu)
-    if (allowed.test(cpu)) cpus.push_back(static_cast<int>(cpu));
+  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu)
+    if (online.test(cpu) || allowed.test(cpu)) cpus.push_back(static_cast<int>(cpu));
   return cpus;
 }
 
 std::vector<int> eventCpus(pid_t thread) {
-  return eventCpus(static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)),
-                   affinityOf(thread).value_or(CpuMask()));
+  return eventCpus(onlineCpus(), affinityOf(thread).value_or(CpuMask()));
 }
 
 }  // namespace stallprof

@@ -131,6 +131,14 @@ std::string FileLog::shortName(const std::string& path) const {
   return files != directories_.end() && files->second > kNamed ? directory + "/*" : path;
 }
 
+std::string FileLog::oneOf(Names& given, std::size_t most, const std::string& name,
+                           Nanos now) const {
+  if (given.contains(name)) return name;
+  if (given.size() < most) return *given.insert(name).first;
+  const Mount* mount = mounts_.find(name, now);
+  return mount == nullptr || mount->point == "/" ? "/*" : mount->point + "/*";
+}
+
 void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now,
                    EventOut& out) {
   if (files_.size() >= kFilesKept) files_.clear();
@@ -148,7 +156,7 @@ void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, N
   if (due && mayReport(now)) {
     FileSeen seen;
     seen.process = process;
-    seen.path = out.intern(file.name);
+    seen.path = out.intern(oneOf(paths_, kPaths, file.name, now));
     if (const Mount* mount = mounts_.find(file.name, now); mount != nullptr) {
       seen.mount = out.intern(mount->point);
       seen.fsType = out.intern(mount->fsType);
@@ -166,7 +174,7 @@ void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, N
 
 StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
   note(process, file, {.waits = 1}, now, out);
-  return out.intern(shortName(file.name));
+  return out.intern(oneOf(names_, kNames, shortName(file.name), now));
 }
 
 StringId FileLog::read(ProcessId process, const FdTarget& file, ReadPlace& last, Nanos now,
@@ -178,7 +186,7 @@ StringId FileLog::read(ProcessId process, const FdTarget& file, ReadPlace& last,
     ++(place.offset >= last.offset ? more.onward : more.scattered);
   last = place;
   note(process, file, more, now, out);
-  return out.intern(shortName(file.name));
+  return out.intern(oneOf(names_, kNames, shortName(file.name), now));
 }
 
 void FileLog::held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {

@@ -58,6 +58,7 @@ std::int64_t openatTracepoint(const std::string& root) {
 }
 
 bool SyscallCounter::open(pid_t command) {
+  asked_ = true;
   const std::int64_t id = openatTracepoint(root_);
   if (id < 0) {
     why_ = "not counted: " + whyNot(id);
@@ -77,6 +78,7 @@ bool SyscallCounter::open(pid_t command) {
 }
 
 void SyscallCounter::sample(Nanos now, EventOut& out) {
+  if (!asked_) return;
   if (!std::exchange(reported_, true))
     emitSource(out, now, "opens", counter_.valid() ? Coverage::kFull : Coverage::kAbsent,
                counter_.valid() ? "" : why_);

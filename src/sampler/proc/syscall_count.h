@@ -18,7 +18,8 @@ namespace stallprof {
 
 // How often the job opened a file: one counting perf event on the tracepoint of openat, inherited
 // by every descendant. Needs root, or tracefs and perf_event_paranoid -1; elsewhere opens are "not
-// counted" and said so.
+// counted" and said so. While it is open every system call of every process of the host takes the
+// kernel's slow path (syscall_regfunc), whose cost is in nobody's account.
 class SyscallCounter : public Sampler {
  public:
   explicit SyscallCounter(std::string root) : root_(std::move(root)) {}
@@ -31,8 +32,8 @@ class SyscallCounter : public Sampler {
  private:
   std::string root_;
   Fd counter_;
-  std::string why_ = "not counted: not opened";
-  bool reported_ = false;
+  std::string why_;
+  bool asked_ = false, reported_ = false;
 };
 
 }  // namespace stallprof

@@ -8,13 +8,6 @@
 #include "sampler/processes/process_image.h"
 
 namespace stallprof {
-namespace {
-
-// A list a thread: with more threads than a host usually has processes, /proc itself is shorter.
-constexpr std::size_t kListsWorth = 512;
-
-}  // namespace
-
 // /proc/loadavg ends with the newest pid: unchanged, no task was born in this pid namespace.
 bool ChildSearch::tasksWereBorn() {
   const std::string text = newest_.read(under(root_, "proc/loadavg"), 256);

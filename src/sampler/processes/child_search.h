@@ -26,6 +26,9 @@ class ChildSearch {
     std::size_t samples = 0;     // lists and entries read: what it cost, about 5 us each
   };
 
+  // A list a thread: with more threads than a host usually has processes, /proc itself is shorter.
+  static constexpr std::size_t kListsWorth = 512;
+
   explicit ChildSearch(std::string root) : root_(std::move(root)) {}
 
   // Whether a task was born in this pid namespace since the last call.

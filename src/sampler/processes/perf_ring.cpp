@@ -52,6 +52,8 @@ bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, st
     pages_ = mapped;
     return true;
   }
+  // Of the event itself, not of what it may watch: that was permitted.
+  if (errno == EPERM) errno = kNoLockedMemory;
   return false;
 }
 

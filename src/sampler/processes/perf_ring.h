@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -27,6 +28,12 @@ class PerfRing {
   PerfRing(PerfRing&& other) noexcept;
   PerfRing& operator=(PerfRing&&) = delete;
   ~PerfRing();
+
+  // errno of open() where the event may be had and memory for its ring may not.
+  static constexpr int kNoLockedMemory = ENOBUFS;
+  static constexpr const char* kLockedMemory =
+      "this user's locked memory is used up, as by the recorders of other ranks; a higher 'ulimit "
+      "-l' or kernel.perf_event_mlock_kb";
 
   // With `dataPages`, or half of that and so on down to `fewest` where an ordinary user's share of
   // locked memory is used up. False leaves errno.

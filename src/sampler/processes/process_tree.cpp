@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "sampler/processes/process_image.h"
@@ -28,6 +29,7 @@ constexpr Nanos kPerTask = std::chrono::milliseconds(1);
 // Threads of one process, and processes, that are known by records from inside alone: what ended
 // before it was seen. A job may put any number there.
 constexpr std::size_t kMaxUnseen = 4096;
+constexpr std::size_t kMaxEnded = 1024;            // threads of live processes, the last ones
 constexpr Nanos kYoung = std::chrono::seconds(2);  // an exec is near: read at every sample
 
 }  // namespace
@@ -100,6 +102,7 @@ void ProcessTree::removeThread(LiveProcess& process, std::uint32_t tid, Nanos at
   if (ProcessWatch& watch = live_.watchOf(process); !watch.announced)
     announcer_.announce(process, watch, now_);
   end(process, *found, at);
+  keepEnded({process.id, found->id, tid});
   process.remove(tid);
 }
 
@@ -191,16 +194,18 @@ void ProcessTree::checkProcesses(bool all) {
     if (i < live_.size()) checkProcess(i, all);
 }
 
-void ProcessTree::findChildren() {
+// Of the whole job, or of the lists of first threads alone: they start nearly all children.
+Nanos ProcessTree::findChildren(bool whole) {
   std::vector<ChildSearch::Task> tasks;
   for (const LiveProcess& process : live_.all())
-    for (const LiveThread& thread : process.threads) tasks.emplace_back(process.pid, thread.tid);
+    for (const LiveThread& thread : process.threads)
+      if (whole || thread.tid == process.pid) tasks.emplace_back(process.pid, thread.tid);
   const ChildSearch::Found found = search_.find(tasks);
   // The kernel reports an exit before the process leaves /proc: it is not born again.
   for (const ProcStat& stat : found.born)
     if (exited_.find(stat.pid, stat.startTicks) == nullptr) add(stat, bornAt(stat.startTicks));
-  searchCost_ = kPerTask * static_cast<Nanos::rep>(found.samples);
   if (found.missed > 0) announcer_.emit(now_, Loss{LossKind::kShortLived, found.missed, {}});
+  return kPerTask * static_cast<Nanos::rep>(found.samples);
 }
 
 void ProcessTree::scanThreads() {
@@ -214,10 +219,17 @@ void ProcessTree::scanThreads() {
       if (i < live_.size() && live_.watchAt(i).suspect) checkProcess(i, false);
   if (!follow || all) born_ = search_.tasksWereBorn() || born_;
   if (!born_ || now_ < nextScan_) return;
-  born_ = false;
-  findChildren();
+  // All of /proc takes a while where its processes are many; what it costs is waited before it is
+  // read again, and the lists of few threads are read meanwhile.
+  const bool whole = now_ >= nextWhole_ || !search_.listed();
   const Nanos every = follow ? kSafetyScan : search_.listed() ? kChildrenEvery : kScanEvery;
-  nextScan_ = now_ + std::max(every, searchCost_);
+  const Nanos next = now_ + std::max(every, findChildren(whole));
+  born_ = !whole;
+  if (whole) nextWhole_ = next;
+  const std::size_t threads = std::accumulate(
+      live_.all().begin(), live_.all().end(), std::size_t{0},
+      [](std::size_t sum, const LiveProcess& process) { return sum + process.threads.size(); });
+  nextScan_ = !whole || threads <= ChildSearch::kListsWorth ? next : now_ + every;
 }
 
 // ---- Sampler ------------------------------------------------------------------------------------
@@ -246,7 +258,7 @@ void ProcessTree::begin(EventOut& out) {
     add(*stat, bornAt(stat->startTicks));
   reportSources(out);
   for (std::size_t i = 0; i < live_.size(); ++i) listThreads(live_.at(i));
-  findChildren();
+  findChildren(true);
   nextScan_ = now_ + kChildrenEvery;
   nextCheck_ = now_ + kCheckEvery;
 }
@@ -306,8 +318,7 @@ ThreadId ProcessTree::threadOf(ProcessId id, std::uint32_t tid) {
     const LiveThread* known = process->thread(tid);
     if (known != nullptr) return known->id;
     const bool there = ::access(threadPath(root_, process->pid, tid, "stat").c_str(), F_OK) == 0;
-    if (!there && process->threads.size() >= kMaxUnseen) return {};
-    return addThread(*process, tid, now_, {});
+    return there ? addThread(*process, tid, now_, {}) : endedThread(id, tid);
   }
   ExitedProcesses::Life* exited = exited_.find(id);
   if (exited == nullptr) return {};
@@ -317,6 +328,26 @@ ThreadId ProcessTree::threadOf(ProcessId id, std::uint32_t tid) {
   exited->threads.push_back({ThreadId{nextThread_++}, tid, now_});
   announcer_.emit(now_, ThreadSeen{exited->threads.back().id, id, tid, {}});
   return exited->threads.back().id;
+}
+
+// Records of a thread come after its end where both are read in one sample. It is not alive again:
+// no end of it would be reported.
+ThreadId ProcessTree::endedThread(ProcessId process, std::uint32_t tid) {
+  const auto known = std::find_if(ended_.rbegin(), ended_.rend(), [&](const EndedThread& thread) {
+    return thread.process == process && thread.tid == tid;
+  });
+  if (known != ended_.rend()) return known->id;
+  if (unseenThreads_ >= kMaxUnseen) return {};
+  ++unseenThreads_;
+  keepEnded({process, ThreadId{nextThread_++}, tid});
+  announcer_.emit(now_, ThreadSeen{ended_.back().id, process, tid, {}});
+  announcer_.emit(now_, ThreadGone{ended_.back().id});
+  return ended_.back().id;
+}
+
+void ProcessTree::keepEnded(const EndedThread& thread) {
+  ended_.push_back(thread);
+  if (ended_.size() > kMaxEnded) ended_.pop_front();
 }
 
 bool ProcessTree::gone(std::uint32_t pid, std::uint64_t startTicks) const {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,6 +89,13 @@ class ProcessTree : public Sampler {
   void removeThread(LiveProcess& process, std::uint32_t tid, Nanos at);
   void end(const LiveProcess& process, const LiveThread& thread, Nanos at);
   void listThreads(LiveProcess& process);
+  struct EndedThread {
+    ProcessId process;
+    ThreadId id;
+    std::uint32_t tid = 0;
+  };
+  ThreadId endedThread(ProcessId process, std::uint32_t tid);
+  void keepEnded(const EndedThread& thread);
 
   void begin(EventOut& out);
   void takeEvents();
@@ -103,7 +111,7 @@ class ProcessTree : public Sampler {
   [[nodiscard]] bool hears() const { return follows() && silenced_.empty(); }
   [[nodiscard]] bool follows() const { return events_ != nullptr && events_->opened(); }
   void checkProcess(std::size_t index, bool all);
-  void findChildren();
+  Nanos findChildren(bool whole);  // what it cost
   void reportSources(EventOut& out);
   [[nodiscard]] Nanos bornAt(std::uint64_t startTicks) const;
 
@@ -116,15 +124,16 @@ class ProcessTree : public Sampler {
   LiveProcesses live_;
   ProcessAnnouncer announcer_;
   ExitedProcesses exited_;
+  std::deque<EndedThread> ended_;  // of live processes; the last ones
   std::vector<ThreadChange> changes_;
   ChildSearch search_;
   std::uint32_t nextProcess_ = 1, nextThread_ = 1;
   std::string silenced_;  // the first process that the kernel stopped reporting, as words
   bool silencedSaid_ = false;
-  std::size_t unseen_ = 0;  // processes that records alone have named
+  std::size_t unseen_ = 0, unseenThreads_ = 0;  // that records alone have named
   bool begun_ = false, born_ = false, changesKept_ = false;
   Nanos earliest_ = Nanos::min();
-  Nanos now_{}, nextScan_{}, nextCheck_{}, searchCost_{}, lastEvent_{}, pace_{};
+  Nanos now_{}, nextScan_{}, nextWhole_{}, nextCheck_{}, lastEvent_{}, pace_{};
   FdBudget fds_;
   JobCpu cpu_;
 };

@@ -86,6 +86,8 @@ std::string advice(int error) {
     case ENOSYS:
       return "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
              "allows it would show every child";
+    case PerfRing::kNoLockedMemory:
+      return std::string(PerfRing::kLockedMemory) + " would show every child";
     case EMFILE:
       return "too few file descriptors; a higher 'ulimit -n' would show every child";
     default:
@@ -104,7 +106,7 @@ bool TaskEvents::openCpu(pid_t command, int cpu) {
 
 bool TaskEvents::open(pid_t command) {
   rings_.clear();
-  const int cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  const int cpus = static_cast<int>(onlineCpus().count());
   // Above kMaxCpus the tax on thread creation is too high for inherited events; system-wide ones do
   // not have it, but need more rights.
   systemWide_ = cpus > kMaxCpus;

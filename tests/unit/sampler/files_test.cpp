@@ -264,6 +264,22 @@ TEST_CASE("files that are held open in very many directories take no memory in t
   CHECK(heapBytes() < before + (2u << 20));
 }
 
+TEST_CASE("files in folders of a few each take a part of the names alone") {
+  Mounts mounts("/nonexistent");
+  FileLog log(mounts);
+  EventList list;
+  std::set<std::uint32_t> paths, names;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::string path = "/data/" + std::to_string(i / 10) + "/" + std::to_string(i) + ".jpg";
+    names.insert(log.waited(ProcessId{1}, {FdKind::kFile, path, 100, 0},
+                            kSecond + std::chrono::milliseconds(50 * i), list)
+                     .value);
+  }
+  for (const FileSeen& seen : list.all<FileSeen>()) paths.insert(seen.path.value);
+  CHECK(names.size() == FileLog::kNames + 1);
+  CHECK(paths.size() == FileLog::kPaths + 1);
+}
+
 TEST_CASE("a data set of many files fills neither the file list nor the names") {
   Mounts mounts("/nonexistent");
   FileLog log(mounts);

@@ -253,6 +253,27 @@ TEST_CASE("MIG instances are devices by their own UUIDs, beside their board") {
   CHECK(job.gpm.first == Coverage::kPartial);
 }
 
+TEST_CASE("the processes of a board that is split are those of its instances") {
+  const std::string board = "device GPU-a H100\nvalue total 80\nprocess 11 2048\n";
+  FakeNvml fake(board + "instance MIG-1\nvalue total 20\nprocess 11 2048\n");
+  Stepper job;
+  const NvmlFindings found = job.step();
+  REQUIRE(found.processes.size() == 1);
+  CHECK(found.devices[found.processes[0].device].uuid == "MIG-1");
+}
+
+TEST_CASE("of boards that are split into many instances none is left out") {
+  std::string text;
+  for (int board = 0; board < 8; ++board) {
+    text += "device GPU-" + std::to_string(board) + " H100\nvalue total 80\n";
+    for (int i = 0; board < 2 && i < 7; ++i)
+      text += "instance MIG-" + std::to_string(7 * board + i) + "\nvalue total 10\n";
+  }
+  FakeNvml fake(text);
+  Stepper job;
+  CHECK(job.step().devices.size() == 22);
+}
+
 TEST_CASE("a lost GPU is reported once, the others go on, and it is tried again") {
   const std::string other = hopper("GPU-b");
   FakeNvml fake(hopper() + other);

@@ -2,6 +2,7 @@
 #include "sampler/processes/process_tree.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/unit/sampler/durations.h"
@@ -290,6 +291,22 @@ TEST_CASE("children of a process with very many threads are found among all proc
   CHECK(watch.pids() == Pids{100, 5000});
 }
 
+TEST_CASE("children of first threads are found at once beside very many threads and strangers") {
+  Machine machine;
+  const Machine::Task task{100, 1, "python3"};
+  machine.process(task);
+  machine.file("proc/100/task/100/children", "");
+  for (int tid = 1001; tid <= 1600; ++tid) machine.thread(task, tid);
+  for (int pid = 6000; pid < 8000; ++pid) machine.process({pid, 1, "stranger", pid});
+  Watcher watch(machine);
+  for (int i = 0; i < 8; ++i) watch.sample();
+  machine.process({5000, 100, "child", 9001});
+  machine.file("proc/100/task/100/children", "5000 ");
+  machine.lastPid(5000);
+  for (int i = 0; i < 4; ++i) watch.sample(ms(50));
+  CHECK(watch.pids() == Pids{100, 5000});
+}
+
 TEST_CASE("threads that came and went are reported once, in order, to the one who asked") {
   Machine machine;
   const Machine::Task task{100, 1, "python3"};
@@ -349,6 +366,38 @@ TEST_CASE("records from inside name processes and threads that were not seen yet
   const ThreadId thread = watch.tree.threadOf(id, 301);
   CHECK(watch.tree.threadOf(id, 301) == thread);
   CHECK(watch.list.all<ThreadSeen>().back().tid == 301);
+}
+
+TEST_CASE("a record of a thread that ended does not make it alive again") {
+  Threaded watch("python3", {110});
+  const ProcessId id = watch.tree.processOf(100, 0);
+  const ThreadId thread = watch.tree.threadOf(id, 110);
+  watch.report(TaskKind::kExit, 100, 110, 0);
+  REQUIRE(watch.tree.processes()[0].threads.size() == 1);
+  watch.remove("proc/100/task/110");
+  CHECK(watch.tree.threadOf(id, 110) == thread);
+  for (std::uint32_t tid = 200; tid < 300; ++tid)  // that nobody saw
+    CHECK(watch.tree.threadOf(id, tid) == watch.tree.threadOf(id, tid));
+  CHECK(watch.tree.processes()[0].threads.size() == 1);
+  CHECK(watch.list.all<ThreadGone>().size() == 101);
+}
+
+TEST_CASE("children with a command line each take a part of the names alone") {
+  Machine machine;
+  ProcessAnnouncer announcer(machine.root());
+  EventList list;
+  announcer.setOut(list);
+  LiveProcess child;
+  child.pid = 101;
+  std::set<std::uint32_t> commands;
+  for (int i = 0; i < 5000; ++i) {
+    ProcessWatch watch;
+    watch.readable = true;
+    machine.file("proc/101/cmdline", std::string("ffmpeg\0-i\0", 10) + std::to_string(i) + ".mp3");
+    announcer.announce(child, watch, ms(i));
+  }
+  for (const ProcessSeen& seen : list.all<ProcessSeen>()) commands.insert(seen.command.value);
+  CHECK(commands.size() == ProcessAnnouncer::kCommands + 1);
 }
 
 TEST_CASE("records of a process that was gone before anybody read it still have a name") {
