@@ -92,6 +92,7 @@ extern "C" {
 #define STALLPROF_A_SLOT (STALLPROF_A_PAGE + STALLPROF_A_RING)
 #define STALLPROF_A_BYTES ((size_t)STALLPROF_A_PAGE + (size_t)STALLPROF_A_SLOTS * STALLPROF_A_SLOT)
 #define STALLPROF_A_VARIABLE "STALLPROF_EVENTS"
+#define STALLPROF_A_RUN "STALLPROF_RECORDING"
 #define STALLPROF_A_SPAN 37 /* event/kinds.h */
 #define STALLPROF_A_RANGE 47
 
@@ -149,13 +150,26 @@ static inline uint64_t stallprof_a_start(void) {
   return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
+/* An environment may be carried to another host or into another run: whose memory it is says the
+ * hash (FNV-1a) of the recording's name in its header. */
+static inline int stallprof_a_is_ours(const struct stallprof_a_header* memory) {
+  const char* recording = getenv(STALLPROF_A_RUN);
+  uint64_t name = 14695981039346656037ull;
+  if (!memory->run || !recording) return 1;
+  for (; *recording; ++recording) name = (name ^ (unsigned char)*recording) * 1099511628211ull;
+  return memory->run == name;
+}
+
 static inline struct stallprof_a_header* stallprof_a_map(const char* path) {
   struct stat status;
   struct stallprof_a_header* memory;
   void* at = MAP_FAILED;
   int fd;
-  if (!path || strncmp(path, "/proc/", 6) != 0) return NULL; /* never open a device */
-  fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  /* Never open a device or a pipe, which the number may be of on another host. */
+  if (!path || strncmp(path, "/proc/", 6) != 0 || stat(path, &status) != 0 ||
+      !S_ISREG(status.st_mode))
+    return NULL;
+  fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return NULL;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
       (uint64_t)status.st_size >= STALLPROF_A_BYTES)
@@ -164,7 +178,8 @@ static inline struct stallprof_a_header* stallprof_a_map(const char* path) {
   if (at == MAP_FAILED) return NULL;
   memory = (struct stallprof_a_header*)at;
   if (memory->magic == STALLPROF_A_MAGIC && memory->version == 1 &&
-      memory->slots == STALLPROF_A_SLOTS && memory->ring_bytes == STALLPROF_A_RING)
+      memory->slots == STALLPROF_A_SLOTS && memory->ring_bytes == STALLPROF_A_RING &&
+      !__atomic_load_n(&memory->closed, __ATOMIC_RELAXED) && stallprof_a_is_ours(memory))
     return memory;
   munmap(at, STALLPROF_A_BYTES);
   return NULL;

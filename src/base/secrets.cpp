@@ -114,21 +114,38 @@ void maskUrls(std::string& text) {
   }
 }
 
+bool isQuote(char c) { return c == '"' || c == '\''; }
+// "f" and the like before a literal of Python's.
+bool prefixesLiteral(char c) {
+  return std::string_view("bfruBFRU").find(c) != std::string_view::npos;
+}
+
 // Up to where a value begins at `at` goes: a quoted one to its quote, a plain one to white space or
 // to what separates parameters.
 std::size_t valueEnd(std::string_view text, std::size_t at) {
-  if (at < text.size() && (text[at] == '"' || text[at] == '\''))
+  if (at < text.size() && isQuote(text[at]))
     return std::min(text.find(text[at], at + 1), text.size());
   return std::min(text.find_first_of(" \t\r\n&;,\"'})", at), text.size());
 }
 
-// name=value and name: value inside a word: query strings, connection strings, JSON, headers.
-void maskPairs(std::string& text) {
+// A word that is nothing but a secret's setting: --password=a,b or PASSWORD=a;b. All behind its
+// first = is the value; not of a shell's line, which has words of its own.
+bool maskSetting(std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at + 1 == text.size()) return false;
+  const std::string_view name = std::string_view(text).substr(0, at);
+  if (!std::all_of(name.begin(), name.end(), tokenByte) || !namesSecret(name)) return false;
+  if (name[0] != '-' && text.find_first_of(" \t\r\n") != std::string::npos) return false;
+  text.replace(at + 1, std::string::npos, kMask);
+  return true;
+}
+
+// name=value and name: value inside a word: query strings, connection strings, JSON, headers. In
+// source (`literals`) a value is what is quoted: others are names.
+void maskPairs(std::string& text, bool literals = false) {
   for (std::size_t at = 0; (at = text.find_first_of("=:", at)) != std::string::npos; ++at) {
     std::size_t nameEnd = at;
-    while (nameEnd > 0 &&
-           (text[nameEnd - 1] == '"' || text[nameEnd - 1] == '\'' || text[nameEnd - 1] == ' '))
-      --nameEnd;
+    while (nameEnd > 0 && (isQuote(text[nameEnd - 1]) || text[nameEnd - 1] == ' ')) --nameEnd;
     std::size_t name = nameEnd;
     while (name > 0 && (tokenByte(text[name - 1]) || text[name - 1] == '.')) --name;
     if (name == nameEnd || !namesSecret(std::string_view(text).substr(name, nameEnd - name)))
@@ -136,13 +153,17 @@ void maskPairs(std::string& text) {
     std::size_t value = at + 1;
     if (text.compare(at, 3, "://") == 0) continue;
     while (value < text.size() && (text[value] == ' ' || text[value] == '\t')) ++value;
+    if (literals && value < text.size() && prefixesLiteral(text[value])) ++value;
+    const char quote = value < text.size() && isQuote(text[value]) ? text[value] : '\0';
+    if (literals && quote == '\0') continue;
     // A header's whole line: "Authorization: Basic xyz", "Cookie: a=1; b=2".
     const std::string word = folded(std::string_view(text).substr(name, nameEnd - name));
     const bool header =
         text[at] == ':' && (contains(word, "authorization") || contains(word, "cookie"));
-    const std::size_t end =
-        header ? std::min(text.find_first_of("\r\n\"", value), text.size()) : valueEnd(text, value);
-    if (value < end && (text[value] == '"' || text[value] == '\'')) ++value;
+    const std::size_t end = header && quote == '\0'
+                                ? std::min(text.find_first_of("\r\n\"", value), text.size())
+                                : valueEnd(text, value);
+    if (value < end && quote != '\0') ++value;
     if (value < end) text.replace(value, end - value, kMask);
     at = std::min(value + kMask.size(), text.size()) - 1;
   }
@@ -193,8 +214,10 @@ std::string maskWord(std::string_view word) {
   std::string text(word.substr(0, kWordLimit));
   maskPem(text);
   maskUrls(text);
-  maskFlags(text);
-  maskPairs(text);
+  if (!maskSetting(text)) {
+    maskFlags(text);
+    maskPairs(text);
+  }
   maskBearer(text);
   maskShapes(text);
   return text;
@@ -255,6 +278,16 @@ std::vector<std::string> maskSecrets(const std::vector<std::string>& argv) {
     valueOfUser = flagOfUser(word);
   }
   return masked;
+}
+
+std::string maskSource(std::string_view line) {
+  std::string text(line.substr(0, kWordLimit));
+  maskPem(text);
+  maskUrls(text);
+  maskPairs(text, true);
+  maskBearer(text);
+  maskShapes(text);
+  return text;
 }
 
 bool environmentRecorded(std::string_view name) {

@@ -13,6 +13,9 @@ namespace stallprof {
 // JWT, PEM). The masked part reads "***".
 [[nodiscard]] std::vector<std::string> maskSecrets(const std::vector<std::string>& argv);
 
+// The same in a line of source, where only what is quoted can be a secret.
+[[nodiscard]] std::string maskSource(std::string_view line);
+
 // Names of environment variables that may be recorded at all (CUDA_*, OMP_*, NCCL_*, job ids, ...);
 // their values still go through the masks above.
 [[nodiscard]] bool environmentRecorded(std::string_view name);

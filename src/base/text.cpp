@@ -30,7 +30,8 @@ bool hostile(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069) || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
          c == 0x2029 || c == 0x061C || c == 0xFEFF || (c >= 0x2060 && c <= 0x2064) ||
-         (c >= 0xE0000 && c <= 0xE007F);
+         (c >= 0xE0000 && c <= 0xE007F) || (c >= 0xFDD0 && c <= 0xFDEF) ||
+         (c & 0xFFFE) == 0xFFFE;  // no characters: XML has none of the last two kinds
 }
 
 void appendHex(std::string& out, unsigned char byte) { out += "\\x" + hexOf({&byte, 1}); }

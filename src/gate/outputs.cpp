@@ -35,14 +35,22 @@ std::string command(std::string_view bytes, bool property) {
   return out;
 }
 
+// As the repository names it; "" outside of it: another machine's absolute path is no place there.
+std::string inCheckout(std::string_view file, std::string_view checkout) {
+  if (!file.starts_with('/')) return std::string(file);
+  if (checkout.empty() || !file.starts_with(checkout)) return "";
+  file.remove_prefix(checkout.size());
+  if (checkout.ends_with('/')) return std::string(file);
+  return file.starts_with('/') ? std::string(file.substr(1)) : "";
+}
+
 // A failure's place, which CI wants in the repository: the user's line that is suspected, else the
 // policy's.
 Mark markAt(const Maybe<Suspect>& suspect, const GateOutput& options, Level level, std::string id,
             std::string text, std::uint32_t policyLine) {
   Mark mark{level, std::move(id), std::move(text), "", 1};
-  // Another machine's absolute path is no place in this repository.
-  if (suspect && !suspect->file.empty() && suspect->file[0] != '/') {
-    mark.file = suspect->file;
+  if (suspect) mark.file = inCheckout(suspect->file, options.checkout);
+  if (!mark.file.empty()) {
     mark.line = std::max<std::int64_t>(1, suspect->line);
   } else {
     mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy;
@@ -65,8 +73,11 @@ std::string caseText(const CheckResult& c) {
 }
 
 void junitCase(std::string& out, const CheckResult& c) {
+  const bool budget = c.check.kind == Check::Kind::kBudget;
   out += fmt::format("    <testcase classname=\"stallprof.gate\" name=\"{}{}\"", xml(c.check.path),
-                     c.check.kind == Check::Kind::kBudget ? " (budget)" : "");
+                     !budget          ? ""
+                     : c.check.atMost ? " (budget, max)"
+                                      : " (budget, min)");
   const std::string text = xml(caseText(c));
   if (failed(c.verdict) && c.level() == Level::kError)
     out +=

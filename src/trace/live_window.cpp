@@ -23,9 +23,10 @@ bool LiveWindow::lasting(const Event& event, Key& key) {
         using P = std::decay_t<decltype(p)>;
         if constexpr (std::is_same_v<P, ProcessSeen>)
           key = {p.process.value, 0};
-        else if constexpr (std::is_same_v<P, ThreadSeen> || std::is_same_v<P, IteratorBegin> ||
-                           std::is_same_v<P, WorkerBegin>)
+        else if constexpr (std::is_same_v<P, ThreadSeen> || std::is_same_v<P, WorkerBegin>)
           key = {p.thread.value, 0};
+        else if constexpr (std::is_same_v<P, IteratorBegin>)  // several may go on at a time
+          key = {p.thread.value, p.loader};
         else if constexpr (std::is_same_v<P, StackSeen>)
           key = {p.stack.value, 0};
         else if constexpr (std::is_same_v<P, FrameworkSeen>)
@@ -44,6 +45,7 @@ bool LiveWindow::lasting(const Event& event, Key& key) {
 }
 
 void LiveWindow::take(const Event& event) {
+  ++taken_;
   Key key;
   if (lasting(event, key)) {
     lasting_[event.payload.index()].insert_or_assign(key, event);
@@ -63,7 +65,8 @@ void LiveWindow::take(const Event& event) {
 // A life that ended before the span is nobody's any more.
 void LiveWindow::forget(const Event& event) {
   const auto erase = [&](const Payload& kind, std::uint64_t id) {
-    lasting_[kind.index()].erase(Key{id, 0});
+    auto& events = lasting_[kind.index()];
+    events.erase(events.lower_bound(Key{id, 0}), events.lower_bound(Key{id + 1, 0}));
   };
   if (const auto* gone = std::get_if<ProcessGone>(&event.payload))
     erase(ProcessSeen{}, gone->process.value);
@@ -77,6 +80,7 @@ void LiveWindow::forget(const Event& event) {
 Trace LiveWindow::trace(const Manifest& manifest) const {
   const Nanos begin = std::max(latest_ - span_, Nanos(0));
   TraceBuilder builder;
+  builder.comesAfter(taken_);
   builder.manifest() = manifest;
   builder.manifest().startedMonotonic = std::max(manifest.startedMonotonic, begin);
   for (std::uint32_t id = 1; id <= strings_.size(); ++id)

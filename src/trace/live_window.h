@@ -40,7 +40,7 @@ class LiveWindow {
   Strings strings_;
   std::map<std::size_t, std::map<Key, Event>> lasting_;  // by the kind's place in Payload
   std::deque<Event> recent_;                             // in order of arrival
-  std::uint64_t batches_ = 0;
+  std::uint64_t taken_ = 0, batches_ = 0;
   bool commandEnded_ = false;
 };
 

@@ -45,6 +45,8 @@ class TraceBuilder {
   [[nodiscard]] Manifest& manifest() { return trace_.manifest; }
   void setCleanEnd(bool clean) { trace_.cleanEnd = clean; }
 
+  // So many events of the same recording, that are not taken, came before.
+  void comesAfter(std::uint64_t events) { events_ += events; }
   void take(const Event& event);
   // It holds more than TraceBounds::program rows of what the program did: time to read a part.
   // Where little was released, there are at least twice as many before it is full again.
@@ -87,7 +89,7 @@ class TraceBuilder {
   Coarsener coarsener_;
   std::size_t program_ = 0, max_, next_;  // rows of what the program did
   bool covered_ = false;
-  std::uint64_t events_ = 0;  // taken
+  std::uint64_t events_ = 0;  // of the recording so far
   std::uint64_t damaged_ = 0, beyond_ = 0;
 };
 

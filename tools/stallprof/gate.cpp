@@ -59,6 +59,8 @@ std::pair<std::string, std::string> reportOf(const std::string& word) {
 int writeResults(const Request& request, const GateResult& result) {
   GateOutput options;
   options.policy = request.policy;
+  std::error_code unknown;
+  options.checkout = fs::current_path(unknown).string();
   const auto write = [&](const std::string& format, const std::string& file) {
     GateOutput one = options;
     const bool toStdout = file.empty() || file == "-";

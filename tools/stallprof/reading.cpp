@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -40,19 +41,6 @@ std::string_view withoutSpace(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
-// Word by word, as those of a command.
-std::string maskedLine(std::string_view line) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(' ', begin), line.size());
-    words.emplace_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  std::string text;
-  for (const std::string& word : maskSecrets(words)) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // A line of a source file as it lies on this host, without the space around it; at most 200 bytes,
 // the job's: escape at the sink. "" where the file has not that line, is no regular file, is too
 // large, or has changed since `started` (CLOCK_REALTIME): then the line may be another one. A path
@@ -80,10 +68,18 @@ std::string sourceLineAt(const std::string& path, const std::string& directory, 
   }
   const std::string_view found =
       std::string_view(text).substr(begin, text.find('\n', begin) - begin);
-  return maskedLine(withoutSpace(found).substr(0, kLongestLine));
+  return maskSource(withoutSpace(found).substr(0, kLongestLine));
 }
 
+// Of its boot, as in another container, or by its name.
+bool ofThisHost(const Manifest& run) {
+  utsname names{};
+  return ofThisBoot(run) || (::uname(&names) == 0 && run.host.name == names.nodename);
+}
+
+// Where the same path is on another host, the file may be any.
 void quoteLines(const Manifest& run, Analysis& analysis) {
+  if (!ofThisHost(run)) return;
   for (LineInfo& l : analysis.lines)
     l.text = Untrusted(
         sourceLineAt(l.where.file.raw(), run.directory.raw(), l.where.line, run.startedRealtime));
@@ -107,6 +103,11 @@ void addTrials(const std::string& path, Analysis& analysis) {
 }
 
 }  // namespace
+
+bool ofThisBoot(const Manifest& manifest) {
+  const auto id = readFile("/proc/sys/kernel/random/boot_id", 64);
+  return id.ok() && !manifest.host.bootId.empty() && id.value().starts_with(manifest.host.bootId);
+}
 
 Result<RuleTable> readRules(const std::string& file) {
   if (file.empty()) return RuleTable::builtIn();

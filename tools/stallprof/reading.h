@@ -31,6 +31,9 @@ inline constexpr char kMapHelp[] =
 // The words of --map; the Error says which is none.
 [[nodiscard]] Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words);
 
+// The host has not been started again since that run.
+[[nodiscard]] bool ofThisBoot(const Manifest& manifest);
+
 // The report of a run in JSON: of a recording made now, of a file as it stands.
 [[nodiscard]] Result<std::string> readReport(const std::string& path);
 

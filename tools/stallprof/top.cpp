@@ -21,6 +21,7 @@
 #include "recording/follower.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
+#include "stallprof/reading.h"
 #include "stallprof/running.h"
 #include "trace/live_window.h"
 
@@ -48,11 +49,6 @@ Result<std::string> chooseRecording(const std::string& word) {
   for (const Running& each : running) list += "\n  " + escapeTerminal(each.directory, 400);
   return Error{Error::Kind::kIo, running.empty() ? "no running recording was found; name one"
                                                  : "several recordings run; name one:" + list};
-}
-
-bool ofThisBoot(const Manifest& manifest) {
-  const auto id = readFile("/proc/sys/kernel/random/boot_id", 64);
-  return id.ok() && !manifest.host.bootId.empty() && id.value().starts_with(manifest.host.bootId);
 }
 
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";  // the other screen, no cursor

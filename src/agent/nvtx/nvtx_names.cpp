@@ -10,13 +10,17 @@
 namespace stallprof::agent {
 namespace {
 
-constexpr std::size_t kTexts = 128u * 1024u;
-constexpr std::uint32_t kDomains = 64, kStrings = 4096, kCategories = 512;
+// Memory that is never touched costs nothing. A name for each step, as some bindings register, are
+// many: from three quarters on what is new goes without its number.
+constexpr std::size_t kTexts = 2u << 20;
+constexpr std::uint32_t kDomains = 64, kStrings = 1u << 16, kCategories = 512;
+constexpr std::uint32_t kPlaces = 2 * kStrings;  // of the table by text
 
 char texts[kTexts];
 std::size_t textsUsed;
 NvtxDomain domains[kDomains];
 NvtxString strings[kStrings];
+std::uint32_t stringAt[kPlaces];  // 1 + index in `strings`, by hash of the text; 0: free
 struct Category {
   const NvtxDomain* domain;
   std::uint32_t number;
@@ -31,13 +35,35 @@ constinit NvtxString otherString{"(other)"};
 // Names are given seldom; no call is made under it.
 std::atomic<std::uint32_t> held;
 
-const char* keepText(const char* text) {
-  const std::size_t length = strnlen(text, kRangeNameBytes - 1);
+const char* keepText(const char* text, std::size_t length) {
   if (length + 1 > kTexts - textsUsed) return nullptr;
   char* to = texts + textsUsed;
   memcpy(to, text, length);
   textsUsed += length + 1;  // the arena is zero
   return to;
+}
+
+std::size_t lengthOf(const char* text) { return strnlen(text, kRangeNameBytes - 1); }
+
+// The place of the text's first `length` bytes in `stringAt`, or the free one where it belongs.
+std::uint32_t placeOf(const char* text, std::size_t length) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (std::size_t i = 0; i < length; ++i)
+    hash = (hash ^ static_cast<unsigned char>(text[i])) * 16777619u;
+  for (std::uint32_t place = hash % kPlaces;; place = (place + 1) % kPlaces) {
+    if (stringAt[place] == 0) return place;
+    const char* known = strings[stringAt[place] - 1].text;
+    if (strncmp(known, text, length) == 0 && known[length] == 0) return place;
+  }
+}
+
+// "step 12" is "step": a step's name says so without its number.
+std::size_t withoutNumber(const char* text, std::size_t length) {
+  const std::size_t all = length;
+  while (length > 0 && text[length - 1] >= '0' && text[length - 1] <= '9') --length;
+  if (length == all) return all;
+  while (length > 0 && strchr(" #:_-/", text[length - 1]) != nullptr) --length;
+  return length;
 }
 
 char* putUtf8(char* to, std::uint32_t c) {
@@ -67,24 +93,35 @@ NvtxDomain* domainOf(const char* name) {
   const Lock lock(held);
   for (std::uint32_t i = 0; i < domainCount; ++i)
     if (strncmp(domains[i].name, name, kRangeNameBytes - 1) == 0) return &domains[i];
-  const char* kept = domainCount < kDomains ? keepText(name) : nullptr;
+  const char* kept = domainCount < kDomains ? keepText(name, lengthOf(name)) : nullptr;
   if (kept == nullptr) return &otherDomain;
   domains[domainCount].name = kept;
   return &domains[domainCount++];
 }
 
 NvtxString* registered(const char* text) {
+  if (text == nullptr) return &otherString;
+  std::size_t length = lengthOf(text);
   const Lock lock(held);
-  const char* kept = text != nullptr && stringCount < kStrings ? keepText(text) : nullptr;
+  std::uint32_t place = placeOf(text, length);
+  const bool nearlyFull = stringCount >= kStrings / 4 * 3 || textsUsed >= kTexts / 4 * 3;
+  if (stringAt[place] == 0 && nearlyFull) {
+    length = withoutNumber(text, length);
+    place = placeOf(text, length);
+  }
+  if (stringAt[place] != 0) return &strings[stringAt[place] - 1];
+  const char* kept = stringCount < kStrings ? keepText(text, length) : nullptr;
   if (kept == nullptr) return &otherString;
   strings[stringCount].text = kept;
-  return &strings[stringCount++];
+  stringAt[place] = ++stringCount;
+  return &strings[stringCount - 1];
 }
 
 void nameCategory(const NvtxDomain* domain, std::uint32_t category, const char* name) {
   const Lock lock(held);
   const std::uint32_t count = categoryCount.load();
-  const char* kept = name != nullptr && count < kCategories ? keepText(name) : nullptr;
+  const char* kept =
+      name != nullptr && count < kCategories ? keepText(name, lengthOf(name)) : nullptr;
   if (kept == nullptr) return;
   categories[count] = {domain, category, kept};
   categoryCount.store(count + 1, std::memory_order_release);

@@ -73,7 +73,10 @@ void trainersSection(Html& html, const Analysis& a) {
   if (a.trainers.size() < 2) return;
   const auto section = html.open("section", {{"id", "trainers"}});
   html.add("h2", "Trainers");
-  html.add("p", {{"class", "intro"}}, "All above is of the one with the longest window.");
+  html.add(
+      "p", {{"class", "intro"}},
+      "All above is of the one with the longest window; of several side by side, of the one that "
+      "waits most for data.");
   {
     const HtmlTable table(
         html, {textColumn("trainer"), numberColumn("steps"), numberColumn("median"),

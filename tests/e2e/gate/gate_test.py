@@ -22,7 +22,7 @@ deterministic = true
 """
 # What must never leave: C0 but newline, DEL, C1, bidirectional and zero-width controls.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-HOSTILE = ("\x1b]0;x\x07\x1b[2J\u202e\u200b'\"</failure><script>alert(1)</script>|`*_::error::%0A"
+HOSTILE = ("\uffff\x1b]0;x\x07\x1b[2J\u202e\u200b'\"</failure><script>alert(1)</script>|`*_::error::%0A"
            "\r\n::set-output name=x::y]]>&lt;")
 
 

@@ -128,6 +128,28 @@ TEST_CASE("domains have their own stacks, names and categories") {
   CHECK(r.text(range.category) == "collective");
 }
 
+TEST_CASE("a name for each of very many steps stays a step's, and names that come later are kept") {
+  Recorder& r = recorder();
+  const auto registered = [](const std::string& text) {
+    return call<void*(void*, const char*)>(core2[kDomainRegisterStringA], nullptr, text.c_str());
+  };
+  const auto nameOf = [&](void* handle) {
+    NvtxAttributes a = attributes("", 0);
+    a.messageType = kMessageRegistered;
+    a.message = handle;
+    call<int(void*, const NvtxAttributes*)>(core2[kDomainRangePushEx], nullptr, &a);
+    pop();
+    const auto events = r.drain();
+    return std::string(r.text(std::get<Range>(events.at(0).payload).name));
+  };
+  CHECK(registered("step 7") == registered("step 7"));
+  void* last = nullptr;
+  for (int i = 0; i < 70'000; ++i) last = registered("step " + std::to_string(i));
+  CHECK(nameOf(last) == "step");
+  CHECK(nameOf(registered("step 7")) == "step 7");
+  CHECK(nameOf(registered("evaluation")) == "evaluation");
+}
+
 // NCCL's parameters of a collective (2.28: src/init_nvtx.cc), and their schema.
 struct AllReduce {
   std::uint64_t communicator;

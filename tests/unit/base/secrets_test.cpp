@@ -83,6 +83,28 @@ TEST_CASE("a training's usual words are recorded as they are") {
   for (const auto& command : commands) CHECK(maskSecrets(command) == command);
 }
 
+TEST_CASE("a setting of a secret is one to the end of its word") {
+  for (const char* word : {"--password=Ca,NaRy CaNaRy", "DB_PASSWORD=x;CaNaRy", "--token=a&CaNaRy"})
+    CHECK(masked({"t", word}).find(kCanary) == std::string::npos);
+  CHECK(maskSecrets({"sh", "-c", "API_KEY=CaNaRy python train.py"}) ==
+        std::vector<std::string>{"sh", "-c", "API_KEY=*** python train.py"});
+}
+
+TEST_CASE("in a line of source what is quoted may be a secret, and names are none") {
+  for (const char* line :
+       {"r = requests.post(u, headers={\"Authorization\": \"Bearer CaNaRy\"})",
+        "r = get(u, headers={'Authorization': 'Basic CaNaRy'})", "token = \"CaNaRy\"",
+        "api_key = f'CaNaRy{x}'", "log({\"password\": \"CaNaRy\"})",
+        "db = connect('postgres://me:CaNaRy@host/x')"}) {
+    INFO(line);
+    CHECK(maskSource(line).find(kCanary) == std::string::npos);
+  }
+  for (const char* line : {"for token in tokens: total += 1", "token = batch['token']",
+                           "with tf.Session() as session: session.run(step)",
+                           "tokens = tokenizer(batch, padding=True)", "auth = self.auth"})
+    CHECK(maskSource(line) == line);
+}
+
 TEST_CASE("what is around a secret stays") {
   CHECK(masked({"t", "https://me:pw@host/x?token=1&y=2"}) ==
         "t 'https://***@host/x?token=***&y=2'");

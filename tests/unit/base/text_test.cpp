@@ -52,6 +52,7 @@ TEST_CASE("valid UTF-8 that steers a terminal or hides is escaped byte by byte")
   CHECK(escapeTerminal("\xE2\x81\xA6") == "\\xe2\\x81\\xa6");           // isolate
   CHECK(escapeTerminal("\xE2\x80\x8B") == "\\xe2\\x80\\x8b");           // zero width space
   CHECK(escapeTerminal("\xEF\xBB\xBF") == "\\xef\\xbb\\xbf");           // byte order mark
+  CHECK(escapeTerminal("\xEF\xBF\xBF") == "\\xef\\xbf\\xbf");           // no character, nor in XML
   CHECK(escapeTerminal("\xF3\xA0\x81\x81") == "\\xf3\\xa0\\x81\\x81");  // tag letter
   CHECK(escapeTerminal("a\x1B]0;x\x07") == "a\\x1b]0;x\\x07");
 }

@@ -310,6 +310,18 @@ TEST_CASE("a new finding is marked at its own line, and each check of a metric b
   Side without = base;
   for (GateRun& run : without) run.suspects.clear();
   const std::vector<Mark> marks = marksOf(judged(without, head, policy), {});
+  for (GateRun& run : head)
+    for (auto& suspect : run.suspects) suspect.file = "/work/data.py";
+  const auto fileIn = [&](const std::string& checkout) {
+    GateOutput options;
+    options.checkout = checkout;
+    return marksOf(judged(without, head, policy), options).at(0).file;
+  };
+  CHECK(fileIn("/work") == "data.py");
+  CHECK(fileIn("/work/") == "data.py");
+  CHECK(fileIn("/") == "work/data.py");
+  for (const char* other : {"", "/wor", "/elsewhere"})
+    CHECK(fileIn(other) == "stallprof-gate.toml");
   REQUIRE(marks.size() == 3);
   CHECK(marks[0].id == "gate/steps.time_ns.p50");
   CHECK(marks[0].file == "data.py");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+
 #include "present/html/html_sections.h"
 #include "present/html/picture/picture.h"
 #include "present/html/report_html.h"
@@ -111,4 +113,36 @@ TEST_CASE("the device's lane shows its work below the steps, and says where it w
   std::size_t found = 0;
   for (const Panel& panel : picture.panels) found += panel.title.rfind("GPU", 0) == 0;
   CHECK(found == 4);
+}
+
+TEST_CASE("GPU panels are of the job's devices, and of several show the mean") {
+  const auto panelOf = [](const std::string& text) {
+    const Trace trace = traceOf(kTrainer + text);
+    return drawDevicePanels(trace, analyzeWithFacts(trace).trainer,
+                            {trace.begin, trace.end, 1, {}});
+  };
+  const std::string usage =
+      "repeat 4 every 500ms\n"
+      "0s device_usage device=\"GPU-1\" busy=960 memory=5 memory_total=10\n"
+      "0s device_usage device=\"GPU-2\" busy=0 memory=7 memory_total=10\n"
+      "end\n";
+  const auto mine = panelOf(usage +
+                            "1s device_process device=\"GPU-1\" process=1 pid=100 memory=5\n"
+                            "1s device_process device=\"GPU-2\" pid=7 memory=7\n");
+  REQUIRE(mine.size() == 4);
+  REQUIRE(!mine[0].series.empty());
+  CHECK(std::abs(mine[0].series[0].values[0] - 96) < 1);
+  CHECK(mine[1].limit == 10.0);
+  const auto all = panelOf(usage);
+  CHECK(std::abs(all[0].series[0].values[0] - 48) < 1);
+  CHECK(all[1].limit == 20.0);
+  const auto turns = panelOf(
+      "0s device_trace process=1 duration=2s kernels=1\n"
+      "repeat 10 every 200ms\n"
+      "0s device_span device=\"GPU-1\" process=1 duration=100ms busy=100ms\n"
+      "100ms device_span device=\"GPU-2\" process=1 duration=100ms busy=100ms\n"
+      "end\n");
+  REQUIRE(!turns[0].series.empty());
+  CHECK(turns[0].series[0].name == "busy, traced");
+  CHECK(std::abs(turns[0].series[0].values[0] - 50) < 1);
 }

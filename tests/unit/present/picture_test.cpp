@@ -193,6 +193,26 @@ TEST_CASE("what a process used before the recording began is drawn nowhere") {
   CHECK(std::abs(picture.panels[0].series[0].values[3] - 1) < 1e-9);
 }
 
+TEST_CASE("the batches ready are of the steps that are held, however few") {
+  const Trace trace = traceOf("0s process process=1 pid=100 comm=\"python3\"\n100s command_end\n");
+  Analyzed analyzed = analyzeWithFacts(trace);
+  analyzed.trainer.workers.push_back({});
+  for (int i = 0; i < 1000; i += 2) {
+    Step step;
+    step.begin = millis(100 * i);
+    step.end = step.begin + millis(10);
+    step.ready = 8;
+    analyzed.trainer.steps.push_back(step);
+  }
+  Picture picture;
+  drawPanels(trace, analyzed, picture);
+  const auto ready = std::find_if(picture.panels.begin(), picture.panels.end(),
+                                  [](const Panel& p) { return p.title.starts_with("Batches"); });
+  REQUIRE(ready != picture.panels.end());
+  for (const double value : ready->series.at(0).values)
+    CHECK((std::isnan(value) || std::abs(value - 8) < 1e-9));
+}
+
 TEST_CASE("a day's counters take as many points as an hour's") {
   const Trace trace = traceOf(
       "0s process process=1 pid=100 comm=\"python3\"\n"

@@ -44,6 +44,38 @@ TEST_CASE("the last word of an identity is kept, and a life that ended long ago 
   CHECK(trace.text(trace.processes[0].comm) == "python");
 }
 
+TEST_CASE("lives of a run that has had very many are in its window") {
+  LiveWindow window(10s);
+  constexpr std::uint32_t kLate = 300'000;
+  for (std::uint32_t id = 1; id <= kLate; ++id) {
+    const Nanos at = 1s + id * 100us;
+    window.take({at, ThreadSeen{{id}, {1}, id, {}}});
+    if (id < kLate) window.take({at + 50us, ThreadGone{{id}}});
+  }
+  window.take({40s, fetch(kLate, 500ms)});
+  const Trace trace = window.trace({});
+  CHECK(trace.fetches.size() == 1);
+  REQUIRE(trace.threads.size() == kLate);
+  CHECK(trace.threads.back().seen < 40s);
+}
+
+TEST_CASE("iterators of one thread are kept apart: a validation does not end the training's") {
+  LiveWindow window(10s);
+  window.take({1s, ThreadSeen{{1}, {1}, 7, window.strings().intern("main")}});
+  for (const std::uint32_t loader : {1u, 2u}) {
+    IteratorBegin iterator;
+    iterator.thread = ThreadId{1};
+    iterator.loader = iterator.epoch = loader;
+    iterator.key = 10 + loader;
+    window.take({loader * 1s, iterator});
+  }
+  for (int i = 20; i < 40; ++i) window.take({i * 1s, fetch(1, 500ms)});
+  CHECK(window.trace({}).iterators.size() == 2);
+  window.take({41s, ThreadGone{{1}}});
+  window.take({60s, fetch(2, 1s)});
+  CHECK(window.trace({}).iterators.empty());
+}
+
 TEST_CASE("the recorder's cost is that of the window") {
   LiveWindow window(10s);
   CHECK(window.recorderCpuRatio() < 0);

@@ -34,6 +34,14 @@ class Buckets {
 
   // A level that holds from one sample to the next: its mean over the bucket.
   void level(Nanos from, Nanos to, double value) { spread(from, to, value * seconds(to - from)); }
+  // The same of amounts by the time that `covered` is of, where levels are not known of all of it.
+  [[nodiscard]] std::vector<double> over(const Buckets& covered) const {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < amounts_.size(); ++i)
+      out.push_back(covered.amounts_[i] > 0 ? amounts_[i] / covered.amounts_[i]
+                                            : std::numeric_limits<double>::quiet_NaN());
+    return out;
+  }
 
   [[nodiscard]] Nanos begin() const { return begin_; }
   [[nodiscard]] bool any() const {

@@ -150,8 +150,9 @@ struct Picture {
 [[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
 [[nodiscard]] StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index);
 void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);
-// Of all devices that were seen, together.
-[[nodiscard]] std::vector<Panel> drawDevicePanels(const Trace& trace, const TimeAxis& axis);
+// Of the job's devices together; of all that were seen where nothing says which those are.
+[[nodiscard]] std::vector<Panel> drawDevicePanels(const Trace& trace, const TrainerFacts& trainer,
+                                                  const TimeAxis& axis);
 // What the trainer's devices did in [from, to).
 [[nodiscard]] std::vector<Lane> deviceLanes(const Trace& trace, const TrainerFacts& trainer,
                                             Nanos from, Nanos to);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analysis/device/device_time.h"
 #include "base/units.h"
@@ -45,14 +46,29 @@ double maximum(const Usages& usages, Field field, bool sum) {
   return all;
 }
 
-// The traced share of each bucket that some device worked in; what was not traced is not drawn.
-void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
-  Intervals traced, busy;
-  for (const auto& row : trace.deviceTraces)
-    if (row.data.kernels) traced.push_back({row.at, row.end()});
-  for (const auto& row : trace.deviceSpans) busy.push_back({row.at, row.end()});
-  traced = joined(std::move(traced));
-  busy = joined(std::move(busy));
+// Time whose device work is in the trace piece by piece.
+Intervals tracedTime(const Trace& trace, const TrainerFacts& trainer) {
+  Intervals traced;
+  const auto add = [&](const Interval& time) {
+    if (!time.empty()) traced.push_back(time);
+  };
+  for (const auto& row : trace.deviceTraces) {
+    if (!row.data.kernels) continue;
+    const Interval time = intervalOf(row);
+    if (trainer.joined.detailed.empty()) add(time);
+    for (const Interval& held : trainer.joined.detailed) add(intersect(time, held));
+  }
+  return joined(std::move(traced));
+}
+
+// The traced share of each bucket that its devices worked in, their mean; what was not traced is
+// not drawn.
+void addTraced(Panel& panel, const Trace& trace, const TrainerFacts& trainer,
+               const TimeAxis& axis) {
+  const Intervals traced = tracedTime(trace, trainer);
+  std::map<StringId, Intervals> busy;
+  for (const auto& row : trace.deviceSpans) busy[row.data.device].push_back(intervalOf(row));
+  for (auto& [device, spans] : busy) spans = joined(std::move(spans));
   Series series{"busy, traced", Hue::kFirst, {}};
   const Nanos each =
       (axis.end - axis.begin) / static_cast<Nanos::rep>(std::max<std::size_t>(1, axis.buckets));
@@ -61,8 +77,8 @@ void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
     Nanos known{}, worked{};
     divide(traced, {from, from + each}, [&](const Interval& piece, bool inside) {
       if (!inside) return;
-      known += piece.length();
-      worked += lengthIn(busy, piece);
+      known += piece.length() * static_cast<Nanos::rep>(std::max<std::size_t>(1, busy.size()));
+      for (const auto& [device, spans] : busy) worked += lengthIn(spans, piece);
     });
     series.values.push_back(known > Nanos{} ? 100 * seconds(worked) / seconds(known)
                                             : std::numeric_limits<double>::quiet_NaN());
@@ -70,11 +86,22 @@ void addTraced(Panel& panel, const Trace& trace, const TimeAxis& axis) {
   if (!traced.empty()) panel.series.push_back(std::move(series));
 }
 
-Panel usePanel(const Trace& trace, const Usages& usages, const TimeAxis& axis) {
+// Those that a process of the job worked on or has memory on; empty: nothing says which.
+std::set<StringId> devicesOfJob(const Trace& trace) {
+  std::set<StringId> devices;
+  for (const auto& row : trace.deviceSpans) devices.insert(row.data.device);
+  if (!devices.empty()) return devices;
+  for (const auto& row : trace.deviceProcesses)
+    if (!row.data.process.none()) devices.insert(row.data.device);
+  return devices;
+}
+
+Panel usePanel(const Trace& trace, const TrainerFacts& trainer, const Usages& usages,
+               const TimeAxis& axis) {
   Panel panel{.title = "GPU",
               .note = "Of several, their mean. NVML counts any kernel of any process as busy.",
               .unit = Panel::Unit::kPercent};
-  addTraced(panel, trace, axis);
+  addTraced(panel, trace, trainer, axis);
   addLevel(panel, "busy, NVML", Hue::kSecond, usages, &DeviceUsage::busyMilli, axis, 0.1, false);
   addLevel(panel, "SMs active", Hue::kThird, usages, &DeviceUsage::smActiveMilli, axis, 0.1, false);
   return panel;
@@ -137,12 +164,15 @@ Lane laneOf(const DeviceTimeline::Device& device, Nanos from, Nanos to, const st
 
 }  // namespace
 
-std::vector<Panel> drawDevicePanels(const Trace& trace, const TimeAxis& axis) {
+std::vector<Panel> drawDevicePanels(const Trace& trace, const TrainerFacts& trainer,
+                                    const TimeAxis& axis) {
+  const std::set<StringId> ours = devicesOfJob(trace);
   Usages usages;
-  for (const auto& row : trace.deviceUsages) usages[row.data.device].push_back(row);
+  for (const auto& row : trace.deviceUsages)
+    if (ours.empty() || ours.contains(row.data.device)) usages[row.data.device].push_back(row);
   if (usages.empty() && trace.deviceTraces.empty()) return {};
-  return {usePanel(trace, usages, axis), deviceMemoryPanel(usages, axis), powerPanel(usages, axis),
-          clockPanel(usages, axis)};
+  return {usePanel(trace, trainer, usages, axis), deviceMemoryPanel(usages, axis),
+          powerPanel(usages, axis), clockPanel(usages, axis)};
 }
 
 std::vector<Lane> deviceLanes(const Trace& trace, const TrainerFacts& trainer, Nanos from,

@@ -109,10 +109,14 @@ Panel queuePanel(const TrainerFacts& trainer, const TimeAxis& axis) {
   Panel panel{.title = "Batches ready when the trainer asks",
               .note = "0 is a trainer that waits.",
               .unit = Panel::Unit::kBatches};
-  Buckets ready(axis);
+  Buckets ready(axis), held(axis);  // of long runs some steps alone are
   for (const Step& step : trainer.steps)
-    if (step.ready >= 0) ready.level(step.begin, step.end, step.ready);
-  if (!trainer.workers.empty()) keep(panel, "ready", Hue::kFirst, ready);
+    if (step.ready >= 0) {
+      ready.level(step.begin, step.end, step.ready);
+      held.level(step.begin, step.end, 1);
+    }
+  if (!trainer.workers.empty() && ready.any())
+    panel.series.push_back({"ready", Hue::kFirst, ready.over(held)});
   return panel;
 }
 
@@ -143,7 +147,7 @@ void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture) 
                             memoryPanel(trace, analyzed, axis), storagePanel(trace, axis),
                             networkPanel(trace, axis)})
     if (somethingIn(panel)) picture.panels.push_back(std::move(panel));
-  for (Panel& panel : drawDevicePanels(trace, axis))
+  for (Panel& panel : drawDevicePanels(trace, analyzed.trainer, axis))
     if (somethingIn(panel)) picture.panels.push_back(std::move(panel));
 }
 
