@@ -18,6 +18,7 @@ STOPPED = {
     "48ec81b7": "after severity 1 and eight rows of 3: readings of the source found faults of steps and of samples a second",
     "b9694746": "after severity 2: readings of the source found faults, of which that of ceilings concerns programs that evaluate",
     "c5ef21ea": "its host could be had no longer",
+    "a5c131d7": "after severities 2 and 3: readings of the source found faults of gains, of ranks and of loaders that are zipped",
     "ce79e264": "a reading found that an evaluation on the training's own iterator was cut to nothing",
 }
 METHOD = """Small real programs (`tests/corpus`), each with causes that an option takes away, at three severities: without the
