@@ -95,6 +95,10 @@ class Programs(Case):
                 recording = self.recorded(*words, "-c", WAIT, "-I")
                 self.assertIn(why, self.report(recording))
         self.assertNotIn("loads no hook", self.report(self.recorded(PYTHON, "-c", WAIT, "-I")))
+        self.assertIn("another PYTHONPATH", self.report(self.recorded("sh", "-c", 'PYTHONPATH=. exec "$@"', "sh", PYTHON, "-c", WAIT)))
+        both = self.report(self.recorded("sh", "-c", '"$@"; unset PYTHONPATH; exec "$1" "$3" "$4"', "sh", PYTHON, "-S", "-c", WAIT))
+        for why in ("with -S", "another PYTHONPATH"):
+            self.assertIn(why, both)
 
     def test_row_30_a_zipapp_has_the_hook(self):
         app = self.path("app.pyz")

@@ -109,7 +109,9 @@ void JobWatch::arm(EventOut& out) {
   step(now(), out);
 }
 
-void JobWatch::expectHook(const std::string& events) { parts_->hook.expect(events); }
+void JobWatch::expectHook(const std::string& events, const std::string& directory) {
+  parts_->hook.expect(events, directory);
+}
 
 bool JobWatch::paused() const { return parts_->pauses.paused(); }
 

@@ -23,8 +23,9 @@ class JobWatch {
   JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt);
   ~JobWatch();
 
-  // The job has the hook, and this path of the event memory: says where it cannot reach it.
-  void expectHook(const std::string& events);
+  // The job has the hook of this directory, and this path of the event memory: says where it is not
+  // loaded or cannot reach that. An empty path: it has none.
+  void expectHook(const std::string& events, const std::string& directory);
   // While the command is still held: opens the inherited task events on it, and samples it once.
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);

@@ -20,6 +20,7 @@
 #include "launch/recorder/job_watch.h"
 #include "launch/recorder/progress.h"
 #include "launch/recorder/recorder_log.h"
+#include "launch/setup/child_environment.h"
 #include "recording/activity/activity.h"
 #include "recording/memory/ring.h"
 #include "recording/storage.h"
@@ -168,8 +169,11 @@ void Recorder::run() {
     work(t);
     readMessages();
     if (control_.closed() && !std::exchange(orphaned_, true))
-      log_->write(LogLevel::kWarning, "the front is gone; recording until the command ends");
-    if (control_.closed() && commandGone()) done_ = true;
+      log_->write(LogLevel::kWarning, plan_.attached
+                                          ? "the front is gone: the recording ends"
+                                          : "the front is gone; recording until the command ends");
+    // Of attach the command is somebody's server, which may run for days.
+    if (control_.closed() && (plan_.attached || commandGone())) done_ = true;
     if (!done_) waitUntil(nextDue());
   }
   discard_ ? discard() : finish();
@@ -217,6 +221,7 @@ void Recorder::handle(const ControlMessage& message) {
     case ControlMessage::Kind::kCommand:
       return watchCommand(message.number);
     case ControlMessage::Kind::kUninstrumented:
+      if (watch_) watch_->expectHook({}, {});
       return source("hook", Coverage::kAbsent, message.text);
     case ControlMessage::Kind::kSignal:
       log_->write(LogLevel::kDebug, "signal " + std::to_string(message.number) +
@@ -241,8 +246,9 @@ void Recorder::watchCommand(pid_t command) {
   const Nanos attachedAt = plan_.attached ? plan_.manifest.startedMonotonic : Nanos(0);
   log_->write(LogLevel::kInfo, "the command is process " + std::to_string(command));
   watch_ = std::make_unique<JobWatch>(command, plan_.options, attachedAt);
+  const Result<std::string> hook = findHook();
   if (memory_ && plan_.noHook.empty())
-    watch_->expectHook(memory_->path(plan_.manifest.recorderPid));
+    watch_->expectHook(memory_->path(plan_.manifest.recorderPid), hook.ok() ? hook.value() : "");
   watch_->arm(*log_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});

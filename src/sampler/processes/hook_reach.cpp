@@ -2,7 +2,10 @@
 #include "sampler/processes/hook_reach.h"
 
 #include <linux/capability.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 #include <unordered_set>
@@ -116,12 +119,24 @@ std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
   // long to be all there.
   const bool whole = environment.size() < kEnvironmentBytes &&
                      ('\0' + environment).find(std::string_view("\0PATH=", 6)) != std::string::npos;
-  if (!whole || environment.find("=" + events_) != std::string::npos) return {};
-  return "was started without the environment of the run, as by sudo: it loads no hook";
+  if (!whole) return {};
+  if (environment.find("=" + events_) == std::string::npos)
+    return "was started without the environment of the run, as by sudo: it loads no hook";
+  if (directory_.empty()) return {};
+  if (environment.find(directory_) == std::string::npos)
+    return "was started with another PYTHONPATH than the run's, or none: it loads no hook (a "
+           "script "
+           "keeps it by PYTHONPATH=...:$PYTHONPATH)";
+  const std::string root = processPath(root_, process.pid, "root");
+  if (readLink(root).empty() ||
+      ::access((root + directory_ + "/sitecustomize.py").c_str(), F_OK) == 0 || errno != ENOENT)
+    return {};
+  return "has another root, as in a container, in which stallprof is not: it loads no hook";
 }
 
 void HookReach::sample(Nanos now, EventOut& out) {
-  if (events_.empty() || said_) return;
+  constexpr std::size_t kMax = 4;
+  if (events_.empty() || reasons_.size() == kMax) return;
   for (const LiveProcess& process : tree_.processes()) {
     if (!isNamed(process, "python") && !isNamed(process, "pypy")) continue;
     const std::string program = process.comm + '\n' + process.exe;
@@ -129,10 +144,11 @@ void HookReach::sample(Nanos now, EventOut& out) {
     std::string why = whyNot(process.pid);
     if (!why.empty()) why += ": the hook cannot hand over what it sees there";
     if (why.empty()) why = whyNotLoaded(process);
-    if (why.empty()) continue;
-    said_ = true;
-    return emitSource(out, now, "hook", Coverage::kPartial,
-                      "process " + std::to_string(process.pid) + " (" + process.comm + ") " + why);
+    if (why.empty() || std::find(reasons_.begin(), reasons_.end(), why) != reasons_.end()) continue;
+    said_ += (said_.empty() ? "process " : "; process ") + std::to_string(process.pid) + " (" +
+             process.comm + ") " + why;
+    reasons_.push_back(std::move(why));
+    return emitSource(out, now, "hook", Coverage::kPartial, said_);
   }
   forgetEnded();
 }

@@ -93,10 +93,13 @@ class Attach(unittest.TestCase):
         with open(os.path.join(self.dir, "said"), encoding="utf-8") as file:
             return file.read()
 
-    def events(self, name=""):
+    def dump(self):
         done = subprocess.run([DUMP, self.recording], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, timeout=PATIENCE, check=False)
-        lines = done.stdout.decode(errors="replace").splitlines()
+        return done.stdout.decode(errors="replace")
+
+    def events(self, name=""):
+        lines = self.dump().splitlines()
         return [line for line in lines if re.match(r"\S+ %s" % (name + " " if name else ""), line)]
 
     def until(self, condition):
@@ -172,6 +175,12 @@ class Attach(unittest.TestCase):
         self.assertIsNone(job.poll())
         job.communicate("", timeout=PATIENCE)
         self.assertEqual(job.returncode, 7)
+
+    def test_one_that_is_killed_leaves_no_recorder(self):
+        job, _ = self.target()
+        self.attach(job.pid).kill()
+        self.until(lambda: "clean_end" in self.dump())
+        self.assertIsNone(job.poll())
 
     def test_a_signal_that_the_caller_ignores_ends_nothing(self):
         job, _ = self.target()

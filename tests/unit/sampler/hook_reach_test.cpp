@@ -2,6 +2,8 @@
 #include "sampler/processes/hook_reach.h"
 
 #include "tests/catch.h"
+#include "tests/unit/sampler/durations.h"
+#include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/heap_bytes.h"
 #include "tests/unit/sampler/machine.h"
 
@@ -25,7 +27,7 @@ TEST_CASE("programs that were asked about take no memory once very many of them 
   ProcessTree tree(machine.root(), 100);
   tree.sample(at, out);
   HookReach hook(machine.root(), tree);
-  hook.expect("/proc/1/fd/9");
+  hook.expect("/proc/1/fd/9", "");
   std::uint32_t pid = 1000;
   const auto startAndEnd = [&](int count) {
     for (int i = 0; i < count; ++i, ++pid) {
@@ -39,4 +41,33 @@ TEST_CASE("programs that were asked about take no memory once very many of them 
   startAndEnd(40'000);
   CHECK(tree.processes().size() == 1);
   CHECK(heapBytes() < before + (1u << 20));
+}
+
+TEST_CASE("a PYTHONPATH of a program's own, or another root, is why it has no hook; each is said") {
+  Machine machine;
+  const auto start = [&](int pid, const std::string& path, const std::string& root) {
+    machine.process({pid, 1, "python3"});
+    machine.file("proc/" + std::to_string(pid) + "/environ",
+                 std::string("PATH=/bin\0STALLPROF_EVENTS=/proc/1/fd/9\0PYTHONPATH=", 51) + path +
+                     std::string(1, '\0'));
+    machine.link("proc/" + std::to_string(pid) + "/root", machine.root() + root);
+  };
+  machine.file("own/opt/hook/sitecustomize.py", "");
+  start(100, "/opt/hook:/work", "/own");
+  ProcessTree tree(machine.root(), 100);
+  EventList list;
+  tree.sample(ms(1000), list);
+  HookReach hook(machine.root(), tree);
+  hook.expect("/proc/1/fd/9", "/opt/hook");
+  const auto say = [&](int pid) {
+    (void)tree.processOf(static_cast<std::uint32_t>(pid), 0);
+    hook.sample(ms(1000 + pid), list);
+    return list.source("hook").second;
+  };
+  CHECK(say(100) == "never reported");
+  start(101, ".", "/own");
+  CHECK(say(101).find("another PYTHONPATH") != std::string::npos);
+  start(102, "/opt/hook", "/image");
+  CHECK(say(102).find("another PYTHONPATH") != std::string::npos);
+  CHECK(say(102).find("another root") != std::string::npos);
 }
