@@ -256,8 +256,7 @@ TEST_CASE("pinned copies at the link's speed fill the link; slower ones have ano
 }
 
 TEST_CASE("a pin thread at a full core, while the trainer waits") {
-  Training t{.compute = 6, .waitLoad = 4};
-  Facts f = withDevice(t, {.kernels = 6});
+  Facts f = withDevice(Training{.compute = 1, .waitLoad = 9}, {.kernels = 1});
   f.trace.processes.resize(1);
   f.trace.threads.resize(2);
   f.trace.processes[0].id = ProcessId{1};
@@ -272,13 +271,10 @@ TEST_CASE("a pin thread at a full core, while the trainer waits") {
   slice.run = scaled(f.trainer.window(), 0.97);
   slice.wait = Wait::kRunning;
   pin.slices.push_back({f.trainer.windowBegin, slice});
-  const auto most = [&] {
-    const Judgement j = f.judge();
-    const Finding* found = find(j, "load.pin_thread");
-    REQUIRE(found);
-    return *found->advice.at(0).predicted.high;
-  };
-  CHECK(most() <= 1 / 0.6 + 0.01);
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "load.pin_thread");
+  REQUIRE(found);
+  CHECK(*found->advice.at(0).predicted.high <= 4);  // a quarter of the bytes, however long it waits
   pin.slices[0].data.run = scaled(f.trainer.window(), 0.5);
   CHECK(find(f.judge(), "load.pin_thread") == nullptr);
 }
