@@ -17,15 +17,17 @@ int indexOf(const Trace& trace, const TrainerTimeline& timeline, std::uint32_t l
   return -1;
 }
 
-// Of intervals, those that overlap.
+// The most of them that overlap.
 int mostAtATime(const Intervals& all) {
-  int most = 0;
-  for (const Interval& one : all)
-    most = std::max(
-        most, static_cast<int>(std::count_if(all.begin(), all.end(), [&](const Interval& other) {
-          return other.contains(one.begin);
-        })));
-  return std::max(1, most);
+  std::vector<std::pair<Nanos, int>> changes;  // at one time ends before begins
+  for (const Interval& one : all) {
+    changes.emplace_back(one.begin, 1);
+    changes.emplace_back(one.end, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int now = 0, most = 1;
+  for (const auto& [at, change] : changes) most = std::max(most, now += change);
+  return most;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Evidence {
   double evaluation = 0;   // epochs without training
   double workersBusy = 0;  // share of the workers' time spent making batches; 0 without workers
   double coresBusy = 0;    // of the usable cores, by the job and by others that it waited for
-  double coresUsed = 0;    // the same, by others at all
+  double coresUsed = 0;    // of the usable cores, by the job and by all others
   double external = 0;     // of the usable cores, by others and the hypervisor, where it cost
   int ranks = 1;      // of the job on this host: what one changes in its script, all of them change
   double shared = 0;  // the same, and by siblings

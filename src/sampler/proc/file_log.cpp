@@ -131,10 +131,8 @@ std::string FileLog::shortName(const std::string& path) const {
   return files != directories_.end() && files->second > kNamed ? directory + "/*" : path;
 }
 
-std::string FileLog::oneOf(Names& given, std::size_t most, const std::string& name,
-                           Nanos now) const {
-  if (given.contains(name)) return name;
-  if (given.size() < most) return *given.insert(name).first;
+std::string FileLog::oneOf(FirstNames& given, const std::string& name, Nanos now) {
+  if (given.take(name)) return name;
   const Mount* mount = mounts_.find(name, now);
   return mount == nullptr || mount->point == "/" ? "/*" : mount->point + "/*";
 }
@@ -156,7 +154,7 @@ void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, N
   if (due && mayReport(now)) {
     FileSeen seen;
     seen.process = process;
-    seen.path = out.intern(oneOf(paths_, kPaths, file.name, now));
+    seen.path = out.intern(oneOf(paths_, file.name, now));
     if (const Mount* mount = mounts_.find(file.name, now); mount != nullptr) {
       seen.mount = out.intern(mount->point);
       seen.fsType = out.intern(mount->fsType);
@@ -174,7 +172,7 @@ void FileLog::note(ProcessId process, const FdTarget& file, const Entry& more, N
 
 StringId FileLog::waited(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {
   note(process, file, {.waits = 1}, now, out);
-  return out.intern(oneOf(names_, kNames, shortName(file.name), now));
+  return out.intern(oneOf(names_, shortName(file.name), now));
 }
 
 StringId FileLog::read(ProcessId process, const FdTarget& file, ReadPlace& last, Nanos now,
@@ -186,7 +184,7 @@ StringId FileLog::read(ProcessId process, const FdTarget& file, ReadPlace& last,
     ++(place.offset >= last.offset ? more.onward : more.scattered);
   last = place;
   note(process, file, more, now, out);
-  return out.intern(oneOf(names_, kNames, shortName(file.name), now));
+  return out.intern(oneOf(names_, shortName(file.name), now));
 }
 
 void FileLog::held(ProcessId process, const FdTarget& file, Nanos now, EventOut& out) {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "event/event_out.h"
+#include "sampler/proc/first_names.h"
 #include "sampler/proc/mounts.h"
 #include "sampler/proc/wait_class.h"
 
@@ -54,8 +54,7 @@ class FileLog {
  public:
   static constexpr std::size_t kNamed = 64;
   static constexpr int kPerSecond = 20;
-  // Names of files are a part of those that a recording has room for (recording/writer.h), which
-  // functions and commands need, too: past so many a file is one of its mount.
+  // Past so many a file is one of its mount.
   static constexpr std::size_t kPaths = 32'768, kNames = 4096;
 
   explicit FileLog(Mounts& mounts) : mounts_(mounts) {}
@@ -74,15 +73,13 @@ class FileLog {
   void note(ProcessId process, const FdTarget& file, const Entry& more, Nanos now, EventOut& out);
   bool mayReport(Nanos now);
   [[nodiscard]] std::string shortName(const std::string& path) const;
-  using Names = std::unordered_set<std::string>;
-  // `name` where it is one of the first `most`, else all that there is of its mount.
-  [[nodiscard]] std::string oneOf(Names& given, std::size_t most, const std::string& name,
-                                  Nanos now) const;
+  // `name` where it is one of `given`, else all that there is of its mount.
+  [[nodiscard]] std::string oneOf(FirstNames& given, const std::string& name, Nanos now);
 
   Mounts& mounts_;
   std::unordered_map<std::string, Entry> files_;  // of this second or reported before; bounded
   std::unordered_map<std::string, std::uint32_t> directories_;  // files seen there; bounded
-  Names paths_, names_;                                         // given
+  FirstNames paths_{kPaths}, names_{kNames};
   Nanos second_{};
   int reported_ = 0;
 };

@@ -127,8 +127,10 @@ std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
     return "was started with another PYTHONPATH than the run's, or none: it loads no hook (a "
            "script "
            "keeps it by PYTHONPATH=...:$PYTHONPATH)";
-  const std::string root = processPath(root_, process.pid, "root");
-  if (readLink(root).empty() ||
+  const std::string root = processPath(root_, process.pid, "root"), from = readLink(root);
+  const bool ours = from == "/" && readLink(processPath(root_, process.pid, "ns/mnt")) ==
+                                       readLink(under(root_, "proc/self/ns/mnt"));
+  if (from.empty() || ours ||
       ::access((root + directory_ + "/sitecustomize.py").c_str(), F_OK) == 0 || errno != ENOENT)
     return {};
   return "has another root, as in a container, in which stallprof is not: it loads no hook";

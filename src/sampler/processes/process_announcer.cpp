@@ -28,16 +28,14 @@ void ProcessAnnouncer::announce(const LiveProcess& process, ProcessWatch& watch,
   seen.startTicks = process.startTicks;
   seen.comm = out_->intern(process.comm);
   seen.exe = out_->intern(process.exe);
-  if (watch.readable) seen.command = out_->intern(oneOfCommands(commandOf(root_, process.pid)));
+  if (watch.readable) {
+    const std::string command = commandOf(root_, process.pid);
+    const bool kept = commands_.take(command);
+    seen.command = out_->intern(kept ? command : command.substr(0, command.find(' ')));
+  }
   emit(watch.announced ? now : process.since, seen);
   if (!std::exchange(watch.announced, true))
     for (const LiveThread& thread : process.threads) announceThread(process, thread, {});
-}
-
-std::string ProcessAnnouncer::oneOfCommands(std::string command) {
-  if (commands_.contains(command)) return command;
-  if (commands_.size() < kCommands) return *commands_.insert(std::move(command)).first;
-  return command.substr(0, command.find(' '));
 }
 
 void ProcessAnnouncer::announceThread(const LiveProcess& process, const LiveThread& thread,

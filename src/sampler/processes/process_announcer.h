@@ -3,9 +3,9 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
 
 #include "event/event_out.h"
+#include "sampler/proc/first_names.h"
 #include "sampler/processes/live_processes.h"
 
 namespace stallprof {
@@ -33,16 +33,13 @@ class ProcessAnnouncer {
   // `name` empty: as /proc has it.
   void announceThread(const LiveProcess& process, const LiveThread& thread, std::string_view name);
 
-  // Command lines are a part of the names that a recording has room for (recording/writer.h): past
-  // so many different ones a process has its program alone.
+  // Past so many different command lines a process has its program alone.
   static constexpr std::size_t kCommands = 4096;
 
  private:
-  [[nodiscard]] std::string oneOfCommands(std::string command);
-
   std::string root_;
   EventOut* out_ = nullptr;
-  std::unordered_set<std::string> commands_;  // given
+  FirstNames commands_{kCommands};
 };
 
 }  // namespace stallprof

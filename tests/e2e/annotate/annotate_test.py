@@ -100,6 +100,11 @@ class Annotated(unittest.TestCase):
                 done = self.record(MARKS, '40', end, status=status)
                 self.check_counts(done.stdout, self.events())
 
+    def test_an_environment_of_another_run_marks_nothing_in_this_one(self):
+        self.record('/usr/bin/env', 'STALLPROF_RECORDING=/another', MARKS, '3', 'exit')
+        events = self.events()
+        self.assertEqual((events['range'], events['span']), ([], []))
+
     def test_without_stallprof_a_program_is_as_it_is(self):
         clean = {k: v for k, v in os.environ.items() if k != 'STALLPROF_EVENTS'}
         self.assertEqual(run([MARKS, '3', 'exit'], env=clean).stderr, '')

@@ -311,16 +311,16 @@ TEST_CASE("a new finding is marked at its own line, and each check of a metric b
   for (GateRun& run : without) run.suspects.clear();
   const std::vector<Mark> marks = marksOf(judged(without, head, policy), {});
   for (GateRun& run : head)
-    for (auto& suspect : run.suspects) suspect.file = "/work/data.py";
+    for (auto& suspect : run.suspects) suspect.file = "/home/me/repo/data.py";
   const auto fileIn = [&](const std::string& checkout) {
     GateOutput options;
     options.checkout = checkout;
     return marksOf(judged(without, head, policy), options).at(0).file;
   };
-  CHECK(fileIn("/work") == "data.py");
-  CHECK(fileIn("/work/") == "data.py");
-  CHECK(fileIn("/") == "work/data.py");
-  for (const char* other : {"", "/wor", "/elsewhere"})
+  CHECK(fileIn("/home/me/repo") == "data.py");
+  CHECK(fileIn("/home/me/repo/") == "data.py");
+  CHECK(fileIn("/") == "home/me/repo/data.py");
+  for (const char* other : {"", "/home/me/rep", "/elsewhere"})
     CHECK(fileIn(other) == "stallprof-gate.toml");
   REQUIRE(marks.size() == 3);
   CHECK(marks[0].id == "gate/steps.time_ns.p50");

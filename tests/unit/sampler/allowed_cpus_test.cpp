@@ -133,6 +133,15 @@ TEST_CASE("the affinity of a live thread is what the kernel says") {
   CHECK(!affinityOf(1 << 30));
 }
 
+TEST_CASE("CPUs that there is only room for are none that run") {
+  Machine machine;
+  CHECK(onlineCpus(machine.root()).count() ==
+        static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  machine.file("sys/devices/system/cpu/possible", "0-127\n");
+  machine.file("sys/devices/system/cpu/online", "0-3,6-7\n");
+  CHECK(onlineCpus(machine.root()) == parseCpuList("0-3,6-7"));
+}
+
 TEST_CASE("events are opened on the CPUs that are counted, and on those beyond that are allowed") {
   CpuMask beyond;
   for (const std::size_t cpu : {60U, 62U}) beyond.set(cpu);
