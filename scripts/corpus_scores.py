@@ -9,6 +9,7 @@ import math
 import statistics
 
 WORTH_IT = 1.10   # times as fast: below it there is nothing to fix
+SMALL = 1.05      # what reports themselves go by: with a fix that gains so much a run is not healthy
 TIED = 1.10       # a gain so many times smaller than the largest is as good
 CLEAR = 1.03      # an interval so far from a bound will not reach it in more rounds
 WAITS = 0.10      # of the window: what the simple rules take for waiting
@@ -125,6 +126,9 @@ def scores(rows):
     for kind in ("healthy", "tied"):
         of_kind = [v["cause"] for v, k in zip(verdicts, kinds) if k == kind]
         found[f"blamed, {kind}"] = (sum(c is False for c in of_kind), len(of_kind))
+    small = [v["cause"] for v, row, kind in zip(verdicts, rows, kinds)
+             if kind == "healthy" and max(row["gains"].values(), default=1.0) < SMALL]
+    found["blamed, healthy and below 1.05"] = (sum(c is False for c in small), len(small))
     for word in ("high", "medium", "low"):
         found[f"\"{word}\" is right"] = share(v["cause"] for v, row in zip(verdicts, rows) if row["report"]["confidence"] == word)
     return found

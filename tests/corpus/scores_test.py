@@ -83,6 +83,10 @@ class Verdicts(unittest.TestCase):
         rows = [row({"decode": 1.0}), row({"decode": 1.0}, "compute.cpu_bound")]
         self.assertEqual(scores.scores(rows)["blamed, healthy"], (1, 2))
 
+    def test_a_small_cause_that_is_named_is_blame_by_the_labels_bound_alone(self):
+        found = scores.scores([row({"decode": 1.07}), row({"decode": 1.04}), row({"decode": 1.07}, "compute.cpu_bound")])
+        self.assertEqual((found["blamed, healthy"], found["blamed, healthy and below 1.05"]), ((2, 3), (1, 1)))
+
     def test_naming_one_of_the_tied_is_right(self):
         rows = [row({"decode": 1.5, "save": 1.5}, "periodic.checkpoint"), row({"decode": 1.5, "save": 1.5}, "load.ipc")]
         self.assertEqual(scores.scores(rows)["blamed, tied"], (1, 2))
