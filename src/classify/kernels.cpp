@@ -146,6 +146,10 @@ KernelCategory categoryOf(const std::string& name, const std::string& arguments)
        {"catarray", "copy", "transpose", "tocontiguous", "nchwtonhwc", "nhwctonchw", "permute",
         "pad"}},
   }};
+  // CUTLASS' own name says nothing of what it computes, nor do the operators that Inductor has put
+  // into one kernel of element by element.
+  if (hasAny(arguments, {"flashattn", "fmha"})) return KernelCategory::kAttention;
+  if (name.starts_with("triton_poi_")) return KernelCategory::kElementwise;
   for (const Pattern& p : kPatterns)
     if (hasAny(name, p.parts)) return p.category;
   // A generic kernel's arguments name its operation.

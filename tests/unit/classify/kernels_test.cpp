@@ -62,6 +62,9 @@ TEST_CASE("kernels are sorted by what they do") {
   CHECK(kindOf("triton_red_fused_native_layer_norm_1") == KernelCategory::kNormalization);
   CHECK(kindOf("void at::native::indexSelectLargeIndex<float>(int)") == KernelCategory::kIndexing);
   CHECK(kindOf("triton_poi_fused_add_relu_0") == KernelCategory::kElementwise);
+  CHECK(kindOf("triton_poi_fused_convolution_relu_0") == KernelCategory::kElementwise);
+  CHECK(kindOf("void cutlass::device_kernel<flash::enable_sm90_or_later<"
+               "flash::FlashAttnFwdSm90<int>>>(int)") == KernelCategory::kAttention);
   CHECK(kindOf("somebodys_own") == KernelCategory::kOther);
 }
 

@@ -341,3 +341,86 @@ TEST_CASE("Keras 2 has its evaluation, checkpoints and data where Keras 3 has") 
   CHECK(training({keras + "engine/data_adapter.py KerasSequenceAdapter._finite_generator"}).phase ==
         "transform");
 }
+
+TEST_CASE("evaluation and saving by libraries on top of PyTorch are periodic") {
+  const std::string forward = kSite + "torch/nn/modules/linear.py Linear.forward";
+  const std::string gather = kSite + "torch/distributed/distributed_c10d.py all_gather_into_tensor";
+  CHECK(training({kSite + "stable_baselines3/common/evaluation.py evaluate_policy",
+                  kSite + "gymnasium/core.py Wrapper.step"}) ==
+        Answer{"periodic", "library.evaluate"});
+  CHECK(training({kSite + "fastai/learner.py Learner._do_epoch_validate", forward}) ==
+        Answer{"periodic", "library.evaluate"});
+  CHECK(training({kSite + "fastai/learner.py Learner.__call__", forward}).phase == "compute");
+  for (const std::string call : {"__call__", "BaseValidator.__call__"})  // the first: Python 3.10
+    CHECK(training({kSite + "ultralytics/engine/validator.py " + call, forward}) ==
+          Answer{"periodic", "ultralytics.evaluate"});
+  CHECK(training({kSite + "pycocotools/cocoeval.py COCOeval.evaluate",
+                  kSite + "numpy/lib/_arraysetops_impl.py unique"}) ==
+        Answer{"periodic", "library.metrics"});
+  CHECK(training({kSite + "torch/distributed/fsdp/_state_dict_utils.py _full_pre_state_dict_hook",
+                  gather}) == Answer{"periodic", "torch.gather_state"});
+  CHECK(training({kSite + "accelerate/accelerator.py Accelerator.save_state", gather}) ==
+        Answer{"periodic", "transformers.checkpoint"});
+  CHECK(training({kSite + "accelerate/accelerator.py Accelerator.backward", gather}) ==
+        Answer{"comm", "torch.collective"});
+  CHECK(training({kSite + "gensim/models/word2vec.py Word2Vec.save",
+                  kSite + "gensim/utils.py SaveLoad.save"}) == Answer{"periodic", "library.save"});
+}
+
+TEST_CASE("what Lightning's progress bar reads of the device is the step's, what it draws is not") {
+  const std::string bar = kSite +
+                          "lightning/pytorch/callbacks/progress/tqdm_progress.py "
+                          "TQDMProgressBar.on_train_batch_end";
+  CHECK(training({bar, kSite + "lightning/fabric/utilities/apply_func.py "
+                               "convert_tensors_to_scalars.<locals>.to_item"},
+                 Wait::kDevice) == Answer{"compute", "lightning"});
+  CHECK(training({bar, kSite + "tqdm/std.py tqdm.refresh"}) == Answer{"periodic", "progress"});
+}
+
+TEST_CASE("samples of streams, and cached functions, are made by the program's own code") {
+  const std::string stream = kSite + "streaming/base/dataset.py StreamingDataset.__iter__";
+  CHECK(making({stream, kItem}) == Answer{"transform", "streaming.samples"});
+  CHECK(making({stream, kItem, kSite + "streaming/base/array.py Array.__getitem__"}) ==
+        Answer{"extract", "tfrecord"});
+  CHECK(making({kSite + "ffcv/loader/epoch_iterator.py EpochIterator.run_pipeline"}) ==
+        Answer{"transform", "ffcv"});
+  CHECK(making({kSite + "joblib/memory.py MemorizedFunc.__call__",
+                kSite + "joblib/memory.py MemorizedFunc.call", "/home/me/train.py features"})
+            .phase == "transform");
+}
+
+TEST_CASE("what the training thread uploads or writes is a checkpoint, what it reads is data") {
+  CHECK(training({kSite + "ray/train/_internal/storage.py _upload_to_fs_path",
+                  kSite + "pyarrow/fs.py copy_files"},
+                 Wait::kSocket) == Answer{"periodic", "arrow.write"});
+  CHECK(making({kSite + "fsspec/spec.py AbstractBufferedFile.read"}) ==
+        Answer{"extract", "arrow.open"});
+  CHECK(training({kSite + "numpy/lib/_npyio_impl.py savez_compressed",
+                  kSite + "numpy/lib/_npyio_impl.py _savez",
+                  kLib + "zipfile/__init__.py _ZipWriteFile.write"}) ==
+        Answer{"periodic", "numpy.write"});
+  CHECK(making({kSite + "numpy/lib/_npyio_impl.py save"}) == Answer{"transform", "numpy"});
+  CHECK(training({kLib + "pathlib/_abc.py PathBase.write_bytes"}) ==
+        Answer{"periodic", "python.write"});
+  CHECK(training({kSite + "matplotlib/pyplot.py imread", kSite + "matplotlib/image.py imread",
+                  kSite + "PIL/ImageFile.py ImageFile.load"}) ==
+        Answer{"transform", "matplotlib.read"});
+  CHECK(training({kSite + "sklearn/compose/_target.py TransformedTargetRegressor.fit",
+                  kSite + "sklearn/ensemble/_forest.py BaseForest.fit"}) ==
+        Answer{"compute", "sklearn"});
+  CHECK(
+      training({kSite + "transformers/processing_utils.py ProcessorMixin.__call__",
+                kSite + "transformers/video_processing_utils.py BaseVideoProcessor.preprocess"}) ==
+      Answer{"transform", "tokenizers"});
+}
+
+TEST_CASE("Keras 2's pool and tf.data's arrays") {
+  for (const std::string keras : {"keras/", "keras/src/", "tf_keras/src/"})
+    CHECK(ask(Side::kTrainer, Wait::kRunning,
+              {kLib + "multiprocessing/pool.py worker",
+               kSite + keras + "utils/data_utils.py get_index", kItem}) ==
+          Answer{"transform", "keras.data"});
+  CHECK(training({kSite + "tensorflow/python/data/ops/dataset_ops.py NumpyIterator.__next__",
+                  kSite + "tensorflow/python/data/ops/iterator_ops.py OwnedIterator.__next__"}) ==
+        Answer{"load", "tfdata.numpy"});
+}
