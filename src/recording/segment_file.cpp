@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/segment_file.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace stallprof {
@@ -22,7 +23,7 @@ int SegmentFiles::open(std::string_view manifest) {
   file_ = std::make_shared<const Fd>(std::move(file));
   const format::SegmentHeader header = format::segmentHeader(number_ + 1);
   error = storage_.write(file_->get(), format::bytesOf(header), 0);
-  size_ = sizeof header;
+  size_ = reserved_ = sizeof header;
   if (error == 0) error = append(format::FrameType::kManifest, manifest);
   if (error != 0) {
     close();
@@ -38,9 +39,27 @@ int SegmentFiles::append(format::FrameType type, std::string_view payload) {
   if (!isOpen()) return EBADF;
   const std::uint64_t bytes = sizeof(format::FrameHeader) + payload.size();
   if (!fits(bytes)) return kSizeLimit;
-  if (const int error = storage_.reserve(file_->get(), size_, bytes + kReserve); error != 0)
-    return error;
+  if (const int error = reserve(bytes + kReserve); error != 0) return error;
   return appendReserved(type, payload);
+}
+
+// To ask is a round trip to the server of a network file system, which the caller waits for; where
+// the disk has no room for more than this frame, each frame asks.
+int SegmentFiles::reserve(std::uint64_t bytes) {
+  if (size_ + bytes <= reserved_) return 0;
+  const std::uint64_t written = static_cast<std::uint64_t>(bytesWritten_);
+  const std::uint64_t ahead = std::min(ahead_, maxBytes_ - written - bytes);  // fits() said so
+  int error = 0;
+  if (ahead > 0) {
+    error = storage_.reserve(file_->get(), size_, bytes + ahead);
+    if (error == 0) reserved_ = size_ + bytes + ahead;
+    if (error == 0) return 0;
+    storage_.truncate(file_->get(), size_);  // what it took before it failed is the job's
+    reserved_ = size_;
+  }
+  error = storage_.reserve(file_->get(), size_, bytes);
+  if (error == 0) reserved_ = size_ + bytes;
+  return error;
 }
 
 // With what the last words may take.
@@ -61,6 +80,7 @@ int SegmentFiles::appendReserved(format::FrameType type, std::string_view payloa
   scratch_.append(payload);
   if (const int error = storage_.write(file_->get(), scratch_, size_); error != 0) {
     storage_.truncate(file_->get(), size_);  // a torn frame that stays is overwritten or skipped
+    reserved_ = size_;
     return error;
   }
   ++sequence_;
@@ -72,7 +92,7 @@ int SegmentFiles::appendReserved(format::FrameType type, std::string_view payloa
 void SegmentFiles::close() {
   if (isOpen()) storage_.truncate(file_->get(), size_);
   file_.reset();
-  size_ = 0;
+  size_ = reserved_ = 0;
 }
 
 }  // namespace stallprof

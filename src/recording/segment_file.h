@@ -16,14 +16,16 @@ namespace stallprof {
 // Every call returns 0 or what storage.h names.
 class SegmentFiles {
  public:
-  // `storage` must outlive this. All segments together stay within `maxBytes`.
-  SegmentFiles(Storage& storage, Fd directory, std::uint64_t maxBytes)
-      : storage_(storage), directory_(std::move(directory)), maxBytes_(maxBytes) {}
+  // `storage` must outlive this. All segments together stay within `maxBytes`; space is asked for
+  // `ahead` bytes ahead.
+  SegmentFiles(Storage& storage, Fd directory, std::uint64_t maxBytes, std::uint64_t ahead)
+      : storage_(storage), directory_(std::move(directory)), maxBytes_(maxBytes), ahead_(ahead) {}
 
   // Starts the next segment: its header and its copy of the manifest. After an error there is no
   // open segment, and the number is tried again.
   int open(std::string_view manifest);
-  // Space for the frame and for the last words after it is asked for first.
+  // Into space for the frame and for the last words after it, which is asked for where there is
+  // none.
   int append(format::FrameType type, std::string_view payload);
   // As `append`, into the space kept for it: the last words when the disk is full.
   int appendReserved(format::FrameType type, std::string_view payload);
@@ -46,13 +48,14 @@ class SegmentFiles {
 
  private:
   [[nodiscard]] bool fits(std::uint64_t bytes) const;
+  int reserve(std::uint64_t bytes);
 
   Storage& storage_;
   Fd directory_;
-  const std::uint64_t maxBytes_;
+  const std::uint64_t maxBytes_, ahead_;
   std::shared_ptr<const Fd> file_;
   std::uint32_t number_ = 0, sequence_ = 0;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, reserved_ = 0;  // of the open file; up to where space was asked for
   std::int64_t bytesWritten_ = 0;
   std::string scratch_;  // one frame, so that it goes out in one call
 };

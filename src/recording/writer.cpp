@@ -52,7 +52,8 @@ class DirectoryWriter final : public Writer {
         manifest_(std::move(manifest)),
         encoder_(options.stringBytes, frameBytes_),
         files_(storage, std::move(directory),
-               options.maxBytes - std::min<std::uint64_t>(options.maxBytes, manifest_.size())),
+               options.maxBytes - std::min<std::uint64_t>(options.maxBytes, manifest_.size()),
+               segmentBytes_ < options.segmentBytes ? 0 : options.reserveBytes),
         sync_(storage) {}
   ~DirectoryWriter() override = default;
 

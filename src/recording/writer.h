@@ -23,6 +23,7 @@ class Writer : public EventOut {
     Nanos syncEvery = std::chrono::seconds(5);
     Nanos retryEvery = std::chrono::seconds(30);  // after ENOSPC; tests shorten it
     std::size_t segmentBytes = 64u << 20;
+    std::size_t reserveBytes = 1u << 20;  // of the disk asked for ahead: a minute's, or more
     // Of manifest and segments together; at it nothing more is written, as on a full disk.
     std::uint64_t maxBytes = ~0ull;
     std::size_t stringBytes = 32u << 20;  // interning budget; past it names are "(other)"

@@ -81,6 +81,7 @@ struct FailingStorage final : Storage {
 std::unique_ptr<Writer> writerOn(const std::string& path, Storage& storage,
                                  Writer::Options options = {}) {
   options.retryEvery = secs(1);
+  options.reserveBytes = 0;  // each frame meets what a disk has
   auto writer = createWriter(path, testing::sampleManifest(), options, storage);
   INFO((writer.ok() ? std::string() : writer.error().message));
   REQUIRE(writer.ok());
@@ -122,6 +123,36 @@ TEST_CASE("a disk full for a while costs nothing that fits in memory") {
     CHECK(lossCount(reading, LossKind::kDiskFull) == 0);
     CHECK(reading.summary.cleanEnd);
     CHECK(reading.summary.lostBytes == 0);
+  }
+}
+
+// A disk that has room for so many bytes at a time.
+struct SmallStorage final : Storage {
+  std::uint64_t most = ~0ull;
+  int asked = 0;
+  int reserve(int file, std::uint64_t offset, std::uint64_t size) override {
+    ++asked;
+    return size > most ? kLastOfDisk : Storage::reserve(file, offset, size);
+  }
+};
+
+TEST_CASE("space on the disk is asked for ahead, and for a frame alone where there is no more") {
+  for (const bool small : {false, true}) {
+    const TemporaryDirectory directory;
+    SmallStorage storage;
+    if (small) storage.most = 64u << 10;
+    auto writer = createWriter(directory / "a", testing::sampleManifest(), {}, storage);
+    REQUIRE(writer.ok());
+    for (int second = 1; second <= 100; ++second) {
+      emitCalls(*writer.value(), secs(second), 10);
+      writer.value()->tick(secs(second));
+    }
+    writer.value()->close();
+    CHECK((storage.asked > 100) == small);
+    CHECK((storage.asked <= 2) == !small);
+    const auto reading = readAll(directory / "a");
+    CHECK(reading.all<SyscallCount>().size() == 1000);
+    CHECK(lossCount(reading, LossKind::kDiskFull) == 0);
   }
 }
 
@@ -233,6 +264,7 @@ TEST_CASE("any call may fail at any time, once or for good: the recording stays 
           Writer::Options options;
           options.segmentBytes = 4096;
           options.retryEvery = secs(1);
+          if (after % 2 == 0) options.reserveBytes = 0;
           auto made = createWriter(directory / "a", testing::sampleManifest(), options, storage);
           INFO("call " << call << " error " << error << " after " << after << " x " << failures);
           if (!made.ok()) {  // before anything was recorded: nothing is left behind
