@@ -187,7 +187,7 @@ Confidence certainty(const std::vector<Finding>& findings, const std::vector<int
 
 // Others use more of the CPU than the first two causes among the job's own findings differ by;
 // where there is one, than its fix gains. What is only assumed of a fix is no measure of that: its
-// share is.
+// share is. Where there is none, what others use is the verdict, or too little to be one.
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
   const Finding* first = nullptr;
@@ -196,7 +196,8 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
     if (first && rivals(f, *first)) return e.external > gainOf(*first) - gainOf(f);
     if (!first) first = &f;
   }
-  return !first || e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
+  if (!first) return isCaveat(findings[0], e.trainer.steps.empty());
+  return e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
 }
 
 void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {

@@ -419,6 +419,7 @@ TEST_CASE("a wait at a queue that nobody is seen to fill is no compute, and nobo
   CHECK(near3(answer.analysis.breakdown.ratio->compute, 0.4));
   CHECK(near3(answer.analysis.breakdown.blame->unknown, 0.6));
   CHECK(answer.analysis.verdict.boundBy == "unknown");
+  CHECK_FALSE(test::find(answer.analysis, "transform.in_process"));  // who makes them is not known
 }
 
 TEST_CASE("a wait for tf.data is blamed on what the runtime's threads did") {

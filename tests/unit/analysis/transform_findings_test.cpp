@@ -24,6 +24,20 @@ TEST_CASE("transform.in_process fires without workers above 5 % of fetching") {
   CHECK_FALSE(fires(one, "transform.in_process"));
 }
 
+TEST_CASE("workers that sleep for their batches are too few, as busy ones are") {
+  Training t = starving(2, 0.4, 0, 2);
+  t.batchBlocked = 80;
+  t.waitTransform = 0;
+  t.waitUnknown = 38;
+  const Judgement j = factsOf(t).judge();
+  REQUIRE_FALSE(j.findings.empty());
+  CHECK(j.findings[0].id == "transform.too_few_workers");
+  CHECK(adviceIn(j.findings[0], "more_workers"));
+  CHECK_FALSE(j.verdict.withheld);
+  CHECK(j.verdict.boundBy == "transform");
+  CHECK(j.verdict.confidence == Confidence::kMedium);
+}
+
 TEST_CASE("transform.in_process advises the workers the model finds, and says the gain") {
   const Judgement j = factsOf(serial(30, 10)).judge();
   const Finding* f = find(j, "transform.in_process");

@@ -50,12 +50,14 @@ std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
-  if (!e.trainer.withoutFetches() || e.wait <= kNotable) return {};
+  // What it waits for otherwise, others may make: a thread of its own that sleeps, a pool.
+  const double made = e.extract + e.transform;
+  if (!e.trainer.withoutFetches() || made <= kNotable) return {};
   if (e.trainer.native.seen && e.extract > e.transform) return {};  // how it reads says more
   // A few samples of many are no share of the time.
   const SampleSum& seen = e.trainer.stacks.trainer;
-  if (seen.samples > 0 && shareOf(e.wait * seen.samples, seen).low <= kNotable / 2) return {};
-  Finding f = loaderFinding(e, e.wait, kInProcessTitle);
+  if (seen.samples > 0 && shareOf(made * seen.samples, seen).low <= kNotable / 2) return {};
+  Finding f = loaderFinding(e, made, kInProcessTitle);
   f.confidence = shareConfidence(e);
   addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
   addWaitEvidence(f, e);

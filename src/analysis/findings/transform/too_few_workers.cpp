@@ -42,7 +42,9 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
   if (!e.loader) return tooFewThreads(e);
-  if (e.workers() < 1 || e.transform <= kNotable || e.transform < kTied * e.extract) return {};
+  // A batch for which a worker sleeps, or waits for what no rule knows, is made as slowly.
+  const double made = e.transform + e.unknownWait;
+  if (e.workers() < 1 || made <= kNotable || made < kTied * e.extract) return {};
   if (coresFull(e)) return {};
   auto more = moreWorkers(e);
   if (!more) return {};
@@ -69,11 +71,11 @@ extern const FindingDefinition kTooFewWorkers(
     {.cause =
          R"(The workers make batches all the time, the trainer waits for them, and cores are idle:
   more workers would use them.)",
-     .rule = R"(more than 5 % of the window is blamed on making batches, more than on
-  reading; workers are busy over 70 % of the time or the model gains 5 % with more, and
-  the cores are under 90 % in use. Where threads of the training process make the batches
-  (tf.data, a prefetch thread): when the step waits for those, not they for
-  Python's lock, and cores are idle.)",
+     .rule = R"(more than 5 % of the window is blamed on making batches, or on waits inside
+  that which no rule explains (a sleep), more than on reading; workers are busy over 70 % of
+  the time or the model gains 5 % with more, and the cores are under 90 % in use. Where
+  threads of the training process make the batches (tf.data, a prefetch thread): when the
+  step waits for those, not they for Python's lock, and cores are idle.)",
      .fixes =
          R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
 - Cheaper preprocessing, where memory for workers is short.)",
