@@ -381,6 +381,23 @@ TEST_CASE("the page cache's share is not known where storage reads are not count
       runWith(local + "12s slice thread=2 duration=1s wait=socket samples=20\n").readsCounted);
 }
 
+TEST_CASE("what a worker reads from a program that it started is no read of the page cache") {
+  const auto ratioOf = [](const std::string& chars) {
+    return runOf(traceOf(kTrainer + kWorker +
+                         "1s process process=3 pid=103 parent=2 comm=\"sh\"\n"
+                         "1s process process=4 pid=104 parent=3 comm=\"curl\"\n"
+                         "1s usage process=4 wchar=0\n20s usage process=4 wchar=" +
+                         chars +
+                         "\n"
+                         "0 usage process=2 rchar=0 read_bytes=0\n"
+                         "20s usage process=2 rchar=80000000 read_bytes=20000000\n"),
+                 true)
+        .cacheHitRatio;
+  };
+  CHECK(equals(ratioOf("100000"), 0.75));  // its log
+  CHECK_FALSE(ratioOf("80000000").has_value());
+}
+
 TEST_CASE(
     "mapped reads are in the storage's bytes, not in the calls': no share of the page cache") {
   const RunFacts run = runOf(
