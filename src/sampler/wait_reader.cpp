@@ -2,7 +2,9 @@
 #include "sampler/wait_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <cerrno>
 #include <utility>
@@ -49,8 +51,8 @@ void WaitReader::probe(std::uint32_t pid, std::uint32_t tid, Nanos now, EventOut
   emitSource(out, now, "thread_syscall", call.empty() ? Coverage::kFull : Coverage::kAbsent,
              call.empty() ? ""
                           : "syscall: " + call +
-                                "; running stallprof as root, or 'sysctl "
-                                "kernel.yama.ptrace_scope=0', would name calls and files");
+                                "; root or CAP_SYS_PTRACE (in a container "
+                                "--cap-add=SYS_PTRACE) would name calls and files");
   wchanDenied_ = !wchan.empty();
   emitSource(out, now, "thread_wchan", wchan.empty() ? Coverage::kFull : Coverage::kAbsent,
              wchan.empty() ? "" : "wchan: " + wchan);
@@ -116,7 +118,7 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
       // With no descriptor at all it is how programs sleep (Python's time.sleep up to 3.10).
       if (call.countArg >= 0 && line.args[static_cast<std::size_t>(call.countArg)] == 0)
         return {Wait::kSleep, name};
-      return {Wait::kPoll, name};
+      return readPoll(thread, line, now, out).value_or(Seen{Wait::kPoll, name});
     case CallKind::kFutex:
       if (!getNexts_.blockedInside(thread.process, thread.pid, thread.tid, line.stack, now))
         return {Wait::kFutex, name};
@@ -130,6 +132,23 @@ Seen WaitReader::readCall(Thread& thread, const SyscallLine& line, Nanos now, Ev
     default:
       return {waitOf(call.kind, FdKind::kUnknown), name};
   }
+}
+
+// A socket with a timeout is waited for by a poll of it alone, as HTTP clients do. Its number is in
+// the job's memory, which stays as it is while the thread is blocked.
+std::optional<Seen> WaitReader::readPoll(const Thread& thread, const SyscallLine& line, Nanos now,
+                                         EventOut& out) {
+  const bool one = (line.number == SYS_poll || line.number == SYS_ppoll) && line.args[1] == 1;
+  if (!one || !isLive(root_)) return {};
+  pollfd polled{-1, 0, 0};
+  const iovec into{&polled, sizeof polled},
+      from{reinterpret_cast<void*>(line.args[0]), sizeof polled};
+  const auto got = ::process_vm_readv(static_cast<pid_t>(thread.pid), &into, 1, &from, 1, 0);
+  if (got != static_cast<ssize_t>(sizeof polled) || polled.fd < 0) return {};
+  const FdTarget target =
+      classifier_.sample(thread.pid, static_cast<std::uint64_t>(polled.fd), now);
+  if (target.kind != FdKind::kSocket) return {};
+  return Seen{Wait::kSocket, out.intern(target.name)};
 }
 
 Seen WaitReader::readDescriptor(Thread& thread, const CallClass& call, const SyscallLine& line,

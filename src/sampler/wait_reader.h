@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sampler/perf/get_next_watch.h"
@@ -50,6 +51,9 @@ class WaitReader {
   [[nodiscard]] Seen readCall(Thread& thread, const SyscallLine& line, Nanos now, EventOut& out);
   [[nodiscard]] Seen readDescriptor(Thread& thread, const CallClass& call, const SyscallLine& line,
                                     Nanos now, EventOut& out);
+  // Null where it is not a poll of one socket.
+  [[nodiscard]] std::optional<Seen> readPoll(const Thread& thread, const SyscallLine& line,
+                                             Nanos now, EventOut& out);
   // Blocked outside of a call, in a page fault: the mapped file, where one stands out.
   [[nodiscard]] Seen readFault(const Thread& thread, Nanos now, EventOut& out);
   [[nodiscard]] Seen readWithoutSyscall(const Thread& thread, EventOut& out) const;

@@ -18,7 +18,7 @@ enum class CallKind : std::uint8_t {
   kFileSync,
   kAsyncRead,  // io_uring_enter, io_getevents
   kSocket,     // accept, connect: sockets by their nature, unix or not by the descriptor
-  kPoll,       // poll, select: the descriptors are in the job's memory, which is not read
+  kPoll,       // poll, select: the descriptors are in the job's memory
   kEpoll,      // the descriptors are listed in fdinfo
   kFutex,
   kSleep,

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/wait_reader.h"
 
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
+#include "base/fd.h"
+#include "base/time.h"
 #include "tests/catch.h"
 #include "tests/unit/sampler/event_list.h"
 #include "tests/unit/sampler/machine.h"
@@ -126,4 +135,39 @@ TEST_CASE("the state letter of a thread that is gone is a question mark") {
   CHECK(bench.reader.stateOf(bench.thread) == 'S');
   bench.machine.end(100);
   CHECK(bench.reader.stateOf(bench.thread) == '?');
+}
+
+TEST_CASE("a poll of one socket waits for what the socket is") {
+  const Fd listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof place;
+  REQUIRE(::bind(listening.get(), reinterpret_cast<sockaddr*>(&place), length) == 0);
+  REQUIRE(::listen(listening.get(), 1) == 0);
+  REQUIRE(::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&place), &length) == 0);
+  REQUIRE(::connect(client.get(), reinterpret_cast<sockaddr*>(&place), length) == 0);
+
+  std::atomic<pid_t> tid{0};
+  std::thread waits([&] {
+    tid = ::gettid();
+    pollfd one{client.get(), POLLIN, 0};
+    ::poll(&one, 1, 60'000);
+  });
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  FdBudget fds{16};
+  WaitReader reader("/", fds);
+  EventList list;
+  Seen seen;
+  for (int i = 0; i < 2000 && seen.wait != Wait::kSocket; ++i) {  // 20 s
+    ::usleep(10'000);
+    WaitReader::Thread thread{pid,  static_cast<std::uint32_t>(tid.load()), ProcessId{1}, {}, 0,
+                              false};
+    if (tid != 0) seen = reader.read(thread, now(), list);
+    thread.call.close(fds);
+  }
+  ::shutdown(client.get(), SHUT_RDWR);
+  waits.join();
+  CHECK(seen.wait == Wait::kSocket);
 }
