@@ -99,6 +99,7 @@ void SamplerLoop::step(Nanos now, EventOut& out) {
   reportMissed(now, out);
 }
 
+// What it takes to pause and to go on is the samplers' CPU; what was used in between is not.
 void SamplerLoop::pause(Nanos now) {
   for (const Entry& entry : entries_) entry.sampler->pause();
   pausedAt_ = now;
@@ -107,6 +108,7 @@ void SamplerLoop::pause(Nanos now) {
 
 void SamplerLoop::resume(Nanos now, EventOut& out) {
   const Nanos paused = std::max(now - pausedAt_, Nanos::zero());
+  cpuThen_ += cpuClock_() - pausedCpu_;
   out.emit(pausedAt_, SamplingPause{paused});
   for (Entry& entry : entries_) {
     entry.planned += paused;
@@ -115,7 +117,6 @@ void SamplerLoop::resume(Nanos now, EventOut& out) {
   }
   governedAt_ += paused;
   missedReportedAt_ += paused;
-  cpuThen_ += cpuClock_() - pausedCpu_;
   paused_ += paused;
 }
 

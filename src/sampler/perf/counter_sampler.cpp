@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "sampler/proc/proc_file.h"
+#include "sampler/processes/perf_ring.h"
 
 namespace stallprof {
 namespace {
@@ -51,21 +51,9 @@ bool CounterSampler::open(pid_t command, const std::vector<CounterCode>& codes) 
 }
 
 void CounterSampler::refuse(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENODEV:
-    case EOPNOTSUPP:
-      why_ = "this CPU shows no counters: a virtual machine needs a virtual PMU for them";
-      break;
-    case EACCES:
-    case EPERM:
-      why_ =
-          "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower) "
-          "permits it";
-      break;
-    default:
-      why_ = "perf_event_open: " + errnoText(error);
-  }
+  why_ = error == ENOENT || error == ENODEV || error == EOPNOTSUPP
+             ? "this CPU shows no counters: a virtual machine needs a virtual PMU for them"
+             : perfRefusal(error, "would count them");
 }
 
 void CounterSampler::sample(Nanos now, EventOut& out) {

@@ -186,45 +186,19 @@ bool PerfSamples::open(pid_t command, Nanos asked) {
       break;
   }
   if (error != 0) {
-    refuse(error);
+    why_ = perfRefusal(error, "would name native functions");
     return false;
   }
   opened_ = true;
   scratch_ = std::make_unique<std::uint8_t[]>(PerfRing::kMaxRecord);
   state_ = kernel && !eachThread_ ? Coverage::kFull : Coverage::kPartial;
-  why_ = kernel ? eachThread_ ? "an event a thread, as on all hosts of more than 32 CPUs: what a "
-                                "thread runs in its first 50 ms is not sampled"
-                              : ""
-                : "user side only: time in the kernel is not in the shares; 'sysctl "
-                  "kernel.perf_event_paranoid=1' shows it";
+  why_ = kernel
+             ? eachThread_ ? "an event a thread, as on all hosts of more than 32 CPUs: what a "
+                             "thread runs in its first 50 ms is not sampled"
+                           : ""
+             : "user side only: time in the kernel is not in the shares; CAP_PERFMON, or 'sysctl "
+               "kernel.perf_event_paranoid=1' on the host, shows it";
   return true;
-}
-
-void PerfSamples::refuse(int error) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      why_ =
-          "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower), "
-          "or in a container a seccomp profile that allows it, names native functions";
-      break;
-    case ENOSYS:
-      why_ =
-          "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
-          "allows it names native functions";
-      break;
-    case ESRCH:
-      why_ = "none of its threads was there any more";
-      break;
-    case PerfRing::kNoLockedMemory:
-      why_ = std::string(PerfRing::kLockedMemory) + " names native functions";
-      break;
-    case EMFILE:
-      why_ = "too few file descriptors; a higher 'ulimit -n' names native functions";
-      break;
-    default:
-      why_ = "perf_event_open: " + errnoText(error);
-  }
 }
 
 void PerfSamples::drainRing(PerfRing& ring) {

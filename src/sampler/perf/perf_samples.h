@@ -71,7 +71,6 @@ class PerfSamples {
   [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
   void draw(Nanos now);
-  void refuse(int error);
 
   const std::size_t threadLimit_;
   std::map<int, PerfRing> rings_;  // by CPU, or by thread

@@ -32,6 +32,32 @@ Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
 
 }  // namespace
 
+std::string perfRefusal(int error, const std::string& shows) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower) "
+             "on "
+             "the host, or CAP_PERFMON beside that (in a container --cap-add=PERFMON, or a seccomp "
+             "profile that allows it), " +
+             shows;
+    case ENOSYS:
+      return "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
+             "allows it " +
+             shows;
+    case PerfRing::kNoLockedMemory:
+      return "this user's locked memory is used up, as by the recorders of other ranks; a higher "
+             "'ulimit -l' or kernel.perf_event_mlock_kb " +
+             shows;
+    case EMFILE:
+      return "too few file descriptors; a higher 'ulimit -n' " + shows;
+    case ESRCH:
+      return "none of its threads was there any more";
+    default:
+      return "perf_event_open: " + errnoText(error);
+  }
+}
+
 bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
   Fd event = openEvent(attributes, target, cpu);
   if (!event.valid() || ::ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, fd_.get()) != 0)

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <iterator>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -31,9 +32,6 @@ class PerfRing {
 
   // errno of open() where the event may be had and memory for its ring may not.
   static constexpr int kNoLockedMemory = ENOBUFS;
-  static constexpr const char* kLockedMemory =
-      "this user's locked memory is used up, as by the recorders of other ranks; a higher 'ulimit "
-      "-l' or kernel.perf_event_mlock_kb";
 
   // With `dataPages`, or half of that and so on down to `fewest` where an ordinary user's share of
   // locked memory is used up. False leaves errno.
@@ -81,6 +79,10 @@ class PerfRing {
   void* pages_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+// Why perf_event_open, or PerfRing::open(), failed with `error`, and what would permit it; `shows`:
+// what would be seen then ("would name native functions").
+[[nodiscard]] std::string perfRefusal(int error, const std::string& shows);
 
 // Moves what happened until `settled` to the end of `records`, in order of time: no ring will bring
 // anything older.

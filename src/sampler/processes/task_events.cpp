@@ -77,24 +77,6 @@ struct Record {
   }
 };
 
-std::string advice(int error) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      return "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower), "
-             "or in a container a seccomp profile that allows it, would show every child";
-    case ENOSYS:
-      return "perf_event_open is blocked or not built into this kernel; a seccomp profile that "
-             "allows it would show every child";
-    case PerfRing::kNoLockedMemory:
-      return std::string(PerfRing::kLockedMemory) + " would show every child";
-    case EMFILE:
-      return "too few file descriptors; a higher 'ulimit -n' would show every child";
-    default:
-      return "perf_event_open: " + errnoText(error);
-  }
-}
-
 }  // namespace
 
 bool TaskEvents::openCpu(pid_t command, int cpu) {
@@ -131,8 +113,10 @@ void TaskEvents::refuse(int error, int cpus) {
   state_ = Coverage::kAbsent;
   why_ = cpus > kMaxCpus && (error == EACCES || error == EPERM)
              ? "more than 32 CPUs: only system-wide task events are cheap enough, and they need "
-               "'sysctl kernel.perf_event_paranoid=0' or CAP_PERFMON"
-             : advice(error);
+               "'sysctl kernel.perf_event_paranoid=0' on the host, or CAP_PERFMON at a level of 2 "
+               "(in a "
+               "container --cap-add=PERFMON)"
+             : perfRefusal(error, "would show every child");
 }
 
 void TaskEvents::take(std::span<const std::uint8_t> bytes) {

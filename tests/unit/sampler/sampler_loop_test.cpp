@@ -18,11 +18,15 @@ class Counting : public Sampler {
   [[nodiscard]] bool leads() const override { return leads_; }
   void sample(Nanos now, EventOut&) override { at.push_back(now); }
   void finish(Nanos, EventOut&) override { finished = true; }
+  void resume(Nanos, Nanos) override {
+    if (resumed) resumed();
+  }
   void setPace(const Pace& wished) override { pace = wished; }
   [[nodiscard]] Nanos pacedCpu() const override { return paced ? paced() : Nanos(0); }
   std::vector<Nanos> at;
   Pace pace;
   std::function<Nanos()> paced;
+  std::function<void()> resumed;
   bool finished = false;
 
  private:
@@ -291,20 +295,22 @@ TEST_CASE("a pause is recorded, nothing is missed in it, and all due times move 
   CHECK(out.events.back().at <= began);
 }
 
-TEST_CASE("pauses half of the time leave the pace as it would be without") {
-  const auto paceWith = [](bool pauses) {
+TEST_CASE("pauses half of the time leave the pace as it would be without, but for what they cost") {
+  const auto paceWith = [](bool pauses, Nanos round = ms(0.4), Nanos each = {}) {
     Counting fast(ms(10));
     SamplerLoop loop(100);
-    Nanos clock = ms(0), spent{};
+    Nanos clock = ms(0), spent{}, sampled{};
     loop.setCpuClock([&] { return spent; });
-    fast.paced = [&] { return spent; };
+    fast.paced = [&] { return sampled; };
+    fast.resumed = [&] { spent += each; };
     loop.add(fast);
     EventList out;
     for (int i = 0; i < 100; ++i) {
       const Nanos end = clock + ms(300);
       while (loop.nextDue() <= end) {
         clock = std::max(loop.nextDue(), clock);
-        spent += ms(0.4);  // a round: 4 % of a core at 100 Hz
+        spent += round;  // of 0.4 ms: 4 % of a core at 100 Hz
+        sampled += round;
         loop.step(clock, out);
       }
       clock = end;
@@ -316,4 +322,6 @@ TEST_CASE("pauses half of the time leave the pace as it would be without") {
     return loop.milliHz();
   };
   CHECK(paceWith(true) == paceWith(false));
+  for (const double cost : {5.0, 10.0})
+    CHECK(paceWith(true, ms(0.05), ms(cost)) < paceWith(true, ms(0.05)));
 }
