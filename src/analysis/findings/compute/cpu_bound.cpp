@@ -130,7 +130,8 @@ extern const FindingDefinition kCpuBound(
     {.cause =
          R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
   to data loading, saving or the host is predicted to gain 5 %.)",
-     .rule = R"(steps were seen and no finding has a fix worth 5 %.)",
+     .rule =
+         R"(no finding has a fix worth 5 %, and steps were seen or most of the time is compute.)",
      .fixes = R"(- Leave the loader alone.
 - More threads, where OMP_NUM_THREADS=1 is set and cores are idle.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",

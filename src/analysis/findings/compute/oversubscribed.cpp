@@ -105,11 +105,11 @@ extern const FindingDefinition kOversubscribedStep(
   library counts, and ranks and workers do not know of each other. Threads that run wait in loops
   for those that do not, and use up the quota with it.)",
      .rule = R"(the trainer's thread and those beside it that spin are more than the cores
-  that ranks and workers leave to the process, and cores are short (see contended) or the job is
-  throttled for over 5 %. As many threads as cores would save over 5 % of the window:
-  what the trainer's thread spins and is queued, less the work of the threads that are no
-  more, by their samples; and no more than spin loops take of the CPU (at the low end of a
-  90 % interval).)",
+  that ranks and workers leave to the process, and cores are short (under a tenth idle, or
+  the trainer without one for over 5 %) or the job is throttled for over 5 %. As many threads
+  as cores would save over 5 % of the window: what the trainer's thread spins and is queued,
+  less the work of the threads that are no more, by their samples; and no more than spin
+  loops take of the CPU (at the low end of a 90 % interval).)",
      .fixes =
          R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
 - The limit raised to what the threads ask for.)",

@@ -41,8 +41,8 @@ extern const FindingDefinition kRandomAccess(
          R"(- Read sequentially: shards read front to back, shuffled by shard and within a buffer.
 - More requests at once: more workers, or threads inside a worker.
 - Keep the data set, or its index, in memory.)",
-     .wrong = R"(a reader that only skips forward passes for a sequential one. Where calls may
-  not be seen (thread_syscall), offsets are not known.)",
+     .wrong = R"(a reader that only skips forward passes for a sequential one. Where the
+  system calls of threads may not be read, offsets are not known.)",
      .note = R"(Reading's own CPU is in the extract share too, by stacks or by rule cpu.read_calls
   (system time less page faults'); it never makes this finding fire.)"});
 

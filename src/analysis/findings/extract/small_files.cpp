@@ -31,17 +31,14 @@ extern const FindingDefinition kSmallFiles(
     "extract.small_files", smallFiles,
     offers(kMoreWorkers, kSequentialShards, kCacheInRam, kLoadAhead),
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access"),
-    {.cause =
-         R"(One file a sample: opening, resolving and closing it costs more than its bytes. On
-  disks and network mounts this is 10 to 30 times slower than reading the same bytes in
-  a row.)",
+    {.cause = R"(One file a sample: opening, resolving and closing it costs more than its bytes.)",
      .rule = R"(more than 5 % of the window is blamed on reading, blocked or on a CPU, and data
   files are under 200 kB on average or more than one open for every two samples is counted
   with under 200 kB each, or the kernel spends more CPU time on opening, finding and closing
   files than on reading them.)",
      .fixes =
          R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
-  faster where it was measured.
+  faster in the tables of the PRESTO study.
 - Copy the files to local storage, or keep them in memory.
 - More workers, so that more opens are under way.)",
      .wrong = R"(the files are in the page cache, and no native samples show that opening is CPU
