@@ -67,9 +67,9 @@ class AttachSession {
     if (const std::string more = oneSetting(probeHost(pid_)); !more.empty())
       printLine("more would be seen: " + more);
     wait();
-    finish();
+    const bool whole = finish();
     writeReports({recording_, options_, false, [this] { return interrupted(); }});
-    return 0;
+    return whole ? 0 : kFailure;
   }
 
  private:
@@ -143,17 +143,17 @@ class AttachSession {
     }
   }
 
-  void finish() {
+  // False where the recorder died before.
+  bool finish() {
     // How it ended is its parent's to know: neither a code nor a signal.
     const auto closed = recorder_->end(-1, false, now(), kAttachFinishLimit);
     char line[128];
     std::snprintf(line, sizeof line, "%s after %.1f s", ended_ ? "the process ended" : "left",
                   seconds(now() - started_));
-    printLine(std::string(line) +
-              (closed
-                   ? ""
-                   : "; warning: the recorder died before it, the recording holds what was seen"));
     ::waitpid(recorder_->pid(), nullptr, closed ? 0 : WNOHANG);
+    const bool runs = !recorder_->control().closed();
+    printLine(line + endOfRecording(closed, runs, recording_));
+    return closed || runs;
   }
 
   pid_t pid_;

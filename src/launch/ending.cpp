@@ -132,6 +132,14 @@ void writeReports(const EndingPlan& plan) {
   }
 }
 
+std::string endOfRecording(const std::optional<ControlMessage>& closed, bool runs,
+                           const std::string& recording) {
+  if (closed) return closed->text.empty() ? "" : "; its end is not recorded: " + closed->text;
+  return runs ? "; the recording " + inQuotes(recording) + " is still written"
+              : "; warning: the recorder died before it, the recording " + inQuotes(recording) +
+                    " holds what was seen until then";
+}
+
 void endAs(int code, int signal) {
   if (signal <= 0) ::_exit(code);
   // The command has left its core file already, where one was wanted; ours would overwrite it.

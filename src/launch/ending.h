@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "launch/process/control.h"
 #include "launch/setup/options.h"
 
 namespace stallprof {
@@ -17,6 +19,11 @@ struct EndingPlan {
   std::function<bool()> interrupted;  // someone wants us gone: stop at once
 };
 void writeReports(const EndingPlan& plan);
+
+// For the line of how it ended: what became of the recording, "" where it is whole. `closed`: what
+// the recorder said at its end; without that, whether it still `runs`.
+[[nodiscard]] std::string endOfRecording(const std::optional<ControlMessage>& closed, bool runs,
+                                         const std::string& recording);
 
 // Ends this process as the command ended: with its code, or by its signal, without a core file of
 // ours beside the command's.

@@ -280,16 +280,9 @@ void Session::printEnd(const CommandStatus& status,
   else
     std::snprintf(line, sizeof line, "the command ended with %d after %.1f s", status.code, wall);
   std::string text = line;
-  if (!closed) {
-    text += front_->recorderAlive()
-                ? "; the recording " + inQuotes(recording_) + " is still written"
-                : "; warning: the recorder died before it, the recording " + inQuotes(recording_) +
-                      " holds what was seen until then";
-  } else if (closed->number > 0) {
+  if (closed && closed->number > 0)
     text += "; still running, unrecorded now: " + countOf(closed->number, "process");
-  }
-  if (closed && !closed->text.empty()) text += "; its end is not recorded: " + closed->text;
-  printLine(text);
+  printLine(text + endOfRecording(closed, front_->recorderAlive(), recording_));
 }
 
 void Session::finishRecording(const CommandStatus& status) {

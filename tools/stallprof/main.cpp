@@ -4,11 +4,13 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "launch/setup/child_environment.h"
 #include "stallprof/command_line.h"
 #include "stallprof/version.h"
 
 int main(int argc, char** argv) {
   using namespace stallprof;
+  restoreEnvironment();
   const std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
   const std::string verb = all.empty() ? "--help" : all[0];
   if (verb == "--version") return std::puts("stallprof " STALLPROF_VERSION) < 0 ? 1 : 0;

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <system_error>
+#include <variant>
 
 #include "base/fd.h"
+#include "event/event.h"
+#include "event/strings.h"
 #include "launch/setup/child_environment.h"
 #include "recording/reader.h"
 
@@ -39,6 +44,22 @@ bool madeBy(const std::string& directory, pid_t pid) {
                            manifest.value().recorderPid == static_cast<std::uint32_t>(pid));
 }
 
+// As one does that was attached: nothing in the process says so. Numbers are of a namespace.
+bool records(const Running& running, pid_t pid) {
+  std::error_code error;
+  const fs::path space = "/proc/" + std::to_string(running.recorder) + "/ns/pid";
+  if (fs::read_symlink(space, error) != fs::read_symlink("/proc/self/ns/pid", error)) return false;
+  Strings strings;
+  std::optional<ProcessId> found;
+  (void)readRecording(running.directory, strings, [&](const Event& event) {
+    if (const auto* seen = std::get_if<ProcessSeen>(&event.payload))
+      if (seen->pid == static_cast<std::uint32_t>(pid)) found = seen->process;
+    if (const auto* gone = std::get_if<ProcessGone>(&event.payload))
+      if (found == gone->process) found.reset();
+  });
+  return found.has_value();
+}
+
 }  // namespace
 
 std::vector<Running> runningRecordings() {
@@ -53,13 +74,24 @@ std::vector<Running> runningRecordings() {
   return found;
 }
 
+bool stillRuns(const std::string& recording) {
+  const std::vector<Running> all = runningRecordings();
+  return std::any_of(all.begin(), all.end(), [&](const Running& running) {
+    std::error_code error;
+    return fs::equivalent(running.directory, recording, error);
+  });
+}
+
 std::string recordingOfProcess(pid_t pid) {
-  if (const auto environment = wordsOfProcess(pid, "environ"); environment.ok())
-    if (const auto directory = valueOf(environment.value(), kRecordingVariable); !directory.empty())
-      return std::string(directory);
-  for (const Running& running : runningRecordings())
+  const auto environment = wordsOfProcess(pid, "environ");
+  const std::string named(environment.ok() ? valueOf(environment.value(), kRecordingVariable) : "");
+  if (!named.empty() && stillRuns(named)) return named;
+  const std::vector<Running> all = runningRecordings();
+  for (const Running& running : all)
     if (running.recorder == pid || madeBy(running.directory, pid)) return running.directory;
-  return "";
+  for (const Running& running : all)
+    if (records(running, pid)) return running.directory;
+  return named;  // of a run that has ended, or whose recorder is not ours to see
 }
 
 }  // namespace stallprof

@@ -15,7 +15,11 @@ struct Running {
 };
 [[nodiscard]] std::vector<Running> runningRecordings();
 
-// The one of them that records process `pid`, or whose front or recorder that is; "" where none is.
+// One of them is this.
+[[nodiscard]] bool stillRuns(const std::string& recording);
+
+// The one of them that records process `pid`, or whose front or recorder that is; else the one that
+// recorded it, as its environment says; "" where none is.
 [[nodiscard]] std::string recordingOfProcess(pid_t pid);
 
 }  // namespace stallprof

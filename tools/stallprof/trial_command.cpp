@@ -30,14 +30,6 @@ namespace fs = std::filesystem;
 // decides.
 constexpr double kWindowSeconds = 20, kWindowSteps = 40, kLongestWindow = 600;
 
-bool stillRuns(const std::string& recording) {
-  const std::vector<Running> running = runningRecordings();
-  return std::any_of(running.begin(), running.end(), [&](const Running& each) {
-    std::error_code error;
-    return fs::equivalent(each.directory, recording, error);
-  });
-}
-
 bool setByLauncher(std::string_view name) {
   for (const std::string_view prefix :
        {"SLURM_", "OMPI_", "PMI_", "HOROVOD_", "TORCHELASTIC_", "MASTER_", "LD_PRELOAD"})
@@ -95,6 +87,8 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
   if (manifest.imported()) return "an imported trace has no command to run";
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
+  for (const Untrusted& map : manifest.maps)
+    plan_.base.insert(plan_.base.end(), {"--map", map.raw()});
   if (!lock()) return "another verify or tune of this recording runs";
   if (stillRuns(recording_))
     return "the recorded command still runs: trials beside it would slow it down, and it them";
@@ -248,6 +242,7 @@ void TrialCommand::planRuns(const Analysis& analysis) {
   plan_.runs = runs_;
   plan_.trains = analysis.steps.optimizerSteps > 0;
   plan_.recorded = analysis.run;
+  if (analysis.steps.source == "nvtx") plan_.base.emplace_back("--nvtx");
   constexpr double kLittle = 0.005;
   if (const auto recorded = stepSeconds(analysis)) plan_.periodicStep = recorded->periodic;
   plan_.maximum = maximum_ > 0 ? maximum_ : runs_ + (runs_ + 1) / 2;

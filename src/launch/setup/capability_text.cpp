@@ -36,7 +36,9 @@ SourceReport perfKernel(const Probe& p) {
 std::string perfSetting(const Probe& p) {
   // Mainline allows own processes up to 2; Debian and Ubuntu add levels above that deny all.
   if (p.perfParanoid > 2)
-    return "sysctl kernel.perf_event_paranoid=2: every process birth and death, and native samples";
+    return "sysctl kernel.perf_event_paranoid=2 on the host, or CAP_SYS_ADMIN (in a container "
+           "--cap-add=SYS_ADMIN; at this level CAP_PERFMON is not enough on most kernels): every "
+           "process birth and death, and native samples";
   return "allow perf_event_open in the container's seccomp filter (docker: --cap-add=PERFMON): "
          "every process birth and death, and native samples";
 }
@@ -44,7 +46,16 @@ std::string perfSetting(const Probe& p) {
 std::string attachSetting(const Probe& p) {
   const char* what = memory(p) ? ": the system call a thread waits in"
                                : ": system calls and Python stacks of the job";
-  if (p.yamaScope >= 1) return std::string("sysctl kernel.yama.ptrace_scope=0") + what;
+  if (p.yamaScope >= 3)
+    return std::string(
+               "a host booted with kernel.yama.ptrace_scope below 3, for it cannot be "
+               "lowered later") +
+           what;
+  if (p.yamaScope >= 1)
+    return std::string(
+               "root or CAP_SYS_PTRACE (in a container --cap-add=SYS_PTRACE), or sysctl "
+               "kernel.yama.ptrace_scope=0 on the host") +
+           what;
   return std::string("give the container --cap-add=SYS_PTRACE") + what;
 }
 
@@ -86,7 +97,8 @@ std::string oneSetting(const Probe& p) {
                  "--counters";
   if (p.pressure != 0) return "boot with psi=1: how long tasks wait for CPU, memory and disks";
   if (p.kernelSamples != 0 || p.systemWide != 0)
-    return "sysctl kernel.perf_event_paranoid=0: the kernel's side of native samples";
+    return "CAP_PERFMON (in a container --cap-add=PERFMON), or sysctl "
+           "kernel.perf_event_paranoid=0 on the host: the kernel's side of native samples";
   return {};
 }
 

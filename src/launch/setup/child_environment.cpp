@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "launch/setup/child_environment.h"
 
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "base/fd.h"
 #include "recording/memory/ring.h"
@@ -100,6 +104,26 @@ std::vector<std::string> withInjection(const std::vector<std::string>& environme
   }
   inject(kNvtxVariable);
   return words;
+}
+
+void restoreEnvironment() {
+  if (::getauxval(AT_SECURE) == 0 || ::getuid() != ::geteuid() || ::getgid() != ::getegid()) return;
+  const auto stat = readFile("/proc/self/stat", 4096);
+  if (!stat.ok()) return;
+  // Its 50th and 51st values, from which on to which the words lie in memory; the name, in
+  // brackets, may hold spaces.
+  std::istringstream values(stat.value().substr(stat.value().rfind(')') + 1));
+  std::string skipped;
+  for (int i = 3; i < 50; ++i) values >> skipped;
+  std::uintptr_t begin = 0, end = 0;
+  values >> begin >> end;
+  if (begin == 0 || end < begin) return;
+  static auto& words = *new std::vector<char*>;  // as long as the process
+  for (auto* word = reinterpret_cast<char*>(begin); word < reinterpret_cast<char*>(end);
+       word += std::strlen(word) + 1)
+    words.push_back(word);
+  words.push_back(nullptr);
+  environ = words.data();
 }
 
 std::vector<std::string> currentEnvironment() {

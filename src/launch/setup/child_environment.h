@@ -35,6 +35,12 @@ struct Injection {
 [[nodiscard]] std::vector<std::string> withInjection(const std::vector<std::string>& environment,
                                                      const Injection& injection);
 
+// From a program with file capabilities the loader takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and
+// others before main. The command has no such capabilities and is to have them: makes `environ`
+// what the kernel gave. Not of a program of another user's or group's rights, which the command
+// has, too.
+void restoreEnvironment();
+
 // The words of `environ`, and one value of them (empty when not set).
 [[nodiscard]] std::vector<std::string> currentEnvironment();
 [[nodiscard]] std::string_view valueOf(const std::vector<std::string>& environment,

@@ -6,11 +6,14 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
+import struct
 import subprocess
 import sys
+import unittest
 
-from harness import STALLPROF, Case, main, probe
+from harness import NOBODY, STALLPROF, Case, main, ordinary, probe
 
 # Everything that may differ, and nothing else.
 DECLARED = re.compile(r"env (PYTHONPATH|STALLPROF_(EVENTS|RECORDING|ACTIVITY)|"
@@ -48,6 +51,21 @@ class Transparency(Case):
         recorded = self.same(input=b"12345")
         self.assertIn("stdin 5", recorded)
         self.assertTrue(any(l.startswith("env STALLPROF_EVENTS=/proc/") for l in recorded))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to give a file capabilities")
+    def test_what_the_loader_takes_from_a_program_with_capabilities_is_kept(self):
+        os.chmod(self.dir, 0o777)
+        copy = shutil.copy(STALLPROF, self.path("stallprof"))
+        try:
+            os.setxattr(copy, "security.capability", struct.pack("<5I", 0x02000001, 1, 0, 0, 0))   # CAP_CHOWN, effective
+        except OSError:
+            self.skipTest("needs to give a file capabilities")
+        given = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": "/nowhere", "TMPDIR": "/tmp", "LAST": "a=b"}
+        shown = [self.run_words(words, env=given, preexec_fn=ordinary(self, NOBODY, copy)).stdout.splitlines()
+                 for words in (["/usr/bin/env"], [copy, *self.words("/usr/bin/env")[0][1:]])]
+        ours = [line for line in shown[1] if not DECLARED.match("env " + line.decode())]
+        self.assertEqual(shown[0], ours)
+        self.assertIn(b"LD_LIBRARY_PATH=/nowhere", ours)
 
     def test_shells_limits_mask_umask_and_nice_are_kept(self):
         self.same(prelude="umask 027; ulimit -n 64; ulimit -f 4096; ulimit -c 0; nice -n 3 true; "

@@ -89,9 +89,11 @@ class Endings(Training):
 
     def test_a_fix_that_stands_still_after_some_steps_has_failed(self):
         fix = self.fix_by_workers(lambda: self.stallprof(
-            "run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from", "optimizer-step", "--", PYTHON,
-            "late.py", "later"))
+            "run", "--report", "none", "-o", self.recording, "--map", "mine*=step", "--steps", "60", "--count-from",
+            "optimizer-step", "--", PYTHON, "late.py", "later"))
         self.stallprof("verify", "--for", "4", "--fix", fix, "--in-place", self.recording)
+        with open(os.path.join(self.recording, "trials", "base-1.stallprof", "manifest.json")) as manifest:
+            self.assertEqual(json.load(manifest)["map"], ["mine*=step"])
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
                          "tried and failed: fix1-1 made no step in the last")
 

@@ -42,6 +42,7 @@ TEST_CASE("Debian's paranoid level 3 is named as the one setting") {
   probe.taskEvents = probe.userSamples = probe.kernelSamples = probe.systemWide = EACCES;
   CHECK(hostTier(probe) == "T3");
   CHECK_THAT(oneSetting(probe), Contains("perf_event_paranoid=2"));
+  CHECK_THAT(oneSetting(probe), Contains("--cap-add=SYS_ADMIN"));  // a container cannot set that
 }
 
 TEST_CASE("a filter that refuses perf although the level allows it is distinguished") {
@@ -60,7 +61,16 @@ TEST_CASE("memory is read through /proc where process_vm_readv is refused") {
   probe.yamaScope = 1;
   CHECK(hostTier(probe) == "T2");
   CHECK(named(describe(probe), "stack_memory").state == Coverage::kAbsent);
-  CHECK_THAT(oneSetting(probe), Contains("ptrace_scope"));
+  CHECK_THAT(oneSetting(probe), Contains("ptrace_scope=0"));
+  CHECK_THAT(oneSetting(probe), Contains("--cap-add=SYS_PTRACE"));
+}
+
+TEST_CASE("Yama's scope 3 is not lowered before a reboot") {
+  Probe probe;
+  probe.syscall = EPERM;
+  probe.yamaScope = 3;
+  CHECK_THAT(oneSetting(probe), Contains("booted"));
+  CHECK_THAT(oneSetting(probe), !Contains("ptrace_scope=0"));
 }
 
 TEST_CASE("the probe of this host sees at least the state of its own processes") {
