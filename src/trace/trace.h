@@ -131,6 +131,18 @@ struct Trace {
   [[nodiscard]] std::string_view text(StringId id) const { return strings.at(id); }
 };
 
+// The nearest process above `process` of which `holds` is true: its parent, that one's, and so on;
+// none: there is none. Bounded, as the parents of a damaged recording may be a ring.
+template <class Holds>
+[[nodiscard]] ProcessId firstAbove(const Trace& trace, ProcessId process, Holds holds) {
+  constexpr int kDeepest = 16;
+  for (int i = 0; i < kDeepest && !process.none(); ++i) {
+    process = trace.process(process).parent;
+    if (!process.none() && holds(process)) return process;
+  }
+  return {};
+}
+
 // The places of `times` in their order, equal ones as they are.
 [[nodiscard]] std::vector<std::uint32_t> orderOf(const std::vector<Nanos>& times);
 

@@ -54,13 +54,10 @@ double childrensCpu(const Trace& trace, const TrainerFacts& trainer, Nanos begin
   for (const auto& row : trace.workers) workers.insert(trace.thread(row.data.thread).process);
   for (const WorkerFacts& worker : trainer.workers) makers.insert(worker.process);
   if (makers.empty()) makers.insert(trainer.process);
+  // What workers of other loaders started is theirs.
+  const auto known = [&](ProcessId id) { return makers.count(id) != 0 || workers.count(id) != 0; };
   const auto below = [&](ProcessId id) {
-    constexpr int kDeepest = 16;
-    for (int i = 0; i < kDeepest && !id.none() && workers.count(id) == 0; ++i) {
-      id = trace.process(id).parent;
-      if (makers.count(id) != 0) return true;
-    }
-    return false;
+    return workers.count(id) == 0 && makers.count(firstAbove(trace, id, known)) != 0;
   };
   bool any = false;
   double sum = 0;

@@ -23,7 +23,6 @@ using Keep = std::function<bool(const ProcessLife&)>;
 constexpr double kSomeReads = 0.05;  // that are not counted: a share with them is wrong
 // What an epoch reads at least of a data set: less is modules, pipes and logs.
 constexpr double kDataBytes = 1 << 20;
-constexpr int kGenerations = 4;     // between a maker and a program that hands data to it
 constexpr double kMaxBytes = 1e18;  // a damaged recording may claim more
 
 // What the producers' waits for data are for is counted in read_bytes when it comes from storage.
@@ -149,15 +148,9 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
   const bool mapped = chars && around > kSomeReads * *chars;
   // What programs that they started hand over comes through pipes (WebDataset's `pipe:`, ffmpeg):
   // where it was read is not in the makers' counts.
+  const auto makes = [&](ProcessId id) { return makers(trace.process(id)); };
   const Keep started = [&](const ProcessLife& p) {
-    if (makers(p)) return false;
-    ProcessId above = p.parent;
-    // Bounded, as parents of a damaged recording may be a ring.
-    for (int i = 0; i < kGenerations && !above.none(); ++i) {
-      if (makers(trace.process(above))) return true;
-      above = trace.process(above).parent;
-    }
-    return false;
+    return !makers(p) && !firstAbove(trace, p.id, makes).none();
   };
   const double handed = sumUsed(trace, started, &ProcessUsage::writeChars, begin, end).value_or(0);
   const bool piped = chars && handed > kSomeReads * *chars;

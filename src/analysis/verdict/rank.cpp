@@ -185,9 +185,8 @@ Confidence certainty(const std::vector<Finding>& findings, const std::vector<int
              : first.confidence;
 }
 
-// Others use more of the CPU than the first two causes among the job's own findings differ by;
-// where there is one, than its fix gains. What is only assumed of a fix is no measure of that: its
-// share is. Where there is none, what others use is the verdict, or too little to be one.
+// Others use more of the CPU than the first two of the job's own causes differ by; of one alone,
+// than its fix gains (its share, where that is assumed); where there is none, too little to be one.
 bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   if (e.external <= 0.05 || findings.empty()) return false;
   const Finding* first = nullptr;

@@ -19,7 +19,6 @@ constexpr double kMinSamples = 30;        // of all running samples: below, shar
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval, or a life: nobody is waited for
 constexpr std::string_view kCompiledPool = "tf_XLA";  // how XLA on a CPU names its threads
-constexpr int kMaxDepth = 8;  // of processes: a launcher's shells, a fork server
 
 // In an evaluation, a checkpoint or a line that makes data the graph is not the training's.
 bool ofModel(const StackLabel& label) {
@@ -142,12 +141,8 @@ class Finder {
   }
 
   [[nodiscard]] bool below(const ProcessLife& process) const {
-    ProcessId at = process.parent;
-    for (int depth = 0; depth < kMaxDepth && !at.none(); ++depth) {
-      if (at == timeline_.who.process) return true;
-      at = trace_.process(at).parent;
-    }
-    return false;
+    const auto ours = [&](ProcessId id) { return id == timeline_.who.process; };
+    return !firstAbove(trace_, process.id, ours).none();
   }
 
   // For `part` of the trainer's waiting in its life, which may be an epoch's.
