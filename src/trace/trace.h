@@ -135,8 +135,8 @@ struct Trace {
 // none: there is none. Bounded, as the parents of a damaged recording may be a ring.
 template <class Holds>
 [[nodiscard]] ProcessId firstAbove(const Trace& trace, ProcessId process, Holds holds) {
-  constexpr int kDeepest = 16;
-  for (int i = 0; i < kDeepest && !process.none(); ++i) {
+  constexpr int kMaxParents = 16;
+  for (int i = 0; i < kMaxParents && !process.none(); ++i) {
     process = trace.process(process).parent;
     if (!process.none() && holds(process)) return process;
   }
