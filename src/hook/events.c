@@ -11,6 +11,7 @@
 
 #include <Python.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,11 +28,29 @@
 
 static struct stallprof_event_writer writer;
 static __thread uint32_t threadId; /* as the recorder has it, once asked */
+static long recorder;              /* its pid; 0: not known */
+
+/* Where Yama's scope is 1, as on Ubuntu, a process lets nobody but its parents read its memory,
+ * which is where Python's stacks are, but for one that it names. Each process does so for itself.
+ */
+static void letRecorderRead(void) {
+  if (recorder > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)recorder, 0ul, 0ul, 0ul);
+}
+
+/* The memory's path is /proc/PID/fd/N, PID as it is numbered where /proc is of: that is here, if
+ * our own number is the same. */
+static void findRecorder(const char* path) {
+  char self[24] = "";
+  if (strncmp(path, "/proc/", 6) != 0) return;
+  if (readlink("/proc/self", self, sizeof self - 1) > 0 && atol(self) == (long)getpid())
+    recorder = atol(path + 6);
+}
 
 /* The child of a fork shares the mapping but not its parent's slot. */
 static void forgetSlot(void) {
   stallprof_writer_forget_slot(&writer);
   threadId = 0;
+  letRecorderRead();
 }
 
 uint64_t clockNs(clockid_t id) {
@@ -137,7 +156,8 @@ static PyObject* openMemory(PyObject* self, PyObject* path) {
   PyObject* keeps = NULL;
   if (!writer.memory && PyUnicode_Check(path)) {
     if (readText(path, &v, &keeps)) {
-      (void)stallprof_writer_open(&writer, v.text);
+      if (stallprof_writer_open(&writer, v.text)) findRecorder(v.text);
+      letRecorderRead();
       Py_DECREF(keeps);
     }
     PyErr_Clear();

@@ -233,7 +233,7 @@ std::optional<int> Session::startRecorder() {
 std::optional<int> Session::startCommand() {
   front_->beforeFork();
   auto held = HeldCommand::fork({options_.command, withInjection(environment_, injection_),
-                                 environment_, options_.overrides.any()},
+                                 environment_, options_.overrides.any(), front_->recorder().pid()},
                                 inherited_);
   RecorderProcess& recorder = front_->recorder();
   if (!held.ok()) {

@@ -38,10 +38,12 @@ class DoctorCommand final : public Command {
         hostTier(probe).c_str());
     printSource(hookSource());
     for (const SourceReport& source : view.sources) printSource(source);
-    std::printf("settings: perf_event_paranoid %s, yama ptrace_scope %s, %s\n",
-                probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
-                probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
-                probe.root ? "root" : "ordinary user");
+    std::printf(
+        "settings: perf_event_paranoid %s, yama ptrace_scope %s%s, %s\n",
+        probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
+        probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
+        probe.yamaScope == 1 ? " (what run starts can be read; attach needs CAP_SYS_PTRACE)" : "",
+        probe.root ? "root" : "ordinary user");
     std::printf("log: what the recorder of a run did is in NAME.stallprof/%s (run --log-level)\n",
                 kLogFile);
     const std::string setting = oneSetting(probe);

@@ -71,9 +71,24 @@ class Watcher:
 
 def start():
     """Called once, by sitecustomize. Does nothing unless a recorder waits for events."""
-    if os.environ.get('STALLPROF_EVENTS'):
-        watcher = Watcher()
-        sys.meta_path.insert(0, watcher)
-        if 'torch' in sys.modules:  # something at start-up was faster
-            from . import watch
-            watch.adapt_loaded(watcher)
+    events = os.environ.get('STALLPROF_EVENTS')
+    if not events:
+        return
+    watcher = Watcher()
+    sys.meta_path.insert(0, watcher)
+    if 'torch' in sys.modules:  # something at start-up was faster
+        from . import watch
+        watch.adapt_loaded(watcher)
+    if _only_parents_may_read():
+        from ._stallprof_events import open as open_memory
+        open_memory(events)     # and lets the recorder read this process
+
+
+def _only_parents_may_read():
+    """Yama's scope 1, as on Ubuntu. Where it is less nothing is to be done, and where it is more
+    nothing can be."""
+    try:
+        with open('/proc/sys/kernel/yama/ptrace_scope', 'rb', 0) as scope:
+            return scope.read(1) == b'1'
+    except OSError:
+        return False

@@ -2,6 +2,7 @@
 #include "launch/setup/held_command.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,10 +10,19 @@
 namespace stallprof {
 namespace {
 
-struct Outcome {  // child to front, over a close-on-exec pipe: end of file means exec worked
+// Child to front, over a close-on-exec pipe: the first as it begins to wait, then one for each exec
+// that failed. End of file means exec worked.
+struct Outcome {
   int error = 0;
   int untouched = 0;
 };
+
+bool hear(int pipe, Outcome& outcome) {
+  ssize_t got = -1;
+  do got = ::read(pipe, &outcome, sizeof outcome);
+  while (got < 0 && errno == EINTR);
+  return got == sizeof outcome;
+}
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> out;
@@ -26,6 +36,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 // `untouched` null: with `environment` or not at all.
 [[noreturn]] void becomeCommand(char* const* argv, char* const* environment, char* const* untouched,
                                 const Inherited& inherited, int go, int outcome) {
+  Outcome result;
+  (void)!::write(outcome, &result, sizeof result);
   char word = 0;
   ssize_t got = -1;
   do got = ::read(go, &word, 1);
@@ -33,7 +45,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   if (got != 1) ::_exit(125);  // the front died first: there is nobody to run for
   inherited.restore();
   ::execvpe(argv[0], argv, environment);
-  Outcome result{errno, 0};
+  result = {errno, 0};
   if (result.error == E2BIG &&
       untouched != nullptr) {  // what we add did not fit: the command goes without it
     result = {0, 1};
@@ -61,11 +73,16 @@ Result<HeldCommand> HeldCommand::fork(const Plan& plan, const Inherited& inherit
   if (command.pid_ < 0) return ioError("forking the command", errno);
   if (command.pid_ == 0) {
     ::close(goWrite.release());  // else the child would hold its own pipe open
+    if (plan.recorder > 0)
+      ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(plan.recorder), 0ul, 0ul, 0ul);
     becomeCommand(argv.data(), environment.data(), plan.only ? nullptr : untouched.data(),
                   inherited, goRead.get(), outcomeWrite.get());
   }
   command.go_ = std::move(goWrite);
   command.outcome_ = std::move(outcomeRead);
+  outcomeWrite.reset();  // or the end of one that dies would not be seen
+  Outcome held;          // from then on the recorder may read its memory
+  (void)hear(command.outcome_.get(), held);
   return command;
 }
 
@@ -73,13 +90,7 @@ HeldCommand::Started HeldCommand::release() {
   (void)writeAll(go_.get(), "x");  // a child that died meanwhile is seen by the wait for it
   go_.reset();
   Outcome last;
-  for (;;) {
-    Outcome next;
-    const ssize_t got = ::read(outcome_.get(), &next, sizeof next);
-    if (got < 0 && errno == EINTR) continue;
-    if (got != sizeof next) break;
-    last = next;
-  }
+  for (Outcome next; hear(outcome_.get(), next);) last = next;
   outcome_.reset();
   return {last.error, last.untouched != 0};
 }

@@ -21,6 +21,7 @@ class HeldCommand {
     std::vector<std::string> environment;  // with the injection
     std::vector<std::string> untouched;    // as our caller gave it
     bool only = false;                     // with what is injected, or not at all
+    pid_t recorder = 0;                    // that may read its memory (Yama's scope 1)
   };
   struct Started {
     int error = 0;           // exec's errno; 0: the command runs

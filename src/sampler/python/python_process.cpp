@@ -21,6 +21,9 @@ constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds
 // stacks.
 constexpr Nanos kFirstOther = milliseconds(250), kSlowestOther = std::chrono::seconds(60);
 constexpr std::int64_t kSmallestBytes = 2 << 20;
+// Under Yama's scope 1 a Python gives us its memory once its hook runs: it is refused to us until
+// then. Tries 3 s apart come 9 s after the first.
+constexpr Nanos kStillRefused = std::chrono::seconds(3);
 // A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
 // read the list of threads again, less and less often.
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
@@ -75,9 +78,12 @@ void PythonProcess::attach(Nanos now) {
     begin(runtime, std::move(found).value(), now);
     return;
   }
-  if (!runtimes.empty() && memory_->refused() != 0)
-    shared_.report(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
-                                           errnoText(memory_->refused()));
+  if (!runtimes.empty() && memory_->refused() != 0) {
+    shared_.refused = memory_->refused();
+    if (attachEvery_ >= kStillRefused)
+      shared_.report(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
+                                             errnoText(memory_->refused()));
+  }
   memory_.reset();  // a descriptor less for each process without Python
 }
 
