@@ -17,11 +17,14 @@ constexpr OwnRule kOwnRules[] = {
      "next use: where it scores the step before instead, this is wrong. Or it is called at a line "
      "of the training loop before the first that runs a model."},
     {kOwnEvaluation, "periodic",
-     "In the trainer, a function of the user's own that runs the model, never backward nor an "
-     "update, in a few steps that are far longer than the others."},
+     "In the trainer, a function of the user's own, or a line below the update, that runs the "
+     "model, never backward nor an update, in a few steps that are far longer than the others."},
     {kOwnWriting, "periodic",
      "In the trainer, a function of the user's own that is blocked writing a file, or logs, for "
      "much of its time, and neither updates a model nor makes data."},
+    {kOwnPause, "periodic",
+     "In the trainer, at a line of the user's own that is asleep, or waits for another process, in "
+     "a few steps that are far longer than the others, and in no others."},
     {kOwnAfterUpdate, "compute",
      "In the trainer, at a line of a function that trains below the last one that updates the "
      "model: metrics, copies, averages. Nothing that a rule knows as saving, evaluating or "

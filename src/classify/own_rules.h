@@ -28,11 +28,15 @@ inline constexpr std::string_view kJoinsThread = "python.thread_join";
 // One that the user's own classes get, too, by their names.
 inline constexpr std::string_view kEnvironment = "environment";
 
+// Of a wait that its call alone names.
+inline constexpr std::string_view kAsleep = "wait.sleep";
+
 inline constexpr std::string_view kOwnProducer = "own.producer";
 inline constexpr std::string_view kOwnTrainer = "own.trainer";
 inline constexpr std::string_view kOwnData = "own.data_function";
 inline constexpr std::string_view kOwnEvaluation = "own.evaluation";
 inline constexpr std::string_view kOwnWriting = "own.writing";
+inline constexpr std::string_view kOwnPause = "own.pause";
 inline constexpr std::string_view kOwnAfterUpdate = "own.after_update";
 inline constexpr std::string_view kOwnRelease = "own.batch_release";
 inline constexpr std::string_view kUnknownLine = "own.unknown_line";

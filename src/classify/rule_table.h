@@ -19,7 +19,8 @@ namespace stallprof {
 enum class Side : std::uint8_t { kTrainer, kProducer };
 
 // What a rule is about, for the finding that counts it: periodic, but for compilation. No rule of
-// the table names what follows an update: its place does (analysis/steps/own_phases.h).
+// the table names what follows an update, nor a
+// pause: their places do (analysis/steps/own_phases.h).
 enum class OverheadKind : std::uint8_t {
   kNone,
   kCheckpoint,
@@ -27,12 +28,13 @@ enum class OverheadKind : std::uint8_t {
   kLogging,
   kGc,
   kCompilation,
-  kAfterUpdate
+  kAfterUpdate,
+  kPause
 };
-inline constexpr std::size_t kOverheadKinds = 7;
+inline constexpr std::size_t kOverheadKinds = 8;
 [[nodiscard]] constexpr std::string_view nameOf(OverheadKind c) {
-  constexpr std::string_view kNames[] = {"none", "checkpoint",  "evaluation",     "logging",
-                                         "gc",   "compilation", "after an update"};
+  constexpr std::string_view kNames[] = {"none", "checkpoint",  "evaluation",      "logging",
+                                         "gc",   "compilation", "after an update", "pause"};
   return kNames[static_cast<std::size_t>(c)];
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "classify/waits.h"
 
+#include "classify/own_rules.h"
+
 namespace stallprof {
 
 WaitRule producerWait(Wait wait) {
@@ -30,7 +32,7 @@ WaitRule producerWait(Wait wait) {
       return {Phase::kTransform, "wait.runnable"};
     // A sleep is nobody's work; the others do not say what was waited for.
     case Wait::kSleep:
-      return {Phase::kUnknown, "wait.sleep"};
+      return {Phase::kUnknown, kAsleep};
     case Wait::kUnknown:
     case Wait::kPoll:
     case Wait::kDevice:

@@ -31,11 +31,15 @@ namespace stallprof {
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
 // no framework, and lies after such a batch or step and before the model: a batch cut in the loop,
 // by a list comprehension of its own (Python from 3.12 on has no frame for it). Without a model
-// that rules know nothing distinguishes them: none.
+// that rules know nothing distinguishes them: none. Likewise a line above the model's at which a
+// program without a loader is asleep.
 //
 // Evaluating: they run the model, never backward nor an update, and lie in a few steps of an
-// optimizer alone, each far longer than the others. All of their time is periodic. One that steps
-// an environment, by a rule or by the words of a name in it, is none: what it plays is trained on.
+// optimizer alone, each far longer than the others; or a line below the update that is so. All of
+// their time is periodic. One that steps an environment, by a rule or by the words of a name in it,
+// is none: what it plays is trained on.
+//
+// Pausing: lines in such steps alone at which the thread is asleep, or waits for another process.
 //
 // Writing: they are blocked writing a file for much of their time, and neither update a model nor
 // make data. All of their time is periodic, opening the file and formatting what it gets, too. Or
@@ -63,6 +67,7 @@ class OwnPhases {
     kEvaluation,
     kWriting,
     kLogging,
+    kPause,
     kAfterUpdate
   };
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's

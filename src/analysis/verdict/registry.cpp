@@ -16,7 +16,7 @@ namespace stallprof {
   F(kPythonOverhead) F(kContention) F(kOversubscribedStep) F(kRecompilation) F(kSmallOps)          \
   F(kAfterUpdate) F(kUnfusedOptimizer) F(kGilBoundStep)                                            \
   F(kCollectiveBound) F(kStragglerRank) F(kRankImbalance) F(kDataParallel)                         \
-  F(kCheckpoint) F(kEvaluation) F(kLogging) F(kGarbageCollection)                                  \
+  F(kCheckpoint) F(kEvaluation) F(kLogging) F(kPause) F(kGarbageCollection)                        \
   F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled) F(kGpuShared)
 // clang-format on
 

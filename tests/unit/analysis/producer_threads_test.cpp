@@ -67,6 +67,19 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+TEST_CASE("a native pool's thread that spins after the model's work makes no data") {
+  const auto role = [](const char* library, const char* function) {
+    const Trace trace =
+        test::traceOf(kThreads + trainer() +
+                      "repeat 200 every 100ms\n0ms slice thread=2 duration=60ms run=12ms samples=6 "
+                      "wait=futex\n1ms native thread=2 duration=9ms samples=4 file=\"" +
+                      std::string(library) + "\" function=\"" + function + "\"\nend\n");
+    return analyzeWithFacts(trace).roles.of(ThreadId{2});
+  };
+  CHECK(role("/u/lib/libgomp.so.1", "") != Role::kProducer);
+  CHECK(role("/u/lib/libjpeg.so.8", "jpeg_idct_islow") == Role::kProducer);
+}
+
 TEST_CASE("a trainer that sleeps until a thread has made its data waits for it") {
   const auto ratios = [](const std::string& run, const std::string& wait) {
     std::string loop = trainer("sleep");  // at a line of its own

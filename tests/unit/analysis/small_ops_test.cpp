@@ -50,6 +50,18 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+TEST_CASE("of a step that sleeps, operators take no more than the time that it ran") {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + kLossFrames + "repeat 200 every 50ms\n" +
+                            "1000ms slice thread=1 duration=10ms run=10ms samples=1 wait=running\n"
+                            "1010ms slice thread=1 duration=40ms samples=4 wait=sleep\n" +
+                            nativeIn(1003, 3, 4, "libtorch_cpu.so.1.13", kEngine) +
+                            "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  const Finding* f = test::find(a, "compute.small_ops");
+  REQUIRE(f != nullptr);
+  CHECK(std::abs(f->shareRatio - 0.20) < 0.02);
+}
+
 TEST_CASE("where the device is busy, operators that are launched ahead of it gain nothing") {
   const std::string traced = "0 device_trace process=1 duration=20s kernels=1 calls=1\n";
   const auto of = [&](int busy) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "analysis/facts/native_samples.h"
 #include "analysis/facts/observed.h"
 #include "analysis/facts/stack_samples.h"
 #include "classify/own_rules.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is chance
 constexpr double kWorksAllAlong = 0.80;   // of its sleeping: more than who is merely ahead
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
+constexpr double kSpins = 0.50;           // of a native thread's samples: it waits for the model
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval, or a life: nobody is waited for
@@ -56,6 +58,7 @@ class Finder {
       // Beside a device it is data that is computed on a CPU.
       const bool compiled =
           trace_.devices.empty() && trace_.text(trace_.thread(id).name).starts_with(kCompiledPool);
+      if (spins(id)) return;
       if (compiled) found_.compiled.push_back(id);
       if (compiled || computes(id)) {
         found_.computing = true;
@@ -169,6 +172,17 @@ class Finder {
     return inPut > kWaitsForRoom * all;
   }
 
+  // A thread of a pool, as OpenMP's, that spins for a while after each piece of work.
+  [[nodiscard]] bool spins(ThreadId id) {
+    if (!trace_.thread(id).stacks.empty()) return false;
+    double all = 0, spinning = 0;
+    eachNative(trace_.thread(id), {begin_, end_}, [&](const NativeSlice& native) {
+      all += native.samples;
+      spinning += native.samples * (classes_.of(native) == NativeClass::kSpin);
+    });
+    return spinning > kSpins * all;
+  }
+
   [[nodiscard]] bool computes(ThreadId id) const {
     double running = 0, computing = 0;
     eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
@@ -194,6 +208,7 @@ class Finder {
   const TrainerTimeline& timeline_;
   const Nanos begin_, end_;
   std::vector<Interval> waits_, polled_;
+  NativeClasses classes_{trace_};
   ProducerThreads found_;
 };
 

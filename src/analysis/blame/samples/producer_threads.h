@@ -44,7 +44,8 @@ class GetNexts {
 // graph gets its next batch (GetNexts); where it never waits so, asleep at a line of the user's own
 // (polls), if they work nearly all of that time. Where it never waits, because they are ahead of
 // it, those that wait for room in a queue themselves. One that mostly computes by known rules, as a
-// forest's threads do, is none. What lives for an epoch is judged by the waits of that time.
+// forest's threads do, is none, nor one of a native pool that mostly spins. What lives for an epoch
+// is judged by the waits of that time.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.

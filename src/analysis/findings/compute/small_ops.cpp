@@ -168,7 +168,9 @@ Maybe<Finding> smallOps(const Evidence& e) {
   const Machinery machinery(e);
   const Share share = machinery.share();
   if (machinery.samples() <= 0 || share.low <= kMuchMachinery) return {};
-  const double ofWindow = share.value * e.compute;
+  // Of its CPU time: what it was blocked for in the step is none of it.
+  const double ran = e.trainerBlockedKnown ? 1 - e.trainerBlocked : 1;
+  const double ofWindow = share.value * std::min(e.compute, ran);
   if (ofWindow <= kNotable) return {};
   Finding f = overheadFinding(e, ofWindow, "The step is many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);

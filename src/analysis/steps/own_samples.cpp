@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/own_samples.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/add_members.h"
+#include "classify/frames.h"
+#include "classify/native_work.h"
+
+namespace stallprof {
+namespace {
+
+// Whether code of a Python program is a framework's, or BLAS, which frameworks and arrays share:
+// what calls it may be the model. nullopt: libc, the kernel: whoever called them.
+std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
+  switch (is) {
+    case NativeClass::kRuntime:
+    case NativeClass::kKernel:
+      return std::nullopt;
+    case NativeClass::kTensor:
+    case NativeClass::kParallel:
+    case NativeClass::kSpin:
+    case NativeClass::kDevice:
+    case NativeClass::kJit:
+      return true;
+    case NativeClass::kMath:
+      return file.find("-packages/") == std::string_view::npos ||
+             file.find(".libs/") != std::string_view::npos;
+    default:
+      return false;
+  }
+}
+
+// Code of libraries that store, decode, decompress or fetch data, and the kernel's that reads
+// files; and what of the kernel's writes them.
+void countSources(NativeClass is, std::string_view function, double samples, OwnSamples& to) {
+  const NativeWork work = is == NativeClass::kKernel ? kernelWork(function) : NativeWork{};
+  const bool source = work.phase == Phase::kExtract || is == NativeClass::kDecode ||
+                      is == NativeClass::kCompression || is == NativeClass::kNetwork ||
+                      is == NativeClass::kStorage;
+  if (source) to.sources += samples;
+  if (work.phase == Phase::kOther) to.stores += samples;
+}
+
+// Asleep, or for another process. A lock, a device or a poll may be a wait for the model.
+bool isForOthers(Wait wait) {
+  return wait == Wait::kSleep || wait == Wait::kChild || wait == Wait::kPipe ||
+         wait == Wait::kSocket;
+}
+
+}  // namespace
+
+void OwnSamples::see(const Sample& sample) {
+  ++all;
+  writes += sample.wait == Wait::kFileWrite;
+  asleep += sample.wait == Wait::kSleep;
+  awaits += isForOthers(sample.wait);
+  locked += sample.stack->gil == Gil::kHolds;
+  unlocked += sample.stack->gil == Gil::kReleased && sample.wait == Wait::kRunning;
+}
+
+void OwnSamples::see(const Trace& trace, const NativeSlice& native, NativeClass is) {
+  countSources(is, trace.text(native.function), native.samples, *this);
+  const auto ofOperators = operatorsCode(is, trace.text(native.file));
+  if (ofOperators) (*ofOperators ? operators : others) += native.samples;
+}
+
+void OwnSamples::add(const OwnSamples& more) {
+  addMembers<&OwnSamples::all, &OwnSamples::data, &OwnSamples::model, &OwnSamples::arrays,
+             &OwnSamples::framework, &OwnSamples::programs, &OwnSamples::update,
+             &OwnSamples::optimizer, &OwnSamples::writes, &OwnSamples::logs, &OwnSamples::asleep,
+             &OwnSamples::awaits, &OwnSamples::before, &OwnSamples::after, &OwnSamples::operators,
+             &OwnSamples::others, &OwnSamples::unlocked, &OwnSamples::locked, &OwnSamples::sources,
+             &OwnSamples::stores, &OwnSamples::inLong>(*this, more);
+  firstLong = std::min(firstLong, more.firstLong);
+  lastLong = std::max(lastLong, more.lastLong);
+  plays = plays || more.plays;
+}
+
+bool namesPlay(std::string_view function) {
+  constexpr std::string_view kWords[] = {"env",      "envs",    "environment", "rollout",
+                                         "rollouts", "collect", "episode",     "episodes",
+                                         "explore",  "play",    "trajectory",  "trajectories"};
+  const std::vector<std::string> words = splitName(function);
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+  });
+}
+
+bool stepsEnvironment(std::string_view function, bool noModel) {
+  constexpr std::string_view kOfClass[] = {"env", "environment"};
+  constexpr std::string_view kOptimizers[] = {"optim", "optimizer", "sgd",       "adam",    "adamw",
+                                              "lion",  "momentum",  "scheduler", "adagrad", "lr"};
+  const bool step = function.ends_with(".step");
+  if (!step && !function.ends_with(".reset")) return false;
+  const std::vector<std::string> words = splitName(function);
+  const auto any = [&](std::span<const std::string_view> of) {
+    return std::find_first_of(words.begin(), words.end(), of.begin(), of.end()) != words.end();
+  };
+  return any(kOfClass) || (step && noModel && !any(kOptimizers));
+}
+
+}  // namespace stallprof

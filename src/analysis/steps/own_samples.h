@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "analysis/facts/native_samples.h"
+#include "analysis/facts/stack_samples.h"
+#include "trace/trace.h"
+
+// What OwnPhases counts of the user's own functions, and what their names say.
+namespace stallprof {
+
+// Of a function, a line or a stack: samples in the trainer's thread, and how many of them are so.
+struct OwnSamples {
+  double all = 0, data = 0, model = 0, arrays = 0;
+  double framework = 0;              // operators of a framework's, or called by its model;
+  double programs = 0;               // of these, waiting for a program that it started
+  double update = 0;                 // backward, an optimizer
+  double optimizer = 0;              // of these
+  double writes = 0;                 // blocked writing a file
+  double logs = 0;                   // in a logger, a tracker, a progress bar
+  double asleep = 0;                 // as long as the program asked for
+  double awaits = 0;                 // likewise, or for another process
+  double before = 0, after = 0;      // the model was met, in this turn
+  double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
+  double unlocked = 0, locked = 0;   // running without the interpreter's lock, with it
+  double sources = 0;                // of these, and of the kernel's own: reads, decodes, fetches
+  double stores = 0;                 // of the kernel's own: writes
+  double inLong = 0;                 // in steps far longer than the others,
+  std::size_t firstLong = SIZE_MAX, lastLong = 0;  // of these
+  bool plays = false;                              // an environment, by the words of a name
+
+  void see(const Sample& sample);
+  // A sample of the kernel's.
+  void see(const Trace& trace, const NativeSlice& native, NativeClass is);
+  void add(const OwnSamples& more);
+};
+
+// "Env.step", "collect_rollouts", "play_episode".
+[[nodiscard]] bool namesPlay(std::string_view function);
+
+// "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
+// `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
+// unless it updates weights by hand.
+[[nodiscard]] bool stepsEnvironment(std::string_view function, bool noModel);
+
+}  // namespace stallprof
