@@ -72,9 +72,9 @@ class VerifyCommand final : public TrialCommand {
       plan_.loader = *loader;
     }
     for (std::size_t i = 0; i < result_.trials.size(); ++i)
-      std::fprintf(stderr, "stallprof: fix%zu: %s (%s, predicted %s)\n", i + 1,
+      std::fprintf(stderr, "stallprof: fix%zu: %s (%s, %s)\n", i + 1,
                    joinShell(result_.trials[i].options).c_str(), result_.trials[i].finding.c_str(),
-                   gainText(result_.trials[i].predicted).c_str());
+                   predictedText(result_.trials[i].predicted).c_str());
     Status kept = Done{};
     const Status ran = runTrials(plan_, result_, [&](const Trials& trials) {
       if (const Status written = keep(trials); !written.ok()) kept = written;

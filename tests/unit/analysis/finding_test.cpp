@@ -240,6 +240,24 @@ TEST_CASE("others on cores of which enough are idle are no finding, and take no 
   CHECK(find(f.judge(), "host.noisy_neighbour"));
 }
 
+TEST_CASE("one thread that waits for a core is little of many cores, and all of its step") {
+  Facts f = factsOf(Training{});
+  f.run.cores = 8;
+  f.run.jobCpuRatio = 0.06;
+  f.run.externalCpuRatio = 0.93;
+  f.run.queuedRatio = 0.06;
+  f.trainer.cpu = f.trainer.window() / 2;
+  f.trainer.starved = 45 * f.trainer.window() / 100;
+  Judgement j = f.judge();
+  const Finding* found = find(j, "host.noisy_neighbour");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.45) < 0.01);
+  CHECK(std::abs(found->advice.at(0).predicted.speedup.value_or(0) - 1 / 0.55) < 0.02);
+  f.run.jobCpuRatio = 0.93;  // the job's own threads had the cores
+  f.run.externalCpuRatio = 0.06;
+  CHECK_FALSE(find(f.judge(), "host.noisy_neighbour"));
+}
+
 TEST_CASE("what limits a run's figures and is no finding is a caveat") {
   Facts f = factsOf(Training{});
   f.run.externalCpuRatio = 0.1;

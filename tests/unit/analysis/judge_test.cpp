@@ -30,7 +30,13 @@ TEST_CASE("a step that the environment has on one thread may have the cores that
   f.run.siblings = 3;  // each of four ranks gets the same
   CHECK(advised() == "2");
   f.run.siblings = 0;
-  f.run.threadsSet = ThreadsSet{1, {}};  // the environment does nothing then
+  f.trace.manifest.environment.clear();
+  f.run.threadsSet = ThreadsSet{1, {}};  // what the program calls overrules it
+  CHECK(advised() == "8");
+  CHECK(f.judge().findings.at(0).advice.at(0).change.name == SettingChanged::kThreads);
+  f.run.threadsSet = ThreadsSet{4, {}};
+  CHECK(advised().empty());
+  f.trace.manifest.environment.emplace_back("OMP_NUM_THREADS", Untrusted("1"));
   CHECK(advised().empty());
   f.run.threadsSet.reset();
   f.run.jobCpuRatio = 0.95;

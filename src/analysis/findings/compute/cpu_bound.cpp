@@ -32,21 +32,35 @@ const AdviceDefinition kFasterCompute{"faster_compute", {}, fasterComputeText};
 
 const AdviceDefinition kMoreThreads{
     "more_threads", {}, [](const AdviceContext& c) {
-      return "Try OMP_NUM_THREADS=" + c.advice.change.to +
-             (mayBeTorch(frameworkOf(c)) ? ", or torch.set_num_threads()" : "") +
-             ": the environment has 1, and cores are idle while the "
-             "step computes. What that gains depends on how large its operators are.";
+      const Advice::Change& change = c.advice.change;
+      const bool called = change.name == SettingChanged::kThreads;
+      return (called ? "Try torch.set_num_threads(" + change.to + ")" + atLine(c.finding.where) +
+                           ": it is 1 there"
+                     : "Try OMP_NUM_THREADS=" + change.to +
+                           (mayBeTorch(frameworkOf(c)) ? ", or torch.set_num_threads()" : "") +
+                           ": the environment has 1") +
+             ", and cores are idle while the step computes. What that gains depends on how large "
+             "its operators are.";
     }};
 
-// The step computes on one thread because the environment says so.
+// The program, or else the environment, wants the step computed on one thread.
+bool wantsOneThread(const Evidence& e) {
+  return e.run.threadsSet ? e.run.threadsSet->threads == 1
+                          : e.trace.manifest.variable("OMP_NUM_THREADS") == "1";
+}
+
 Maybe<Advice> moreThreads(const Evidence& e) {
   const double idle = (1 - e.coresBusy) * e.run.cores / std::max(1, e.ranks);
-  if (e.trace.manifest.variable("OMP_NUM_THREADS") != "1" || e.run.threadsSet || e.device.seen ||
-      idle < kIdle || e.gains.workload().trainerCpuRatio > kOneThread)
+  if (!wantsOneThread(e) || e.device.seen || idle < kIdle ||
+      e.gains.workload().trainerCpuRatio > kOneThread)
     return {};
+  const bool called = e.run.threadsSet.has_value();
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);
-  return adviceOf(kMoreThreads, {"env", "OMP_NUM_THREADS", "1", std::to_string(more)}, {},
-                  "several ranks, or workers, want cores of their own");
+  return adviceOf(
+      kMoreThreads,
+      {called ? "code" : "env", called ? std::string(SettingChanged::kThreads) : "OMP_NUM_THREADS",
+       "1", std::to_string(more)},
+      {}, "several ranks, or workers, want cores of their own");
 }
 
 // Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
@@ -118,8 +132,10 @@ Maybe<Finding> cpuBound(const Evidence& e) {
   // Without a loader a blocked thread is to be checked first; one that works has no wait.
   const bool works = !e.loader && e.trainerBlockedKnown &&
                      (e.trainerBlocked <= kLittleWait || e.trainer.native.seen);
+  Maybe<Advice> threads = moreThreads(e);
+  if (threads && e.run.threadsSet) f.where = e.run.threadsSet->where;
   return withAdvice(
-      f, {moreThreads(e),
+      f, {std::move(threads),
           adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});
 }
 
@@ -133,7 +149,7 @@ extern const FindingDefinition kCpuBound(
      .rule =
          R"(no finding has a fix worth 5 %, and steps were seen or most of the time is compute.)",
      .fixes = R"(- Leave the loader alone.
-- More threads, where OMP_NUM_THREADS=1 is set and cores are idle.
+- More threads, where OMP_NUM_THREADS=1 or torch.set_num_threads(1) is set and cores are idle.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
      .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
   its work is then seen only as the trainer's waiting, and compute also holds what the device

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/build.h"
+#include "analysis/findings/overhead.h"
 
 namespace stallprof {
 namespace {
@@ -16,9 +17,34 @@ const AdviceDefinition kQuietHost{
     "Run again on a host of its own, or pin the job to cores that nobody else uses "
     "(taskset, cpuset), before trusting any number here."};
 
+// Of the window: the trainer was runnable without a core while others had it, by their part of what
+// the other threads of the job and they used. On many cores one thread's waiting is little of them,
+// and all of the step.
+double takenFromTrainer(const Evidence& e) {
+  const double others = e.run.externalCpuRatio.value_or(0);
+  const double trainer = (1 - e.trainerBlocked - e.starved) / e.run.cores;
+  const double beside =
+      std::max(0.0, e.run.jobCpuRatio.value_or(1) - trainer) + e.run.siblingCpuRatio.value_or(0);
+  return e.trainerBlockedKnown && others > 0 ? e.starved * others / (others + beside) : 0;
+}
+
+// What the model says of more cores; without one, or where it is the trainer that waits for a core,
+// that the step is shorter by that.
+Prediction onQuietHost(const Evidence& e, double taken) {
+  if (taken > e.external || !e.gains.fits()) return withLess(taken, 0, 0.2, 0);
+  PipelineSettings s = e.gains.base();
+  s.cores = coresForPipeline(e, e.run.cores, 0);
+  Prediction quiet = e.gains.predict(s);
+  if (quiet.low) quiet.low = std::max(1.0, *quiet.low);  // it takes nothing from the run
+  if (quiet.low && quiet.speedup) quiet.speedup = std::max(*quiet.low, *quiet.speedup);
+  return quiet;
+}
+
 Maybe<Finding> noisyNeighbour(const Evidence& e) {
-  if (e.external <= kExternal) return {};
-  Finding f = findingOf(e, e.external, "Other programs use the CPU this run needs");
+  const double taken = takenFromTrainer(e);
+  if (std::max(e.external, taken) <= kExternal) return {};
+  Finding f =
+      findingOf(e, std::max(e.external, taken), "Other programs use the CPU this run needs");
   const double used = e.run.externalCpuRatio.value_or(0) + e.run.stealRatio.value_or(0);
   addEvidence(f, "others used {} of the usable cores", {ratioWord(std::min(1.0, used))});
   if (used > e.external + 0.01)
@@ -29,12 +55,8 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
     addEvidence(f, "the trainer was runnable without a core {} of the time",
                 {ratioWord(e.starved)});
   addEvidence(f, "intervals are widened by as much");
-  PipelineSettings s = e.gains.base();
-  s.cores = coresForPipeline(e, e.run.cores, 0);
-  Prediction quiet = e.gains.predict(s);
-  if (quiet.low) quiet.low = std::max(1.0, *quiet.low);  // it takes nothing from the run
-  if (quiet.low && quiet.speedup) quiet.speedup = std::max(*quiet.low, *quiet.speedup);
-  return withAdvice(f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, quiet)});
+  return withAdvice(
+      f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, onQuietHost(e, taken))});
 }
 
 }  // namespace
@@ -46,6 +68,7 @@ extern const FindingDefinition kNoisyNeighbour(
      .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, the
   part of others counted as far as the job's threads waited for a core, and the job lacked them:
   under a tenth of them was idle, or the trainer was runnable without a core over 5 % of the time.
+  Or the trainer was so for over 25 % of the time, as far as others, not the job, had the cores.
   Below 25 % it is a caveat. Either way intervals widen by as much and confidence drops from 5 % on;
   the verdict is withheld only where it exceeds the margin between the first two findings.)",
      .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
