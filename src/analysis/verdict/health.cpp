@@ -39,6 +39,8 @@ bool announcesMuch(const Evidence& e) {
   return seconds(length) > kMaxUnexplained * e.window;
 }
 
+constexpr double kNeeded = 125;  // samples of the training thread: a fifth of a fifth is five
+
 }  // namespace
 
 bool annotated(const Evidence& e) {
@@ -54,7 +56,6 @@ bool pythonSeen(const Evidence& e) {
 }
 
 Maybe<NoVerdict> fewSamples(const Evidence& e) {
-  constexpr double kNeeded = 125;
   const StackFacts& s = e.trainer.stacks;
   const double all = s.trainer.samples;
   if (e.loader || annotated(e) || all <= 0 || all >= kNeeded) return {};
@@ -66,6 +67,15 @@ Maybe<NoVerdict> fewSamples(const Evidence& e) {
   }
   if (own + std::max(0.0, data - e.wait * all) <= kMaxUnexplained * all) return {};
   return NoVerdict{NoVerdict::Why::kFewSamples, all, kNeeded};
+}
+
+Maybe<NoVerdict> blindStep(const Evidence& e) {
+  if (e.loader || annotated(e) || (e.device.timeline && e.device.bound())) return {};
+  const bool seen = e.trainer.stacks.trainer.samples > 0 || e.trainer.native.seen;
+  if (!seen && e.compute > 1 - kMaxUnexplained)
+    return NoVerdict{NoVerdict::Why::kFewSamples, 0, kNeeded};
+  if (e.trainerBlocked > kMaxUnexplained) return NoVerdict{NoVerdict::Why::kUnclear, 0, 0};
+  return {};
 }
 
 bool nothingToFix(const Evidence& e) {

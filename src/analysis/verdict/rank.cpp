@@ -261,11 +261,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   // well".
   if (!anyFix && forData(e) > kMuchData) return NoVerdict{Why::kNoFix, forData(e), 0};
   if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
-  // Without a loader all of a step is booked as compute; a thread that was blocked for a part of it
-  // may have waited for a queue of its own, or for a device: that is not known to be compute.
-  if (!e.loader && !annotated(e) && !anyFix && !(e.device.timeline && e.device.bound()) &&
-      e.trainerBlocked > kMaxUnexplained)
-    return unclear;
+  if (auto blind = blindStep(e); blind && !anyFix) return blind;
   // A model that misses the step time by more than 15 % misses something larger than this.
   if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMaxUnexplained) return unclear;
   return {};

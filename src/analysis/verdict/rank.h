@@ -36,6 +36,10 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict);
 // own (steps/own_phases.cpp). With fewer, such code counts as compute because nothing else is known
 // of it, and so do samples of making data that are too few to be a share of the steps.
 [[nodiscard]] Maybe<NoVerdict> fewSamples(const Evidence& e);
+// Without a loader all of a step is booked as compute. Where no stack of it was seen, or the thread
+// was blocked for a part of it, and may have waited for a queue of its own or a device, that is not
+// known to be compute.
+[[nodiscard]] Maybe<NoVerdict> blindStep(const Evidence& e);
 // Nothing gains 5 %, and that is known to be health.
 [[nodiscard]] bool nothingToFix(const Evidence& e);
 

@@ -104,6 +104,9 @@ std::string noVerdictReason(const NoVerdict& reason) {
       return "there are " + countOf(std::llround(reason.value), "step") + ", and " +
              std::to_string(std::llround(reason.limit)) + " are needed";
     case NoVerdict::Why::kFewSamples:
+      if (reason.value <= 0)
+        return "no stack of the training thread was seen, and without a loader nothing else says "
+               "what a step does";
       return "there are " + countOf(std::llround(reason.value), "sample") +
              " of the training thread, and " + std::to_string(std::llround(reason.limit)) +
              " are needed to classify its own code";

@@ -106,7 +106,10 @@ TEST_CASE("a few samples of a loop are not enough to know that its own code comp
   s.functions.back().samples = 10;  // too few to be a share of the steps, too many to be none
   CHECK(f.judge().verdict.withheld);
   CHECK(judged(125, 100).verdict.boundBy == "compute");
-  CHECK(judged(0, 0).verdict.boundBy == "compute");  // no stacks at all
+  const Judgement none = judged(0, 0);  // no stacks at all: it may make its data, too
+  REQUIRE(none.verdict.withheld);
+  CHECK(none.verdict.withheld->why == NoVerdict::Why::kFewSamples);
+  CHECK(none.verdict.withheld->value == 0);
 }
 
 TEST_CASE("under 20 steps nothing is concluded") {
@@ -241,6 +244,7 @@ TEST_CASE("without a loader a run is judged from its steps, and health is not cl
   f.trainer.loader = -1;
   f.trainer.works.clear();
   f.trainer.source = StepSource::kOptimizer;
+  for (int i = 0; i < 200; ++i) f.trainer.stacks.trainer.add(&f.trainer + i);
   const Judgement j = f.judge();
   CHECK(j.verdict.boundBy == "compute");
   CHECK(j.verdict.confidence == Confidence::kMedium);  // data may be made inside the step
