@@ -104,9 +104,14 @@ std::string cut(std::string_view text, std::size_t columns) {
 }
 
 std::string cutLeft(std::string_view text, std::size_t columns) {
-  if (columnsOf(text) <= columns) return std::string(text);
+  std::size_t used = columnsOf(text);
+  if (used <= columns) return std::string(text);
   if (columns <= 3) return std::string(columns, '.');
-  while (columnsOf(text) > columns - 3) text.remove_prefix(firstRune(text).bytes);
+  while (used > columns - 3) {
+    const Rune rune = firstRune(text);
+    used -= widthOf(rune.code);
+    text.remove_prefix(rune.bytes);
+  }
   return "..." + std::string(text);
 }
 
