@@ -12,6 +12,7 @@ namespace stallprof {
 namespace {
 
 constexpr double kMuchWork = 0.5;     // of the thread's
+constexpr double kNearly = 0.90;      // of a loop's turns, and of its time
 constexpr double kLittleMore = 0.10;  // outside of a loop, of what is in one around it
 constexpr double kSomeMarks = 0.03;   // seconds of samples: fewer may be one odd call
 constexpr double kAsLong = 0.50;      // of the time of a loop beside it
@@ -121,6 +122,22 @@ double sharedBy(const ExactLoop& a, const ExactLoop& b) {
   return both == a.shared.end() ? 0 : both->second;
 }
 
+// A generator's loop turns once for each turn of the loop that it feeds, and inside it: of the two
+// that one is the step's. `fit` begins with the longest.
+std::vector<const ExactLoop*> withoutFeeders(const std::vector<const ExactLoop*>& fit) {
+  const auto feeds = [](const ExactLoop& inner, const ExactLoop& outer) {
+    const auto [fewer, more] = std::minmax(inner.turns, outer.turns);
+    return static_cast<double>(fewer) >= kNearly * static_cast<double>(more) &&
+           sharedBy(inner, outer) >= kNearly * inner.seconds;
+  };
+  std::vector<const ExactLoop*> kept;
+  for (const ExactLoop* loop : fit)
+    if (std::none_of(kept.begin(), kept.end(),
+                     [&](const ExactLoop* outer) { return feeds(*loop, *outer); }))
+      kept.push_back(loop);
+  return kept;
+}
+
 // The innermost that holds what a step holds; null: it is not known which.
 const ExactLoop* chooseFrom(const std::vector<const ExactLoop*>& fit) {
   const ExactLoop& outer = *fit.front();
@@ -166,7 +183,7 @@ InferredSteps stepsOfTurns(const Trace& trace, const StackLabels& labels, Traine
   std::vector<ExactLoop> loops = loopsOf(trace, who.thread);
   for (ExactLoop& loop : loops) markStacks(trace, loop);
   const Work work = weighLoops(trace, labels, trace.thread(who.thread), all.work, loops);
-  const std::vector<const ExactLoop*> fit = candidatesOf(loops, work, all.seconds);
+  const std::vector<const ExactLoop*> fit = withoutFeeders(candidatesOf(loops, work, all.seconds));
   if (fit.empty()) return steps;
   const ExactLoop* const chosen = chooseFrom(fit);
   // Its first line, which samples need not have seen: it alone distinguishes nested loops.

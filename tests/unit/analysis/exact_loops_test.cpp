@@ -105,6 +105,12 @@ TEST_CASE("which of two loops that both compute has the steps is not known") {
   CHECK(steps.why.find("train.py:22") != std::string::npos);
 }
 
+TEST_CASE("a generator that turns once for each step is inside the steps") {
+  const auto steps = stepsIn(samples({5, 5, 3}) + turns(20, 24, "10ms", 1, 300, 10000) +
+                             turns(22, 23, "8ms", 1, 298, 10000));
+  CHECK(steps.iterations.size() == 300);
+}
+
 TEST_CASE("few turns, and a loop that holds little of the time, are no steps") {
   CHECK(stepsIn(samples({1, 3}) + turns(20, 24, "100ms", 1, 19, 100000)).iterations.empty());
   CHECK(stepsIn(samples({6, 6, 6, 6, 6, 6, 3}) + turns(20, 24, "2ms", 1, 100, 2000))
