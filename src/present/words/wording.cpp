@@ -185,6 +185,17 @@ std::string boundText(const Analysis& a) {
   return text;
 }
 
+// The line of the loop at which most of what is unexplained is spent; "": none is known.
+std::string unexplainedAt(const Analysis& a) {
+  const Maybe<NoVerdict>& reason = a.verdict.withheld;
+  if (!reason || reason->why != NoVerdict::Why::kUnexplained) return {};
+  for (const LineInfo& line : a.lines)
+    if ((line.phase == Phase::kUnknown || line.phase == Phase::kOther) &&
+        2 * line.ratio > reason->value)
+      return ", most of it at " + shortPlace(line.where);
+  return {};
+}
+
 std::string verdictText(const Analysis& a) {
   const Verdict& v = a.verdict;
   const std::string sure = " (" + std::string(nameOf(v.confidence)) + " confidence)";
@@ -193,7 +204,8 @@ std::string verdictText(const Analysis& a) {
     return "Nothing to fix in the input pipeline" + bound + sure + ".";
   }
   if (v.boundBy == "unknown")
-    return "No verdict: " + noVerdictReason(v.withheld.value_or(NoVerdict{})) + ".";
+    return "No verdict: " + noVerdictReason(v.withheld.value_or(NoVerdict{})) + unexplainedAt(a) +
+           ".";
   const bool mixed = v.boundBy == "mixed";
   std::string text = boundText(a) + sure;
   if (a.findings.empty()) return text + ".";

@@ -30,6 +30,9 @@ struct FindingRow {
 [[nodiscard]] std::string commandText(const RunInfo& run);
 // "train.py:88", "decode() in aug.py:12"; empty when nothing is known.
 [[nodiscard]] std::string lineText(const SourceLine& line);
+// "train.py:8", without folders: all lines of a loop are of one file, which the report names
+// elsewhere.
+[[nodiscard]] std::string shortPlace(const SourceLine& line);
 
 [[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
 [[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed,

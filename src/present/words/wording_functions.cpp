@@ -35,12 +35,11 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
   return text;
 }
 
-// Without folders: all are of one file, which the report names elsewhere.
+}  // namespace
+
 std::string shortPlace(const SourceLine& line) {
   return escapeTerminal(baseName(line.file.raw())) + ":" + std::to_string(line.line);
 }
-
-}  // namespace
 
 double elsewhereRatio(double inRows) {
   constexpr double kWorthARow = 0.005;

@@ -246,6 +246,20 @@ TEST_CASE("a gain is an interval, one number, or said to be unknown") {
   CHECK(gainText({std::numeric_limits<double>::infinity(), {}, {}}) == "not predicted");
 }
 
+TEST_CASE("what is unexplained is said with the line of the loop that most of it is at") {
+  Analysis a = samples::inputBound();
+  a.verdict.boundBy = "unknown";
+  a.verdict.withheld = NoVerdict{NoVerdict::Why::kUnexplained, 0.8, 0.15};
+  CHECK(verdictText(a) == "No verdict: 80 % of the time is unexplained.");
+  a.lines = {{{}, Phase::kCompute, 0.2}, {{}, Phase::kUnknown, 0.5}};
+  a.lines[1].where.file = Untrusted("/home/me/train.py");
+  a.lines[1].where.line = 11;
+  CHECK(verdictText(a) ==
+        "No verdict: 80 % of the time is unexplained, most of it at train.py:11.");
+  a.lines[1].ratio = 0.3;
+  CHECK(verdictText(a) == "No verdict: 80 % of the time is unexplained.");
+}
+
 TEST_CASE(
     "a run that mostly computes is not called bound by another phase, only said where its first "
     "fix is") {
